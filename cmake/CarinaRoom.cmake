@@ -1,0 +1,39 @@
+# One CMake target per room: it links only what it may include (rooms.toml says the same to the include checker).
+
+add_library(carina_warnings INTERFACE)
+target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow=local -Wconversion
+  -Wno-sign-conversion -Wmissing-field-initializers -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual)
+
+# The options that every target of ours shares; not those of libraries.
+function(carina_target target)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
+  if(CARINA_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+  endif()
+  if(CARINA_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# carina_room(NAME SEES room... LIBS library...): a static library of all src/NAME/*.cpp.
+function(carina_room name)
+  cmake_parse_arguments(ROOM "" "" "SEES;LIBS;PRIVATE_LIBS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(carina_${name} STATIC ${sources})
+  carina_target(carina_${name})
+  target_include_directories(carina_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM ROOM_SEES PREPEND carina_)
+  target_link_libraries(carina_${name} PUBLIC ${ROOM_SEES} ${ROOM_LIBS} PRIVATE ${ROOM_PRIVATE_LIBS})
+endfunction()
+
+# carina_test(NAME SOURCES file... SEES room... LIBS library...): a GoogleTest program, one ctest entry per test case.
+function(carina_test name)
+  cmake_parse_arguments(TEST "" "" "SOURCES;SEES;LIBS" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES})
+  carina_target(${name})
+  list(TRANSFORM TEST_SEES PREPEND carina_)
+  target_link_libraries(${name} PRIVATE ${TEST_SEES} ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE CARINA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120)
+endfunction()

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace carina {
+
+// Prints "file:line: condition: message" on stderr and aborts. Only for our own mistakes, never for a user's input.
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
+
+}  // namespace carina
+
+// CARINA_CHECK(condition, "format", arguments...): an invariant of ours that must hold whatever the input.
+#define CARINA_CHECK(condition, ...)                                                                         \
+  do {                                                                                                       \
+    if (!(condition)) [[unlikely]]                                                                           \
+      ::carina::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__));                 \
+  } while (false)
+
+#define CARINA_UNREACHABLE(what, value) \
+  ::carina::check_failed(__FILE__, __LINE__, "unreachable", ::fmt::format("{} {}", what, static_cast<long long>(value)))

@@ -1,0 +1,24 @@
+#include "base/diagnostic.h"
+
+#include <fmt/format.h>
+
+namespace carina {
+
+std::string to_string(const Diagnostic& diagnostic) {
+  std::string text = diagnostic.where.empty() ? diagnostic.what : diagnostic.where + ": " + diagnostic.what;
+  if (!diagnostic.expected.empty()) text += ": expected " + diagnostic.expected;
+  if (!diagnostic.got.empty()) text += (diagnostic.expected.empty() ? ": got " : ", got ") + diagnostic.got;
+  if (!diagnostic.hint.empty()) text += "\n  " + diagnostic.hint;
+  return text;
+}
+
+std::string to_string(const Diagnostics& diagnostics) {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    if (!text.empty()) text += '\n';
+    text += to_string(diagnostic);
+  }
+  return text;
+}
+
+}  // namespace carina

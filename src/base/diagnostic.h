@@ -1,0 +1,69 @@
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace carina {
+
+// Whose fault an error is; the command line turns it into an exit code.
+enum class Fault {
+  kInput,        // the user's model or file: exit code 1
+  kUsage,        // the command line or an option: exit code 2
+  kEnvironment,  // the disk, memory or a missing program: exit code 1
+  kInternal,     // Carina's own: exit code 3
+};
+
+enum class Severity { kError, kWarning, kNote };
+
+// One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty parts are not shown.
+struct Diagnostic {
+  std::string where;  // file, node, line of the user's model: "model.pt2: conv_7 (model.py:41)"
+  std::string what;
+  std::string expected = {};
+  std::string got = {};
+  std::string hint = {};
+  Fault fault = Fault::kInput;
+  Severity severity = Severity::kError;
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+// A value, or all the reasons why there is none.
+template <typename T>
+using Result = std::expected<T, Diagnostics>;
+
+[[nodiscard]] inline std::unexpected<Diagnostics> fail(Diagnostic diagnostic) {
+  Diagnostics all;
+  all.push_back(std::move(diagnostic));
+  return std::unexpected(std::move(all));
+}
+
+[[nodiscard]] inline std::unexpected<Diagnostics> fail(Diagnostics diagnostics) {
+  return std::unexpected(std::move(diagnostics));
+}
+
+// The message as the user reads it: "where: what: expected E, got G" and the hint on a line of its own.
+std::string to_string(const Diagnostic& diagnostic);
+std::string to_string(const Diagnostics& diagnostics);
+
+}  // namespace carina
+
+#define CARINA_CONCAT_(a, b) a##b
+#define CARINA_CONCAT(a, b) CARINA_CONCAT_(a, b)
+
+// CARINA_TRY(auto x, f()): x = *f(), or leaves the function with f's diagnostics.
+#define CARINA_TRY(declaration, expression)                                            \
+  auto CARINA_CONCAT(try_, __LINE__) = (expression);                                   \
+  if (!CARINA_CONCAT(try_, __LINE__)) {                                                \
+    return std::unexpected(std::move(CARINA_CONCAT(try_, __LINE__)).error());          \
+  }                                                                                    \
+  declaration = *std::move(CARINA_CONCAT(try_, __LINE__))
+
+// CARINA_CHECKED(f()): leaves the function with f's diagnostics when it failed; for Result<void>.
+#define CARINA_CHECKED(expression)                                                                      \
+  do {                                                                                                  \
+    if (auto checked = (expression); !checked) return std::unexpected(std::move(checked).error());      \
+  } while (false)

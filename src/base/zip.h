@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+
+namespace carina {
+
+// Reads a zip archive (zip64 included) by its central directory. Stored entries are views of the archive's bytes; deflated
+// ones are inflated on request. Each entry's CRC is checked when it is read.
+class ZipReader {
+ public:
+  struct Limits {
+    size_t max_entries = 1 << 20;
+    size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a bomb is refused before anything is allocated
+  };
+
+  // `name` is what messages call the archive.
+  static Result<ZipReader> open(Buffer archive, std::string name, Limits limits);
+  static Result<ZipReader> open(Buffer archive, std::string name) { return open(std::move(archive), std::move(name), {}); }
+
+  // The entries' names in the order of the archive.
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] bool contains(std::string_view entry) const { return entries_.contains(entry); }
+  // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
+  [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
+
+ private:
+  struct Entry {
+    size_t offset = 0;  // of the payload in the archive
+    size_t compressed_bytes = 0;
+    size_t bytes = 0;
+    uint32_t crc = 0;
+    int method = 0;  // 0 stored, 8 deflated
+  };
+  Buffer archive_;
+  std::string name_;
+  Limits limits_;
+  std::vector<std::string> names_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+// Writes a zip archive of stored entries with fixed time stamps, so that equal content gives equal bytes.
+struct ZipEntry {
+  std::string name;
+  std::span<const std::byte> data;
+};
+Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries);
+
+}  // namespace carina

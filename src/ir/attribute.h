@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/check.h"
+#include "tensor/dtype.h"
+
+namespace carina::ir {
+
+// Raw bytes (CUSTOM's implementation_attrs).
+struct Bytes {
+  std::vector<uint8_t> bytes;
+  bool operator==(const Bytes&) const = default;
+};
+
+// The value of an attribute. None (monostate) is PyTorch's None. Enumerations are int64_t with the numbers of the TOSA
+// schema or of c10; scalars of a tensor's type (CLAMP's min_val) are int64_t for integer types and double for floats.
+using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+                               std::vector<bool>, DType, Bytes>;
+
+// A node's attributes by name, in the order of the op's row.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> list) : list_(list) {}
+
+  void set(std::string_view name, Attribute value) {
+    for (auto& [key, old] : list_) {
+      if (key == name) {
+        old = std::move(value);
+        return;
+      }
+    }
+    list_.emplace_back(std::string(name), std::move(value));
+  }
+  [[nodiscard]] const Attribute* find(std::string_view name) const {
+    for (const auto& [key, value] : list_) {
+      if (key == name) return &value;
+    }
+    return nullptr;
+  }
+  // The attribute, which must be there and of type T: readers and builders fill in every attribute of the row.
+  template <typename T>
+  [[nodiscard]] const T& get(std::string_view name) const {
+    const Attribute* attribute = find(name);
+    CARINA_CHECK(attribute != nullptr, "attribute {} is missing", name);
+    const T* value = std::get_if<T>(attribute);
+    CARINA_CHECK(value != nullptr, "attribute {} has another type", name);
+    return *value;
+  }
+  [[nodiscard]] bool is_none(std::string_view name) const {
+    const Attribute* attribute = find(name);
+    return attribute == nullptr || std::holds_alternative<std::monostate>(*attribute);
+  }
+  // An int or float attribute as a number: PyTorch writes whole floats as ints.
+  [[nodiscard]] double number(std::string_view name) const {
+    const Attribute* attribute = find(name);
+    CARINA_CHECK(attribute != nullptr, "attribute {} is missing", name);
+    if (const auto* whole = std::get_if<int64_t>(attribute)) return static_cast<double>(*whole);
+    return get<double>(name);
+  }
+  [[nodiscard]] int64_t integer(std::string_view name) const { return get<int64_t>(name); }
+  [[nodiscard]] const std::vector<int64_t>& integers(std::string_view name) const { return get<std::vector<int64_t>>(name); }
+  [[nodiscard]] const std::vector<std::pair<std::string, Attribute>>& list() const { return list_; }
+  bool operator==(const Attributes&) const = default;
+
+ private:
+  std::vector<std::pair<std::string, Attribute>> list_;
+};
+
+}  // namespace carina::ir

@@ -1,0 +1,109 @@
+#include "ir/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace carina::ir {
+
+ValueId Graph::add_value(Value value) {
+  const std::string wanted = value.name.empty() ? "v" : value.name;
+  std::string name = wanted;
+  for (int n = 1; index_of_name_.contains(name); ++n) name = fmt::format("{}_{}", wanted, n);
+  value.name = name;
+  const ValueId id(values.size());
+  index_of_name_.emplace(std::move(name), static_cast<uint32_t>(id.index()));
+  values.push_back(std::move(value));
+  return id;
+}
+
+NodeId Graph::add_node(Node node) {
+  const NodeId id(nodes.size());
+  nodes.push_back(std::move(node));
+  return id;
+}
+
+std::optional<ValueId> Graph::find_value(std::string_view name) const {
+  const auto found = index_of_name_.find(std::string(name));
+  if (found == index_of_name_.end()) return std::nullopt;
+  return ValueId(found->second);
+}
+
+const Graph* Module::find(std::string_view name) const {
+  const auto found = std::ranges::find(graphs, name, &Graph::name);
+  return found == graphs.end() ? nullptr : &*found;
+}
+
+std::vector<NodeId> producers(const Graph& graph) {
+  std::vector<NodeId> result(graph.values.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId output : graph.nodes[n].outputs) {
+      if (output.valid()) result[output.index()] = NodeId(n);
+    }
+  }
+  return result;
+}
+
+std::vector<std::vector<NodeId>> users(const Graph& graph) {
+  std::vector<std::vector<NodeId>> result(graph.values.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ValueId input : graph.nodes[n].inputs) {
+      if (input.valid()) result[input.index()].emplace_back(n);
+    }
+  }
+  return result;
+}
+
+std::vector<bool> is_output(const Graph& graph) {
+  std::vector<bool> result(graph.values.size(), false);
+  for (const ValueId output : graph.outputs) {
+    if (output.valid()) result[output.index()] = true;
+  }
+  return result;
+}
+
+namespace {
+
+// Nodes with an effect beyond their outputs.
+bool has_effect(const Node& node) { return node.op.is_tosa() && node.op.tosa() == TosaOp::VARIABLE_WRITE; }
+
+std::vector<bool> live_nodes(const Graph& graph) {
+  std::vector<bool> needed = is_output(graph);
+  std::vector<bool> live(graph.nodes.size(), false);
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const Node& node = graph.nodes[n];
+    live[n] = has_effect(node) || std::ranges::any_of(node.outputs, [&](ValueId v) { return v.valid() && needed[v.index()]; });
+    if (!live[n]) continue;
+    for (const ValueId input : node.inputs) {
+      if (input.valid()) needed[input.index()] = true;
+    }
+  }
+  return live;
+}
+
+}  // namespace
+
+void remove_dead(Graph& graph) {
+  const std::vector<bool> live = live_nodes(graph);
+  std::vector<ValueId> renumbered(graph.values.size());
+  Graph kept;
+  kept.name = graph.name;
+  const auto keep = [&](ValueId old) {
+    if (!old.valid()) return old;
+    ValueId& id = renumbered[old.index()];
+    if (!id.valid()) id = kept.add_value(std::move(graph[old]));
+    return id;
+  };
+  for (const ValueId input : graph.inputs) kept.inputs.push_back(keep(input));
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!live[n]) continue;
+    Node& node = graph.nodes[n];
+    std::ranges::transform(node.inputs, node.inputs.begin(), keep);
+    std::ranges::transform(node.outputs, node.outputs.begin(), keep);
+    kept.nodes.push_back(std::move(node));
+  }
+  for (const ValueId output : graph.outputs) kept.outputs.push_back(keep(output));
+  graph = std::move(kept);
+}
+
+}  // namespace carina::ir

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/id.h"
+#include "ir/attribute.h"
+#include "ir/op.h"
+#include "tensor/quantization.h"
+#include "tensor/tensor.h"
+
+namespace carina::ir {
+
+using ValueId = Id<struct ValueTag>;
+using NodeId = Id<struct NodeTag>;
+
+// A tensor (or TOSA shape, DType::kShape with shape [rank]) that flows between nodes.
+struct Value {
+  std::string name;                 // unique in its graph
+  DType dtype = DType::kUnknown;    // logical type: a quantized ATen value stays fp32 here
+  Shape shape;
+  // ATen stage: the value is represented by integers with these parameters (set by import or by the quantizer). A constant
+  // with this set holds either those integers (constant->dtype == quantization->dtype) or still the floats.
+  std::optional<Quantization> quantization;
+  // A constant's data. TOSA's CONST and CONST_SHAPE are not nodes: a constant is a property of a value.
+  std::optional<Tensor> constant;
+};
+
+// One operation on values.
+struct Node {
+  Op op;
+  std::string name;                   // as the user's graph calls it; for messages and reports
+  std::vector<ValueId> inputs;        // tensor operands in the row's order; a list operand is spread; none: an invalid id
+  std::vector<ValueId> outputs;
+  Attributes attributes;              // every attribute of the row, defaults filled in
+  std::string source;                 // "model.py:41", the line of the user's model; may be empty
+};
+
+// A straight-line graph: nodes stand in an order in which each can be evaluated. Values and nodes are addressed by index.
+struct Graph {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Node> nodes;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;  // a value may stand here more than once
+
+  [[nodiscard]] Value& operator[](ValueId id) { return values[id.index()]; }
+  [[nodiscard]] const Value& operator[](ValueId id) const { return values[id.index()]; }
+  [[nodiscard]] Node& operator[](NodeId id) { return nodes[id.index()]; }
+  [[nodiscard]] const Node& operator[](NodeId id) const { return nodes[id.index()]; }
+
+  // Adds a value; its name is made unique when it is taken.
+  ValueId add_value(Value value);
+  ValueId add_value(std::string_view name, DType dtype, const Shape& shape) {
+    return add_value({.name = std::string(name), .dtype = dtype, .shape = shape, .quantization = {}, .constant = {}});
+  }
+  ValueId add_constant(std::string_view name, Tensor tensor) {
+    const DType dtype = tensor.dtype;
+    const Shape shape = tensor.shape;
+    return add_value({.name = std::string(name), .dtype = dtype, .shape = shape, .quantization = {}, .constant = std::move(tensor)});
+  }
+  NodeId add_node(Node node);
+  [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;
+
+ private:
+  std::unordered_map<std::string, uint32_t> index_of_name_;
+};
+
+// Several graphs: control flow refers to the others by name. The first is the one to run.
+struct Module {
+  std::vector<Graph> graphs;
+  [[nodiscard]] Graph& main() { return graphs.front(); }
+  [[nodiscard]] const Graph& main() const { return graphs.front(); }
+  [[nodiscard]] const Graph* find(std::string_view name) const;
+};
+
+// Analyses: computed from a graph, valid until it changes.
+
+// For each value the node that makes it (none: graph input or constant).
+std::vector<NodeId> producers(const Graph& graph);
+// For each value the nodes that read it, in order, each as often as it reads it; graph outputs are not counted.
+std::vector<std::vector<NodeId>> users(const Graph& graph);
+// For each value whether it is a graph output.
+std::vector<bool> is_output(const Graph& graph);
+
+// Removes nodes whose results nobody needs, then the values that nothing refers to any more; graph inputs stay.
+void remove_dead(Graph& graph);
+
+}  // namespace carina::ir

@@ -1,0 +1,72 @@
+#include "tensor/float_formats.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace carina {
+
+namespace {
+
+// A narrow IEEE-like binary format.
+struct Format {
+  int exponent_bits;
+  int mantissa_bits;
+  bool has_infinity;  // false: the all-ones exponent holds finite values, and only the all-ones mantissa there is NaN
+};
+constexpr Format kFp16{.exponent_bits = 5, .mantissa_bits = 10, .has_infinity = true};
+constexpr Format kBf16{.exponent_bits = 8, .mantissa_bits = 7, .has_infinity = true};
+constexpr Format kE4M3{.exponent_bits = 4, .mantissa_bits = 3, .has_infinity = false};
+constexpr Format kE5M2{.exponent_bits = 5, .mantissa_bits = 2, .has_infinity = true};
+
+constexpr int bias_of(Format f) { return (1 << (f.exponent_bits - 1)) - 1; }
+
+float widen(uint32_t bits, Format f) {
+  const uint32_t mantissa_mask = (1U << f.mantissa_bits) - 1;
+  const uint32_t exponent_mask = (1U << f.exponent_bits) - 1;
+  const uint32_t mantissa = bits & mantissa_mask;
+  const uint32_t exponent = (bits >> f.mantissa_bits) & exponent_mask;
+  const uint32_t sign = (bits >> (f.mantissa_bits + f.exponent_bits)) << 31;
+  if (exponent == exponent_mask && (f.has_infinity || mantissa == mantissa_mask)) {
+    if (!f.has_infinity) return std::bit_cast<float>(sign | 0x7FC00000U);
+    return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << (23 - f.mantissa_bits)));
+  }
+  const float magnitude = exponent == 0
+                              ? std::ldexp(static_cast<float>(mantissa), 1 - bias_of(f) - f.mantissa_bits)
+                              : std::ldexp(static_cast<float>(mantissa | (1U << f.mantissa_bits)),
+                                           static_cast<int>(exponent) - bias_of(f) - f.mantissa_bits);
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+uint32_t narrow(float value, Format f) {
+  const uint32_t exponent_mask = (1U << f.exponent_bits) - 1;
+  const uint32_t sign = (std::bit_cast<uint32_t>(value) >> 31) << (f.mantissa_bits + f.exponent_bits);
+  const uint32_t infinity = exponent_mask << f.mantissa_bits;
+  const uint32_t nan = f.has_infinity ? infinity | (1U << (f.mantissa_bits - 1)) : infinity | ((1U << f.mantissa_bits) - 1);
+  if (std::isnan(value)) return sign | nan;
+  const uint32_t largest = f.has_infinity ? infinity - 1 : nan - 1;
+  const uint32_t overflow = f.has_infinity ? infinity : nan;
+  if (std::isinf(value)) return sign | overflow;
+  if (value == 0) return sign;
+  int exponent = 0;
+  const float magnitude = std::fabs(value);
+  std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
+  const int unit = std::max(exponent - 1, 1 - bias_of(f)) - f.mantissa_bits;
+  const auto steps = static_cast<uint32_t>(std::nearbyint(std::ldexp(static_cast<double>(magnitude), -unit)));
+  // Steps carry into the exponent by themselves: the encodings of one sign are consecutive integers.
+  const uint32_t exponent_field = static_cast<uint32_t>(unit + f.mantissa_bits + bias_of(f) - 1);
+  const uint32_t bits = steps + (exponent_field << f.mantissa_bits);
+  return sign | (bits > largest ? overflow : bits);
+}
+
+}  // namespace
+
+float fp32_of_fp16(uint16_t bits) { return widen(bits, kFp16); }
+uint16_t fp16_of_fp32(float value) { return static_cast<uint16_t>(narrow(value, kFp16)); }
+uint16_t bf16_of_fp32(float value) { return static_cast<uint16_t>(narrow(value, kBf16)); }
+float fp32_of_fp8e4m3(uint8_t bits) { return widen(bits, kE4M3); }
+uint8_t fp8e4m3_of_fp32(float value) { return static_cast<uint8_t>(narrow(value, kE4M3)); }
+float fp32_of_fp8e5m2(uint8_t bits) { return widen(bits, kE5M2); }
+uint8_t fp8e5m2_of_fp32(float value) { return static_cast<uint8_t>(narrow(value, kE5M2)); }
+
+}  // namespace carina

@@ -1,0 +1,49 @@
+#include "ir/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/pass.h"
+
+namespace carina::ir {
+namespace {
+
+// x -> ADD(x, x) -> sum; and an ABS that nobody reads.
+Graph add_with_dead_abs() {
+  Graph graph;
+  graph.name = "main";
+  const ValueId x = graph.add_value("x", DType::kInt32, {5});
+  const ValueId dead = graph.add_value("x", DType::kInt32, {5});
+  const ValueId sum = graph.add_value("sum", DType::kInt32, {5});
+  graph.inputs = {x};
+  graph.add_node({.op = TosaOp::ABS, .name = "abs", .inputs = {x}, .outputs = {dead}, .attributes = {}, .source = {}});
+  graph.add_node({.op = TosaOp::ADD, .name = "add", .inputs = {x, x}, .outputs = {sum}, .attributes = {}, .source = {}});
+  graph.outputs = {sum};
+  return graph;
+}
+
+TEST(Graph, MakesNamesUnique) {
+  const Graph graph = add_with_dead_abs();
+  EXPECT_EQ(graph.values[1].name, "x_1");
+  EXPECT_EQ(graph.find_value("x_1"), ValueId(1));
+  EXPECT_FALSE(graph.find_value("y").has_value());
+}
+
+TEST(Graph, RemovesWhatNobodyNeeds) {
+  Graph graph = add_with_dead_abs();
+  remove_dead(graph);
+  ASSERT_EQ(graph.nodes.size(), 1U);
+  EXPECT_EQ(graph.nodes[0].name, "add");
+  EXPECT_EQ(graph.values.size(), 2U);
+  EXPECT_TRUE(verify_structure(graph).has_value());
+}
+
+TEST(VerifyStructure, FindsAReadBeforeTheWrite) {
+  Graph graph = add_with_dead_abs();
+  std::swap(graph.nodes[0].inputs[0], graph.nodes[0].outputs[0]);
+  const auto verified = verify_structure(graph);
+  ASSERT_FALSE(verified.has_value());
+  EXPECT_NE(verified.error().front().what.find("before it is made"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace carina::ir

@@ -1,0 +1,56 @@
+#include "tensor/npy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace carina {
+namespace {
+
+TEST(Npy, ReadsWhatItWrites) {
+  const std::vector<float> values{1.0F, -2.5F, 3.25F, 0.0F, 7.0F, 8.0F};
+  for (const Shape& shape : {Shape{6}, Shape{2, 3}, Shape{1, 2, 3, 1}}) {
+    const Tensor tensor = Tensor::of<float>(DType::kFp32, shape, values);
+    const auto bytes = npy_bytes(tensor);
+    EXPECT_EQ(bytes.size() % 64, (values.size() * 4) % 64);
+    const auto again = read_npy(Buffer::copy_of(bytes), "x.npy");
+    ASSERT_TRUE(again.has_value()) << to_string(again.error());
+    EXPECT_TRUE(identical(tensor, *again));
+  }
+}
+
+TEST(Npy, NamesADtypeThatItCannotRead) {
+  std::vector<std::byte> bytes = npy_bytes(Tensor::of<float>(DType::kFp32, {1}, std::vector<float>{1}));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  bytes[text.find("<f4")] = std::byte{'>'};
+  const auto result = read_npy(Buffer::copy_of(bytes), "x.npy");
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().front().got, ">f4");
+}
+
+TEST(Npy, RefusesDataShorterThanItsShape) {
+  std::vector<std::byte> bytes = npy_bytes(Tensor::of<float>(DType::kFp32, {4}, std::vector<float>{1, 2, 3, 4}));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(read_npy(Buffer::copy_of(std::span(bytes).first(size)), "x.npy").has_value()) << size;
+  }
+}
+
+TEST(Npz, RoundTripsByNameAndRefusesDamage) {
+  const Tensor a = Tensor::of<int32_t>(DType::kInt32, {2, 2}, std::vector<int32_t>{1, 2, 3, 4});
+  const Tensor b = Tensor::of<int8_t>(DType::kInt8, {}, std::vector<int8_t>{-5});
+  auto bytes = npz_bytes({{"a", a}, {"b", b}});
+  ASSERT_TRUE(bytes.has_value());
+  const auto content = read_npz(Buffer::copy_of(*bytes), "x.npz");
+  ASSERT_TRUE(content.has_value()) << to_string(content.error());
+  EXPECT_TRUE(identical(content->arrays.at("a"), a));
+  EXPECT_TRUE(identical(content->arrays.at("b"), b));
+  // A flipped bit in the payload breaks the entry's checksum.
+  (*bytes)[170] ^= std::byte{1};
+  EXPECT_FALSE(read_npz(Buffer::copy_of(*bytes), "x.npz").has_value());
+  for (size_t size = 0; size < bytes->size(); size += 7) {
+    EXPECT_FALSE(read_npz(Buffer::copy_of(std::span(*bytes).first(size)), "x.npz").has_value()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace carina
