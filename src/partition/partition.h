@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "ir/graph.h"
+
+namespace carina::partition {
+
+// What differs between NPUs here: U55 and U65 run the same operators.
+enum class NpuFamily : uint8_t { kU55, kU65, kU85 };
+
+struct PartitionOptions {
+  NpuFamily family = NpuFamily::kU55;
+  std::string target = "ethos-u55";      // as messages call it
+  std::vector<std::string> cpu_nodes;    // names of nodes that the user keeps on the CPU
+  std::vector<std::string> cpu_ops;      // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
+  bool delegate_nothing = false;         // --no-delegate: everything on the CPU
+};
+
+// Where a node of the prepared graph runs, and why.
+struct Decision {
+  ir::NodeId node;          // index in the graph that was given to partition()
+  std::string name;         // the node's name, op and source line, so that a report needs no graph
+  std::string op;
+  std::string source;
+  bool runs_on_npu = false;
+  int delegate = -1;        // which delegate, when on the NPU
+  std::string reason;       // "stride_y is 5, ethos-u55 supports at most 3"; on the NPU: "supported"
+  std::string hint;         // what would put it on the NPU; may be empty
+};
+
+// A graph split in two sides.
+struct Partitioned {
+  // What the runtime executes: ATen kernels on float and plain integers (no value has `quantization`), explicit
+  // quantized_decomposed.quantize_per_tensor / dequantize_per_tensor nodes at the borders, and
+  // higher_order.executorch_call_delegate nodes with the attribute "delegate" (int64: index into `delegates`), whose
+  // inputs and outputs are those of the delegate's graph, in order.
+  ir::Graph program;
+  // ATen graphs to lower with lower::to_tosa(). A quantized input or output keeps dtype fp32 with `quantization`: the
+  // program passes the integers.
+  std::vector<ir::Graph> delegates;
+  std::vector<Decision> decisions;  // one per node of the given graph, in its order
+};
+
+// Splits a prepared graph (with `quantization` on values where it is quantized) into delegates for the NPU and the rest.
+// Delegates are as large as possible without making a cycle; subgraphs that only move data are not worth one. Errors:
+// a name in cpu_nodes or cpu_ops that is not in the graph (usage).
+Result<Partitioned> partition(const ir::Graph& aten, const PartitionOptions& options, const Log& log);
+
+}  // namespace carina::partition
