@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace carina::report {
+
+// What became of one node of the user's model.
+struct NodeReport {
+  std::string name;
+  std::string op;      // "aten.conv2d.default"
+  std::string source;  // "model.py:41", may be empty
+  bool runs_on_npu = false;
+  std::string reason;  // why there: for a node on the CPU the rule and the value that broke it
+  std::string hint;    // what would bring it to the NPU; may be empty
+  int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
+};
+
+// One subgraph that the NPU runs in one go.
+struct DelegateReport {
+  int64_t tosa_operators = 0;
+  int64_t npu_operations = 0;
+  int64_t command_stream_bytes = 0;
+  int64_t weight_bytes = 0;    // encoded weights, scales, tables and constants: read-only
+  int64_t scratch_bytes = 0;   // the arena that the delegate needs while it runs
+  int64_t macs = 0;
+  int64_t cycles = 0;
+};
+
+// What `carina compile` and `carina explain` say.
+struct CompileReport {
+  std::string model;
+  std::string target;
+  std::string system_config;
+  std::string memory_mode;
+  std::string quantization;  // "int8 (calibrated on 40 samples)", "imported", "none"
+  std::vector<NodeReport> nodes;
+  std::vector<DelegateReport> delegates;
+  std::string output;           // path of the .pte; empty for explain
+  int64_t program_bytes = 0;    // size of the .pte: flash
+  int64_t planned_bytes = 0;    // memory that the executor plans for the tensors between delegates and kernels
+  int64_t scratch_bytes = 0;    // the largest scratch of a delegate
+  int64_t clock_hz = 0;
+  int64_t cycles = 0;
+};
+
+enum class Detail { kSummary, kNodes };
+std::string to_text(const CompileReport& report, Detail detail);
+std::string to_json(const CompileReport& report);
+
+}  // namespace carina::report

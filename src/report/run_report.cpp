@@ -1,0 +1,81 @@
+#include "report/run_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/table.h"
+
+namespace carina::report {
+
+namespace {
+
+std::string layers_table(const NpuReport& npu) {
+  using enum Align;
+  Table table({{.title = "layer"}, {.title = "operation"}, {.title = "MACs", .align = kRight}, {.title = "cycles", .align = kRight},
+               {.title = "share", .align = kRight}, {.title = "MAC use", .align = kRight}, {.title = "bound by"}});
+  for (const LayerReport& layer : npu.layers) {
+    const double share = npu.cycles == 0 ? 0 : 100.0 * static_cast<double>(layer.cycles) / static_cast<double>(npu.cycles);
+    table.add({layer.name, layer.operation, layer.macs == 0 ? "-" : grouped(layer.macs), grouped(layer.cycles), fmt::format("{:.1f} %", share),
+               layer.macs == 0 ? "-" : fmt::format("{:.1f} %", 100 * layer.utilization), layer.bottleneck});
+  }
+  return table.text(2);
+}
+
+std::string npu_text(const NpuReport& npu) {
+  std::string out = fmt::format("NPU {} ({}, {}), per inference:\n", npu.target, npu.system_config, npu.memory_mode) + layers_table(npu);
+  const double time = npu.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(npu.cycles) / static_cast<double>(npu.clock_hz);
+  out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilisation {:.1f} %\n", grouped(npu.cycles), time,
+                     npu.clock_hz / 1'000'000, grouped(npu.macs), 100 * npu.utilization);
+  for (const auto& [name, bytes] : npu.traffic_bytes) out += fmt::format("traffic {}: {} B\n", name, grouped(bytes));
+  for (const auto& [name, count] : npu.pmu) out += fmt::format("pmu {}: {}\n", name, grouped(count));
+  return out;
+}
+
+nlohmann::ordered_json pairs(const std::vector<std::pair<std::string, int64_t>>& list) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : list) json[name] = value;
+  return json;
+}
+
+nlohmann::ordered_json npu_json(const NpuReport& npu) {
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+  for (const LayerReport& layer : npu.layers) {
+    layers.push_back({{"name", layer.name}, {"operation", layer.operation}, {"macs", layer.macs}, {"cycles", layer.cycles},
+                      {"breakdown", pairs(layer.breakdown)}, {"bottleneck", layer.bottleneck}, {"utilization", layer.utilization}});
+  }
+  return {{"target", npu.target}, {"system_config", npu.system_config}, {"memory_mode", npu.memory_mode}, {"clock_hz", npu.clock_hz},
+          {"cycles", npu.cycles}, {"macs", npu.macs}, {"utilization", npu.utilization}, {"layers", layers},
+          {"traffic_bytes", pairs(npu.traffic_bytes)}, {"pmu", pairs(npu.pmu)}};
+}
+
+}  // namespace
+
+std::string to_text(const RunReport& report) {
+  std::string out;
+  for (const TensorReport& tensor : report.outputs) {
+    out += fmt::format("{}: {} = {}{}\n", tensor.name, tensor.type, tensor.preview, tensor.file.empty() ? "" : " -> " + tensor.file);
+  }
+  for (const auto& [name, bytes] : report.memory) out += fmt::format("{}: {} bytes\n", name, bytes);
+  if (!report.cpu_kernels.empty()) {
+    out += "CPU kernels:";
+    for (const std::string& kernel : report.cpu_kernels) out += " " + kernel;
+    out += '\n';
+  }
+  out += fmt::format("NPU delegations: {} per inference\n", report.delegate_calls);
+  if (report.timed && report.delegate_calls > 0) out += npu_text(report.npu);
+  return out;
+}
+
+std::string to_json(const RunReport& report) {
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+  for (const TensorReport& tensor : report.outputs) {
+    outputs.push_back({{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
+  }
+  nlohmann::ordered_json json = {{"program", report.program}, {"outputs", outputs}, {"memory", pairs(report.memory)},
+                                 {"cpu_kernels", report.cpu_kernels}, {"delegate_calls", report.delegate_calls}};
+  if (report.timed && report.delegate_calls > 0) json["npu"] = npu_json(report.npu);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace carina::report

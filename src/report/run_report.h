@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace carina::report {
+
+// One operation of the NPU in one inference.
+struct LayerReport {
+  std::string name;       // of the user's node that it came from, or of the command when unknown
+  std::string operation;  // "conv", "depthwise", "pool", "elementwise", "dma"
+  int64_t macs = 0;
+  int64_t cycles = 0;
+  // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
+  std::vector<std::pair<std::string, int64_t>> breakdown;
+  std::string bottleneck;     // the unit that set the time
+  double utilization = 0;     // MACs done / MACs possible in `cycles`, 0 to 1
+};
+
+// The NPU's part of a run, per inference.
+struct NpuReport {
+  std::string target;
+  std::string system_config;
+  std::string memory_mode;
+  int64_t clock_hz = 0;
+  int64_t cycles = 0;
+  int64_t macs = 0;
+  double utilization = 0;
+  std::vector<LayerReport> layers;
+  std::vector<std::pair<std::string, int64_t>> traffic_bytes;  // "sram read" ...
+  std::vector<std::pair<std::string, int64_t>> pmu;            // event name -> count
+};
+
+struct TensorReport {
+  std::string name;
+  std::string type;   // "fp32 [1,10]"
+  std::string file;   // where it was written, may be empty
+  std::string preview;  // the first elements
+};
+
+// What `carina run` says.
+struct RunReport {
+  std::string program;
+  std::vector<TensorReport> outputs;
+  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes.
+  std::vector<std::pair<std::string, int64_t>> memory;
+  std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
+  int64_t delegate_calls = 0;
+  bool timed = false;
+  NpuReport npu;
+};
+
+std::string to_text(const RunReport& report);
+std::string to_json(const RunReport& report);
+
+}  // namespace carina::report
