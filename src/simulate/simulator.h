@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "simulate/report.h"
+
+namespace carina::simulate {
+
+// Bytes [offset, offset + bytes) of a region.
+struct MemoryRange {
+  int region = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// What the base pointers BASEP0..7 point to. Regions may overlap (TFLite files give region 1 and 2 the same memory).
+struct Memory {
+  std::array<std::span<std::byte>, 8> regions{};
+  // The ranges that hold data before the run (network inputs). A region that none of them names counts as wholly defined.
+  // Used by checking and by poison; no influence on results otherwise.
+  std::vector<MemoryRange> defined = {};
+};
+
+enum class Timing : uint8_t { kOff, kOn };
+enum class Checking : uint8_t { kOff, kOn };
+// kOn: LUT and shared memory start as garbage, and so do the undefined ranges of regions that `Memory::defined` names.
+enum class Poison : uint8_t { kOff, kOn };
+// Which kernels execute: the SIMD ones of the best target of this machine, or the scalar ones that judge them.
+enum class Kernels : uint8_t { kFast, kScalar };
+
+struct Options {
+  Timing timing = Timing::kOff;
+  Checking checking = Checking::kOff;
+  Poison poison = Poison::kOff;
+  Kernels kernels = Kernels::kFast;
+  int threads = 1;
+  uint64_t max_commands = uint64_t{1} << 26;  // a run-away stream (branch loop) ends here
+  uint64_t max_work = uint64_t{1} << 40;      // multiply-accumulates and elements moved, in total
+  std::optional<uint32_t> config_word = {};   // the NPU to be; otherwise the payload's own CONFIG word
+  std::string system_config = {};             // of vela.ini; empty: the product's default
+  std::string memory_mode = {};               // of vela.ini; empty: the product's default
+};
+
+// An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second inference
+// of a network is the fast one. Not safe for concurrent calls of run().
+class Simulator {
+ public:
+  explicit Simulator(Options options);
+  ~Simulator();
+  Simulator(Simulator&&) noexcept;
+  Simulator& operator=(Simulator&&) noexcept;
+
+  // Executes a driver payload ("COP1"): reads and writes `memory`. Errors: a malformed payload or stream, an NPU that does
+  // not match, an access outside its region, a forbidden register state, a limit reached; each with the command's index,
+  // and with the address where there is one. On an error the memory holds what was written until then.
+  Result<Report> run(std::span<const std::byte> payload, const Memory& memory);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// One run with a fresh Simulator.
+Result<Report> run(std::span<const std::byte> payload, const Memory& memory, const Options& options);
+
+}  // namespace carina::simulate
