@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "facts/npu_enums.h"
+
+// Numbers of the cycle model. All of them are estimates of Vela's performance model (public sources: npu_performance.py and
+// architecture_features.py of ethos-u-vela 5.2.0; U85 from the public mirror of regor's ethos_u85_performance.cpp), not measurements.
+namespace carina::npu {
+
+// ---- Output unit of U55 and U65: cycles per output element ----
+enum class OutputKind : uint8_t {
+  kUnary32,           // 32-bit elementwise, one operand
+  kBinary32,          // 32-bit elementwise, two operands
+  kMulTo32,           // 8/16-bit MUL with 32-bit output
+  kMulOrAcc40,        // other MUL, and whatever accumulates in 40 bits
+  kSimpleAdd,         // ADD/SUB without operand rescaling
+  kAdvancedAdd,       // ADD/SUB with operand rescaling
+  kMaxPool,
+  kOther,
+};
+enum class ActivationKind : uint8_t { kTable, kRelu, kNone };  // kTable: LUT, tanh, sigmoid; kRelu: a clamp
+
+struct OutputCycles {
+  std::string_view accelerator;
+  std::array<double, 8> output_cycles_per_elem;      // by OutputKind
+  std::array<double, 3> activation_cycles_per_elem;  // by ActivationKind; the cost is the larger of the two
+};
+inline constexpr auto kU55OutputCycles = std::to_array<OutputCycles>({
+    {"ethos-u55-32", {2, 3, 3, 3, 4, 6, 1, 2}, {1, 1, 0}},
+    {"ethos-u55-64", {1, 1.5, 1.5, 1.5, 2, 3, 0.5, 1}, {1, 1, 0}},
+    {"ethos-u55-128", {0.75, 1.25, 0.75, 0.75, 1, 1.5, 0.25, 0.5}, {1, 0.5, 0}},
+    {"ethos-u55-256", {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}},
+    {"ethos-u65-256", {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}},
+    {"ethos-u65-512", {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}},
+});
+constexpr const OutputCycles* find_output_cycles(std::string_view accelerator) {
+  for (const OutputCycles& row : kU55OutputCycles) {
+    if (row.accelerator == accelerator) return &row;
+  }
+  return nullptr;
+}
+
+// ---- Output unit of U85: cycles per output element ----
+enum class U85OutputKind : uint8_t {
+  kOfm8,
+  kOfm16,
+  kOfm32,
+  kOfm64,
+  kBinary32Narrow,  // 32-bit elementwise with two operands whose OFM is narrower, or that writes a chaining buffer
+  kBinary32Wide,    // the same with a 32-bit OFM
+};
+enum class U85ActivationKind : uint8_t { kNormal, kTransposed };  // kTransposed: OFM transposed in H/W, or reversed in W
+
+struct U85OutputCycles {
+  int macs_per_cycle;
+  std::array<double, 6> output_cycles_per_elem;      // by U85OutputKind
+  std::array<double, 2> activation_cycles_per_elem;  // by U85ActivationKind
+};
+inline constexpr auto kU85OutputCycles = std::to_array<U85OutputCycles>({
+    {128, {0.5, 0.5, 0.5, 1, 1, 1}, {0.5, 1}},
+    {256, {0.25, 0.25, 0.25, 0.5, 0.5, 0.5}, {0.25, 0.5}},
+    {512, {0.125, 0.125, 0.25, 0.5, 0.25, 0.25}, {0.125, 0.25}},
+    {1024, {0.0625, 0.125, 0.25, 0.5, 0.125, 0.25}, {0.0625, 0.125}},
+    {2048, {0.03125, 0.0625, 0.125, 0.25, 0.0625, 0.125}, {0.03125, 0.0625}},
+});
+constexpr const U85OutputCycles* find_u85_output_cycles(int macs_per_cycle) {
+  for (const U85OutputCycles& row : kU85OutputCycles) {
+    if (row.macs_per_cycle == macs_per_cycle) return &row;
+  }
+  return nullptr;
+}
+inline constexpr double kU85DivCyclesPerElem = 33;
+
+// ---- MAC unit ----
+inline constexpr int kWeightDecodeElemsPerOfmUblockChannel = 32;  // cycles to decode one ublock's weights: 32 * depth / 8
+inline constexpr int kWeightDecodeElemsPerCycle = 8;
+inline constexpr int kMacCyclesPerUblock = 4;                     // at least, for depthwise, pooling and part-kernel steps
+inline constexpr int kDepthwiseTapsPerStep = 4;
+inline constexpr int kPartKernelTapsPerStep8Bit = 4;
+inline constexpr int kPartKernelTapsPerStep16Bit = 2;
+// Latency of the accumulator pipeline when a block is one ublock wide and high.
+inline constexpr int kPipelineDelayCycles = 2;
+inline constexpr int kPipelineDelayAcc40Cycles = 3;               // 40- or 48-bit accumulators on at most 128 MACs
+inline constexpr int kU55_32PipelineDelayCycles = 3;
+inline constexpr int kU55_32PipelineDelayAcc40Cycles = 7;
+
+// ---- Operation overhead ----
+inline constexpr int kScaleEntryBytes = 10;
+inline constexpr int kBiasLatencyDivisor = 256;                   // 10 * block depth * read latency / 256
+inline constexpr int kCommandCyclesDivisor = 4;                   // (memory + MAC + output) / 4 hide behind each other
+
+// ---- Memories ----
+inline constexpr int kU55AxiBytesPerCycle = 8;
+inline constexpr int kU65AxiBytesPerCycle = 16;
+inline constexpr int kU85AxiBytesPerCyclePerPort = 16;
+inline constexpr double kU85OutstandingEfficiency = 0.8;
+inline constexpr int kReadBufferWordBytes = 16;
+
+// ---- Weight decoding of U85 ----
+inline constexpr int kU85FastDecodeElemsPerCycleFewValues = 64;   // at most 16 distinct values
+inline constexpr int kU85FastDecodeElemsPerCycle = 32;
+// Standard decoder: (8 + (z - 0.5) * 60) per stream and cycle, z = rate of zeros clamped to [0.5, 0.9].
+inline constexpr double kU85DecodeBaseElemsPerCycle = 8;
+inline constexpr double kU85DecodeZeroRateGain = 60;
+inline constexpr double kU85DecodeMinZeroRate = 0.5;
+inline constexpr double kU85DecodeMaxZeroRate = 0.9;
+
+}  // namespace carina::npu
