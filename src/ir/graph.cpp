@@ -6,15 +6,26 @@
 
 namespace carina::ir {
 
+std::string Graph::unique_name(std::string_view wanted) const {
+  const std::string base(wanted.empty() ? "v" : wanted);
+  std::string name = base;
+  for (int n = 1; index_of_name_.contains(name); ++n) name = fmt::format("{}_{}", base, n);
+  return name;
+}
+
 ValueId Graph::add_value(Value value) {
-  const std::string wanted = value.name.empty() ? "v" : value.name;
-  std::string name = wanted;
-  for (int n = 1; index_of_name_.contains(name); ++n) name = fmt::format("{}_{}", wanted, n);
-  value.name = name;
+  value.name = unique_name(value.name);
   const ValueId id(values.size());
-  index_of_name_.emplace(std::move(name), static_cast<uint32_t>(id.index()));
+  index_of_name_.emplace(value.name, static_cast<uint32_t>(id.index()));
   values.push_back(std::move(value));
   return id;
+}
+
+void Graph::rename(ValueId id, std::string_view name) {
+  if (values[id.index()].name == name) return;
+  index_of_name_.erase(values[id.index()].name);
+  values[id.index()].name = unique_name(name);
+  index_of_name_.emplace(values[id.index()].name, static_cast<uint32_t>(id.index()));
 }
 
 NodeId Graph::add_node(Node node) {

@@ -65,8 +65,12 @@ struct Graph {
   }
   NodeId add_node(Node node);
   [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;
+  // Gives a value another name, made unique when it is taken.
+  void rename(ValueId id, std::string_view name);
 
  private:
+  [[nodiscard]] std::string unique_name(std::string_view wanted) const;
+
   std::unordered_map<std::string, uint32_t> index_of_name_;
 };
 
