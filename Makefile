@@ -1,0 +1,69 @@
+# Thin names over CMake presets and scripts. `make help` lists them.
+
+JOBS ?= 2
+FUZZ_SECONDS ?= 10
+export JOBS
+
+JUDGE_PYTHON := build/judges/main/bin/python
+CPP_FILES = $(shell git ls-files '*.h' '*.cpp')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-full judges build build-dev demo check test fuzz bench conformance format format-check tidy clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+setup: ## install the Debian packages for the build (skipped when they are there)
+	@scripts/setup.sh
+
+setup-full: ## also clang, its tools and ccache
+	@scripts/setup.sh --full
+
+judges: ## make the judges' virtual environment (torch, executorch, Vela, TOSA reference model)
+	@tests/judges/setup.sh
+
+build: ## the release build: build/release/bin/carina
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+
+build-dev: ## the development build: sanitizers, verification after each pass
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+
+demo: setup ## set up, build, and run the main job on models/digits
+	@mkdir -p build
+	@cmake --preset release >build/release-configure.log || { cat build/release-configure.log; exit 1; }
+	@cmake --build --preset release -j $(JOBS) --target carina
+	@scripts/demo.sh
+
+check: build-dev ## the gate: development build and the core's own tests
+	@ctest --preset dev -j $(JOBS) --output-on-failure --no-tests=error
+
+test: ## set up, build and run all tests: core, judges, some seconds of fuzzing
+	@scripts/setup.sh --full
+	@tests/judges/setup.sh
+	@$(MAKE) --no-print-directory build-dev build
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) python3 scripts/test.py
+
+fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=600)
+	@mkdir -p build
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute
+	@$(JUDGE_PYTHON) bench/run.py
+
+conformance: setup-full judges build ## the official TOSA conformance generator's tests (long)
+	@$(JUDGE_PYTHON) -m pytest tests/judges -q -n $(JOBS) -m conformance
+
+format: ## clang-format over our sources
+	@clang-format-19 -i $(CPP_FILES)
+
+format-check: ## is everything formatted?
+	@clang-format-19 --dry-run --Werror $(CPP_FILES)
+
+tidy: setup-full ## clang-tidy over every room
+	@cmake --preset tidy
+	@cmake --build --preset tidy -j $(JOBS)
+
+clean: ## remove the builds; the judges' environment stays (rm -r build removes all)
+	@rm -rf build/dev build/release build/fuzz build/tidy build/demo build/results
