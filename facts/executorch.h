@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace carina {
+
+// Element types as .pte files number them (c10::ScalarType). Source: ExecuTorch's scalar_type.fbs.
+enum class PteScalarType : int8_t {
+  kByte = 0,
+  kChar = 1,
+  kShort = 2,
+  kInt = 3,
+  kLong = 4,
+  kHalf = 5,
+  kFloat = 6,
+  kDouble = 7,
+  kBool = 11,
+  kBFloat16 = 15,
+  kUInt16 = 27,
+  kUInt32 = 28,
+};
+
+// The file's fixed numbers. Source: ExecuTorch's extended header and its program emitter.
+inline constexpr std::string_view kPteIdentifier = "ET12";
+inline constexpr std::string_view kPteExtendedHeaderMagic = "eh00";
+inline constexpr uint32_t kPteExtendedHeaderBytes = 32;
+inline constexpr uint64_t kPteSegmentAlignmentBytes = 128;
+inline constexpr uint64_t kPteConstantAlignmentBytes = 16;
+inline constexpr uint64_t kPtePlannedAlignmentBytes = 16;
+inline constexpr std::string_view kEthosUBackendId = "EthosUBackend";
+
+// How an ATen node that stays on the CPU is written: the out-variant kernel that ExecuTorch's runtime knows, and its arguments in order,
+// separated by blanks: %n the n-th tensor operand (None when absent), %* all operands as a TensorList, =literal a constant (None, true,
+// false, a number, [a,b]), anything else the node's attribute of that name. The output tensors follow by themselves;
+// `hidden_outputs` are further outputs that the kernel writes and the node does not have, as a pte element type each.
+struct KernelRow {
+  std::string_view aten;      // "aten.conv2d.default"
+  std::string_view name;      // "aten::convolution"
+  std::string_view overload;  // "out"
+  std::string_view arguments;
+  std::string_view hidden_outputs = {};
+};
+
+inline constexpr auto kKernelRows = std::to_array<KernelRow>({
+#define CARINA_KERNEL(aten, name, overload, ...) {aten, name, overload, __VA_ARGS__},
+#include "facts/executorch_kernels.def"
+#undef CARINA_KERNEL
+});
+
+}  // namespace carina

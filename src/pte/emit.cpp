@@ -1,0 +1,225 @@
+#include "pte/emit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+
+#include "facts/executorch.h"
+#include "pte/memory_plan.h"
+#include "pte/scalar_type_internal.h"
+
+namespace carina::pte {
+
+namespace {
+
+const KernelRow* kernel_of(const ir::Node& node) {
+  const auto found = std::ranges::find(kKernelRows, node.op.name(), &KernelRow::aten);
+  return found == kKernelRows.end() ? nullptr : &*found;
+}
+
+std::string place_of(const ir::Node& node) { return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source); }
+
+// Everything that cannot be written, in one go.
+Diagnostics unwritable(const ir::Graph& graph) {
+  Diagnostics errors;
+  for (const ir::Node& node : graph.nodes) {
+    if (node.op == ir::Op(AtenOp::executorch_call_delegate_default) || kernel_of(node) != nullptr) continue;
+    errors.push_back({.where = place_of(node), .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name())});
+  }
+  for (const ir::Value& value : graph.values) {
+    const DType dtype = value.constant ? value.constant->dtype : value.dtype;
+    if (!scalar_type_of(dtype)) errors.push_back({.where = value.name, .what = fmt::format("a .pte cannot hold a tensor of {}", name_of(dtype))});
+  }
+  return errors;
+}
+
+class Emitter {
+ public:
+  Emitter(const ir::Graph& graph, std::span<const Delegate> delegates) : graph_(graph), delegates_(delegates) {
+    program_.constants.resize(1);
+    program_.plans.resize(1);
+  }
+
+  Program run() {
+    for (const ir::ValueId input : graph_.inputs) plan().inputs.push_back(tensor(input));
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      step_ = static_cast<int64_t>(n);
+      const ir::Node& node = graph_.nodes[n];
+      if (node.op == ir::Op(AtenOp::executorch_call_delegate_default)) {
+        emit_delegate(node);
+      } else {
+        emit_kernel(node, *kernel_of(node));
+      }
+    }
+    step_ = static_cast<int64_t>(graph_.nodes.size());
+    for (const ir::ValueId output : graph_.outputs) plan().outputs.push_back(output.valid() ? tensor(output) : scalar(None{}));
+    place();
+    return std::move(program_);
+  }
+
+ private:
+  Plan& plan() { return program_.plans.front(); }
+
+  int32_t add(Value value) {
+    plan().values.push_back(std::move(value));
+    return static_cast<int32_t>(plan().values.size() - 1);
+  }
+
+  // A value that equals one that is there already shares its index.
+  template <typename T>
+  int32_t scalar(const T& value) {
+    for (size_t i = 0; i < plan().values.size(); ++i) {
+      const T* other = std::get_if<T>(&plan().values[i]);
+      if (other != nullptr && *other == value) return static_cast<int32_t>(i);
+    }
+    return add(value);
+  }
+
+  // The index of a tensor; using it here keeps it alive until this step.
+  int32_t tensor(ir::ValueId id) {
+    const auto found = index_of_.find(id);
+    const int32_t index = found == index_of_.end() ? new_tensor(id) : found->second;
+    if (const auto lifetime = lifetime_of_.find(index); lifetime != lifetime_of_.end()) lifetimes_[lifetime->second].last_step = step_;
+    return index;
+  }
+
+  int32_t new_tensor(ir::ValueId id) {
+    const ir::Value& value = graph_[id];
+    TensorSpec spec{.dtype = value.constant ? value.constant->dtype : value.dtype, .shape = value.shape, .dim_order = {}, .constant = 0, .allocation = {}};
+    if (value.constant) {
+      spec.constant = static_cast<uint32_t>(program_.constants.size());
+      program_.constants.push_back(value.constant->data);
+    }
+    const bool planned = !value.constant;
+    const int32_t index = planned ? planned_tensor(std::move(spec)) : add(std::move(spec));
+    index_of_.emplace(id, index);
+    return index;
+  }
+
+  int32_t planned_tensor(TensorSpec spec) {
+    const uint64_t bytes = tensor_bytes(spec.dtype, spec.shape);
+    spec.allocation = Allocation{};
+    const int32_t index = add(std::move(spec));
+    lifetime_of_.emplace(index, lifetimes_.size());
+    lifetimes_.push_back({.bytes = bytes, .first_step = step_, .last_step = step_});
+    return index;
+  }
+
+  struct AttributeEmitter {
+    Emitter& emitter;
+    int32_t operator()(std::monostate /*none*/) const { return emitter.scalar(None{}); }
+    int32_t operator()(bool v) const { return emitter.scalar(v); }
+    int32_t operator()(int64_t v) const { return emitter.scalar(v); }
+    int32_t operator()(double v) const { return emitter.scalar(v); }
+    int32_t operator()(const std::string& v) const { return emitter.scalar(v); }
+    int32_t operator()(const std::vector<int64_t>& v) const { return emitter.int_list(v); }
+    int32_t operator()(const std::vector<double>& v) const { return emitter.add(DoubleList{.numbers = v}); }
+    int32_t operator()(const std::vector<bool>& v) const { return emitter.add(BoolList{.flags = v}); }
+    int32_t operator()(DType v) const { return emitter.scalar(int64_t{scalar_type_of(v).value_or(0)}); }
+    int32_t operator()(const ir::Bytes& /*bytes*/) const { CARINA_UNREACHABLE("bytes in an ATen node", 0); }
+  };
+
+  int32_t int_list(const std::vector<int64_t>& numbers) {
+    IntList list;
+    for (const int64_t number : numbers) list.values.push_back(scalar(number));
+    return add(std::move(list));
+  }
+
+  // "=None", "=true", "=0", "=[0,0]" of a kernel row.
+  int32_t literal(std::string_view text) {
+    if (text == "None") return scalar(None{});
+    if (text == "true" || text == "false") return scalar(text == "true");
+    const bool is_list = text.front() == '[';
+    std::vector<int64_t> numbers;
+    for (size_t at = 0; at < text.size(); ++at) {
+      int64_t number = 0;
+      const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+      if (error != std::errc()) continue;
+      numbers.push_back(number);
+      at = static_cast<size_t>(end - text.data());
+    }
+    return is_list ? int_list(numbers) : scalar(numbers.front());
+  }
+
+  int32_t argument(const ir::Node& node, std::string_view token) {
+    if (token.front() == '=') return literal(token.substr(1));
+    if (token == "%*") {
+      TensorList list;
+      for (const ir::ValueId input : node.inputs) list.tensors.push_back(tensor(input));
+      return add(std::move(list));
+    }
+    if (token.front() == '%') {
+      const size_t operand = static_cast<size_t>(token[1] - '0');
+      const bool present = operand < node.inputs.size() && node.inputs[operand].valid();
+      return present ? tensor(node.inputs[operand]) : scalar(None{});
+    }
+    const ir::Attribute* attribute = node.attributes.find(token);
+    return attribute == nullptr ? scalar(None{}) : std::visit(AttributeEmitter{*this}, *attribute);
+  }
+
+  void emit_kernel(const ir::Node& node, const KernelRow& row) {
+    KernelCall call{.op = operator_index(row), .arguments = {}};
+    for (size_t at = 0; at < row.arguments.size();) {
+      const size_t end = std::min(row.arguments.find(' ', at), row.arguments.size());
+      call.arguments.push_back(argument(node, row.arguments.substr(at, end - at)));
+      at = end + 1;
+    }
+    std::vector<int32_t> outputs;
+    for (const ir::ValueId output : node.outputs) outputs.push_back(tensor(output));
+    if (!row.hidden_outputs.empty()) {
+      const auto dtype = dtype_of_name(row.hidden_outputs);
+      CARINA_CHECK(dtype.has_value(), "{} in the row of {}", row.hidden_outputs, row.aten);
+      outputs.push_back(planned_tensor({.dtype = *dtype, .shape = graph_[node.outputs.front()].shape, .dim_order = {}, .constant = 0, .allocation = {}}));
+    }
+    call.arguments.insert(call.arguments.end(), outputs.begin(), outputs.end());
+    call.arguments.push_back(outputs.size() == 1 ? outputs.front() : add(TensorList{.tensors = outputs, .optional = false}));
+    plan().instructions.emplace_back(std::move(call));
+  }
+
+  void emit_delegate(const ir::Node& node) {
+    const auto index = static_cast<size_t>(node.attributes.integer("delegate"));
+    CARINA_CHECK(index < delegates_.size(), "{} calls delegate {}", node.name, index);
+    DelegateCall call{.delegate = static_cast<int32_t>(index), .arguments = {}};
+    for (const ir::ValueId input : node.inputs) call.arguments.push_back(tensor(input));
+    for (const ir::ValueId output : node.outputs) call.arguments.push_back(tensor(output));
+    plan().instructions.emplace_back(std::move(call));
+  }
+
+  int32_t operator_index(const KernelRow& row) {
+    auto& operators = plan().operators;
+    for (size_t i = 0; i < operators.size(); ++i) {
+      if (operators[i].name == row.name && operators[i].overload == row.overload) return static_cast<int32_t>(i);
+    }
+    operators.push_back({.name = std::string(row.name), .overload = std::string(row.overload)});
+    return static_cast<int32_t>(operators.size() - 1);
+  }
+
+  void place() {
+    plan().delegates.assign(delegates_.begin(), delegates_.end());
+    const MemoryPlan memory = plan_memory(lifetimes_);
+    for (const auto& [index, lifetime] : lifetime_of_) {
+      std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]).allocation = Allocation{.memory_id = 1, .offset_bytes = memory.offsets[lifetime]};
+    }
+    plan().planned_bytes = {static_cast<int64_t>(memory.total_bytes)};
+  }
+
+  const ir::Graph& graph_;
+  std::span<const Delegate> delegates_;
+  Program program_;
+  std::map<ir::ValueId, int32_t> index_of_;
+  std::map<int32_t, size_t> lifetime_of_;  // planned tensors: index of the value -> index of the lifetime
+  std::vector<Lifetime> lifetimes_;
+  int64_t step_ = -1;  // the inputs are alive before the first instruction
+};
+
+}  // namespace
+
+Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates) {
+  if (Diagnostics errors = unwritable(graph); !errors.empty()) return fail(std::move(errors));
+  return Emitter(graph, delegates).run();
+}
+
+}  // namespace carina::pte

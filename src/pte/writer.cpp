@@ -1,0 +1,211 @@
+#include "pte/writer.h"
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "base/checked_math.h"
+#include "facts/executorch.h"
+#include "program_generated.h"
+#include "pte/scalar_type_internal.h"
+
+namespace carina::pte {
+
+namespace {
+
+namespace fb = carina::pte::schema;
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+// The parts of the file behind the FlatBuffer.
+struct Segments {
+  std::vector<Offset<fb::DataSegment>> table;
+  std::vector<std::byte> bytes;
+
+  // Appends `data`, aligned; returns the segment's index.
+  uint32_t add(FlatBufferBuilder& builder, std::span<const std::byte> data) {
+    bytes.resize(round_up<size_t>(bytes.size(), kPteSegmentAlignmentBytes));
+    table.push_back(fb::CreateDataSegment(builder, bytes.size(), data.size()));
+    bytes.insert(bytes.end(), data.begin(), data.end());
+    return static_cast<uint32_t>(table.size() - 1);
+  }
+};
+
+std::vector<uint8_t> dim_order_of(const TensorSpec& tensor) {
+  if (!tensor.dim_order.empty() || tensor.shape.rank() == 0) return tensor.dim_order;
+  std::vector<uint8_t> order(tensor.shape.rank());
+  std::iota(order.begin(), order.end(), uint8_t{0});
+  return order;
+}
+
+Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& tensor) {
+  Offset<fb::AllocationDetails> allocation;
+  if (tensor.allocation) {
+    const uint64_t offset = tensor.allocation->offset_bytes;
+    allocation = fb::CreateAllocationDetails(builder, tensor.allocation->memory_id, static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32));
+  }
+  std::vector<int32_t> sizes;
+  for (const int64_t dim : tensor.shape.dims()) sizes.push_back(static_cast<int32_t>(dim));
+  const std::vector<uint8_t> order = dim_order_of(tensor);
+  const auto scalar_type = scalar_type_of(tensor.dtype);
+  CARINA_CHECK(scalar_type.has_value(), "{} is not an element type of .pte", name_of(tensor.dtype));
+  return fb::CreateTensorDirect(builder, *scalar_type, 0, &sizes, &order, false, tensor.constant, allocation);
+}
+
+struct Written {
+  fb::KernelTypes tag;
+  Offset<void> value;
+};
+
+// One overload for each kind of value.
+struct ValueWriter {
+  FlatBufferBuilder& builder;
+  Written operator()(None) const { return {fb::KernelTypes::Null, fb::CreateNull(builder).Union()}; }
+  Written operator()(int64_t v) const { return {fb::KernelTypes::Int, fb::CreateInt(builder, v).Union()}; }
+  Written operator()(bool v) const { return {fb::KernelTypes::Bool, fb::CreateBool(builder, v).Union()}; }
+  Written operator()(double v) const { return {fb::KernelTypes::Double, fb::CreateDouble(builder, v).Union()}; }
+  Written operator()(const std::string& v) const { return {fb::KernelTypes::String, fb::CreateStringDirect(builder, v.c_str()).Union()}; }
+  Written operator()(const TensorSpec& v) const { return {fb::KernelTypes::Tensor, write_tensor(builder, v).Union()}; }
+  Written operator()(const IntList& v) const { return {fb::KernelTypes::IntList, fb::CreateIntListDirect(builder, &v.values).Union()}; }
+  Written operator()(const DoubleList& v) const { return {fb::KernelTypes::DoubleList, fb::CreateDoubleListDirect(builder, &v.numbers).Union()}; }
+  Written operator()(const BoolList& v) const {
+    const std::vector<uint8_t> flags(v.flags.begin(), v.flags.end());
+    return {fb::KernelTypes::BoolList, fb::CreateBoolListDirect(builder, &flags).Union()};
+  }
+  Written operator()(const TensorList& v) const {
+    if (v.optional) return {fb::KernelTypes::OptionalTensorList, fb::CreateOptionalTensorListDirect(builder, &v.tensors).Union()};
+    return {fb::KernelTypes::TensorList, fb::CreateTensorListDirect(builder, &v.tensors).Union()};
+  }
+};
+
+struct InstructionWriter {
+  FlatBufferBuilder& builder;
+  Offset<fb::Instruction> operator()(const KernelCall& c) const {
+    return fb::CreateInstruction(builder, fb::InstructionArguments::KernelCall, fb::CreateKernelCallDirect(builder, c.op, &c.arguments).Union());
+  }
+  Offset<fb::Instruction> operator()(const DelegateCall& c) const {
+    return fb::CreateInstruction(builder, fb::InstructionArguments::DelegateCall, fb::CreateDelegateCallDirect(builder, c.delegate, &c.arguments).Union());
+  }
+  Offset<fb::Instruction> operator()(const MoveCall& c) const {
+    return fb::CreateInstruction(builder, fb::InstructionArguments::MoveCall, fb::CreateMoveCall(builder, c.from, c.to).Union());
+  }
+  Offset<fb::Instruction> operator()(const JumpFalseCall& c) const {
+    return fb::CreateInstruction(builder, fb::InstructionArguments::JumpFalseCall, fb::CreateJumpFalseCall(builder, c.condition, c.destination).Union());
+  }
+  Offset<fb::Instruction> operator()(const FreeCall& c) const {
+    return fb::CreateInstruction(builder, fb::InstructionArguments::FreeCall, fb::CreateFreeCall(builder, c.value).Union());
+  }
+};
+
+// The delegates of all plans, with their blobs inline or in segments.
+struct DelegateWriter {
+  FlatBufferBuilder& builder;
+  const WriteOptions& options;
+  Segments& segments;
+  std::vector<Offset<fb::BackendDelegateInlineData>> inline_data;
+
+  Offset<fb::BackendDelegate> operator()(const Delegate& delegate) {
+    const auto reference = options.delegate_data == DelegateData::kInline ? write_inline(delegate.blob) : write_segment(delegate.blob);
+    std::vector<Offset<fb::CompileSpec>> specs;
+    for (const auto& [key, value] : delegate.compile_specs) specs.push_back(fb::CreateCompileSpecDirect(builder, key.c_str(), &value));
+    return fb::CreateBackendDelegateDirect(builder, delegate.backend.c_str(), reference, &specs);
+  }
+
+ private:
+  Offset<fb::BackendDelegateDataReference> write_inline(const Buffer& blob) {
+    builder.ForceVectorAlignment(blob.size(), 1, kPteConstantAlignmentBytes);
+    const auto data = builder.CreateVector(reinterpret_cast<const uint8_t*>(blob.data()), blob.size());
+    inline_data.push_back(fb::CreateBackendDelegateInlineData(builder, data));
+    return fb::CreateBackendDelegateDataReference(builder, 0, static_cast<uint32_t>(inline_data.size() - 1));
+  }
+  Offset<fb::BackendDelegateDataReference> write_segment(const Buffer& blob) {
+    return fb::CreateBackendDelegateDataReference(builder, 1, segments.add(builder, blob.bytes()));
+  }
+};
+
+Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& plan, DelegateWriter& delegate_writer) {
+  std::vector<Offset<fb::EValue>> values;
+  for (const Value& value : plan.values) {
+    const Written written = std::visit(ValueWriter{builder}, value);
+    values.push_back(fb::CreateEValue(builder, written.tag, written.value));
+  }
+  std::vector<Offset<fb::Operator>> operators;
+  for (const Operator& op : plan.operators) operators.push_back(fb::CreateOperatorDirect(builder, op.name.c_str(), op.overload.c_str()));
+  std::vector<Offset<fb::BackendDelegate>> delegates;
+  for (const Delegate& delegate : plan.delegates) delegates.push_back(delegate_writer(delegate));
+  std::vector<Offset<fb::Instruction>> instructions;
+  for (const Instruction& instruction : plan.instructions) instructions.push_back(std::visit(InstructionWriter{builder}, instruction));
+  const std::vector<int32_t> none;
+  const std::vector<Offset<fb::Chain>> chains{fb::CreateChainDirect(builder, &none, &none, &instructions)};
+  std::vector<int64_t> buffer_sizes{0};  // entry 0 is unused: memory ids count from 1
+  buffer_sizes.insert(buffer_sizes.end(), plan.planned_bytes.begin(), plan.planned_bytes.end());
+  const auto meta = fb::CreateContainerMetadataDirect(builder, plan.encoded_inputs.c_str(), plan.encoded_outputs.c_str());
+  return fb::CreateExecutionPlanDirect(builder, plan.name.c_str(), meta, &values, &plan.inputs, &plan.outputs, &chains, &operators, &delegates, &buffer_sizes);
+}
+
+// All constants in one segment, each aligned; returns their offsets in it.
+std::vector<uint64_t> lay_out_constants(std::span<const Buffer> constants, std::vector<std::byte>& segment) {
+  std::vector<uint64_t> offsets{0};  // the format's dummy
+  for (size_t i = 1; i < constants.size(); ++i) {
+    segment.resize(round_up<size_t>(segment.size(), kPteConstantAlignmentBytes));
+    offsets.push_back(segment.size());
+    segment.insert(segment.end(), constants[i].bytes().begin(), constants[i].bytes().end());
+  }
+  return offsets;
+}
+
+void put(std::vector<std::byte>& out, size_t at, const void* data, size_t size) { std::memcpy(out.data() + at, data, size); }
+
+// FlatBuffer + header + segments -> file: the header is slid in behind the identifier, and the root offset counts it.
+std::vector<std::byte> join(std::span<const std::byte> flatbuffer, const std::vector<std::byte>& segments) {
+  const uint64_t program_bytes = flatbuffer.size() + kPteExtendedHeaderBytes;
+  const uint64_t segment_base = round_up<uint64_t>(program_bytes, kPteSegmentAlignmentBytes);
+  const uint64_t segment_bytes = segments.size();
+  std::vector<std::byte> file(segment_base + segment_bytes);
+  uint32_t root = 0;
+  std::memcpy(&root, flatbuffer.data(), 4);
+  root += kPteExtendedHeaderBytes;
+  put(file, 0, &root, 4);
+  put(file, 4, flatbuffer.data() + 4, 4);
+  put(file, 8, kPteExtendedHeaderMagic.data(), 4);
+  put(file, 12, &kPteExtendedHeaderBytes, 4);
+  put(file, 16, &program_bytes, 8);
+  put(file, 24, &segment_base, 8);
+  put(file, 32, &segment_bytes, 8);
+  put(file, 8 + kPteExtendedHeaderBytes, flatbuffer.data() + 8, flatbuffer.size() - 8);
+  put(file, segment_base, segments.data(), segments.size());
+  return file;
+}
+
+size_t data_bytes(const Program& program) {
+  size_t total = 0;
+  for (const Plan& plan : program.plans) {
+    for (const Delegate& delegate : plan.delegates) total += delegate.blob.size();
+  }
+  return total;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> write_program(const Program& program, const WriteOptions& options) {
+  if (options.delegate_data == DelegateData::kInline && data_bytes(program) > (size_t{1} << 30)) {
+    return fail({.where = "program", .what = "the delegates are too large to stand inside the FlatBuffer", .hint = "write them to segments"});
+  }
+  FlatBufferBuilder builder(data_bytes(program) + (1 << 16));
+  Segments segments;
+  std::vector<std::byte> constant_segment;
+  const std::vector<uint64_t> constant_offsets = lay_out_constants(program.constants, constant_segment);
+  const uint32_t constant_index = segments.add(builder, constant_segment);
+  DelegateWriter delegate_writer{.builder = builder, .options = options, .segments = segments, .inline_data = {}};
+  std::vector<Offset<fb::ExecutionPlan>> plans;
+  for (const Plan& plan : program.plans) plans.push_back(write_plan(builder, plan, delegate_writer));
+  const std::vector<Offset<fb::Buffer>> no_buffers;
+  const auto constants = fb::CreateSubsegmentOffsetsDirect(builder, constant_index, &constant_offsets);
+  builder.Finish(fb::CreateProgramDirect(builder, 0, &plans, &no_buffers, &delegate_writer.inline_data, &segments.table, constants), kPteIdentifier.data());
+  const std::span<const std::byte> flatbuffer = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  if (segments.bytes.empty()) return std::vector<std::byte>(flatbuffer.begin(), flatbuffer.end());
+  return join(flatbuffer, segments.bytes);
+}
+
+}  // namespace carina::pte
