@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "ir/graph.h"
+#include "npu/compiled_network.h"
+#include "plan/target.h"
+
+namespace carina::plan {
+
+// Choices that never change results. The tests vary them: outputs must not depend on any.
+struct Variation {
+  // Which legal block of each operation: the cheapest, or (kSeeded) an arbitrary one that `seed` picks.
+  enum class Blocks : uint8_t { kCheapest, kSeeded } blocks = Blocks::kCheapest;
+  uint32_t seed = 0;
+  enum class Formats : uint8_t { kBricks, kLinear } formats = Formats::kBricks;
+  // Whether weights that live in slow memory are copied to the arena before use.
+  enum class Staging : uint8_t { kWhereItPays, kNever } staging = Staging::kWhereItPays;
+  enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;  // kNone: BLOCKDEP 0, wait for everything
+};
+
+struct Options {
+  int threads = 1;               // results do not depend on it
+  int64_t arena_limit_bytes = 0; // what the arena may take; 0: no limit but the address space
+  Variation variation = {};
+};
+
+// Compiles a TOSA graph (conventions of ir::Graph; integer types) for the whole of it to run on the NPU: command stream,
+// constants, and where inputs and outputs lie in the arena. Region 0 holds constants, region 1 the arena, as in Vela's
+// output. The same graph and target give the same bytes. Errors: an operator, type or attribute that the NPU cannot do,
+// each node named with the reason, all of them at once; a network that does not fit the arena, by how much and because of
+// which tensors.
+Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options, const Log& log);
+
+}  // namespace carina::plan
