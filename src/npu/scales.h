@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "facts/npu_enums.h"
+
+namespace carina::npu {
+
+// What the output stage does to one channel: (accumulator + bias) * scale >> shift.
+struct ChannelScale {
+  int64_t bias = 0;
+  uint32_t scale = 1;
+  uint8_t shift = 0;
+  bool operator==(const ChannelScale&) const = default;
+};
+
+// The three forms of an entry; which one applies follows from product and accumulator.
+enum class ScaleForm : uint8_t {
+  kBias40Scale32,  // U55, U65
+  kBias32Scale31,  // U85 with 32-bit accumulators
+  kBias48Scale15,  // U85 with 48-bit accumulators
+};
+constexpr ScaleForm scale_form(Product product, AccFormat acc_format) {
+  if (!is_u85(product)) return ScaleForm::kBias40Scale32;
+  return acc_format == AccFormat::I48 ? ScaleForm::kBias48Scale15 : ScaleForm::kBias32Scale31;
+}
+
+inline constexpr size_t kScaleEntryBytesInStream = 10;
+
+// Whether bias, scale and shift (0..63) fit the form.
+bool fits(const ChannelScale& scale, ScaleForm form);
+
+// One entry. The values must fit (CARINA_CHECK).
+std::array<std::byte, kScaleEntryBytesInStream> encode_scale(const ChannelScale& scale, ScaleForm form);
+// One entry of kScaleEntryBytesInStream bytes.
+ChannelScale decode_scale(std::span<const std::byte> entry, ScaleForm form);
+
+// The table of consecutive channels, padded with zeros to a multiple of 16 bytes. U65 with two cores: the caller gives each core its channels.
+// U85: `entry_multiple` is the microblock's depth rounded up to 16, and zero entries are added up to a multiple of it; 1 elsewhere.
+std::vector<std::byte> encode_scales(std::span<const ChannelScale> scales, ScaleForm form, int entry_multiple);
+
+// The first `count` entries. Error: the table is shorter.
+Result<std::vector<ChannelScale>> decode_scales(std::span<const std::byte> table, size_t count, ScaleForm form, const std::string& where);
+
+}  // namespace carina::npu
