@@ -273,6 +273,20 @@ inline constexpr auto kWhileLoopAttributes = std::to_array<TosaAttribute>({
     {.name = "cond_graph", .kind = TosaAttributeKind::kGraph},
     {.name = "body_graph", .kind = TosaAttributeKind::kGraph},
 });
+inline constexpr auto kVariableInputs = std::to_array<TosaOperand>({
+    {.name = "initial_value",
+     .kind = TosaOperandKind::kTensorList,
+     .type = "in_t",
+     .shape = "shape",
+     .min_rank = 0,
+     .max_rank = TosaOperand::kMaxRank,
+     .constness = TosaConstness::kCompileTime},
+});
+inline constexpr auto kVariableAttributes = std::to_array<TosaAttribute>({
+    {.name = "name", .kind = TosaAttributeKind::kString, .place = TosaAttributePlace::kVariableTensor},
+    {.name = "var_shape", .kind = TosaAttributeKind::kInts, .place = TosaAttributePlace::kVariableTensor},
+    {.name = "type", .kind = TosaAttributeKind::kType, .place = TosaAttributePlace::kVariableTensor},
+});
 inline constexpr auto kInType = std::to_array<std::string_view>({
     "in_t",
 });
@@ -289,6 +303,9 @@ inline constexpr auto kVariableWriteInputs = std::to_array<TosaOperand>({
      .min_rank = 0,
      .max_rank = TosaOperand::kMaxRank,
      .constness = TosaConstness::kRunTime},
+});
+inline constexpr auto kVariableWriteAttributes = std::to_array<TosaAttribute>({
+    {.name = "name", .kind = TosaAttributeKind::kString, .place = TosaAttributePlace::kVariableTensor},
 });
 inline constexpr auto kVariableReadOutputs = std::to_array<TosaOperand>({
     {.name = "output1",
@@ -379,9 +396,9 @@ inline constexpr auto kDataRows = std::to_array<TosaOpRow>({
     {.op = TosaOp::VARIABLE,
      .group = "Variable",
      .section = "2.17.1",
-     .inputs = {},
+     .inputs = kVariableInputs,
      .outputs = {},
-     .attributes = {},
+     .attributes = kVariableAttributes,
      .type_names = kInType,
      .types = kVariableTypes,
      .also_needs = only(TosaFeature::kExtVariable)},
@@ -390,7 +407,7 @@ inline constexpr auto kDataRows = std::to_array<TosaOpRow>({
      .section = "2.17.2",
      .inputs = kVariableWriteInputs,
      .outputs = {},
-     .attributes = {},
+     .attributes = kVariableWriteAttributes,
      .type_names = kInType,
      .types = kVariableTypes,
      .also_needs = only(TosaFeature::kExtVariable)},
@@ -399,7 +416,7 @@ inline constexpr auto kDataRows = std::to_array<TosaOpRow>({
      .section = "2.17.3",
      .inputs = {},
      .outputs = kVariableReadOutputs,
-     .attributes = {},
+     .attributes = kVariableWriteAttributes,
      .type_names = kOutType,
      .types = kVariableTypes,
      .also_needs = only(TosaFeature::kExtVariable)},
