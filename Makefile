@@ -11,7 +11,7 @@ CPP_FILES = $(shell git ls-files '*.h' '*.cpp')
 .PHONY: help setup setup-full judges build build-dev demo check test fuzz bench conformance format format-check tidy clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install the Debian packages for the build (skipped when they are there)
 	@scripts/setup.sh
