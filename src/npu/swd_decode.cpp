@@ -1,0 +1,244 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "npu/swd_internal.h"
+#include "npu/weight_codec.h"
+
+namespace carina::npu {
+
+namespace {
+
+using namespace swd;
+
+// A quotient beyond this is refused later (no weight, and more zeros than any operation has): clamping avoids overflow until then.
+constexpr uint32_t kMaxQuotient = 1u << 24;
+
+// Bits from the least significant of each byte on. Reads beyond the end give zeros; overrun() tells.
+class BitReader {
+ public:
+  explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  // At most 56 bits.
+  uint64_t peek(size_t position) const {
+    const size_t byte = position >> 3;
+    uint64_t window = 0;
+    if (byte + 8 <= bytes_.size()) [[likely]] {
+      std::memcpy(&window, bytes_.data() + byte, 8);
+    } else if (byte < bytes_.size()) {
+      std::memcpy(&window, bytes_.data() + byte, bytes_.size() - byte);
+    }
+    return window >> (position & 7);
+  }
+  uint32_t take(int bits) {
+    const auto value = static_cast<uint32_t>(peek(position_) & ((uint64_t{1} << bits) - 1));
+    position_ += static_cast<size_t>(bits);
+    return value;
+  }
+  [[nodiscard]] size_t position() const { return position_; }
+  [[nodiscard]] bool overrun() const { return position_ > bytes_.size() * 8; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  size_t position_ = 0;
+};
+
+struct SliceHeader {
+  int zdiv = 0;
+  int length = 0;
+  int wdiv = 0;
+  bool truncated = false;  // quotients of weights are at most 2 and end without a stop bit
+  bool new_palette = false;
+};
+
+// One kind of symbol in a slice: what is decoded so far. Quotients come a chunk before their remainders.
+struct Symbols {
+  std::vector<uint32_t>& values;  // quotients, then whole values
+  int length = 0;                 // symbols of the slice
+  int position = 0;               // with a quotient
+  int finished = 0;               // with a remainder as well
+  uint32_t quotient = 0;          // of the symbol under way
+};
+
+class Decoder {
+ public:
+  Decoder(std::span<const std::byte> stream, size_t max_weights, const std::string& where) : bits_(stream), max_weights_(max_weights), where_(where) {}
+
+  Result<std::vector<int16_t>> run();
+
+ private:
+  Result<bool> read_header(SliceHeader& header);
+  void read_palette();
+  void read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros);
+  void read_weight_quotients(Symbols& weights, uint32_t unary0, uint32_t unary1, bool truncated) const;
+  void read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const;
+  void read_remainders(Symbols& symbols, int end, int divisor_bits);
+  Result<void> write_slice(const SliceHeader& header);
+  [[nodiscard]] std::unexpected<Diagnostics> bad(std::string what, std::string expected, std::string got) const {
+    return fail({.where = fmt::format("{}: weight stream, bit {}", where_, bits_.position()),
+                 .what = std::move(what),
+                 .expected = std::move(expected),
+                 .got = std::move(got)});
+  }
+
+  BitReader bits_;
+  size_t max_weights_;
+  const std::string& where_;
+  Palette palette_;
+  std::vector<uint32_t> weight_values_ = std::vector<uint32_t>(kMaxSliceWeights + kUnaryPositions);
+  std::vector<uint32_t> zero_runs_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + kUnaryPositions);
+  std::vector<int16_t> out_;
+};
+
+Result<bool> Decoder::read_header(SliceHeader& header) {
+  header.zdiv = static_cast<int>(bits_.take(kZdivBits));
+  if (header.zdiv == kZdivEndOfStream) return bits_.overrun() ? Result<bool>(bad("no end-of-stream mark", "a slice header", "the end")) : false;
+  header.length = static_cast<int>(bits_.take(kSliceLengthBits)) + 1;
+  header.wdiv = static_cast<int>(bits_.take(kWdivBits));
+  header.truncated = bits_.take(1) != 0;
+  const bool first = palette_.size < 0;
+  header.new_palette = bits_.take(1) != 0;
+  if (header.new_palette) read_palette();
+  if (bits_.overrun()) return bad("the stream ends inside a slice header, or has no end-of-stream mark", "", "");
+  if (header.zdiv > kMaxZdiv && header.zdiv != kZdivNone) return bad("impossible divisor of zero runs", "0 to 3, 6 or 7", std::to_string(header.zdiv));
+  if (header.wdiv > kMaxWdiv && header.wdiv != kWdivUncompressed) return bad("impossible divisor of weights", "0 to 5 or 7", std::to_string(header.wdiv));
+  if (first && !header.new_palette) return bad("the first slice has no palette", "", "");
+  return true;
+}
+
+void Decoder::read_palette() {
+  palette_.direct_offset = static_cast<int>(bits_.take(kDirectOffsetBits));
+  const int size = static_cast<int>(bits_.take(kPaletteSizeBits));
+  palette_.size = size > 0 ? size + 1 : 0;
+  palette_.bits = static_cast<int>(bits_.take(kPaletteBitsBits)) + kPaletteBitsBias;
+  for (int i = 0; i < palette_.size; ++i) palette_.entries[static_cast<size_t>(i)] = static_cast<uint16_t>(bits_.take(palette_.bits));
+}
+
+void Decoder::read_weight_quotients(Symbols& weights, uint32_t unary0, uint32_t unary1, bool truncated) const {
+  // Each position adds 0, 1 or 2; 2 means that the symbol goes on, unless truncated. Written without branches: a symbol that has not ended
+  // is overwritten by the next position.
+  uint32_t* const values = weights.values.data();
+  uint32_t quotient = weights.quotient;
+  int position = weights.position;
+  const uint32_t always_ends = truncated ? 1 : 0;
+  for (int i = 0; i < kUnaryPositions && position < weights.length; ++i) {
+    const uint32_t bit0 = unary0 >> i & 1;
+    const uint32_t bit1 = bit0 & unary1;
+    unary1 >>= bit0;
+    quotient += bit0 + bit1;
+    values[position] = quotient;
+    const uint32_t ends = (bit1 ^ 1) | always_ends;
+    position += static_cast<int>(ends);
+    quotient = ends != 0 ? 0 : quotient;
+  }
+  weights.quotient = quotient;
+  weights.position = position;
+}
+
+void Decoder::read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const {
+  uint32_t* const values = zeros.values.data();
+  uint32_t quotient = zeros.quotient;
+  int position = zeros.position;
+  for (int i = 0; i < positions && position < zeros.length; ++i) {
+    const uint32_t bit = unary >> i & 1;
+    quotient += bit;
+    values[position] = quotient;
+    position += static_cast<int>(bit ^ 1);
+    quotient = bit != 0 ? quotient : 0;
+  }
+  zeros.quotient = quotient;
+  zeros.position = position;
+}
+
+void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
+  if (divisor_bits > 0) {
+    for (int i = symbols.finished; i < end; ++i) {
+      uint32_t& value = symbols.values[static_cast<size_t>(i)];
+      value = (std::min(value, kMaxQuotient) << divisor_bits) + bits_.take(divisor_bits);
+    }
+  }
+  symbols.finished = end;
+}
+
+void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros) {
+  const bool zero_runs = header.zdiv != kZdivNone;
+  const bool uncompressed = header.wdiv == kWdivUncompressed;
+  const int weight_bits = uncompressed ? uncompressed_bits(palette_) : header.wdiv;
+  const int zero_positions = header.zdiv == kMaxZdiv ? kUnaryPositionsZdiv3 : kUnaryPositions;
+  const int uncompressed_positions = weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
+  bool previous = false;
+  do {
+    const int weights_due = weights.position;  // of the previous chunk
+    const int zeros_due = zeros.position;
+    const int lead = weights.position - zeros.position;
+    const bool take_weights = (!zero_runs || lead < kMaxLead) && weights.position < weights.length;
+    const bool take_zeros = zero_runs && lead >= 0 && zeros.position < zeros.length;
+    const uint32_t unary0 = take_weights && !uncompressed ? bits_.take(kUnaryPositions) : 0;
+    if (take_zeros) read_zero_quotients(zeros, bits_.take(zero_positions), zero_positions);
+    if (take_weights && uncompressed) {
+      const int end = std::min(weights.position + uncompressed_positions, weights.length);
+      std::fill(weights.values.begin() + weights.position, weights.values.begin() + end, 0u);
+      weights.position = end;
+    } else if (take_weights) {
+      read_weight_quotients(weights, unary0, bits_.take(std::popcount(unary0)), header.truncated);
+    }
+    read_remainders(weights, weights_due, weight_bits);
+    read_remainders(zeros, zeros_due, zero_runs ? header.zdiv : 0);
+    previous = take_weights || take_zeros;
+    if (bits_.overrun()) return;
+  } while (previous);
+}
+
+Result<void> Decoder::write_slice(const SliceHeader& header) {
+  std::array<int16_t, kMaxFolded + 1 + kMaxPaletteSize> weight_of{};
+  const int known = palette_.size + kMaxFolded + 1 - palette_.direct_offset;  // values that stand for a weight
+  for (int v = 0; v < known; ++v) {
+    const int folded = v < palette_.size ? palette_.entries[static_cast<size_t>(v)] : v - palette_.size + palette_.direct_offset;
+    weight_of[static_cast<size_t>(v)] = static_cast<int16_t>(unfold(folded));
+  }
+  const auto length = static_cast<size_t>(header.length);
+  const bool zero_runs = header.zdiv != kZdivNone;
+  const size_t runs = zero_runs ? length + (header.new_palette ? 1 : 0) : 0;
+  size_t total = length;
+  for (size_t i = 0; i < runs; ++i) total += zero_runs_[i];
+  if (*std::max_element(weight_values_.begin(), weight_values_.begin() + header.length) >= static_cast<uint32_t>(known)) {
+    return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
+  }
+  if (total > max_weights_ - out_.size()) {
+    return bad("the stream has more weights than its operation", std::to_string(max_weights_), fmt::format("at least {}", out_.size() + total));
+  }
+  const size_t start = out_.size();
+  out_.resize(start + total);  // zeros
+  int16_t* to = out_.data() + start;
+  const uint32_t* run = zero_runs_.data();
+  if (zero_runs && header.new_palette) to += *run++;
+  for (size_t i = 0; i < length; ++i) {
+    *to++ = weight_of[weight_values_[i]];
+    if (zero_runs) to += *run++;
+  }
+  return {};
+}
+
+Result<std::vector<int16_t>> Decoder::run() {
+  palette_.size = -1;
+  for (SliceHeader header;;) {
+    CARINA_TRY(const bool more, read_header(header));
+    if (!more) return std::move(out_);
+    Symbols weights{.values = weight_values_, .length = header.length};
+    const bool zero_runs = header.zdiv != kZdivNone;
+    Symbols zeros{.values = zero_runs_, .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
+    read_chunks(header, weights, zeros);
+    if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
+    CARINA_CHECKED(write_slice(header));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where) {
+  return Decoder(stream, max_weights, where).run();
+}
+
+}  // namespace carina::npu

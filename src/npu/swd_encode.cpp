@@ -1,0 +1,472 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "npu/swd_internal.h"
+#include "npu/weight_codec.h"
+
+// How the encoder decides: the sequence is cut into blocks; neighbouring blocks that cost less with one palette than with two become a section
+// (one palette, zero runs or not). Within a section the divisors may change from slice to slice: the cheapest series of them is
+// found by dynamic programming over pieces of the section. Everything is decided on exact bit counts of the symbols.
+namespace carina::npu {
+
+namespace {
+
+using namespace swd;
+
+constexpr size_t kFoldedValues = kMaxFolded + 1;
+constexpr int kSliceHeaderBits = kZdivBits + kSliceLengthBits + kWdivBits + 2;
+constexpr int kPaletteHeaderBits = kDirectOffsetBits + kPaletteSizeBits + kPaletteBitsBits;
+// What a slice wastes on average in its last chunks: unused unary positions of weights and of zero runs.
+constexpr int kSliceTailBits = 12;
+constexpr uint64_t kImpossible = std::numeric_limits<uint64_t>::max() / 4;
+
+class BitWriter {
+ public:
+  void put(uint64_t value, int bits) {  // bits <= 32
+    window_ |= value << filled_;
+    filled_ += bits;
+    while (filled_ >= 8) {
+      out_.push_back(static_cast<std::byte>(window_));
+      window_ >>= 8;
+      filled_ -= 8;
+    }
+  }
+  std::vector<std::byte> finish() && {
+    if (filled_ > 0) out_.push_back(static_cast<std::byte>(window_ | ~uint64_t{0} << filled_));
+    while (out_.size() % 16 != 0) out_.push_back(std::byte{0xFF});
+    return std::move(out_);
+  }
+  void reserve(size_t bytes) { out_.reserve(bytes); }
+
+ private:
+  std::vector<std::byte> out_;
+  uint64_t window_ = 0;
+  int filled_ = 0;
+};
+
+enum class ZeroRuns : uint8_t { kNo, kYes };
+
+// How often each folded weight and each length of a zero run comes. With zero runs, the runs are counted by their cost at each divisor.
+struct Statistics {
+  std::array<uint32_t, kFoldedValues> count{};
+  std::array<uint64_t, kMaxZdiv + 1> run_bits{};
+  uint32_t runs = 0;
+
+  Statistics& operator+=(const Statistics& other) {
+    for (size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
+    for (size_t i = 0; i < run_bits.size(); ++i) run_bits[i] += other.run_bits[i];
+    runs += other.runs;
+    return *this;
+  }
+  void add_run(uint32_t length) {
+    for (size_t d = 0; d < run_bits.size(); ++d) run_bits[d] += (length >> d) + 1 + d;
+    ++runs;
+  }
+};
+
+// A way to code the values of a slice.
+struct WeightCode {
+  int wdiv = 0;
+  bool truncated = false;
+};
+constexpr int kWeightCodes = 2 * (kMaxWdiv + 1) + 1;  // each divisor plain and truncated, and uncompressed
+constexpr WeightCode weight_code(int index) {
+  if (index == kWeightCodes - 1) return {.wdiv = kWdivUncompressed, .truncated = false};
+  return {.wdiv = index / 2, .truncated = index % 2 != 0};
+}
+
+// Sums over values v that give the bits of each code: of quotients, of quotients equal to 2, and the largest value.
+struct ValueSums {
+  uint64_t values = 0;
+  std::array<uint64_t, kMaxWdiv + 1> quotients{};
+  std::array<uint64_t, kMaxWdiv + 1> twos{};
+  uint32_t max = 0;
+
+  void add(uint32_t v, uint64_t times) {
+    values += times;
+    max = std::max(max, v);
+    for (size_t d = 0; d < quotients.size(); ++d) {
+      quotients[d] += times * (v >> d);
+      twos[d] += (v >> d) == 2 ? times : 0;
+    }
+  }
+};
+
+uint64_t bits_of(const ValueSums& sums, WeightCode code, const Palette& palette) {
+  if (code.wdiv == kWdivUncompressed) {
+    const int bits = uncompressed_bits(palette);
+    return sums.max >> bits != 0 ? kImpossible : sums.values * static_cast<uint64_t>(bits);
+  }
+  const auto d = static_cast<size_t>(code.wdiv);
+  if (code.truncated && sums.max >> d > 2) return kImpossible;
+  return sums.values * (1 + d) + sums.quotients[d] - (code.truncated ? sums.twos[d] : 0);
+}
+
+std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {
+  std::array<uint16_t, kFoldedValues> value{};
+  for (int f = palette.direct_offset; f <= kMaxFolded; ++f) value[static_cast<size_t>(f)] = static_cast<uint16_t>(f - palette.direct_offset + palette.size);
+  for (int i = 0; i < palette.size; ++i) value[palette.entries[static_cast<size_t>(i)]] = static_cast<uint16_t>(i);
+  return value;
+}
+
+// The most frequent `size` folded weights as a palette; rare ones are offset by the run of small ones that the palette covers.
+Palette make_palette(std::span<const uint16_t> by_frequency, const Statistics& statistics, size_t size, ZeroRuns zero_runs) {
+  Palette palette;
+  size = std::min(size, by_frequency.size());
+  if (size == 1) size = 0;
+  palette.size = static_cast<int>(size);
+  std::array<bool, kFoldedValues + 1> covered{};
+  int largest = 0;
+  for (size_t i = 0; i < size; ++i) {
+    palette.entries[i] = by_frequency[i];
+    covered[by_frequency[i]] = true;
+    largest = std::max<int>(largest, by_frequency[i]);
+  }
+  const auto unused = [&](int f) { return (f == 0 && zero_runs == ZeroRuns::kYes) || statistics.count[static_cast<size_t>(f)] == 0; };
+  while (palette.direct_offset < kMaxDirectOffset && (covered[static_cast<size_t>(palette.direct_offset)] || unused(palette.direct_offset))) {
+    ++palette.direct_offset;
+  }
+  // Without a palette the width is that of uncompressed values; with one, that of its entries.
+  if (size == 0) largest = by_frequency.empty() ? 0 : *std::ranges::max_element(by_frequency) - palette.direct_offset;
+  palette.bits = std::max<int>(std::bit_width(static_cast<unsigned>(largest)), kPaletteBitsBias);
+  return palette;
+}
+
+// What a section costs with its best palette and one slice.
+struct Choice {
+  uint64_t bits = kImpossible;
+  ZeroRuns zero_runs = ZeroRuns::kNo;
+  Palette palette;
+};
+
+uint64_t palette_bits(const Palette& palette) { return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits); }
+
+void consider(const Statistics& statistics, std::span<const uint16_t> by_frequency, ZeroRuns zero_runs, Choice& best) {
+  constexpr std::array<size_t, 12> kSizes{0, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32};
+  const uint64_t run_bits = zero_runs == ZeroRuns::kYes ? *std::ranges::min_element(statistics.run_bits) : 0;
+  if (run_bits >= best.bits) return;
+  for (const size_t size : kSizes) {
+    if (size > by_frequency.size() && size != 0 && size / 2 >= by_frequency.size()) break;
+    const Palette palette = make_palette(by_frequency, statistics, size, zero_runs);
+    const auto value = value_table(palette);
+    ValueSums sums;
+    for (const uint16_t f : by_frequency) sums.add(value[f], statistics.count[f]);
+    uint64_t bits = kImpossible;
+    for (int i = 0; i < kWeightCodes; ++i) bits = std::min(bits, bits_of(sums, weight_code(i), palette));
+    bits += run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+    if (bits < best.bits) best = {.bits = bits, .zero_runs = zero_runs, .palette = palette};
+  }
+}
+
+Choice choose(const Statistics& statistics) {
+  std::array<uint16_t, kFoldedValues> order;
+  size_t distinct = 0;
+  for (size_t f = 0; f < kFoldedValues; ++f) {
+    if (statistics.count[f] != 0) order[distinct++] = static_cast<uint16_t>(f);
+  }
+  std::ranges::stable_sort(order.begin(), order.begin() + distinct, [&](uint16_t a, uint16_t b) { return statistics.count[a] > statistics.count[b]; });
+  Choice best;
+  const std::span<uint16_t> all(order.data(), distinct);
+  consider(statistics, all, ZeroRuns::kNo, best);
+  if (statistics.count[0] != 0) {
+    const auto without_zero = std::remove(all.begin(), all.end(), uint16_t{0});
+    const auto nonzero = static_cast<size_t>(without_zero - all.begin());
+    // A section needs a weight for its runs to follow.
+    if (nonzero > 0) consider(statistics, all.first(nonzero), ZeroRuns::kYes, best);
+  }
+  return best;
+}
+
+struct Section {
+  size_t begin = 0;
+  size_t end = 0;
+  Statistics statistics;
+  Choice choice;
+};
+
+Statistics statistics_of(std::span<const int16_t> weights) {
+  Statistics statistics;
+  uint32_t run = 0;
+  for (const int16_t weight : weights) {
+    ++statistics.count[static_cast<size_t>(fold(weight))];
+    if (weight == 0) {
+      ++run;
+    } else {
+      statistics.add_run(run);
+      run = 0;
+    }
+  }
+  statistics.add_run(run);
+  return statistics;
+}
+
+// Neighbours are joined in rounds, pair by pair, for as long as that saves bits.
+std::vector<Section> make_sections(std::span<const int16_t> weights) {
+  const size_t block = std::clamp<size_t>(weights.size() / 64, 512, 4096);
+  std::vector<Section> sections;
+  for (size_t begin = 0; begin < weights.size(); begin += block) {
+    const size_t end = std::min(begin + block, weights.size());
+    Section section{.begin = begin, .end = end, .statistics = statistics_of(weights.subspan(begin, end - begin)), .choice = {}};
+    section.choice = choose(section.statistics);
+    sections.push_back(section);
+  }
+  for (bool joined = true; joined && sections.size() > 1;) {
+    joined = false;
+    std::vector<Section> next;
+    for (size_t i = 0; i < sections.size(); ++i) {
+      if (i + 1 == sections.size()) {
+        next.push_back(sections[i]);
+        break;
+      }
+      Section both{.begin = sections[i].begin, .end = sections[i + 1].end, .statistics = sections[i].statistics, .choice = {}};
+      both.statistics += sections[i + 1].statistics;
+      both.choice = choose(both.statistics);
+      if (both.choice.bits <= sections[i].choice.bits + sections[i + 1].choice.bits) {
+        next.push_back(both);
+        ++i;
+        joined = true;
+      } else {
+        next.push_back(sections[i]);
+      }
+    }
+    sections = std::move(next);
+  }
+  return sections;
+}
+
+// A section as symbols: values of the palette, and the run of zeros before the first and after each of them.
+struct Symbols {
+  std::vector<uint16_t> values;
+  std::vector<uint32_t> runs;  // empty without zero runs
+};
+
+Symbols symbols_of(std::span<const int16_t> weights, const Choice& choice) {
+  const auto value = value_table(choice.palette);
+  Symbols symbols;
+  symbols.values.reserve(weights.size());
+  if (choice.zero_runs == ZeroRuns::kNo) {
+    for (const int16_t weight : weights) symbols.values.push_back(value[static_cast<size_t>(fold(weight))]);
+    return symbols;
+  }
+  symbols.runs.reserve(weights.size());
+  uint32_t run = 0;
+  for (const int16_t weight : weights) {
+    if (weight == 0) {
+      ++run;
+      continue;
+    }
+    symbols.runs.push_back(run);
+    run = 0;
+    symbols.values.push_back(value[static_cast<size_t>(fold(weight))]);
+  }
+  symbols.runs.push_back(run);
+  return symbols;
+}
+
+struct Slice {
+  size_t begin = 0;  // values
+  size_t end = 0;
+  WeightCode code;
+  int zdiv = kZdivNone;
+};
+
+// The bits of a piece of the section under each weight code and each divisor of zero runs.
+struct PieceCost {
+  std::array<uint64_t, kWeightCodes> weight{};
+  std::array<uint64_t, kMaxZdiv + 1> zero{};
+};
+
+constexpr size_t kPieceValues = 512;
+
+std::vector<PieceCost> piece_costs(const Symbols& symbols, const Palette& palette) {
+  std::vector<PieceCost> costs;
+  for (size_t begin = 0; begin < symbols.values.size(); begin += kPieceValues) {
+    const size_t end = std::min(begin + kPieceValues, symbols.values.size());
+    std::array<uint16_t, kFoldedValues + kMaxPaletteSize> histogram{};
+    uint32_t max = 0;
+    for (size_t i = begin; i < end; ++i) {
+      ++histogram[symbols.values[i]];
+      max = std::max<uint32_t>(max, symbols.values[i]);
+    }
+    ValueSums sums;
+    for (uint32_t v = 0; v <= max; ++v) {
+      if (histogram[v] != 0) sums.add(v, histogram[v]);
+    }
+    PieceCost cost;
+    for (int i = 0; i < kWeightCodes; ++i) cost.weight[static_cast<size_t>(i)] = bits_of(sums, weight_code(i), palette);
+    if (!symbols.runs.empty()) {
+      // The run before the section's first weight belongs to its first piece.
+      for (size_t i = begin == 0 ? 0 : begin + 1; i < end + 1; ++i) {
+        for (size_t d = 0; d < cost.zero.size(); ++d) cost.zero[d] += (symbols.runs[i] >> d) + 1 + d;
+      }
+    }
+    costs.push_back(cost);
+  }
+  return costs;
+}
+
+// The cheapest series of slices: per piece and per code, the cheapest way to get there, staying with the code or changing for a header.
+std::vector<Slice> choose_slices(const Symbols& symbols, const Palette& palette) {
+  constexpr int kSwitchBits = kSliceHeaderBits + kSliceTailBits;
+  const bool zero_runs = !symbols.runs.empty();
+  const int zero_codes = zero_runs ? kMaxZdiv + 1 : 1;
+  const int states = kWeightCodes * zero_codes;
+  const std::vector<PieceCost> pieces = piece_costs(symbols, palette);
+  std::vector<uint64_t> cost(static_cast<size_t>(states), 0);
+  std::vector<std::vector<int16_t>> from(pieces.size(), std::vector<int16_t>(static_cast<size_t>(states)));
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    const int best = static_cast<int>(std::ranges::min_element(cost) - cost.begin());
+    const uint64_t switched = cost[static_cast<size_t>(best)] + kSwitchBits;
+    for (int s = 0; s < states; ++s) {
+      uint64_t& own = cost[static_cast<size_t>(s)];
+      const bool stays = own <= switched;
+      from[p][static_cast<size_t>(s)] = static_cast<int16_t>(stays ? s : best);
+      own = std::min(own, switched) + pieces[p].weight[static_cast<size_t>(s / zero_codes)] +
+            (zero_runs ? pieces[p].zero[static_cast<size_t>(s % zero_codes)] : 0);
+      own = std::min(own, kImpossible);
+    }
+  }
+  int state = static_cast<int>(std::ranges::min_element(cost) - cost.begin());
+  std::vector<Slice> slices;
+  for (size_t p = pieces.size(); p-- > 0;) {
+    const size_t begin = p * kPieceValues;
+    const size_t end = std::min(begin + kPieceValues, symbols.values.size());
+    const int zdiv = zero_runs ? state % zero_codes : kZdivNone;
+    const WeightCode code = weight_code(state / zero_codes);
+    const bool same = !slices.empty() && slices.back().zdiv == zdiv && slices.back().code.wdiv == code.wdiv && slices.back().code.truncated == code.truncated;
+    if (same && slices.back().end - begin <= kMaxSliceWeights) {
+      slices.back().begin = begin;
+    } else {
+      slices.push_back({.begin = begin, .end = end, .code = code, .zdiv = zdiv});
+    }
+    state = from[p][static_cast<size_t>(state)];
+  }
+  std::ranges::reverse(slices);
+  return slices;
+}
+
+// ---- Writing ----
+
+// The unary parts of one chunk, and the symbols whose remainders follow a chunk later.
+struct UnaryState {
+  size_t position = 0;    // symbols with a quotient written
+  uint32_t quotient = 0;  // what is left of the symbol under way
+  bool open = false;      // a symbol is under way
+};
+
+struct WeightUnary {
+  uint32_t unary0 = 0;
+  uint32_t unary1 = 0;
+  int unary1_bits = 0;
+};
+
+WeightUnary weight_unary(std::span<const uint16_t> values, UnaryState& state, WeightCode code) {
+  WeightUnary out;
+  for (int i = 0; i < kUnaryPositions && state.position < values.size(); ++i) {
+    if (!state.open) state.quotient = values[state.position] >> code.wdiv;
+    const uint32_t add = std::min(state.quotient, 2u);
+    if (add != 0) {
+      out.unary0 |= 1u << i;
+      out.unary1 |= (add - 1) << out.unary1_bits++;
+    }
+    state.quotient -= add;
+    state.open = add == 2 && !code.truncated;
+    if (!state.open) ++state.position;
+  }
+  return out;
+}
+
+uint32_t zero_unary(std::span<const uint32_t> runs, UnaryState& state, int zdiv, int positions) {
+  uint32_t unary = 0;
+  for (int i = 0; i < positions && state.position < runs.size(); ++i) {
+    if (!state.open) state.quotient = runs[state.position] >> zdiv;
+    state.open = state.quotient != 0;
+    if (state.open) {
+      unary |= 1u << i;
+      --state.quotient;
+    } else {
+      ++state.position;
+    }
+  }
+  return unary;
+}
+
+template <typename T>
+void put_remainders(BitWriter& bits, std::span<const T> symbols, size_t& done, size_t end, int divisor) {
+  if (divisor > 0) {
+    for (size_t i = done; i < end; ++i) bits.put(symbols[i] & ((1u << divisor) - 1), divisor);
+  }
+  done = end;
+}
+
+void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<const uint32_t> runs, const Slice& slice, const Palette& palette) {
+  const bool zero_runs = slice.zdiv != kZdivNone;
+  const bool uncompressed = slice.code.wdiv == kWdivUncompressed;
+  const int weight_bits = uncompressed ? uncompressed_bits(palette) : slice.code.wdiv;
+  const int zero_positions = slice.zdiv == kMaxZdiv ? kUnaryPositionsZdiv3 : kUnaryPositions;
+  const size_t uncompressed_positions = weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
+  UnaryState weights;
+  UnaryState zeros;
+  size_t weights_done = 0;
+  size_t zeros_done = 0;
+  for (bool previous = true; previous;) {
+    const size_t weights_due = weights.position;
+    const size_t zeros_due = zeros.position;
+    const bool put_weights = (!zero_runs || weights.position < zeros.position + kMaxLead) && weights.position < values.size();
+    const bool put_zeros = zero_runs && weights.position >= zeros.position && zeros.position < runs.size();
+    WeightUnary unary;
+    if (put_weights && uncompressed) weights.position = std::min(weights.position + uncompressed_positions, values.size());
+    if (put_weights && !uncompressed) {
+      unary = weight_unary(values, weights, slice.code);
+      bits.put(unary.unary0, kUnaryPositions);
+    }
+    if (put_zeros) bits.put(zero_unary(runs, zeros, slice.zdiv, zero_positions), zero_positions);
+    bits.put(unary.unary1, unary.unary1_bits);
+    put_remainders(bits, values, weights_done, weights_due, weight_bits);
+    put_remainders(bits, runs, zeros_done, zeros_due, zero_runs ? slice.zdiv : 0);
+    previous = put_weights || put_zeros;
+  }
+}
+
+void write_section(BitWriter& bits, std::span<const int16_t> weights, const Choice& choice) {
+  const Symbols symbols = symbols_of(weights, choice);
+  const Palette& palette = choice.palette;
+  for (const Slice& slice : choose_slices(symbols, palette)) {
+    const bool first = slice.begin == 0;
+    bits.put(static_cast<uint64_t>(slice.zdiv), kZdivBits);
+    bits.put(slice.end - slice.begin - 1, kSliceLengthBits);
+    bits.put(static_cast<uint64_t>(slice.code.wdiv), kWdivBits);
+    bits.put(slice.code.truncated ? 1 : 0, 1);
+    bits.put(first ? 1 : 0, 1);
+    if (first) {
+      bits.put(static_cast<uint64_t>(palette.direct_offset), kDirectOffsetBits);
+      bits.put(static_cast<uint64_t>(std::max(palette.size - 1, 0)), kPaletteSizeBits);
+      bits.put(static_cast<uint64_t>(palette.bits - kPaletteBitsBias), kPaletteBitsBits);
+      for (int i = 0; i < palette.size; ++i) bits.put(palette.entries[static_cast<size_t>(i)], palette.bits);
+    }
+    const std::span<const uint16_t> values(symbols.values.data() + slice.begin, slice.end - slice.begin);
+    // runs[i + 1] follows values[i]; the first slice of a section starts with runs[0].
+    const size_t first_run = first ? 0 : slice.begin + 1;
+    const std::span<const uint32_t> runs =
+        symbols.runs.empty() ? std::span<const uint32_t>() : std::span<const uint32_t>(symbols.runs.data() + first_run, slice.end + 1 - first_run);
+    write_chunks(bits, values, runs, slice, palette);
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_swd(std::span<const int16_t> weights) {
+  const auto out_of_range = std::ranges::find_if(weights, [](int16_t w) { return w < kMinWeight || w > kMaxWeight; });
+  CARINA_CHECK(out_of_range == weights.end(), "weight {}", *out_of_range);
+  BitWriter bits;
+  bits.reserve(weights.size() + 64);
+  for (const Section& section : make_sections(weights)) write_section(bits, weights.subspan(section.begin, section.end - section.begin), section.choice);
+  bits.put(kZdivEndOfStream, kZdivBits);
+  return std::move(bits).finish();
+}
+
+}  // namespace carina::npu
