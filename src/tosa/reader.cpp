@@ -6,6 +6,7 @@
 
 #include "base/checked_math.h"
 #include "facts/tosa_rows.h"
+#include "ir/tosa_node.h"
 #include "ir/tosa_type.h"
 #include "tosa/packing_internal.h"
 #include "tosa/reader_internal.h"
@@ -216,20 +217,7 @@ class BlockReader {
     const DType scalar_type = node.inputs.empty() ? DType::kUnknown : graph_[node.inputs.front()].dtype;
     const auto* table = op.attribute_type() == format::Attribute::NONE ? nullptr : static_cast<const flatbuffers::Table*>(op.attribute());
     CARINA_TRY(node.attributes, read_attributes(row, table, scalar_type, here));
-    return check_operand_counts(row, node, here);
-  }
-
-  static Result<void> check_count(std::span<const TosaOperand> rows, size_t count, std::string_view what, const std::string& here) {
-    const bool list = !rows.empty() && rows.back().kind == TosaOperandKind::kTensorList;
-    const size_t needed = rows.size() - (list ? 1 : 0);
-    if (list ? count >= needed : count == needed) return {};
-    return fail({.where = here, .what = fmt::format("wrong number of {}", what), .expected = fmt::format("{}{}", needed, list ? " or more" : ""),
-                 .got = std::to_string(count)});
-  }
-
-  static Result<void> check_operand_counts(const TosaOpRow& row, const ir::Node& node, const std::string& here) {
-    CARINA_CHECKED(check_count(row.inputs, node.inputs.size(), "inputs", here));
-    return check_count(row.outputs, node.outputs.size(), "outputs", here);
+    return ir::check_row(node, here);
   }
 
   // A CONST's data stands in its output's record; here it must be there, which a tensor of no elements need not have.
