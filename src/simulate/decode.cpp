@@ -1,0 +1,477 @@
+#include "simulate/decode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace carina::simulate {
+
+using npu::Op;
+using npu::Product;
+using npu::Reg;
+
+namespace {
+
+// A field that all products have under one name, though not always in the same bits.
+#define FIELD(reg, name)                                                                         \
+  (npu::is_u85(r.product()) ? npu::field_of(Reg::reg, name, Product::kU85) : npu::field_of(Reg::reg, name, Product::kU55)).get(r.data(Reg::reg))
+#define FIELD_U55(reg, name) npu::field_of(Reg::reg, name, Product::kU55).get(r.data(Reg::reg))
+#define FIELD_U65(reg, name) npu::field_of(Reg::reg, name, Product::kU65).get(r.data(Reg::reg))
+#define FIELD_U85(reg, name) npu::field_of(Reg::reg, name, Product::kU85).get(r.data(Reg::reg))
+
+// An address: the bits of the register, zero-extended.
+uint64_t base_at(const npu::RegisterFile& r, Reg reg) {
+  return static_cast<uint64_t>(r.address(reg)) & ((uint64_t{1} << npu::address_bits(r.product())) - 1);
+}
+
+Diagnostic bad_value(std::string_view reg, std::string_view field, uint64_t value, std::string_view expected) {
+  return {.where = {},
+          .what = fmt::format("register {} has no meaning in field {}", reg, field),
+          .expected = std::string(expected),
+          .got = fmt::format("{}", value)};
+}
+
+int32_t zero_point_of(uint32_t field, const ElementType& type) {
+  return type.is_signed ? static_cast<int16_t>(field) : static_cast<int32_t>(field);
+}
+
+// The eight registers of a feature map's place; IFM, IFM2 and OFM have the same in different numbers.
+struct PlaceRegisters {
+  std::array<Reg, 4> base;
+  Reg stride_y, stride_x, stride_c, width0, height0, height1;
+};
+
+FeatureMap place_of(const npu::RegisterFile& r, const PlaceRegisters& regs) {
+  FeatureMap map;
+  for (size_t i = 0; i < 4; ++i) map.base[i] = base_at(r, regs.base[i]);
+  map.stride_y = r.address(regs.stride_y);
+  map.stride_x = r.address(regs.stride_x);
+  map.stride_c = r.address(regs.stride_c);
+  const auto size = [&](Reg reg) { return static_cast<int32_t>(r.data(reg) & 0xFFFF) + 1; };
+  map.width0 = size(regs.width0);
+  map.height0 = size(regs.height0);
+  map.height1 = size(regs.height1);
+  return map;
+}
+
+ElementType element_type(uint32_t is_signed, uint32_t precision) {
+  return {.bytes = static_cast<uint8_t>(1u << precision), .is_signed = is_signed != 0};
+}
+
+FeatureMap ifm_of(const npu::RegisterFile& r) {
+  FeatureMap map = place_of(r, {.base = {Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3},
+                                .stride_y = Reg::IFM_STRIDE_Y, .stride_x = Reg::IFM_STRIDE_X, .stride_c = Reg::IFM_STRIDE_C,
+                                .width0 = Reg::IFM_WIDTH0_M1, .height0 = Reg::IFM_HEIGHT0_M1, .height1 = Reg::IFM_HEIGHT1_M1});
+  map.region = static_cast<uint8_t>(FIELD(IFM_REGION, "region"));
+  map.type = element_type(FIELD(IFM_PRECISION, "activation_type"), FIELD(IFM_PRECISION, "activation_precision"));
+  map.format = static_cast<Format>(FIELD(IFM_PRECISION, "activation_format") & 1);
+  if (npu::is_u85(r.product())) map.storage = static_cast<Storage>(FIELD_U85(IFM_PRECISION, "activation_storage"));
+  map.zero_point = zero_point_of(FIELD(IFM_ZERO_POINT, "zero_point"), map.type);
+  return map;
+}
+
+FeatureMap ifm2_of(const npu::RegisterFile& r) {
+  FeatureMap map = place_of(r, {.base = {Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3},
+                                .stride_y = Reg::IFM2_STRIDE_Y, .stride_x = Reg::IFM2_STRIDE_X, .stride_c = Reg::IFM2_STRIDE_C,
+                                .width0 = Reg::IFM2_WIDTH0_M1, .height0 = Reg::IFM2_HEIGHT0_M1, .height1 = Reg::IFM2_HEIGHT1_M1});
+  map.region = static_cast<uint8_t>(FIELD(IFM2_REGION, "region"));
+  map.type = element_type(FIELD(IFM2_PRECISION, "activation_type"), FIELD(IFM2_PRECISION, "activation_precision"));
+  map.format = static_cast<Format>(FIELD(IFM2_PRECISION, "activation_format") & 1);
+  if (npu::is_u85(r.product())) map.storage = static_cast<Storage>(FIELD_U85(IFM2_PRECISION, "activation_storage"));
+  map.zero_point = zero_point_of(FIELD(IFM2_ZERO_POINT, "zero_point"), map.type);
+  return map;
+}
+
+FeatureMap ofm_of(const npu::RegisterFile& r) {
+  FeatureMap map = place_of(r, {.base = {Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3},
+                                .stride_y = Reg::OFM_STRIDE_Y, .stride_x = Reg::OFM_STRIDE_X, .stride_c = Reg::OFM_STRIDE_C,
+                                .width0 = Reg::OFM_WIDTH0_M1, .height0 = Reg::OFM_HEIGHT0_M1, .height1 = Reg::OFM_HEIGHT1_M1});
+  map.region = static_cast<uint8_t>(FIELD(OFM_REGION, "region"));
+  map.type = element_type(FIELD(OFM_PRECISION, "activation_type"), FIELD(OFM_PRECISION, "activation_precision"));
+  map.format = static_cast<Format>(FIELD(OFM_PRECISION, "activation_format") & 1);
+  if (npu::is_u85(r.product())) map.storage = static_cast<Storage>(FIELD_U85(OFM_PRECISION, "activation_storage"));
+  map.zero_point = zero_point_of(FIELD(OFM_ZERO_POINT, "zero_point"), map.type);
+  return map;
+}
+
+Broadcast broadcast_of_mode(uint32_t mode) {
+  return {.h = (mode & 1) != 0, .w = (mode & 2) != 0, .c = (mode & 4) != 0, .scalar = (mode & 8) != 0};
+}
+
+void decode_operands(const npu::RegisterFile& r, Operation& op) {
+  op.ifm = ifm_of(r);
+  op.ifm2 = ifm2_of(r);
+  op.ofm = ofm_of(r);
+  op.ifm_depth = static_cast<int32_t>(FIELD(IFM_DEPTH_M1, "depth_m1")) + 1;
+  op.ofm_extent = {.height = static_cast<int32_t>(FIELD(OFM_HEIGHT_M1, "height_m1")) + 1,
+                   .width = static_cast<int32_t>(FIELD(OFM_WIDTH_M1, "width_m1")) + 1,
+                   .depth = static_cast<int32_t>(FIELD(OFM_DEPTH_M1, "depth_m1")) + 1};
+  op.block = {.height = static_cast<int32_t>(FIELD(OFM_BLK_HEIGHT_M1, "height_m1")) + 1,
+              .width = static_cast<int32_t>(FIELD(OFM_BLK_WIDTH_M1, "width_m1")) + 1,
+              .depth = static_cast<int32_t>(FIELD(OFM_BLK_DEPTH_M1, "depth_m1")) + 1};
+  op.padding = {.top = static_cast<int32_t>(FIELD(IFM_PAD_TOP, "pad")),
+                .left = static_cast<int32_t>(FIELD(IFM_PAD_LEFT, "pad")),
+                .right = static_cast<int32_t>(FIELD(IFM_PAD_RIGHT, "pad")),
+                .bottom = static_cast<int32_t>(FIELD(IFM_PAD_BOTTOM, "pad"))};
+  op.blockdep = static_cast<int>(FIELD(BLOCKDEP, "blockdep"));
+  if (npu::is_u85(r.product())) {
+    op.ifm_broadcast = broadcast_of_mode(FIELD_U85(IFM_BROADCAST, "broadcast_mode"));
+    op.ifm2_broadcast = broadcast_of_mode(FIELD_U85(IFM2_BROADCAST, "broadcast_mode"));
+    op.scalar = static_cast<int32_t>(FIELD_U85(OP_SCALAR, "scalar"));
+    return;
+  }
+  op.ifm2_broadcast = {.h = FIELD_U55(IFM2_BROADCAST, "broadcast_h") != 0,
+                       .w = FIELD_U55(IFM2_BROADCAST, "broadcast_w") != 0,
+                       .c = FIELD_U55(IFM2_BROADCAST, "broadcast_c") != 0,
+                       .scalar = FIELD_U55(IFM2_BROADCAST, "broadcast_constant") != 0};
+  op.swap_operands = FIELD_U55(IFM2_BROADCAST, "operand_order") != 0;
+  const uint32_t scalar = FIELD_U55(IFM2_SCALAR, "scalar");
+  op.scalar = op.ifm2.type.is_signed ? static_cast<int16_t>(scalar) : static_cast<int64_t>(scalar);
+}
+
+Result<void> decode_kernel(const npu::RegisterFile& r, Operation& op) {
+  const uint32_t upscale = FIELD(IFM_UPSCALE, "mode");
+  if (upscale > 2) return fail(bad_value("IFM_UPSCALE", "mode", upscale, "0..2"));
+  op.upscale = static_cast<Upscale>(upscale);
+  Kernel& k = op.kernel;
+  k.stride_x = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_x_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_x_msb")) + 1;
+  k.stride_y = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_y_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_y_msb")) + 1;
+  k.dilation_x = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "dilation_x")) + 1;
+  k.dilation_y = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "dilation_y")) + 1;
+  const auto width_m1 = static_cast<int32_t>(FIELD(KERNEL_WIDTH_M1, "width_m1"));
+  const auto height_m1 = static_cast<int32_t>(FIELD(KERNEL_HEIGHT_M1, "height_m1"));
+  k.width = width_m1 / k.dilation_x + 1;
+  k.height = height_m1 / k.dilation_y + 1;
+  k.extent_w = width_m1 + 1;
+  k.extent_h = height_m1 + 1;
+  op.traversal = static_cast<Traversal>(FIELD(KERNEL_STRIDE, "weight_order"));
+  op.sub_kernel = FIELD(KERNEL_STRIDE, "decomposition") != 0 ? 4 : 8;
+  return {};
+}
+
+constexpr std::array kRoundModesU85 = {RoundMode::kDoubleSymmetric, RoundMode::kNatural,        RoundMode::kDoubleAsymmetric,
+                                       RoundMode::kSymmetric,       RoundMode::kTruncateToZero, RoundMode::kTruncateToLower};
+constexpr std::array kRoundModesU55 = {RoundMode::kDoubleSymmetric, RoundMode::kTruncateToZero, RoundMode::kNatural};
+
+Result<void> decode_scaling_u85(const npu::RegisterFile& r, Operation& op) {
+  const uint32_t mode = FIELD_U85(OFM_SCALE, "round_mode");
+  if (mode >= kRoundModesU85.size()) return fail(bad_value("OFM_SCALE", "round_mode", mode, "0..5"));
+  const auto scaling = [](uint32_t multiplier, uint32_t shift, uint32_t dbl, RoundMode round) {
+    return Scaling{.multiplier = multiplier, .shift = static_cast<uint8_t>(shift), .mode = round,
+                   .double_round = static_cast<uint8_t>(dbl)};
+  };
+  const auto ifm_mode = [](uint32_t m) { return m != 0 ? RoundMode::kNatural : RoundMode::kDoubleSymmetric; };
+  op.output = scaling(FIELD_U85(OFM_SCALE, "scale"), FIELD_U85(OFM_SCALE, "shift"), FIELD_U85(OFM_SCALE, "dbl_rnd"), kRoundModesU85[mode]);
+  // Streams of Vela 4 never write the operand scales: then they are one.
+  if (r.written(Reg::IFM_SCALE)) {
+    op.first = scaling(FIELD_U85(IFM_SCALE, "scale"), FIELD_U85(IFM_SCALE, "shift"), FIELD_U85(IFM_SCALE, "dbl_rnd"),
+                       ifm_mode(FIELD_U85(IFM_SCALE, "round_mode")));
+  }
+  if (r.written(Reg::IFM2_SCALE)) {
+    op.second = scaling(FIELD_U85(IFM2_SCALE, "scale"), FIELD_U85(IFM2_SCALE, "shift"), FIELD_U85(IFM2_SCALE, "dbl_rnd"),
+                        ifm_mode(FIELD_U85(IFM2_SCALE, "round_mode")));
+  }
+  if (!r.written(Reg::OFM_SCALE)) op.output = Scaling{};
+  op.operand_scaling = OperandScaling::kBothFull;
+  return {};
+}
+
+Result<void> decode_scaling_u55(const npu::RegisterFile& r, Operation& op) {
+  const uint32_t mode = FIELD_U55(OFM_PRECISION, "round_mode");
+  if (mode >= kRoundModesU55.size()) return fail(bad_value("OFM_PRECISION", "round_mode", mode, "0..2"));
+  const uint32_t ifm_mode = FIELD_U55(IFM_PRECISION, "round_mode");
+  if (ifm_mode >= kRoundModesU55.size()) return fail(bad_value("IFM_PRECISION", "round_mode", ifm_mode, "0..2"));
+  const uint32_t scale_mode = FIELD_U55(IFM_PRECISION, "scale_mode");
+  if (scale_mode > 2) return fail(bad_value("IFM_PRECISION", "scale_mode", scale_mode, "0..2"));
+  op.operand_scaling = static_cast<OperandScaling>(scale_mode);
+  op.output = {.multiplier = FIELD_U55(OFM_SCALE, "scale"), .shift = static_cast<uint8_t>(FIELD_U55(OFM_SCALE, "shift")),
+               .mode = kRoundModesU55[mode]};
+  if (!r.written(Reg::OFM_SCALE)) op.output = {.mode = kRoundModesU55[mode]};
+  // The exact half-way position of the second rounding depends on the operands' width (facts/ethosu 4.4).
+  const uint8_t d = op.ifm.type.bytes == 1 ? 20 : 15;
+  op.first = {.multiplier = FIELD_U55(OPA_SCALE, "scale"), .shift = static_cast<uint8_t>(FIELD_U55(OPA_SCALE, "shift")),
+              .mode = kRoundModesU55[ifm_mode], .double_round = d};
+  op.second = {.multiplier = FIELD_U55(OPB_SCALE, "scale"), .mode = kRoundModesU55[ifm_mode]};
+  return {};
+}
+
+// Bounds of a type as 64-bit numbers; an 8-byte element is wide enough never to clamp.
+int64_t type_min(const ElementType& t) { return t.is_signed ? -(int64_t{1} << (8 * std::min<int>(t.bytes, 7) - 1)) : 0; }
+int64_t type_max(const ElementType& t) {
+  return (int64_t{1} << (8 * std::min<int>(t.bytes, 7) - (t.is_signed ? 1 : 0))) - 1;
+}
+
+int64_t bound_of(uint64_t data, bool is_signed) {
+  return is_signed ? static_cast<int16_t>(data) : static_cast<int64_t>(data & 0xFFFF);
+}
+
+struct LutFunction {
+  uint32_t function;
+  Lut lut;
+  ElementType input;
+  ElementType output;
+};
+constexpr ElementType kU8{.bytes = 1, .is_signed = false};
+constexpr ElementType kS8{.bytes = 1, .is_signed = true};
+constexpr ElementType kS16{.bytes = 2, .is_signed = true};
+constexpr ElementType kS32{.bytes = 4, .is_signed = true};
+constexpr std::array kLutFunctionsU85 = {
+    LutFunction{0, Lut::kNone, kS8, kS8},    LutFunction{1, Lut::kTable, kU8, kU8},    LutFunction{4, Lut::kTable, kS8, kS8},
+    LutFunction{5, Lut::kTable, kS8, kS16},  LutFunction{7, Lut::kTable, kS8, kS32},   LutFunction{8, Lut::kTable, kS16, kS16},
+    LutFunction{9, Lut::kTable, kS16, kS32}, LutFunction{10, Lut::kTanh, kS16, kS16},  LutFunction{11, Lut::kSigmoid, kS16, kS16},
+};
+
+Result<void> decode_activation_u85(const npu::RegisterFile& r, Operation& op) {
+  const uint32_t function = FIELD_U85(ACTIVATION, "activation_function");
+  const auto row = std::ranges::find(kLutFunctionsU85, function, &LutFunction::function);
+  if (row == kLutFunctionsU85.end()) return fail(bad_value("ACTIVATION", "activation_function", function, "0, 1, 4, 5, 7..11"));
+  Activation& a = op.activation;
+  a = {.lut = row->lut, .slot = static_cast<uint8_t>(FIELD_U85(ACTIVATION, "table")), .lut_input = row->input, .lut_output = row->output};
+  a.clamp = FIELD_U85(ACTIVATION, "activation_clip_range") == 0;
+  const bool is_signed = row->lut == Lut::kNone ? op.ofm.type.is_signed : row->input.is_signed;
+  a.min = bound_of(r.data(Reg::ACTIVATION_MIN), is_signed);
+  a.max = bound_of(r.data(Reg::ACTIVATION_MAX), is_signed);
+  return {};
+}
+
+Result<void> decode_activation_u55(const npu::RegisterFile& r, Operation& op) {
+  const uint32_t function = FIELD_U55(ACTIVATION, "activation_function");
+  const uint32_t clip = FIELD_U55(ACTIVATION, "activation_clip_range");
+  Activation& a = op.activation;
+  a = {.lut_input = op.ofm.type, .lut_output = op.ofm.type};
+  switch (function) {
+    case 0: break;
+    case 3: a.lut = Lut::kTanh; break;
+    case 4: a.lut = Lut::kSigmoid; break;
+    default:
+      if (function < 16 || function > 23) return fail(bad_value("ACTIVATION", "activation_function", function, "0, 3, 4, 16..23"));
+      a.lut = Lut::kTable;
+      a.slot = static_cast<uint8_t>(function - 16);
+  }
+  switch (clip) {
+    case 0: break;
+    case 2: a.lut_input = kU8; break;
+    case 3: a.lut_input = kS8; break;
+    case 5: a.lut_input = kS16; break;
+    default: return fail(bad_value("ACTIVATION", "activation_clip_range", clip, "0, 2, 3, 5"));
+  }
+  a.min = type_min(a.lut_input);
+  a.max = type_max(a.lut_input);
+  if (a.lut_input.bytes <= 2) {
+    a.min = std::max(a.min, bound_of(r.data(Reg::ACTIVATION_MIN), a.lut_input.is_signed));
+    a.max = std::min(a.max, bound_of(r.data(Reg::ACTIVATION_MAX), a.lut_input.is_signed));
+  } else {
+    a.clamp = false;
+  }
+  return {};
+}
+
+struct MicroblockRow {
+  int32_t height;
+  int32_t width;
+};
+constexpr std::array kMicroblocks = {MicroblockRow{1, 1}, MicroblockRow{1, 2}, MicroblockRow{1, 4},
+                                     MicroblockRow{2, 2}, MicroblockRow{2, 4}, MicroblockRow{4, 4}};
+
+Result<void> decode_accumulator(const npu::RegisterFile& r, const CoreShape& core, Operation& op) {
+  const uint32_t format = FIELD(ACC_FORMAT, "acc_format");
+  if (format > 1) return fail(bad_value("ACC_FORMAT", "acc_format", format, "0 or 1"));
+  op.acc_bits = format == 0 ? 32 : npu::is_u85(r.product()) ? 48 : 40;
+  if (!npu::is_u85(r.product())) {
+    op.ifm_bank_end = static_cast<int>(FIELD_U55(IFM_IB_END, "ib_end"));
+    op.ifm2_bank_start = static_cast<int>(FIELD_U55(IFM2_IB_START, "ib_start"));
+    op.acc_bank_start = static_cast<int>(FIELD_U55(AB_START, "ab_start"));
+    return {};
+  }
+  const uint32_t input = FIELD_U85(ACC_FORMAT, "acc_input");
+  if (input > 2) return fail(bad_value("ACC_FORMAT", "acc_input", input, "0..2"));
+  op.acc_input = static_cast<AccInput>(input);
+  op.acc_output = static_cast<AccOutput>(FIELD_U85(ACC_FORMAT, "acc_output"));
+  const uint32_t microblock = FIELD_U85(ACC_FORMAT, "microblock");
+  if (microblock >= kMicroblocks.size()) return fail(bad_value("ACC_FORMAT", "microblock", microblock, "0..5"));
+  op.microblock = static_cast<uint8_t>(microblock);
+  op.microblock_height = kMicroblocks[microblock].height;
+  op.microblock_width = kMicroblocks[microblock].width;
+  // The MAC array's positions times its depth is the same for each microblock of a configuration: 16 (128 MACs), 32, ...
+  op.microblock_depth = std::max(1, core.macs / 8 / (op.microblock_height * op.microblock_width));
+  return {};
+}
+
+void decode_weights(const npu::RegisterFile& r, const CoreShape& core, Operation& op) {
+  const auto stream = [&](Reg base, Reg length) {
+    return Stream{.base = base_at(r, base), .bytes = r.data(length) >> 16};
+  };
+  const auto scales = [&](Reg base, Reg length) {
+    return Stream{.base = base_at(r, base), .bytes = (r.data(length) >> 16) & 0xF'FFFF};
+  };
+  op.weight_region = static_cast<uint8_t>(FIELD(WEIGHT_REGION, "region"));
+  op.scale_region = static_cast<uint8_t>(FIELD(SCALE_REGION, "region"));
+  op.weights[0] = stream(Reg::WEIGHT_BASE, Reg::WEIGHT_LENGTH);
+  op.scales[0] = scales(Reg::SCALE_BASE, Reg::SCALE_LENGTH);
+  if (r.product() == Product::kU65) {
+    op.cores = core.cores == 2 && FIELD_U65(PARALLEL_MODE, "parallel_mode") != 0 ? 2 : 1;
+    op.weight_streams = op.cores;
+    op.weights[1] = stream(Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH);
+    op.scales[1] = scales(Reg::SCALE1_BASE, Reg::SCALE1_LENGTH);
+  }
+  if (npu::is_u85(r.product())) {
+    op.weight_streams = core.weight_decoders;
+    op.weights[1] = stream(Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH);
+    op.weights[2] = stream(Reg::WEIGHT2_BASE, Reg::WEIGHT2_LENGTH);
+    op.weights[3] = stream(Reg::WEIGHT3_BASE, Reg::WEIGHT3_LENGTH);
+    op.fast_weights = FIELD_U85(WEIGHT_FORMAT, "weight_format") != 0;
+    op.sparse_weights = FIELD_U85(WEIGHT_FORMAT, "weight_sparsity") != 0;
+    if (op.fast_weights) op.weight_streams = 1;
+  }
+}
+
+int32_t sign_extend_12(uint32_t value) { return static_cast<int32_t>(value << 20) >> 20; }
+
+void decode_resize(const npu::RegisterFile& r, Operation& op) {
+  const auto step = [](uint32_t n_m1, uint32_t one_int, uint32_t one_mod, uint32_t offset) {
+    const auto n = static_cast<int32_t>(n_m1) + 1;
+    return ResizeStep{.numerator = n, .denominator = static_cast<int32_t>(one_int) * n + static_cast<int32_t>(one_mod),
+                      .offset = sign_extend_12(offset)};
+  };
+  op.resize_x = step(FIELD_U85(RESIZE_X_SCALE_N_M1, "resize_x_scale_n_m1"), FIELD_U85(RESIZE_X, "one_step_int"),
+                     FIELD_U85(RESIZE_X, "one_step_mod"), FIELD_U85(RESIZE_X_OFFSET, "resize_x_offset"));
+  op.resize_y = step(FIELD_U85(RESIZE_Y_SCALE_N_M1, "resize_y_scale_n_m1"), FIELD_U85(RESIZE_Y, "one_step_int"),
+                     FIELD_U85(RESIZE_Y, "one_step_mod"), FIELD_U85(RESIZE_Y_OFFSET, "resize_y_offset"));
+}
+
+Result<Operation> decode_dma(const npu::RegisterFile& r) {
+  Operation op{.kind = OperationKind::kDma, .name = "DMA"};
+  DmaTransfer& d = op.dma;
+  d.source = base_at(r, Reg::DMA0_SRC);
+  d.destination = base_at(r, Reg::DMA0_DST);
+  d.length = base_at(r, Reg::DMA0_LEN);
+  d.source_region = static_cast<uint8_t>(FIELD(DMA0_SRC_REGION, "region"));
+  d.destination_region = static_cast<uint8_t>(FIELD(DMA0_DST_REGION, "region"));
+  d.source_internal = FIELD(DMA0_SRC_REGION, "region_mode") != 0;
+  d.destination_internal = FIELD(DMA0_DST_REGION, "region_mode") != 0;
+  if (r.product() == Product::kU55) {
+    if (FIELD_U55(DMA0_SRC_REGION, "custom_dma_cs") != 0 || FIELD_U55(DMA0_DST_REGION, "custom_dma_cs") != 0) {
+      return fail(bad_value("DMA0_SRC_REGION", "custom_dma_cs", 1, "0: there is no custom DMA"));
+    }
+    return op;
+  }
+  const uint32_t mode = FIELD(DMA0_SRC_REGION, "stride_mode");
+  if (mode > 2) return fail(bad_value("DMA0_SRC_REGION", "stride_mode", mode, "0..2"));
+  d.dimensions = static_cast<int>(mode) + 1;
+  if (mode >= 1) d.count0 = static_cast<int64_t>(FIELD(DMA0_SIZE0, "size"));
+  if (mode >= 2) d.count1 = static_cast<int64_t>(FIELD(DMA0_SIZE1, "size"));
+  if (npu::is_u85(r.product())) {
+    d.gather = FIELD_U85(DMA0_SRC_REGION, "idx_mode") != 0;
+    d.scatter = FIELD_U85(DMA0_DST_REGION, "idx_mode") != 0;
+    d.source_stride0 = r.address(Reg::DMA0_SRC_STRIDE0);
+    d.source_stride1 = r.address(Reg::DMA0_SRC_STRIDE1);
+    d.destination_stride0 = r.address(Reg::DMA0_DST_STRIDE0);
+    d.destination_stride1 = r.address(Reg::DMA0_DST_STRIDE1);
+    d.index = base_at(r, Reg::DMA0_IDX);
+    d.index_region = static_cast<uint8_t>(FIELD_U85(DMA0_IDX_REGION, "region"));
+    d.index_max = static_cast<int64_t>(FIELD_U85(DMA0_IDX_MAX, "idx_max"));
+    d.index_skip1 = r.address(Reg::DMA0_IDX_SKIP1);
+    return op;
+  }
+  // U65: rows are packed on one side; SKIP is the gap after each row (0) and each plane (1) on the external side's source.
+  d.source_stride0 = static_cast<int64_t>(d.length) + r.address(Reg::DMA0_SKIP0);
+  d.source_stride1 = d.count0 * d.source_stride0 + r.address(Reg::DMA0_SKIP1);
+  d.destination_stride0 = static_cast<int64_t>(d.length);
+  d.destination_stride1 = d.count0 * d.destination_stride0;
+  return op;
+}
+
+struct ElementwiseRow {
+  uint32_t mode;
+  ElementwiseMode elementwise;
+  std::string_view name;
+};
+constexpr std::array kElementwiseRows = {
+    ElementwiseRow{0, ElementwiseMode::kMul, "MUL"},       ElementwiseRow{1, ElementwiseMode::kAdd, "ADD"},
+    ElementwiseRow{2, ElementwiseMode::kSub, "SUB"},       ElementwiseRow{3, ElementwiseMode::kMin, "MIN"},
+    ElementwiseRow{4, ElementwiseMode::kMax, "MAX"},       ElementwiseRow{5, ElementwiseMode::kLrelu, "LRELU"},
+    ElementwiseRow{6, ElementwiseMode::kAbs, "ABS"},       ElementwiseRow{7, ElementwiseMode::kClz, "CLZ"},
+    ElementwiseRow{8, ElementwiseMode::kShr, "SHR"},       ElementwiseRow{9, ElementwiseMode::kShl, "SHL"},
+    ElementwiseRow{10, ElementwiseMode::kLsr, "LSR"},      ElementwiseRow{11, ElementwiseMode::kDiv, "DIV"},
+    ElementwiseRow{16, ElementwiseMode::kCmpEq, "CMP_EQ"}, ElementwiseRow{17, ElementwiseMode::kCmpNe, "CMP_NE"},
+    ElementwiseRow{18, ElementwiseMode::kCmpGe, "CMP_GE"}, ElementwiseRow{19, ElementwiseMode::kCmpGt, "CMP_GT"},
+    ElementwiseRow{33, ElementwiseMode::kAnd, "AND"},      ElementwiseRow{34, ElementwiseMode::kOr, "OR"},
+    ElementwiseRow{35, ElementwiseMode::kXor, "XOR"},      ElementwiseRow{36, ElementwiseMode::kNot, "NOT"},
+    ElementwiseRow{42, ElementwiseMode::kAndNot, "AND_NOT"},
+};
+constexpr std::array<std::string_view, 8> kPoolNames = {"MAX", "AVERAGE", "REDUCE_SUM", "SUM", "NONE", "MIN", "ARGMAX_X", "ARGMAX_Y"};
+constexpr std::array<std::string_view, 3> kResizeNames = {"BILINEAR", "REPLICATE", "NEAREST"};
+
+Result<void> decode_kind(Op op_code, uint64_t data, const npu::RegisterFile& r, Operation& op) {
+  switch (op_code) {
+    case Op::CONV:
+      op.kind = OperationKind::kConvolution;
+      op.name = "CONV";
+      if (npu::is_u85(r.product()) && (data & 1) != 0) op.weight_source = WeightSource::kIfm2;
+      return {};
+    case Op::DEPTHWISE:
+      op.kind = OperationKind::kDepthwise;
+      op.name = "DEPTHWISE";
+      return {};
+    case Op::POOL: {
+      const uint32_t mode = static_cast<uint32_t>(data & 7);
+      if (!npu::is_u85(r.product()) && mode > 2) return fail(bad_value("NPU_OP_POOL", "pooling_mode", mode, "0..2"));
+      op.kind = OperationKind::kPool;
+      op.pool = static_cast<PoolMode>(mode);
+      op.name = fmt::format("POOL {}", kPoolNames[mode]);
+      return {};
+    }
+    case Op::ELEMENTWISE: {
+      const uint32_t mode = static_cast<uint32_t>(data & 0x3F);
+      const auto row = std::ranges::find(kElementwiseRows, mode, &ElementwiseRow::mode);
+      if (row == kElementwiseRows.end() || (!npu::is_u85(r.product()) && mode > 9)) {
+        return fail(bad_value("NPU_OP_ELEMENTWISE", "elementwise_mode", mode, "a mode of this product"));
+      }
+      op.kind = OperationKind::kElementwise;
+      op.elementwise = row->elementwise;
+      op.name = fmt::format("ELEMENTWISE {}", row->name);
+      return {};
+    }
+    case Op::RESIZE: {
+      const uint32_t mode = static_cast<uint32_t>(data & 3);
+      if (mode > 2) return fail(bad_value("NPU_OP_RESIZE", "resize_mode", mode, "0..2"));
+      op.kind = OperationKind::kResize;
+      op.resize = static_cast<ResizeMode>(mode);
+      op.name = fmt::format("RESIZE {}", kResizeNames[mode]);
+      return {};
+    }
+    default:
+      CARINA_UNREACHABLE("operation", op_code);
+  }
+}
+
+}  // namespace
+
+Result<Operation> decode(Op op_code, uint64_t data, const npu::RegisterFile& r, const CoreShape& core) {
+  if (op_code == Op::DMA_START) return decode_dma(r);
+  Operation op;
+  op.u85 = npu::is_u85(r.product());
+  CARINA_CHECKED(decode_kind(op_code, data, r, op));
+  decode_operands(r, op);
+  CARINA_CHECKED(decode_kernel(r, op));
+  CARINA_CHECKED(npu::is_u85(r.product()) ? decode_scaling_u85(r, op) : decode_scaling_u55(r, op));
+  op.per_channel = FIELD(OFM_PRECISION, "scale_mode") == 0;
+  CARINA_CHECKED(npu::is_u85(r.product()) ? decode_activation_u85(r, op) : decode_activation_u55(r, op));
+  CARINA_CHECKED(decode_accumulator(r, core, op));
+  decode_weights(r, core, op);
+  if (npu::is_u85(r.product())) {
+    decode_resize(r, op);
+    const uint32_t transpose = FIELD_U85(OFM_PRECISION, "activation_transpose");
+    constexpr std::array<int, 8> kTransposes = {0, 1, 2, 3, -1, -1, 4, 5};
+    if (kTransposes[transpose] < 0) return fail(bad_value("OFM_PRECISION", "activation_transpose", transpose, "0..3, 6, 7"));
+    op.transpose = static_cast<Transpose>(kTransposes[transpose]);
+    op.reverse = static_cast<Reverse>(FIELD_U85(OFM_PRECISION, "activation_reverse"));
+  }
+  return op;
+}
+
+}  // namespace carina::simulate

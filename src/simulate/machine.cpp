@@ -1,0 +1,294 @@
+#include "simulate/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "simulate/decode.h"
+#include "simulate/lut.h"
+#include "simulate/rows.h"
+
+namespace carina::simulate {
+
+using npu::Op;
+
+struct Machine::Observers {};
+
+namespace {
+
+constexpr uint64_t kMaxElementsPerRow = uint64_t{1} << 24;  // bounds what one row's accumulators allocate
+constexpr uint64_t kMaxWindowElements = uint64_t{1} << 26;  // bounds what one row's window allocates
+
+size_t internal_bytes(const npu::AcceleratorConfig& accelerator) {
+  if (accelerator.product == npu::Product::kU85) return npu::kLutBytes;
+  return static_cast<size_t>(accelerator.shram.banks) * npu::kShramBankBytes;
+}
+
+// Where a table slot lies in internal memory. Source: facts/ethosu 4.8.
+uint64_t lut_address(const npu::AcceleratorConfig& accelerator, int slot) {
+  const int start = accelerator.product == npu::Product::kU85 ? 0 : (accelerator.shram.banks - npu::kShramLutBanks) * npu::kShramBankBytes;
+  return static_cast<uint64_t>(start) + static_cast<uint64_t>(slot) * npu::kLutSlotBytes;
+}
+
+uint64_t elements(const Extent& e) { return uint64_t(e.height) * uint64_t(e.width) * uint64_t(e.depth); }
+
+Diagnostics located(Diagnostics diagnostics, const std::string& where) {
+  for (Diagnostic& d : diagnostics) {
+    d.where = d.where.empty() ? where : where + ": " + d.where;
+  }
+  return diagnostics;
+}
+
+CoreShape core_shape(const npu::AcceleratorConfig& accelerator) {
+  return {.cores = accelerator.cores, .weight_decoders = accelerator.weight_decoders, .macs = accelerator.macs_per_cycle};
+}
+
+// Multiply-accumulates (windowed operations) of an operation.
+uint64_t mac_count(const Operation& op) {
+  const auto taps = static_cast<uint64_t>(op.kernel.taps());
+  switch (op.kind) {
+    case OperationKind::kConvolution: return elements(op.ofm_extent) * taps * static_cast<uint64_t>(op.ifm_depth);
+    case OperationKind::kDepthwise: return elements(op.ofm_extent) * taps;
+    case OperationKind::kPool:
+      if (op.pool == PoolMode::kNone) return 0;
+      return elements(op.ofm_extent) * taps * (op.pool == PoolMode::kReduceSum ? static_cast<uint64_t>(op.ifm_depth) : 1);
+    default: return 0;
+  }
+}
+
+// A bound of the work that cannot overflow: every factor is at most 2^16, 2^16, 2^16, 2^32 and 2^16.
+uint64_t work_of(const Operation& op) {
+  const double macs = static_cast<double>(elements(op.ofm_extent)) * static_cast<double>(op.kernel.taps()) * op.ifm_depth;
+  return macs > 1e18 ? ~uint64_t{0} : elements(op.ofm_extent) + mac_count(op) + elements(ifm_box(op));
+}
+
+Result<void> check_size(const Operation& op) {
+  const Extent box = ifm_box(op);
+  const uint64_t row = uint64_t(op.ofm_extent.width) * uint64_t(op.ofm_extent.depth);
+  const uint64_t window = uint64_t(box.width) * uint64_t(box.depth) * uint64_t(std::min(op.kernel.height, std::max(1, box.height)));
+  if (row <= kMaxElementsPerRow && window <= kMaxWindowElements && uint64_t(op.kernel.height) <= 65536) return {};
+  return fail(Diagnostic{.where = {}, .what = "the operation is larger than the simulator takes",
+               .expected = fmt::format("at most {} output elements a row and {} input elements a window", kMaxElementsPerRow, kMaxWindowElements),
+               .got = fmt::format("{} and {}", row, window)});
+}
+
+}  // namespace
+
+Machine::Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerator, const npu::Payload& payload, const Memory& memory)
+    : persistent_(persistent),
+      accelerator_(accelerator),
+      payload_(payload),
+      memory_(memory, internal_bytes(accelerator)),
+      registers_(accelerator.product) {
+  report_.config_word = accelerator.config_word;
+  report_.npu = std::string(accelerator.name);
+}
+
+Machine::~Machine() = default;
+
+Result<Report> Machine::run() {
+  npu::StreamReader reader(accelerator_.product, payload_.stream, "command stream");
+  npu::Command command;
+  while (true) {
+    CARINA_TRY(const bool more, reader.next(command));
+    if (!more) break;
+    if (++report_.commands > persistent_.options.max_commands) {
+      return fail(Diagnostic{.where = "command stream", .what = "the stream does not end within the limit of commands",
+                   .expected = fmt::format("at most {} commands", persistent_.options.max_commands), .got = "more"});
+    }
+    CARINA_TRY(const bool running, step(command, reader));
+    ++command_index_;
+    if (!running) break;
+  }
+  return std::move(report_);
+}
+
+Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reader) {
+  if (command.kind == npu::Command::Kind::kRegister) {
+    registers_.write(command);
+    return true;
+  }
+  switch (command.op) {
+    case Op::STOP:
+      report_.irq_history |= command.param;
+      return false;
+    case Op::IRQ:
+      report_.irq_history |= command.param;
+      return true;
+    case Op::DMA_WAIT:
+    case Op::KERNEL_WAIT:
+    case Op::PMU_MASK:
+      return true;
+    case Op::BRANCH:
+      if ((command.param & 1) == 0 || result_flag_) CARINA_CHECKED(reader.seek(command.payload));
+      return true;
+    default: break;
+  }
+  auto done = operate(command);
+  if (!done) {
+    return fail(located(std::move(done).error(), fmt::format("command {} at word 0x{:x} ({})", command_index_, command.word_index, command.row().name)));
+  }
+  return true;
+}
+
+Result<void> Machine::operate(const npu::Command& command) {
+  CARINA_TRY(Operation op, decode(command.op, command.data(), registers_, core_shape(accelerator_)));
+  op.command_index = command_index_;
+  op.word_offset = command.word_index;
+  return op.kind == OperationKind::kDma ? run_dma(op) : run_kernel(std::move(op));
+}
+
+Result<void> Machine::spend(uint64_t work) {
+  const uint64_t left = persistent_.options.max_work - work_done_;
+  if (work > left) {
+    return fail(Diagnostic{.where = {}, .what = "the run exceeds the limit of work", .expected = fmt::format("at most {} in total", persistent_.options.max_work),
+                 .got = "more"});
+  }
+  work_done_ += work;
+  return {};
+}
+
+Result<void> Machine::run_dma(const Operation& op) {
+  CARINA_CHECKED(spend(dma_work(op.dma)));
+  CARINA_TRY(const DmaEffect effect, execute_dma(op.dma, memory_));
+  report_operation(op).dma_bytes = effect.bytes;
+  return {};
+}
+
+Result<void> Machine::run_kernel(Operation op) {
+  CARINA_CHECKED(check_size(op));
+  CARINA_CHECKED(spend(work_of(op)));
+  CARINA_TRY(Prepared prepared, prepare(std::move(op)));
+  prepared.work.op = &prepared.op;
+  execute(prepared);
+  note_result_flag(prepared);
+  report_operation(prepared.op).macs = mac_count(prepared.op);
+  return {};
+}
+
+Result<PlacedMap> Machine::place(const FeatureMap& map, const Extent& box, std::string_view role) {
+  if (map.storage == Storage::kNone) return fail(Diagnostic{.where = {}, .what = fmt::format("{} has no storage, but the operation reads it", role)});
+  if (map.storage != Storage::kChained) return PlacedMap::place(map, box, memory_.region(map.region), role);
+  ChainSlot& slot = chain_[map.region];
+  FeatureMap chained = map;
+  chained.type = slot.type;
+  chained.format = Format::kNhwc;
+  chained.storage = Storage::kTile2x2;
+  chained.base = {};
+  chained.stride_x = int64_t{slot.extent.depth} * slot.type.bytes;
+  chained.stride_y = chained.stride_x * slot.extent.width;
+  chained.width0 = chained.height0 = chained.height1 = 1 << 16;
+  return PlacedMap::place(chained, box, slot.bytes, fmt::format("{} in chaining buffer", role));
+}
+
+Result<PlacedMap> Machine::place_output(Operation& op) {
+  if (op.ofm.storage == Storage::kChained) {
+    ChainSlot& slot = chain_[op.ofm.region];
+    slot.extent = stored_extent(op);
+    slot.type = op.ofm.type;
+    slot.bytes.assign(elements(slot.extent) * op.ofm.type.bytes, std::byte{});
+  }
+  return place(op.ofm, stored_extent(op), "OFM");
+}
+
+Result<Prepared> Machine::prepare(Operation op) {
+  Prepared prepared{.op = std::move(op), .work = {}, .weights = {}, .output = {}, .lut_range = {}};
+  Operation& o = prepared.op;
+  Work& work = prepared.work;
+  work.ifm_extent = window_extent(o);
+  const Extent box = ifm_box(o);
+  if (elements(box) != 0) {
+    CARINA_TRY(work.ifm, place(o.ifm, box, "IFM"));
+  }
+  if (o.reads_ifm2()) {
+    CARINA_TRY(work.ifm2, place(o.ifm2, ifm2_box(o), "IFM2"));
+  }
+  CARINA_CHECKED(resolve_weights(prepared));
+  CARINA_CHECKED(resolve_output(prepared));
+  if (o.acc_output == AccOutput::kKeep || o.acc_input == AccInput::kKeep) {
+    kept_.resize(elements(o.ofm_extent));
+    work.kept = &kept_;
+  }
+  if (o.acc_output == AccOutput::kWrite) {
+    CARINA_TRY(work.ofm, place_output(o));
+  }
+  return prepared;
+}
+
+Result<void> Machine::resolve_weights(Prepared& prepared) {
+  const Operation& op = prepared.op;
+  if (op.weight_source == WeightSource::kIfm2) {
+    CARINA_TRY(DecodedWeights weights, weights_from_ifm2(op, prepared.work.ifm2));
+    prepared.weights = std::make_shared<const DecodedWeights>(std::move(weights));
+  } else if (op.has_weights()) {
+    WeightStreams streams;
+    for (size_t s = 0; s < static_cast<size_t>(op.weight_streams); ++s) {
+      CARINA_TRY(streams[s], memory_.range(op.weight_region, op.weights[s].base, op.weights[s].bytes, fmt::format("weight stream {}", s)));
+      prepared.weight_ranges[s] = {.begin = streams[s].data(), .end = streams[s].data() + streams[s].size()};
+    }
+    const uint64_t left = persistent_.options.max_work - work_done_;
+    CARINA_TRY(prepared.weights, persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30)));
+  }
+  prepared.work.weights = prepared.weights.get();
+  return {};
+}
+
+Result<void> Machine::resolve_output(Prepared& prepared) {
+  const Operation& op = prepared.op;
+  ScaleTable table;
+  if (uses_scale_table(op)) {
+    std::array<std::span<const std::byte>, 2> tables;
+    for (size_t core = 0; core < static_cast<size_t>(op.cores); ++core) {
+      CARINA_TRY(tables[core], memory_.range(op.scale_region, op.scales[core].base, op.scales[core].bytes, "scale table"));
+      prepared.scale_ranges[core] = {.begin = tables[core].data(), .end = tables[core].data() + tables[core].size()};
+    }
+    CARINA_TRY(table, read_scale_table(std::span(tables).first(static_cast<size_t>(op.cores)), op.ofm_extent.depth, op));
+  }
+  std::span<const std::byte> lut;
+  if (op.activation.lut == Lut::kTable) {
+    const size_t bytes = lut_bytes(op.activation.lut_input, op.activation.lut_output);
+    CARINA_TRY(lut, memory_.internal_range(lut_address(accelerator_, op.activation.slot), bytes, "lookup table"));
+    prepared.lut_range = {.begin = lut.data(), .end = lut.data() + lut.size()};
+  }
+  prepared.output = std::make_unique<OutputStage>(op, std::move(table), lut);
+  prepared.work.output = prepared.output.get();
+  return {};
+}
+
+void Machine::execute(const Prepared& prepared) {
+  const Work& work = prepared.work;
+  const Operation& op = prepared.op;
+  const bool writes = op.acc_output == AccOutput::kWrite;
+  const bool in_place = op.kind == OperationKind::kElementwise && same_place(op.ifm, op.ofm);
+  const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) || (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
+  const int32_t height = op.ofm_extent.height;
+  if (alone || persistent_.pool.threads() == 1) return execute_scalar(work, {.begin = 0, .end = height});
+  const int32_t per_chunk = std::max(1, height / (4 * persistent_.pool.threads()));
+  const auto chunks = static_cast<size_t>((height + per_chunk - 1) / per_chunk);
+  persistent_.pool.parallel_for(chunks, [&](size_t i) {
+    const auto begin = static_cast<int32_t>(i) * per_chunk;
+    execute_scalar(work, {.begin = begin, .end = std::min(height, begin + per_chunk)});
+  });
+}
+
+void Machine::note_result_flag(const Prepared& prepared) {
+  if (elements(prepared.op.ofm_extent) != 1 || prepared.op.acc_output != AccOutput::kWrite) return;
+  if (const std::byte* value = element_at(prepared.work.ofm, 0, 0, 0)) result_flag_ = (std::to_integer<int>(*value) & 1) != 0;
+}
+
+OperationReport& Machine::report_operation(const Operation& op) {
+  OperationReport& entry = report_.operations.emplace_back();
+  entry.command_index = op.command_index;
+  entry.word_offset = op.word_offset;
+  entry.kind = op.kind;
+  entry.name = op.name;
+  if (op.kind == OperationKind::kDma) return entry;
+  entry.ifm = ifm_box(op);
+  entry.ofm = op.ofm_extent;
+  entry.kernel = {.height = op.kernel.height, .width = op.kernel.width, .depth = 0};
+  entry.block = op.block;
+  return entry;
+}
+
+}  // namespace carina::simulate

@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+
+#include "simulate/machine.h"
+
+namespace carina::simulate {
+
+namespace {
+
+Diagnostic outside(std::string_view role, std::string place, uint64_t base, uint64_t bytes, size_t size) {
+  return {.where = {}, .what = fmt::format("{} reaches outside {}", role, place),
+          .expected = fmt::format("addresses 0x0..0x{:x} ({} bytes)", size, size),
+          .got = fmt::format("0x{:x}..0x{:x}", base, base + bytes)};
+}
+
+}  // namespace
+
+Result<std::span<std::byte>> MemoryMap::range(int region, uint64_t base, uint64_t bytes, std::string_view role) const {
+  const std::span<std::byte> all = regions_[static_cast<size_t>(region)];
+  if (base > all.size() || bytes > all.size() - base) return fail(outside(role, fmt::format("region {}", region), base, bytes, all.size()));
+  return all.subspan(base, bytes);
+}
+
+Result<std::span<std::byte>> MemoryMap::internal_range(uint64_t base, uint64_t bytes, std::string_view role) {
+  if (base > internal_.size() || bytes > internal_.size() - base) {
+    return fail(outside(role, "internal memory", base, bytes, internal_.size()));
+  }
+  return std::span(internal_).subspan(base, bytes);
+}
+
+}  // namespace carina::simulate

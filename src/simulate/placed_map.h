@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/diagnostic.h"
+#include "simulate/operation.h"
+
+namespace carina::simulate {
+
+// Host addresses [begin, end): how the simulator compares accesses, since regions may be the same memory.
+struct HostRange {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+  [[nodiscard]] bool overlaps(const HostRange& other) const { return begin < other.end && other.begin < end; }
+  [[nodiscard]] bool empty() const { return begin >= end; }
+};
+
+// A part of one row of a feature map that is contiguous in x: columns [begin, end), `data` at column `begin`, channel 0.
+struct RowPart {
+  std::byte* data = nullptr;
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
+// A feature map whose elements [0,h) x [0,w) x [0,d) were all checked to lie inside its region. Source: facts/ethosu 3.1, 3.2.
+class PlacedMap {
+ public:
+  PlacedMap() = default;
+  // Errors: an element outside `region`; the message names `role` ("IFM"), the region and the first bad address.
+  static Result<PlacedMap> place(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role);
+
+  [[nodiscard]] const Extent& box() const { return box_; }
+  [[nodiscard]] const ElementType& type() const { return type_; }
+  [[nodiscard]] bool brick() const { return format_ == Format::kNhcwb16; }
+  [[nodiscard]] int64_t pixel_stride() const { return pixel_stride_; }  // bytes from one column to the next
+  [[nodiscard]] int64_t brick_stride() const { return brick_stride_; }  // bytes from one group of 16 channels to the next
+  // The (at most two) parts of row y, in order of columns; unused parts are empty.
+  [[nodiscard]] std::array<RowPart, 2> row(int32_t y) const;
+  // The smallest ranges that hold all elements, one per tile that is used; empty ones elsewhere.
+  [[nodiscard]] const std::array<HostRange, 4>& ranges() const { return ranges_; }
+
+ private:
+  struct Tile {
+    int64_t offset = 0;  // of its element (0,0,0) in the region
+    int32_t y0 = 0, y1 = 0, x0 = 0, x1 = 0;
+  };
+  [[nodiscard]] std::array<Tile, 4> tiles(const FeatureMap& map) const;
+  Result<void> check_tile(const Tile& tile, size_t index, const FeatureMap& map, std::string_view role);
+
+  std::span<std::byte> region_;
+  Extent box_;
+  ElementType type_;
+  Format format_ = Format::kNhwc;
+  std::array<Tile, 4> tiles_{};
+  int64_t row_stride_ = 0;
+  int64_t pixel_stride_ = 0;
+  int64_t brick_stride_ = 0;
+  std::array<HostRange, 4> ranges_{};
+};
+
+// Whether any element range of one may touch one of the other.
+bool overlap(const PlacedMap& a, const PlacedMap& b);
+// Whether both have every element at the same address with the same width (an operation in place).
+bool same_place(const FeatureMap& a, const FeatureMap& b);
+
+}  // namespace carina::simulate

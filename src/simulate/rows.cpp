@@ -1,0 +1,116 @@
+#include "simulate/rows.h"
+
+#include <algorithm>
+
+#include "simulate/kernels.h"
+
+namespace carina::simulate {
+
+namespace {
+
+constexpr int32_t kBrick = 16;
+
+// `count` elements of type S that follow each other in memory, minus the zero point.
+template <typename S, typename T>
+void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
+  if constexpr (std::is_same_v<T, int16_t> && sizeof(S) == 1) {
+    if constexpr (std::is_signed_v<S>) {
+      widen_s8(reinterpret_cast<const int8_t*>(p), static_cast<size_t>(count), static_cast<int16_t>(zero_point), out);
+    } else {
+      widen_u8(reinterpret_cast<const uint8_t*>(p), static_cast<size_t>(count), static_cast<int16_t>(zero_point), out);
+    }
+  } else {
+    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<T>(static_cast<int64_t>(load<S>(p + i * int64_t{sizeof(S)})) - zero_point);
+  }
+}
+
+template <typename S, typename T>
+void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
+               int64_t pixel_elems) {
+  const int32_t from = std::max(x0, part.begin);
+  const int32_t to = std::min(x1, part.end);
+  for (int32_t x = from; x < to; ++x) {
+    const std::byte* pixel = part.data + int64_t{x - part.begin} * map.pixel_stride();
+    T* row = out + int64_t{x - x0} * pixel_elems;
+    if (!map.brick()) {
+      convert<S, T>(pixel, depth, zero_point, row);
+      continue;
+    }
+    for (int32_t c = 0; c < depth; c += kBrick) {
+      convert<S, T>(pixel + c / kBrick * map.brick_stride(), std::min(kBrick, depth - c), zero_point, row + c);
+    }
+  }
+}
+
+template <typename S, typename T>
+void read_row_as(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
+                 int64_t pixel_elems) {
+  for (const RowPart& part : map.row(y)) {
+    // Whole rows of packed pixels need no loop over columns.
+    if (!map.brick() && map.pixel_stride() == int64_t{depth} * map.type().bytes && pixel_elems == depth && part.begin <= x0 && x1 <= part.end && x0 < x1) {
+      convert<S, T>(part.data + int64_t{x0 - part.begin} * map.pixel_stride(), (x1 - x0) * depth, zero_point, out);
+      return;
+    }
+    read_part<S, T>(map, part, x0, x1, depth, zero_point, out, pixel_elems);
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
+              int64_t pixel_elems) {
+  const auto read = [&]<typename S>() { read_row_as<S, T>(map, y, x0, x1, depth, zero_point, out, pixel_elems); };
+  switch (map.type().bytes) {
+    case 1: map.type().is_signed ? read.template operator()<int8_t>() : read.template operator()<uint8_t>(); break;
+    case 2: map.type().is_signed ? read.template operator()<int16_t>() : read.template operator()<uint16_t>(); break;
+    case 4: map.type().is_signed ? read.template operator()<int32_t>() : read.template operator()<uint32_t>(); break;
+    default: read.template operator()<int64_t>(); break;
+  }
+}
+template void read_row<int16_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int16_t*, int64_t);
+template void read_row<int32_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t*, int64_t);
+template void read_row<int64_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int64_t*, int64_t);
+
+void write_row(const PlacedMap& map, int32_t y, const std::byte* values, int64_t pixel_bytes) {
+  const int32_t depth = map.box().depth;
+  const int32_t es = map.type().bytes;
+  const auto whole = static_cast<size_t>(depth) * static_cast<size_t>(es);
+  for (const RowPart& part : map.row(y)) {
+    if (part.begin >= part.end) continue;
+    const std::byte* from = values + part.begin * pixel_bytes;
+    if (!map.brick()) {
+      if (map.pixel_stride() == pixel_bytes && static_cast<int64_t>(whole) == pixel_bytes) {
+        std::memcpy(part.data, from, whole * static_cast<size_t>(part.end - part.begin));
+        continue;
+      }
+      for (int32_t x = part.begin; x < part.end; ++x, from += pixel_bytes) {
+        std::memcpy(part.data + int64_t{x - part.begin} * map.pixel_stride(), from, whole);
+      }
+      continue;
+    }
+    for (int32_t c = 0; c < depth; c += kBrick) {
+      std::byte* to = part.data + c / kBrick * map.brick_stride();
+      const std::byte* source = from + int64_t{c} * es;
+      const int32_t channels = std::min(kBrick, depth - c);
+      if (channels == kBrick && es == 1) {  // the common case has a fixed size
+        for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += kBrick) std::memcpy(to, source, kBrick);
+        continue;
+      }
+      const auto bytes = static_cast<size_t>(channels) * static_cast<size_t>(es);
+      for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += map.pixel_stride()) std::memcpy(to, source, bytes);
+    }
+  }
+}
+
+std::byte* element_at(const PlacedMap& map, int32_t y, int32_t x, int32_t c) {
+  for (const RowPart& part : map.row(y)) {
+    if (x < part.begin || x >= part.end) continue;
+    std::byte* pixel = part.data + int64_t{x - part.begin} * map.pixel_stride();
+    if (!map.brick()) return pixel + int64_t{c} * map.type().bytes;
+    return pixel + c / kBrick * map.brick_stride() + int64_t{c % kBrick} * map.type().bytes;
+  }
+  return nullptr;
+}
+
+}  // namespace carina::simulate

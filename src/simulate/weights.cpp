@@ -1,0 +1,160 @@
+#include "simulate/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bitset>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/content_hash.h"
+#include "npu/weight_codec.h"
+#include "npu/weight_order.h"
+#include "simulate/scaling.h"
+
+namespace carina::simulate {
+
+namespace {
+
+constexpr size_t kMaxHeldBytes = size_t{1} << 30;  // then the cache starts anew
+
+npu::WeightTraversal traversal_of(const Operation& op, const npu::AcceleratorConfig& accelerator) {
+  return {.accelerator = &accelerator,
+          .kind = op.kind == OperationKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
+          .order = op.traversal == Traversal::kPartKernel ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST,
+          .ofm_depth = op.ofm_extent.depth,
+          .ifm_depth = op.kind == OperationKind::kDepthwise ? 1 : op.ifm_depth,
+          .kernel_height = op.kernel.height,
+          .kernel_width = op.kernel.width,
+          .dilation_y = op.kernel.dilation_y,
+          .dilation_x = op.kernel.dilation_x,
+          .ofm_block_depth = op.block.depth,
+          .ifm_bits = 8 * op.ifm.type.bytes,
+          .cores = op.cores,
+          .stride_y = op.kernel.stride_y,
+          .stride_x = op.kernel.stride_x,
+          .microblock = static_cast<npu::Microblock>(op.microblock),
+          .sparsity = op.sparse_weights ? npu::WeightSparsity::SPARSE_2_4 : npu::WeightSparsity::NONE};
+}
+
+// The sequences of all streams.
+Result<std::vector<std::vector<int16_t>>> decode_sequences(const Operation& op, const npu::WeightTraversal& traversal,
+                                                           const WeightStreams& streams, uint64_t max_values) {
+  const int count = npu::stream_count(traversal);
+  uint64_t total = 0;
+  for (int s = 0; s < count; ++s) total += static_cast<uint64_t>(npu::sequence_length(traversal, s));
+  if (total > max_values) {
+    return fail(Diagnostic{.where = {}, .what = "the operation has more weights than the simulator's limit of work",
+                 .expected = fmt::format("at most {}", max_values), .got = fmt::format("{}", total)});
+  }
+  if (op.fast_weights) {
+    CARINA_TRY(const std::vector<int16_t> sequence, npu::decode_fwd(streams[0], static_cast<size_t>(total), "weight stream"));
+    return npu::split_from_fast_decoder(traversal, sequence);
+  }
+  std::vector<std::vector<int16_t>> sequences;
+  for (int s = 0; s < count; ++s) {
+    const auto length = static_cast<size_t>(npu::sequence_length(traversal, s));
+    if (length == 0) {
+      sequences.emplace_back();
+      continue;
+    }
+    // The encoder may pad the end of the last slice.
+    CARINA_TRY(std::vector<int16_t> sequence,
+               npu::decode_swd(streams[static_cast<size_t>(s)], length + 32768, fmt::format("weight stream {}", s)));
+    sequences.push_back(std::move(sequence));
+  }
+  return sequences;
+}
+
+void note_statistics(const std::vector<std::vector<int16_t>>& sequences, DecodedWeights& weights) {
+  std::bitset<1024> seen;
+  uint64_t zeros = 0;
+  for (const auto& sequence : sequences) {
+    weights.stream_values += sequence.size();
+    for (const int16_t value : sequence) {
+      zeros += value == 0 ? 1 : 0;
+      seen.set(static_cast<size_t>(value + 512) & 1023);
+    }
+  }
+  weights.distinct_values = seen.count();
+  weights.zero_rate = weights.stream_values == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(weights.stream_values);
+}
+
+}  // namespace
+
+Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, const WeightStreams& streams,
+                                      uint64_t max_values) {
+  const npu::WeightTraversal traversal = traversal_of(op, accelerator);
+  if (npu::ofm_ublock_depth(traversal) == 0) {
+    return fail(Diagnostic{.where = {}, .what = "this NPU has no such microblock", .expected = std::string(accelerator.name),
+                 .got = fmt::format("ACC_FORMAT microblock {}", op.microblock)});
+  }
+  const auto values = Wide{traversal.ofm_depth} * traversal.kernel_height * traversal.kernel_width * traversal.ifm_depth;
+  if (values > static_cast<Wide>(max_values)) {
+    return fail(Diagnostic{.where = {}, .what = "the operation has more weights than the simulator's limit of work",
+                 .expected = fmt::format("at most {}", max_values), .got = "more"});
+  }
+  CARINA_TRY(const auto sequences, decode_sequences(op, traversal, streams, max_values));
+  DecodedWeights weights{.channels = traversal.ofm_depth, .height = traversal.kernel_height, .width = traversal.kernel_width,
+                         .depth = traversal.ifm_depth};
+  weights.values.resize(static_cast<size_t>(values));
+  if (static_cast<int>(sequences.size()) < npu::stream_count(traversal)) {
+    return fail(Diagnostic{.where = {}, .what = "the weight stream holds fewer weights than the operation needs"});
+  }
+  for (int s = 0; s < npu::stream_count(traversal); ++s) {
+    if (npu::restore(traversal, s, sequences[static_cast<size_t>(s)], weights.values)) continue;
+    return fail(Diagnostic{.where = {}, .what = fmt::format("weight stream {} holds fewer weights than the operation needs", s),
+                 .expected = fmt::format("{}", npu::sequence_length(traversal, s)),
+                 .got = fmt::format("{}", sequences[static_cast<size_t>(s)].size())});
+  }
+  note_statistics(sequences, weights);
+  const auto per_channel = static_cast<size_t>(values) / static_cast<size_t>(weights.channels);
+  for (size_t at = 0; at < weights.values.size(); at += per_channel) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < per_channel; ++i) sum += std::abs(weights.values[at + i]);
+    weights.max_sum_abs = std::max(weights.max_sum_abs, sum);
+  }
+  return weights;
+}
+
+Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                                               const WeightStreams& streams, uint64_t max_values) {
+  const std::array<int64_t, 16> parameters = {
+      static_cast<int64_t>(op.kind), static_cast<int64_t>(op.traversal), op.ofm_extent.depth, op.ifm_depth, op.kernel.height, op.kernel.width,
+      op.kernel.dilation_y * 2 + op.kernel.dilation_x, op.block.depth, op.ifm.type.bytes, op.cores, op.kernel.stride_y, op.kernel.stride_x,
+      op.microblock, (op.fast_weights ? 2 : 0) + (op.sparse_weights ? 1 : 0), accelerator.config_word, op.weight_streams};
+  uint64_t hash = content_hash(std::as_bytes(std::span(parameters)));
+  size_t key_bytes = sizeof(parameters);
+  for (const auto& stream : streams) {
+    hash = content_hash(stream, hash);
+    key_bytes += stream.size();
+  }
+  const auto [first, last] = entries_.equal_range(hash);
+  const auto equal_key = [&](const Entry& entry) {
+    if (entry.key.size() != key_bytes || std::memcmp(entry.key.data(), parameters.data(), sizeof(parameters)) != 0) return false;
+    size_t at = sizeof(parameters);
+    for (const auto& stream : streams) {
+      if (!stream.empty() && std::memcmp(entry.key.data() + at, stream.data(), stream.size()) != 0) return false;
+      at += stream.size();
+    }
+    return true;
+  };
+  for (auto it = first; it != last; ++it) {
+    if (equal_key(it->second)) return it->second.weights;
+  }
+  CARINA_TRY(DecodedWeights decoded, decode_weights(op, accelerator, streams, max_values));
+  if (held_bytes_ > kMaxHeldBytes) {
+    entries_.clear();
+    held_bytes_ = 0;
+  }
+  Entry entry;
+  entry.key.reserve(key_bytes);
+  const auto append = [&](std::span<const std::byte> bytes) { entry.key.insert(entry.key.end(), bytes.begin(), bytes.end()); };
+  append(std::as_bytes(std::span(parameters)));
+  for (const auto& stream : streams) append(stream);
+  entry.weights = std::make_shared<const DecodedWeights>(std::move(decoded));
+  held_bytes_ += key_bytes + entry.weights->values.size() * sizeof(int16_t);
+  return entries_.emplace(hash, std::move(entry))->second.weights;
+}
+
+}  // namespace carina::simulate

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "facts/npu_targets.h"
+#include "simulate/operation.h"
+
+namespace carina::simulate {
+
+// The weights of one operation in natural order: values[((o * height + ky) * width + kx) * depth + i]; depthwise: depth is 1
+// and o the channel.
+struct DecodedWeights {
+  int32_t channels = 0;
+  int32_t height = 0;
+  int32_t width = 0;
+  int32_t depth = 0;
+  std::vector<int16_t> values{};
+  int64_t max_sum_abs = 0;    // over the channels: the largest sum of |weight|
+  double zero_rate = 0;       // of the stream's values, padding included
+  size_t distinct_values = 0;
+  uint64_t stream_values = 0; // over all streams, padding included
+};
+
+using WeightStreams = std::array<std::span<const std::byte>, 4>;
+
+// Decodes the streams of an operation. Errors: damaged streams, parameters that the accelerator does not have, more weights
+// than `max_values`.
+Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, const WeightStreams& streams,
+                                      uint64_t max_values);
+
+// Decoded weights by content: the streams' bytes and all parameters that decide their order. Decoding is the expensive part
+// of a first inference.
+class WeightCache {
+ public:
+  // As decode_weights(); the result is shared with later calls for equal content.
+  Result<std::shared_ptr<const DecodedWeights>> get(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                                    const WeightStreams& streams, uint64_t max_values);
+
+ private:
+  struct Entry {
+    std::vector<std::byte> key;
+    std::shared_ptr<const DecodedWeights> weights;
+  };
+  std::unordered_multimap<uint64_t, Entry> entries_;
+  size_t held_bytes_ = 0;
+};
+
+}  // namespace carina::simulate

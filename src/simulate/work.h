@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "simulate/operation.h"
+#include "simulate/output_stage.h"
+#include "simulate/placed_map.h"
+#include "simulate/weights.h"
+
+namespace carina::simulate {
+
+// An operation with everything that it needs resolved and checked: the kernels cannot fail.
+struct Work {
+  const Operation* op = nullptr;
+  PlacedMap ifm;
+  PlacedMap ifm2;
+  PlacedMap ofm;                      // in the stored (transposed) order
+  Extent ifm_extent;                  // the window space: padding excluded, in upscaled coordinates
+  const DecodedWeights* weights = nullptr;
+  const OutputStage* output = nullptr;
+  std::vector<int64_t>* kept = nullptr;  // accumulators that stay in the array between operations, [H][W][C]; if used
+};
+
+// Rows [begin, end) of the OFM before its transpose.
+struct Rows {
+  int32_t begin = 0;
+  int32_t end = 0;
+  [[nodiscard]] int32_t count() const { return end - begin; }
+};
+
+// The logical extent of the IFM of a windowed operation, padding excluded. Source: facts/ethosu 3.3.
+Extent window_extent(const Operation& op);
+// The part of the IFM in memory that an operation can touch.
+Extent ifm_box(const Operation& op);
+Extent ifm2_box(const Operation& op);
+// The OFM as it is stored, after the transpose.
+Extent stored_extent(const Operation& op);
+
+// The weights of a matrix multiplication: IFM2, one row per output channel. Error: a value beyond 16 bits.
+Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& ifm2);
+
+// The scalar kernels, written to be read: they judge the fast ones. Both compute the same bits.
+void execute_scalar(const Work& work, Rows rows);
+
+}  // namespace carina::simulate
