@@ -77,8 +77,9 @@ bool uses_scale_table(const Operation& op) {
 OutputStage::OutputStage(const Operation& op, ScaleTable table, std::span<const std::byte> lut)
     : activation_(op.activation), global_(op.output), table_(std::move(table)), lut_(lut), mode_(scaling_mode(op)) {
   adds_bias_ = !table_.empty();
-  // Of 32-bit elementwise operations only the shift acts (facts/ethosu 4.4, 10.5).
-  if (op.kind == OperationKind::kElementwise && (op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4)) global_.multiplier = 1;
+  // Of 32-bit elementwise operations only the shift acts (facts/ethosu 4.4, 10.5); on U85 of MUL only.
+  const bool wide = op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4;
+  if (op.kind == OperationKind::kElementwise && wide && (!op.u85 || op.elementwise == ElementwiseMode::kMul)) global_.multiplier = 1;
   const bool wide_result = op.ofm.type.bytes >= 4 && activation_.lut == Lut::kNone;
   zero_point_ = wide_result ? 0 : op.ofm.zero_point;
 }
