@@ -38,6 +38,22 @@ nlohmann::ordered_json pairs(const std::vector<std::pair<std::string, int64_t>>&
   return json;
 }
 
+std::string outputs_text(const std::vector<TensorReport>& outputs) {
+  std::string out;
+  for (const TensorReport& tensor : outputs) {
+    out += fmt::format("{}: {} = {}{}\n", tensor.name, tensor.type, tensor.preview, tensor.file.empty() ? "" : " -> " + tensor.file);
+  }
+  return out;
+}
+
+nlohmann::ordered_json outputs_json(const std::vector<TensorReport>& outputs) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const TensorReport& tensor : outputs) {
+    json.push_back({{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
+  }
+  return json;
+}
+
 nlohmann::ordered_json npu_json(const NpuReport& npu) {
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (const LayerReport& layer : npu.layers) {
@@ -52,10 +68,7 @@ nlohmann::ordered_json npu_json(const NpuReport& npu) {
 }  // namespace
 
 std::string to_text(const RunReport& report) {
-  std::string out;
-  for (const TensorReport& tensor : report.outputs) {
-    out += fmt::format("{}: {} = {}{}\n", tensor.name, tensor.type, tensor.preview, tensor.file.empty() ? "" : " -> " + tensor.file);
-  }
+  std::string out = outputs_text(report.outputs);
   for (const auto& [name, bytes] : report.memory) out += fmt::format("{}: {} bytes\n", name, bytes);
   if (!report.cpu_kernels.empty()) {
     out += "CPU kernels:";
@@ -68,13 +81,25 @@ std::string to_text(const RunReport& report) {
 }
 
 std::string to_json(const RunReport& report) {
-  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
-  for (const TensorReport& tensor : report.outputs) {
-    outputs.push_back({{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
-  }
-  nlohmann::ordered_json json = {{"program", report.program}, {"outputs", outputs}, {"memory", pairs(report.memory)},
+  nlohmann::ordered_json json = {{"program", report.program}, {"outputs", outputs_json(report.outputs)}, {"memory", pairs(report.memory)},
                                  {"cpu_kernels", report.cpu_kernels}, {"delegate_calls", report.delegate_calls}};
   if (report.timed && report.delegate_calls > 0) json["npu"] = npu_json(report.npu);
+  return json.dump(2) + "\n";
+}
+
+std::string to_text(const InterpretReport& report) {
+  std::string out = outputs_text(report.outputs);
+  out += fmt::format("interpreter memory: {} B\n", grouped(report.planned_bytes));
+  if (report.profile.empty()) return out;
+  Table table({{.title = "node"}, {.title = "operator"}, {.title = "time us", .align = Align::kRight}});
+  for (const OperatorTime& time : report.profile) table.add({time.name, time.op, fmt::format("{:.1f}", static_cast<double>(time.nanoseconds) * 1e-3)});
+  return out + table.text(2);
+}
+
+std::string to_json(const InterpretReport& report) {
+  nlohmann::ordered_json profile = nlohmann::ordered_json::array();
+  for (const OperatorTime& time : report.profile) profile.push_back({{"name", time.name}, {"op", time.op}, {"nanoseconds", time.nanoseconds}});
+  const nlohmann::ordered_json json = {{"model", report.model}, {"outputs", outputs_json(report.outputs)}, {"planned_bytes", report.planned_bytes}, {"profile", profile}};
   return json.dump(2) + "\n";
 }
 

@@ -55,4 +55,22 @@ struct RunReport {
 std::string to_text(const RunReport& report);
 std::string to_json(const RunReport& report);
 
+// The time of one operator in the interpreter.
+struct OperatorTime {
+  std::string name;
+  std::string op;  // "tosa.CONV2D"
+  int64_t nanoseconds = 0;
+};
+
+// What `carina interpret` says.
+struct InterpretReport {
+  std::string model;
+  std::vector<TensorReport> outputs;
+  int64_t planned_bytes = 0;          // arena, scratch and packed weights of the interpreter
+  std::vector<OperatorTime> profile;  // empty unless asked for
+};
+
+std::string to_text(const InterpretReport& report);
+std::string to_json(const InterpretReport& report);
+
 }  // namespace carina::report

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <type_traits>
+
+namespace carina::runtime {
+
+// Memory of the caller's that is handed out from the front and given back all at once.
+class Arena {
+ public:
+  Arena() = default;
+  explicit Arena(std::span<std::byte> memory) : memory_(memory) {}
+
+  // `bytes` aligned to `alignment` (a power of two), or nullptr when they do not fit.
+  [[nodiscard]] void* allocate(size_t bytes, size_t alignment = 16) {
+    const auto base = reinterpret_cast<uintptr_t>(memory_.data());
+    const uintptr_t aligned = (base + used_ + alignment - 1) & ~(uintptr_t{alignment} - 1);
+    const size_t start = aligned - base;
+    if (start > memory_.size() || bytes > memory_.size() - start) return nullptr;
+    used_ = start + bytes;
+    peak_ = used_ > peak_ ? used_ : peak_;
+    return memory_.data() + start;
+  }
+
+  // `count` default-constructed elements, or nullptr. Nothing is ever destroyed, so T must be trivial to destroy.
+  template <typename T>
+  [[nodiscard]] T* make_array(size_t count) {
+    static_assert(std::is_trivially_destructible_v<T>);
+    if (count > SIZE_MAX / sizeof(T)) return nullptr;
+    void* memory = allocate(count * sizeof(T), alignof(T) > 16 ? alignof(T) : 16);
+    if (memory == nullptr) return nullptr;
+    T* elements = static_cast<T*>(memory);
+    for (size_t i = 0; i < count; ++i) new (elements + i) T();
+    return elements;
+  }
+
+  void reset() { used_ = 0; }
+  [[nodiscard]] size_t used_bytes() const { return used_; }
+  [[nodiscard]] size_t peak_bytes() const { return peak_; }
+  [[nodiscard]] size_t total_bytes() const { return memory_.size(); }
+
+ private:
+  std::span<std::byte> memory_;
+  size_t used_ = 0;
+  size_t peak_ = 0;
+};
+
+}  // namespace carina::runtime

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "runtime/arena.h"
+#include "runtime/error.h"
+#include "runtime/evalue.h"
+#include "runtime/kernel.h"
+
+namespace carina::runtime {
+
+struct CompileSpec {
+  std::string_view key;
+  std::span<const std::byte> value;
+};
+
+// Runs the subgraphs of one kind. One object serves all delegates of all methods.
+class Backend {
+ public:
+  [[nodiscard]] virtual std::string_view id() const = 0;  // "EthosUBackend"
+  // Prepares a delegate from its blob, which stays in place; what it needs until the method ends it allocates from `arena`. *handle is given back to execute().
+  virtual Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena, void** handle) = 0;
+  // `arguments`: the inputs, then the outputs. `scratch` is given back when the call returns.
+  virtual Error execute(void* handle, Arguments arguments, Arena& scratch) = 0;
+
+ protected:
+  ~Backend() = default;
+};
+
+}  // namespace carina::runtime

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/arena.h"
+#include "runtime/backend.h"
+#include "runtime/error.h"
+#include "runtime/evalue.h"
+#include "runtime/kernel.h"
+#include "runtime/program.h"
+
+namespace carina::runtime {
+
+// Where a method keeps what: everything is the caller's.
+struct MemoryManager {
+  Arena* method = nullptr;                       // tables of the method, at load only
+  Arena* scratch = nullptr;                      // of kernels and delegates, given back after each call
+  std::span<const std::span<std::byte>> planned;  // one buffer per planned buffer of the method, of at least its size, 16-byte aligned
+};
+
+struct Linkage {
+  std::span<const KernelEntry> kernels;   // sorted by name
+  std::span<Backend* const> backends;
+};
+
+// What a failed load or execution was about: a name from the program (a kernel, a backend), or nothing; and which instruction.
+struct Problem {
+  char name[96] = {};
+  int32_t instruction = -1;
+};
+
+// A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
+class Method {
+ public:
+  // Errors: kInvalidProgram, kOutOfMemory, kOperatorMissing and kBackendMissing (problem() has the name), what a backend's init says.
+  Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
+
+  [[nodiscard]] size_t inputs() const { return inputs_.size(); }
+  [[nodiscard]] size_t outputs() const { return outputs_.size(); }
+  [[nodiscard]] const EValue& input(size_t index) const { return values_[static_cast<size_t>(inputs_[index])]; }
+  [[nodiscard]] const EValue& output(size_t index) const { return values_[static_cast<size_t>(outputs_[index])]; }
+  // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error: kInvalidArgument when the size differs.
+  Error set_input(size_t index, std::span<const std::byte> bytes);
+
+  // Runs the method once. Errors: what a kernel or a delegate says; problem() says which.
+  Error execute();
+
+  [[nodiscard]] const Problem& problem() const { return problem_; }
+  // The kernel or delegate that instruction `index` calls ("aten::add.out", "EthosUBackend"), empty for others.
+  [[nodiscard]] size_t instructions() const { return instructions_.size(); }
+  [[nodiscard]] std::string_view instruction_name(size_t index) const;
+  [[nodiscard]] bool calls_delegate(size_t index) const;
+
+ private:
+  struct Instruction;
+  struct Delegate;
+  struct Loader;
+
+  std::span<EValue> values_;
+  std::span<const int32_t> inputs_;
+  std::span<const int32_t> outputs_;
+  std::span<Instruction> instructions_;
+  std::span<Delegate> delegates_;
+  Arena* scratch_ = nullptr;
+  Problem problem_;
+};
+
+}  // namespace carina::runtime

@@ -1,0 +1,93 @@
+#include "runtime/program.h"
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <cstring>
+
+#include "facts/executorch.h"
+#include "program_generated.h"
+#include "runtime/format_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+template <typename T>
+T load_at(std::span<const std::byte> bytes, size_t at) {
+  T value{};
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+const fb::Program& root_of(std::span<const std::byte> file) { return *fb::GetProgram(file.data()); }
+
+Error Program::load(std::span<const std::byte> file) {
+  file_ = file;
+  if (file.size() < 8 || std::memcmp(file.data() + 4, kPteIdentifier.data(), 4) != 0) return Error::kInvalidProgram;
+  program_bytes_ = file.size();
+  segment_base_ = 0;
+  segment_bytes_ = 0;
+  const bool has_header = file.size() >= 8 + kPteExtendedHeaderBytes && std::memcmp(file.data() + 8, kPteExtendedHeaderMagic.data(), 4) == 0;
+  if (has_header) {
+    const auto header_bytes = load_at<uint32_t>(file, 12);
+    const auto program_bytes = load_at<uint64_t>(file, 16);
+    segment_base_ = load_at<uint64_t>(file, 24);
+    if (header_bytes < 24 || program_bytes > file.size() || segment_base_ > file.size()) return Error::kInvalidProgram;
+    segment_bytes_ = header_bytes >= kPteExtendedHeaderBytes ? load_at<uint64_t>(file, 32) : file.size() - segment_base_;
+    if (segment_bytes_ > file.size() - segment_base_) return Error::kInvalidProgram;
+    program_bytes_ = program_bytes;
+  }
+  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), program_bytes_, 16, 10'000'000);
+  if (!fb::VerifyProgramBuffer(verifier)) return Error::kInvalidProgram;
+  const fb::Program& root = root_of(file);
+  if (root.version() != 0 || root.execution_plan() == nullptr) return Error::kInvalidProgram;
+  // Without a header the segments would be read from nowhere.
+  if (segment_base_ == 0 && root.segments() != nullptr) {
+    for (const fb::DataSegment* entry : *root.segments()) {
+      if (entry->size() > 0) return Error::kInvalidProgram;
+    }
+  }
+  return Error::kOk;
+}
+
+size_t Program::methods() const { return root_of(file_).execution_plan()->size(); }
+
+std::string_view Program::method_name(size_t method) const {
+  const auto* name = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->name();
+  return name == nullptr ? std::string_view() : std::string_view(name->c_str(), name->size());
+}
+
+size_t Program::planned_buffers(size_t method) const {
+  const auto* sizes = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
+  return sizes == nullptr || sizes->size() == 0 ? 0 : sizes->size() - 1;  // entry 0 is not used
+}
+
+size_t Program::planned_buffer_bytes(size_t method, size_t buffer) const {
+  const auto* sizes = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
+  const int64_t bytes = sizes->Get(static_cast<flatbuffers::uoffset_t>(buffer + 1));
+  return bytes < 0 ? 0 : static_cast<size_t>(bytes);
+}
+
+bool Program::segment(uint32_t index, std::span<const std::byte>& bytes) const {
+  const auto* segments = root_of(file_).segments();
+  if (segments == nullptr || index >= segments->size()) return false;
+  const uint64_t offset = segments->Get(index)->offset();
+  const uint64_t size = segments->Get(index)->size();
+  if (offset > segment_bytes_ || size > segment_bytes_ - offset) return false;
+  bytes = file_.subspan(segment_base_ + offset, size);
+  return true;
+}
+
+bool Program::constant(uint32_t index, size_t bytes, const std::byte*& data) const {
+  const auto* table = root_of(file_).constant_segment();
+  std::span<const std::byte> all;
+  if (table == nullptr || table->offsets() == nullptr || index >= table->offsets()->size() || !segment(table->segment_index(), all)) return false;
+  const uint64_t offset = table->offsets()->Get(index);
+  if (offset > all.size() || bytes > all.size() - offset) return false;
+  data = all.data() + offset;
+  return true;
+}
+
+}  // namespace carina::runtime

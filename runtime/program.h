@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime/error.h"
+
+namespace carina::runtime {
+
+// A .pte in memory, checked once; methods are loaded from it. Keeps a view of the caller's bytes, which must stay.
+class Program {
+ public:
+  // `file`: the whole .pte, aligned to 16 bytes. Errors: kInvalidProgram for anything that the format does not allow.
+  Error load(std::span<const std::byte> file);
+
+  [[nodiscard]] size_t methods() const;
+  [[nodiscard]] std::string_view method_name(size_t method) const;
+  // The sizes of the buffers that a method plans its tensors in.
+  [[nodiscard]] size_t planned_buffers(size_t method) const;
+  [[nodiscard]] size_t planned_buffer_bytes(size_t method, size_t buffer) const;
+  // Bytes of the FlatBuffer part and of the whole file.
+  [[nodiscard]] size_t program_bytes() const { return program_bytes_; }
+  [[nodiscard]] size_t file_bytes() const { return file_.size(); }
+
+ private:
+  friend class Method;
+  // The bytes of segment `index`, or of the constant `index`; false when out of range.
+  [[nodiscard]] bool segment(uint32_t index, std::span<const std::byte>& bytes) const;
+  [[nodiscard]] bool constant(uint32_t index, size_t bytes, const std::byte*& data) const;
+
+  std::span<const std::byte> file_;
+  size_t program_bytes_ = 0;
+  uint64_t segment_base_ = 0;
+  uint64_t segment_bytes_ = 0;
+};
+
+}  // namespace carina::runtime
