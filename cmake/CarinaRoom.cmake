@@ -1,7 +1,7 @@
 # One CMake target per room: it links only what it may include (rooms.toml says the same to the include checker).
 
 add_library(carina_warnings INTERFACE)
-target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic -Werror $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow-uncaptured-local> -Wconversion
+target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic -Werror $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion
   -Wno-sign-conversion -Wmissing-field-initializers -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual)
 
 # The options that every target of ours shares; not those of libraries.
