@@ -16,7 +16,7 @@ constexpr size_t kListedElements = 64;  // larger constants are written as the h
 
 bool is_plain(std::string_view name) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
   };
   return !name.empty() && std::ranges::all_of(name, plain);
 }

@@ -10,16 +10,16 @@ namespace carina::ir {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; }
-bool is_sign(char c) { return c == '-' || c == '+'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
+}
 
 }  // namespace
 
 size_t Scanner::word_end(size_t from) const {
-  const bool number = is_sign(text_[from]) || (text_[from] >= '0' && text_[from] <= '9');
   size_t end = from + 1;
   while (end < text_.size()) {
-    const bool exponent_sign = number && is_sign(text_[end]) && (text_[end - 1] == 'e' || text_[end - 1] == 'E');
+    const bool exponent_sign = text_[end] == '+' && text_[end - 1] == 'e';
     if (!is_word(text_[end]) && !exponent_sign) break;
     ++end;
   }
@@ -42,7 +42,7 @@ void Scanner::advance() {
     position_ = std::min(end + 1, text_.size());
     return;
   }
-  const bool word = is_word(c) || (is_sign(c) && position_ + 1 < text_.size() && is_word(text_[position_ + 1]));
+  const bool word = is_word(c);
   const size_t end = word ? word_end(position_) : position_ + 1;
   now_ = {.kind = word ? Token::Kind::kWord : Token::Kind::kPunctuation, .raw = text_.substr(position_, end - position_), .offset = position_};
   position_ = end;

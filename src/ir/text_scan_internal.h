@@ -8,7 +8,7 @@
 
 namespace carina::ir {
 
-// A token of the text form. Words are identifiers and numbers alike: letters, digits, '_', '.', and signs inside numbers.
+// A token of the text form. Words are identifiers and numbers alike: letters, digits, '_', '.', '-', '/'.
 struct Token {
   enum class Kind : uint8_t { kWord, kString, kPunctuation, kEnd } kind = Kind::kEnd;
   std::string_view raw;  // as it stands in the text; a string without its quotes
