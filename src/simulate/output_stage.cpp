@@ -50,7 +50,8 @@ OutputStage::Mode scaling_mode(const Operation& op) {
         case PoolMode::kMin:  // the scale registers are sticky; stale ones must not matter
           return op.per_channel ? kNone : kGlobal;
         case PoolMode::kAverage:
-          if (op.kernel.taps() > 1 && (op.per_channel || op.output.is_unit())) return kDivide;
+          // U85 always divides by the count; U55 where no reciprocal is given.
+          if (op.kernel.taps() > 1 && (op.u85 || op.per_channel || op.output.is_unit())) return kDivide;
           return op.per_channel ? kPerChannel : kGlobal;
         case PoolMode::kArgmaxX:
         case PoolMode::kArgmaxY:
@@ -77,6 +78,7 @@ bool uses_scale_table(const Operation& op) {
 OutputStage::OutputStage(const Operation& op, ScaleTable table, std::span<const std::byte> lut)
     : activation_(op.activation), global_(op.output), table_(std::move(table)), lut_(lut), mode_(scaling_mode(op)) {
   adds_bias_ = !table_.empty();
+  scales_quotient_ = op.u85 && !op.per_channel;
   // Of 32-bit elementwise operations only the shift acts (facts/ethosu 4.4, 10.5); on U85 of MUL only.
   const bool wide = op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4;
   if (op.kind == OperationKind::kElementwise && wide && (!op.u85 || op.elementwise == ElementwiseMode::kMul)) global_.multiplier = 1;
@@ -102,7 +104,10 @@ int64_t OutputStage::value(int64_t acc, int32_t channel, int64_t count) const {
     case Mode::kPerChannel:
       acc = apply(acc, {.multiplier = table_.multiplier[c], .shift = table_.shift[c], .mode = global_.mode, .double_round = global_.double_round});
       break;
-    case Mode::kDivide: acc = divide_half_away(acc, count); break;
+    case Mode::kDivide:
+      acc = divide_half_away(acc, count);
+      if (scales_quotient_) acc = apply(acc, global_);
+      break;
     case Mode::kNone: break;
   }
   acc += zero_point_;

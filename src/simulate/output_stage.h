@@ -34,6 +34,7 @@ class OutputStage {
   [[nodiscard]] const ScaleTable& table() const { return table_; }
   [[nodiscard]] const Scaling& global() const { return global_; }
   [[nodiscard]] bool adds_bias() const { return adds_bias_; }
+  [[nodiscard]] bool scales_quotient() const { return scales_quotient_; }
   [[nodiscard]] int64_t zero_point() const { return zero_point_; }
   [[nodiscard]] const Activation& activation() const { return activation_; }
   [[nodiscard]] std::span<const std::byte> lut() const { return lut_; }
@@ -50,6 +51,7 @@ class OutputStage {
   std::span<const std::byte> lut_;
   Mode mode_ = Mode::kGlobal;
   bool adds_bias_ = false;
+  bool scales_quotient_ = false;  // U85 scales what AVERAGE divided
   int64_t zero_point_ = 0;
 };
 

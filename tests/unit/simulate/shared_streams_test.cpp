@@ -1,0 +1,108 @@
+// Command streams that we did not make, with the bytes that they must give. Test data that is not part of the repository.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "stream_case.h"
+
+namespace carina::simulate {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path shared_folder() {
+  if (const char* path = std::getenv("CARINA_SHARED")) return path;
+  return fs::path(CARINA_SOURCE_DIR).parent_path() / "shared";
+}
+
+std::vector<fs::path> sorted(const fs::path& folder) {
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(folder)) entries.push_back(entry.path());
+  std::ranges::sort(entries);
+  return entries;
+}
+
+std::vector<std::string> files_like(const fs::path& folder, const std::string& prefix) {
+  std::vector<std::string> files;
+  for (const fs::path& path : sorted(folder)) {
+    if (path.filename().string().starts_with(prefix) && path.extension() == ".npy") files.push_back(path.string());
+  }
+  return files;
+}
+
+struct Judged {
+  size_t streams = 0;
+  size_t largest_difference = 0;
+};
+
+void judge(const fs::path& npz, const std::vector<std::string>& inputs, const std::vector<std::string>& expected, Judged& judged) {
+  SCOPED_TRACE(npz.string());
+  Simulator simulator(Options{});
+  auto stream = StreamCase::load(npz.string());
+  ASSERT_TRUE(stream.has_value()) << to_string(stream.error());
+  const auto report = stream->run(simulator, inputs);
+  ASSERT_TRUE(report.has_value()) << to_string(report.error());
+  ASSERT_EQ(stream->network().outputs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto tensor = load_npy(expected[i]);
+    ASSERT_TRUE(tensor.has_value());
+    const auto difference = compare(stream->output(i), *tensor);
+    ASSERT_TRUE(difference.has_value()) << to_string(difference.error());
+    judged.largest_difference = std::max(judged.largest_difference, static_cast<size_t>(difference->largest));
+  }
+  ++judged.streams;
+}
+
+TEST(SharedStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
+  const fs::path cases = shared_folder() / "cases";
+  if (!fs::exists(cases)) GTEST_SKIP() << "not run: " << cases << " is absent";
+  Judged judged;
+  for (const fs::path& model : sorted(cases)) {
+    if (!fs::is_directory(model)) continue;
+    for (const fs::path& target : sorted(model)) {
+      if (!fs::exists(target / "out_vela.npz")) continue;
+      // A file in the target's folder replaces the one above it.
+      const auto nearest = [&](const std::string& prefix) {
+        auto files = files_like(target, prefix);
+        return files.empty() ? files_like(model, prefix) : files;
+      };
+      judge(target / "out_vela.npz", nearest("tosa_in_"), nearest("tosa_out_"), judged);
+    }
+  }
+  EXPECT_GT(judged.streams, 0u);
+  EXPECT_EQ(judged.largest_difference, 0u);
+}
+
+TEST(SharedStreams, GoldenStreamsGiveTheExpectedBytes) {
+  const fs::path golden = shared_folder() / "golden";
+  if (!fs::exists(golden)) GTEST_SKIP() << "not run: " << golden << " is absent";
+  Judged judged;
+  for (const fs::path& npu : sorted(golden)) {
+    if (!fs::is_directory(npu)) continue;
+    for (const fs::path& model : sorted(npu)) judge(model / "stream.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
+  }
+  EXPECT_GE(judged.streams, 22u);
+  EXPECT_EQ(judged.largest_difference, 0u);
+}
+
+TEST(SharedStreams, TfliteNetworksEqualTheReferenceKernels) {
+  const fs::path tflite = shared_folder() / "tflite";
+  if (!fs::exists(tflite)) GTEST_SKIP() << "not run: " << tflite << " is absent";
+  for (const fs::path& model : sorted(tflite)) {
+    if (!fs::is_directory(model)) continue;
+    Judged judged;
+    for (const fs::path& target : sorted(model)) {
+      if (fs::is_directory(target)) judge(target / "out_vela.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
+    }
+    EXPECT_GT(judged.streams, 0u);
+    // TensorFlow Lite's own kernels disagree by 1 in the last layer of `ad`.
+    EXPECT_LE(judged.largest_difference, model.filename() == "ad" ? 1u : 0u) << model;
+  }
+}
+
+}  // namespace
+}  // namespace carina::simulate
