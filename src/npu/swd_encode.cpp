@@ -162,6 +162,13 @@ void consider(const Statistics& statistics, std::span<const uint16_t> by_frequen
   }
 }
 
+// Nothing but zeros: a run that ends in one weight of value 0, as each slice must have a weight.
+void consider_all_zero(const Statistics& statistics, Choice& best) {
+  const Palette palette;
+  const uint64_t bits = *std::ranges::min_element(statistics.run_bits) + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+  if (bits < best.bits) best = {.bits = bits, .zero_runs = ZeroRuns::kYes, .palette = palette};
+}
+
 Choice choose(const Statistics& statistics) {
   std::array<uint16_t, kFoldedValues> order;
   size_t distinct = 0;
@@ -175,8 +182,11 @@ Choice choose(const Statistics& statistics) {
   if (statistics.count[0] != 0) {
     const auto without_zero = std::remove(all.begin(), all.end(), uint16_t{0});
     const auto nonzero = static_cast<size_t>(without_zero - all.begin());
-    // A section needs a weight for its runs to follow.
-    if (nonzero > 0) consider(statistics, all.first(nonzero), ZeroRuns::kYes, best);
+    if (nonzero > 0) {
+      consider(statistics, all.first(nonzero), ZeroRuns::kYes, best);
+    } else {
+      consider_all_zero(statistics, best);
+    }
   }
   return best;
 }
@@ -262,6 +272,11 @@ Symbols symbols_of(std::span<const int16_t> weights, const Choice& choice) {
     symbols.runs.push_back(run);
     run = 0;
     symbols.values.push_back(value[static_cast<size_t>(fold(weight))]);
+  }
+  if (symbols.values.empty()) {
+    symbols.values.push_back(value[0]);
+    symbols.runs.push_back(--run);
+    run = 0;
   }
   symbols.runs.push_back(run);
   return symbols;
