@@ -15,6 +15,7 @@ struct Tensor {
   std::span<const uint8_t> dim_order;  // outermost first; contiguous: 0, 1, 2 ...
   void* data = nullptr;
   size_t bytes = 0;
+  bool read_only = false;  // a constant of the program: no kernel may write to it
 
   [[nodiscard]] size_t rank() const { return sizes.size(); }
   [[nodiscard]] size_t elements() const {
@@ -36,8 +37,6 @@ struct Tensor {
 
 // Bytes of one element; 0 for types that this runtime does not have.
 size_t element_bytes(PteScalarType type);
-
-struct EValue;
 
 // One slot of a program's table of values.
 struct EValue {

@@ -82,9 +82,13 @@ struct Method::Loader {
     if (bytes == 0 || tensor.rank() > 16 || tensor.dim_order.size() != tensor.rank() || !is_permutation(tensor.dim_order) || source.storage_offset() != 0) {
       return Error::kInvalidProgram;
     }
+    // Empty dimensions count as 1 here, so that strides cannot overflow either.
+    bool empty = false;
     for (const int32_t size : tensor.sizes) {
-      if (size < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) return Error::kInvalidProgram;
+      empty |= size == 0;
+      if (size < 0 || __builtin_mul_overflow(bytes, std::max<size_t>(static_cast<size_t>(size), 1), &bytes) || bytes > SIZE_MAX / 2) return Error::kInvalidProgram;
     }
+    bytes = empty ? 0 : bytes;
     tensor.bytes = bytes;
     if (const fb::AllocationDetails* allocation = source.allocation_info()) {
       const size_t buffer = allocation->memory_id();
@@ -98,7 +102,8 @@ struct Method::Loader {
     if (source.data_buffer_idx() == 0) return Error::kOk;  // the caller's
     const std::byte* data = nullptr;
     if (!program.constant(source.data_buffer_idx(), bytes, data)) return Error::kInvalidProgram;
-    tensor.data = const_cast<std::byte*>(data);  // kernels write to out tensors only, and those are never constants: check_outputs()
+    tensor.data = const_cast<std::byte*>(data);
+    tensor.read_only = true;
     return Error::kOk;
   }
 

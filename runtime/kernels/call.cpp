@@ -1,0 +1,83 @@
+#include "runtime/kernels/call_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+using Kind = EValue::Kind;
+
+const EValue kNothing;
+const Tensor kNoTensor;
+
+bool is_scalar(const EValue& value) { return value.kind == Kind::kInt || value.kind == Kind::kDouble || value.kind == Kind::kBool; }
+
+}  // namespace
+
+bool readable(const EValue* value) { return value != nullptr && value->is_tensor() && (value->tensor.data != nullptr || value->tensor.bytes == 0); }
+
+const EValue& Call::at(size_t index) {
+  if (index < arguments_.size()) return *arguments_[index];
+  note(Error::kInvalidProgram);
+  return kNothing;
+}
+
+const Tensor& Call::tensor(size_t index) {
+  const EValue& value = at(index);
+  if (readable(&value)) return value.tensor;
+  note(Error::kInvalidArgument);
+  return kNoTensor;
+}
+
+const Tensor* Call::optional_tensor(size_t index) { return at(index).is_none() ? nullptr : &tensor(index); }
+
+const Tensor& Call::out(size_t index) {
+  const Tensor& tensor = this->tensor(index);
+  if (tensor.read_only) note(Error::kInvalidProgram);
+  return tensor;
+}
+
+int64_t Call::integer(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind != Kind::kInt && value.kind != Kind::kBool) note(Error::kInvalidArgument);
+  return value.kind == Kind::kDouble ? 0 : value.to_int();
+}
+
+int64_t Call::integer_or(size_t index, int64_t otherwise) { return at(index).is_none() ? otherwise : integer(index); }
+
+double Call::number(size_t index) {
+  const EValue& value = at(index);
+  if (!is_scalar(value)) note(Error::kInvalidArgument);
+  return value.to_double();
+}
+
+double Call::number_or(size_t index, double otherwise) { return at(index).is_none() ? otherwise : number(index); }
+
+bool Call::flag(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind != Kind::kBool && value.kind != Kind::kInt) note(Error::kInvalidArgument);
+  return value.kind == Kind::kBool ? value.boolean : value.integer != 0;
+}
+
+bool Call::is_none(size_t index) { return at(index).is_none(); }
+
+std::string_view Call::text(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind == Kind::kString) return value.text;
+  note(Error::kInvalidArgument);
+  return {};
+}
+
+std::span<const int64_t> Call::integers(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind != Kind::kIntList && !value.is_none()) note(Error::kInvalidArgument);
+  return value.kind == Kind::kIntList ? value.integers : std::span<const int64_t>();
+}
+
+std::span<EValue* const> Call::tensors(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind == Kind::kTensorList) return value.tensors;
+  note(Error::kInvalidArgument);
+  return {};
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime/kernel.h"
+
+namespace carina::runtime {
+
+// Checked access to a call's arguments. A program may pass anything, so each accessor notes an argument of another kind in error() and gives
+// something harmless back; a kernel fetches all it needs, then looks at error() once.
+class Call {
+ public:
+  explicit Call(Arguments arguments) : arguments_(arguments) {}
+
+  const Tensor& tensor(size_t index);           // with memory
+  const Tensor* optional_tensor(size_t index);  // nullptr: None
+  const Tensor& out(size_t index);              // with memory that may be written to
+  int64_t integer(size_t index);
+  int64_t integer_or(size_t index, int64_t otherwise);  // `otherwise`: None
+  double number(size_t index);
+  double number_or(size_t index, double otherwise);
+  bool flag(size_t index);
+  bool is_none(size_t index);
+  std::string_view text(size_t index);
+  std::span<const int64_t> integers(size_t index);  // None: empty
+  std::span<EValue* const> tensors(size_t index);
+  // Anything that `condition` says must hold for the call to make sense.
+  void require(bool condition) {
+    if (!condition) note(Error::kInvalidArgument);
+  }
+  // Types that the kernel does not do.
+  void support(bool condition) {
+    if (!condition) note(Error::kNotSupported);
+  }
+  [[nodiscard]] Error error() const { return error_; }
+
+ private:
+  const EValue& at(size_t index);
+  void note(Error error) {
+    if (error_ == Error::kOk) error_ = error;
+  }
+
+  Arguments arguments_;
+  Error error_ = Error::kOk;
+};
+
+// Whether an argument is a tensor that can be read; for elements of tensor lists.
+bool readable(const EValue* value);
+
+}  // namespace carina::runtime

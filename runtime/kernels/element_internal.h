@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cmath>
+#include <limits>
+
+#include "runtime/evalue.h"
+
+namespace carina::runtime {
+
+// Elements of any type as a double or an int64, so that a kernel is written once for all types. Doubles hold the result of one float
+// operation on floats exactly enough to round it to float correctly.
+
+bool is_floating(PteScalarType type);
+
+// `index`: in elements.
+using NumberLoader = double (*)(const void* data, size_t index);
+using IntegerLoader = int64_t (*)(const void* data, size_t index);
+using NumberStorer = void (*)(void* data, size_t index, double value);
+using IntegerStorer = void (*)(void* data, size_t index, int64_t value);
+
+// Never nullptr for tensors of a loaded method.
+NumberLoader number_loader(PteScalarType type);
+IntegerLoader integer_loader(PteScalarType type);  // floats: towards zero, saturated
+NumberStorer number_storer(PteScalarType type);    // integers: towards zero, saturated; NaN is 0
+IntegerStorer integer_storer(PteScalarType type);  // narrower integers: the low bits
+
+// A double as an int64: towards zero, saturated; NaN is 0.
+inline int64_t to_int64(double value) {
+  if (std::isnan(value)) return 0;
+  if (value >= 9223372036854775808.0) return std::numeric_limits<int64_t>::max();
+  if (value <= -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
+  return static_cast<int64_t>(value);
+}
+
+}  // namespace carina::runtime
