@@ -118,6 +118,12 @@ ir::ValueId Aliases::origin(ir::ValueId value) const {
   return known == family_of_value_.end() ? value : families_[known->second].first_base;
 }
 
+void Aliases::rename(ir::ValueId before, ir::ValueId after) {
+  for (const Binding& binding : families_[family_of(before)].names) {
+    if (binding.scope->find(binding.name) == before) binding.scope->bind(binding.name, after);
+  }
+}
+
 // From the written view up to the base: each viewed tensor gets a new value with the written part replaced.
 Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, const std::string& where) {
   for (auto view = view_of_.find(key_of(before)); view != view_of_.end(); view = view_of_.find(key_of(before))) {

@@ -21,6 +21,8 @@ class Aliases {
   void bind(Scope& scope, std::string_view name, ir::ValueId value);
   // Node `view`, just added, made `value` as a view of its first operand.
   void add_view(ir::ValueId value, ir::NodeId view);
+  // The names that stood for `before` now stand for `after` (x.squeeze_() changes what x is, not what its memory holds).
+  void rename(ir::ValueId before, ir::ValueId after);
   // The value `before` has been overwritten: from now on its memory holds `after`. Views that are used later are made again,
   // and a write through a view is carried to what it is a view of. Errors: a view for which that is not possible.
   Result<void> overwrite(ir::ValueId before, ir::ValueId after, const std::string& where);

@@ -93,7 +93,9 @@ class Reader {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const std::string_view name = arguments[i]["name"].text();
       const auto row = std::ranges::find(schema_.arguments, name, &ArgumentRow::name);
-      const size_t at = name.empty() ? i : static_cast<size_t>(row - schema_.arguments.begin());
+      // The written operand is "self" also where the functional form calls it otherwise (dropout_).
+      const bool is_self = row == schema_.arguments.end() && name == "self";
+      const size_t at = name.empty() ? i : is_self ? 0 : static_cast<size_t>(row - schema_.arguments.begin());
       if (at >= given.size() || given[at]) {
         return fail({.where = where_,
                      .what = fmt::format("{} has no argument {} in torch 2.13", node_.op.name(), name.empty() ? std::to_string(i) : std::string(name)),

@@ -218,17 +218,18 @@ void Importer::import_operator(Scope& scope, JsonView json, bool in_place, ir::N
 }
 
 Result<void> Importer::track_memory(ir::NodeId id, bool in_place, const std::string& where) {
-  const ir::Node& node = graph_[id];
-  if (node.inputs.empty() || !node.inputs.front().valid()) return {};
+  const ir::Node node = graph_[id];
+  if (node.inputs.empty() || !node.inputs.front().valid() || node.outputs.empty() || !node.outputs.front().valid()) return {};
   const ir::ValueId operand = node.inputs.front();
-  if (in_place) {
-    if (node.outputs.empty() || !node.outputs.front().valid()) return {};
+  const bool view = gives_view(node);
+  if (view) {
+    for (const ir::ValueId output : node.outputs) {
+      if (output.valid() && graph_[output].dtype == graph_[operand].dtype) aliases_.add_view(output, id);
+    }
+    if (in_place) aliases_.rename(operand, node.outputs.front());
+  } else if (in_place) {
     overwritten_.insert(graph_[aliases_.origin(operand)].name);
     return aliases_.overwrite(operand, node.outputs.front(), where);
-  }
-  if (!gives_view(node)) return {};
-  for (const ir::ValueId output : std::vector(node.outputs)) {
-    if (output.valid() && graph_[output].dtype == graph_[operand].dtype) aliases_.add_view(output, id);
   }
   return {};
 }

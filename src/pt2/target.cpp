@@ -15,6 +15,8 @@ struct Renamed {
 };
 constexpr std::array kRenamed = {
     Renamed{"aten.pow_.Scalar", "aten.pow.Tensor_Scalar"},          Renamed{"aten.pow_.Tensor", "aten.pow.Tensor_Tensor"},
+    Renamed{"aten.transpose_.default", "aten.transpose.int"},       Renamed{"aten.floor_divide_.Tensor", "aten.floor_divide.default"},
+    Renamed{"aten.float_power_.Tensor", "aten.float_power.Tensor_Tensor"},
     Renamed{"aten.__iand__.Scalar", "aten.__and__.Scalar"},         Renamed{"aten.__iand__.Tensor", "aten.__and__.Tensor"},
     Renamed{"aten.__ior__.Scalar", "aten.__or__.Scalar"},           Renamed{"aten.__ior__.Tensor", "aten.__or__.Tensor"},
     Renamed{"aten.__ixor__.Scalar", "aten.__xor__.Scalar"},         Renamed{"aten.__ixor__.Tensor", "aten.__xor__.Tensor"},

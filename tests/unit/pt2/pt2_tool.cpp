@@ -1,5 +1,6 @@
-// pt2_tool MODEL.pt2 [repetitions]: prints the imported graph as JSON, for tests/judges/test_pt2.py; messages on stderr,
-// exit code 1 when the model is refused. With repetitions: the shortest time of a read in milliseconds instead.
+// pt2_tool MODEL.pt2 [FILE.npz]: prints the imported graph as JSON and writes its constants, for tests/judges/test_pt2.py;
+// messages on stderr, exit code 1 when the model is refused.
+// pt2_tool MODEL.pt2 --time REPETITIONS: the shortest time of a read, in milliseconds.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,10 +9,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include "base/file.h"
 #include "pt2/reader.h"
+#include "tensor/npy.h"
 
 namespace {
 
@@ -49,13 +52,6 @@ struct AttributeText {
   std::string operator()(const ir::Bytes& /*bytes*/) const { return "null"; }
 };
 
-// FNV-1a, which the judge computes as well.
-uint64_t fnv1a(std::span<const std::byte> bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const std::byte byte : bytes) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3;
-  return hash;
-}
-
 std::string ids(const ir::Graph& graph, const std::vector<ir::ValueId>& list) {
   std::string text;
   for (const ir::ValueId id : list) text += (text.empty() ? "" : ", ") + (id.valid() ? quoted(graph[id].name) : "null");
@@ -66,7 +62,7 @@ void print(const ir::Graph& graph) {
   fmt::print("{{\"inputs\": {}, \"outputs\": {},\n\"values\": {{", ids(graph, graph.inputs), ids(graph, graph.outputs));
   for (const ir::Value& value : graph.values) {
     fmt::print("{}\n{}: {{\"dtype\": {}, \"shape\": {}", &value == graph.values.data() ? "" : ",", quoted(value.name), quoted(name_of(value.dtype)), to_string(value.shape));
-    if (value.constant) fmt::print(", \"bytes\": {}, \"hash\": \"{:016x}\"", value.constant->data.size(), fnv1a(value.constant->data.bytes()));
+    if (value.constant) fmt::print(", \"constant\": true");
     fmt::print("}}");
   }
   fmt::print("}},\n\"nodes\": [");
@@ -79,6 +75,20 @@ void print(const ir::Graph& graph) {
                quoted(node.name), quoted(node.op.name()), ids(graph, node.inputs), ids(graph, node.outputs), quoted(node.source), attributes);
   }
   fmt::print("]}}\n");
+}
+
+Result<void> write_constants(const ir::Graph& graph, const std::string& path) {
+  std::map<std::string, Tensor> constants;
+  for (const ir::Value& value : graph.values) {
+    if (value.constant) constants.emplace(value.name, *value.constant);
+  }
+  CARINA_TRY(const std::vector<std::byte> bytes, npz_bytes(constants));
+  return write_file(path, bytes);
+}
+
+int report(const Diagnostics& diagnostics) {
+  fmt::print(stderr, "{}\n", to_string(diagnostics));
+  return 1;
 }
 
 int measure(const std::string& path, int repetitions) {
@@ -98,18 +108,14 @@ int measure(const std::string& path, int repetitions) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::string path = argv[1];
-  if (argc > 2) return measure(path, std::max(1, std::atoi(argv[2])));
+  if (argc == 4) return measure(path, std::max(1, std::atoi(argv[3])));
   const Result<Buffer> file = map_file(path);
-  if (!file) {
-    fmt::print(stderr, "{}\n", to_string(file.error()));
-    return 1;
-  }
+  if (!file) return report(file.error());
   const Log log{.note = [](const Diagnostic& d) { fmt::print(stderr, "note: {}\n", to_string(d)); }};
   const Result<ir::Graph> graph = pt2::read_pt2(*file, path.substr(path.rfind('/') + 1), log);
-  if (!graph) {
-    fmt::print(stderr, "{}\n", to_string(graph.error()));
-    return 1;
-  }
+  if (!graph) return report(graph.error());
   print(*graph);
-  return 0;
+  if (argc < 3) return 0;
+  const Result<void> written = write_constants(*graph, argv[2]);
+  return written ? 0 : report(written.error());
 }
