@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/dtype.h"
+#include "tensor/float_formats.h"
+
+namespace carina::interpret {
+
+// An element type for kernels: how it lies in memory, what it is computed in, and the way from one to the other.
+template <DType D, typename S, typename C = S>
+struct Plain {
+  static constexpr DType kDType = D;
+  static constexpr bool kIsFloat = std::is_floating_point_v<C>;
+  using Storage = S;
+  using Compute = C;
+  static C load(S stored) { return static_cast<C>(stored); }
+  static S store(C value) { return static_cast<S>(value); }
+};
+using Bool = Plain<DType::kBool, uint8_t>;
+using I4 = Plain<DType::kInt4, int8_t, int32_t>;
+using I8 = Plain<DType::kInt8, int8_t, int32_t>;
+using I16 = Plain<DType::kInt16, int16_t, int32_t>;
+using I32 = Plain<DType::kInt32, int32_t>;
+using I48 = Plain<DType::kInt48, int64_t>;
+using ShapeElement = Plain<DType::kShape, int64_t>;
+using F32 = Plain<DType::kFp32, float>;
+
+// A narrow float: computed in fp32, rounded once when it is stored.
+template <DType D, typename S, float (*Load)(S), S (*Store)(float)>
+struct Narrow {
+  static constexpr DType kDType = D;
+  static constexpr bool kIsFloat = true;
+  using Storage = S;
+  using Compute = float;
+  static float load(S stored) { return Load(stored); }
+  static S store(float value) { return Store(value); }
+};
+using F16 = Narrow<DType::kFp16, uint16_t, &fp32_of_fp16, &fp16_of_fp32>;
+using BF16 = Narrow<DType::kBf16, uint16_t, &fp32_of_bf16, &bf16_of_fp32>;
+using E4M3 = Narrow<DType::kFp8E4M3, uint8_t, &fp32_of_fp8e4m3, &fp8e4m3_of_fp32>;
+using E5M2 = Narrow<DType::kFp8E5M2, uint8_t, &fp32_of_fp8e5m2, &fp8e5m2_of_fp32>;
+
+}  // namespace carina::interpret

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "interpret/checks_internal.h"
+#include "interpret/elements_internal.h"
+#include "interpret/kernel_internal.h"
+
+namespace carina::interpret {
+
+// How N operands are walked in step with an output that they broadcast to: rows of `inner` elements, the rest of the axes
+// outside. Axes that every operand walks contiguously are merged, so most ops are one row.
+template <size_t N>
+struct Walk {
+  int64_t inner = 1;                                // elements in a row
+  std::array<int64_t, N> inner_stride{};            // 0 or 1
+  int64_t rows = 1;
+  std::vector<int64_t> outer;                       // sizes of the other axes, outermost first
+  std::array<std::vector<int64_t>, N> outer_stride; // in elements
+
+  // Where row `row` of operand `n` starts.
+  [[nodiscard]] int64_t offset(size_t n, int64_t row) const {
+    int64_t at = 0;
+    for (size_t axis = outer.size(); axis-- > 0;) {
+      at += row % outer[axis] * outer_stride[n][axis];
+      row /= outer[axis];
+    }
+    return at;
+  }
+};
+
+namespace detail {
+// The non-generic part of plan_walk: strides of `shape` broadcast to `out`, 0 along repeated axes.
+std::vector<int64_t> broadcast_strides(const Shape& shape, const Shape& out);
+}  // namespace detail
+
+template <size_t N>
+Walk<N> plan_walk(const Shape& out, const std::array<const Shape*, N>& shapes) {
+  std::array<std::vector<int64_t>, N> strides;
+  for (size_t n = 0; n < N; ++n) strides[n] = detail::broadcast_strides(*shapes[n], out);
+  Walk<N> walk;
+  std::vector<std::pair<int64_t, std::array<int64_t, N>>> merged;  // innermost first
+  for (size_t axis = out.rank(); axis-- > 0;) {
+    if (out[axis] == 1) continue;
+    std::array<int64_t, N> here;
+    for (size_t n = 0; n < N; ++n) here[n] = strides[n][axis];
+    bool joins = !merged.empty();
+    for (size_t n = 0; joins && n < N; ++n) joins = here[n] == merged.back().second[n] * merged.back().first;
+    if (joins) {
+      merged.back().first *= out[axis];
+    } else {
+      merged.push_back({out[axis], here});
+    }
+  }
+  if (merged.empty()) return walk;
+  walk.inner = merged.front().first;
+  walk.inner_stride = merged.front().second;
+  for (size_t m = merged.size(); m-- > 1;) {
+    walk.outer.push_back(merged[m].first);
+    walk.rows *= merged[m].first;
+    for (size_t n = 0; n < N; ++n) walk.outer_stride[n].push_back(merged[m].second[n]);
+  }
+  return walk;
+}
+
+// Calls row(output offset, operand offsets, length) for pieces of rows that cover the whole output.
+template <size_t N, typename Row>
+void for_each_row(ThreadPool& pool, const Walk<N>& walk, const Row& row) {
+  constexpr int64_t kGrain = 16384;
+  if (walk.rows == 1) {
+    split(pool, walk.inner, kGrain, [&](int64_t begin, int64_t end) {
+      std::array<int64_t, N> at;
+      for (size_t n = 0; n < N; ++n) at[n] = begin * walk.inner_stride[n];
+      row(begin, at, end - begin);
+    });
+    return;
+  }
+  split(pool, walk.rows, 1 + kGrain / (walk.inner + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      std::array<int64_t, N> at;
+      for (size_t n = 0; n < N; ++n) at[n] = walk.offset(n, r);
+      row(r * walk.inner, at, walk.inner);
+    }
+  });
+}
+
+// An element function is a struct with
+//   Out::Compute apply(A::Compute..., bool& bad) const    bad: set when the operands break a REQUIRE of the specification
+//   static constexpr std::string_view kRequire            what they must keep (empty: nothing can break)
+// and kernels of one, two or three operands are made from it. Storage: see elements_internal.h. `bind` makes the function
+// from the call when it depends on further operands (zero points, shifts).
+template <typename Out, typename... Ins, typename Bind>
+Kernel elementwise_with(const NodePlan& plan, Bind bind) {
+  constexpr size_t N = sizeof...(Ins);
+  using F = std::remove_cvref_t<decltype(bind(std::declval<const Call&>()))>;
+  std::array<const Shape*, N> shapes;
+  for (size_t n = 0; n < N; ++n) shapes[n] = plan.in[n].shape;
+  auto walk = plan_walk<N>(*plan.out[0].shape, shapes);
+  auto run = [walk = std::move(walk), shape = *plan.out[0].shape, bind](const Call& call) -> Result<void> {
+    const F f = bind(call);
+    FirstBad first_bad;
+    const auto one_row = [&]<size_t... I>(std::index_sequence<I...>, int64_t out_at, const std::array<int64_t, N>& at, int64_t length) {
+      auto* out = call.output<typename Out::Storage>(0) + out_at;
+      const auto in = std::make_tuple((call.input<typename Ins::Storage>(I) + at[I])...);
+      const auto element = [&](int64_t i, bool& bad) {
+        return f.apply(Ins::load(std::get<I>(in)[i * walk.inner_stride[I]])..., bad);
+      };
+      bool bad = false;
+      if (((walk.inner_stride[I] == 1) && ...)) {
+        for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(Ins::load(std::get<I>(in)[i])..., bad));
+      } else {
+        for (int64_t i = 0; i < length; ++i) out[i] = Out::store(element(i, bad));
+      }
+      for (int64_t i = 0; bad && i < length; ++i) {
+        bool here = false;
+        static_cast<void>(element(i, here));
+        if (here) first_bad.report(out_at + i);
+        bad = !here;
+      }
+    };
+    for_each_row(call.runtime.pool, walk, [&](int64_t out_at, const std::array<int64_t, N>& at, int64_t length) {
+      one_row(std::make_index_sequence<N>{}, out_at, at, length);
+    });
+    if (first_bad.any()) return fail_at(call, shape, first_bad.element(), std::string(F::kRequire));
+    return {};
+  };
+  return {.run = std::move(run)};
+}
+
+template <typename F, typename Out, typename... Ins>
+Kernel elementwise(const NodePlan& plan) {
+  return elementwise_with<Out, Ins...>(plan, [](const Call&) { return F{}; });
+}
+
+// The checks that all elementwise ops share: as many operands, one output of their broadcast shape.
+Result<void> check_elementwise(const NodePlan& plan, size_t operands, size_t extra_operands = 0);
+
+// check_elementwise() and choose().
+Result<Kernel> prepare_elementwise(const NodePlan& plan, size_t operands, std::span<const TypeRow> rows);
+
+}  // namespace carina::interpret

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/parallel.h"
+#include "ir/graph.h"
+
+namespace carina::interpret {
+
+class Program;
+
+// A VARIABLE's state; `initial` has bytes only when the graph gives a first value.
+struct Variable {
+  DType dtype = DType::kUnknown;
+  Shape shape;
+  std::vector<std::byte> initial;
+  std::vector<std::byte> bytes;
+  bool written = false;
+};
+
+// What kernels share while they run.
+struct Runtime {
+  ThreadPool& pool;
+};
+
+// One execution of one node: where its operands lie. Rows of bytes are dense tensors as DTypeRow says.
+struct Call {
+  std::span<const std::byte* const> in;
+  std::span<std::byte* const> out;
+  std::byte* scratch;         // Kernel::scratch_bytes, aligned to 64
+  Runtime& runtime;
+  std::string_view where;     // "model.tosa: conv_7", for messages
+
+  template <typename T>
+  [[nodiscard]] const T* input(size_t i) const { return reinterpret_cast<const T*>(in[i]); }
+  template <typename T>
+  [[nodiscard]] T* output(size_t i) const { return reinterpret_cast<T*>(out[i]); }
+};
+
+// A node made ready: everything that does not depend on the data is done.
+struct Kernel {
+  std::function<Result<void>(const Call&)> run;
+  size_t scratch_bytes = 0;
+  size_t packed_bytes = 0;   // weights and tables that the kernel keeps
+};
+
+// What is known of an operand before running.
+struct Operand {
+  std::string_view name;
+  DType dtype;
+  const Shape* shape;
+  const Tensor* constant;    // null when the data come later
+
+  [[nodiscard]] int64_t dim(size_t axis) const { return (*shape)[axis]; }
+  [[nodiscard]] size_t rank() const { return shape->rank(); }
+};
+
+// Gives kernels of control flow and variables what lies outside their node.
+class Linker {
+ public:
+  virtual ~Linker() = default;
+  // The planned graph of that name. Errors: no such graph, recursion, whatever planning it reports.
+  virtual Result<Program*> program(const std::string& graph_name, const std::string& where) = 0;
+  // The state named so, made on first use. Errors: another type or shape than before.
+  virtual Result<Variable*> variable(const std::string& name, const Operand& like, const std::string& where) = 0;
+  [[nodiscard]] virtual int64_t loop_limit() const = 0;
+};
+
+// A node as kernels see it when they are made.
+struct NodePlan {
+  const ir::Graph& graph;
+  const ir::Node& node;
+  std::vector<Operand> in;
+  std::vector<Operand> out;
+  std::string where;
+  Linker& linker;
+
+  [[nodiscard]] Diagnostic diagnostic(std::string what, std::string expected = {}, std::string got = {}) const;
+};
+
+using Prepare = Result<Kernel> (*)(const NodePlan&);
+
+// The lowest index of an element that broke a REQUIRE, gathered from all threads.
+class FirstBad {
+ public:
+  void report(int64_t element) {
+    int64_t seen = first_.load(std::memory_order_relaxed);
+    while (element < seen && !first_.compare_exchange_weak(seen, element, std::memory_order_relaxed)) {
+    }
+  }
+  [[nodiscard]] bool any() const { return first_.load(std::memory_order_relaxed) != kNone; }
+  [[nodiscard]] int64_t element() const { return first_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  std::atomic<int64_t> first_{kNone};
+};
+
+// "node: output element [0,3,1]: what": a REQUIRE of the specification that the data broke.
+std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
+
+// Calls body(begin, end) over [0, count), on several threads when there are some and the work is worth it.
+template <typename Body>
+void split(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
+  const int64_t pieces = std::min<int64_t>(int64_t{4} * pool.threads(), grain > 0 ? count / grain : count);
+  if (pool.threads() == 1 || pieces < 2) {
+    if (count > 0) body(int64_t{0}, count);
+    return;
+  }
+  const int64_t size = (count + pieces - 1) / pieces;
+  pool.parallel_for(static_cast<size_t>(pieces), [&](size_t piece) {
+    const int64_t begin = static_cast<int64_t>(piece) * size;
+    const int64_t end = std::min(count, begin + size);
+    if (begin < end) body(begin, end);
+  });
+}
+
+}  // namespace carina::interpret

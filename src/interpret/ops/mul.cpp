@@ -1,0 +1,60 @@
+// MUL: the product, for i32 shifted right with rounding.
+
+#include <limits>
+
+#include "interpret/elementwise_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using enum DType;
+
+struct MulSmall {
+  static constexpr std::string_view kRequire = {};
+  static int32_t apply(int32_t a, int32_t b, bool&) { return a * b; }
+};
+
+struct MulFloat {
+  static constexpr std::string_view kRequire = {};
+  static float apply(float a, float b, bool&) { return a * b; }
+};
+
+struct MulShifted {
+  static constexpr std::string_view kRequire = "the product does not fit i32, or the shift is outside of [0, 63]";
+  int shift;
+  bool shift_wrong;
+  int32_t apply(int32_t a, int32_t b, bool& bad) const {
+    const int64_t product = int64_t{a} * b;
+    // |product| <= 2^62, so adding half of 2^shift cannot pass 2^63 for a shift of at most 62; a shift of 63 gives 0.
+    const int64_t result = shift == 0 ? product : shift == 63 ? 0 : (product + (int64_t{1} << (shift - 1))) >> shift;
+    bad |= shift_wrong || result < std::numeric_limits<int32_t>::min() || result > std::numeric_limits<int32_t>::max();
+    return static_cast<int32_t>(result);
+  }
+};
+
+Kernel mul_i32(const NodePlan& plan) {
+  return elementwise_with<I32, I32, I32>(plan, [](const Call& call) {
+    const int64_t shift = scalar_at(call.in[2], kInt8);
+    const bool wrong = shift < 0 || shift > 63;
+    return MulShifted{.shift = wrong ? 0 : static_cast<int>(shift), .shift_wrong = wrong};
+  });
+}
+
+}  // namespace
+
+Result<Kernel> prepare_MUL(const NodePlan& plan) {
+  CARINA_CHECKED(check_elementwise(plan, 2, 1));
+  CARINA_CHECKED(Checks(plan).same_type(plan.in[2], kInt8).scalar(plan.in[2]).done());
+  static constexpr TypeRow kRows[] = {
+      {.types = {kInt8, kInt8, kInt8, kInt32}, .make = &elementwise<MulSmall, I32, I8, I8>},
+      {.types = {kInt16, kInt16, kInt8, kInt32}, .make = &elementwise<MulSmall, I32, I16, I16>},
+      {.types = {kInt32, kInt32, kInt8, kInt32}, .make = &mul_i32},
+      {.types = {kFp32, kFp32, kInt8, kFp32}, .make = &elementwise<MulFloat, F32, F32, F32>},
+      {.types = {kFp16, kFp16, kInt8, kFp16}, .make = &elementwise<MulFloat, F16, F16, F16>},
+      {.types = {kBf16, kBf16, kInt8, kBf16}, .make = &elementwise<MulFloat, BF16, BF16, BF16>},
+  };
+  return choose(plan, kRows);
+}
+
+}  // namespace carina::interpret

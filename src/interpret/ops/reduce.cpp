@@ -1,0 +1,249 @@
+// REDUCE_*: one axis becomes 1. ARGMAX: one axis disappears.
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "interpret/checks_internal.h"
+#include "interpret/elements_internal.h"
+#include "interpret/ops/nan_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using enum DType;
+
+// The input seen as [outer, length, inner], the reduced axis in the middle.
+struct Middle {
+  int64_t outer = 1;
+  int64_t length = 1;
+  int64_t inner = 1;
+};
+Middle middle_of(const Shape& shape, int64_t axis) {
+  Middle m;
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    (at < axis ? m.outer : at == axis ? m.length : m.inner) *= shape[i];
+  }
+  return m;
+}
+
+// A reduction is a struct with kStart, apply(so far, next, bad) and kRequire. Each output is one chain in the order of the
+// axis; several outputs are chained side by side, so the bits do not depend on how wide the processor is.
+template <typename R, typename Element>
+Kernel reduce(const NodePlan& plan) {
+  using C = typename Element::Compute;
+  using S = typename Element::Storage;
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  auto run = [m, shape = *plan.out[0].shape](const Call& call) -> Result<void> {
+    FirstBad first_bad;
+    const S* in = call.input<S>(0);
+    S* out = call.output<S>(0);
+    split(call.runtime.pool, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
+      constexpr int64_t kSide = 32;
+      for (int64_t at = begin; at < end;) {
+        const int64_t o = at / m.inner;
+        const int64_t i = at % m.inner;
+        const int64_t count = std::min({kSide, m.inner - i, end - at});
+        const S* column = in + o * m.length * m.inner + i;
+        C sums[kSide];
+        bool bad = false;
+        for (int64_t c = 0; c < count; ++c) sums[c] = R::start();
+        for (int64_t k = 0; k < m.length; ++k) {
+          for (int64_t c = 0; c < count; ++c) sums[c] = R::apply(sums[c], Element::load(column[k * m.inner + c]), bad);
+        }
+        for (int64_t c = 0; c < count; ++c) out[at + c] = Element::store(sums[c]);
+        if (bad) first_bad.report(at);
+        at += count;
+      }
+    });
+    if (first_bad.any()) return fail_at(call, shape, first_bad.element(), std::string(R::kRequire));
+    return {};
+  };
+  return {.run = std::move(run)};
+}
+
+struct All {
+  static constexpr std::string_view kRequire = {};
+  static uint8_t start() { return 1; }
+  static uint8_t apply(uint8_t a, uint8_t b, bool&) { return (a != 0 && b != 0) ? 1 : 0; }
+};
+struct Any {
+  static constexpr std::string_view kRequire = {};
+  static uint8_t start() { return 0; }
+  static uint8_t apply(uint8_t a, uint8_t b, bool&) { return (a != 0 || b != 0) ? 1 : 0; }
+};
+struct SumInt {
+  static constexpr std::string_view kRequire = "a sum from here on does not fit i32";
+  static int32_t start() { return 0; }
+  static int32_t apply(int32_t a, int32_t b, bool& bad) {
+    int32_t sum = 0;
+    bad |= __builtin_add_overflow(a, b, &sum);
+    return sum;
+  }
+};
+struct SumFloat {
+  static constexpr std::string_view kRequire = {};
+  static float start() { return 0; }
+  static float apply(float a, float b, bool&) { return a + b; }
+};
+struct ProductFloat {
+  static constexpr std::string_view kRequire = {};
+  static float start() { return 1; }
+  static float apply(float a, float b, bool&) { return a * b; }
+};
+struct MaxInt {
+  static constexpr std::string_view kRequire = {};
+  static int32_t start() { return std::numeric_limits<int32_t>::min(); }
+  static int32_t apply(int32_t a, int32_t b, bool&) { return a > b ? a : b; }
+};
+struct MinInt {
+  static constexpr std::string_view kRequire = {};
+  static int32_t start() { return std::numeric_limits<int32_t>::max(); }
+  static int32_t apply(int32_t a, int32_t b, bool&) { return a < b ? a : b; }
+};
+// Ignoring, the chain starts with a NaN, which any number replaces: all NaN gives NaN.
+template <NanMode Mode>
+struct MaxFloat {
+  static constexpr std::string_view kRequire = {};
+  static float start() {
+    return Mode == NanMode::kIgnore ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
+  }
+  static float apply(float a, float b, bool&) { return float_max<Mode>(a, b); }
+};
+template <NanMode Mode>
+struct MinFloat {
+  static constexpr std::string_view kRequire = {};
+  static float start() {
+    return Mode == NanMode::kIgnore ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+  }
+  static float apply(float a, float b, bool&) { return float_min<Mode>(a, b); }
+};
+
+Result<void> check_reduce(const NodePlan& plan) {
+  Checks checks(plan);
+  checks.operands(1, 1);
+  if (checks.good()) checks.axis(plan.in[0]);
+  if (!checks.good()) return checks.done();
+  Shape shape = *plan.in[0].shape;
+  shape[static_cast<size_t>(plan.node.attributes.integer("axis"))] = 1;
+  return checks.shape(plan.out[0], shape).done();
+}
+
+Result<Kernel> prepare_reduce(const NodePlan& plan, std::span<const TypeRow> rows) {
+  CARINA_CHECKED(check_reduce(plan));
+  return choose(plan, rows);
+}
+
+template <typename Int, typename Float>
+Result<Kernel> prepare_extreme(const NodePlan& plan) {
+  static constexpr TypeRow kRows[] = {
+      {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},      {.types = {kInt16, kInt16}, .make = &reduce<Int, I16>},
+      {.types = {kInt32, kInt32}, .make = &reduce<Int, I32>},   {.types = {kFp32, kFp32}, .make = &reduce<Float, F32>},
+      {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>},   {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
+  };
+  return prepare_reduce(plan, kRows);
+}
+
+template <typename Float>
+Result<Kernel> prepare_float(const NodePlan& plan) {
+  static constexpr TypeRow kRows[] = {
+      {.types = {kFp32, kFp32}, .make = &reduce<Float, F32>},
+      {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>},
+      {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
+  };
+  return prepare_reduce(plan, kRows);
+}
+
+// Whether `value` takes the place of `best`: the first of equals stays; a NaN is first of all, or never.
+template <typename C, NanMode Mode>
+bool replaces(C value, C best) {
+  if constexpr (std::is_floating_point_v<C>) {
+    if (Mode == NanMode::kPropagate && std::isnan(best)) return false;
+    if (std::isnan(value)) return Mode == NanMode::kPropagate;
+    if (std::isnan(best)) return true;
+  }
+  return value > best;
+}
+
+template <typename Element, NanMode Mode>
+Kernel argmax_with(const NodePlan& plan) {
+  using C = typename Element::Compute;
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  auto run = [m](const Call& call) -> Result<void> {
+    const auto* in = call.input<typename Element::Storage>(0);
+    auto* out = call.output<int32_t>(0);
+    split(call.runtime.pool, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        const auto* column = in + at / m.inner * m.length * m.inner + at % m.inner;
+        C best = Element::load(column[0]);
+        int64_t index = 0;
+        for (int64_t k = 1; k < m.length; ++k) {
+          const C value = Element::load(column[k * m.inner]);
+          if (!replaces<C, Mode>(value, best)) continue;
+          best = value;
+          index = k;
+        }
+        out[at] = static_cast<int32_t>(index);
+      }
+    });
+    return {};
+  };
+  return {.run = std::move(run)};
+}
+
+template <typename Element>
+Kernel argmax(const NodePlan& plan) {
+  return nan_mode_of(plan) == NanMode::kIgnore ? argmax_with<Element, NanMode::kIgnore>(plan) : argmax_with<Element, NanMode::kPropagate>(plan);
+}
+
+}  // namespace
+
+Result<Kernel> prepare_REDUCE_ALL(const NodePlan& plan) {
+  static constexpr TypeRow kRows[] = {{.types = {kBool, kBool}, .make = &reduce<All, Bool>}};
+  return prepare_reduce(plan, kRows);
+}
+Result<Kernel> prepare_REDUCE_ANY(const NodePlan& plan) {
+  static constexpr TypeRow kRows[] = {{.types = {kBool, kBool}, .make = &reduce<Any, Bool>}};
+  return prepare_reduce(plan, kRows);
+}
+Result<Kernel> prepare_REDUCE_SUM(const NodePlan& plan) {
+  static constexpr TypeRow kRows[] = {
+      {.types = {kInt32, kInt32}, .make = &reduce<SumInt, I32>},
+      {.types = {kFp32, kFp32}, .make = &reduce<SumFloat, F32>},
+      {.types = {kFp16, kFp16}, .make = &reduce<SumFloat, F16>},
+      {.types = {kBf16, kBf16}, .make = &reduce<SumFloat, BF16>},
+  };
+  return prepare_reduce(plan, kRows);
+}
+Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) { return prepare_float<ProductFloat>(plan); }
+Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
+  return nan_mode_of(plan) == NanMode::kIgnore ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>>(plan)
+                                               : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>>(plan);
+}
+Result<Kernel> prepare_REDUCE_MIN(const NodePlan& plan) {
+  return nan_mode_of(plan) == NanMode::kIgnore ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>>(plan)
+                                               : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>>(plan);
+}
+
+Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {
+  Checks checks(plan);
+  checks.operands(1, 1);
+  if (checks.good()) checks.axis(plan.in[0]);
+  if (!checks.good()) return fail(checks.done().error());
+  std::vector<int64_t> dims(plan.in[0].shape->dims().begin(), plan.in[0].shape->dims().end());
+  const int64_t axis = plan.node.attributes.integer("axis");
+  checks.require(dims[static_cast<size_t>(axis)] > 0, "the axis has no elements");
+  dims.erase(dims.begin() + axis);
+  CARINA_CHECKED(checks.shape(plan.out[0], Shape(dims)).done());
+  static constexpr TypeRow kRows[] = {
+      {.types = {kInt8, kInt32}, .make = &argmax<I8>},       {.types = {kInt16, kInt32}, .make = &argmax<I16>},
+      {.types = {kFp32, kInt32}, .make = &argmax<F32>},      {.types = {kFp16, kInt32}, .make = &argmax<F16>},
+      {.types = {kBf16, kInt32}, .make = &argmax<BF16>},     {.types = {kFp8E4M3, kInt32}, .make = &argmax<E4M3>},
+      {.types = {kFp8E5M2, kInt32}, .make = &argmax<E5M2>},
+  };
+  return choose(plan, kRows);
+}
+
+}  // namespace carina::interpret

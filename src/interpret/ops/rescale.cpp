@@ -1,0 +1,153 @@
+// RESCALE: integers to integers of another scale.
+
+#include <limits>
+
+#include "interpret/checks_internal.h"
+#include "interpret/elements_internal.h"
+#include "interpret/ops/rescale_internal.h"
+#include "tensor/fixed_point.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using enum DType;
+
+// Zero points and elements are stored with the signed type; unsigned ones are read as such.
+int64_t zero_point_at(const std::byte* data, DType dtype, bool is_unsigned) {
+  const int64_t value = scalar_at(data, dtype);
+  return is_unsigned ? value & ((int64_t{1} << row_of(dtype).bits) - 1) : value;
+}
+
+struct Limits {
+  int64_t low;
+  int64_t high;
+};
+Limits limits_of(DType dtype, bool is_unsigned) {
+  const IntegerRange range = range_of(dtype);
+  if (is_unsigned) return {.low = 0, .high = 2 * range.max + 1};
+  return {.low = range.min, .high = range.max};
+}
+
+struct Plan {
+  int64_t channels;   // 1: one factor for all
+  int64_t rows;
+  bool per_channel;
+  bool scale32;
+  Rounding rounding;
+  bool input_unsigned;
+  bool output_unsigned;
+  DType in;
+  DType out;
+  Shape shape;
+};
+
+template <typename S>
+int64_t load(S value, bool is_unsigned) {
+  if constexpr (sizeof(S) <= 2) {
+    if (is_unsigned) return static_cast<std::make_unsigned_t<S>>(value);
+  }
+  return value;
+}
+
+// One element; false when a REQUIRE of apply_scale_32 or apply_scale_16 does not hold.
+bool scale(const Plan& plan, int64_t value, int64_t multiplier, int shift, int64_t& result) {
+  if (multiplier < 0 || shift < 2 || shift > 62) return false;
+  if (plan.scale32) {
+    const int64_t bound = int64_t{1} << (shift - 1);
+    if (value < -bound || value >= bound || value != static_cast<int32_t>(value)) return false;
+    result = apply_scale_32(value, static_cast<int32_t>(multiplier), shift, plan.rounding);
+    return true;
+  }
+  result = apply_scale_16(value, static_cast<int16_t>(multiplier), shift);
+  return result == static_cast<int32_t>(result);
+}
+
+template <typename In, typename Out>
+Result<void> run_rescale(const Plan& plan, const Call& call) {
+  FirstBad first_bad;
+  const In* in = call.input<In>(0);
+  Out* out = call.output<Out>(0);
+  const int64_t input_zp = zero_point_at(call.in[3], plan.in, plan.input_unsigned);
+  const int64_t output_zp = zero_point_at(call.in[4], plan.out, plan.output_unsigned);
+  const Limits limits = limits_of(plan.out, plan.output_unsigned);
+  const auto* shifts = call.input<int8_t>(2);
+  split(call.runtime.pool, plan.rows, 1 + 8192 / (plan.channels + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin * plan.channels; at < end * plan.channels; ++at) {
+      const int64_t c = plan.per_channel ? at % plan.channels : 0;
+      const int64_t multiplier = plan.scale32 ? call.input<int32_t>(1)[c] : call.input<int16_t>(1)[c];
+      int64_t result = 0;
+      if (!scale(plan, load(in[at], plan.input_unsigned) - input_zp, multiplier, shifts[c], result)) first_bad.report(at);
+      out[at] = static_cast<Out>(std::clamp(result + output_zp, limits.low, limits.high));
+    }
+  });
+  if (first_bad.any()) return fail_at(call, plan.shape, first_bad.element(), "the value, multiplier or shift is outside of what RESCALE allows");
+  return {};
+}
+
+template <typename In, typename Out>
+Kernel rescale(const NodePlan& node) {
+  const ir::Attributes& attributes = node.node.attributes;
+  const Shape& shape = *node.in[0].shape;
+  const bool per_channel = attributes.get<bool>("per_channel");
+  const int64_t channels = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+  constexpr int64_t kDoubleRound = 3;
+  const bool doubled = attributes.integer("rounding_mode") == kDoubleRound;
+  const Plan plan{.channels = channels,
+                  .rows = channels == 0 ? 0 : shape.elements() / channels,
+                  .per_channel = per_channel,
+                  .scale32 = attributes.get<bool>("scale32"),
+                  .rounding = doubled ? Rounding::kDouble : Rounding::kSingle,
+                  .input_unsigned = attributes.get<bool>("input_unsigned"),
+                  .output_unsigned = attributes.get<bool>("output_unsigned"),
+                  .in = node.in[0].dtype,
+                  .out = node.out[0].dtype,
+                  .shape = shape};
+  return {.run = [plan](const Call& call) { return run_rescale<In, Out>(plan, call); }};
+}
+
+}  // namespace
+
+Result<void> check_rescale(const NodePlan& plan) {
+  Checks checks(plan);
+  checks.operands(5, 1);
+  if (!checks.good()) return checks.done();
+  const ir::Attributes& attributes = plan.node.attributes;
+  const Shape& shape = *plan.in[0].shape;
+  const bool per_channel = attributes.get<bool>("per_channel");
+  checks.require(!per_channel || shape.rank() > 0, "per_channel needs a channel axis");
+  const Shape factors{per_channel && shape.rank() > 0 ? shape[shape.rank() - 1] : 1};
+  checks.shape(plan.out[0], shape)
+      .same_type(plan.in[1], attributes.get<bool>("scale32") ? kInt32 : kInt16)
+      .same_type(plan.in[2], kInt8)
+      .shape(plan.in[1], factors)
+      .shape(plan.in[2], factors)
+      .same_type(plan.in[3], plan.in[0].dtype)
+      .same_type(plan.in[4], plan.out[0].dtype)
+      .scalar(plan.in[3])
+      .scalar(plan.in[4])
+      .require(!(attributes.get<bool>("scale32") && plan.in[0].dtype == kInt48), "scale32 is not for i48")
+      .require(attributes.get<bool>("scale32") || attributes.integer("rounding_mode") != 3, "DOUBLE_ROUND is for scale32");
+  return checks.done();
+}
+
+Result<Kernel> prepare_RESCALE(const NodePlan& plan) {
+  CARINA_CHECKED(check_rescale(plan));
+  static constexpr struct {
+    DType in;
+    DType out;
+    Kernel (*make)(const NodePlan&);
+  } kRows[] = {
+      {kInt8, kInt8, &rescale<int8_t, int8_t>},     {kInt8, kInt16, &rescale<int8_t, int16_t>},   {kInt8, kInt32, &rescale<int8_t, int32_t>},
+      {kInt16, kInt8, &rescale<int16_t, int8_t>},   {kInt16, kInt16, &rescale<int16_t, int16_t>}, {kInt16, kInt32, &rescale<int16_t, int32_t>},
+      {kInt32, kInt8, &rescale<int32_t, int8_t>},   {kInt32, kInt16, &rescale<int32_t, int16_t>}, {kInt32, kInt32, &rescale<int32_t, int32_t>},
+      {kInt48, kInt8, &rescale<int64_t, int8_t>},   {kInt48, kInt16, &rescale<int64_t, int16_t>}, {kInt48, kInt32, &rescale<int64_t, int32_t>},
+  };
+  for (const auto& row : kRows) {
+    if (row.in == plan.in[0].dtype && row.out == plan.out[0].dtype) return row.make(plan);
+  }
+  return fail(plan.diagnostic("RESCALE does not have these types", "i8, i16, i32 or i48 to i8, i16 or i32",
+                              std::string(name_of(plan.in[0].dtype)) + " -> " + std::string(name_of(plan.out[0].dtype))));
+}
+
+}  // namespace carina::interpret

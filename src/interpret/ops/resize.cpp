@@ -1,0 +1,155 @@
+// RESIZE: nearest or bilinear, with scales as fractions.
+
+#include <limits>
+
+#include "interpret/checks_internal.h"
+#include "interpret/elements_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using enum DType;
+
+// One axis: output position -> numerator of the input position in units of 1 / scale_n.
+struct Axis {
+  int64_t in, out, scale_n, scale_d, offset;
+};
+struct Geometry {
+  int64_t n, c;
+  Axis y, x;
+};
+
+// The two input positions on both sides of an output position, and how far it is from the first in 1 / scale_n.
+struct Place {
+  int64_t i0, i1, rest;
+};
+Place place_of(const Axis& axis, int64_t out) {
+  const int64_t at = out * axis.scale_d + axis.offset;
+  const int64_t whole = at >= 0 ? at / axis.scale_n : -((-at + axis.scale_n - 1) / axis.scale_n);
+  return {.i0 = std::clamp<int64_t>(whole, 0, axis.in - 1), .i1 = std::clamp<int64_t>(whole + 1, 0, axis.in - 1), .rest = at - whole * axis.scale_n};
+}
+
+template <typename Body>
+void for_each_pixel(ThreadPool& pool, const Geometry& g, const Body& body) {
+  split(pool, g.n * g.y.out, 1 + 4096 / (g.x.out * g.c + 1), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const Place y = place_of(g.y, row % g.y.out);
+      const int64_t image = row / g.y.out * g.y.in;
+      for (int64_t ox = 0; ox < g.x.out; ++ox) {
+        const Place x = place_of(g.x, ox);
+        const auto at = [&](int64_t iy, int64_t ix) { return ((image + iy) * g.x.in + ix) * g.c; };
+        body((row * g.x.out + ox) * g.c, y, x, at);
+      }
+    }
+  });
+}
+
+// The nearer input position; the middle goes to the second.
+int64_t nearest(const Place& place, const Axis& axis) { return 2 * place.rest >= axis.scale_n ? place.i1 : place.i0; }
+
+template <typename S>
+Kernel nearest_kernel(const Geometry& g) {
+  return {.run = [g](const Call& call) -> Result<void> {
+    for_each_pixel(call.runtime.pool, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+      std::copy_n(call.input<S>(0) + at(nearest(y, g.y), nearest(x, g.x)), g.c, call.output<S>(0) + out);
+    });
+    return {};
+  }};
+}
+
+template <typename In, typename Out>
+Kernel bilinear_int(const Geometry& g) {
+  return {.run = [g](const Call& call) -> Result<void> {
+    const In* in = call.input<In>(0);
+    for_each_pixel(call.runtime.pool, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+      const int64_t w00 = (g.y.scale_n - y.rest) * (g.x.scale_n - x.rest);
+      const int64_t w01 = (g.y.scale_n - y.rest) * x.rest;
+      const int64_t w10 = y.rest * (g.x.scale_n - x.rest);
+      const int64_t w11 = y.rest * x.rest;
+      for (int64_t c = 0; c < g.c; ++c) {
+        const int64_t sum = in[at(y.i0, x.i0) + c] * w00 + in[at(y.i0, x.i1) + c] * w01 + in[at(y.i1, x.i0) + c] * w10 + in[at(y.i1, x.i1) + c] * w11;
+        call.output<Out>(0)[out + c] = static_cast<Out>(sum);
+      }
+    });
+    return {};
+  }};
+}
+
+template <typename Element>
+Kernel bilinear_float(const Geometry& g) {
+  using S = typename Element::Storage;
+  return {.run = [g](const Call& call) -> Result<void> {
+    const S* in = call.input<S>(0);
+    for_each_pixel(call.runtime.pool, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+      const float dy = static_cast<float>(y.rest) / static_cast<float>(g.y.scale_n);
+      const float dx = static_cast<float>(x.rest) / static_cast<float>(g.x.scale_n);
+      for (int64_t c = 0; c < g.c; ++c) {
+        const auto value = [&](int64_t iy, int64_t ix) { return Element::load(in[at(iy, ix) + c]); };
+        float sum = value(y.i0, x.i0) * (1 - dy) * (1 - dx);
+        sum += value(y.i0, x.i1) * (1 - dy) * dx;
+        sum += value(y.i1, x.i0) * dy * (1 - dx);
+        sum += value(y.i1, x.i1) * dy * dx;
+        call.output<S>(0)[out + c] = Element::store(sum);
+      }
+    });
+    return {};
+  }};
+}
+
+constexpr int64_t kNearest = 1;
+constexpr int64_t kBilinear = 2;
+struct Row {
+  int64_t mode;
+  DType in;
+  DType out;
+  Kernel (*make)(const Geometry&);
+};
+constexpr Row kRows[] = {
+    {kNearest, kInt8, kInt8, &nearest_kernel<uint8_t>},   {kNearest, kInt16, kInt16, &nearest_kernel<uint16_t>},
+    {kNearest, kFp32, kFp32, &nearest_kernel<uint32_t>},  {kNearest, kFp16, kFp16, &nearest_kernel<uint16_t>},
+    {kNearest, kBf16, kBf16, &nearest_kernel<uint16_t>},  {kBilinear, kInt8, kInt32, &bilinear_int<int8_t, int32_t>},
+    {kBilinear, kInt16, kInt48, &bilinear_int<int16_t, int64_t>}, {kBilinear, kFp32, kFp32, &bilinear_float<F32>},
+    {kBilinear, kFp16, kFp16, &bilinear_float<F16>},      {kBilinear, kBf16, kBf16, &bilinear_float<BF16>},
+};
+
+// Limits of the specification, which also keep the sums above within their types.
+void check_axis(Checks& checks, const Axis& axis, int64_t border) {
+  constexpr int64_t kMaxSize = 16384;
+  constexpr int64_t kMaxScale = 1 << 11;
+  checks.require(axis.in >= 1 && axis.in < kMaxSize && axis.out >= 1 && axis.out < kMaxSize, "sizes must be in [1, 16384)")
+      .require(axis.scale_n > 0 && axis.scale_n <= kMaxScale && axis.scale_d > 0 && axis.scale_d < 16 * axis.scale_n, "scale must be a fraction n/d > 1/16 with n at most 2048")
+      .require(axis.offset >= -axis.scale_n && axis.offset < 16 * axis.scale_n, "offset must be in [-n, 16n)")
+      .require(border >= -16 * axis.scale_n && border < axis.scale_n, "border must be in [-16n, n)");
+  if (!checks.good()) return;
+  const int64_t span = (axis.in - 1) * axis.scale_n - axis.offset + border;
+  checks.require(span >= 0 && span % axis.scale_d == 0 && span / axis.scale_d + 1 == axis.out, "output size does not follow from input, scale, offset and border");
+}
+
+}  // namespace
+
+Result<Kernel> prepare_RESIZE(const NodePlan& plan) {
+  Checks checks(plan);
+  checks.operands(4, 1);
+  if (checks.good()) checks.rank(plan.in[0], 4, 4).rank(plan.out[0], 4, 4);
+  if (!checks.good()) return fail(checks.done().error());
+  CARINA_TRY(const std::vector<int64_t> scale, shape_constant(plan, plan.in[1], 4));
+  CARINA_TRY(const std::vector<int64_t> offset, shape_constant(plan, plan.in[2], 2));
+  CARINA_TRY(const std::vector<int64_t> border, shape_constant(plan, plan.in[3], 2));
+  const Operand& in = plan.in[0];
+  const Operand& out = plan.out[0];
+  const Geometry g{.n = in.dim(0), .c = in.dim(3),
+                   .y = {.in = in.dim(1), .out = out.dim(1), .scale_n = scale[0], .scale_d = scale[1], .offset = offset[0]},
+                   .x = {.in = in.dim(2), .out = out.dim(2), .scale_n = scale[2], .scale_d = scale[3], .offset = offset[1]}};
+  check_axis(checks, g.y, border[0]);
+  check_axis(checks, g.x, border[1]);
+  CARINA_CHECKED(checks.require(out.dim(0) == g.n && out.dim(3) == g.c, "batch or channels differ").done());
+  const int64_t mode = plan.node.attributes.integer("mode");
+  for (const Row& row : kRows) {
+    if (row.mode == mode && row.in == in.dtype && row.out == out.dtype) return row.make(g);
+  }
+  return fail(plan.diagnostic("RESIZE does not have this mode and these types", "nearest: the same type; bilinear: i8 -> i32, i16 -> i48, equal floats",
+                              std::string(name_of(in.dtype)) + " -> " + std::string(name_of(out.dtype))));
+}
+
+}  // namespace carina::interpret

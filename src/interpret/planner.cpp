@@ -1,0 +1,221 @@
+#include "interpret/planner_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/checked_math.h"
+#include "interpret/ops/op_table_internal.h"
+#include "ir/tosa_node.h"
+
+namespace carina::interpret {
+
+Result<std::unique_ptr<Program>> Program::plan(const ir::Graph& graph, const Options& options, Linker& linker) {
+  return Planner(graph, options, linker).plan();
+}
+
+Result<std::unique_ptr<Program>> Planner::plan() {
+  CARINA_CHECKED(check_graph());
+  take_constants();
+  CARINA_CHECKED(make_steps());
+  place_outputs();
+  number_uses();
+  CARINA_CHECKED(place_rest());
+  return std::move(program_);
+}
+
+std::string Planner::where_of(const ir::Node& node) const {
+  std::string where = options_.where.empty() ? node.name : options_.where + ": " + node.name;
+  if (!node.source.empty()) where += fmt::format(" ({})", node.source);
+  return where;
+}
+
+Result<void> Planner::check_value(size_t index) const {
+  const ir::Value& value = graph_.values[index];
+  const std::string where = options_.where.empty() ? value.name : options_.where + ": " + value.name;
+  if (std::ranges::any_of(value.shape.dims(), [](int64_t dim) { return dim < 0; })) {
+    return fail({.where = where, .what = "shape is not known", .expected = "sizes of at least 0", .got = to_string(value.shape),
+                 .hint = "dynamic shapes must be made static before the graph is run"});
+  }
+  if (value.dtype == DType::kUnknown) return fail({.where = where, .what = "type is not known"});
+  const auto elements = checked_product(value.shape.dims());
+  const auto bytes = elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(value.dtype))) : std::nullopt;
+  if (!bytes || (!value.constant && static_cast<uint64_t>(*bytes) > options_.memory_budget_bytes)) {
+    return fail({.where = where, .what = fmt::format("{} does not fit the memory budget", to_string(value.shape)),
+                 .expected = fmt::format("at most {} bytes", options_.memory_budget_bytes),
+                 .got = bytes ? fmt::format("{}", *bytes) : "more than 2^63", .fault = Fault::kInput});
+  }
+  if (value.constant && (value.constant->dtype != value.dtype || !(value.constant->shape == value.shape) ||
+                         value.constant->data.size() != static_cast<size_t>(*bytes))) {
+    return fail({.where = where, .what = "the constant's data do not match its type and shape"});
+  }
+  return {};
+}
+
+Result<void> Planner::check_graph() {
+  for (size_t v = 0; v < graph_.values.size(); ++v) CARINA_CHECKED(check_value(v));
+  std::vector<bool> known(graph_.values.size(), false);
+  for (size_t v = 0; v < known.size(); ++v) known[v] = graph_.values[v].constant.has_value();
+  for (const ir::ValueId input : graph_.inputs) {
+    if (!input.valid() || input.index() >= known.size()) return fail({.where = options_.where, .what = "graph input without a value"});
+    known[input.index()] = true;
+  }
+  for (const ir::Node& node : graph_.nodes) {
+    for (const ir::ValueId input : node.inputs) {
+      if (!input.valid() || input.index() >= known.size() || !known[input.index()]) {
+        return fail({.where = where_of(node), .what = "an operand has no value when the node runs"});
+      }
+    }
+    for (const ir::ValueId output : node.outputs) {
+      if (!output.valid() || output.index() >= known.size() || known[output.index()]) {
+        return fail({.where = where_of(node), .what = "an output already has a value"});
+      }
+      known[output.index()] = true;
+    }
+  }
+  for (const ir::ValueId output : graph_.outputs) {
+    if (!output.valid() || output.index() >= known.size() || !known[output.index()]) {
+      return fail({.where = options_.where, .what = "a graph output has no value"});
+    }
+  }
+  return {};
+}
+
+// A graph input hides the constant of the same value: inner graphs may declare outer constants as inputs.
+void Planner::take_constants() {
+  program_->places_.assign(graph_.values.size(), Place{});
+  program_->constants_.resize(graph_.values.size());
+  roots_.resize(graph_.values.size());
+  std::iota(roots_.begin(), roots_.end(), size_t{0});
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    const auto& constant = graph_.values[v].constant;
+    if (!constant) continue;
+    Tensor tensor = *constant;
+    if (reinterpret_cast<uintptr_t>(tensor.data.data()) % element_bytes(tensor.dtype) != 0) tensor.data = Buffer::copy_of(tensor.data.bytes());
+    program_->constants_[v] = std::move(tensor);
+    program_->places_[v] = {.kind = Place::Kind::kConstant, .index = v};
+  }
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) {
+    program_->places_[graph_.inputs[i].index()] = {.kind = Place::Kind::kInput, .index = i};
+  }
+}
+
+Operand Planner::operand(ir::ValueId value) const {
+  const ir::Value& described = graph_[value];
+  const bool constant = program_->places_[value.index()].kind == Place::Kind::kConstant;
+  return {.name = described.name,
+          .dtype = described.dtype,
+          .shape = &described.shape,
+          .constant = constant ? &program_->constants_[value.index()] : nullptr};
+}
+
+Result<NodePlan> Planner::node_plan(const ir::Node& node) const {
+  NodePlan plan{.graph = graph_, .node = node, .in = {}, .out = {}, .where = where_of(node), .linker = linker_};
+  for (const ir::ValueId input : node.inputs) plan.in.push_back(operand(input));
+  for (const ir::ValueId output : node.outputs) plan.out.push_back(operand(output));
+  return plan;
+}
+
+bool Planner::copies_nothing(const ir::Node& node) const {
+  const TosaOp op = node.op.tosa();
+  return op == TosaOp::RESHAPE || op == TosaOp::IDENTITY;
+}
+
+void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
+  roots_[to.index()] = root(from.index());
+  if (program_->places_[from.index()].kind != Place::Kind::kConstant) return;
+  program_->places_[to.index()] = {.kind = Place::Kind::kConstant, .index = to.index()};
+  program_->constants_[to.index()] = {.dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
+}
+
+Result<void> Planner::make_step(size_t node_index) {
+  const ir::Node& node = graph_.nodes[node_index];
+  if (!node.op.is_tosa()) return fail({.where = where_of(node), .what = fmt::format("{} is not a TOSA operator", node.op.name())});
+  const OpRow* row = kernel_row_of(node.op.tosa());
+  if (row == nullptr) return fail({.where = where_of(node), .what = fmt::format("{} is not an operator of TOSA 1.0", node.op.name())});
+  CARINA_CHECKED(ir::check_row(node, where_of(node)));
+  CARINA_TRY(const NodePlan plan, node_plan(node));
+  CARINA_TRY(Kernel kernel, row->prepare(plan));
+  program_->packed_bytes_ += kernel.packed_bytes;
+  // With an observer nothing changes: a shared value is shown with the node's own type and shape.
+  if (copies_nothing(node)) {
+    share_bytes(node.inputs[0], node.outputs[0]);
+    if (!options_.observer) return {};
+    kernel.run = [](const Call&) -> Result<void> { return {}; };
+  }
+  Program::Step step{.kernel = std::move(kernel),
+                     .node = ir::NodeId(node_index),
+                     .where = plan.where,
+                     .reads = node.inputs,
+                     .writes = node.outputs,
+                     .in = std::vector<const std::byte*>(node.inputs.size()),
+                     .out = std::vector<std::byte*>(node.outputs.size())};
+  program_->steps_.push_back(std::move(step));
+  return {};
+}
+
+Result<void> Planner::make_steps() {
+  Diagnostics all;
+  constexpr size_t kEnough = 20;
+  for (size_t n = 0; n < graph_.nodes.size() && all.size() < kEnough; ++n) {
+    if (auto made = make_step(n); !made) all.insert(all.end(), made.error().begin(), made.error().end());
+  }
+  if (!all.empty()) return fail(std::move(all));
+  return {};
+}
+
+// An output that a node makes is written where the caller wants it; the others are copied at the end.
+void Planner::place_outputs() {
+  std::vector<Place>& places = program_->places_;
+  for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+    Place& place = places[root(graph_.outputs[i].index())];
+    if (place.kind == Place::Kind::kNowhere) {
+      place = {.kind = Place::Kind::kOutput, .index = i};
+    } else {
+      program_->output_copies_.push_back({.value = graph_.outputs[i], .output = i});
+    }
+  }
+}
+
+void Planner::number_uses() {
+  first_use_.assign(graph_.values.size(), SIZE_MAX);
+  last_use_.assign(graph_.values.size(), 0);
+  const auto use = [&](ir::ValueId value, size_t step) {
+    const size_t r = root(value.index());
+    first_use_[r] = std::min(first_use_[r], step);
+    last_use_[r] = std::max(last_use_[r], step);
+  };
+  for (size_t s = 0; s < program_->steps_.size(); ++s) {
+    for (const ir::ValueId value : program_->steps_[s].reads) use(value, s);
+    for (const ir::ValueId value : program_->steps_[s].writes) use(value, s);
+  }
+}
+
+Result<void> Planner::place_rest() {
+  std::vector<Block> blocks;
+  std::vector<size_t> value_of_block;
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    if (root(v) != v || program_->places_[v].kind != Place::Kind::kNowhere || first_use_[v] == SIZE_MAX) continue;
+    blocks.push_back({.bytes = tensor_bytes(graph_.values[v].dtype, graph_.values[v].shape), .first = first_use_[v], .last = last_use_[v]});
+    value_of_block.push_back(v);
+  }
+  const size_t scratch_begin = blocks.size();
+  for (size_t s = 0; s < program_->steps_.size(); ++s) {
+    blocks.push_back({.bytes = program_->steps_[s].kernel.scratch_bytes, .first = s, .last = s});
+  }
+  const auto total = lay_out(blocks);
+  if (!total || *total + program_->packed_bytes_ > options_.memory_budget_bytes) {
+    return fail({.where = options_.where, .what = fmt::format("graph {} does not fit the memory budget", graph_.name),
+                 .expected = fmt::format("at most {} bytes", options_.memory_budget_bytes),
+                 .got = total ? fmt::format("{}", *total + program_->packed_bytes_) : "more than 2^63"});
+  }
+  program_->arena_bytes_ = *total;
+  for (size_t b = 0; b < scratch_begin; ++b) program_->places_[value_of_block[b]] = {.kind = Place::Kind::kArena, .index = blocks[b].offset};
+  for (size_t s = 0; s < program_->steps_.size(); ++s) program_->steps_[s].scratch_offset = blocks[scratch_begin + s].offset;
+  for (size_t v = 0; v < graph_.values.size(); ++v) program_->places_[v] = program_->places_[root(v)];
+  return {};
+}
+
+}  // namespace carina::interpret

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "interpret/arena_internal.h"
+#include "interpret/program_internal.h"
+
+namespace carina::interpret {
+
+// Makes a Program of a graph, in the order of its methods below.
+class Planner {
+ public:
+  Planner(const ir::Graph& graph, const Options& options, Linker& linker)
+      : graph_(graph), options_(options), linker_(linker), program_(new Program(graph, options)) {}
+
+  Result<std::unique_ptr<Program>> plan();
+
+ private:
+  Result<void> check_graph();          // ids, one producer before its users, known shapes, sizes within the budget
+  Result<void> check_value(size_t index) const;
+  void take_constants();
+  Result<void> make_steps();
+  Result<void> make_step(size_t node_index);
+  // RESHAPE and IDENTITY: their input's bytes under another shape.
+  void share_bytes(ir::ValueId from, ir::ValueId to);
+  void place_outputs();
+  void number_uses();
+  Result<void> place_rest();
+
+  [[nodiscard]] Operand operand(ir::ValueId value) const;
+  [[nodiscard]] std::string where_of(const ir::Node& node) const;
+  [[nodiscard]] Result<NodePlan> node_plan(const ir::Node& node) const;
+  [[nodiscard]] bool copies_nothing(const ir::Node& node) const;
+  [[nodiscard]] size_t root(size_t value) const { return roots_[value]; }
+
+  const ir::Graph& graph_;
+  const Options& options_;
+  Linker& linker_;
+  std::unique_ptr<Program> program_;
+  std::vector<size_t> roots_;          // by value: the value whose bytes it uses
+  std::vector<size_t> first_use_;      // by root: step that writes it
+  std::vector<size_t> last_use_;       // by root
+};
+
+}  // namespace carina::interpret

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "interpret/interpreter.h"
+#include "interpret/kernel_internal.h"
+
+namespace carina::interpret {
+
+// Where a value's bytes lie while a program runs.
+struct Place {
+  enum class Kind : uint8_t { kNowhere, kConstant, kInput, kOutput, kArena };
+  Kind kind = Kind::kNowhere;
+  size_t index = 0;  // kInput, kOutput: position in the graph's list; kArena: offset
+};
+
+// One planned graph: kernels in order, and an arena in which every value made on the way has its place.
+class Program {
+ public:
+  // `graph` must outlive the program. Errors as Interpreter::create.
+  static Result<std::unique_ptr<Program>> plan(const ir::Graph& graph, const Options& options, Linker& linker);
+
+  // Runs on dense inputs in graph order (aligned for their types) and fills outputs, which do not overlap the inputs.
+  Result<void> execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Runtime& runtime);
+
+  [[nodiscard]] const ir::Graph& graph() const { return graph_; }
+  // Known after plan(): arena and packed weights.
+  [[nodiscard]] size_t planned_bytes() const { return arena_bytes_ + packed_bytes_; }
+  // Allocates the arena; before the first execute().
+  void allocate();
+  void add_times(std::vector<NodeTime>& times) const;
+
+ private:
+  struct Step {
+    Kernel kernel;
+    ir::NodeId node;                       // the first of the nodes that it computes
+    std::string where;
+    std::vector<ir::ValueId> reads;
+    std::vector<ir::ValueId> writes;
+    std::vector<const std::byte*> in;
+    std::vector<std::byte*> out;
+    size_t scratch_offset = 0;
+    int64_t calls = 0;
+    int64_t nanoseconds = 0;
+  };
+  // A value whose bytes must be copied to an output at the end: it is an input, a constant or also another output.
+  struct OutputCopy {
+    ir::ValueId value;
+    size_t output;
+  };
+
+  Program(const ir::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+  friend class Planner;
+
+  void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
+  [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
+  void observe(ir::ValueId value, const std::byte* data) const;
+  Result<void> run_step(Step& step, Runtime& runtime);
+
+  const ir::Graph& graph_;
+  const Options& options_;
+  std::vector<Step> steps_;
+  std::vector<Place> places_;              // by value; values that share bytes have equal places
+  std::vector<Tensor> constants_;          // by value; aligned for their types
+  std::vector<OutputCopy> output_copies_;
+  size_t arena_bytes_ = 0;
+  size_t packed_bytes_ = 0;
+  MutableBuffer arena_;
+  bool allocated_ = false;
+};
+
+}  // namespace carina::interpret
