@@ -1,0 +1,203 @@
+#include "lower/emitter_internal.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/fixed_point.h"
+
+namespace carina::lower {
+
+using ir::Attributes;
+using ir::ValueId;
+
+namespace {
+
+template <typename T>
+std::vector<int64_t> widened(const Tensor& tensor) {
+  const auto values = tensor.values<T>();
+  return {values.begin(), values.end()};
+}
+
+template <typename T>
+Tensor narrowed(DType dtype, const Shape& shape, std::span<const int64_t> values) {
+  MutableTensor tensor(dtype, shape);
+  std::ranges::transform(values, tensor.values<T>().begin(), [](int64_t v) { return static_cast<T>(v); });
+  return std::move(tensor).freeze();
+}
+
+// A factor with 15 bits, for the 48-bit accumulators of int16. Source: the RESCALE arithmetic of ExecuTorch's Arm backend.
+ScaleFactor narrow_factor_of(double scale) {
+  int exponent = 0;
+  auto multiplier = static_cast<int32_t>(std::round(std::frexp(scale, &exponent) * (1 << 15)));
+  if (multiplier == 1 << 15) {
+    multiplier >>= 1;
+    ++exponent;
+  }
+  return {.multiplier = multiplier, .shift = std::clamp(15 - exponent, 2, 62)};
+}
+
+// RESCALE's factors reach from 0 to 2^28; a real factor beyond saturates every value anyway.
+double representable(double scale) { return std::isfinite(scale) ? std::clamp(scale, 0.0, 268435456.0) : 268435456.0; }
+
+}  // namespace
+
+std::vector<int64_t> integers_of(const Tensor& tensor) {
+  switch (element_bytes(tensor.dtype)) {
+    case 1: return row_of(tensor.dtype).is_signed ? widened<int8_t>(tensor) : widened<uint8_t>(tensor);
+    case 2: return row_of(tensor.dtype).is_signed ? widened<int16_t>(tensor) : widened<uint16_t>(tensor);
+    case 4: return row_of(tensor.dtype).is_signed ? widened<int32_t>(tensor) : widened<uint32_t>(tensor);
+    default: return widened<int64_t>(tensor);
+  }
+}
+
+Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
+  switch (element_bytes(dtype)) {
+    case 1: return narrowed<int8_t>(dtype, shape, values);
+    case 2: return narrowed<int16_t>(dtype, shape, values);
+    case 4: return narrowed<int32_t>(dtype, shape, values);
+    default: return narrowed<int64_t>(dtype, shape, values);
+  }
+}
+
+ValueId Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attributes, const Made& made) {
+  const ValueId output = graph_.add_value(fmt::format("{}.{}", name_, made.suffix), made.dtype, made.shape);
+  graph_.add_node({.op = op, .name = name_, .inputs = std::move(inputs), .outputs = {output},
+                   .attributes = std::move(attributes), .source = source_});
+  return output;
+}
+
+ValueId Emitter::integers(DType dtype, std::span<const int64_t> values) {
+  const Shape shape{static_cast<int64_t>(values.size())};
+  if (values.size() > 4) return constant(fmt::format("{}.{}", name_, name_of(dtype)), integer_tensor(dtype, shape, values));
+  const std::string name = fmt::format("{}.{}", name_of(dtype), fmt::join(values, "_"));
+  const auto [entry, is_new] = constants_.try_emplace(name);
+  if (is_new) entry->second = constant(name, integer_tensor(dtype, shape, values));
+  return entry->second;
+}
+
+ValueId Emitter::shape_constant(std::span<const int64_t> values) {
+  const std::string name = fmt::format("shape.{}", fmt::join(values, "_"));
+  const auto [entry, is_new] = constants_.try_emplace(name);
+  if (is_new) {
+    entry->second = constant(name, integer_tensor(DType::kShape, Shape{static_cast<int64_t>(values.size())}, values));
+  }
+  return entry->second;
+}
+
+ValueId Emitter::splat(DType dtype, double value, size_t rank) {
+  const Shape shape(std::vector<int64_t>(rank, 1));
+  const std::string name = fmt::format("{}.{}.rank{}", name_of(dtype), value, rank);
+  const auto [entry, is_new] = constants_.try_emplace(name);
+  if (is_new) {
+    entry->second = constant(name, dtype == DType::kFp32 ? Tensor::of<float>(dtype, shape, std::vector{static_cast<float>(value)})
+                                                         : integer_tensor(dtype, shape, std::vector{static_cast<int64_t>(value)}));
+  }
+  return entry->second;
+}
+
+ValueId Emitter::zero_point(DType dtype, int64_t value) {
+  return dtype == DType::kFp32 ? splat(dtype, 0, 1) : integer(dtype, value);
+}
+
+ValueId Emitter::reshape(ValueId input, const Shape& shape) {
+  if (graph_[input].shape == shape) return input;
+  const ValueId target = shape_constant(shape.dims());
+  return emit(TosaOp::RESHAPE, {input, target}, {}, {.dtype = dtype(input), .shape = shape, .suffix = "reshape"});
+}
+
+ValueId Emitter::with_rank(ValueId input, size_t rank) {
+  const auto dims = graph_[input].shape.dims();
+  if (dims.size() >= rank) return input;
+  std::vector<int64_t> padded(rank - dims.size(), 1);
+  padded.insert(padded.end(), dims.begin(), dims.end());
+  return reshape(input, Shape(padded));
+}
+
+ValueId Emitter::transpose(ValueId input, const std::vector<int64_t>& perms) {
+  if (std::ranges::is_sorted(perms)) return input;
+  Shape result = shape(input);
+  for (size_t i = 0; i < perms.size(); ++i) result[i] = shape(input)[static_cast<size_t>(perms[i])];
+  return emit(TosaOp::TRANSPOSE, {input}, {{"perms", perms}}, {.dtype = dtype(input), .shape = result, .suffix = "transpose"});
+}
+
+ValueId Emitter::slice(ValueId input, const std::vector<int64_t>& start, const Shape& size) {
+  if (shape(input) == size) return input;
+  const ValueId first = shape_constant(start), count = shape_constant(size.dims());
+  return emit(TosaOp::SLICE, {input, first, count}, {}, {.dtype = dtype(input), .shape = size, .suffix = "slice"});
+}
+
+ValueId Emitter::pad(ValueId input, const std::vector<int64_t>& padding, double value) {
+  if (std::ranges::all_of(padding, [](int64_t n) { return n == 0; })) return input;
+  Shape result = shape(input);
+  for (size_t axis = 0; axis < result.rank(); ++axis) result[axis] += padding[2 * axis] + padding[2 * axis + 1];
+  const DType type = dtype(input);
+  const ValueId fill = type == DType::kFp32 ? splat(type, value, 1) : integer(type, static_cast<int64_t>(value));
+  const ValueId amounts = shape_constant(padding);
+  return emit(TosaOp::PAD, {input, amounts, fill}, {}, {.dtype = type, .shape = result, .suffix = "pad"});
+}
+
+ValueId Emitter::rescale(ValueId input, const Rescaling& rescaling) {
+  const DType from = dtype(input);
+  const bool wide = from == DType::kInt48;
+  std::vector<int64_t> multipliers, shifts;
+  for (const double scale : rescaling.scales) {
+    const ScaleFactor factor = wide ? narrow_factor_of(representable(scale)) : scale_factor_of(representable(scale));
+    multipliers.push_back(factor.multiplier);
+    shifts.push_back(factor.shift);
+  }
+  const ValueId multiplier = integers(wide ? DType::kInt16 : DType::kInt32, multipliers);
+  const ValueId shift = integers(DType::kInt8, shifts);
+  const ValueId input_zp = integer(from, rescaling.input_zp), output_zp = integer(rescaling.to, rescaling.output_zp);
+  return emit(TosaOp::RESCALE, {input, multiplier, shift, input_zp, output_zp},
+              {{"scale32", !wide}, {"rounding_mode", kSingleRound}, {"per_channel", rescaling.scales.size() > 1},
+               {"input_unsigned", false}, {"output_unsigned", false}},
+              {.dtype = rescaling.to, .shape = shape(input), .suffix = "rescale"});
+}
+
+ValueId Emitter::clamp(ValueId input, const ir::Attribute& min, const ir::Attribute& max) {
+  return emit(TosaOp::CLAMP, {input}, {{"min_val", min}, {"max_val", max}, {"nan_mode", kNanPropagate}},
+              {.dtype = dtype(input), .shape = shape(input), .suffix = "clamp"});
+}
+
+ValueId Emitter::unary(TosaOp op, ValueId input) {
+  return emit(op, {input}, {}, {.dtype = dtype(input), .shape = shape(input), .suffix = "out"});
+}
+
+ValueId Emitter::binary(TosaOp op, ValueId a, ValueId b) {
+  const size_t rank = std::max(shape(a).rank(), shape(b).rank());
+  a = with_rank(a, rank);
+  b = with_rank(b, rank);
+  const auto result = broadcast(shape(a), shape(b));
+  CARINA_CHECK(result.has_value(), "{} and {} in {}", to_string(shape(a)), to_string(shape(b)), name_);
+  std::vector<ValueId> inputs{a, b};
+  Attributes attributes;
+  if (op == TosaOp::MUL) inputs.push_back(integer(DType::kInt8, 0));
+  if (op == TosaOp::MAXIMUM || op == TosaOp::MINIMUM) attributes.set("nan_mode", kNanPropagate);
+  return emit(op, std::move(inputs), std::move(attributes), {.dtype = dtype(a), .shape = *result, .suffix = "out"});
+}
+
+ValueId Emitter::reduce(TosaOp op, ValueId input, size_t axis) {
+  Shape result = shape(input);
+  result[axis] = 1;
+  Attributes attributes{{"axis", static_cast<int64_t>(axis)}};
+  if (op != TosaOp::REDUCE_SUM) attributes.set("nan_mode", kNanPropagate);
+  return emit(op, {input}, std::move(attributes), {.dtype = dtype(input), .shape = result, .suffix = "reduce"});
+}
+
+ValueId Emitter::concat(const std::vector<ValueId>& inputs, size_t axis) {
+  if (inputs.size() == 1) return inputs.front();
+  Shape result = shape(inputs.front());
+  for (size_t i = 1; i < inputs.size(); ++i) result[axis] += shape(inputs[i])[axis];
+  return emit(TosaOp::CONCAT, inputs, {{"axis", static_cast<int64_t>(axis)}},
+              {.dtype = dtype(inputs.front()), .shape = result, .suffix = "concat"});
+}
+
+ValueId Emitter::cast(ValueId input, DType to) {
+  if (dtype(input) == to) return input;
+  return emit(TosaOp::CAST, {input}, {}, {.dtype = to, .shape = shape(input), .suffix = "cast"});
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,195 @@
+#include "lower/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+#include <set>
+
+#include "lower/lowering_internal.h"
+#include "lower/spread_quantization_internal.h"
+#include "lower/tosa_passes/passes_internal.h"
+
+namespace carina::lower {
+
+using ir::Node;
+using ir::ValueId;
+
+namespace {
+
+constexpr std::array kCleanUp{
+    ir::Pass{.name = "sink-transposes", .run = sink_transposes},
+    ir::Pass{.name = "fold-movement", .run = fold_movement},
+    ir::Pass{.name = "fold-flatten", .run = fold_flatten},
+    ir::Pass{.name = "fold-padding", .run = fold_padding},
+    ir::Pass{.name = "merge-duplicates", .run = merge_duplicates},
+};
+
+std::vector<LoweringRow> all_rows() {
+  std::vector<LoweringRow> rows;
+  for (const auto family : {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(), clamp_rows(),
+                            unary_rows(), movement_rows()}) {
+    rows.insert(rows.end(), family.begin(), family.end());
+  }
+  std::ranges::sort(rows, {}, &LoweringRow::op);
+  return rows;
+}
+
+const LoweringRow* row_of(ir::Op op) {
+  static const std::vector<LoweringRow> rows = all_rows();
+  if (!op.is_aten()) return nullptr;
+  const auto row = std::ranges::lower_bound(rows, op.aten(), {}, &LoweringRow::op);
+  return row != rows.end() && row->op == op.aten() ? &*row : nullptr;
+}
+
+// These quantize a float constant by themselves.
+bool takes_float_constants(AtenOp op) {
+  constexpr AtenOp kOps[] = {AtenOp::add_Tensor, AtenOp::sub_Tensor, AtenOp::mul_Tensor, AtenOp::maximum_default,
+                             AtenOp::minimum_default, AtenOp::conv2d_default, AtenOp::linear_default};
+  return std::ranges::find(kOps, op) != std::end(kOps);
+}
+
+Result<void> check_activation(const Node& node, const ir::Value& value) {
+  if (!value.quantization) return {};
+  const Quantization& q = *value.quantization;
+  if (!value.constant && q.per_channel()) return fail(about(node, value.name + " is quantized per channel: only constants can be"));
+  if (q.dtype != DType::kInt8 && q.dtype != DType::kInt16 && !value.constant) {
+    return fail(about(node, fmt::format("{} is quantized to {}: only int8 and int16 activations are supported", value.name, name_of(q.dtype))));
+  }
+  if (!std::ranges::all_of(q.scales, [](double s) { return s > 0 && s < 1e30; })) {
+    return fail(about(node, value.name + " has a scale that is not a positive number"));
+  }
+  return {};
+}
+
+// All of a node's float tensors are quantized, or none is.
+Result<void> check_types(const ir::Graph& graph, const Node& node) {
+  const ir::Value& output = graph[node.outputs.front()];
+  CARINA_CHECKED(check_activation(node, output));
+  for (const ValueId id : node.inputs) {
+    if (!id.valid()) continue;
+    const ir::Value& input = graph[id];
+    if (input.shape.rank() > 6) return fail(about(node, fmt::format("{} has rank {}: at most 6 is supported", input.name, input.shape.rank())));
+    if (std::ranges::any_of(input.shape.dims(), [](int64_t n) { return n < 0; })) return fail(about(node, input.name + " has no static shape"));
+    CARINA_CHECKED(check_activation(node, input));
+    if (input.dtype == DType::kInt64 && !input.constant) return fail(about(node, input.name + " is int64: int32 is the widest integer supported"));
+    const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(node.op.aten()));
+    if (counts && input.quantization.has_value() != output.quantization.has_value()) {
+      const std::string side = output.quantization ? "the result is quantized" : "the result is not";
+      return fail(about(node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ", side)));
+    }
+  }
+  return {};
+}
+
+Diagnostic no_lowering(const Node& node) {
+  Diagnostic diagnostic = about(node, fmt::format("{} has no TOSA lowering", node.op.name()));
+  diagnostic.hint = "let it run on the CPU, or write the model with other operators";
+  return diagnostic;
+}
+
+// Values without an error behind them are lowered; the rest is checked as far as it goes, so that one run shows all.
+class Translation {
+ public:
+  Translation(const ir::Graph& aten, ir::Graph& tosa) : in_(aten, tosa), aten_(aten), tosa_(tosa), broken_(aten.values.size()) {}
+
+  Result<void> run() {
+    for (const ValueId input : aten_.inputs) add_input(input);
+    for (const Node& node : aten_.nodes) {
+      if (auto result = translate(node); !result) {
+        std::ranges::move(result.error(), std::back_inserter(errors_));
+        for (const ValueId output : node.outputs) mark_broken(output);
+      }
+    }
+    if (!errors_.empty()) return fail(std::move(errors_));
+    add_outputs();
+    return {};
+  }
+
+ private:
+  void mark_broken(ValueId id) {
+    if (id.valid()) broken_[id.index()] = true;
+  }
+
+  void add_input(ValueId id) {
+    const ir::Value& value = aten_[id];
+    const ValueId input = tosa_.add_value(value.name, value.quantization ? value.quantization->dtype : value.dtype, value.shape);
+    tosa_.inputs.push_back(input);
+    in_.bind(id, input);
+  }
+
+  Result<void> translate(const Node& node) {
+    const LoweringRow* row = row_of(node.op);
+    if (row == nullptr) return fail(no_lowering(node));
+    for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);
+    CARINA_CHECKED(check_types(aten_, node));
+    const bool readable = std::ranges::none_of(node.inputs, [&](ValueId id) { return id.valid() && broken_[id.index()]; });
+    if (!readable) {
+      mark_broken(node.outputs.front());
+      return {};
+    }
+    in_.out.set_origin(node.name, node.source);
+    CARINA_TRY(const ValueId result, row->lower(in_, node));
+    in_.bind(node.outputs.front(), result);
+    return {};
+  }
+
+  // An output must be made by a node, and by one of its own.
+  void add_outputs() {
+    std::set<ValueId> taken(tosa_.inputs.begin(), tosa_.inputs.end());
+    for (const ValueId output : aten_.outputs) {
+      ValueId value = in_.operand(output);
+      if (tosa_[value].constant || !taken.insert(value).second) {
+        in_.out.set_origin(aten_[output].name, "");
+        value = in_.out.unary(TosaOp::IDENTITY, value);
+        taken.insert(value);
+      }
+      tosa_.rename(value, aten_[output].name);
+      tosa_.outputs.push_back(value);
+    }
+  }
+
+  Lowering in_;
+  const ir::Graph& aten_;
+  ir::Graph& tosa_;
+  std::vector<bool> broken_;
+  Diagnostics errors_;
+};
+
+// Clean-up works on values whose "<name>.nhwc" form took over; where the original is gone, its name is free again.
+void restore_names(ir::Graph& graph) {
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const std::string& name = graph.values[v].name;
+    const size_t dot = name.rfind(".nhwc");
+    if (dot == std::string::npos) continue;
+    const std::string base = name.substr(0, dot);
+    if (!graph.find_value(base)) graph.rename(ValueId(v), base);
+  }
+}
+
+}  // namespace
+
+bool has_lowering(ir::Op op) { return row_of(op) != nullptr; }
+
+Result<ir::Graph> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
+  ir::Graph quantized = aten;
+  spread_quantization(quantized);
+  ir::Graph tosa;
+  tosa.name = aten.name.empty() ? "main" : aten.name;
+  CARINA_CHECKED(Translation(quantized, tosa).run());
+  ir::remove_dead(tosa);
+  CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options, log));
+  restore_names(tosa);
+  return tosa;
+}
+
+Result<ir::Graph> to_tosa(const ir::Graph& aten, const Log& log) {
+#ifdef CARINA_DEV
+  return to_tosa(aten, ir::PassOptions{.stop_after = {}, .disabled = {}, .verify_each = true}, log);
+#else
+  return to_tosa(aten, ir::PassOptions{}, log);
+#endif
+}
+
+}  // namespace carina::lower

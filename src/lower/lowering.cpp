@@ -1,0 +1,114 @@
+#include "lower/lowering_internal.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace carina::lower {
+
+using ir::ValueId;
+
+namespace {
+
+// Which entry of a per-channel list an element belongs to.
+class ChannelOf {
+ public:
+  ChannelOf(const Shape& shape, const Quantization& q) : size_(q.scales.size()) {
+    for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < shape.rank(); ++axis) inner_ *= shape[axis];
+  }
+  size_t operator()(size_t element) const { return element / static_cast<size_t>(std::max<int64_t>(inner_, 1)) % size_; }
+
+ private:
+  size_t size_;
+  int64_t inner_ = 1;
+};
+
+Tensor as_int32(const Tensor& tensor) { return integer_tensor(DType::kInt32, tensor.shape, integers_of(tensor)); }
+
+Tensor as_fp32(const Tensor& tensor) {
+  MutableTensor narrow(DType::kFp32, tensor.shape);
+  std::ranges::transform(tensor.values<double>(), narrow.values<float>().begin(), [](double v) { return static_cast<float>(v); });
+  return std::move(narrow).freeze();
+}
+
+Tensor plain_constant(const Tensor& tensor) {
+  if (tensor.dtype == DType::kInt64) return as_int32(tensor);
+  if (tensor.dtype == DType::kFp64) return as_fp32(tensor);
+  return tensor;
+}
+
+}  // namespace
+
+int64_t quantized(float value, double scale, int64_t zero_point, int64_t qmin, int64_t qmax) {
+  const float inverse = static_cast<float>(1.0 / scale);
+  const float steps = std::nearbyint(value * inverse);
+  if (std::isnan(steps)) return std::clamp(zero_point, qmin, qmax);
+  const double shifted = static_cast<double>(steps) + static_cast<double>(zero_point);
+  return static_cast<int64_t>(std::clamp(shifted, static_cast<double>(qmin), static_cast<double>(qmax)));
+}
+
+Tensor quantized_constant(const ir::Value& value) {
+  const Quantization& q = *value.quantization;
+  if (value.constant->dtype != DType::kFp32) return *value.constant;
+  const auto reals = value.constant->values<float>();
+  const ChannelOf channel(value.shape, q);
+  std::vector<int64_t> integers(reals.size());
+  for (size_t i = 0; i < reals.size(); ++i) {
+    const size_t c = channel(i);
+    integers[i] = quantized(reals[i], q.scales[c], q.zero_points[c], q.qmin, q.qmax);
+  }
+  return integer_tensor(q.dtype, value.shape, integers);
+}
+
+std::vector<double> real_values(const ir::Value& value) {
+  const Tensor& tensor = *value.constant;
+  if (tensor.dtype == DType::kFp32) {
+    const auto reals = tensor.values<float>();
+    return {reals.begin(), reals.end()};
+  }
+  const std::vector<int64_t> integers = integers_of(tensor);
+  std::vector<double> reals(integers.begin(), integers.end());
+  if (!value.quantization) return reals;
+  const Quantization& q = *value.quantization;
+  const ChannelOf channel(value.shape, q);
+  for (size_t i = 0; i < reals.size(); ++i) {
+    const size_t c = channel(i);
+    reals[i] = (reals[i] - static_cast<double>(q.zero_points[c])) * q.scales[c];
+  }
+  return reals;
+}
+
+const Quantization& Lowering::quantization(ValueId id) const {
+  CARINA_CHECK(aten[id].quantization.has_value(), "{} is not quantized", aten[id].name);
+  return *aten[id].quantization;
+}
+
+ValueId Lowering::operand(ValueId id) {
+  ValueId& known = lowered_[id.index()];
+  if (known.valid()) return known;
+  const ir::Value& constant = aten[id];
+  CARINA_CHECK(constant.constant.has_value(), "{} is used before it is lowered", constant.name);
+  known = out.constant(constant.name, constant.quantization ? quantized_constant(constant) : plain_constant(*constant.constant));
+  return known;
+}
+
+void Lowering::bind(ValueId id, ValueId tosa) {
+  lowered_[id.index()] = tosa;
+  // A value that already has an ATen name keeps it: this ATen value is the same numbers again.
+  const std::string name = out.graph()[tosa].name;
+  if (name.find('.') != std::string::npos && !out.graph()[tosa].constant) out.graph().rename(tosa, aten[id].name);
+}
+
+ValueId Lowering::requantize(ValueId input, const Quantization& from, const Quantization& to) {
+  const bool same = from.dtype == to.dtype && from.scales == to.scales && from.zero_points == to.zero_points;
+  if (same) return input;
+  return within_range(out.rescale(input, {.scales = {from.scale() / to.scale()}, .input_zp = from.zero_point(),
+                                          .output_zp = to.zero_point(), .to = to.dtype}), to);
+}
+
+ValueId Lowering::within_range(ValueId input, const Quantization& q) {
+  const IntegerRange whole = range_of(q.dtype);
+  if (q.qmin <= whole.min && q.qmax >= whole.max) return input;
+  return out.clamp(input, q.qmin, q.qmax);
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "lower/emitter_internal.h"
+#include "lower/prepare/axes_internal.h"
+#include "lower/prepare/rewriter_internal.h"
+
+namespace carina::lower {
+
+// What a node's lowering sees: the ATen graph, the values lowered so far, and the emitter.
+class Lowering {
+ public:
+  Lowering(const ir::Graph& graph, ir::Graph& tosa) : aten(graph), out(tosa), lowered_(graph.values.size()) {}
+
+  const ir::Graph& aten;
+  Emitter out;
+
+  [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return aten[id]; }
+  [[nodiscard]] const Shape& shape(ir::ValueId id) const { return aten[id].shape; }
+  // The value's quantization, which must be there.
+  [[nodiscard]] const Quantization& quantization(ir::ValueId id) const;
+  [[nodiscard]] bool is_quantized(ir::ValueId id) const { return aten[id].quantization.has_value(); }
+  // The node works on integers that stand for reals.
+  [[nodiscard]] bool is_quantized(const ir::Node& node) const { return is_quantized(node.outputs.front()); }
+
+  // The TOSA value of an ATen value; a constant is converted at its first use (quantized values to their integers).
+  ir::ValueId operand(ir::ValueId id);
+  // Says that `tosa` holds the ATen value and gives it its name.
+  void bind(ir::ValueId id, ir::ValueId tosa);
+  [[nodiscard]] bool is_bound(ir::ValueId id) const { return lowered_[id.index()].valid(); }
+
+  // Integers under `from` as integers under `to`; the same value when they are equal.
+  ir::ValueId requantize(ir::ValueId input, const Quantization& from, const Quantization& to);
+  // Limits a fresh result to the range of `q`, where that is narrower than its type.
+  ir::ValueId within_range(ir::ValueId input, const Quantization& q);
+
+ private:
+  std::vector<ir::ValueId> lowered_;
+};
+
+// One ATen op's lowering. `lower` returns the TOSA value of the node's (only) output.
+struct LoweringRow {
+  AtenOp op;
+  Result<ir::ValueId> (*lower)(Lowering& in, const ir::Node& node);
+};
+
+// The rows, one family per file in ops/.
+std::span<const LoweringRow> convolution_rows();
+std::span<const LoweringRow> matmul_rows();
+std::span<const LoweringRow> pool_rows();
+std::span<const LoweringRow> reduce_rows();
+std::span<const LoweringRow> arithmetic_rows();
+std::span<const LoweringRow> clamp_rows();
+std::span<const LoweringRow> unary_rows();
+std::span<const LoweringRow> movement_rows();
+
+// A real number as the integer that stands for it; the arithmetic of quantized_decomposed.quantize_per_tensor, in float32
+// with rounding to even.
+int64_t quantized(float value, double scale, int64_t zero_point, int64_t qmin, int64_t qmax);
+inline int64_t quantized(float value, const Quantization& q) { return quantized(value, q.scale(), q.zero_point(), q.qmin, q.qmax); }
+
+// The integers of a constant with quantization parameters, whether it holds them already or still the floats.
+Tensor quantized_constant(const ir::Value& value);
+// The floats of a constant, whatever it holds.
+std::vector<double> real_values(const ir::Value& value);
+
+}  // namespace carina::lower

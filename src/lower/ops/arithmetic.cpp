@@ -1,0 +1,107 @@
+// Sums, differences, products and extrema of two tensors.
+
+#include <algorithm>
+#include <cmath>
+
+#include "lower/lowering_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+// An operand of a quantized node: its integers and what they stand for.
+struct Integers {
+  ValueId value;
+  double scale;
+  int64_t zero_point;
+};
+
+// A float constant that nobody quantized: int8 around 0, which is exact for a scalar and for equal magnitudes.
+Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
+  const std::vector<double> reals = real_values(value);
+  const auto limit = static_cast<double>(range_of(dtype).max);
+  double largest = 0;
+  for (const double real : reals) largest = std::max(largest, std::abs(real));
+  const double scale = largest > 0 ? largest / limit : 1.0;
+  std::vector<int64_t> integers;
+  for (const double real : reals) integers.push_back(static_cast<int64_t>(std::clamp(std::round(real / scale), -limit, limit)));
+  return {.value = in.out.constant(value.name, integer_tensor(dtype, value.shape, integers)), .scale = scale, .zero_point = 0};
+}
+
+Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
+  const ir::Value& value = in.value(node.inputs[index]);
+  if (!value.quantization) return symmetric_constant(in, value, in.quantization(node.outputs[0]).dtype);
+  return {.value = in.operand(node.inputs[index]), .scale = value.quantization->scale(), .zero_point = value.quantization->zero_point()};
+}
+
+// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly 2^19 (2^14 for int16), the
+// other by its ratio to it; the NPU adds just so in one operation (facts/ethosu.md 4.4, 9.2). Equal scales need no factor.
+struct Aligned {
+  ValueId a;
+  ValueId b;
+  double scale;  // of both
+};
+
+Aligned align(Lowering& in, const Node& node) {
+  const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
+  const bool narrow = in.quantization(node.outputs[0]).dtype == DType::kInt8;
+  const double largest = std::max(a.scale, b.scale);
+  const double headroom = a.scale == b.scale ? 1 : (narrow ? 524288.0 : 16384.0);
+  const auto widened = [&](const Integers& operand) {
+    return in.out.rescale(operand.value, {.scales = {operand.scale / largest * headroom}, .input_zp = operand.zero_point,
+                                          .output_zp = 0, .to = DType::kInt32});
+  };
+  const ValueId first = widened(a);
+  const bool twice = a.value == b.value && a.scale == b.scale && a.zero_point == b.zero_point;
+  return {.a = first, .b = twice ? first : widened(b), .scale = largest / headroom};
+}
+
+ValueId narrowed(Lowering& in, const Node& node, ValueId wide, double scale) {
+  const Quantization& q = in.quantization(node.outputs[0]);
+  return in.within_range(in.out.rescale(wide, {.scales = {scale / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
+}
+
+template <TosaOp kOp>
+Result<ValueId> plain(Lowering& in, const Node& node) {
+  const DType type = in.value(node.outputs[0]).dtype;
+  if (type != DType::kFp32 && type != DType::kInt32) {
+    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
+  }
+  // PyTorch promotes operands of mixed types to the result's.
+  const ValueId a = in.out.cast(in.operand(node.inputs[0]), type), b = in.out.cast(in.operand(node.inputs[1]), type);
+  return in.out.binary(kOp, a, b);
+}
+
+template <TosaOp kOp>
+Result<ValueId> aligned(Lowering& in, const Node& node) {
+  if (!in.is_quantized(node)) return plain<kOp>(in, node);
+  const Aligned operands = align(in, node);
+  return narrowed(in, node, in.out.binary(kOp, operands.a, operands.b), operands.scale);
+}
+
+Result<ValueId> multiply(Lowering& in, const Node& node) {
+  if (!in.is_quantized(node)) return plain<TosaOp::MUL>(in, node);
+  const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
+  const auto widened = [&](const Integers& operand) {
+    return in.out.rescale(operand.value, {.scales = {1}, .input_zp = operand.zero_point, .output_zp = 0, .to = DType::kInt32});
+  };
+  const ValueId first = widened(a);
+  const bool square = a.value == b.value && a.zero_point == b.zero_point;
+  return narrowed(in, node, in.out.binary(TosaOp::MUL, first, square ? first : widened(b)), a.scale * b.scale);
+}
+
+constexpr LoweringRow kRows[] = {
+    {AtenOp::add_Tensor, aligned<TosaOp::ADD>},
+    {AtenOp::sub_Tensor, aligned<TosaOp::SUB>},
+    {AtenOp::maximum_default, aligned<TosaOp::MAXIMUM>},
+    {AtenOp::minimum_default, aligned<TosaOp::MINIMUM>},
+    {AtenOp::mul_Tensor, multiply},
+};
+
+}  // namespace
+
+std::span<const LoweringRow> arithmetic_rows() { return kRows; }
+
+}  // namespace carina::lower

@@ -1,0 +1,68 @@
+// Activations with limits: relu and clamp.
+
+#include <algorithm>
+#include <limits>
+
+#include "lower/lowering_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+constexpr double kUnlimited = std::numeric_limits<float>::max();
+
+struct Limits {
+  double min;
+  double max;
+};
+
+// Quantization keeps order, so limiting the reals and then quantizing is quantizing and then limiting the integers.
+ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
+  const Quantization& from = in.quantization(node.inputs[0]);
+  const Quantization& to = in.quantization(node.outputs[0]);
+  const auto bound = [&](double real) { return quantized(static_cast<float>(real), to); };
+  const int64_t min = bound(limits.min), max = bound(limits.max);
+  const ValueId input = in.requantize(in.operand(node.inputs[0]), from, to);
+  const IntegerRange whole = range_of(to.dtype);
+  if (min <= whole.min && max >= whole.max) return input;
+  return in.out.clamp(input, min, max);
+}
+
+// TOSA's CLAMP has no int32.
+ValueId clamp_int32(Lowering& in, const Node& node, const Limits& limits) {
+  const size_t rank = in.shape(node.inputs[0]).rank();
+  ValueId result = in.operand(node.inputs[0]);
+  if (limits.min > -kUnlimited) result = in.out.binary(TosaOp::MAXIMUM, result, in.out.splat(DType::kInt32, limits.min, rank));
+  if (limits.max < kUnlimited) result = in.out.binary(TosaOp::MINIMUM, result, in.out.splat(DType::kInt32, limits.max, rank));
+  return result;
+}
+
+Result<ValueId> limit(Lowering& in, const Node& node, const Limits& limits) {
+  if (in.is_quantized(node)) return clamp_integers(in, node, limits);
+  const DType type = in.value(node.outputs[0]).dtype;
+  if (type == DType::kFp32) return in.out.clamp(in.operand(node.inputs[0]), limits.min, limits.max);
+  if (type == DType::kInt32) return clamp_int32(in, node, limits);
+  return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
+}
+
+Result<ValueId> relu(Lowering& in, const Node& node) { return limit(in, node, {.min = 0, .max = kUnlimited}); }
+
+Result<ValueId> clamp(Lowering& in, const Node& node) {
+  const auto number = [&](std::string_view name, double otherwise) {
+    return node.attributes.is_none(name) ? otherwise : std::clamp(node.attributes.number(name), -kUnlimited, kUnlimited);
+  };
+  return limit(in, node, {.min = number("min", -kUnlimited), .max = number("max", kUnlimited)});
+}
+
+constexpr LoweringRow kRows[] = {
+    {AtenOp::relu_default, relu},
+    {AtenOp::clamp_default, clamp},
+};
+
+}  // namespace
+
+std::span<const LoweringRow> clamp_rows() { return kRows; }
+
+}  // namespace carina::lower

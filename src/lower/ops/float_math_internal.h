@@ -1,0 +1,29 @@
+#pragma once
+
+#include "lower/emitter_internal.h"
+
+namespace carina::lower {
+
+// Expressions of floats, for functions that TOSA does not have.
+class FloatMath {
+ public:
+  explicit FloatMath(Emitter& out) : out_(out) {}
+
+  ir::ValueId add(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::ADD, a, b); }
+  ir::ValueId sub(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::SUB, a, b); }
+  ir::ValueId mul(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::MUL, a, b); }
+  ir::ValueId add(ir::ValueId a, double b) { return add(a, like(a, b)); }
+  ir::ValueId mul(ir::ValueId a, double b) { return mul(a, like(a, b)); }
+  ir::ValueId power(ir::ValueId a, double b) { return out_.binary(TosaOp::POW, a, like(a, b)); }
+  ir::ValueId clamp(ir::ValueId a, double min, double max) { return out_.clamp(a, min, max); }
+  ir::ValueId apply(TosaOp op, ir::ValueId a) { return out_.unary(op, a); }
+  ir::ValueId exp(ir::ValueId a) { return apply(TosaOp::EXP, a); }
+  ir::ValueId log(ir::ValueId a) { return apply(TosaOp::LOG, a); }
+  ir::ValueId negate(ir::ValueId a) { return mul(a, -1); }
+
+ private:
+  ir::ValueId like(ir::ValueId a, double value) { return out_.splat(DType::kFp32, value, out_.shape(a).rank()); }
+  Emitter& out_;
+};
+
+}  // namespace carina::lower

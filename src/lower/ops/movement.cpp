@@ -1,0 +1,159 @@
+// Ops that move elements and compute nothing.
+
+#include <algorithm>
+
+#include "lower/lowering_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+using Ints = std::vector<int64_t>;
+
+// Result of moving the first input's integers, as the output's integers.
+ValueId to_output(Lowering& in, const Node& node, ValueId moved) {
+  if (!in.is_quantized(node)) return moved;
+  return in.requantize(moved, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
+}
+
+Result<ValueId> view(Lowering& in, const Node& node) {
+  return to_output(in, node, in.out.reshape(in.operand(node.inputs[0]), in.shape(node.outputs[0])));
+}
+
+Result<ValueId> permute(Lowering& in, const Node& node) {
+  return to_output(in, node, in.out.transpose(in.operand(node.inputs[0]), node.attributes.integers("dims")));
+}
+
+Result<ValueId> same(Lowering& in, const Node& node) { return to_output(in, node, in.operand(node.inputs[0])); }
+
+// Every step-th row or column of an image: a pool of one element, which the NPU strides over in one operation.
+ValueId strided_image(Lowering& in, ValueId input, size_t axis, int64_t step, const Shape& result) {
+  ValueId image = in.out.to_nhwc(input);
+  Shape reached = in.out.shape(image);
+  reached[axis - 1] = (result[axis] - 1) * step + 1;
+  image = in.out.slice(image, {0, 0, 0, 0}, reached);
+  Ints stride{1, 1};
+  stride[axis - 2] = step;
+  const ValueId picked = in.out.emit(TosaOp::MAX_POOL2D, {image},
+                                     {{"kernel", Ints{1, 1}}, {"stride", stride}, {"pad", Ints{0, 0, 0, 0}}, {"nan_mode", kNanPropagate}},
+                                     {.dtype = in.out.dtype(image), .shape = Shape{result[0], result[2], result[3], result[1]}, .suffix = "pick"});
+  return in.out.to_nchw(picked);
+}
+
+// [outer, n * step, inner] read as [1, outer * n, step, inner], of which the first of each step is kept.
+ValueId strided(Lowering& in, ValueId input, size_t axis, int64_t step, const Shape& result) {
+  Shape shape = in.out.shape(input);
+  const int64_t whole = result[axis] * step;
+  if (shape[axis] < whole) {
+    Ints padding(2 * shape.rank(), 0);
+    padding[2 * axis + 1] = whole - shape[axis];
+    input = in.out.pad(input, padding, 0);
+  } else {
+    shape[axis] = whole;
+    input = in.out.slice(input, Ints(shape.rank(), 0), shape);
+  }
+  int64_t outer = 1, inner = 1;
+  for (size_t i = 0; i < axis; ++i) outer *= result[i];
+  for (size_t i = axis + 1; i < result.rank(); ++i) inner *= result[i];
+  const ValueId rows = in.out.reshape(input, Shape{1, outer * result[axis], step, inner});
+  return in.out.reshape(in.out.slice(rows, {0, 0, 0, 0}, Shape{1, outer * result[axis], 1, inner}), result);
+}
+
+Result<ValueId> slice(Lowering& in, const Node& node) {
+  const ir::Attributes& attributes = node.attributes;
+  const Shape from = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
+  const auto axis = static_cast<size_t>(attributes.integer("dim"));
+  const int64_t first = attributes.integer("start"), step = attributes.integer("step");
+  if (step < 1 || result[axis] < 1) return fail(about(node, "a slice of nothing, or backwards"));
+  Ints start(from.rank(), 0);
+  start[axis] = first;
+  Shape rest = from;
+  rest[axis] = step == 1 ? result[axis] : from[axis] - first;
+  ValueId part = in.out.slice(in.operand(node.inputs[0]), start, rest);
+  if (step == 1) return to_output(in, node, part);
+  const DType type = in.out.dtype(part);
+  const bool image = result.rank() == 4 && axis >= 2 && step <= 3 && (type == DType::kInt8 || type == DType::kFp32);
+  part = image ? strided_image(in, part, axis, step, result) : strided(in, part, axis, step, result);
+  return to_output(in, node, part);
+}
+
+Result<ValueId> cat(Lowering& in, const Node& node) {
+  std::vector<ValueId> parts;
+  for (const ValueId input : node.inputs) {
+    ValueId part = in.operand(input);
+    if (in.shape(input).elements() == 0) continue;  // PyTorch lets empty tensors of any rank pass
+    if (in.is_quantized(node)) part = in.requantize(part, in.quantization(input), in.quantization(node.outputs[0]));
+    parts.push_back(part);
+  }
+  if (parts.empty()) return fail(about(node, "a concatenation of nothing"));
+  return in.out.concat(parts, static_cast<size_t>(node.attributes.integer("dim")));
+}
+
+// PyTorch's list goes from the last axis to the first; negative numbers cut.
+Result<ValueId> constant_pad(Lowering& in, const Node& node) {
+  const Ints& list = node.attributes.integers("pad");
+  ValueId input = in.operand(node.inputs[0]);
+  Shape kept = in.out.shape(input);
+  const size_t rank = kept.rank();
+  Ints start(rank, 0), padding(2 * rank, 0);
+  for (size_t i = 0; i + 1 < list.size(); i += 2) {
+    const size_t axis = rank - 1 - i / 2;
+    start[axis] = std::max<int64_t>(0, -list[i]);
+    kept[axis] += std::min<int64_t>(0, list[i]) + std::min<int64_t>(0, list[i + 1]);
+    padding[2 * axis] = std::max<int64_t>(0, list[i]);
+    padding[2 * axis + 1] = std::max<int64_t>(0, list[i + 1]);
+  }
+  input = in.out.slice(input, start, kept);
+  const double value = node.attributes.number("value");
+  const double fill = in.is_quantized(node) ? static_cast<double>(quantized(static_cast<float>(value), in.quantization(node.inputs[0]))) : value;
+  return to_output(in, node, in.out.pad(input, padding, fill));
+}
+
+ValueId tile(Lowering& in, ValueId input, const Shape& result) {
+  input = in.out.with_rank(input, result.rank());
+  const Shape from = in.out.shape(input);
+  Ints multiples;
+  for (size_t axis = 0; axis < result.rank(); ++axis) multiples.push_back(from[axis] == 0 ? 1 : result[axis] / from[axis]);
+  if (std::ranges::all_of(multiples, [](int64_t n) { return n == 1; })) return input;
+  const ValueId counts = in.out.shape_constant(multiples);
+  return in.out.emit(TosaOp::TILE, {input, counts}, {}, {.dtype = in.out.dtype(input), .shape = result, .suffix = "tile"});
+}
+
+// expand and repeat both.
+Result<ValueId> repeat(Lowering& in, const Node& node) {
+  return to_output(in, node, tile(in, in.operand(node.inputs[0]), in.shape(node.outputs[0])));
+}
+
+Result<ValueId> convert(Lowering& in, const Node& node) {
+  if (in.is_quantized(node) || in.is_quantized(node.inputs[0])) return same(in, node);
+  const DType from = in.out.dtype(in.operand(node.inputs[0])), to = in.value(node.outputs[0]).dtype;
+  const auto known = [](DType type) {
+    return type == DType::kFp32 || type == DType::kInt32 || type == DType::kInt16 || type == DType::kInt8 || type == DType::kBool;
+  };
+  // TOSA rounds to nearest where PyTorch drops the fraction.
+  if (!known(from) || !known(to) || (is_float(from) && !is_float(to))) {
+    return fail(about(node, "conversion from " + std::string(name_of(in.value(node.inputs[0]).dtype)) + " to " + std::string(name_of(to)) + " is not supported"));
+  }
+  return in.out.cast(in.operand(node.inputs[0]), to);
+}
+
+constexpr LoweringRow kRows[] = {
+    {AtenOp::view_default, view},
+    {AtenOp::permute_default, permute},
+    {AtenOp::clone_default, same},
+    {AtenOp::slice_Tensor, slice},
+    {AtenOp::cat_default, cat},
+    {AtenOp::constant_pad_nd_default, constant_pad},
+    {AtenOp::expand_default, repeat},
+    {AtenOp::repeat_default, repeat},
+    {AtenOp::to_dtype, convert},
+    {AtenOp::_to_copy_default, convert},
+    {AtenOp::_to_dim_order_copy_default, convert},
+};
+
+}  // namespace
+
+std::span<const LoweringRow> movement_rows() { return kRows; }
+
+}  // namespace carina::lower

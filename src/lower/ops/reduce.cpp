@@ -1,0 +1,130 @@
+// Sums, means and extrema along axes.
+
+#include <algorithm>
+
+#include "lower/lowering_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+struct Reduction {
+  std::vector<size_t> axes;
+  Shape kept;      // the result with the axes kept
+  double count;    // elements behind each result
+};
+
+Reduction reduction_of(const Lowering& in, const Node& node) {
+  const Shape& shape = in.shape(node.inputs[0]);
+  Reduction reduction{.axes = reduced_axes(node.attributes, "dim", shape.rank()), .kept = {}, .count = 1};
+  reduction.kept = kept_shape(shape, reduction.axes);
+  for (const size_t axis : reduction.axes) reduction.count *= static_cast<double>(shape[axis]);
+  return reduction;
+}
+
+// Limits of an NPU's windows without padding (U55: facts/npu_targets.h says the same for the planner); beyond them the
+// reduction goes axis by axis.
+bool fits_pool(const Shape& image) { return image[2] <= 256 && image[2] * image[3] <= 65536; }
+bool fits_kernel(const Shape& image) { return image[2] <= 64 && image[3] <= 64 && image[2] * image[3] <= 4096; }
+
+bool over_image(const Shape& shape, const std::vector<size_t>& axes) {
+  return shape.rank() == 4 && axes == std::vector<size_t>{2, 3};
+}
+
+// The mean over height and width in the input's own scale: one pool.
+ValueId image_mean(Lowering& in, ValueId input, const Quantization& q) {
+  const ValueId image = in.out.to_nhwc(input);
+  const Shape s = in.out.shape(image);
+  const ValueId zero_point = in.out.zero_point(q.dtype, q.zero_point());
+  const ValueId pooled = in.out.emit(TosaOp::AVG_POOL2D, {image, zero_point, zero_point},
+                                     {{"kernel", std::vector{s[1], s[2]}}, {"stride", std::vector<int64_t>{1, 1}},
+                                      {"pad", std::vector<int64_t>{0, 0, 0, 0}}, {"acc_type", DType::kInt32}},
+                                     {.dtype = q.dtype, .shape = Shape{s[0], 1, 1, s[3]}, .suffix = "pool"});
+  return in.out.to_nchw(pooled);
+}
+
+// The sum over height and width as a depthwise convolution with ones: exact, and one NPU operation where REDUCE_SUM along
+// two axes of an image would be several.
+ValueId image_sum(Lowering& in, ValueId input, const Quantization& q) {
+  const ValueId image = in.out.to_nhwc(input);
+  const Shape s = in.out.shape(image);
+  const Shape kernel{s[1], s[2], s[3], 1};
+  const ValueId ones = in.out.constant("ones." + to_string(kernel),
+                                       integer_tensor(DType::kInt8, kernel, std::vector<int64_t>(static_cast<size_t>(kernel.elements()), 1)));
+  const ValueId bias = in.out.constant("zeros." + to_string(kernel),
+                                       integer_tensor(DType::kInt32, Shape{s[3]}, std::vector<int64_t>(static_cast<size_t>(s[3]), 0)));
+  const ValueId zero_point = in.out.integer(DType::kInt8, q.zero_point()), weight_zp = in.out.integer(DType::kInt8, 0);
+  const ValueId sum = in.out.emit(TosaOp::DEPTHWISE_CONV2D, {image, ones, bias, zero_point, weight_zp},
+                                  {{"pad", std::vector<int64_t>{0, 0, 0, 0}}, {"stride", std::vector<int64_t>{1, 1}},
+                                   {"dilation", std::vector<int64_t>{1, 1}}, {"local_bound", false}, {"acc_type", DType::kInt32}},
+                                  {.dtype = DType::kInt32, .shape = Shape{s[0], 1, 1, s[3]}, .suffix = "acc"});
+  return sum;
+}
+
+ValueId sum_of_integers(Lowering& in, ValueId input, const Quantization& q, const Reduction& reduction) {
+  ValueId sum = in.out.rescale(input, {.scales = {1}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
+  for (const size_t axis : reduction.axes) sum = in.out.reduce(TosaOp::REDUCE_SUM, sum, axis);
+  return sum;
+}
+
+// Real sum times `factor`.
+ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction, double factor) {
+  const ValueId input = in.operand(node.inputs[0]);
+  const Quantization& from = in.quantization(node.inputs[0]);
+  const Quantization& to = in.quantization(node.outputs[0]);
+  const Shape& shape = in.shape(node.inputs[0]);
+  const Rescaling rescaling{.scales = {factor * from.scale() / to.scale()}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype};
+  if (over_image(shape, reduction.axes) && from.dtype == DType::kInt8) {
+    const bool same = from.scales == to.scales && from.zero_points == to.zero_points && from.dtype == to.dtype;
+    if (same && factor * reduction.count == 1 && fits_pool(shape)) return in.within_range(image_mean(in, input, from), to);
+    if (fits_kernel(shape)) return in.out.to_nchw(in.within_range(in.out.rescale(image_sum(in, input, from), rescaling), to));
+  }
+  return in.within_range(in.out.rescale(sum_of_integers(in, input, from, reduction), rescaling), to);
+}
+
+ValueId plain_sum(Lowering& in, const Node& node, const Reduction& reduction) {
+  ValueId sum = in.operand(node.inputs[0]);
+  for (const size_t axis : reduction.axes) sum = in.out.reduce(TosaOp::REDUCE_SUM, sum, axis);
+  return sum;
+}
+
+Result<ValueId> sum(Lowering& in, const Node& node) {
+  const Reduction reduction = reduction_of(in, node);
+  const ValueId result = in.is_quantized(node) ? quantized_sum(in, node, reduction, 1) : plain_sum(in, node, reduction);
+  return in.out.reshape(result, in.shape(node.outputs[0]));
+}
+
+Result<ValueId> mean(Lowering& in, const Node& node) {
+  const Reduction reduction = reduction_of(in, node);
+  if (in.is_quantized(node)) {
+    return in.out.reshape(quantized_sum(in, node, reduction, 1 / reduction.count), in.shape(node.outputs[0]));
+  }
+  if (in.value(node.inputs[0]).dtype != DType::kFp32) return fail(about(node, "mean of integers is not supported"));
+  const ValueId total = plain_sum(in, node, reduction);
+  const ValueId inverse = in.out.splat(DType::kFp32, 1 / reduction.count, reduction.kept.rank());
+  return in.out.reshape(in.out.binary(TosaOp::MUL, total, inverse), in.shape(node.outputs[0]));
+}
+
+// Order is kept by quantization, so integers are compared as they are.
+template <TosaOp kOp>
+Result<ValueId> extremum(Lowering& in, const Node& node) {
+  ValueId result = in.operand(node.inputs[0]);
+  for (const size_t axis : reduction_of(in, node).axes) result = in.out.reduce(kOp, result, axis);
+  if (in.is_quantized(node)) result = in.requantize(result, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
+  return in.out.reshape(result, in.shape(node.outputs[0]));
+}
+
+constexpr LoweringRow kRows[] = {
+    {AtenOp::sum_dim_IntList, sum},
+    {AtenOp::mean_dim, mean},
+    {AtenOp::amax_default, extremum<TosaOp::REDUCE_MAX>},
+    {AtenOp::amin_default, extremum<TosaOp::REDUCE_MIN>},
+};
+
+}  // namespace
+
+std::span<const LoweringRow> reduce_rows() { return kRows; }
+
+}  // namespace carina::lower

@@ -1,0 +1,34 @@
+#include "lower/ops/window_internal.h"
+
+#include <algorithm>
+
+namespace carina::lower {
+
+WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to) {
+  WindowPlan plan{.stride = window.stride, .pad = window.pad, .height = from[2], .width = from[3]};
+  for (size_t axis = 0; axis < 2; ++axis) {
+    int64_t& size = axis == 0 ? plan.height : plan.width;
+    int64_t& pad_after = plan.pad[2 * axis + 1];
+    if (to[2 + axis] == 1) plan.stride[axis] = 1;  // one window never moves
+    const int64_t extent = window.dilation[axis] * (window.kernel[axis] - 1) + 1;
+    const int64_t reached = (to[2 + axis] - 1) * plan.stride[axis] + extent;
+    const int64_t excess = plan.pad[2 * axis] + size + pad_after - reached;
+    if (excess <= 0) {
+      pad_after -= excess;
+      continue;
+    }
+    const int64_t from_pad = std::min(pad_after, excess);
+    pad_after -= from_pad;
+    size -= excess - from_pad;
+  }
+  return plan;
+}
+
+ir::ValueId trimmed(Emitter& out, ir::ValueId image, const WindowPlan& plan) {
+  Shape size = out.shape(image);
+  size[1] = plan.height;
+  size[2] = plan.width;
+  return out.slice(image, {0, 0, 0, 0}, size);
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,51 @@
+#include "lower/spread_quantization_internal.h"
+
+#include <algorithm>
+
+namespace carina::lower {
+
+using ir::Node;
+using ir::ValueId;
+
+namespace {
+
+bool moves_data(const Node& node) {
+  constexpr AtenOp kMovers[] = {AtenOp::view_default, AtenOp::permute_default, AtenOp::slice_Tensor, AtenOp::expand_default, AtenOp::repeat_default};
+  return node.op.is_aten() && std::ranges::find(kMovers, node.op.aten()) != std::end(kMovers);
+}
+
+bool keeps_order(const Node& node) {
+  return node.op == ir::Op(AtenOp::relu_default) || node.op == ir::Op(AtenOp::clamp_default) || moves_data(node);
+}
+
+// To the value before an activation that is its only reader: quantizing keeps order, so q(clamp(x)) = clamp(q(x)).
+void spread_backwards(ir::Graph& graph) {
+  const auto users = ir::users(graph);
+  const auto outputs = ir::is_output(graph);
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    if (!keeps_order(*node)) continue;
+    ir::Value& before = graph[node->inputs[0]];
+    const bool alone = users[node->inputs[0].index()].size() == 1 && !outputs[node->inputs[0].index()] && !before.constant;
+    const bool an_input = std::ranges::find(graph.inputs, node->inputs[0]) != graph.inputs.end();
+    if (alone && !an_input && !before.quantization && before.dtype == DType::kFp32) before.quantization = graph[node->outputs[0]].quantization;
+  }
+}
+
+// To the value behind an op that only moves data.
+void spread_forwards(ir::Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    if (!moves_data(node)) continue;
+    const auto& before = graph[node.inputs[0]].quantization;
+    ir::Value& behind = graph[node.outputs[0]];
+    if (before && !before->per_channel() && !behind.quantization) behind.quantization = before;
+  }
+}
+
+}  // namespace
+
+void spread_quantization(ir::Graph& graph) {
+  spread_backwards(graph);
+  spread_forwards(graph);
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,60 @@
+#include "lower/tosa_passes/permutation_internal.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace carina::lower {
+
+Perms inverse_of(const Perms& perms) {
+  Perms inverse(perms.size());
+  for (size_t i = 0; i < perms.size(); ++i) inverse[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);
+  return inverse;
+}
+
+Perms composed(const Perms& first, const Perms& second) { return permuted(first, second); }
+
+bool is_identity(const Perms& perms) { return std::ranges::is_sorted(perms); }
+
+bool keeps_element_order(const Shape& shape, const Perms& perms) {
+  int64_t last = -1;
+  for (const int64_t axis : perms) {
+    if (shape[static_cast<size_t>(axis)] == 1) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+Shape permuted(const Shape& shape, const Perms& perms) {
+  Shape result = shape;
+  for (size_t i = 0; i < perms.size(); ++i) result[i] = shape[static_cast<size_t>(perms[i])];
+  return result;
+}
+
+std::vector<size_t> source_indices(const Shape& shape, const Perms& perms) {
+  std::vector<size_t> stride(shape.rank(), 1);
+  for (size_t axis = shape.rank(); axis-- > 1;) stride[axis - 1] = stride[axis] * static_cast<size_t>(shape[axis]);
+  std::vector<size_t> indices{0};
+  for (const int64_t axis : perms) {
+    std::vector<size_t> next;
+    next.reserve(indices.size() * static_cast<size_t>(shape[static_cast<size_t>(axis)]));
+    for (const size_t base : indices) {
+      for (int64_t i = 0; i < shape[static_cast<size_t>(axis)]; ++i) next.push_back(base + static_cast<size_t>(i) * stride[static_cast<size_t>(axis)]);
+    }
+    indices = std::move(next);
+  }
+  return indices;
+}
+
+Tensor permuted(const Tensor& tensor, const Perms& perms) {
+  const size_t bytes = element_bytes(tensor.dtype);
+  MutableTensor result(tensor.dtype, permuted(tensor.shape, perms));
+  std::byte* to = result.bytes().data();
+  for (const size_t index : source_indices(tensor.shape, perms)) {
+    std::memcpy(to, tensor.data.data() + index * bytes, bytes);
+    to += bytes;
+  }
+  return std::move(result).freeze();
+}
+
+}  // namespace carina::lower

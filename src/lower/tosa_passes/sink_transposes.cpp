@@ -1,0 +1,204 @@
+// What:   transpositions move down through ops that do not care about the order of axes, until they meet and cancel.
+// Before: %a = TRANSPOSE(%x) {[0,3,1,2]}; %b = CLAMP(%a); %c = TRANSPOSE(%b) {[0,2,3,1]}; %d = CONV2D(%c, ...)
+// After:  %b = CLAMP(%x); %d = CONV2D(%b, ...)
+// Needs:  constant shape operands.
+// Gives:  between two convolutions no transposition; graph outputs keep their axes.
+// Legal:  f(transpose(x)) = transpose(f(x)) for elementwise f, and for reductions, slices, pads, tiles and concatenations
+//         with their axes renamed.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "lower/emitter_internal.h"
+#include "lower/tosa_passes/aliases_internal.h"
+#include "lower/tosa_passes/passes_internal.h"
+#include "lower/tosa_passes/permutation_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+enum class Adjust : uint8_t { kNothing, kAxis, kShapes, kPadding };
+
+struct LayoutRow {
+  TosaOp op;
+  size_t data_operands;  // the leading operands that are tensors with the result's axes
+  Adjust adjust;         // what else names axes: the attribute "axis", shape operands one entry an axis, or pairs
+};
+
+constexpr size_t kAll = 1000;
+constexpr LayoutRow kRows[] = {
+    {TosaOp::RESCALE, 1, Adjust::kNothing},     {TosaOp::CLAMP, 1, Adjust::kNothing},      {TosaOp::TABLE, 1, Adjust::kNothing},
+    {TosaOp::CAST, 1, Adjust::kNothing},        {TosaOp::SIGMOID, 1, Adjust::kNothing},    {TosaOp::TANH, 1, Adjust::kNothing},
+    {TosaOp::ERF, 1, Adjust::kNothing},         {TosaOp::EXP, 1, Adjust::kNothing},        {TosaOp::LOG, 1, Adjust::kNothing},
+    {TosaOp::ABS, 1, Adjust::kNothing},         {TosaOp::CEIL, 1, Adjust::kNothing},       {TosaOp::FLOOR, 1, Adjust::kNothing},
+    {TosaOp::SIN, 1, Adjust::kNothing},         {TosaOp::COS, 1, Adjust::kNothing},        {TosaOp::RECIPROCAL, 1, Adjust::kNothing},
+    {TosaOp::RSQRT, 1, Adjust::kNothing},       {TosaOp::ADD, 2, Adjust::kNothing},        {TosaOp::SUB, 2, Adjust::kNothing},
+    {TosaOp::MUL, 2, Adjust::kNothing},         {TosaOp::POW, 2, Adjust::kNothing},        {TosaOp::MAXIMUM, 2, Adjust::kNothing},
+    {TosaOp::MINIMUM, 2, Adjust::kNothing},     {TosaOp::REDUCE_SUM, 1, Adjust::kAxis},    {TosaOp::REDUCE_MAX, 1, Adjust::kAxis},
+    {TosaOp::REDUCE_MIN, 1, Adjust::kAxis},     {TosaOp::CONCAT, kAll, Adjust::kAxis},     {TosaOp::SLICE, 1, Adjust::kShapes},
+    {TosaOp::TILE, 1, Adjust::kShapes},         {TosaOp::PAD, 1, Adjust::kPadding},
+};
+
+const LayoutRow* row_of(const Node& node) {
+  const auto row = std::ranges::find(kRows, node.op.tosa(), &LayoutRow::op);
+  return row == std::end(kRows) ? nullptr : &*row;
+}
+
+bool is_per_channel(const Node& node) {
+  return node.op == ir::Op(TosaOp::RESCALE) && node.attributes.get<bool>("per_channel");
+}
+
+class Sinking {
+ public:
+  explicit Sinking(ir::Graph& graph) : graph_(graph), out_(graph), aliases_(graph) {}
+
+  void run() {
+    std::vector<Node> nodes = std::exchange(graph_.nodes, {});
+    for (Node& node : nodes) {
+      for (ValueId& input : node.inputs) input = aliases_(input);
+      if (node.op == ir::Op(TosaOp::TRANSPOSE)) transpose(std::move(node));
+      else if (!sink(node)) keep(std::move(node));
+    }
+    ir::remove_dead(graph_);
+  }
+
+ private:
+  // value = TRANSPOSE(source) {perms}
+  struct Origin {
+    ValueId source;
+    Perms perms;
+  };
+
+  void keep(Node node) {
+    producer_[node.outputs[0]] = graph_.nodes.size();
+    graph_.add_node(std::move(node));
+  }
+
+  // Two in a row are one.
+  void transpose(Node node) {
+    Origin origin{.source = node.inputs[0], .perms = node.attributes.integers("perms")};
+    const ValueId output = node.outputs[0];
+    if (const auto before = origins_.find(origin.source); before != origins_.end()) {
+      origin = {.source = before->second.source, .perms = composed(before->second.perms, origin.perms)};
+    }
+    if (is_identity(origin.perms) && aliases_.may_replace(output, origin.source)) {
+      aliases_.replace(output, origin.source);
+      return;
+    }
+    node.inputs[0] = origin.source;
+    node.attributes.set("perms", origin.perms);
+    if (is_identity(origin.perms)) {
+      node.op = TosaOp::IDENTITY;
+      node.attributes = {};
+    } else {
+      origins_[output] = origin;
+    }
+    keep(std::move(node));
+  }
+
+  // The perms that a node can be computed before, if that is worth it: more operands come from such a transposition (or
+  // are free to transpose) than would need one of their own.
+  [[nodiscard]] std::optional<Perms> common_perms(const Node& node, size_t count) const {
+    std::optional<Perms> perms;
+    for (size_t i = 0; i < count && !perms; ++i) {
+      if (const auto origin = origins_.find(node.inputs[i]); origin != origins_.end()) perms = origin->second.perms;
+    }
+    if (!perms) return std::nullopt;
+    if (is_per_channel(node) && perms->back() != static_cast<int64_t>(perms->size()) - 1) return std::nullopt;
+    int score = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const auto origin = origins_.find(node.inputs[i]);
+      if (origin != origins_.end() && origin->second.perms == *perms) ++score;
+      else if (!graph_[node.inputs[i]].constant && !keeps_element_order(graph_[node.inputs[i]].shape, inverse_of(*perms))) --score;
+    }
+    return score >= 0 ? perms : std::nullopt;
+  }
+
+  bool sink(const Node& node) {
+    const LayoutRow* row = row_of(node);
+    if (row == nullptr) return false;
+    const size_t count = std::min(row->data_operands, node.inputs.size());
+    const auto perms = common_perms(node, count);
+    if (!perms) return false;
+    Node moved = node;
+    out_.set_origin(node.name, node.source);
+    for (size_t i = 0; i < count; ++i) moved.inputs[i] = untransposed(node.inputs[i], *perms);
+    adjust(moved, *row, *perms);
+    const ir::Value result = graph_[node.outputs[0]];
+    moved.outputs[0] = graph_.add_value(result.name + ".nhwc", result.dtype, permuted(result.shape, inverse_of(*perms)));
+    const ValueId source = moved.outputs[0];
+    keep(std::move(moved));
+    keep({.op = TosaOp::TRANSPOSE, .name = node.name, .inputs = {source}, .outputs = node.outputs,
+          .attributes = {{"perms", *perms}}, .source = node.source});
+    origins_[node.outputs[0]] = {.source = source, .perms = *perms};
+    return true;
+  }
+
+  void adjust(Node& node, const LayoutRow& row, const Perms& perms) {
+    const Perms inverse = inverse_of(perms);
+    if (row.adjust == Adjust::kAxis) node.attributes.set("axis", perms[static_cast<size_t>(node.attributes.integer("axis"))]);
+    if (row.adjust == Adjust::kShapes) {
+      for (size_t i = 1; i < node.inputs.size(); ++i) {
+        node.inputs[i] = out_.shape_constant(permuted(integers_of(*graph_[node.inputs[i]].constant), inverse));
+      }
+    }
+    if (row.adjust == Adjust::kPadding) {
+      const std::vector<int64_t> pairs = integers_of(*graph_[node.inputs[1]].constant);
+      std::vector<int64_t> moved;
+      for (const int64_t axis : inverse) moved.insert(moved.end(), {pairs[static_cast<size_t>(2 * axis)], pairs[static_cast<size_t>(2 * axis + 1)]});
+      node.inputs[1] = out_.shape_constant(moved);
+    }
+  }
+
+  // A value v with value = TRANSPOSE(v) {perms}: known, or made as high up as the elementwise ops above it allow, where
+  // elements are still narrow.
+  ValueId untransposed(ValueId value, const Perms& perms) {
+    if (const auto origin = origins_.find(value); origin != origins_.end() && origin->second.perms == perms) return origin->second.source;
+    const auto [known, is_new] = untransposed_.try_emplace({value, perms});
+    if (!is_new) return known->second;
+    const ValueId result = make_untransposed(value, perms);
+    return untransposed_[{value, perms}] = result;
+  }
+
+  ValueId make_untransposed(ValueId value, const Perms& perms) {
+    const Perms inverse = inverse_of(perms);
+    if (graph_[value].constant) {
+      const Tensor tensor = permuted(*graph_[value].constant, inverse);
+      return graph_.add_constant(graph_[value].name + ".nhwc", tensor);
+    }
+    const auto producer = producer_.find(value);
+    if (producer != producer_.end()) {
+      Node above = graph_.nodes[producer->second];
+      const LayoutRow* row = row_of(above);
+      if (row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(above)) {
+        above.inputs[0] = untransposed(above.inputs[0], perms);
+        const ir::Value result = graph_[value];
+        above.outputs = {graph_.add_value(result.name + ".nhwc", result.dtype, permuted(result.shape, inverse))};
+        const ValueId output = above.outputs[0];
+        keep(std::move(above));
+        return output;
+      }
+    }
+    return out_.transpose(value, inverse);
+  }
+
+  ir::Graph& graph_;
+  Emitter out_;
+  Aliases aliases_;
+  std::map<ValueId, Origin> origins_;
+  std::map<ValueId, size_t> producer_;
+  std::map<std::pair<ValueId, Perms>, ValueId> untransposed_;
+};
+
+}  // namespace
+
+Result<void> sink_transposes(ir::Graph& graph, const Log&) {
+  Sinking(graph).run();
+  return {};
+}
+
+}  // namespace carina::lower
