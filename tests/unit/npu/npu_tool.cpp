@@ -1,9 +1,10 @@
-// Weight codec and order by file, for the judges' tests. Weights are int16, little-endian, in files without header.
+// The npu room by the command line, for the judges' tests. Weights are int16, little-endian, in files without header.
 //
-//   weight_codec_tool encode-swd WEIGHTS STREAM          weight_codec_tool decode-swd STREAM WEIGHTS
-//   weight_codec_tool encode-fwd WEIGHTS STREAM          weight_codec_tool decode-fwd STREAM WEIGHTS COUNT
-//   weight_codec_tool reorder WEIGHTS SEQUENCE key=value...
-//   weight_codec_tool restore SEQUENCE WEIGHTS key=value...
+//   npu_tool encode-swd WEIGHTS STREAM          npu_tool decode-swd STREAM WEIGHTS
+//   npu_tool encode-fwd WEIGHTS STREAM          npu_tool decode-fwd STREAM WEIGHTS COUNT
+//   npu_tool reorder WEIGHTS SEQUENCE key=value...
+//   npu_tool restore SEQUENCE WEIGHTS key=value...
+//   npu_tool disassemble NPZ LISTING                     npu_tool rewrite NPZ NPZ
 // keys: accelerator stream depthwise part_kernel ofm_depth ifm_depth kernel_height kernel_width dilation_y dilation_x ofm_block_depth
 //       ifm_bits cores stride_y stride_x microblock sparse
 // "time" before the command repeats it and prints the milliseconds of the fastest run.
@@ -21,6 +22,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "npu/disassemble.h"
+#include "npu/payload.h"
+#include "npu/vela_raw.h"
 #include "npu/weight_codec.h"
 #include "npu/weight_order.h"
 
@@ -111,6 +115,16 @@ void run(const std::vector<std::string>& args, const std::function<void(const st
       if (!npu::restore(t, std::atoi(keys["stream"].c_str()), sequence, weights)) die("the sequence is too short");
     });
     write_weights(args[2], weights);
+  } else if (command == "disassemble") {
+    const npu::CompiledNetwork network = must(npu::read_vela_raw(must(map_file(args[1])), args[1]));
+    const npu::Payload payload = must(npu::parse_payload(network.command_payload, args[1]));
+    if (payload.accelerator() == nullptr) die("unknown accelerator");
+    const npu::Product product = payload.accelerator()->product;
+    const std::string listing = npu::disassemble(product, must(npu::read_stream(product, payload.stream, args[1])));
+    write_bytes(args[2], std::as_bytes(std::span(listing)));
+  } else if (command == "rewrite") {
+    const npu::CompiledNetwork network = must(npu::read_vela_raw(must(map_file(args[1])), args[1]));
+    write_bytes(args[2], must(npu::write_vela_raw(network)));
   } else {
     die("unknown command " + command);
   }
@@ -122,7 +136,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
   const bool measure = !args.empty() && args[0] == "time";
   if (measure) args.erase(args.begin());
-  if (args.size() < 3) die("usage: see the head of weight_codec_tool.cpp");
+  if (args.size() < 3) die("usage: see the head of npu_tool.cpp");
   run(args, [&](const std::function<void()>& work) {
     double best = 1e300;
     for (int i = 0; i < (measure ? 5 : 1); ++i) {
