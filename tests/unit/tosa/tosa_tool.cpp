@@ -1,5 +1,6 @@
 // What the judges' tests drive: the reader, the writer, the text form and the verifier, one step at a time.
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "base/file.h"
 #include "ir/text.h"
 #include "tosa/flatbuffer.h"
+#include "tosa/verify.h"
 
 namespace {
 
@@ -16,7 +18,8 @@ constexpr std::string_view kUsage =
     "usage: tosa_tool COMMAND FILE [OUT]\n"
     "  rewrite IN.tosa OUT.tosa   read and write\n"
     "  retext  IN.tosa OUT.tosa   read, print, parse, write; the parsed graphs must be identical\n"
-    "  print   IN.tosa            the text form on the standard output\n";
+    "  print   IN.tosa            the text form on the standard output\n"
+    "  verify  IN.tosa...         the verifier; prints a line per refused file, exit code 1 when there is one\n";
 
 Result<carina::ir::Module> read(const std::string& path) {
   CARINA_TRY(const carina::Buffer file, carina::map_file(path));
@@ -47,6 +50,21 @@ Result<void> print(const std::string& in) {
   return {};
 }
 
+Result<void> verify(const std::string& in) {
+  CARINA_TRY(const carina::ir::Module module, read(in));
+  return carina::tosa::verify(module, {.where = in});
+}
+
+Result<void> verify_all(std::span<const std::string> files) {
+  carina::Diagnostics all;
+  for (const std::string& file : files) {
+    const auto sound = verify(file);
+    if (!sound) all.push_back(sound.error().front());
+  }
+  if (all.empty()) return {};
+  return carina::fail(all);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,6 +73,7 @@ int main(int argc, char** argv) {
   if (arguments.size() == 3 && arguments[0] == "rewrite") done = rewrite(arguments[1], arguments[2]);
   else if (arguments.size() == 3 && arguments[0] == "retext") done = retext(arguments[1], arguments[2]);
   else if (arguments.size() == 2 && arguments[0] == "print") done = print(arguments[1]);
+  else if (arguments.size() >= 2 && arguments[0] == "verify") done = verify_all(std::span(arguments).subspan(1));
   else return std::fputs(kUsage.data(), stderr), 2;
   if (done) return 0;
   std::fprintf(stderr, "%s\n", carina::to_string(done.error()).c_str());

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/diagnostic.h"
+#include "facts/tosa_row.h"
+#include "ir/graph.h"
+
+namespace carina::tosa {
+
+// Every profile and extension.
+inline constexpr TosaFeatures kAllTosaFeatures{.bits = (1 << kTosaFeatureNames.size()) - 1};
+
+struct VerifyOptions {
+  std::string where = "graph";               // what messages call the module
+  TosaFeatures features = kAllTosaFeatures;  // the profiles and extensions that may be used
+  TosaLevel level = kTosaLevel8K;  // as the reference model
+  size_t max_messages = 20;
+};
+
+// Checks a module against the specification: operand types, ranks and shapes, attributes, constants, profiles, extensions,
+// levels, control flow. Each message names the rule and its section. The list of rules is docs/SUPPORTED_OPS.md's last
+// chapter. Needs: every node has the operands and attributes of its row (readers and the text parser see to that).
+// Source: TOSA 1.0.2, the ERROR_IF conditions of each operator and the tables of its arguments.
+Result<void> verify(const ir::Module& module, const VerifyOptions& options);
+inline Result<void> verify(const ir::Module& module) { return verify(module, VerifyOptions{}); }
+
+}  // namespace carina::tosa
