@@ -1,0 +1,125 @@
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// NaN stays NaN.
+template <typename T>
+T limited(T value, T low, T high) {
+  return value < low ? (low < high ? low : high) : value > high ? high : value;
+}
+
+// Limits as scalars of each domain; None: no limit.
+Error clamp_between(const EValue& low, const EValue& high, const Tensor& in, const Tensor& out) {
+  return map_unary(in, out, [&](auto a) {
+    using T = decltype(a);
+    using Limits = std::numeric_limits<T>;
+    const T least = Limits::has_infinity ? -Limits::infinity() : Limits::min();
+    const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
+    return limited(a, low.is_none() ? least : scalar_in<T>(low), high.is_none() ? most : scalar_in<T>(high));
+  });
+}
+
+}  // namespace
+
+// (a, out)
+Error relu(Arguments arguments, Arena& /*scratch*/) {
+  return unary_kernel(arguments, [](auto a) { return a < 0 ? decltype(a)(0) : a; });
+}
+
+// (a, min, max, out), either limit may be None.
+Error clamp(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  static_cast<void>(call.number_or(1, 0));
+  static_cast<void>(call.number_or(2, 0));
+  const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  return clamp_between(*arguments[1], *arguments[2], in, out);
+}
+
+// (a, min: tensor, max: tensor, out), either may be None.
+Error clamp_tensor(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor* low = call.optional_tensor(1);
+  const Tensor* high = call.optional_tensor(2);
+  const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  const Tensor* current = &in;
+  if (low != nullptr) {
+    CARINA_RT_TRY(map_binary(*current, *low, out, [](auto a, auto b) { return a < b ? b : a; }));
+    current = &out;
+  }
+  if (high == nullptr) return current == &out ? Error::kOk : map_unary(in, out, [](auto a) { return a; });
+  return map_binary(*current, *high, out, [](auto a, auto b) { return a > b ? b : a; });
+}
+
+// (a, negative_slope, out)
+Error leaky_relu(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const double slope = call.number(1);
+  const Tensor& out = call.out(2);
+  CARINA_RT_TRY(call.error());
+  return map_unary(in, out, [slope](auto a) {
+    using T = decltype(a);
+    return a > 0 ? a : static_cast<T>(a * static_cast<T>(slope));
+  });
+}
+
+// (a, alpha, scale, input_scale, out)
+Error elu(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const double alpha = call.number(1);
+  const double scale = call.number(2);
+  const double input_scale = call.number(3);
+  const Tensor& out = call.out(4);
+  call.support(is_floating(in.type));
+  CARINA_RT_TRY(call.error());
+  return map_unary(in, out, [=](auto a) {
+    const auto x = static_cast<double>(a);
+    return static_cast<decltype(a)>(x > 0 ? x * scale : std::expm1(x * input_scale) * alpha * scale);
+  });
+}
+
+// (a, approximate: "none" or "tanh", out)
+Error gelu(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::string_view approximate = call.text(1);
+  const Tensor& out = call.out(2);
+  call.support(is_floating(in.type) && (approximate == "none" || approximate == "tanh"));
+  CARINA_RT_TRY(call.error());
+  const bool by_tanh = approximate == "tanh";
+  return map_unary(in, out, [by_tanh](auto a) {
+    constexpr double kRootOfHalf = 0.70710678118654752440;
+    constexpr double kRootOfTwoOverPi = 0.79788456080286535588;
+    const auto x = static_cast<double>(a);
+    const double weight = by_tanh ? std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)) : std::erf(x * kRootOfHalf);
+    return static_cast<decltype(a)>(0.5 * x * (1 + weight));
+  });
+}
+
+// (a, eps: number or None, out)
+Error logit(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const double eps = call.number_or(1, -1);
+  const Tensor& out = call.out(2);
+  CARINA_RT_TRY(call.error());
+  return map_unary(in, out, [eps](auto a) {
+    const auto x = static_cast<double>(a);
+    const double p = eps < 0 ? x : limited(x, eps, 1 - eps);
+    return static_cast<std::conditional_t<std::is_same_v<decltype(a), int64_t>, double, decltype(a)>>(std::log(p / (1 - p)));
+  });
+}
+
+}  // namespace carina::runtime

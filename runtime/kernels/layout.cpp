@@ -1,0 +1,82 @@
+#include "runtime/kernels/layout_internal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/element_internal.h"
+
+namespace carina::runtime {
+
+Layout layout_of(const Tensor& tensor) {
+  Layout layout{.rank = tensor.rank(), .sizes = {}, .strides = {}};
+  for (size_t axis = 0; axis < layout.rank; ++axis) layout.sizes[axis] = tensor.sizes[axis];
+  int64_t step = 1;
+  for (size_t i = layout.rank; i-- > 0;) {
+    const size_t axis = tensor.dim_order[i];
+    layout.strides[axis] = step;
+    step *= std::max<int64_t>(layout.sizes[axis], 1);
+  }
+  return layout;
+}
+
+bool same_sizes(const Tensor& a, const Tensor& b) { return std::ranges::equal(a.sizes, b.sizes); }
+
+bool same_layout(const Tensor& a, const Tensor& b) { return same_sizes(a, b) && std::ranges::equal(a.dim_order, b.dim_order); }
+
+bool axis_of(int64_t dim, size_t rank, size_t& axis) {
+  const auto limit = static_cast<int64_t>(rank);
+  if (dim < -limit || dim >= limit) return false;
+  axis = static_cast<size_t>(dim < 0 ? dim + limit : dim);
+  return true;
+}
+
+bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
+  if (operand.rank() > out.rank()) return false;
+  const Layout layout = layout_of(operand);
+  const size_t lead = out.rank() - operand.rank();
+  for (size_t axis = 0; axis < lead; ++axis) strides[axis] = 0;
+  for (size_t axis = 0; axis < operand.rank(); ++axis) {
+    const bool repeated = layout.sizes[axis] == 1;
+    if (!repeated && layout.sizes[axis] != out.sizes[lead + axis]) return false;
+    strides[lead + axis] = repeated ? 0 : layout.strides[axis];
+  }
+  return true;
+}
+
+namespace {
+
+template <size_t kBytes>
+void copy_bytes(const Tensor& from, const Tensor& to, Walk<2>& walk) {
+  const int64_t count = walk.count();
+  for (int64_t i = 0; i < count; ++i, walk.next()) {
+    std::memcpy(to.as<std::byte>() + static_cast<size_t>(walk.at[1]) * kBytes, from.as<std::byte>() + static_cast<size_t>(walk.at[0]) * kBytes, kBytes);
+  }
+}
+
+void convert(const Tensor& from, const Tensor& to, Walk<2>& walk) {
+  const int64_t count = walk.count();
+  const bool numbers = is_floating(from.type) || is_floating(to.type);
+  for (int64_t i = 0; i < count; ++i, walk.next()) {
+    const auto source = static_cast<size_t>(walk.at[0]);
+    const auto target = static_cast<size_t>(walk.at[1]);
+    if (numbers) {
+      number_storer(to.type)(to.data, target, number_loader(from.type)(from.data, source));
+    } else {
+      integer_storer(to.type)(to.data, target, integer_loader(from.type)(from.data, source));
+    }
+  }
+}
+
+}  // namespace
+
+void copy_elements(const Tensor& from, const Tensor& to, Walk<2>& walk) {
+  if (from.type != to.type) return convert(from, to, walk);
+  switch (element_bytes(from.type)) {
+    case 1: return copy_bytes<1>(from, to, walk);
+    case 2: return copy_bytes<2>(from, to, walk);
+    case 4: return copy_bytes<4>(from, to, walk);
+    default: return copy_bytes<8>(from, to, walk);
+  }
+}
+
+}  // namespace carina::runtime

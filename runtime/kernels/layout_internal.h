@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "runtime/evalue.h"
+
+namespace carina::runtime {
+
+inline constexpr size_t kMaxRank = 16;  // Method::load() refuses more
+using Extents = std::array<int64_t, kMaxRank>;
+
+// The axes of a tensor in their logical order, with the step in elements along each.
+struct Layout {
+  size_t rank = 0;
+  Extents sizes{};
+  Extents strides{};
+};
+
+Layout layout_of(const Tensor& tensor);
+
+// Whether two tensors have their elements in the same places.
+bool same_layout(const Tensor& a, const Tensor& b);
+bool same_sizes(const Tensor& a, const Tensor& b);
+
+// A dimension number of -rank .. rank-1 as an axis; false when it is none.
+bool axis_of(int64_t dim, size_t rank, size_t& axis);
+
+// All positions of an index space, the last axis fastest, and the element of each of N tensors there.
+template <size_t N>
+struct Walk {
+  size_t rank = 0;
+  Extents sizes{};
+  std::array<Extents, N> strides{};
+  std::array<int64_t, N> at{};  // elements from each tensor's start
+  Extents index{};
+
+  [[nodiscard]] int64_t count() const {
+    int64_t product = 1;
+    for (size_t axis = 0; axis < rank; ++axis) product *= sizes[axis];
+    return product;
+  }
+  void add_axis(int64_t size, const std::array<int64_t, N>& steps) {
+    sizes[rank] = size;
+    for (size_t n = 0; n < N; ++n) strides[n][rank] = steps[n];
+    ++rank;
+  }
+  void next() {
+    for (size_t axis = rank; axis-- > 0;) {
+      for (size_t n = 0; n < N; ++n) at[n] += strides[n][axis];
+      if (++index[axis] < sizes[axis]) return;
+      for (size_t n = 0; n < N; ++n) at[n] -= strides[n][axis] * sizes[axis];
+      index[axis] = 0;
+    }
+  }
+};
+
+// The steps of `operand` along the axes of `out` when it is broadcast to it (0 along repeated axes); false when it cannot be.
+bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides);
+
+// Copies one element per position of `walk`, from tensor 0 to tensor 1; converts where the types differ.
+void copy_elements(const Tensor& from, const Tensor& to, Walk<2>& walk);
+
+}  // namespace carina::runtime

@@ -1,0 +1,186 @@
+#include <algorithm>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/window_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// The elements of an axis that one output element looks at.
+struct Span {
+  int64_t begin, end, step;
+  int64_t padded;  // with those in the padding
+};
+
+Span span_of(const Window& window, int64_t size, int64_t index) {
+  int64_t begin = index * window.stride - window.padding;
+  const int64_t end = begin + (window.kernel - 1) * window.dilation + 1;
+  const int64_t padded = std::min(end, size + window.padding) - begin;
+  if (begin < 0) begin += (-begin + window.dilation - 1) / window.dilation * window.dilation;
+  return {.begin = begin, .end = std::min(end, size), .step = window.dilation, .padded = padded};
+}
+
+Span adaptive_span_of(int64_t size, int64_t out_size, int64_t index) {
+  const int64_t begin = index * size / out_size;
+  const int64_t end = ((index + 1) * size + out_size - 1) / out_size;
+  return {.begin = begin, .end = end, .step = 1, .padded = end - begin};
+}
+
+int64_t out_size(const Window& window, int64_t size, bool ceil_mode) {
+  const int64_t room = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
+  if (room < 0) return 0;
+  int64_t count = (room + (ceil_mode ? window.stride - 1 : 0)) / window.stride + 1;
+  // A window must begin inside the input or the padding before it.
+  if (ceil_mode && (count - 1) * window.stride >= size + window.padding) --count;
+  return count;
+}
+
+int64_t index_in(const Picture& picture, int64_t n, int64_t c, int64_t y, int64_t x) {
+  return n * picture.batch_step + c * picture.channel_step + y * picture.row_step + x * picture.column_step;
+}
+
+// function(n, c, y, x) for each output element.
+template <typename Function>
+void for_each(const Picture& out, const Function& function) {
+  for (int64_t n = 0; n < out.batches; ++n) {
+    for (int64_t c = 0; c < out.channels; ++c) {
+      for (int64_t y = 0; y < out.height; ++y) {
+        for (int64_t x = 0; x < out.width; ++x) function(n, c, y, x);
+      }
+    }
+  }
+}
+
+Window window_of(Call& call, size_t axis, bool dilated) {
+  const int64_t kernel = entry_of(call, call.integers(1), axis, 2, 1);
+  return {.kernel = kernel,
+          .stride = entry_of(call, call.integers(2), axis, 2, kernel),
+          .padding = entry_of(call, call.integers(3), axis, 2, 0),
+          .dilation = dilated ? entry_of(call, call.integers(4), axis, 2, 1) : 1};
+}
+
+struct Pool {
+  Picture in, out;
+  Window rows, columns;
+};
+
+// What both pools check of their arguments.
+Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bool ceil_mode) {
+  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, pool.in) && picture_of(out, Missing::kBatch, pool.out) && is_sane(pool.rows) && is_sane(pool.columns));
+  CARINA_RT_TRY(call.error());
+  call.require(pool.in.batches == pool.out.batches && pool.in.channels == pool.out.channels && pool.out.height == out_size(pool.rows, pool.in.height, ceil_mode) &&
+               pool.out.width == out_size(pool.columns, pool.in.width, ceil_mode));
+  call.require(2 * pool.rows.padding <= pool.rows.kernel && 2 * pool.columns.padding <= pool.columns.kernel);
+  return call.error();
+}
+
+template <typename Domain>
+typename Domain::Value sum_over(const typename Domain::Reader& read, const Picture& in, int64_t n, int64_t c, const Span& rows, const Span& columns) {
+  typename Domain::Value sum{0};
+  for (int64_t y = rows.begin; y < rows.end; ++y) {
+    for (int64_t x = columns.begin; x < columns.end; ++x) sum = plus(sum, read(index_in(in, n, c, y, x)));
+  }
+  return sum;
+}
+
+}  // namespace
+
+// (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or None, out)
+Error avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  Pool pool{.in = {}, .out = {}, .rows = window_of(call, 0, false), .columns = window_of(call, 1, false)};
+  const bool ceil_mode = call.flag(4);
+  const bool include_padding = call.flag(5);
+  const int64_t divisor = call.integer_or(6, 0);
+  const Tensor& out = call.out(7);
+  CARINA_RT_TRY(check_pool(call, pool, in, out, ceil_mode));
+  if (out.elements() == 0) return Error::kOk;
+  in_domain(
+      [&](auto domain) {
+        using Domain = decltype(domain);
+        const auto read = domain.reader(in);
+        const auto write = domain.writer(out);
+        for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+          const Span rows = span_of(pool.rows, pool.in.height, y);
+          const Span columns = span_of(pool.columns, pool.in.width, x);
+          const int64_t inside = std::max<int64_t>(rows.end - rows.begin, 0) * std::max<int64_t>(columns.end - columns.begin, 0);
+          const int64_t count = divisor != 0 ? divisor : include_padding ? rows.padded * columns.padded : inside;
+          const auto sum = sum_over<Domain>(read, pool.in, n, c, rows, columns);
+          write(index_in(pool.out, n, c, y, x), count == 0 ? sum : sum / static_cast<typename Domain::Value>(count));
+        });
+      },
+      in, out);
+  return Error::kOk;
+}
+
+// (input, output_size, out)
+Error adaptive_avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor& out = call.out(2);
+  Picture from;
+  Picture to;
+  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, from) && picture_of(out, Missing::kBatch, to) && from.batches == to.batches &&
+               from.channels == to.channels);
+  CARINA_RT_TRY(call.error());
+  if (out.elements() == 0) return Error::kOk;
+  in_domain(
+      [&](auto domain) {
+        using Domain = decltype(domain);
+        const auto read = domain.reader(in);
+        const auto write = domain.writer(out);
+        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+          const Span rows = adaptive_span_of(from.height, to.height, y);
+          const Span columns = adaptive_span_of(from.width, to.width, x);
+          const int64_t count = std::max<int64_t>(rows.padded * columns.padded, 1);
+          write(index_in(to, n, c, y, x), sum_over<Domain>(read, from, n, c, rows, columns) / static_cast<typename Domain::Value>(count));
+        });
+      },
+      in, out);
+  return Error::kOk;
+}
+
+// (input, kernel_size, stride, padding, dilation, ceil_mode, out, indices: int64)
+Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  Pool pool{.in = {}, .out = {}, .rows = window_of(call, 0, true), .columns = window_of(call, 1, true)};
+  const bool ceil_mode = call.flag(5);
+  const Tensor& out = call.out(6);
+  const Tensor& indices = call.out(7);
+  call.require(same_sizes(out, indices));
+  call.support(indices.type == PteScalarType::kLong && in.type == out.type);
+  CARINA_RT_TRY(check_pool(call, pool, in, out, ceil_mode));
+  Picture places;
+  static_cast<void>(picture_of(indices, Missing::kBatch, places));
+  if (out.elements() == 0) return Error::kOk;
+  in_domain(
+      [&](auto domain) {
+        const auto read = domain.reader(in);
+        const auto write = domain.writer(out);
+        for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+          const Span rows = span_of(pool.rows, pool.in.height, y);
+          const Span columns = span_of(pool.columns, pool.in.width, x);
+          typename decltype(domain)::Value most{0};
+          int64_t place = -1;
+          for (int64_t in_y = rows.begin; in_y < rows.end; in_y += rows.step) {
+            for (int64_t in_x = columns.begin; in_x < columns.end; in_x += columns.step) {
+              const auto value = read(index_in(pool.in, n, c, in_y, in_x));
+              if (place >= 0 && !(value > most) && value == value) continue;
+              most = value;  // NaN wins
+              place = in_y * pool.in.width + in_x;
+            }
+          }
+          write(index_in(pool.out, n, c, y, x), most);
+          indices.as<int64_t>()[index_in(places, n, c, y, x)] = place;
+        });
+      },
+      in, out);
+  return Error::kOk;
+}
+
+}  // namespace carina::runtime

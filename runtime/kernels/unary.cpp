@@ -1,0 +1,71 @@
+#include <cmath>
+#include <type_traits>
+
+#include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// For operations that leave whole numbers as they are.
+template <typename Function>
+Error rounding(Arguments arguments, const Function& function) {
+  return unary_kernel(arguments, [&](auto a) {
+    if constexpr (std::is_same_v<decltype(a), int64_t>) return a;
+    else return function(a);
+  });
+}
+
+}  // namespace
+
+// All of these: (a, out).
+#define CARINA_UNARY(name, expression)                                                    \
+  Error name(Arguments arguments, Arena& /*scratch*/) {                                   \
+    return unary_kernel(arguments, [](auto a) { return static_cast<decltype(a)>(expression); }); \
+  }
+CARINA_UNARY(abs, a < 0 ? minus(decltype(a)(0), a) : a == 0 ? decltype(a)(0) : a)
+CARINA_UNARY(neg, minus(decltype(a)(0), a))
+CARINA_UNARY(sign, a > 0 ? decltype(a)(1) : a < 0 ? decltype(a)(-1) : a)
+CARINA_UNARY(isnan, a != a)
+CARINA_UNARY(isinf, std::isinf(static_cast<double>(a)))
+CARINA_UNARY(reciprocal, decltype(a)(1) / a)
+CARINA_UNARY(rsqrt, 1 / std::sqrt(a))
+CARINA_UNARY(sqrt, std::sqrt(a))
+CARINA_UNARY(exp, std::exp(a))
+CARINA_UNARY(expm1, std::expm1(a))
+CARINA_UNARY(log, std::log(a))
+CARINA_UNARY(log10, std::log10(a))
+CARINA_UNARY(log1p, std::log1p(a))
+CARINA_UNARY(log2, std::log2(a))
+CARINA_UNARY(sin, std::sin(a))
+CARINA_UNARY(cos, std::cos(a))
+CARINA_UNARY(tan, std::tan(a))
+CARINA_UNARY(asin, std::asin(a))
+CARINA_UNARY(acos, std::acos(a))
+CARINA_UNARY(atan, std::atan(a))
+CARINA_UNARY(sinh, std::sinh(a))
+CARINA_UNARY(cosh, std::cosh(a))
+CARINA_UNARY(tanh, std::tanh(a))
+CARINA_UNARY(asinh, std::asinh(a))
+CARINA_UNARY(acosh, std::acosh(a))
+CARINA_UNARY(atanh, std::atanh(a))
+CARINA_UNARY(erf, std::erf(a))
+CARINA_UNARY(sigmoid, 1 / (1 + std::exp(-a)))
+#undef CARINA_UNARY
+
+Error ceil(Arguments arguments, Arena& /*scratch*/) {
+  return rounding(arguments, [](auto a) { return std::ceil(a); });
+}
+Error floor(Arguments arguments, Arena& /*scratch*/) {
+  return rounding(arguments, [](auto a) { return std::floor(a); });
+}
+Error trunc(Arguments arguments, Arena& /*scratch*/) {
+  return rounding(arguments, [](auto a) { return std::trunc(a); });
+}
+// Half way goes to the even neighbour.
+Error round(Arguments arguments, Arena& /*scratch*/) {
+  return rounding(arguments, [](auto a) { return std::nearbyint(a); });
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/layout_internal.h"
+
+namespace carina::runtime {
+
+// One spatial axis of a convolution or a pool.
+struct Window {
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t padding = 0;
+  int64_t dilation = 1;
+};
+
+// The argument's number for spatial axis `axis` of `axes`: the list may have one entry for all of them.
+inline int64_t entry_of(Call& call, std::span<const int64_t> list, size_t axis, size_t axes, int64_t otherwise) {
+  if (list.empty()) return otherwise;
+  call.require(list.size() == 1 || list.size() == axes);
+  if (list.size() == 1) return list[0];
+  return axis < list.size() ? list[axis] : otherwise;
+}
+
+// Numbers small enough that positions computed from them cannot overflow.
+inline bool is_sane(const Window& window) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  return window.kernel >= 1 && window.kernel < kMost && window.stride >= 1 && window.stride < kMost && window.padding >= 0 && window.padding < kMost &&
+         window.dilation >= 1 && window.dilation < kMost;
+}
+
+// A picture [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.
+struct Picture {
+  int64_t batches = 1, channels = 1, height = 1, width = 1;
+  int64_t batch_step = 0, channel_step = 0, row_step = 0, column_step = 0;
+};
+
+enum class Missing : uint8_t { kBatch, kHeight };
+
+inline bool picture_of(const Tensor& tensor, Missing missing, Picture& picture) {
+  const Layout layout = layout_of(tensor);
+  if (layout.rank != 3 && layout.rank != 4) return false;
+  const bool full = layout.rank == 4;
+  const bool has_batch = full || missing == Missing::kHeight;
+  const bool has_height = full || missing == Missing::kBatch;
+  size_t axis = 0;
+  const auto take = [&](bool present, int64_t& size, int64_t& step) {
+    if (!present) return;
+    size = layout.sizes[axis];
+    step = layout.strides[axis];
+    ++axis;
+  };
+  take(has_batch, picture.batches, picture.batch_step);
+  take(true, picture.channels, picture.channel_step);
+  take(has_height, picture.height, picture.row_step);
+  take(true, picture.width, picture.column_step);
+  return true;
+}
+
+}  // namespace carina::runtime
