@@ -1,4 +1,4 @@
-// FFT2D and RFFT2D: the discrete Fourier transform of [N,H,W] along both axes, in double.
+// FFT2D and RFFT2D: the discrete Fourier transform of [N,H,W] along both axes, in double. The inverse is not divided by H W.
 
 #include <cmath>
 #include <numbers>
@@ -87,7 +87,6 @@ struct Transform {
 struct Plan {
   int64_t n, h, w, out_w;
   bool real_input;
-  bool inverse;
   Transform rows;
   Transform columns;
 };
@@ -101,12 +100,11 @@ void run_image(const Plan& plan, const Call& call, int64_t image) {
   }
   for (int64_t y = 0; y < plan.h; ++y) plan.rows.run(data + y * plan.w, 1, spare);
   for (int64_t x = 0; x < plan.out_w; ++x) plan.columns.run(data + x, plan.w, spare);
-  const double scale = plan.inverse ? 1.0 / (static_cast<double>(plan.h) * static_cast<double>(plan.w)) : 1.0;
   for (int64_t y = 0; y < plan.h; ++y) {
     for (int64_t x = 0; x < plan.out_w; ++x) {
       const int64_t at = (image * plan.h + y) * plan.out_w + x;
-      call.output<float>(0)[at] = static_cast<float>(data[y * plan.w + x].re * scale);
-      call.output<float>(1)[at] = static_cast<float>(data[y * plan.w + x].im * scale);
+      call.output<float>(0)[at] = static_cast<float>(data[y * plan.w + x].re);
+      call.output<float>(1)[at] = static_cast<float>(data[y * plan.w + x].im);
     }
   }
 }
@@ -126,7 +124,7 @@ Result<Kernel> prepare(const NodePlan& plan, size_t inputs) {
   CARINA_CHECKED(checks.done());
   const bool inverse = !real_input && plan.node.attributes.get<bool>("inverse");
   const double sign = inverse ? 1 : -1;
-  Plan transform{.n = in.dim(0), .h = in.dim(1), .w = in.dim(2), .out_w = out[2], .real_input = real_input, .inverse = inverse,
+  Plan transform{.n = in.dim(0), .h = in.dim(1), .w = in.dim(2), .out_w = out[2], .real_input = real_input,
                  .rows = Transform(in.dim(2), sign), .columns = Transform(in.dim(1), sign)};
   const size_t scratch = static_cast<size_t>(in.dim(1) * in.dim(2) + std::max(in.dim(1), in.dim(2))) * sizeof(Complex);
   return Kernel{.run = [transform = std::move(transform)](const Call& call) -> Result<void> {
