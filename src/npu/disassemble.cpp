@@ -15,10 +15,8 @@ std::string field_text(const FieldRow& field, uint32_t value, Product product) {
   return name.empty() ? fmt::format("{}", value) : fmt::format("{}{}", field.values->prefix, name);
 }
 
-// The bits of an address as the listing shows them: all of the parameter's and the payload's.
-uint64_t address_bits_of(const Command& command, Product product) {
-  return product == Product::kU55 ? command.payload : static_cast<uint64_t>(command.param & 0xFF) << 32 | command.payload;
-}
+// The bits of an address as the listing shows them: those of the parameter too, which U55 ignores.
+uint64_t address_bits_of(const Command& command) { return static_cast<uint64_t>(command.param & 0xFF) << 32 | command.payload; }
 
 void append_line(std::string& out, const CommandText& text) {
   const std::string payload = text.words == 2 ? fmt::format("{:08x}", text.payload) : std::string();
@@ -47,7 +45,7 @@ CommandText describe(Product product, const Command& command) {
                    .words = command.words(),
                    .fields = {}};
   if (row.form == Form::kAddress) {
-    const uint64_t bits = address_bits_of(command, product);
+    const uint64_t bits = address_bits_of(command);
     text.fields.push_back({.name = "addr", .text = fmt::format("{:#x}", bits), .value = bits});
     return text;
   }
