@@ -166,12 +166,13 @@ void elementwise(const Work& work, int32_t oy, Row& acc) {
   // A unary operation's second operand is never read.
   const Broadcast none{.scalar = true};
   const OperandRow second(work.ifm2, op.ifm2, op.is_unary() ? none : op.ifm2_broadcast, op.scalar, oy);
+  const bool swapped = op.swap_operands && !op.is_unary();  // the bit is sticky
   const ElementwiseFunction function(op);
   for (int32_t x = 0; x < op.ofm_extent.width; ++x) {
     for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
       const int64_t a = first.at(x, c);
       const int64_t b = second.at(x, c);
-      acc[static_cast<size_t>(int64_t{x} * op.ofm_extent.depth + c)] = op.swap_operands ? function(b, a) : function(a, b);
+      acc[static_cast<size_t>(int64_t{x} * op.ofm_extent.depth + c)] = swapped ? function(b, a) : function(a, b);
     }
   }
 }
