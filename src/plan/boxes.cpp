@@ -28,13 +28,14 @@ std::vector<SharedAxis> shared_axes(std::span<const View> views) {
 
 class BoxCutter {
  public:
-  BoxCutter(std::span<const View> views, size_t may_repeat) : views_(views), may_repeat_(may_repeat), outer_(shared_axes(views)) {}
+  BoxCutter(std::span<const View> views, size_t may_repeat, ChannelAxis channels)
+      : views_(views), may_repeat_(may_repeat), channels_(channels), outer_(shared_axes(views)) {}
 
   std::vector<Box> cut() {
     unroll_repeats();
     take_channels();
     take_rows_and_columns();
-    widen_vector();
+    if (channels_ == ChannelAxis::kAny) widen_vector();
     std::vector<int64_t> offsets;
     for (const View& view : views_) offsets.push_back(view.offset);
     walk(0, offsets);
@@ -157,6 +158,7 @@ class BoxCutter {
 
   std::span<const View> views_;
   size_t may_repeat_;
+  ChannelAxis channels_;
   std::vector<SharedAxis> outer_;   // unrolled
   std::vector<SharedAxis> inner_;
   std::array<SharedAxis, 3> box_axes_;
@@ -165,7 +167,9 @@ class BoxCutter {
 
 }  // namespace
 
-std::vector<Box> boxes_of(std::span<const View> views, size_t may_repeat) { return BoxCutter(views, may_repeat).cut(); }
+std::vector<Box> boxes_of(std::span<const View> views, size_t may_repeat, ChannelAxis channels) {
+  return BoxCutter(views, may_repeat, channels).cut();
+}
 
 FeatureMap feature_map(const Box& box, size_t operand, TensorId tensor, ElementType type, int64_t zero_point) {
   const BoxOperand& part = box.operands[operand];

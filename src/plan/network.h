@@ -27,13 +27,13 @@ struct Extent {
 };
 
 struct PlanTensor {
-  std::string name;
+  std::string name = {};
   TensorKind kind = TensorKind::kIntermediate;
   int64_t element_bytes = 1;
-  Shape shape;                    // TOSA's
-  Extent extent;                  // of the same elements
+  Shape shape = {};                    // TOSA's
+  Extent extent = {};                  // of the same elements
   Format format = Format::kNhwc;
-  Buffer data;                    // a constant's bytes
+  Buffer data = {};                    // a constant's bytes
   int64_t align_bytes = 16;
   int64_t address = -1;           // bytes from the region's start, once placed
 
@@ -44,24 +44,25 @@ struct PlanTensor {
 // Weights of one convolution (or only biases and scales, for pools that scale per channel): w[o][ky][kx][i], for depthwise
 // kernels w[c][ky][kx]. Zero points are taken off.
 struct Weights {
-  std::string name;
+  std::string name = {};
   int64_t out_channels = 0;
   int64_t height = 1;
   int64_t width = 1;
   int64_t in_channels = 1;        // 1 for depthwise kernels
-  std::vector<int16_t> values;    // empty: scales only
-  std::vector<int64_t> biases;    // one per output channel
-  std::vector<uint32_t> multipliers;
-  std::vector<uint8_t> shifts;
+  std::vector<int16_t> values = {};    // empty: scales only
+  std::vector<int64_t> biases = {};    // one per output channel
+  std::vector<uint32_t> multipliers = {};
+  std::vector<uint8_t> shifts = {};
 };
 
 // A network as the NPU will run it: operations in order, on tensors.
 struct Network {
-  std::vector<PlanTensor> tensors;
-  std::vector<Weights> weights;
-  std::vector<Operation> operations;
-  std::vector<TensorId> inputs;   // in the graph's order
-  std::vector<TensorId> outputs;
+  std::vector<PlanTensor> tensors = {};
+  std::vector<Weights> weights = {};
+  std::vector<Operation> operations = {};
+  std::vector<TensorId> inputs = {};   // in the graph's order
+  std::vector<TensorId> outputs = {};
+  std::vector<ir::NodeId> done_by = {};  // per TOSA node: the node whose operations compute it too, if another
 
   [[nodiscard]] PlanTensor& operator[](TensorId id) { return tensors[id.index()]; }
   [[nodiscard]] const PlanTensor& operator[](TensorId id) const { return tensors[id.index()]; }

@@ -31,14 +31,14 @@ inline constexpr ElementType kSigned32{32, true};
 // Up to three axes of a tensor's elements as the NPU addresses them; channels stand side by side. Strides and the offset
 // are in elements of `type`, as in View.
 struct FeatureMap {
-  TensorId tensor;
+  TensorId tensor = {};
   int64_t offset = 0;
   int64_t height = 1;
   int64_t width = 1;
   int64_t depth = 1;
   int64_t stride_y = 0;
   int64_t stride_x = 0;
-  ElementType type;
+  ElementType type = {};
   int64_t zero_point = 0;
   bool operator==(const FeatureMap&) const = default;
 };
@@ -58,7 +58,7 @@ struct Scaling {
 // whichever operand it is for, and the other operand is shifted left by 19 (8 bits) or 14 (16 bits).
 struct OperandScaling {
   npu::IfmScaleMode mode = npu::IfmScaleMode::OPA_OPB_16;
-  Scaling first;
+  Scaling first = {};
   uint32_t second = 1;
   bool operator==(const OperandScaling&) const = default;
 };
@@ -109,26 +109,27 @@ struct Operation {
   npu::PoolingMode pool = npu::PoolingMode::AVERAGE;
   npu::ElementwiseMode elementwise = npu::ElementwiseMode::ADD;
 
-  FeatureMap ofm;
-  FeatureMap ifm;              // DMA: the source
+  FeatureMap ofm = {};
+  FeatureMap ifm = {};              // DMA: the source
   SecondOperand second = SecondOperand::kNone;
-  FeatureMap ifm2;             // kScalar: only its type and zero point count
+  FeatureMap ifm2 = {};             // kScalar: only its type and zero point count
   int64_t scalar = 0;          // as stored, before the zero point is taken off
-  Broadcast broadcast;         // of ifm2
+  Broadcast broadcast = {};         // of ifm2
   bool swapped = false;        // op(ifm2, ifm)
 
-  Kernel kernel;
-  Padding padding;
-  WeightsId weights;           // CONV, DEPTHWISE, and pools with a scale per channel
+  Kernel kernel = {};
+  Padding padding = {};
+  WeightsId weights = {};           // CONV, DEPTHWISE, and pools with a scale per channel
+  int64_t first_channel = 0;   // of `weights`; the OFM's depth says how many
   bool per_channel = false;    // scales come from `weights`
-  Scaling scaling;             // else this; its rounding counts always
-  OperandScaling operands;
-  Activation activation;
+  Scaling scaling = {};             // else this; its rounding counts always
+  OperandScaling operands = {};
+  Activation activation = {};
   AccWidth acc = AccWidth::k32;
 
   int64_t dma_bytes = 0;
-  ir::NodeId node;             // the TOSA node that asked for it, for messages and reports
-  std::string name;
+  ir::NodeId node = {};             // the TOSA node that asked for it, for messages and reports
+  std::string name = {};
 
   [[nodiscard]] bool is_convolution() const { return kind == OperationKind::kConv || kind == OperationKind::kDepthwise; }
   [[nodiscard]] bool uses_table() const { return activation.table.valid(); }

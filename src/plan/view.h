@@ -23,9 +23,9 @@ struct Axis {
 // Elements of a tensor, addressed as if the tensor stood in memory row by row without gaps (NHWC). How it stands really is
 // decided later; views that do not fit another format keep the tensor in this one.
 struct View {
-  TensorId tensor;
+  TensorId tensor = {};
   int64_t offset = 0;  // elements
-  std::vector<Axis> axes;
+  std::vector<Axis> axes = {};
 
   [[nodiscard]] size_t rank() const { return axes.size(); }
   [[nodiscard]] int64_t elements() const;

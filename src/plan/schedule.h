@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plan/program.h"
+#include "plan/target.h"
+
+namespace carina::plan {
+
+// Puts operations in order and inserts the loading of lookup tables before their users, and of staged weights one
+// operation ahead of theirs. Fills `commands`.
+void schedule(Program& program, const Target& target);
+
+}  // namespace carina::plan

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+
+#include "plan/select/selection.h"
+
+// The operations that rules are made of. Each splits what it is asked for into as many NPU operations as needed.
+namespace carina::plan {
+
+// dst = src, element by element; both have the same shape and type.
+void emit_copy(Selection& s, const View& dst, const View& src, ElementType type);
+
+// dst = src again and again: every size of dst is a multiple of src's.
+void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type);
+
+// dst (32 bits) = the integers that a narrow operand stands for.
+void emit_widen(Selection& s, const View& dst, const Operand& narrow);
+
+// dst = scaled src (32 bits in; 8, 16 or 32 out).
+void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogue& epilogue);
+
+// dst = the source with its padding.
+void emit_pad(Selection& s, const View& dst, const PendingPad& pad);
+
+// dst = value everywhere. `sample` is a tensor with defined elements of the same type (8 or 16 bits) that may be read.
+void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t value);
+
+// dst = scaled and clamped src (8 or 16 bits in and out), as a 1x1 pool. Same shapes.
+void emit_requantize(Selection& s, const View& dst, const Operand& src, const Epilogue& epilogue);
+
+// dst = a op b. `a` and `b` have the rank of dst and its sizes or 1. With scaling that differs between operands, `operands`
+// counts for a, b in this order. A scalar stands where b would (before a if scalar_first).
+struct Elementwise {
+  npu::ElementwiseMode mode = npu::ElementwiseMode::ADD;
+  Operand a = {};
+  Operand b = {};
+  bool has_b = true;
+  std::optional<int64_t> scalar = {};  // instead of b's elements, as stored; b's type and zero point count
+  bool scalar_first = false;           // scalar op a
+  OperandScaling operands = {};
+};
+void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue);
+
+// A window operation on [N,H,W,C] views: dst[n,oy,ox] from the window at (oy*stride - pad).
+struct Window {
+  OperationKind kind = OperationKind::kConv;
+  npu::PoolingMode pool = npu::PoolingMode::MAX;
+  Operand ifm = {};
+  View ofm = {};
+  Kernel kernel = {};
+  Padding padding = {};
+  WeightsId weights = {};
+};
+// Errors: a kernel that is larger than the NPU's, a stride too large to be unrolled.
+Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epilogue);
+
+// The operand with its innermost axis side by side in memory, copied if need be.
+Operand with_dense_channels(Selection& s, const Operand& operand);
+// `operand` with every axis of `shape` in memory instead of repeated.
+Operand repeated(Selection& s, const Operand& operand, const Shape& shape);
+
+// A TABLE node as the NPU's lookup table: int8 to int8, or int16 to int16 together with the RESCALE by 2^-7 behind it.
+struct LookupTable {
+  TensorId tensor = {};
+  ElementType in = {};
+  ir::ValueId value = {};      // what the lookup makes
+  ir::NodeId second = {}; // the RESCALE that is part of it
+};
+std::optional<LookupTable> table_of(Selection& s, ir::NodeId table);
+
+// An epilogue that only stores: the value, its type and nothing else.
+Epilogue store_only(ir::ValueId value, ElementType type);
+// Weights without taps: a scale and bias per channel, from the epilogue.
+WeightsId scale_table(Selection& s, const Epilogue& epilogue, int64_t channels);
+
+}  // namespace carina::plan

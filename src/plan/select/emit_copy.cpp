@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <array>
+
+#include "facts/npu_targets.h"
+#include "plan/boxes.h"
+#include "plan/select/emit.h"
+
+namespace carina::plan {
+namespace {
+
+// The same bytes as twice as many 16-bit elements: pools move 8 and 16 bits only.
+View halves(const View& view) {
+  View result = view;
+  result.offset *= 2;
+  for (Axis& axis : result.axes) axis.stride *= 2;
+  result.axes.push_back({.size = 2, .stride = 1});
+  return result;
+}
+
+bool fits_dma(const View& view, int64_t element_bytes) {
+  return is_dense(view) && view.offset * element_bytes % npu::kBaseAlignmentBytes == 0 &&
+         view.elements() * element_bytes % npu::kBaseAlignmentBytes == 0;
+}
+
+FeatureMap flat_map(const View& view, ElementType type) {
+  return {.tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
+}
+
+void push_dma(Selection& s, const View& dst, const View& src, ElementType type) {
+  s.push({.kind = OperationKind::kDma, .ofm = flat_map(dst, type), .ifm = flat_map(src, type),
+          .dma_bytes = dst.elements() * type.bytes(), .name = {}});
+}
+
+}  // namespace
+
+void emit_copy(Selection& s, const View& dst, const View& src, ElementType type) {
+  if (fits_dma(dst, type.bytes()) && fits_dma(src, type.bytes())) return push_dma(s, dst, src, type);
+  if (type.bits == 32) return emit_copy(s, halves(dst), halves(src), kSigned16);
+  const ElementType lane{type.bits, true};
+  const std::array views{dst, src};
+  for (const Box& box : boxes_of(views, kNoBroadcast)) {
+    s.push({.kind = OperationKind::kPool,
+            .pool = npu::PoolingMode::AVERAGE,
+            .ofm = feature_map(box, 0, dst.tensor, lane, 0),
+            .ifm = feature_map(box, 1, src.tensor, lane, 0),
+            .activation = {.min = lane.min(), .max = lane.max()},
+            .name = {}});
+  }
+}
+
+namespace {
+
+// One fill: clamping whatever is read to [value, value].
+void push_fill(Selection& s, const FeatureMap& ofm, const FeatureMap& ifm, int64_t value) {
+  s.push({.kind = OperationKind::kPool,
+          .pool = npu::PoolingMode::AVERAGE,
+          .ofm = ofm,
+          .ifm = ifm,
+          .activation = {.min = value, .max = value},
+          .name = {}});
+}
+
+FeatureMap part_of(FeatureMap map, int64_t y, int64_t x, int64_t c, const FeatureMap& size_of) {
+  map.offset += y * map.stride_y + x * map.stride_x + c;
+  map.height = std::min(size_of.height, map.height - y);
+  map.width = std::min(size_of.width, map.width - x);
+  map.depth = std::min(size_of.depth, map.depth - c);
+  return map;
+}
+
+// Cuts `ofm` into pieces that are no larger than what can be read.
+void fill_pieces(Selection& s, const FeatureMap& ofm, const FeatureMap& sample, int64_t value) {
+  for (int64_t y = 0; y < ofm.height; y += sample.height) {
+    for (int64_t x = 0; x < ofm.width; x += sample.width) {
+      for (int64_t c = 0; c < ofm.depth; c += sample.depth) {
+        const FeatureMap piece = part_of(ofm, y, x, c, sample);
+        push_fill(s, piece, part_of(sample, 0, 0, 0, piece), value);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t value) {
+  if (sample.type.bits == 32) {
+    const Operand lanes{.view = halves(sample.view), .type = kSigned16};
+    const auto low = static_cast<int16_t>(value);
+    const auto high = static_cast<int16_t>(value >> 16);
+    const View both = halves(dst);
+    if (low == high) return emit_fill(s, both, lanes, low);
+    emit_fill(s, sliced_axis(both, both.rank() - 1, 0, 1), lanes, low);
+    return emit_fill(s, sliced_axis(both, both.rank() - 1, 1, 1), lanes, high);
+  }
+  const ElementType lane{sample.type.bits, true};
+  // Unsigned values have the same bits as these.
+  const int64_t signed_value = lane.bits == 8 ? static_cast<int8_t>(value) : static_cast<int16_t>(value);
+  const std::array sample_views{sample.view};
+  const FeatureMap read = feature_map(boxes_of(sample_views, kNoBroadcast).front(), 0, sample.view.tensor, lane, 0);
+  const std::array views{dst};
+  for (const Box& box : boxes_of(views, kNoBroadcast)) fill_pieces(s, feature_map(box, 0, dst.tensor, lane, 0), read, signed_value);
+}
+
+void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {
+  View inner = dst;
+  for (size_t i = 0; i < dst.rank(); ++i) inner = sliced_axis(inner, i, pad.before[i], pad.source.view.axes[i].size);
+  emit_copy(s, inner, pad.source.view, pad.source.type);
+  View rest = dst;  // what is still to be filled around: whole in the axes not yet visited
+  for (size_t i = 0; i < dst.rank(); ++i) {
+    const int64_t size = pad.source.view.axes[i].size;
+    if (pad.before[i] > 0) emit_fill(s, sliced_axis(rest, i, 0, pad.before[i]), pad.source, pad.fill);
+    if (pad.after[i] > 0) emit_fill(s, sliced_axis(rest, i, pad.before[i] + size, pad.after[i]), pad.source, pad.fill);
+    rest = sliced_axis(rest, i, pad.before[i], size);
+  }
+}
+
+Operand with_dense_channels(Selection& s, const Operand& operand) {
+  if (operand.view.rank() == 0) return operand;
+  const Axis& innermost = operand.view.axes.back();
+  if (innermost.size == 1 || innermost.stride == 1) return operand;
+  Operand copy = operand;
+  copy.view = s.new_tensor("dense", operand.view.shape(), operand.type);
+  emit_copy(s, copy.view, operand.view, operand.type);
+  return copy;
+}
+
+void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type) {
+  View filled = dst;
+  for (size_t i = 0; i < dst.rank(); ++i) filled = sliced_axis(filled, i, 0, src.axes[i].size);
+  emit_copy(s, filled, src, type);
+  for (size_t i = 0; i < dst.rank(); ++i) {
+    const int64_t whole = dst.axes[i].size;
+    for (int64_t done = src.axes[i].size; done < whole;) {
+      const int64_t more = std::min(done, whole - done);
+      View next = filled;  // axes before i are whole, axes behind it still one tile
+      next.offset += done * dst.axes[i].stride;
+      next.axes[i].size = more;
+      emit_copy(s, next, sliced_axis(filled, i, 0, more), type);
+      done += more;
+      filled.axes[i].size = done;
+    }
+  }
+}
+
+Operand repeated(Selection& s, const Operand& operand, const Shape& shape) {
+  if (operand.view.shape() == shape) return operand;
+  Operand copy = operand;
+  copy.view = s.new_tensor("repeated", shape, operand.type);
+  emit_tiled(s, copy.view, operand.view, operand.type);
+  return copy;
+}
+
+}  // namespace carina::plan

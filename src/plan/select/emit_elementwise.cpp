@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "plan/boxes.h"
+#include "plan/select/emit.h"
+
+namespace carina::plan {
+namespace {
+
+Scaling global_scaling(const Epilogue& epilogue) { return simplified(epilogue.scaling()); }
+
+bool is_commutative(npu::ElementwiseMode mode) {
+  using enum npu::ElementwiseMode;
+  return mode == ADD || mode == MUL || mode == MIN || mode == MAX;
+}
+
+// How often an operand's elements are read again because dst has axes that it has not.
+int64_t repeats(const View& view, const View& dst) {
+  int64_t product = 1;
+  for (size_t i = 0; i < dst.rank(); ++i) {
+    if (view.axes[i].size != dst.axes[i].size) product *= dst.axes[i].size;
+  }
+  return product;
+}
+
+OperandScaling exchanged(OperandScaling operands) {
+  switch (operands.mode) {
+    case npu::IfmScaleMode::OPA_OPB_16:
+      return {.mode = operands.mode,
+              .first = {.multiplier = operands.second, .shift = 0, .rounding = operands.first.rounding},
+              .second = operands.first.multiplier};
+    case npu::IfmScaleMode::OPA_32: operands.mode = npu::IfmScaleMode::OPB_32; return operands;
+    case npu::IfmScaleMode::OPB_32: operands.mode = npu::IfmScaleMode::OPA_32; return operands;
+  }
+  CARINA_UNREACHABLE("mode", operands.mode);
+}
+
+// Puts the operand that repeats (the only one that may) second; copies one where both do.
+struct Arranged {
+  Operand first;
+  Operand second;
+  OperandScaling operands;
+  bool swapped = false;
+};
+Arranged arranged(Selection& s, const View& dst, const Elementwise& what) {
+  Arranged result{.first = what.a, .second = what.b, .operands = what.operands};
+  if (repeats(result.first.view, dst) == 1) return result;
+  const bool both = repeats(result.second.view, dst) > 1;
+  // Operand scales are bound to the order of the subtraction: keep it.
+  const bool keep_order = !is_commutative(what.mode) && what.operands != OperandScaling{};
+  if (keep_order || (both && repeats(result.first.view, dst) <= repeats(result.second.view, dst))) {
+    result.first = repeated(s, result.first, dst.shape());
+    return result;
+  }
+  if (both) result.second = repeated(s, result.second, dst.shape());
+  std::swap(result.first, result.second);
+  if (is_commutative(what.mode)) {
+    result.operands = exchanged(result.operands);
+  } else {
+    result.swapped = true;
+  }
+  return result;
+}
+
+Operation base_operation(const Elementwise& what, const Epilogue& epilogue) {
+  return {.kind = OperationKind::kElementwise,
+          .elementwise = what.mode,
+          .scaling = global_scaling(epilogue),
+          .operands = what.operands,
+          .activation = epilogue.activation,
+          .name = {}};
+}
+
+void emit_with_scalar(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue) {
+  const std::array views{dst, what.a.view};
+  for (const Box& box : boxes_of(views, kNoBroadcast)) {
+    Operation op = base_operation(what, epilogue);
+    op.ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point);
+    op.ifm = feature_map(box, 1, what.a.view.tensor, what.a.type, what.a.zero_point);
+    if (what.scalar) {
+      op.second = SecondOperand::kScalar;
+      op.scalar = *what.scalar;
+      op.ifm2.type = what.b.type;
+      op.ifm2.zero_point = what.b.zero_point;
+      op.swapped = what.scalar_first;
+    }
+    s.push(std::move(op));
+  }
+}
+
+}  // namespace
+
+void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue) {
+  if (!what.has_b || what.scalar) return emit_with_scalar(s, dst, what, epilogue);
+  CARINA_CHECK(what.a.type == what.b.type, "operands of one type");
+  const Arranged order = arranged(s, dst, what);
+  const std::array views{dst, broadcasted(order.first.view, dst.shape()), broadcasted(order.second.view, dst.shape())};
+  for (const Box& box : boxes_of(views, 2)) {
+    Operation op = base_operation(what, epilogue);
+    op.ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point);
+    op.ifm = feature_map(box, 1, order.first.view.tensor, order.first.type, order.first.zero_point);
+    op.ifm2 = feature_map(box, 2, order.second.view.tensor, order.second.type, order.second.zero_point);
+    op.second = SecondOperand::kFeatureMap;
+    op.broadcast = box.operands[2].broadcast;
+    op.operands = order.operands;
+    op.swapped = order.swapped;
+    s.push(std::move(op));
+  }
+}
+
+void emit_widen(Selection& s, const View& dst, const Operand& narrow) {
+  Epilogue store = store_only({}, kSigned32);
+  const Operand zero{.view = {}, .type = narrow.type};
+  const Scaling scaling = simplified(narrow.scaling);
+  const View wide = scaling.is_unit() ? dst : s.new_tensor("widened", dst.shape(), kSigned32);
+  emit_elementwise(s, wide, {.mode = npu::ElementwiseMode::ADD, .a = narrow, .b = zero, .scalar = 0, .operands = {}}, store);
+  if (scaling.is_unit()) return;
+  store.multipliers = {scaling.multiplier};
+  store.shifts = {static_cast<uint8_t>(scaling.shift)};
+  store.rounding = scaling.rounding;
+  emit_scale_32(s, dst, wide, store);
+}
+
+namespace {
+
+Operand constant_multipliers(Selection& s, std::span<const int32_t> values, size_t rank) {
+  std::vector<int64_t> dims(rank, 1);
+  if (rank > 0) dims.back() = static_cast<int64_t>(values.size());
+  const Shape shape{std::span<const int64_t>(dims)};
+  const TensorId tensor = s.new_constant("multipliers", std::as_bytes(values), shape, 4);
+  return {.view = dense_view(tensor, shape), .type = kSigned32};
+}
+
+// 32-bit products are only shifted by OFM_SCALE, so the multiplier has to come as an operand.
+void multiply_and_shift(Selection& s, const View& dst, const View& src, std::span<const int32_t> multipliers, uint8_t shift, Epilogue epilogue) {
+  epilogue.multipliers = {1};
+  epilogue.shifts = {shift};
+  const Operand a{.view = src, .type = kSigned32};
+  emit_elementwise(s, dst,
+                   {.mode = npu::ElementwiseMode::MUL, .a = a, .b = constant_multipliers(s, multipliers, dst.rank()), .operands = {}}, epilogue);
+}
+
+}  // namespace
+
+void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogue& epilogue) {
+  if (!epilogue.per_channel) {
+    const Scaling scaling = simplified(epilogue.scaling());
+    const std::array multiplier{static_cast<int32_t>(scaling.multiplier)};
+    Epilogue simple = epilogue;
+    simple.rounding = scaling.rounding;
+    return multiply_and_shift(s, dst, src, multiplier, static_cast<uint8_t>(scaling.shift), simple);
+  }
+  // One operation has one shift: channels side by side with the same shift go together.
+  const size_t axis = dst.rank() - 1;
+  const auto channels = static_cast<size_t>(dst.axes[axis].size);
+  for (size_t start = 0; start < channels;) {
+    size_t end = start + 1;
+    while (end < channels && epilogue.shifts[end] == epilogue.shifts[start]) ++end;
+    std::vector<int32_t> multipliers(epilogue.multipliers.begin() + static_cast<std::ptrdiff_t>(start),
+                                     epilogue.multipliers.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto size = static_cast<int64_t>(end - start);
+    multiply_and_shift(s, sliced_axis(dst, axis, static_cast<int64_t>(start), size), sliced_axis(src, axis, static_cast<int64_t>(start), size),
+                       multipliers, epilogue.shifts[start], epilogue);
+    start = end;
+  }
+}
+
+void emit_requantize(Selection& s, const View& dst, const Operand& src, const Epilogue& epilogue) {
+  const Operand from = epilogue.per_channel ? with_dense_channels(s, src) : src;
+  const std::array views{dst, from.view};
+  const WeightsId table = epilogue.per_channel ? scale_table(s, epilogue, dst.axes.back().size) : WeightsId();
+  for (const Box& box : boxes_of(views, kNoBroadcast, epilogue.per_channel ? ChannelAxis::kInnermost : ChannelAxis::kAny)) {
+    s.push({.kind = OperationKind::kPool,
+            .pool = npu::PoolingMode::AVERAGE,
+            .ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point),
+            .ifm = feature_map(box, 1, from.view.tensor, from.type, from.zero_point),
+            .weights = table,
+            .per_channel = epilogue.per_channel,
+            .scaling = epilogue.per_channel ? epilogue.scaling() : simplified(epilogue.scaling()),
+            .activation = epilogue.activation,
+            .name = {}});
+  }
+}
+
+}  // namespace carina::plan

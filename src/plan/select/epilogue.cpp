@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <bit>
+
+#include "plan/select/emit.h"
+#include "plan/select/selection.h"
+
+namespace carina::plan {
+
+Scaling simplified(const Scaling& scaling) {
+  Scaling result = scaling;
+  // The second rounding of DBL only exists for shifts above 31.
+  if (result.rounding == npu::RoundMode::DBL && result.shift <= 31) result.rounding = npu::RoundMode::NATURAL;
+  if (result.rounding == npu::RoundMode::DBL) return result;
+  while (result.multiplier != 0 && result.multiplier % 2 == 0 && result.shift > 0) {
+    result.multiplier /= 2;
+    --result.shift;
+  }
+  return result;
+}
+
+std::optional<uint32_t> whole_factor(const Scaling& scaling) {
+  const Scaling simple = simplified(scaling);
+  if (simple.shift != 0) return std::nullopt;
+  return simple.multiplier;
+}
+
+Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
+  CARINA_TRY(const std::vector<int64_t> multipliers, constant(node.inputs[1], "multiplier"));
+  CARINA_TRY(const std::vector<int64_t> shifts, constant(node.inputs[2], "shift"));
+  Rescale r;
+  CARINA_TRY(r.input_zp, constant_scalar(node.inputs[3], "input zero point"));
+  CARINA_TRY(r.output_zp, constant_scalar(node.inputs[4], "output zero point"));
+  const auto in = element_type_of(value(node.inputs[0]).dtype);
+  const auto out = element_type_of(value(node.outputs[0]).dtype);
+  // int48 lives only in the accumulators: it is never read from memory.
+  r.in = in.value_or(ElementType{64, true});
+  if (!out) return refuse("RESCALE to this type is not supported", {}, std::string(name_of(value(node.outputs[0]).dtype)));
+  r.out = *out;
+  const auto unsign = [](ElementType& type, int64_t& zero_point) {
+    type.is_signed = false;
+    zero_point &= (int64_t{1} << type.bits) - 1;
+  };
+  if (node.attributes.get<bool>("input_unsigned")) unsign(r.in, r.input_zp);
+  if (node.attributes.get<bool>("output_unsigned")) unsign(r.out, r.output_zp);
+  r.per_channel = node.attributes.get<bool>("per_channel") && multipliers.size() > 1;
+  constexpr int64_t kDoubleRound = 3;
+  r.rounding = node.attributes.integer("rounding_mode") == kDoubleRound ? npu::RoundMode::DBL : npu::RoundMode::NATURAL;
+  const size_t channels = r.per_channel ? multipliers.size() : 1;
+  if (multipliers.empty() || shifts.size() < channels) return refuse("RESCALE needs as many shifts as multipliers");
+  for (size_t i = 0; i < channels; ++i) {
+    if (multipliers[i] < 0 || shifts[i] < 0 || shifts[i] > 63) return refuse("RESCALE multiplier or shift is out of range");
+    r.multipliers.push_back(static_cast<uint32_t>(multipliers[i]));
+    r.shifts.push_back(static_cast<uint8_t>(shifts[i]));
+  }
+  return r;
+}
+
+Epilogue store_only(ir::ValueId value, ElementType type) {
+  Epilogue epilogue{.value = value, .type = type, .activation = {.min = type.min(), .max = type.max()}};
+  return epilogue;
+}
+
+bool Selection::absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules) {
+  using Scale = EpilogueRules::Scale;
+  if (epilogue.scaled || rules.scale == Scale::kNone || epilogue.type.bits < 32) return false;
+  const auto rescale = rescale_of(next);
+  if (!rescale || rescale->input_zp != 0 || (rescale->per_channel && rules.scale != Scale::kAny)) return false;
+  if (rescale->out.bits == 32 && rescale->output_zp != 0) return false;
+  const Scaling simple = simplified(rescale->scaling());
+  const bool shift_only = rules.scale == Scale::kShift || (rules.scale == Scale::kGlobal && (rules.wide_input || rescale->out.bits == 32));
+  if (shift_only && simple.multiplier != 1) return false;
+  epilogue.type = rescale->out;
+  epilogue.zero_point = rescale->output_zp;
+  epilogue.rounding = rescale->rounding;
+  epilogue.per_channel = rescale->per_channel;
+  epilogue.scaled = true;
+  epilogue.multipliers = rescale->multipliers;
+  epilogue.shifts = rescale->shifts;
+  if (shift_only) {
+    epilogue.multipliers = {1};
+    epilogue.shifts = {static_cast<uint8_t>(simple.shift)};
+    epilogue.rounding = simple.rounding;
+  }
+  epilogue.activation = {.min = rescale->out.min(), .max = rescale->out.max()};
+  return true;
+}
+
+bool Selection::absorb_clamp(Epilogue& epilogue, const ir::Node& next) {
+  if (epilogue.type.bits > 16 || !epilogue.type.is_signed) return false;
+  Activation& activation = epilogue.activation;
+  // min(max(x, a), b) of a range that is already clamped.
+  const int64_t low = next.attributes.integer("min_val");
+  const int64_t high = next.attributes.integer("max_val");
+  activation.min = std::clamp(activation.min, low, high);
+  activation.max = std::clamp(activation.max, low, high);
+  return true;
+}
+
+bool Selection::absorb_table(Epilogue& epilogue, ir::NodeId next) {
+  if (!epilogue.type.is_signed) return false;
+  const auto table = table_of(*this, next);
+  if (!table || table->in != epilogue.type) return false;
+  epilogue.activation.table = table->tensor;
+  epilogue.value = table->value;
+  if (table->second.valid()) absorb(table->second);
+  return true;
+}
+
+bool Selection::try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules) {
+  if (epilogue.activation.table.valid()) return false;
+  const ir::Node& node = graph_[next];
+  bool done = false;
+  switch (node.op.tosa()) {
+    case TosaOp::RESCALE: done = absorb_rescale(epilogue, node, rules); break;
+    case TosaOp::CLAMP: done = absorb_clamp(epilogue, node); break;
+    case TosaOp::TABLE: {
+      done = absorb_table(epilogue, next);
+      if (done) absorb(next);
+      return done;
+    }
+    default: break;  // any other operator ends the chain
+  }
+  if (!done) return false;
+  epilogue.value = node.outputs[0];
+  absorb(next);
+  return true;
+}
+
+Epilogue Selection::follow(ir::ValueId start, ElementType type, const EpilogueRules& rules) {
+  return follow(store_only(start, type), rules);
+}
+
+Epilogue Selection::follow(Epilogue epilogue, const EpilogueRules& rules) {
+  for (;;) {
+    // A reshape between the operation and what it can take over makes no difference, unless channels are told apart.
+    std::vector<ir::NodeId> reshapes;
+    ir::NodeId next = sole_user(epilogue.value);
+    while (next.valid() && (graph_[next].op == ir::Op(TosaOp::RESHAPE) || graph_[next].op == ir::Op(TosaOp::IDENTITY))) {
+      reshapes.push_back(next);
+      next = sole_user(graph_[next].outputs[0]);
+    }
+    if (!next.valid() || graph_[next].inputs[0] != (reshapes.empty() ? epilogue.value : graph_[reshapes.back()].outputs[0])) return epilogue;
+    if (!reshapes.empty() && graph_[next].op == ir::Op(TosaOp::RESCALE) && graph_[next].attributes.get<bool>("per_channel")) return epilogue;
+    if (!try_absorb(epilogue, next, rules)) return epilogue;
+    for (const ir::NodeId id : reshapes) absorb(id);
+  }
+}
+
+}  // namespace carina::plan

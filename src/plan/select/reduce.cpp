@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "facts/npu_targets.h"
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+#include "plan/select/weights.h"
+
+// REDUCE_SUM, REDUCE_MAX, REDUCE_MIN and ARGMAX: along the channels, or along any other axis, which is laid as the width of
+// a window.
+namespace carina::plan {
+namespace {
+
+// [A, K, M, C] for an axis K that is not the innermost: what lies before it, it, what lies between it and the channels.
+std::array<int64_t, 4> split_at(const Shape& shape, size_t axis) {
+  std::array<int64_t, 4> parts{1, shape[axis], 1, shape[shape.rank() - 1]};
+  for (size_t i = 0; i < axis; ++i) parts[0] *= shape[i];
+  for (size_t i = axis + 1; i + 1 < shape.rank(); ++i) parts[2] *= shape[i];
+  return parts;
+}
+
+Operand with_shape(Selection& s, const Operand& operand, const Shape& shape) {
+  Operand result = operand;
+  if (auto view = reshaped(operand.view, shape)) {
+    result.view = *std::move(view);
+    return result;
+  }
+  result.view = s.new_tensor("dense", operand.view.shape(), operand.type);
+  emit_copy(s, result.view, operand.view, operand.type);
+  result.view = *reshaped(result.view, shape);
+  return result;
+}
+
+// The input as [N,H,W,C] with the reduced axis as W (or as C where it is the innermost), and the result's shape then.
+struct Laid {
+  Operand ifm;
+  Shape out;
+};
+Laid lay_as_width(Selection& s, const Operand& x, size_t axis) {
+  const auto [a, k, m, c] = split_at(x.view.shape(), axis);
+  Laid laid{.ifm = with_shape(s, x, {a, k, m, c}), .out = {a, m, 1, c}};
+  laid.ifm.view = permuted(laid.ifm.view, std::array<int64_t, 4>{0, 2, 1, 3});
+  if (m == 1) {  // one window column per row of A
+    laid.ifm.view = *reshaped(laid.ifm.view, {1, a, k, c});
+    laid.out = {1, a, 1, c};
+  }
+  return laid;
+}
+bool is_innermost(const Operand& x, size_t axis) { return axis + 1 == x.view.rank(); }
+int64_t rows_of(const Operand& x) { return x.view.elements() / x.view.axes.back().size; }
+
+// Halves the axis by pairs until one element is left.
+void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu::ElementwiseMode mode, const Epilogue& epilogue) {
+  const Epilogue store = store_only({}, x.type);
+  const auto part = [&](const View& view, int64_t start, int64_t size) {
+    return Operand{.view = sliced_axis(view, axis, start, size), .type = x.type};
+  };
+  const auto combine = [&](const View& out, const Operand& a, const Operand& b, const Epilogue& how) {
+    emit_elementwise(s, out, {.mode = mode, .a = a, .b = b, .operands = {}}, how);
+  };
+  while (x.view.axes[axis].size > 2) {
+    const int64_t size = x.view.axes[axis].size, half = size / 2;
+    Shape shape = x.view.shape();
+    shape[axis] = size == 3 ? 2 : half;
+    const View next = s.new_tensor("partial", shape, x.type);
+    combine(sliced_axis(next, axis, 0, half), part(x.view, 0, half), part(x.view, half, half), store);
+    if (size == 3) {
+      emit_copy(s, sliced_axis(next, axis, 1, 1), sliced_axis(x.view, axis, 2, 1), x.type);
+    } else if (size % 2 != 0) {
+      combine(sliced_axis(next, axis, 0, 1), part(next, 0, 1), part(x.view, size - 1, 1), store);
+    }
+    x.view = next;
+  }
+  if (x.view.axes[axis].size == 2) return combine(dst, part(x.view, 0, 1), part(x.view, 1, 1), epilogue);
+  if (x.type.bits == 32 && epilogue.scaled) return emit_scale_32(s, dst, x.view, epilogue);
+  emit_copy(s, dst, x.view, x.type);
+}
+
+// A sum of narrow elements over a window: with a scale to narrow results an average pool whose "1/n" is that scale, else a
+// depthwise kernel of ones.
+Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const Kernel& kernel, const Epilogue& epilogue) {
+  const bool as_pool = epilogue.type.bits <= 16 && kernel.taps() > 1 && !simplified(epilogue.scaling()).is_unit();
+  if (as_pool) {
+    return emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}},
+                       epilogue);
+  }
+  const int64_t channels = out.axes[3].size;
+  CARINA_TRY(const WeightsId ones,
+             add_weights(s, {.name = {}, .out_channels = channels, .height = kernel.height, .width = kernel.width,
+                             .values = std::vector<int16_t>(static_cast<size_t>(channels * kernel.taps()), 1)},
+                         epilogue));
+  return emit_window(s, {.kind = OperationKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones}, epilogue);
+}
+
+Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const Epilogue& epilogue) {
+  if (x.type.bits == 32) {
+    return emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::REDUCE_SUM, .ifm = x, .ofm = out, .kernel = {}, .padding = {}}, epilogue);
+  }
+  const int64_t depth = x.view.axes[3].size;
+  CARINA_TRY(const WeightsId ones, add_weights(s, {.name = {}, .out_channels = 1, .in_channels = depth,
+                                                   .values = std::vector<int16_t>(static_cast<size_t>(depth), 1)},
+                                               epilogue));
+  return emit_window(s, {.kind = OperationKind::kConv, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = ones}, epilogue);
+}
+
+bool sums_as_they_are(const Operand& x) { return x.type.bits == 32 || simplified(x.scaling).is_unit(); }
+
+bool fits_kernel(int64_t height, int64_t width) { return height <= npu::kMaxKernelHeight && height * width <= npu::kMaxKernelElements; }
+
+// REDUCE_SUM over H and W one after the other is one window.
+std::optional<ir::NodeId> other_spatial_axis(Selection& s, const Operand& x, size_t axis) {
+  if (x.view.rank() != 4 || x.type.bits > 16 || (axis != 1 && axis != 2)) return std::nullopt;
+  const ir::NodeId next = s.sole_user(s.output());
+  if (!next.valid() || s.graph().nodes[next.index()].op != ir::Op(TosaOp::REDUCE_SUM)) return std::nullopt;
+  if (s.graph().nodes[next.index()].attributes.integer("axis") != static_cast<int64_t>(3 - axis)) return std::nullopt;
+  if (!fits_kernel(x.view.axes[1].size, x.view.axes[2].size)) return std::nullopt;
+  return next;
+}
+
+Result<void> sum_spatial(Selection& s, const Operand& x, ir::NodeId second) {
+  s.absorb(second);
+  const Epilogue epilogue = s.follow(s.graph().nodes[second.index()].outputs[0], kSigned32, {.scale = EpilogueRules::Scale::kGlobal});
+  const Shape shape = x.view.shape();
+  const View out = s.open(epilogue.value, {shape[0], 1, 1, shape[3]});
+  CARINA_CHECKED(sum_window(s, x, out, {.height = shape[1], .width = shape[2]}, epilogue));
+  s.close(epilogue.value, out, epilogue.type);
+  return {};
+}
+
+Result<void> sum_axis(Selection& s, const Operand& x, size_t axis) {
+  const bool innermost = is_innermost(x, axis);
+  const EpilogueRules rules{.scale = EpilogueRules::Scale::kGlobal, .wide_input = x.type.bits == 32 && !innermost};
+  const Epilogue epilogue = s.follow(s.output(), kSigned32, rules);
+  const int64_t size = x.view.axes[axis].size;
+  if (innermost) {
+    const View out = s.open(epilogue.value, {1, 1, rows_of(x), 1});
+    CARINA_CHECKED(sum_channels(s, with_shape(s, x, {1, 1, rows_of(x), size}), out, epilogue));
+    s.close(epilogue.value, out, epilogue.type);
+  } else if (x.type.bits == 32) {
+    const View out = s.open(epilogue.value, s.shape(s.output()));
+    reduce_by_pairs(s, out, x, axis, npu::ElementwiseMode::ADD, epilogue);
+    s.close(epilogue.value, out, epilogue.type);
+  } else {
+    const Laid laid = lay_as_width(s, x, axis);
+    const View out = s.open(epilogue.value, laid.out);
+    CARINA_CHECKED(sum_window(s, laid.ifm, out, {.width = size}, epilogue));
+    s.close(epilogue.value, out, epilogue.type);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> select_reduce_sum(Selection& s) {
+  if (s.value(s.output()).dtype != DType::kInt32) return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
+  const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
+  Operand x = s.cheapest(s.input(0));
+  if (!sums_as_they_are(x)) x = s.plain(s.input(0));
+  if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size)) x = s.plain(s.input(0));
+  if (const auto second = other_spatial_axis(s, x, axis)) return sum_spatial(s, x, *second);
+  return sum_axis(s, x, axis);
+}
+
+namespace {
+
+Result<void> max_by_window(Selection& s, const Operand& x, size_t axis, const Epilogue& epilogue) {
+  const int64_t size = x.view.axes[axis].size;
+  Laid laid;
+  if (is_innermost(x, axis)) {  // the channels laid as the width of one-channel pixels
+    laid = {.ifm = with_shape(s, x, {1, rows_of(x), size, 1}), .out = {1, rows_of(x), 1, 1}};
+  } else {
+    laid = lay_as_width(s, x, axis);
+  }
+  const View out = s.open(epilogue.value, laid.out);
+  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::MAX, .ifm = laid.ifm, .ofm = out, .kernel = {.width = size},
+                                 .padding = {}},
+                             epilogue));
+  s.close(epilogue.value, out, epilogue.type);
+  return {};
+}
+
+}  // namespace
+
+Result<void> select_reduce_extreme(Selection& s) {
+  const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
+  const bool is_max = s.node().op == ir::Op(TosaOp::REDUCE_MAX);
+  const Operand x = s.plain(s.input(0));
+  if (is_max && x.type.bits <= 16 && (!is_innermost(x, axis) || rows_of(x) <= npu::kMaxAxis)) {
+    return max_by_window(s, x, axis, s.follow(s.output(), x.type, {}));
+  }
+  const Epilogue epilogue = store_only(s.output(), x.type);
+  const View out = s.open(epilogue.value, s.shape(s.output()));
+  reduce_by_pairs(s, out, x, axis, is_max ? npu::ElementwiseMode::MAX : npu::ElementwiseMode::MIN, epilogue);
+  s.close(epilogue.value, out, epilogue.type);
+  return {};
+}
+
+namespace {
+
+constexpr int64_t kMaxArgmaxChannels = 127;
+
+// value * 128 + (C - 1 - c) as int16: the largest of these is the first of the largest values.
+Result<Operand> rank_channels(Selection& s, const Operand& x) {
+  const Shape shape = x.view.shape();
+  Weights weights{.name = {}, .out_channels = shape[3], .values = std::vector<int16_t>(static_cast<size_t>(shape[3]), 128)};
+  for (int64_t c = 0; c < shape[3]; ++c) weights.biases.push_back(shape[3] - 1 - c);
+  const Epilogue epilogue = store_only({}, kSigned16);
+  CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), epilogue));
+  const View out = s.new_tensor("ranked", shape, kSigned16);
+  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kDepthwise, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, epilogue));
+  return Operand{.view = out, .type = kSigned16};
+}
+
+// Interpolates to C - 1 - (q & 127).
+TensorId index_table(Selection& s, int64_t channels) {
+  constexpr size_t kSteps = 512;
+  std::array<uint32_t, kSteps> words{};
+  words.fill(static_cast<uint16_t>(channels - 1) | static_cast<uint32_t>(static_cast<uint16_t>(-128)) << 16);
+  return s.new_constant("argmax", std::as_bytes(std::span(words)), {kSteps * 4}, 1);
+}
+
+}  // namespace
+
+Result<void> select_argmax(Selection& s) {
+  Operand x = s.plain(s.input(0));
+  const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
+  const int64_t channels = x.view.axes[axis].size;
+  if (x.type != kSigned8) return s.refuse("the type is not supported", "int8", std::string(name_of(s.value(s.input(0)).dtype)));
+  if (channels > kMaxArgmaxChannels) return s.refuse("the axis is too long", fmt::format("at most {}", kMaxArgmaxChannels), std::to_string(channels));
+  std::vector<int64_t> perms;
+  for (size_t i = 0; i < x.view.rank(); ++i) {
+    if (i != axis) perms.push_back(static_cast<int64_t>(i));
+  }
+  perms.push_back(static_cast<int64_t>(axis));
+  x.view = permuted(x.view, perms);
+  const int64_t rows = x.view.elements() / channels;
+  x = with_shape(s, x, {1, 1, rows, channels});
+  CARINA_TRY(const Operand ranked, rank_channels(s, x));
+  Epilogue largest = store_only({}, kSigned16);
+  largest.activation.table = index_table(s, channels);
+  const Operand ifm = with_shape(s, ranked, {1, rows, channels, 1});
+  const View index = s.new_tensor("index", {1, rows, 1, 1}, kSigned16);
+  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::MAX, .ifm = ifm, .ofm = index, .kernel = {.width = channels},
+                                 .padding = {}},
+                             largest));
+  s.define(s.output(), {.view = *reshaped(index, s.shape(s.output())), .type = kSigned16});
+  return {};
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,74 @@
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+
+// RESCALE, CLAMP and TABLE that nothing in front of them took over.
+namespace carina::plan {
+namespace {
+
+Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
+  Epilogue epilogue = store_only(value, r.out);
+  epilogue.zero_point = r.output_zp;
+  epilogue.multipliers = r.multipliers;
+  epilogue.shifts = r.shifts;
+  epilogue.rounding = r.rounding;
+  epilogue.per_channel = r.per_channel;
+  epilogue.scaled = true;
+  return epilogue;
+}
+
+Operand as_type(Operand operand, ElementType type) {
+  operand.type = type;
+  return operand;
+}
+
+}  // namespace
+
+Result<void> select_rescale(Selection& s) {
+  CARINA_TRY(const Rescale r, s.rescale_of(s.node()));
+  if (r.in.bits > 32) return s.refuse("RESCALE of int48 is only supported behind the operation that makes it");
+  const Operand cheap = s.cheapest(s.input(0));
+  if (r.out.bits == 32 && r.output_zp != 0) return s.refuse("a zero point of 32-bit results is not supported");
+  // Narrow to 32 bits: whoever reads it may read the narrow elements instead.
+  if (r.in.bits <= 16 && r.out.bits == 32 && !r.per_channel) {
+    Operand narrow = as_type(cheap, r.in);
+    narrow.zero_point = r.input_zp;
+    narrow.scaling = r.scaling();
+    s.define(s.output(), narrow);
+    return {};
+  }
+  const Epilogue epilogue = s.follow(epilogue_of(r, s.output()), {});
+  const View out = s.open(epilogue.value, s.shape(s.output()));
+  const bool widened_only = r.in.bits == 32 && cheap.type.bits <= 16 && simplified(cheap.scaling).is_unit();
+  if (widened_only && epilogue.type.bits <= 16) {
+    emit_requantize(s, out, cheap, epilogue);
+  } else if (r.in.bits <= 16 && epilogue.type.bits <= 16) {
+    Operand from = as_type(s.plain(s.input(0)), r.in);
+    from.zero_point = r.input_zp;
+    emit_requantize(s, out, from, epilogue);
+  } else if (r.in.bits == 32) {
+    emit_scale_32(s, out, s.plain(s.input(0)).view, epilogue);
+  } else {
+    Operand from = as_type(s.plain(s.input(0)), r.in);
+    from.zero_point = r.input_zp;
+    const View wide = s.new_tensor("widened", out.shape(), kSigned32);
+    emit_widen(s, wide, from);
+    emit_scale_32(s, out, wide, epilogue);
+  }
+  s.close(epilogue.value, out, epilogue.type);
+  return {};
+}
+
+Result<void> select_clamp(Selection& s) {
+  const Operand a = s.plain(s.input(0));
+  if (a.type.bits > 16) return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+  Epilogue start = store_only(s.output(), a.type);
+  start.activation.min = s.node().attributes.integer("min_val");
+  start.activation.max = s.node().attributes.integer("max_val");
+  const Epilogue epilogue = s.follow(start, {});
+  const View out = s.open(epilogue.value, s.shape(s.output()));
+  emit_requantize(s, out, a, epilogue);
+  s.close(epilogue.value, out, epilogue.type);
+  return {};
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,309 @@
+#include "plan/select/selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+
+namespace carina::plan {
+
+std::optional<ElementType> element_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kBool: return ElementType{8, false};
+    case DType::kInt4: case DType::kInt8: return kSigned8;
+    case DType::kUInt8: return ElementType{8, false};
+    case DType::kInt16: return kSigned16;
+    case DType::kUInt16: return ElementType{16, false};
+    case DType::kInt32: return kSigned32;
+    case DType::kUnknown: case DType::kUInt32: case DType::kInt48: case DType::kInt64: case DType::kShape: case DType::kFp16:
+    case DType::kBf16: case DType::kFp32: case DType::kFp64: case DType::kFp8E4M3: case DType::kFp8E5M2:
+      return std::nullopt;
+  }
+  CARINA_UNREACHABLE("dtype", dtype);
+}
+
+namespace {
+
+std::string place_of(const ir::Node& node) {
+  return fmt::format("{} {}{}", node.op.name(), node.name, node.source.empty() ? "" : fmt::format(" ({})", node.source));
+}
+
+const Rule* find_rule(std::span<const Rule> rules, TosaOp op) {
+  const auto found = std::ranges::find(rules, op, &Rule::op);
+  return found == rules.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Selection::Selection(const ir::Graph& graph, const Target& target)
+    : graph_(graph),
+      target_(target),
+      states_(graph.values.size()),
+      fixed_(graph.values.size()),
+      users_(ir::users(graph)),
+      is_output_(ir::is_output(graph)),
+      output_tensor_(graph.values.size()),
+      absorbed_(graph.nodes.size(), false) {
+  network_.done_by.resize(graph.nodes.size());
+}
+
+Result<Network> Selection::run() && {
+  Diagnostics errors;
+  for (const auto& list : {graph_.inputs, graph_.outputs}) {
+    for (const ir::ValueId id : list) {
+      if (element_type_of(value(id).dtype)) continue;
+      errors.push_back({.where = value(id).name,
+                        .what = "network inputs and outputs of this type are not supported by the NPU",
+                        .got = std::string(name_of(value(id).dtype))});
+    }
+  }
+  if (!errors.empty()) return fail(std::move(errors));
+  make_tensors();
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    current_ = ir::NodeId(i);
+    Diagnostics failed = visit();
+    errors.insert(errors.end(), std::make_move_iterator(failed.begin()), std::make_move_iterator(failed.end()));
+  }
+  if (!errors.empty()) return fail(std::move(errors));
+  current_ = {};
+  for (const ir::ValueId id : graph_.outputs) {
+    const TensorId tensor = output_tensor_[id.index()];
+    const View whole = dense_view(tensor, shape(id));
+    if (const Operand made = plain(id); made.view != whole) emit_copy(*this, whole, made.view, made.type);
+    network_.outputs.push_back(tensor);
+  }
+  return std::move(network_);
+}
+
+void Selection::make_tensors() {
+  for (const ir::ValueId id : graph_.inputs) {
+    const ElementType type = *element_type_of(value(id).dtype);
+    const View view = new_tensor(value(id).name, shape(id), type);
+    network_[view.tensor].kind = TensorKind::kInput;
+    network_.inputs.push_back(view.tensor);
+    states_[id.index()].plain = Operand{.view = view, .type = type};
+  }
+  for (const ir::ValueId id : graph_.outputs) {
+    if (output_tensor_[id.index()].valid()) continue;
+    const View view = new_tensor(value(id).name, shape(id), *element_type_of(value(id).dtype));
+    network_[view.tensor].kind = TensorKind::kOutput;
+    output_tensor_[id.index()] = view.tensor;
+  }
+}
+
+bool Selection::inputs_failed(const ir::Node& node) {
+  return std::ranges::any_of(node.inputs, [&](ir::ValueId id) { return id.valid() && states_[id.index()].failed; });
+}
+
+Diagnostics Selection::visit() {
+  if (absorbed_[current_.index()]) return {};
+  const Rule* rule = find_rule(rules_of(target_.accelerator.product), node().op.tosa());
+  Result<void> done;
+  if (inputs_failed(node())) {
+    done = std::unexpected(Diagnostics{});
+  } else if (rule == nullptr || rule->select == nullptr) {
+    done = refuse(fmt::format("{} is not supported: {}", target_.accelerator.name, rule == nullptr ? "no such operation" : rule->reason));
+  } else {
+    done = rule->select(*this);
+  }
+  if (done) return {};
+  for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
+  return std::move(done).error();
+}
+
+std::unexpected<Diagnostics> Selection::refuse(std::string what, std::string expected, std::string got, std::string hint) const {
+  return fail({.where = place_of(node()), .what = std::move(what), .expected = std::move(expected), .got = std::move(got), .hint = std::move(hint)});
+}
+
+ir::NodeId Selection::sole_user(ir::ValueId id) const {
+  const auto& readers = users(id);
+  return readers.size() == 1 && !is_output(id) ? readers.front() : ir::NodeId();
+}
+
+// ---- constants ----
+
+namespace {
+
+template <typename T>
+std::vector<int64_t> widened(const Tensor& tensor) {
+  const auto values = tensor.values<T>();
+  return {values.begin(), values.end()};
+}
+
+std::optional<std::vector<int64_t>> integers_of(const Tensor& tensor) {
+  switch (tensor.dtype) {
+    case DType::kBool: case DType::kUInt8: return widened<uint8_t>(tensor);
+    case DType::kInt4: case DType::kInt8: return widened<int8_t>(tensor);
+    case DType::kInt16: return widened<int16_t>(tensor);
+    case DType::kUInt16: return widened<uint16_t>(tensor);
+    case DType::kInt32: return widened<int32_t>(tensor);
+    case DType::kUInt32: return widened<uint32_t>(tensor);
+    case DType::kInt48: case DType::kInt64: case DType::kShape: return widened<int64_t>(tensor);
+    case DType::kUnknown: case DType::kFp16: case DType::kBf16: case DType::kFp32: case DType::kFp64: case DType::kFp8E4M3:
+    case DType::kFp8E5M2:
+      return std::nullopt;
+  }
+  CARINA_UNREACHABLE("dtype", tensor.dtype);
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> Selection::constant(ir::ValueId id, std::string_view role) const {
+  if (!value(id).constant) {
+    return refuse(fmt::format("the {} must be a constant", role), {}, fmt::format("{}, computed at run time", value(id).name));
+  }
+  auto integers = integers_of(*value(id).constant);
+  if (!integers) return refuse(fmt::format("the {} must be integers", role), {}, std::string(name_of(value(id).dtype)));
+  return *std::move(integers);
+}
+
+Result<int64_t> Selection::constant_scalar(ir::ValueId id, std::string_view role) const {
+  CARINA_TRY(const std::vector<int64_t> values, constant(id, role));
+  if (values.empty()) return refuse(fmt::format("the {} is empty", role));
+  return values.front();
+}
+
+// ---- values ----
+
+View Selection::new_tensor(std::string name, const Shape& shape, ElementType type) {
+  const TensorId id = network_.add({.name = std::move(name), .element_bytes = type.bytes(), .shape = shape, .extent = extent_of(shape), .data = {}});
+  return dense_view(id, shape);
+}
+
+TensorId Selection::new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes) {
+  for (size_t i = 0; i < network_.tensors.size(); ++i) {  // the same bytes once
+    const PlanTensor& known = network_.tensors[i];
+    if (known.kind == TensorKind::kConstant && known.element_bytes == element_bytes && known.shape == shape &&
+        std::ranges::equal(known.data.bytes(), bytes)) {
+      return TensorId(i);
+    }
+  }
+  return network_.add({.name = std::move(name), .kind = TensorKind::kConstant, .element_bytes = element_bytes, .shape = shape,
+                       .extent = extent_of(shape), .data = Buffer::copy_of(bytes)});
+}
+
+Operation& Selection::push(Operation operation) {
+  operation.node = current_;
+  if (current_.valid() && operation.name.empty()) operation.name = node().name;
+  network_.operations.push_back(std::move(operation));
+  return network_.operations.back();
+}
+
+Operand Selection::plain(ir::ValueId id) {
+  State& state = states_[id.index()];
+  if (state.plain) return *state.plain;
+  if (value(id).constant) {
+    const Tensor& data = *value(id).constant;
+    const ElementType type = element_type_of(data.dtype).value_or(kSigned8);
+    const TensorId tensor = new_constant(value(id).name, data.data.bytes().first(tensor_bytes(data.dtype, data.shape)), data.shape, type.bytes());
+    state.plain = Operand{.view = dense_view(tensor, data.shape), .type = type};
+    return *state.plain;
+  }
+  if (state.narrow) {
+    const Operand narrow = *state.narrow;
+    const View out = destination(id);
+    emit_widen(*this, out, narrow);
+    states_[id.index()].plain = Operand{.view = out, .type = kSigned32};
+    return *states_[id.index()].plain;
+  }
+  CARINA_CHECK(state.pad.has_value(), "value {} is read before it is made", value(id).name);
+  const PendingPad pad = *state.pad;
+  const View out = destination(id);
+  emit_pad(*this, out, pad);
+  states_[id.index()].plain = Operand{.view = out, .type = pad.source.type};
+  return *states_[id.index()].plain;
+}
+
+Operand Selection::cheapest(ir::ValueId id) {
+  const State& state = states_[id.index()];
+  return state.narrow ? *state.narrow : plain(id);
+}
+
+const PendingPad* Selection::pending_pad(ir::ValueId id) const {
+  const State& state = states_[id.index()];
+  return state.pad && !state.plain ? &*state.pad : nullptr;
+}
+
+void Selection::define(ir::ValueId id, const Operand& operand) {
+  const std::optional<View> fixed = fixed_place(id);
+  const bool as_it_is = operand.is_plain() && operand.type.bytes() == static_cast<int64_t>(element_bytes(value(id).dtype));
+  if (!as_it_is) {
+    states_[id.index()].narrow = operand;
+    if (fixed) plain(id);
+    return;
+  }
+  if (!fixed || *fixed == operand.view) {
+    states_[id.index()].plain = operand;
+    return;
+  }
+  emit_copy(*this, *fixed, operand.view, operand.type);
+  states_[id.index()].plain = Operand{.view = *fixed, .type = operand.type};
+}
+
+void Selection::define_pad(ir::ValueId id, PendingPad pad) {
+  states_[id.index()].pad = std::move(pad);
+  if (fixed_place(id)) plain(id);
+}
+
+std::optional<View> Selection::fixed_place(ir::ValueId id) {
+  if (!fixed_[id.index()]) {
+    std::optional<View> place = find_fixed_place(id);
+    fixed_[id.index()] = std::move(place);
+  }
+  return *fixed_[id.index()];
+}
+
+std::optional<View> Selection::find_fixed_place(ir::ValueId id) {
+  if (output_tensor_[id.index()].valid()) return dense_view(output_tensor_[id.index()], shape(id));
+  for (const ir::NodeId user : users(id)) {
+    const ir::Node& reader = graph_[user];
+    if (reader.inputs.front() == id && (reader.op == ir::Op(TosaOp::RESHAPE) || reader.op == ir::Op(TosaOp::IDENTITY))) {
+      if (const auto place = fixed_place(reader.outputs[0])) {
+        if (auto same = reshaped(*place, shape(id))) return same;
+      }
+    }
+    if (reader.op == ir::Op(TosaOp::CONCAT)) {
+      if (auto place = place_in_concat(id, user)) return place;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat) {
+  const ir::Node& node = graph_[concat];
+  const auto axis = static_cast<size_t>(node.attributes.integer("axis"));
+  const ir::ValueId whole = node.outputs[0];
+  int64_t start = 0;
+  for (const ir::ValueId part : node.inputs) {
+    if (part == id) break;
+    start += shape(part)[axis];
+  }
+  if (!fixed_place(whole)) fixed_[whole.index()] = std::optional<View>(new_tensor(value(whole).name, shape(whole), *element_type_of(value(whole).dtype)));
+  return sliced_axis(*fixed_place(whole), axis, start, shape(id)[axis]);
+}
+
+View Selection::destination(ir::ValueId id) {
+  if (auto place = fixed_place(id)) return *std::move(place);
+  return new_tensor(value(id).name, shape(id), *element_type_of(value(id).dtype));
+}
+
+View Selection::open(ir::ValueId id, const Shape& op_shape) {
+  const View place = destination(id);
+  if (auto same = reshaped(place, op_shape)) return *std::move(same);
+  return new_tensor(value(id).name, op_shape, *element_type_of(value(id).dtype));
+}
+
+void Selection::close(ir::ValueId id, const View& view, ElementType type) {
+  const std::optional<View> fixed = fixed_place(id);
+  if (fixed && fixed->tensor == view.tensor) {
+    states_[id.index()].plain = Operand{.view = *fixed, .type = type};
+    return;
+  }
+  const auto same = reshaped(view, shape(id));
+  CARINA_CHECK(same.has_value(), "a fresh tensor for {} is dense", value(id).name);
+  define(id, {.view = *same, .type = type});
+}
+
+}  // namespace carina::plan

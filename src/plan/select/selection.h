@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "ir/graph.h"
+#include "plan/network.h"
+#include "plan/target.h"
+
+// Instruction selection: TOSA nodes become NPU operations. The nodes are visited in order. A node's results are either made
+// by operations at once, or only described (a view of other elements, a narrow tensor that stands for its widened self)
+// until somebody needs them in memory.
+namespace carina::plan {
+
+// Elements that stand for integers: value = (element - zero_point) scaled.
+struct Operand {
+  View view = {};
+  ElementType type = {};
+  int64_t zero_point = 0;
+  Scaling scaling = {};
+  [[nodiscard]] bool is_plain() const { return zero_point == 0 && scaling.is_unit(); }
+};
+
+// RESCALE with its constants read out.
+struct Rescale {
+  ElementType in = {};
+  ElementType out = {};
+  int64_t input_zp = 0;
+  int64_t output_zp = 0;
+  std::vector<uint32_t> multipliers = {};  // one, or one per channel
+  std::vector<uint8_t> shifts = {};
+  npu::RoundMode rounding = npu::RoundMode::NATURAL;
+  bool per_channel = false;
+  [[nodiscard]] Scaling scaling(size_t channel = 0) const {
+    return {.multiplier = multipliers[channel], .shift = shifts[channel], .rounding = rounding};
+  }
+};
+
+// `scaling` with a smaller multiplier that gives the same results for every value, where there is one: a power of two
+// becomes a bare shift.
+Scaling simplified(const Scaling& scaling);
+// The scaling as a whole factor (multiplier / 2^shift is an integer), if it is one below 2^32.
+std::optional<uint32_t> whole_factor(const Scaling& scaling);
+
+// What an operation does to its sums before storing them, gathered from the nodes behind it.
+struct Epilogue {
+  ir::ValueId value = {};           // the graph value that gets stored
+  ElementType type = {};            // as stored
+  int64_t zero_point = 0;
+  std::vector<uint32_t> multipliers = {1};  // one, or one per channel
+  std::vector<uint8_t> shifts = {0};
+  npu::RoundMode rounding = npu::RoundMode::NATURAL;
+  bool per_channel = false;
+  bool scaled = false;
+  Activation activation = {};
+  [[nodiscard]] Scaling scaling() const { return {.multiplier = multipliers[0], .shift = shifts[0], .rounding = rounding}; }
+};
+
+// Which nodes behind an operation it can take over.
+struct EpilogueRules {
+  enum class Scale : uint8_t {
+    kNone,        // no RESCALE
+    kShift,       // a power of two, one for all channels
+    kGlobal,      // one for all channels; a power of two where an input or the result has 32 bits
+    kAny,
+  } scale = Scale::kNone;
+  bool wide_input = false;     // an operand of 32 bits: powers of two only
+};
+
+// A value that is padded with a constant once somebody who cannot pad by himself reads it.
+struct PendingPad {
+  Operand source = {};
+  std::vector<int64_t> before = {};
+  std::vector<int64_t> after = {};
+  int64_t fill = 0;
+};
+
+class Selection {
+ public:
+  Selection(const ir::Graph& graph, const Target& target);
+
+  // Selects every node. Errors: all nodes that cannot run, each with the reason.
+  Result<Network> run() &&;
+
+  // ---- what rules ask ----
+  [[nodiscard]] const ir::Graph& graph() const { return graph_; }
+  [[nodiscard]] const Target& target() const { return target_; }
+  [[nodiscard]] const ir::Node& node() const { return graph_.nodes[current_.index()]; }
+  [[nodiscard]] ir::NodeId node_id() const { return current_; }
+  [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return graph_[id]; }
+  [[nodiscard]] const Shape& shape(ir::ValueId id) const { return graph_[id].shape; }
+  [[nodiscard]] ir::ValueId input(size_t i) const { return node().inputs[i]; }
+  [[nodiscard]] ir::ValueId output() const { return node().outputs[0]; }
+  // The only reader of a value that is not an output of the graph; invalid otherwise.
+  [[nodiscard]] ir::NodeId sole_user(ir::ValueId id) const;
+  [[nodiscard]] const std::vector<ir::NodeId>& users(ir::ValueId id) const { return users_[id.index()]; }
+  [[nodiscard]] bool is_output(ir::ValueId id) const { return is_output_[id.index()]; }
+  // A message about the node at hand.
+  [[nodiscard]] std::unexpected<Diagnostics> refuse(std::string what, std::string expected = {}, std::string got = {}, std::string hint = {}) const;
+  // A constant operand's elements as integers. Errors: not a constant.
+  Result<std::vector<int64_t>> constant(ir::ValueId id, std::string_view role) const;
+  Result<int64_t> constant_scalar(ir::ValueId id, std::string_view role) const;
+  Result<Rescale> rescale_of(const ir::Node& node) const;
+
+  // ---- values ----
+  // The value's elements as TOSA has them, in memory: makes them if they were only described.
+  Operand plain(ir::ValueId id);
+  // The cheapest description: narrow elements with zero point and scale if there is one, else plain().
+  Operand cheapest(ir::ValueId id);
+  [[nodiscard]] const PendingPad* pending_pad(ir::ValueId id) const;
+  // The value is these elements. Copies them if the value has to be somewhere else (a graph output, a part of a CONCAT).
+  void define(ir::ValueId id, const Operand& operand);
+  void define_pad(ir::ValueId id, PendingPad pad);
+  // Where a value about to be computed goes: a place fixed by the graph's outputs or a CONCAT, else a new tensor.
+  View destination(ir::ValueId id);
+  // The place for a value that an operation computes under another shape of as many elements; close() makes it the value.
+  View open(ir::ValueId id, const Shape& shape);
+  void close(ir::ValueId id, const View& view, ElementType type);
+
+  // ---- nodes behind ----
+  // Follows the nodes behind `start` (of type `type`) that an operation can take over, and marks them as done.
+  Epilogue follow(ir::ValueId start, ElementType type, const EpilogueRules& rules);
+  Epilogue follow(Epilogue so_far, const EpilogueRules& rules);
+  // Marks a node as done by an operation of another node.
+  void absorb(ir::NodeId id) {
+    absorbed_[id.index()] = true;
+    network_.done_by[id.index()] = current_;
+  }
+
+  // ---- what rules make ----
+  [[nodiscard]] Network& network() { return network_; }
+  View new_tensor(std::string name, const Shape& shape, ElementType type);
+  TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
+  Operation& push(Operation operation);
+
+ private:
+  struct State {
+    std::optional<Operand> plain = {};
+    std::optional<Operand> narrow = {};
+    std::optional<PendingPad> pad = {};
+    bool failed = false;
+  };
+
+  void make_tensors();
+  bool inputs_failed(const ir::Node& node);
+  Diagnostics visit();
+  std::optional<View> fixed_place(ir::ValueId id);
+  std::optional<View> find_fixed_place(ir::ValueId id);
+  std::optional<View> place_in_concat(ir::ValueId id, ir::NodeId concat);
+  bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);
+  bool absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules);
+  bool absorb_clamp(Epilogue& epilogue, const ir::Node& next);
+  bool absorb_table(Epilogue& epilogue, ir::NodeId next);
+
+  const ir::Graph& graph_;
+  const Target& target_;
+  Network network_;
+  std::vector<State> states_;                             // per value
+  std::vector<std::optional<std::optional<View>>> fixed_; // per value: fixed_place(), once asked
+  std::vector<std::vector<ir::NodeId>> users_;
+  std::vector<bool> is_output_;
+  std::vector<TensorId> output_tensor_;                   // per value, where it is an output
+  std::vector<bool> absorbed_;                            // per node
+  ir::NodeId current_;
+};
+
+// The NPU's view of a TOSA type. Errors: none; types that the NPU does not have are refused before.
+std::optional<ElementType> element_type_of(DType dtype);
+
+}  // namespace carina::plan

@@ -1,0 +1,121 @@
+#include <array>
+#include <functional>
+
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+
+// TABLE as the NPU's lookup tables.
+namespace carina::plan {
+namespace {
+
+constexpr size_t kSteps = 512;           // of an int16 table: one entry per 128 inputs
+constexpr int kFractionBits = 7;
+
+TensorId table_constant(Selection& s, std::span<const std::byte> bytes) {
+  return s.new_constant("table", bytes, {static_cast<int64_t>(bytes.size())}, 1);
+}
+
+// 512 words: base in the low half, slope in the high half; result = base + slope * fraction / 128, rounded half up.
+TensorId interpolation_table(Selection& s, const std::function<int16_t(size_t)>& base, const std::function<int16_t(size_t)>& slope) {
+  std::array<uint32_t, kSteps> words{};
+  for (size_t i = 0; i < kSteps; ++i) {
+    words[i] = static_cast<uint16_t>(base(i)) | static_cast<uint32_t>(static_cast<uint16_t>(slope(i))) << 16;
+  }
+  return table_constant(s, std::as_bytes(std::span(words)));
+}
+
+bool slopes_fit(const std::vector<int64_t>& values) {
+  for (size_t i = 0; i < kSteps; ++i) {
+    if (const int64_t slope = values[i + 1] - values[i]; slope < -32768 || slope > 32767) return false;
+  }
+  return true;
+}
+
+int16_t slope_at(const std::vector<int64_t>& values, size_t i) { return static_cast<int16_t>(values[i + 1] - values[i]); }
+
+std::optional<LookupTable> table_of_8(Selection& s, const ir::Node& node, const std::vector<int64_t>& values) {
+  constexpr size_t kEntries = 256;
+  if (values.size() != kEntries) return std::nullopt;
+  std::array<int8_t, kEntries> bytes{};
+  for (size_t i = 0; i < kEntries; ++i) bytes[i] = static_cast<int8_t>(values[i]);
+  return LookupTable{.tensor = table_constant(s, std::as_bytes(std::span(bytes))), .in = kSigned8, .value = node.outputs[0]};
+}
+
+std::optional<LookupTable> table_of_16(Selection& s, const ir::Node& node, const std::vector<int64_t>& values) {
+  if (values.size() != kSteps + 1 || !slopes_fit(values)) return std::nullopt;
+  // The table's result has 7 fraction bits; the NPU's is already rounded, so a RESCALE by exactly 2^-7 must follow.
+  const ir::NodeId next = s.sole_user(node.outputs[0]);
+  if (!next.valid() || s.graph().nodes[next.index()].op != ir::Op(TosaOp::RESCALE)) return std::nullopt;
+  const auto r = s.rescale_of(s.graph().nodes[next.index()]);
+  const Scaling expected{.multiplier = 1, .shift = kFractionBits, .rounding = npu::RoundMode::NATURAL};
+  if (!r || r->per_channel || r->input_zp != 0 || r->output_zp != 0 || r->out != kSigned16 || simplified(r->scaling()) != expected) return std::nullopt;
+  const TensorId tensor = interpolation_table(
+      s, [&](size_t i) { return static_cast<int16_t>(values[i]); }, [&](size_t i) { return slope_at(values, i); });
+  return LookupTable{.tensor = tensor, .in = kSigned16, .value = s.graph().nodes[next.index()].outputs[0], .second = next};
+}
+
+}  // namespace
+
+std::optional<LookupTable> table_of(Selection& s, ir::NodeId table) {
+  const ir::Node& node = s.graph().nodes[table.index()];
+  const auto values = s.constant(node.inputs[1], "table");
+  if (!values) return std::nullopt;
+  switch (s.value(node.inputs[0]).dtype) {
+    case DType::kInt8: return table_of_8(s, node, *values);
+    case DType::kInt16: return table_of_16(s, node, *values);
+    default: return std::nullopt;
+  }
+}
+
+namespace {
+
+View look_up(Selection& s, const Operand& a, TensorId table) {
+  const View out = s.new_tensor("looked up", a.view.shape(), a.type);
+  Epilogue epilogue = store_only({}, a.type);
+  epilogue.activation.table = table;
+  emit_requantize(s, out, a, epilogue);
+  return out;
+}
+
+// All 23 bits of an interpolated result: base * 128 + slope * fraction, each part looked up on its own.
+Result<void> full_table_16(Selection& s, const Operand& a) {
+  CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "table"));
+  if (values.size() != kSteps + 1 || !slopes_fit(values)) return s.refuse("the table's steps do not fit 16 bits");
+  const auto zero = [](size_t) { return int16_t{0}; };
+  const View base = look_up(s, a, interpolation_table(s, [&](size_t i) { return static_cast<int16_t>(values[i]); }, zero));
+  const View slope = look_up(s, a, interpolation_table(s, [&](size_t i) { return slope_at(values, i); }, zero));
+  const View fraction = look_up(s, a, interpolation_table(s, zero, [](size_t) { return int16_t{1 << kFractionBits}; }));
+  const Shape shape = s.shape(s.output());
+  const Epilogue store = store_only(s.output(), kSigned32);
+  const auto wide = [&](const View& view) { return Operand{.view = view, .type = kSigned32}; };
+  const auto narrow = [&](const View& view) { return Operand{.view = view, .type = kSigned16}; };
+  const View shifted = s.new_tensor("base", shape, kSigned32), product = s.new_tensor("slope", shape, kSigned32);
+  emit_elementwise(s, shifted,
+                   {.mode = npu::ElementwiseMode::MUL, .a = narrow(base), .b = {.view = {}, .type = kSigned16}, .scalar = 1 << kFractionBits, .operands = {}},
+                   store);
+  emit_elementwise(s, product, {.mode = npu::ElementwiseMode::MUL, .a = narrow(slope), .b = narrow(fraction), .operands = {}}, store);
+  const View out = s.open(s.output(), shape);
+  emit_elementwise(s, out, {.mode = npu::ElementwiseMode::ADD, .a = wide(shifted), .b = wide(product), .operands = {}}, store);
+  s.close(s.output(), out, kSigned32);
+  return {};
+}
+
+}  // namespace
+
+Result<void> select_table(Selection& s) {
+  const Operand a = s.plain(s.input(0));
+  const auto table = table_of(s, s.node_id());
+  if (!table) {
+    if (a.type == kSigned16) return full_table_16(s, a);
+    return s.refuse("this table is not supported", "a constant table of int8 or int16");
+  }
+  if (table->second.valid()) s.absorb(table->second);
+  Epilogue epilogue = store_only(table->value, a.type);
+  epilogue.activation.table = table->tensor;
+  const View out = s.open(table->value, s.shape(s.output()));
+  emit_requantize(s, out, a, epilogue);
+  s.close(table->value, out, a.type);
+  return {};
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,57 @@
+#include "plan/select/weights.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "facts/npu_targets.h"
+#include "plan/select/emit.h"
+
+namespace carina::plan {
+
+Result<std::vector<int64_t>> biases_of(Selection& s, ir::ValueId bias, int64_t channels) {
+  CARINA_TRY(std::vector<int64_t> values, s.constant(bias, "bias"));
+  if (values.size() == 1) values.assign(static_cast<size_t>(channels), values.front());
+  if (static_cast<int64_t>(values.size()) != channels) return s.refuse("the bias has the wrong length", std::to_string(channels), std::to_string(values.size()));
+  constexpr int64_t kLimit = int64_t{1} << 39;
+  const auto too_large = std::ranges::find_if(values, [](int64_t b) { return b < -kLimit || b >= kLimit; });
+  if (too_large != values.end()) return s.refuse("a bias does not fit the NPU's 40 bits", {}, std::to_string(*too_large));
+  return values;
+}
+
+namespace {
+
+Result<void> check_sums(Selection& s, const Weights& weights) {
+  const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
+  for (size_t o = 0; o < static_cast<size_t>(weights.out_channels); ++o) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < each; ++i) sum += std::abs(weights.values[o * each + i]);
+    if (sum > npu::kMaxWeightSum8) {
+      return s.refuse("the accumulators could overflow", fmt::format("the sum of |weight| of a channel at most {}", npu::kMaxWeightSum8),
+                      fmt::format("{} in channel {}", sum, o));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<WeightsId> add_weights(Selection& s, Weights weights, const Epilogue& epilogue) {
+  const auto channels = static_cast<size_t>(weights.out_channels);
+  if (!weights.values.empty()) CARINA_CHECKED(check_sums(s, weights));
+  if (weights.biases.empty()) weights.biases.assign(channels, 0);
+  for (size_t o = 0; o < channels; ++o) {
+    weights.multipliers.push_back(epilogue.multipliers[epilogue.per_channel ? o : 0]);
+    weights.shifts.push_back(epilogue.shifts[epilogue.per_channel ? o : 0]);
+  }
+  if (weights.name.empty()) weights.name = s.node().name;
+  s.network().weights.push_back(std::move(weights));
+  return WeightsId(s.network().weights.size() - 1);
+}
+
+WeightsId scale_table(Selection& s, const Epilogue& epilogue, int64_t channels) {
+  return *add_weights(s, {.name = {}, .out_channels = channels}, epilogue);
+}
+
+}  // namespace carina::plan
