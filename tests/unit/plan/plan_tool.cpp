@@ -1,0 +1,230 @@
+// Compiles TOSA files for an NPU and runs them on the simulator, many in one process.
+//
+//   plan_tool compile GRAPH.tosa TARGET OUT.npz [option=value ...]     Vela's raw format
+//   plan_tool run GRAPH.tosa TARGET in.npy,in.npy [option=value ...]   prints cycles and memory; outputs to out=DIR
+//   plan_tool --batch LIST [option=value ...]                          each line: graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
+//
+// Options: seed=N (any legal block), formats=linear, staging=never, overlap=none, threads=N, memory=MODE, system=CONFIG, arena=BYTES, out=DIR,
+// ops=1 (list operations), time=N (compile N times), check=0.
+// In batch mode it prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "npu/vela_raw.h"
+#include "plan/compile.h"
+#include "simulate/simulator.h"
+#include "tensor/npy.h"
+#include "tosa/flatbuffer.h"
+
+namespace carina::plan {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+using Settings = std::map<std::string, std::string>;
+void add_setting(Settings& settings, const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != std::string::npos) settings[text.substr(0, equals)] = text.substr(equals + 1);
+}
+std::string get(const Settings& settings, const std::string& name, const std::string& otherwise = {}) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? otherwise : found->second;
+}
+
+Options options_of(const Settings& settings) {
+  Options options{.threads = std::stoi(get(settings, "threads", "1")), .arena_limit_bytes = std::stoll(get(settings, "arena", "0"))};
+  if (!get(settings, "seed").empty()) {
+    options.variation.blocks = Variation::Blocks::kSeeded;
+    options.variation.seed = static_cast<uint32_t>(std::stoul(get(settings, "seed")));
+  }
+  if (get(settings, "formats") == "linear") options.variation.formats = Variation::Formats::kLinear;
+  if (get(settings, "staging") == "never") options.variation.staging = Variation::Staging::kNever;
+  if (get(settings, "overlap") == "none") options.variation.overlap = Variation::Overlap::kNone;
+  return options;
+}
+
+struct Compiled {
+  npu::CompiledNetwork network = {};
+  double compile_ms = 0;
+};
+
+Result<Compiled> compile_file(const std::string& path, const std::string& target_name, const Settings& settings) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
+  CARINA_TRY(const Target target, find_target(target_name, get(settings, "system"), get(settings, "memory")));
+  Compiled compiled;
+  for (int i = 0; i < std::stoi(get(settings, "time", "1")); ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    CARINA_TRY(compiled.network, compile(module.main(), target, options_of(settings), {}));
+    compiled.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+  return compiled;
+}
+
+struct Run {
+  simulate::Report report = {};
+  std::vector<std::vector<std::byte>> outputs = {};
+};
+
+int64_t bytes_of(const npu::IoTensor& io) {
+  int64_t bytes = io.element_bytes;
+  for (const int32_t size : io.shape) bytes *= size;
+  return bytes;
+}
+
+Result<Tensor> load(const std::string& path) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  return read_npy(file, path);
+}
+
+Result<Run> simulate_network(npu::CompiledNetwork& network, const std::vector<std::string>& inputs, const Settings& settings) {
+  std::vector<std::byte> arena(static_cast<size_t>(network.scratch_bytes), std::byte{0xA5});
+  simulate::Memory memory;
+  memory.regions[0] = network.weights;
+  memory.regions[1] = arena;
+  for (size_t i = 0; i < network.inputs.size(); ++i) {
+    CARINA_TRY(const Tensor tensor, load(inputs.at(i)));
+    const npu::IoTensor& io = network.inputs[i];
+    if (bytes_of(io) != static_cast<int64_t>(tensor.data.size())) return fail({.where = inputs[i], .what = "the input has another size"});
+    std::ranges::copy(tensor.data.bytes(), arena.begin() + io.offset);
+    memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = static_cast<uint64_t>(bytes_of(io))});
+  }
+  if (memory.defined.empty()) memory.defined.push_back({.region = 1, .offset = 0, .bytes = 0});
+  const bool check = get(settings, "check", "1") == "1";
+  const simulate::Options options{.timing = get(settings, "ops").empty() && check ? simulate::Timing::kOff : simulate::Timing::kOn,
+                                  .checking = check ? simulate::Checking::kOn : simulate::Checking::kOff,
+                                  .poison = check ? simulate::Poison::kOn : simulate::Poison::kOff,
+                                  .threads = std::stoi(get(settings, "threads", "1")),
+                                  .system_config = get(settings, "system"),
+                                  .memory_mode = get(settings, "memory")};
+  Run run;
+  CARINA_TRY(run.report, simulate::run(network.command_payload, memory, options));
+  for (const npu::IoTensor& io : network.outputs) {
+    const auto begin = arena.begin() + io.offset;
+    run.outputs.emplace_back(begin, begin + bytes_of(io));
+  }
+  return run;
+}
+
+std::string judge(const std::vector<std::string>& fields, Settings settings) {
+  if (fields.size() > 4) {
+    for (const std::string& text : split(fields[4], ',')) add_setting(settings, text);
+  }
+  auto compiled = compile_file(fields[0], fields[1], settings);
+  if (!compiled) return "does not compile: " + to_string(compiled.error());
+  const auto run = simulate_network(compiled->network, split(fields[2], ','), settings);
+  if (!run) return "does not run: " + to_string(run.error());
+  if (!run->report.findings.empty()) return "finding: " + to_string(run->report.findings.front());
+  const auto expected = split(fields[3], ',');
+  if (expected.size() != run->outputs.size()) return fmt::format("{} outputs", run->outputs.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto tensor = load(expected[i]);
+    if (!tensor) return to_string(tensor.error());
+    const auto want = tensor->data.bytes();
+    if (want.size() != run->outputs[i].size()) return fmt::format("output {}: {} bytes, expected {}", i, run->outputs[i].size(), want.size());
+    size_t different = 0, first = want.size();
+    for (size_t k = 0; k < want.size(); ++k) {
+      if (want[k] == run->outputs[i][k]) continue;
+      first = std::min(first, k);
+      ++different;
+    }
+    if (different != 0) return fmt::format("output {}: {} of {} bytes differ, first at {}", i, different, want.size(), first);
+  }
+  return {};
+}
+
+int run_batch(const std::string& path, const Settings& settings) {
+  std::ifstream list(path);
+  int bad = 0;
+  for (std::string line; std::getline(list, line);) {
+    const auto fields = split(line, '|');
+    if (fields.size() < 4) continue;
+    const std::string reason = judge(fields, settings);
+    fmt::print("{} {}{}{}\n", reason.empty() ? "ok" : "bad", fields[0], reason.empty() ? "" : ": ", reason);
+    std::fflush(stdout);
+    bad += reason.empty() ? 0 : 1;
+  }
+  return bad == 0 ? 0 : 1;
+}
+
+int report_errors(const Diagnostics& errors) {
+  fmt::print(stderr, "{}\n", to_string(errors));
+  return 1;
+}
+
+int compile_to(const std::vector<std::string>& arguments, const Settings& settings) {
+  const auto compiled = compile_file(arguments[1], arguments[2], settings);
+  if (!compiled) return report_errors(compiled.error());
+  const auto bytes = npu::write_vela_raw(compiled->network);
+  if (!bytes) return report_errors(bytes.error());
+  if (const auto written = write_file(arguments[3], *bytes); !written) return report_errors(written.error());
+  fmt::print("{} command bytes, {} constant bytes, {} arena bytes, {:.1f} ms\n", compiled->network.command_payload.size(), compiled->network.weights.size(),
+             compiled->network.scratch_bytes, compiled->compile_ms);
+  return 0;
+}
+
+void list_operations(const Compiled& compiled, const simulate::Report& report) {
+  for (const simulate::OperationReport& op : report.operations) {
+    std::string name;
+    for (const npu::LayerNote& note : compiled.network.layers) {
+      if (note.first_word <= op.word_offset && op.word_offset < note.end_word) name = note.name;
+    }
+    fmt::print("{:20} ifm {}x{}x{} ofm {}x{}x{} k {}x{} total {} mac {} out {} wd {} npu {} macs {} {}\n", op.name, op.ifm.height, op.ifm.width, op.ifm.depth,
+               op.ofm.height, op.ofm.width, op.ofm.depth, op.kernel.height, op.kernel.width, op.cycles.total, op.cycles.mac, op.cycles.output,
+               op.cycles.weight_decode, op.cycles.npu, op.macs, name);
+  }
+}
+
+int run_once(const std::vector<std::string>& arguments, const Settings& settings) {
+  auto compiled = compile_file(arguments[1], arguments[2], settings);
+  if (!compiled) return report_errors(compiled.error());
+  const auto run = simulate_network(compiled->network, split(arguments[3], ','), settings);
+  if (!run) return report_errors(run.error());
+  for (const Diagnostic& finding : run->report.findings) fmt::print("finding: {}\n", to_string(finding));
+  if (!get(settings, "ops").empty()) list_operations(*compiled, run->report);
+  fmt::print("{} operations, {} cycles (npu {}), arena {}, constants {}, commands {}, compiled in {:.1f} ms\n", run->report.operations.size(),
+             run->report.cycles.total, run->report.cycles.npu, compiled->network.scratch_bytes, compiled->network.weights.size(),
+             compiled->network.command_payload.size(), compiled->compile_ms);
+  return 0;
+}
+
+int main_of(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  Settings settings;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.find('=') == std::string::npos) {
+      arguments.push_back(argument);
+    } else {
+      add_setting(settings, argument);
+    }
+  }
+  if (arguments.size() == 2 && arguments[0] == "--batch") return run_batch(arguments[1], settings);
+  if (arguments.size() == 4 && arguments[0] == "compile") return compile_to(arguments, settings);
+  if (arguments.size() >= 3 && arguments[0] == "run") {
+    arguments.resize(4);
+    return run_once(arguments, settings);
+  }
+  fmt::print(stderr, "usage: see the head of plan_tool.cpp\n");
+  return 2;
+}
+
+}  // namespace
+}  // namespace carina::plan
+
+int main(int argc, char** argv) { return carina::plan::main_of(argc, argv); }
