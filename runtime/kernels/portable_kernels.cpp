@@ -15,6 +15,15 @@ constexpr KernelEntry kPortableKernels[] = {
 
 static_assert(std::ranges::is_sorted(kPortableKernels, std::ranges::less_equal(), &KernelEntry::name), "portable_kernels.def is in the order of the names");
 
+// Every kernel that our compiler may write into a program (facts/executorch_kernels.def) is here.
+constexpr bool has_kernel(const KernelRow& row) {
+  return std::ranges::any_of(kPortableKernels, [&](const KernelEntry& entry) {
+    const size_t dot = entry.name.find('.');
+    return entry.name.substr(0, dot) == row.name && entry.name.substr(dot + 1) == row.overload;
+  });
+}
+static_assert(std::ranges::all_of(kKernelRows, has_kernel), "facts/executorch_kernels.def names a kernel that runtime/kernels does not have");
+
 }  // namespace
 
 std::span<const KernelEntry> portable_kernels() { return kPortableKernels; }

@@ -1,0 +1,230 @@
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/layout_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// Copies all elements in logical order; the two may have other sizes.
+void copy_in_order(const Tensor& in, const Tensor& out) {
+  if (in.type == out.type && in.contiguous() && out.contiguous()) {
+    if (in.bytes > 0) std::memmove(out.data, in.data, in.bytes);
+    return;
+  }
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  Walk<1> source{.rank = from.rank, .sizes = from.sizes, .strides = {from.strides}, .at = {}, .index = {}};
+  Walk<1> target{.rank = to.rank, .sizes = to.sizes, .strides = {to.strides}, .at = {}, .index = {}};
+  const auto count = static_cast<int64_t>(in.elements());
+  for (int64_t i = 0; i < count; ++i, source.next(), target.next()) {
+    Walk<2> one;
+    one.at = {source.at[0], target.at[0]};
+    copy_elements(in, out, one);
+  }
+}
+
+Error copy_same_count(Call& call, const Tensor& in, const Tensor& out) {
+  call.require(in.elements() == out.elements());
+  CARINA_RT_TRY(call.error());
+  copy_in_order(in, out);
+  return Error::kOk;
+}
+
+// (input, ... , out at `out_index`): same sizes, any type and order.
+Error copy_to(Arguments arguments, size_t in_index, size_t out_index) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(in_index);
+  const Tensor& out = call.out(out_index);
+  CARINA_RT_TRY(call.error());
+  Walk<2> walk{.rank = out.rank(), .sizes = layout_of(out).sizes, .strides = {Extents{}, layout_of(out).strides}, .at = {}, .index = {}};
+  call.require(broadcast(in, out, walk.strides[0]));
+  CARINA_RT_TRY(call.error());
+  if (in.type == out.type && same_layout(in, out)) {
+    if (in.bytes > 0) std::memmove(out.data, in.data, in.bytes);
+  } else {
+    copy_elements(in, out, walk);
+  }
+  return Error::kOk;
+}
+
+// out axis i is input axis order[i].
+Error permute_to(const Tensor& in, std::span<const size_t> order, const Tensor& out) {
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  if (to.rank != order.size() || from.rank != order.size() || in.type != out.type) return Error::kInvalidArgument;
+  Walk<2> walk;
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (from.sizes[order[i]] != to.sizes[i]) return Error::kInvalidArgument;
+    walk.add_axis(to.sizes[i], {from.strides[order[i]], to.strides[i]});
+  }
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+}  // namespace
+
+// (input, size, out)
+Error view_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor& out = call.out(2);
+  CARINA_RT_TRY(call.error());
+  return copy_same_count(call, in, out);
+}
+
+// (input, size, out): the output is the input's memory.
+Error view_in_place(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  call.require(arguments.size() > 2 && arguments[2]->is_tensor() && arguments[2]->tensor.bytes == in.bytes && arguments[2]->tensor.type == in.type && in.contiguous());
+  CARINA_RT_TRY(call.error());
+  Tensor& out = arguments[2]->tensor;
+  out.data = in.data;
+  out.read_only = in.read_only;
+  return Error::kOk;
+}
+
+// (input, out)
+Error copy_plain(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 1); }
+// (input, memory_format, out)
+Error clone(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 2); }
+// (input, non_blocking, dim_order or memory_format, out); the type may change.
+Error to_copy(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 3); }
+// (self, source, non_blocking, out)
+Error copy_out(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 1, 3); }
+// (self, source, non_blocking): into self.
+Error copy_in_place(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 1, 0); }
+// (input, size, implicit, out)
+Error expand_copy(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 3); }
+
+// (input, dim or dims, out)
+Error squeeze_copy(Arguments arguments, Arena& scratch) { return view_copy(arguments, scratch); }
+Error unsqueeze_copy(Arguments arguments, Arena& scratch) { return view_copy(arguments, scratch); }
+
+// (input, dims, out)
+Error permute_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::span<const int64_t> dims = call.integers(1);
+  const Tensor& out = call.out(2);
+  call.require(dims.size() == in.rank());
+  CARINA_RT_TRY(call.error());
+  size_t order[kMaxRank] = {};
+  uint32_t seen = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    call.require(axis_of(dims[i], in.rank(), order[i]) && (seen >> order[i] & 1) == 0);
+    seen |= 1U << order[i];
+  }
+  CARINA_RT_TRY(call.error());
+  return permute_to(in, std::span(order, dims.size()), out);
+}
+
+namespace {
+
+Error swap_axes(const Tensor& in, size_t first, size_t second, const Tensor& out) {
+  size_t order[kMaxRank] = {};
+  for (size_t i = 0; i < in.rank(); ++i) order[i] = i == first ? second : i == second ? first : i;
+  return permute_to(in, std::span(order, in.rank()), out);
+}
+
+}  // namespace
+
+// (input, dim0, dim1, out)
+Error transpose_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  size_t first = 0;
+  size_t second = 0;
+  call.require(in.rank() == 0 || (axis_of(call.integer(1), in.rank(), first) && axis_of(call.integer(2), in.rank(), second)));
+  const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  return swap_axes(in, first, second, out);
+}
+
+// (input of at most two axes, out)
+Error t_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor& out = call.out(1);
+  call.require(in.rank() <= 2);
+  CARINA_RT_TRY(call.error());
+  return swap_axes(in, 0, in.rank() == 2 ? 1 : 0, out);
+}
+
+// (input, repeats, out)
+Error repeat(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::span<const int64_t> repeats = call.integers(1);
+  const Tensor& out = call.out(2);
+  call.require(repeats.size() == out.rank() && in.rank() <= out.rank() && in.type == out.type && 2 * out.rank() <= kMaxRank);
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  const size_t lead = to.rank - from.rank;
+  Walk<2> walk;
+  for (size_t i = 0; i < to.rank; ++i) {
+    const int64_t size = i < lead ? 1 : from.sizes[i - lead];
+    call.require(size == 0 ? to.sizes[i] == 0 : repeats[i] >= 0 && to.sizes[i] % size == 0 && repeats[i] == to.sizes[i] / size);
+    CARINA_RT_TRY(call.error());
+    walk.add_axis(size == 0 ? 0 : repeats[i], {0, size * to.strides[i]});
+    walk.add_axis(size, {i < lead ? 0 : from.strides[i - lead], to.strides[i]});
+  }
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+// (input, dims, out)
+Error flip(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::span<const int64_t> dims = call.integers(1);
+  const Tensor& out = call.out(2);
+  call.require(same_sizes(in, out) && in.type == out.type);
+  CARINA_RT_TRY(call.error());
+  if (in.elements() == 0) return Error::kOk;
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  Walk<2> walk{.rank = from.rank, .sizes = from.sizes, .strides = {from.strides, to.strides}, .at = {}, .index = {}};
+  for (const int64_t dim : dims) {
+    size_t axis = 0;
+    if (!axis_of(dim, from.rank, axis) || walk.strides[0][axis] < 0) return Error::kInvalidArgument;
+    walk.at[0] += (from.sizes[axis] - 1) * from.strides[axis];
+    walk.strides[0][axis] = -from.strides[axis];
+  }
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+// (input, factor, out): [..., C r r, H, W] -> [..., C, H r, W r]
+Error pixel_shuffle(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const int64_t factor = call.integer(1);
+  const Tensor& out = call.out(2);
+  call.require(in.rank() >= 3 && in.rank() == out.rank() && in.rank() + 2 <= kMaxRank && factor >= 1 && factor < (1 << 15) && in.type == out.type);
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  const size_t c = from.rank - 3;
+  bool fits = from.sizes[c] == to.sizes[c] * factor * factor && to.sizes[c + 1] == from.sizes[c + 1] * factor && to.sizes[c + 2] == from.sizes[c + 2] * factor;
+  Walk<2> walk;
+  for (size_t i = 0; i < c; ++i) {
+    fits = fits && from.sizes[i] == to.sizes[i];
+    walk.add_axis(to.sizes[i], {from.strides[i], to.strides[i]});
+  }
+  if (!fits) return Error::kInvalidArgument;
+  walk.add_axis(to.sizes[c], {from.strides[c] * factor * factor, to.strides[c]});
+  walk.add_axis(factor, {from.strides[c] * factor, to.strides[c + 1]});
+  walk.add_axis(factor, {from.strides[c], to.strides[c + 2]});
+  walk.add_axis(from.sizes[c + 1], {from.strides[c + 1], to.strides[c + 1] * factor});
+  walk.add_axis(from.sizes[c + 2], {from.strides[c + 2], to.strides[c + 2] * factor});
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+}  // namespace carina::runtime

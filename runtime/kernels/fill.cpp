@@ -1,0 +1,92 @@
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+Error fill_with(const EValue& value, const Tensor& out) {
+  return map_unary(out, out, [&](auto a) { return scalar_in<decltype(a)>(value); });
+}
+
+// (..., value at `value_index`, ..., out at `out_index`)
+Error fill_from(Arguments arguments, size_t value_index, size_t out_index) {
+  Call call(arguments);
+  static_cast<void>(call.number(value_index));
+  const Tensor& out = call.out(out_index);
+  CARINA_RT_TRY(call.error());
+  return fill_with(*arguments[value_index], out);
+}
+
+// (size, out)
+Error fill_constant(Arguments arguments, int64_t number) {
+  Call call(arguments);
+  const Tensor& out = call.out(1);
+  CARINA_RT_TRY(call.error());
+  EValue value;
+  value.kind = EValue::Kind::kInt;
+  value.integer = number;
+  return fill_with(value, out);
+}
+
+Error count_up(const Tensor& out, const EValue& start, const EValue& step) {
+  if (out.rank() != 1) return Error::kInvalidArgument;
+  in_domain(
+      [&](auto domain) {
+        using Value = typename decltype(domain)::Value;
+        const auto write = domain.writer(out);
+        for (int64_t i = 0; i < out.sizes[0]; ++i) {
+          if constexpr (std::is_same_v<Value, int64_t>) write(i, plus(scalar_in<int64_t>(start), times(i, scalar_in<int64_t>(step))));
+          else write(i, static_cast<Value>(start.to_double() + static_cast<double>(i) * step.to_double()));
+        }
+      },
+      out);
+  return Error::kOk;
+}
+
+}  // namespace
+
+// (size, value, out)
+Error full(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 1, 2); }
+// (input, value, memory_format, out)
+Error full_like(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 1, 3); }
+// (input, value, out)
+Error fill_scalar(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 1, 2); }
+// (value, out)
+Error scalar_tensor(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 0, 1); }
+// (size, out)
+Error zeros(Arguments arguments, Arena& /*scratch*/) { return fill_constant(arguments, 0); }
+Error ones(Arguments arguments, Arena& /*scratch*/) { return fill_constant(arguments, 1); }
+
+// (size, memory_format, out): any content will do, and zeros make runs alike.
+Error empty(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& out = call.out(2);
+  CARINA_RT_TRY(call.error());
+  return fill_with(EValue(), out);
+}
+
+// (start, end, step, out)
+Error arange(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  static_cast<void>(call.number(0));
+  static_cast<void>(call.number(2));
+  const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  return count_up(out, *arguments[0], *arguments[2]);
+}
+
+// (end, out)
+Error arange_to(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& out = call.out(1);
+  CARINA_RT_TRY(call.error());
+  EValue start;
+  start.kind = EValue::Kind::kInt;
+  EValue step = start;
+  step.integer = 1;
+  return count_up(out, start, step);
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,148 @@
+#include <cmath>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/layout_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// A run of elements that is normalised by its own mean and variance; element k is scaled by entry k / per_weight of the weight.
+struct Group {
+  int64_t begin, count;
+  int64_t first_weight, per_weight;
+};
+
+struct Statistics {
+  double mean;
+  double inverse_deviation;
+};
+
+Statistics normalise(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out, const Group& group) {
+  const auto read = Numbers::reader(in);
+  const auto write = Numbers::writer(out);
+  double sum = 0;
+  for (int64_t k = 0; k < group.count; ++k) sum += read(group.begin + k);
+  const double mean = sum / static_cast<double>(group.count);
+  double squares = 0;
+  for (int64_t k = 0; k < group.count; ++k) squares += (read(group.begin + k) - mean) * (read(group.begin + k) - mean);
+  const double inverse = 1 / std::sqrt(squares / static_cast<double>(group.count) + eps);
+  const auto read_weight = Numbers::reader(weight == nullptr ? in : *weight);
+  const auto read_bias = Numbers::reader(bias == nullptr ? in : *bias);
+  for (int64_t k = 0; k < group.count; ++k) {
+    const int64_t entry = group.first_weight + k / group.per_weight;
+    const double scale = weight == nullptr ? 1 : read_weight(entry);
+    const double shift = bias == nullptr ? 0 : read_bias(entry);
+    write(group.begin + k, (read(group.begin + k) - mean) * inverse * scale + shift);
+  }
+  return {.mean = mean, .inverse_deviation = inverse};
+}
+
+bool has_elements(const Tensor* tensor, int64_t count) {
+  return tensor == nullptr || (static_cast<int64_t>(tensor->elements()) == count && tensor->contiguous() && is_floating(tensor->type));
+}
+
+}  // namespace
+
+// (input, normalized_shape, weight or None, bias or None, eps, out, mean, inverse deviation)
+Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::span<const int64_t> shape = call.integers(1);
+  const Tensor* weight = call.optional_tensor(2);
+  const Tensor* bias = call.optional_tensor(3);
+  const double eps = call.number(4);
+  const Tensor& out = call.out(5);
+  const Tensor& mean = call.out(6);
+  const Tensor& deviation = call.out(7);
+  call.require(shape.size() >= 1 && shape.size() <= in.rank() && same_sizes(in, out));
+  call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
+  CARINA_RT_TRY(call.error());
+  int64_t count = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    call.require(shape[i] == in.sizes[in.rank() - shape.size() + i]);
+    count *= in.sizes[in.rank() - shape.size() + i];
+  }
+  const int64_t rows = count == 0 ? 0 : static_cast<int64_t>(in.elements()) / count;
+  call.require(has_elements(weight, count) && has_elements(bias, count) && static_cast<int64_t>(mean.elements()) >= rows && static_cast<int64_t>(deviation.elements()) >= rows);
+  CARINA_RT_TRY(call.error());
+  for (int64_t row = 0; row < rows; ++row) {
+    const Statistics statistics = normalise(in, weight, bias, eps, out, {.begin = row * count, .count = count, .first_weight = 0, .per_weight = 1});
+    Numbers::writer(mean)(row, statistics.mean);
+    Numbers::writer(deviation)(row, statistics.inverse_deviation);
+  }
+  return Error::kOk;
+}
+
+// (input, weight or None, bias or None, N, C, HxW, groups, eps, out, mean, inverse deviation)
+Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor* weight = call.optional_tensor(1);
+  const Tensor* bias = call.optional_tensor(2);
+  const int64_t groups = call.integer(6);
+  const double eps = call.number(7);
+  const Tensor& out = call.out(8);
+  const Tensor& mean = call.out(9);
+  const Tensor& deviation = call.out(10);
+  call.require(in.rank() >= 2 && same_sizes(in, out) && groups >= 1);
+  call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
+  CARINA_RT_TRY(call.error());
+  const int64_t batches = in.sizes[0];
+  const int64_t channels = in.sizes[1];
+  call.require(channels % groups == 0 && has_elements(weight, channels) && has_elements(bias, channels));
+  CARINA_RT_TRY(call.error());
+  if (in.elements() == 0) return Error::kOk;
+  const int64_t per_channel = static_cast<int64_t>(in.elements()) / (batches * channels);
+  const int64_t count = channels / groups * per_channel;
+  call.require(static_cast<int64_t>(mean.elements()) >= batches * groups && static_cast<int64_t>(deviation.elements()) >= batches * groups);
+  CARINA_RT_TRY(call.error());
+  for (int64_t i = 0; i < batches * groups; ++i) {
+    const Group group{.begin = i * count, .count = count, .first_weight = i % groups * (channels / groups), .per_weight = per_channel};
+    const Statistics statistics = normalise(in, weight, bias, eps, out, group);
+    Numbers::writer(mean)(i, statistics.mean);
+    Numbers::writer(deviation)(i, statistics.inverse_deviation);
+  }
+  return Error::kOk;
+}
+
+// (input, weight or None, bias or None, running mean, running variance, momentum, eps, out, two empty outputs)
+Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor* weight = call.optional_tensor(1);
+  const Tensor* bias = call.optional_tensor(2);
+  const Tensor& mean = call.tensor(3);
+  const Tensor& variance = call.tensor(4);
+  const double eps = call.number(6);
+  const Tensor& out = call.out(7);
+  call.require(in.rank() >= 2 && same_sizes(in, out));
+  call.support(is_floating(in.type) && is_floating(out.type));
+  CARINA_RT_TRY(call.error());
+  const int64_t channels = in.sizes[1];
+  call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) && has_elements(&variance, channels));
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  Walk<2> walk;
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (i != 1) walk.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
+  }
+  const int64_t count = walk.count();
+  const auto read = Numbers::reader(in);
+  const auto write = Numbers::writer(out);
+  for (int64_t c = 0; count > 0 && c < channels; ++c) {
+    const double inverse = 1 / std::sqrt(Numbers::reader(variance)(c) + eps);
+    const double scale = inverse * (weight == nullptr ? 1 : Numbers::reader(*weight)(c));
+    const double shift = (bias == nullptr ? 0 : Numbers::reader(*bias)(c)) - Numbers::reader(mean)(c) * scale;
+    for (int64_t i = 0; i < count; ++i, walk.next()) {
+      write(walk.at[1] + c * to.strides[1], read(walk.at[0] + c * from.strides[1]) * scale + shift);
+    }
+  }
+  return Error::kOk;
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,286 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/layout_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// A run of an axis, every `step`-th of `count` elements from `begin`.
+struct Range {
+  int64_t begin = 0;
+  int64_t count = 0;
+  int64_t step = 1;
+};
+
+// Python's rules: negative numbers count from the end, and both ends are clipped.
+Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
+  if (start < 0) start += size;
+  if (end < 0) end += size;
+  start = std::clamp<int64_t>(start, 0, size);
+  end = std::clamp<int64_t>(end, start, size);
+  return {.begin = start, .count = (end - start) / step + ((end - start) % step != 0 ? 1 : 0), .step = step};
+}
+
+// Between a range of `axis` of `whole` and all of `part`, which has the range's count there and otherwise whole's sizes.
+bool range_walk(const Tensor& whole, size_t axis, const Range& range, const Tensor& part, Walk<2>& walk) {
+  const Layout from = layout_of(whole);
+  const Layout to = layout_of(part);
+  if (from.rank != to.rank || to.sizes[axis] != range.count) return false;
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (i != axis && from.sizes[i] != to.sizes[i]) return false;
+    walk.add_axis(to.sizes[i], {from.strides[i] * (i == axis ? range.step : 1), to.strides[i]});
+  }
+  walk.at[0] = range.begin * from.strides[axis];
+  return true;
+}
+
+Error copy_range(const Tensor& in, size_t axis, const Range& range, const Tensor& out) {
+  Walk<2> walk;
+  if (in.type != out.type || !range_walk(in, axis, range, out, walk)) return Error::kInvalidArgument;
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+Error paste_range(const Tensor& in, const Tensor& out, size_t axis, const Range& range) {
+  Walk<2> walk;
+  if (!range_walk(out, axis, range, in, walk)) return Error::kInvalidArgument;
+  std::swap(walk.strides[0], walk.strides[1]);
+  std::swap(walk.at[0], walk.at[1]);
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+// One index of `axis` of `whole` beside `part`, which lacks that axis.
+bool index_walk(const Tensor& whole, size_t axis, int64_t index, const Tensor& part, Walk<2>& walk) {
+  const Layout from = layout_of(whole);
+  const Layout to = layout_of(part);
+  if (from.rank != to.rank + 1 || index < 0 || index >= from.sizes[axis]) return false;
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (i == axis) continue;
+    const size_t j = i < axis ? i : i - 1;
+    if (from.sizes[i] != to.sizes[j]) return false;
+    walk.add_axis(to.sizes[j], {from.strides[i], to.strides[j]});
+  }
+  walk.at[0] = index * from.strides[axis];
+  return true;
+}
+
+Error copy_index(const Tensor& in, size_t axis, int64_t index, const Tensor& out) {
+  Walk<2> walk;
+  if (in.type != out.type || !index_walk(in, axis, index, out, walk)) return Error::kInvalidArgument;
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+Error paste_index(const Tensor& in, const Tensor& out, size_t axis, int64_t index) {
+  Walk<2> walk;
+  if (!index_walk(out, axis, index, in, walk)) return Error::kInvalidArgument;
+  std::swap(walk.strides[0], walk.strides[1]);
+  std::swap(walk.at[0], walk.at[1]);
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+Error copy_all(const Tensor& in, const Tensor& out) {
+  return map_unary(in, out, [](auto a) { return a; });
+}
+
+bool writable(const EValue* value) { return readable(value) && !value->tensor.read_only; }
+
+}  // namespace
+
+// (input, dim, start or None, end or None, step, out)
+Error slice_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const int64_t start = call.integer_or(2, 0);
+  const int64_t end = call.integer_or(3, std::numeric_limits<int64_t>::max());
+  const int64_t step = call.integer(4);
+  const Tensor& out = call.out(5);
+  call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max());
+  CARINA_RT_TRY(call.error());
+  return copy_range(in, axis, range_of(start, end, step, in.sizes[axis]), out);
+}
+
+// (input, source, dim, start or None, end or None, step, out)
+Error slice_scatter(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor& source = call.tensor(1);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(2), in.rank(), axis));
+  const int64_t start = call.integer_or(3, 0);
+  const int64_t end = call.integer_or(4, std::numeric_limits<int64_t>::max());
+  const int64_t step = call.integer(5);
+  const Tensor& out = call.out(6);
+  call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max() && same_sizes(in, out));
+  CARINA_RT_TRY(call.error());
+  CARINA_RT_TRY(copy_all(in, out));
+  return paste_range(source, out, axis, range_of(start, end, step, out.sizes[axis]));
+}
+
+// (input, dim, start, length, out)
+Error narrow_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(1), in.rank(), axis));
+  int64_t start = call.integer(2);
+  const int64_t length = call.integer(3);
+  const Tensor& out = call.out(4);
+  CARINA_RT_TRY(call.error());
+  const auto size = int64_t{in.sizes[axis]};
+  start += start < 0 ? size : 0;
+  if (start < 0 || start > size || length < 0 || length > size - start) return Error::kInvalidArgument;
+  return copy_range(in, axis, {.begin = start, .count = length, .step = 1}, out);
+}
+
+// (input, dim, index, out)
+Error select_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const int64_t index = call.integer(2);
+  const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  return copy_index(in, axis, index < 0 ? index + in.sizes[axis] : index, out);
+}
+
+// (input, source, dim, index, out)
+Error select_scatter(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor& source = call.tensor(1);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(2), in.rank(), axis));
+  const int64_t index = call.integer(3);
+  const Tensor& out = call.out(4);
+  call.require(same_sizes(in, out));
+  CARINA_RT_TRY(call.error());
+  CARINA_RT_TRY(copy_all(in, out));
+  return paste_index(source, out, axis, index < 0 ? index + out.sizes[axis] : index);
+}
+
+// (tensors, dim, out); an empty tensor of one axis fits anything, as in PyTorch.
+Error cat(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const std::span<EValue* const> parts = call.tensors(0);
+  const Tensor& out = call.out(2);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(1), out.rank(), axis));
+  CARINA_RT_TRY(call.error());
+  int64_t begin = 0;
+  for (const EValue* part : parts) {
+    if (!readable(part)) return Error::kInvalidArgument;
+    if (part->tensor.rank() == 1 && part->tensor.bytes == 0 && out.rank() != 1) continue;
+    if (part->tensor.rank() != out.rank()) return Error::kInvalidArgument;
+    const int64_t count = part->tensor.sizes[axis];
+    if (count > out.sizes[axis] - begin) return Error::kInvalidArgument;
+    CARINA_RT_TRY(paste_range(part->tensor, out, axis, {.begin = begin, .count = count, .step = 1}));
+    begin += count;
+  }
+  return begin == out.sizes[axis] ? Error::kOk : Error::kInvalidArgument;
+}
+
+// (tensors, dim, out)
+Error stack(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const std::span<EValue* const> parts = call.tensors(0);
+  const Tensor& out = call.out(2);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(1), out.rank(), axis));
+  CARINA_RT_TRY(call.error());
+  if (static_cast<int64_t>(parts.size()) != out.sizes[axis]) return Error::kInvalidArgument;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!readable(parts[i])) return Error::kInvalidArgument;
+    CARINA_RT_TRY(paste_index(parts[i]->tensor, out, axis, static_cast<int64_t>(i)));
+  }
+  return Error::kOk;
+}
+
+namespace {
+
+// The parts of `in` along `axis`, each as long as its output.
+Error split(const Tensor& in, size_t axis, std::span<EValue* const> outs) {
+  int64_t begin = 0;
+  for (const EValue* out : outs) {
+    if (!writable(out) || out->tensor.rank() != in.rank()) return Error::kInvalidArgument;
+    const int64_t count = out->tensor.sizes[axis];
+    if (count > in.sizes[axis] - begin) return Error::kInvalidArgument;
+    CARINA_RT_TRY(copy_range(in, axis, {.begin = begin, .count = count, .step = 1}, out->tensor));
+    begin += count;
+  }
+  return begin == in.sizes[axis] ? Error::kOk : Error::kInvalidArgument;
+}
+
+}  // namespace
+
+// (input, split size or sizes, dim, outs): the outputs' sizes say the same.
+Error split_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(2), in.rank(), axis));
+  const std::span<EValue* const> outs = call.tensors(3);
+  CARINA_RT_TRY(call.error());
+  return split(in, axis, outs);
+}
+
+// (input, dim, outs)
+Error unbind_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  size_t axis = 0;
+  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const std::span<EValue* const> outs = call.tensors(2);
+  CARINA_RT_TRY(call.error());
+  if (static_cast<int64_t>(outs.size()) != in.sizes[axis]) return Error::kInvalidArgument;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    if (!writable(outs[i])) return Error::kInvalidArgument;
+    CARINA_RT_TRY(copy_index(in, axis, static_cast<int64_t>(i), outs[i]->tensor));
+  }
+  return Error::kOk;
+}
+
+// (input, pad: before and after of the last axis, then of the one before ..., value, out); negative numbers cut off.
+Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::span<const int64_t> pad = call.integers(1);
+  static_cast<void>(call.number(2));
+  const Tensor& out = call.out(3);
+  call.require(in.rank() == out.rank() && in.type == out.type && pad.size() % 2 == 0 && pad.size() / 2 <= in.rank());
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  const ScalarTensor value(*arguments[2], in);
+  Walk<2> walk;
+  for (size_t axis = 0; axis < from.rank; ++axis) {
+    const size_t entry = 2 * (from.rank - 1 - axis);
+    const int64_t before = entry < pad.size() ? pad[entry] : 0;
+    const int64_t after = entry < pad.size() ? pad[entry + 1] : 0;
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    if (before < -kMost || before > kMost || after < -kMost || after > kMost || to.sizes[axis] != from.sizes[axis] + before + after) return Error::kInvalidArgument;
+    const int64_t skipped = std::max<int64_t>(-before, 0);
+    const int64_t first = std::max<int64_t>(before, 0);
+    const int64_t count = std::max<int64_t>(std::min(from.sizes[axis] - skipped, to.sizes[axis] - first), 0);
+    walk.add_axis(count, {from.strides[axis], to.strides[axis]});
+    if (count > 0) walk.at[0] += skipped * from.strides[axis];
+    if (count > 0) walk.at[1] += first * to.strides[axis];
+  }
+  CARINA_RT_TRY(map_unary(value.tensor(), out, [](auto a) { return a; }));
+  copy_elements(in, out, walk);
+  return Error::kOk;
+}
+
+}  // namespace carina::runtime
