@@ -8,7 +8,7 @@
 #include <set>
 
 #include "lower/lowering_internal.h"
-#include "lower/spread_quantization_internal.h"
+#include "ir/spread_quantization.h"
 #include "lower/tosa_passes/passes_internal.h"
 
 namespace carina::lower {
@@ -157,16 +157,50 @@ class Translation {
   Diagnostics errors_;
 };
 
-// Clean-up works on values whose "<name>.nhwc" form took over; where the original is gone, its name is free again.
-void restore_names(ir::Graph& graph) {
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    const std::string& name = graph.values[v].name;
-    const size_t dot = name.rfind(".nhwc");
-    if (dot == std::string::npos) continue;
-    const std::string base = name.substr(0, dot);
-    if (!graph.find_value(base)) graph.rename(ValueId(v), base);
+// The clean-up may do away with the very value that has an ATen name, when only its layout made it differ from another:
+// TRANSPOSE or RESHAPE of "conv2d.rescale", called "conv2d". Then the other gets the name.
+class Names {
+ public:
+  explicit Names(const ir::Graph& graph) {
+    const auto producer = ir::producers(graph);
+    for (const ir::Value& value : graph.values) {
+      if (value.name.find('.') != std::string::npos) continue;
+      std::vector<std::string> same;
+      for (ir::NodeId id = producer[graph.find_value(value.name)->index()]; id.valid() && keeps_elements(graph[id]);) {
+        same.push_back(graph[graph[id].inputs[0]].name);
+        id = producer[graph[id].inputs[0].index()];
+      }
+      if (!same.empty()) others_.emplace_back(value.name, std::move(same));
+    }
   }
-}
+
+  void restore(ir::Graph& graph) const {
+    for (size_t v = 0; v < graph.values.size(); ++v) {
+      const std::string& name = graph.values[v].name;
+      if (!name.ends_with(".nhwc")) continue;
+      const std::string base = name.substr(0, name.size() - 5);
+      if (!graph.find_value(base)) graph.rename(ValueId(v), base);
+    }
+    for (const auto& [name, same] : others_) restore(graph, name, same);
+  }
+
+ private:
+  static bool keeps_elements(const Node& node) {
+    return node.op == ir::Op(TosaOp::TRANSPOSE) || node.op == ir::Op(TosaOp::RESHAPE) || node.op == ir::Op(TosaOp::IDENTITY);
+  }
+
+  static void restore(ir::Graph& graph, const std::string& name, const std::vector<std::string>& same) {
+    if (graph.find_value(name)) return;
+    for (const std::string& other : same) {
+      const auto value = graph.find_value(other);
+      if (!value || other.find('.') == std::string::npos) continue;
+      graph.rename(*value, name);
+      return;
+    }
+  }
+
+  std::vector<std::pair<std::string, std::vector<std::string>>> others_;
+};
 
 }  // namespace
 
@@ -174,13 +208,14 @@ bool has_lowering(ir::Op op) { return row_of(op) != nullptr; }
 
 Result<ir::Graph> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   ir::Graph quantized = aten;
-  spread_quantization(quantized);
+  ir::spread_quantization(quantized);
   ir::Graph tosa;
   tosa.name = aten.name.empty() ? "main" : aten.name;
   CARINA_CHECKED(Translation(quantized, tosa).run());
   ir::remove_dead(tosa);
+  const Names names(tosa);
   CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options, log));
-  restore_names(tosa);
+  names.restore(tosa);
   return tosa;
 }
 

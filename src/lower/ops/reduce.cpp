@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "facts/npu_targets.h"
 #include "lower/lowering_internal.h"
 
 namespace carina::lower {
@@ -24,10 +25,9 @@ Reduction reduction_of(const Lowering& in, const Node& node) {
   return reduction;
 }
 
-// Limits of an NPU's windows without padding (U55: facts/npu_targets.h says the same for the planner); beyond them the
-// reduction goes axis by axis.
-bool fits_pool(const Shape& image) { return image[2] <= 256 && image[2] * image[3] <= 65536; }
-bool fits_kernel(const Shape& image) { return image[2] <= 64 && image[3] <= 64 && image[2] * image[3] <= 4096; }
+// Windows that the NPU takes without padding; beyond them the reduction goes axis by axis.
+bool fits_pool(const Shape& image) { return image[2] <= npu::kMaxPoolHeight && image[2] * image[3] <= npu::kMaxPoolElements; }
+bool fits_kernel(const Shape& image) { return image[2] <= npu::kMaxKernelHeight && image[2] * image[3] <= npu::kMaxKernelElements; }
 
 bool over_image(const Shape& shape, const std::vector<size_t>& axes) {
   return shape.rank() == 4 && axes == std::vector<size_t>{2, 3};

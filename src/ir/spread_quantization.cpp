@@ -1,8 +1,8 @@
-#include "lower/spread_quantization_internal.h"
+#include "ir/spread_quantization.h"
 
 #include <algorithm>
 
-namespace carina::lower {
+namespace carina::ir {
 
 using ir::Node;
 using ir::ValueId;
@@ -48,4 +48,4 @@ void spread_quantization(ir::Graph& graph) {
   spread_forwards(graph);
 }
 
-}  // namespace carina::lower
+}  // namespace carina::ir
