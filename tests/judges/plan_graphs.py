@@ -1,0 +1,292 @@
+"""Random TOSA graphs that are hard on a planner: branches, views of views, shared values, batches, odd strides and dilations, large sizes.
+
+generate(seed, config) -> tosa_graphs.Sample. Same seed, same sample.
+"""
+
+import numpy as np
+import tosa_graphs
+from tosa_graphs import OP, PROPAGATE, D, Impossible
+
+
+def conv_of(g, x, channels, kernel, stride, dilation, dtype=D.INT8, padded=True):
+    c = x.shape[3]
+    y = g.conv2d(x, channels, kernel, stride, dilation, padded)
+    return g.rescale(y, dtype, g.gain_of(kernel[0] * kernel[1] * c, dtype))
+
+
+def reshape(g, x, shape):
+    return g.op(OP.RESHAPE, [x, g.shape(shape)], shape, x.dtype, "ReshapeAttribute")
+
+
+def transpose(g, x, perms):
+    return g.op(OP.TRANSPOSE, [x], [x.shape[p] for p in perms], x.dtype, "TransposeAttribute", perms)
+
+
+def slice_of(g, x):
+    start = [0] + [g.int(0, s - 1) if g.chance(0.4) else 0 for s in x.shape[1:]]
+    size = [x.shape[0]] + [g.int(1, s - b) if g.chance(0.5) else s - b for s, b in zip(x.shape[1:], start[1:], strict=True)]
+    return g.op(OP.SLICE, [x, g.shape(start), g.shape(size)], size, x.dtype, "SliceAttribute")
+
+
+def concat(g, parts, axis):
+    shape = list(parts[0].shape)
+    shape[axis] = sum(p.shape[axis] for p in parts)
+    return g.op(OP.CONCAT, parts, shape, parts[0].dtype, "ConcatAttribute", axis)
+
+
+def pad(g, x, value=None):
+    padding = [0, 0] + [g.int(0, 2) for _ in range(4)] + [0, 0]
+    if g.chance(0.2):
+        padding[6:] = [g.int(0, 3), g.int(0, 3)]
+    shape = [s + padding[2 * i] + padding[2 * i + 1] for i, s in enumerate(x.shape)]
+    value = g.int(-128, 127) if value is None else value
+    return g.op(OP.PAD, [x, g.shape(padding), g.const([value], x.dtype)], shape, x.dtype, "PadAttribute")
+
+
+def softmax(g, x):
+    """As a quantizer lowers it."""
+    axis = len(x.shape) - 1
+    one = [*x.shape[:-1], 1]
+    top = g.op(OP.REDUCE_MAX, [x], one, D.INT8, "ReduceMaxAttribute", axis, PROPAGATE)
+    zero_point = g.int(-128, 127)
+    a, b = (g.rescale(v, D.INT32, 2.0**19 if g.chance(0.8) else 2.0**11, False, input_zp=zero_point) for v in (x, top))
+    d = g.binary(OP.SUB, a, b, None, "SubAttribute")
+    e = g.table(g.rescale(d, D.INT8, 2.0**-19 * g.random.uniform(0.3, 1), False, output_zp=127, input_zp=0))
+    wide = [unit(g, e, -128) for _ in range(2)]
+    total = g.op(OP.REDUCE_SUM, [wide[1]], one, D.INT32, "ReduceSumAttribute", axis)
+    r = g.table(g.rescale(total, D.INT8, 1 / max(2, x.shape[-1]), False, input_zp=0))
+    return g.rescale(g.mul(wide[0], unit(g, r, -128), D.INT32), D.INT8, 2.0**-8, False, input_zp=0)
+
+
+def unit(g, x, zero_point):
+    """RESCALE to int32 that changes nothing but the zero point."""
+    inputs = [x, g.const([1 << 30], D.INT32), g.const([30], D.INT8), g.const([zero_point], x.dtype), g.const([0], D.INT32)]
+    return g.op(OP.RESCALE, inputs, x.shape, D.INT32, "RescaleAttribute", True, g.rounding(), False, False, False)
+
+
+def mean(g, x):
+    zero_point = g.int(-128, 127)
+    w = unit(g, x, zero_point)
+    axes = [1, 2] if g.chance(0.5) else [2, 1]
+    for axis in axes if g.chance(0.7) else axes[:1]:
+        shape = [1 if i == axis else s for i, s in enumerate(w.shape)]
+        w = g.op(OP.REDUCE_SUM, [w], shape, D.INT32, "ReduceSumAttribute", axis)
+    return g.rescale(w, D.INT8, 1 / max(2, x.shape[1] * x.shape[2]), False, input_zp=0)
+
+
+# --- kinds ---
+
+
+def branches(g):
+    """Convolutions whose results are sliced, padded, concatenated, added, transposed, in any order."""
+    n = 1 if g.chance(0.8) else g.int(2, 3)
+    dtype = D.INT8
+    shape = g.image(16, 40, n)
+    x = g.input(shape, dtype)
+    if g.chance(0.4):
+        x = transpose(g, g.input([n, shape[3], shape[1], shape[2]], dtype), [0, 2, 3, 1])
+    values = [x]
+    for _ in range(g.int(2, 9)):
+        x = g.choice(values[-3:])
+        n, h, w, c = x.shape
+        layer = g.choice(["conv", "conv", "point", "depthwise", "slice", "pad", "concat", "concat", "add", "max", "avg", "table", "mean", "clamp", "transpose",
+                          "reverse", "reshape", "mul"])  # fmt: skip
+        if layer == "conv":
+            k = [g.int(1, min(3, h)), g.int(1, min(3, w))]
+            y = conv_of(g, x, g.int(1, 40), k, [g.int(1, 2), g.int(1, 2)], [1, 1])
+        elif layer == "point":
+            y = conv_of(g, x, g.choice([8, 16, 19, 32]), [1, 1], [1, 1], [1, 1])
+        elif layer == "depthwise":
+            k = [g.int(1, min(3, h)), g.int(1, min(3, w))]
+            y = g.rescale(g.depthwise(x, g.choice([1, 1, 1, 2]), k, [1, 1], [1, 1]), dtype, g.gain_of(k[0] * k[1], dtype))
+        elif layer == "slice":
+            y = slice_of(g, x)
+        elif layer == "pad":
+            zero_point = g.int(-128, 127)
+            y = pad(g, x, zero_point)
+            if g.chance(0.7):
+                z = g.conv2d(y, g.int(1, 20), [min(3, y.shape[1]), min(3, y.shape[2])], [1, 1], [1, 1], padded=False)
+                y = g.rescale(z, dtype, g.gain_of(9 * c, dtype))
+        elif layer == "concat":
+            axis = g.int(1, 3)
+            others = [v for v in values if [s for i, s in enumerate(v.shape) if i != axis] == [s for i, s in enumerate(x.shape) if i != axis]]
+            y = concat(g, [x, *[g.choice(others) for _ in range(g.int(1, 2))]], axis)
+        elif layer == "add":
+            others = [v for v in values if v.shape == x.shape]
+            y = g.requantized_add(x, g.choice(others), g.choice([OP.ADD, OP.SUB]))
+        elif layer == "mul":
+            others = [v for v in values if v.shape == x.shape]
+            y = g.rescale(g.mul(unit(g, x, g.int(-128, 127)), unit(g, g.choice(others), 3), D.INT32), dtype, 2.0**-7, False, input_zp=0)
+        elif layer == "max":
+            y = g.max_pool(x, [g.int(1, min(3, h)), g.int(1, min(3, w))], [g.int(1, 2), g.int(1, 2)])
+        elif layer == "avg":
+            y = g.avg_pool(x, [g.int(1, min(3, h)), g.int(1, min(3, w))], [g.int(1, 2), g.int(1, 2)])
+        elif layer == "table":
+            y = g.table(x)
+        elif layer == "mean":
+            y = mean(g, x)
+        elif layer == "clamp":
+            y = g.clamp(x)
+        elif layer == "transpose":
+            y = transpose(g, x, [0] + [int(p) + 1 for p in g.random.permutation(3)])
+        elif layer == "reverse":
+            y = g.op(OP.REVERSE, [x], x.shape, x.dtype, "ReverseAttribute", g.int(1, 3))
+        else:
+            y = reshape(g, x, g.choice([[n, 1, h * w, c], [n, h, 1, w * c], [n, w, h, c], [n, h * w, 1, c]]))
+        if int(np.prod(y.shape)) > 60000:
+            raise Impossible
+        values.append(y)
+    y = values[-1]
+    if g.chance(0.3):
+        y = transpose(g, y, [0, 3, 1, 2])
+    elif g.chance(0.3):
+        y = reshape(g, y, [y.shape[0], int(np.prod(y.shape[1:]))])
+    outputs = [y]
+    if g.chance(0.3):
+        outputs.append(g.choice([v for v in values if v is not y]))
+        if outputs[-1] is values[0] and g.chance(0.8):
+            outputs.pop()
+    return g.finish(*outputs)
+
+
+def classifier(g):
+    """A small image network from planes to a softmax."""
+    n = 1
+    h, w, c = g.int(6, 30), g.int(6, 30), g.choice([1, 3])
+    x = transpose(g, g.input([n, c, h, w], D.INT8), [0, 2, 3, 1])
+    for _ in range(g.int(1, 3)):
+        k = g.choice([1, 2, 3, 5])
+        stride = [g.int(1, 2), g.int(1, 2)]
+        x = conv_of(g, x, g.choice([4, 8, 16, 24]), [min(k, x.shape[1]), min(k, x.shape[2])], stride, [1, 1])
+        if g.chance(0.6):
+            x = g.clamp(x)
+        if g.chance(0.3):
+            y = conv_of(g, x, x.shape[3], [1, 1], [1, 1], [1, 1])
+            x = g.requantized_add(x, y)
+    x = mean(g, x) if g.chance(0.5) else x
+    features = int(np.prod(x.shape[1:]))
+    x = reshape(g, x, [n, 1, 1, features])
+    x = conv_of(g, x, g.int(2, 20), [1, 1], [1, 1], [1, 1])
+    x = reshape(g, x, [n, x.shape[3]])
+    return g.finish(softmax(g, x) if g.chance(0.7) else x)
+
+
+def odd_windows(g):
+    """Strides and dilations that the NPU does not have, kernels larger than the input, paddings of all sides."""
+    dtype = g.choice([D.INT8, D.INT8, D.INT16])
+    n = g.int(1, 2)
+    h, w, c = g.int(1, 30), g.int(1, 30), g.choice([1, 3, 8, 17])
+    k = [g.int(1, 6), g.int(1, 6)]
+    stride, dilation = [g.int(1, 6), g.int(1, 6)], [g.int(1, 6), g.int(1, 6)]
+    if g.chance(0.3):
+        w, k[1] = 1, 1
+    x = g.input([n, h, w, c], dtype)
+    kind = g.choice(["conv", "depthwise", "max", "avg", "transposed"])
+    if kind == "conv":
+        return g.finish(conv_of(g, x, g.int(1, 20), k, stride, dilation, dtype))
+    if kind == "depthwise":
+        return g.finish(g.rescale(g.depthwise(x, g.choice([1, 2, 3]), k, stride, dilation), dtype, g.gain_of(k[0] * k[1], dtype)))
+    if kind == "transposed":
+        x = g.input([n, g.int(1, 8), g.int(1, 8), c], D.INT8)
+        stride = [g.int(1, 4), g.int(1, 4)]
+        out_pad = [g.int(1 - k[0], 3), g.int(1 - k[0], 3), g.int(1 - k[1], 3), g.int(1 - k[1], 3)]
+        out = [n, (x.shape[1] - 1) * stride[0] + out_pad[0] + out_pad[1] + k[0], (x.shape[2] - 1) * stride[1] + out_pad[2] + out_pad[3] + k[1], 5]
+        weights = g.const(g.weights([5, *k, c]), D.INT8)
+        inputs = [x, weights, g.bias(5, False), g.zero_point(D.INT8), g.zero_point(D.INT8, 0)]
+        y = g.op(OP.TRANSPOSE_CONV2D, inputs, out, D.INT32, "TransposeConv2dAttribute", out_pad, stride, False, D.INT32)
+        return g.finish(g.rescale(y, D.INT8, g.gain_of(k[0] * k[1] * c, D.INT8)))
+    h, w = max(h, k[0]), max(w, k[1])
+    x = g.input([n, h, w, c], dtype)
+    return g.finish(g.max_pool(x, k, stride) if kind == "max" else g.avg_pool(x, k, stride))
+
+
+def large(g):
+    """Sizes that need many blocks, or more than one operation."""
+    kind = g.choice(["image", "vector", "planes", "deep", "row", "wide", "mean"])
+    if kind == "image":
+        x = g.input([1, g.int(80, 160), g.int(80, 160), g.choice([3, 8])], D.INT8)
+        return g.finish(conv_of(g, x, g.choice([8, 16]), [3, 3], [2, 2], [1, 1]))
+    if kind == "vector":
+        a = g.input([1, g.choice([5000, 8192, 70000, 65536 + 16])], D.INT8)
+        return g.finish(g.requantized_add(a, g.operand(a.shape, D.INT8)))
+    if kind == "planes":
+        x = g.input([1, g.choice([3, 20, 70]), g.int(20, 60), g.int(20, 60)], g.choice([D.INT8, D.INT16]))
+        return g.finish(g.clamp(transpose(g, x, [0, 2, 3, 1])))
+    if kind == "deep":
+        x = g.input([1, 2, 3, g.int(500, 1500)], D.INT8)
+        return g.finish(conv_of(g, x, g.int(130, 300), [1, 1], [1, 1], [1, 1]))
+    if kind == "row":
+        x = g.input([1, 1, g.int(2000, 9000), 2], D.INT8)
+        return g.finish(conv_of(g, x, 4, [1, 9], [1, 2], [1, 1]))
+    if kind == "wide":
+        x = g.input([g.int(1, 3), g.int(2, 4), g.int(2, 5), g.int(2, 6), g.int(2, 40)], D.INT8)
+        b = g.operand([1 if g.chance(0.5) else s for s in x.shape], D.INT8)
+        return g.finish(transpose(g, g.requantized_add(x, b), [int(p) for p in g.random.permutation(5)]))
+    x = g.input([1, g.int(30, 70), g.int(30, 70), g.int(1, 20)], D.INT8)
+    return g.finish(mean(g, x))
+
+
+def shared(g):
+    """Values with several readers, so that nothing behind them can simply be taken over."""
+    x = g.input(g.image(8, 24), D.INT8)
+    y = g.conv2d(x, g.int(1, 24), [1, 1], [1, 1], [1, 1])
+    a = g.rescale(y, D.INT8, g.gain_of(x.shape[3], D.INT8))
+    b = g.rescale(y, D.INT8, g.gain_of(x.shape[3], D.INT8), rounding=g.rounding())
+    c = g.clamp(a)
+    w = unit(g, c, 5)
+    d = g.rescale(g.binary(OP.ADD, w, g.rescale(b, D.INT32, 1.0, False), None, "AddAttribute"), D.INT8, 0.5, False, input_zp=0)
+    e = g.binary(OP.MAXIMUM, w, unit(g, d, 1), None, "MaximumAttribute", PROPAGATE)
+    f = g.rescale(e, D.INT8, 0.9, False, input_zp=0)
+    outputs = [v for v in (a, b, c, d, e, f) if g.chance(0.4)] or [f]
+    return g.finish(*outputs)
+
+
+def sixteen(g):
+    """int16 activations: tables with interpolation, 40-bit sums, additions."""
+    x = g.input(g.image(8, 24), D.INT16)
+    for _ in range(g.int(1, 4)):
+        layer = g.choice(["conv", "table", "add", "max", "avg", "depthwise"])
+        n, h, w, c = x.shape
+        k = [g.int(1, min(3, h)), g.int(1, min(3, w))]
+        if layer == "conv":
+            x = conv_of(g, x, g.int(1, 24), k, [1, 1], [1, 1], D.INT16)
+        elif layer == "depthwise":
+            x = g.rescale(g.depthwise(x, 1, k, [1, 1], [1, 1]), D.INT16, g.gain_of(9, D.INT16))
+        elif layer == "table":
+            x = g.rescale(g.table(x), D.INT16, 2.0**-7, False, input_zp=0)
+        elif layer == "add":
+            x = g.requantized_add(x, g.operand(x.shape, D.INT16))
+        elif layer == "max":
+            x = g.max_pool(x, k, [1, 1])
+        else:
+            x = g.avg_pool(x, k, [1, 1])
+    return g.finish(x)
+
+
+def attention(g):
+    """Products of matrices computed at run time, softmax between."""
+    heads, t, d = g.int(1, 3), g.int(1, 12), g.int(1, 16)
+    q, k, v = (g.input([heads, t, d], D.INT8) for _ in range(3))
+    kt = transpose(g, k, [0, 2, 1])
+    y = g.op(OP.MATMUL, [q, kt, g.zero_point(D.INT8), g.zero_point(D.INT8)], [heads, t, t], D.INT32, "MatMulAttribute")
+    y = softmax(g, g.rescale(y, D.INT8, g.gain_of(d, D.INT8), False))
+    y = g.op(OP.MATMUL, [y, v, g.zero_point(D.INT8), g.zero_point(D.INT8)], [heads, t, d], D.INT32, "MatMulAttribute")
+    y = transpose(g, g.rescale(y, D.INT8, g.gain_of(t, D.INT8), False), [1, 0, 2])
+    return g.finish(reshape(g, y, [t, heads * d]))
+
+
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shared, 3), (sixteen, 3), (attention, 2)]
+
+
+def generate(seed, config):
+    """A sample; choices without a legal form are drawn again."""
+    random = np.random.default_rng([seed, 55])
+    weights = np.array([w for _, w in KINDS], float)
+    while True:
+        make = KINDS[int(random.choice(len(KINDS), p=weights / weights.sum()))][0]
+        g = tosa_graphs.Builder(random, config)
+        try:
+            tosa, inputs = make(g)
+        except Impossible:
+            continue
+        return tosa_graphs.Sample(make.__name__, config, tosa, inputs)
