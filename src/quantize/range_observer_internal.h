@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "quantize/ptq.h"
+
+namespace carina::quantize {
+
+struct Range {
+  double min = 0;
+  double max = 0;
+};
+
+// What calibration saw of a value, or of several that share their parameters: least, greatest, and a histogram whose bins
+// are multiples of a power of two, so that widening it merges bins exactly and the order of the tensors does not matter.
+class RangeObserver {
+ public:
+  // Adds the elements. Infinities (of masks) count as kMinusInfinity and kPlusInfinity. Returns false when one is no number.
+  bool observe(std::span<const float> elements);
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  // The range that the integers are to cover; zero always lies inside.
+  [[nodiscard]] Range choose(RangeChoice choice) const;
+
+  // What the Arm quantizer puts in the place of infinities. Source: facts/arm_backend.md 1.2, quantize_inf.
+  static constexpr float kMinusInfinity = -256;
+  static constexpr float kPlusInfinity = 255;
+
+ private:
+  void cover(float min, float max);
+  void halve_resolution();
+  [[nodiscard]] Range least_square_error() const;
+
+  uint64_t count_ = 0;
+  uint64_t zeros_ = 0;  // exactly 0, which every choice of parameters represents exactly
+  float min_ = 0;
+  float max_ = 0;
+  int width_log2_ = 0;            // bins are [i, i + 1) * 2^width_log2
+  int64_t first_ = 0;             // index of the first bin
+  std::vector<uint64_t> counts_;  // empty before the first element
+};
+
+// Affine int8 parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / 255, not less than
+// `smallest_scale`; zero point such that 0 is exact. Source: torch.ao.quantization UniformQuantizationObserverBase.
+Quantization affine_parameters(Range range, double smallest_scale);
+// The scale of symmetric integers in [-127, 127].
+double symmetric_scale(double magnitude, double smallest_scale);
+
+}  // namespace carina::quantize

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace carina::quantize {
+
+// Which operand of a node holds weights, and along which of their axes each output channel has a scale of its own.
+struct WeightRole {
+  size_t weight = 1;
+  size_t bias = 2;
+  int axis = 0;
+};
+std::optional<WeightRole> weight_role_of(const ir::Node& node);
+
+// Which float values of a graph share their quantization parameters.
+struct Sharing {
+  std::vector<size_t> group;      // per value: its group; values of a group have the same parameters
+  std::vector<bool> is_observed;  // per value: its elements widen the group's range
+};
+
+// Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before an
+// activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts off need
+// not be represented. Source: facts/arm_backend.md 4.2, 4.3.
+Sharing sharing_of(const ir::Graph& graph);
+
+}  // namespace carina::quantize
