@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstring>
 
 #include "npu/swd_internal.h"
@@ -16,27 +16,32 @@ using namespace swd;
 // A quotient beyond this is refused later (no weight, and more zeros than any operation has): clamping avoids overflow until then.
 constexpr uint32_t kMaxQuotient = 1u << 24;
 
+constexpr int kWindowBits = 56;
+constexpr size_t kReservedWeightsPerByte = 4;
+
 // Bits from the least significant of each byte on. Reads beyond the end give zeros; overrun() tells.
 class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  // At most 56 bits.
-  uint64_t peek(size_t position) const {
-    const size_t byte = position >> 3;
+  // The next kWindowBits bits at least.
+  [[nodiscard]] uint64_t peek() const {
+    const size_t byte = position_ >> 3;
     uint64_t window = 0;
     if (byte + 8 <= bytes_.size()) [[likely]] {
       std::memcpy(&window, bytes_.data() + byte, 8);
     } else if (byte < bytes_.size()) {
       std::memcpy(&window, bytes_.data() + byte, bytes_.size() - byte);
     }
-    return window >> (position & 7);
+    return window >> (position_ & 7);
   }
+  void skip(int bits) { position_ += static_cast<size_t>(bits); }
   uint32_t take(int bits) {
-    const auto value = static_cast<uint32_t>(peek(position_) & ((uint64_t{1} << bits) - 1));
-    position_ += static_cast<size_t>(bits);
+    const auto value = static_cast<uint32_t>(peek() & ((uint64_t{1} << bits) - 1));
+    skip(bits);
     return value;
   }
+  [[nodiscard]] size_t bytes() const { return bytes_.size(); }
   [[nodiscard]] size_t position() const { return position_; }
   [[nodiscard]] bool overrun() const { return position_ > bytes_.size() * 8; }
 
@@ -44,6 +49,55 @@ class BitReader {
   std::span<const std::byte> bytes_;
   size_t position_ = 0;
 };
+
+// What four unary positions say: the symbols that end in them, and what is left for the symbol that goes on.
+struct UnaryStep {
+  std::array<uint32_t, 4> quotients{};
+  uint8_t ended = 0;
+  uint8_t rest = 0;       // of the symbol under way
+  uint8_t set_bits = 0;   // in the first unary field: as many bits of the second one are used up
+};
+
+// Weights: each position adds 0, 1 or 2; 2 means that the symbol goes on, unless quotients are truncated. Index: four bits of the first unary
+// field, then four of the second.
+constexpr std::array<UnaryStep, 256> weight_steps(bool truncated) {
+  std::array<UnaryStep, 256> steps;
+  for (unsigned index = 0; index < steps.size(); ++index) {
+    UnaryStep& step = steps[index];
+    unsigned second = index >> 4;
+    for (unsigned i = 0; i < 4; ++i) {
+      const unsigned bit0 = index >> i & 1;
+      const unsigned bit1 = bit0 & second;
+      second >>= bit0;
+      step.set_bits = static_cast<uint8_t>(step.set_bits + bit0);
+      step.rest = static_cast<uint8_t>(step.rest + bit0 + bit1);
+      if (bit1 != 0 && !truncated) continue;
+      step.quotients[step.ended++] = step.rest;
+      step.rest = 0;
+    }
+  }
+  return steps;
+}
+
+// Zero runs: a one adds to the quotient, a zero ends the symbol.
+constexpr std::array<UnaryStep, 16> zero_steps() {
+  std::array<UnaryStep, 16> steps;
+  for (unsigned index = 0; index < steps.size(); ++index) {
+    UnaryStep& step = steps[index];
+    for (unsigned i = 0; i < 4; ++i) {
+      if ((index >> i & 1) != 0) {
+        ++step.rest;
+      } else {
+        step.quotients[step.ended++] = step.rest;
+        step.rest = 0;
+      }
+    }
+  }
+  return steps;
+}
+
+constexpr std::array<std::array<UnaryStep, 256>, 2> kWeightSteps{weight_steps(false), weight_steps(true)};
+constexpr std::array<UnaryStep, 16> kZeroSteps = zero_steps();
 
 struct SliceHeader {
   int zdiv = 0;
@@ -60,6 +114,21 @@ struct Symbols {
   int position = 0;               // with a quotient
   int finished = 0;               // with a remainder as well
   uint32_t quotient = 0;          // of the symbol under way
+
+  // Writes all four quotients, ended or not: `values` has room behind its last symbol, and later symbols overwrite them.
+  void add(const UnaryStep& step) {
+    uint32_t* const to = values.data() + position;
+    std::memcpy(to, step.quotients.data(), sizeof step.quotients);
+    to[0] += quotient;
+    quotient = step.ended != 0 ? step.rest : quotient + step.rest;
+    position += step.ended;
+  }
+  // Positions after the last symbol mean nothing.
+  void clip() {
+    if (position < length) return;
+    position = length;
+    quotient = 0;
+  }
 };
 
 class Decoder {
@@ -72,7 +141,7 @@ class Decoder {
   Result<bool> read_header(SliceHeader& header);
   void read_palette();
   void read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros);
-  void read_weight_quotients(Symbols& weights, uint32_t unary0, uint32_t unary1, bool truncated) const;
+  void read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated);
   void read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const;
   void read_remainders(Symbols& symbols, int end, int divisor_bits);
   Result<void> write_slice(const SliceHeader& header);
@@ -87,8 +156,8 @@ class Decoder {
   size_t max_weights_;
   const std::string& where_;
   Palette palette_;
-  std::vector<uint32_t> weight_values_ = std::vector<uint32_t>(kMaxSliceWeights + kUnaryPositions);
-  std::vector<uint32_t> zero_runs_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + kUnaryPositions);
+  std::vector<uint32_t> weight_values_ = std::vector<uint32_t>(kMaxSliceWeights + 2 * kUnaryPositions);
+  std::vector<uint32_t> zero_runs_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + 2 * kUnaryPositions);
   std::vector<int16_t> out_;
 };
 
@@ -116,47 +185,43 @@ void Decoder::read_palette() {
   for (int i = 0; i < palette_.size; ++i) palette_.entries[static_cast<size_t>(i)] = static_cast<uint16_t>(bits_.take(palette_.bits));
 }
 
-void Decoder::read_weight_quotients(Symbols& weights, uint32_t unary0, uint32_t unary1, bool truncated) const {
-  // Each position adds 0, 1 or 2; 2 means that the symbol goes on, unless truncated. Written without branches: a symbol that has not ended
-  // is overwritten by the next position.
-  uint32_t* const values = weights.values.data();
-  uint32_t quotient = weights.quotient;
-  int position = weights.position;
-  const uint32_t always_ends = truncated ? 1 : 0;
-  for (int i = 0; i < kUnaryPositions && position < weights.length; ++i) {
-    const uint32_t bit0 = unary0 >> i & 1;
-    const uint32_t bit1 = bit0 & unary1;
-    unary1 >>= bit0;
-    quotient += bit0 + bit1;
-    values[position] = quotient;
-    const uint32_t ends = (bit1 ^ 1) | always_ends;
-    position += static_cast<int>(ends);
-    quotient = ends != 0 ? 0 : quotient;
+// The second unary field has one bit for each set bit of the first.
+void Decoder::read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated) {
+  const auto& steps = kWeightSteps[truncated ? 1 : 0];
+  auto unary1 = static_cast<uint32_t>(bits_.peek());
+  int unary1_bits = 0;
+  for (int i = 0; i < kUnaryPositions; i += 4) {
+    const UnaryStep& step = steps[(unary0 & 15) | (unary1 & 15) << 4];
+    weights.add(step);
+    unary0 >>= 4;
+    unary1 >>= step.set_bits;
+    unary1_bits += step.set_bits;
   }
-  weights.quotient = quotient;
-  weights.position = position;
+  bits_.skip(unary1_bits);
+  weights.clip();
 }
 
 void Decoder::read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const {
-  uint32_t* const values = zeros.values.data();
-  uint32_t quotient = zeros.quotient;
-  int position = zeros.position;
-  for (int i = 0; i < positions && position < zeros.length; ++i) {
-    const uint32_t bit = unary >> i & 1;
-    quotient += bit;
-    values[position] = quotient;
-    position += static_cast<int>(bit ^ 1);
-    quotient = bit != 0 ? quotient : 0;
+  for (int i = 0; i < positions; i += 4) {
+    zeros.add(kZeroSteps[unary & 15]);
+    unary >>= 4;
   }
-  zeros.quotient = quotient;
-  zeros.position = position;
+  zeros.clip();
 }
 
 void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
   if (divisor_bits > 0) {
-    for (int i = symbols.finished; i < end; ++i) {
-      uint32_t& value = symbols.values[static_cast<size_t>(i)];
-      value = (std::min(value, kMaxQuotient) << divisor_bits) + bits_.take(divisor_bits);
+    const int per_window = kWindowBits / divisor_bits;
+    const uint32_t mask = (1u << divisor_bits) - 1;
+    for (int i = symbols.finished; i < end;) {
+      uint64_t window = bits_.peek();
+      const int stop = std::min(i + per_window, end);
+      bits_.skip((stop - i) * divisor_bits);
+      for (; i < stop; ++i) {
+        uint32_t& value = symbols.values[static_cast<size_t>(i)];
+        value = (std::min(value, kMaxQuotient) << divisor_bits) + (static_cast<uint32_t>(window) & mask);
+        window >>= divisor_bits;
+      }
     }
   }
   symbols.finished = end;
@@ -168,6 +233,12 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
   const int weight_bits = uncompressed ? uncompressed_bits(palette_) : header.wdiv;
   const int zero_positions = header.zdiv == kMaxZdiv ? kUnaryPositionsZdiv3 : kUnaryPositions;
   const int uncompressed_positions = weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
+  if (uncompressed && !zero_runs) {
+    // Nothing but remainders: the borders of chunks cannot be seen.
+    std::fill_n(weights.values.begin(), weights.length, 0u);
+    read_remainders(weights, weights.length, weight_bits);
+    return;
+  }
   bool previous = false;
   do {
     const int weights_due = weights.position;  // of the previous chunk
@@ -182,7 +253,7 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
       std::fill(weights.values.begin() + weights.position, weights.values.begin() + end, 0u);
       weights.position = end;
     } else if (take_weights) {
-      read_weight_quotients(weights, unary0, bits_.take(std::popcount(unary0)), header.truncated);
+      read_weight_quotients(weights, unary0, header.truncated);
     }
     read_remainders(weights, weights_due, weight_bits);
     read_remainders(zeros, zeros_due, zero_runs ? header.zdiv : 0);
@@ -203,26 +274,33 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
   const size_t runs = zero_runs ? length + (header.new_palette ? 1 : 0) : 0;
   size_t total = length;
   for (size_t i = 0; i < runs; ++i) total += zero_runs_[i];
-  if (*std::max_element(weight_values_.begin(), weight_values_.begin() + header.length) >= static_cast<uint32_t>(known)) {
-    return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
-  }
+  uint32_t largest = 0;
+  for (size_t i = 0; i < length; ++i) largest = std::max(largest, weight_values_[i]);
+  if (largest >= static_cast<uint32_t>(known)) return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
   if (total > max_weights_ - out_.size()) {
     return bad("the stream has more weights than its operation", std::to_string(max_weights_), fmt::format("at least {}", out_.size() + total));
   }
   const size_t start = out_.size();
   out_.resize(start + total);  // zeros
   int16_t* to = out_.data() + start;
+  const uint32_t* const values = weight_values_.data();
+  if (!zero_runs) {
+    for (size_t i = 0; i < length; ++i) to[i] = weight_of[values[i]];
+    return {};
+  }
   const uint32_t* run = zero_runs_.data();
-  if (zero_runs && header.new_palette) to += *run++;
+  if (header.new_palette) to += *run++;
   for (size_t i = 0; i < length; ++i) {
-    *to++ = weight_of[weight_values_[i]];
-    if (zero_runs) to += *run++;
+    *to++ = weight_of[values[i]];
+    to += *run++;
   }
   return {};
 }
 
 Result<std::vector<int16_t>> Decoder::run() {
   palette_.size = -1;
+  // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the stream could hold.
+  out_.reserve(std::min(max_weights_, bits_.bytes() * kReservedWeightsPerByte));
   for (SliceHeader header;;) {
     CARINA_TRY(const bool more, read_header(header));
     if (!more) return std::move(out_);
