@@ -1,0 +1,145 @@
+#include "partition/grouping_internal.h"
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+#include "base/check.h"
+
+namespace carina::partition {
+
+namespace {
+
+// The graph with groups as nodes. Unit = a group, or a single node on the CPU; a unit's id is its smallest node.
+class Units {
+ public:
+  Units(const ir::Graph& graph, const std::vector<bool>& eligible) : eligible_(eligible), unit_of_(graph.nodes.size()), next_(graph.nodes.size()), last_(graph.nodes.size()) {
+    const auto producer = ir::producers(graph);
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      unit_of_[n] = last_[n] = n;
+      for (const ir::ValueId input : graph.nodes[n].inputs) {
+        if (!input.valid() || !producer[input.index()].valid()) continue;
+        const size_t from = producer[input.index()].index();
+        next_[from].insert(n);
+        edges_.emplace_back(from, n);
+      }
+    }
+  }
+
+  // Along edges first, since neighbours belong together; then whatever else does not depend on each other.
+  void merge_all() {
+    for (const auto& [from, to] : edges_) try_merge(unit_of_[from], unit_of_[to]);
+    std::vector<size_t> groups;
+    for (size_t n = 0; n < unit_of_.size(); ++n) {
+      if (eligible_[n] && unit_of_[n] == n) groups.push_back(n);
+    }
+    for (size_t i = 0; i < groups.size(); ++i) {
+      for (size_t j = i + 1; j < groups.size(); ++j) try_merge(unit_of_[groups[i]], unit_of_[groups[j]]);
+    }
+  }
+
+  [[nodiscard]] size_t unit_of(size_t node) const { return unit_of_[node]; }
+
+ private:
+  void try_merge(size_t a, size_t b) {
+    if (a == b || !eligible_[a] || !eligible_[b] || detour(a, b) || detour(b, a)) return;
+    const size_t kept = std::min(a, b), gone = std::max(a, b);
+    for (size_t& unit : unit_of_) {
+      if (unit == gone) unit = kept;
+    }
+    next_[kept].insert(next_[gone].begin(), next_[gone].end());
+    last_[kept] = std::max(last_[kept], last_[gone]);
+  }
+
+  // Whether a path leads from one unit to another through a third. Units that begin after the goal's last node cannot lie
+  // on such a path while nodes are in order.
+  [[nodiscard]] bool detour(size_t from, size_t to) const {
+    std::vector<size_t> stack;
+    std::vector<bool> seen(unit_of_.size(), false);
+    const auto visit = [&](size_t unit) {
+      for (const size_t node : next_[unit]) {
+        const size_t target = unit_of_[node];
+        if (seen[target] || target == unit || target > last_[to]) continue;
+        if (unit == from && target == to) continue;
+        seen[target] = true;
+        stack.push_back(target);
+      }
+    };
+    visit(from);
+    while (!stack.empty()) {
+      const size_t unit = stack.back();
+      stack.pop_back();
+      if (unit == to) return true;
+      if (unit != from) visit(unit);
+    }
+    return false;
+  }
+
+  const std::vector<bool>& eligible_;
+  std::vector<size_t> unit_of_;
+  std::vector<std::set<size_t>> next_;  // per unit: the nodes that read from it
+  std::vector<size_t> last_;            // per unit: its last node
+  std::vector<std::pair<size_t, size_t>> edges_;
+};
+
+}  // namespace
+
+std::vector<int> group_nodes(const ir::Graph& graph, const std::vector<bool>& eligible) {
+  Units units(graph, eligible);
+  units.merge_all();
+  std::vector<int> group_of(graph.nodes.size(), kOnCpu);
+  int next = 0;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!eligible[n]) continue;
+    const size_t unit = units.unit_of(n);
+    group_of[n] = unit == n ? next++ : group_of[unit];
+  }
+  return group_of;
+}
+
+std::vector<std::vector<size_t>> ordered_groups(const ir::Graph& graph, const std::vector<int>& group_of) {
+  // Unit numbers: the first node of the group or of itself.
+  std::vector<size_t> unit(graph.nodes.size());
+  std::vector<size_t> first_of_group;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (group_of[n] == kOnCpu) {
+      unit[n] = n;
+      continue;
+    }
+    const auto group = static_cast<size_t>(group_of[n]);
+    if (first_of_group.size() <= group) first_of_group.resize(group + 1, graph.nodes.size());
+    first_of_group[group] = std::min(first_of_group[group], n);
+    unit[n] = first_of_group[group];
+  }
+  std::vector<std::vector<size_t>> members(graph.nodes.size());
+  std::vector<std::set<size_t>> readers(graph.nodes.size());
+  std::vector<size_t> waits(graph.nodes.size(), 0);
+  const auto producer = ir::producers(graph);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    members[unit[n]].push_back(n);
+    for (const ir::ValueId input : graph.nodes[n].inputs) {
+      if (!input.valid() || !producer[input.index()].valid()) continue;
+      const size_t from = unit[producer[input.index()].index()];
+      if (from != unit[n] && readers[from].insert(unit[n]).second) ++waits[unit[n]];
+    }
+  }
+  std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!members[n].empty() && waits[n] == 0) ready.push(n);
+  }
+  std::vector<std::vector<size_t>> ordered;
+  size_t placed = 0;
+  while (!ready.empty()) {
+    const size_t next = ready.top();
+    ready.pop();
+    placed += members[next].size();
+    ordered.push_back(members[next]);
+    for (const size_t reader : readers[next]) {
+      if (--waits[reader] == 0) ready.push(reader);
+    }
+  }
+  CARINA_CHECK(placed == graph.nodes.size(), "the groups of {} depend on each other in a circle", graph.name);
+  return ordered;
+}
+
+}  // namespace carina::partition

@@ -1,0 +1,105 @@
+#include "partition/partition.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/spread_quantization.h"
+#include "partition/grouping_internal.h"
+#include "partition/rules_internal.h"
+#include "partition/split_internal.h"
+
+namespace carina::partition {
+
+namespace {
+
+using ir::Node;
+
+// "aten.conv2d.default" is also "conv2d.default" and "conv2d".
+bool is_called(std::string_view op, std::string_view name) {
+  const size_t space = op.find('.'), overload = op.rfind('.');
+  return name == op || name == op.substr(space + 1) || name == op.substr(space + 1, overload - space - 1);
+}
+
+// Names that nothing in the graph has.
+Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& options) {
+  Diagnostics errors;
+  const auto check = [&](const std::vector<std::string>& names, std::string_view what, const auto& matches) {
+    for (const std::string& name : names) {
+      if (std::ranges::any_of(graph.nodes, [&](const Node& node) { return matches(node, name); })) continue;
+      std::set<std::string> all;
+      for (const Node& node : graph.nodes) all.insert(what == "node" ? node.name : std::string(node.op.name()));
+      errors.push_back({.where = "--cpu-" + std::string(what), .what = "the model has no such " + std::string(what), .got = name,
+                        .hint = fmt::format("it has: {}", fmt::join(all, ", ")), .fault = Fault::kUsage});
+    }
+  };
+  check(options.cpu_nodes, "node", [](const Node& node, const std::string& name) { return node.name == name; });
+  check(options.cpu_ops, "op", [](const Node& node, const std::string& name) { return is_called(node.op.name(), name); });
+  if (!errors.empty()) return fail(std::move(errors));
+  return {};
+}
+
+std::optional<Refusal> users_wish(const Node& node, const PartitionOptions& options) {
+  if (options.delegate_nothing) return Refusal{.reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
+  if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end()) return Refusal{.reason = "kept on the CPU by name, as asked", .hint = {}};
+  const bool by_op = std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
+  return by_op ? std::optional(Refusal{.reason = "kept on the CPU by its op, as asked", .hint = {}}) : std::nullopt;
+}
+
+std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& options) {
+  std::vector<Decision> decisions;
+  for (size_t n = 0; n < spread.nodes.size(); ++n) {
+    const Node& node = spread.nodes[n];
+    auto refusal = users_wish(node, options);
+    if (!refusal) refusal = refusal_of({.graph = spread, .node = node, .options = options});
+    decisions.push_back({.node = ir::NodeId(n), .name = node.name, .op = std::string(node.op.name()), .source = node.source,
+                         .runs_on_npu = !refusal, .delegate = kOnCpu, .reason = refusal ? refusal->reason : "supported",
+                         .hint = refusal ? refusal->hint : ""});
+  }
+  return decisions;
+}
+
+// Groups that only move data stay on the CPU: calling the NPU costs more than it saves.
+void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::vector<Decision>& decisions) {
+  std::set<int> busy;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!only_moves_data(graph.nodes[n].op)) busy.insert(group_of[n]);
+  }
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (group_of[n] == kOnCpu || busy.contains(group_of[n])) continue;
+    group_of[n] = kOnCpu;
+    decisions[n].runs_on_npu = false;
+    decisions[n].reason = "only moves data, and no neighbour computes on the NPU";
+  }
+}
+
+// Delegates are numbered in the order in which the program calls them.
+void number_delegates(const ir::Graph& graph, const std::vector<int>& group_of, std::vector<Decision>& decisions) {
+  int next = 0;
+  for (const auto& members : ordered_groups(graph, group_of)) {
+    if (group_of[members.front()] == kOnCpu) continue;
+    for (const size_t n : members) decisions[n].delegate = next;
+    ++next;
+  }
+}
+
+}  // namespace
+
+Result<Partitioned> partition(const ir::Graph& aten, const PartitionOptions& options, const Log&) {
+  CARINA_CHECKED(check_filters(aten, options));
+  ir::Graph spread = aten;
+  ir::spread_quantization(spread);
+  std::vector<Decision> decisions = decide(spread, options);
+  std::vector<bool> eligible;
+  for (const Decision& decision : decisions) eligible.push_back(decision.runs_on_npu);
+  std::vector<int> group_of = group_nodes(aten, eligible);
+  drop_idle_groups(aten, group_of, decisions);
+  number_delegates(aten, group_of, decisions);
+  Partitioned result = split(aten, spread, group_of);
+  result.decisions = std::move(decisions);
+  return result;
+}
+
+}  // namespace carina::partition

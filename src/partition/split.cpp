@@ -1,0 +1,193 @@
+#include "partition/split_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "partition/grouping_internal.h"
+#include "partition/rules_internal.h"
+
+namespace carina::partition {
+
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+template <typename T>
+void dequantize(const Tensor& tensor, const Quantization& q, MutableTensor& reals) {
+  size_t inner = 1;
+  for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < tensor.shape.rank(); ++axis) inner *= static_cast<size_t>(tensor.shape[axis]);
+  const auto integers = tensor.values<T>();
+  auto out = reals.values<float>();
+  for (size_t i = 0; i < integers.size(); ++i) {
+    const size_t channel = q.per_channel() ? i / inner % q.scales.size() : 0;
+    out[i] = static_cast<float>(integers[i] - q.zero_points[channel]) * static_cast<float>(q.scales[channel]);
+  }
+}
+
+// The floats of a quantized constant, for kernels on the CPU. Source: dequantize_per_channel of quantized_decomposed.
+Tensor real_constant(const ir::Value& value) {
+  const Tensor& tensor = *value.constant;
+  if (!value.quantization || is_float(tensor.dtype)) return tensor;
+  MutableTensor reals(DType::kFp32, tensor.shape);
+  switch (element_bytes(tensor.dtype)) {
+    case 1: dequantize<int8_t>(tensor, *value.quantization, reals); break;
+    case 2: dequantize<int16_t>(tensor, *value.quantization, reals); break;
+    default: dequantize<int32_t>(tensor, *value.quantization, reals); break;
+  }
+  return std::move(reals).freeze();
+}
+
+ir::Attributes quantize_attributes(const Quantization& q) {
+  return {{"scale", q.scale()}, {"zero_point", q.zero_point()}, {"quant_min", q.qmin}, {"quant_max", q.qmax}, {"dtype", q.dtype}};
+}
+
+// Builds both sides. Each value of the original has up to three forms in the program: the reals as a CPU node made them,
+// their integers, and the reals that the integers stand for.
+class Splitter {
+ public:
+  Splitter(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of)
+      : graph_(graph), spread_(spread), group_of_(group_of), users_(ir::users(graph)), outputs_(ir::is_output(graph)) {
+    result_.program.name = graph.name;
+    producer_ = ir::producers(graph);
+  }
+
+  Partitioned run() {
+    for (const ValueId input : graph_.inputs) {
+      reals_[input] = program().add_value(graph_[input].name, graph_[input].dtype, graph_[input].shape);
+      program().inputs.push_back(reals_[input]);
+    }
+    for (const auto& members : ordered_groups(graph_, group_of_)) {
+      if (group_of_[members.front()] == kOnCpu) add_cpu_node(graph_.nodes[members.front()]);
+      else add_delegate(members);
+    }
+    for (const ValueId output : graph_.outputs) program().outputs.push_back(output_form(output));
+    ir::remove_dead(program());
+    return std::move(result_);
+  }
+
+ private:
+  ir::Graph& program() { return result_.program; }
+
+  // A border node between reals and integers.
+  ValueId border(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to, std::string_view suffix) {
+    const ValueId result = program().add_value(fmt::format("{}_{}", original.name, suffix), to, original.shape);
+    ir::Attributes attributes = quantize_attributes(q);
+    if (op == AtenOp::dequantize_per_tensor_default) attributes.set("out_dtype", std::monostate());
+    program().add_node({.op = op, .name = program()[result].name, .inputs = {from}, .outputs = {result}, .attributes = std::move(attributes), .source = {}});
+    return result;
+  }
+
+  // The integers of a value under its parameters inside delegates; plain integers are themselves.
+  ValueId integers(ValueId id) {
+    const auto& q = spread_[id].quantization;
+    if (!q) return reals_.at(id);
+    if (const auto known = integers_.find(id); known != integers_.end()) return known->second;
+    return integers_[id] = border(AtenOp::quantize_per_tensor_default, reals_.at(id), graph_[id], *q, q->dtype, "quantized");
+  }
+
+  // What CPU kernels read: a quantized value is what its integers stand for.
+  ValueId cpu_form(ValueId id) {
+    if (!id.valid()) return id;
+    if (const auto known = rounded_.find(id); known != rounded_.end()) return known->second;
+    const ir::Value& value = graph_[id];
+    if (value.constant) return rounded_[id] = program().add_constant(value.name, real_constant(value));
+    const bool from_delegate = !reals_.contains(id);
+    const auto& q = from_delegate ? spread_[id].quantization : value.quantization;
+    if (!q || (!from_delegate && is_representable(id))) return rounded_[id] = reals_.at(id);
+    return rounded_[id] = border(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
+  }
+
+  // A CPU node that only moved reals which integers with the same parameters stand for: no need to round again.
+  [[nodiscard]] bool is_representable(ValueId id) const {
+    const ir::NodeId maker = producer_[id.index()];
+    if (!maker.valid() || !only_moves_data(graph_[maker].op)) return false;
+    return std::ranges::all_of(graph_[maker].inputs, [&](ValueId input) { return input.valid() && graph_[input].quantization == graph_[id].quantization; });
+  }
+
+  ValueId output_form(ValueId id) {
+    const bool made_as_reals = reals_.contains(id) && !graph_[id].quantization;
+    return made_as_reals ? reals_.at(id) : cpu_form(id);
+  }
+
+  void add_cpu_node(const Node& node) {
+    Node copy = node;
+    std::ranges::transform(node.inputs, copy.inputs.begin(), [&](ValueId id) { return cpu_form(id); });
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const ValueId output = node.outputs[i];
+      if (!output.valid()) continue;
+      copy.outputs[i] = reals_[output] = program().add_value(graph_[output].name, graph_[output].dtype, graph_[output].shape);
+    }
+    program().add_node(std::move(copy));
+  }
+
+  [[nodiscard]] bool leaves(ValueId id, int group) const {
+    return outputs_[id.index()] || std::ranges::any_of(users_[id.index()], [&](ir::NodeId user) { return group_of_[user.index()] != group; });
+  }
+
+  void add_delegate(const std::vector<size_t>& members) {
+    const int group = group_of_[members.front()];
+    const size_t index = result_.delegates.size();
+    ir::Graph delegate;
+    delegate.name = fmt::format("delegate_{}", index);
+    Node call{.op = AtenOp::executorch_call_delegate_default, .name = delegate.name, .inputs = {}, .outputs = {},
+              .attributes = {{"delegate", static_cast<int64_t>(index)}}, .source = {}};
+    std::map<ValueId, ValueId> inside;
+    const auto take = [&](ValueId id) {
+      if (!id.valid()) return id;
+      const auto [entry, is_new] = inside.try_emplace(id);
+      if (!is_new) return entry->second;
+      ir::Value value = spread_[id];
+      const ValueId taken = entry->second = delegate.add_value(std::move(value));
+      if (!spread_[id].constant) {
+        delegate.inputs.push_back(taken);
+        call.inputs.push_back(integers(id));
+      }
+      return taken;
+    };
+    for (const size_t n : members) {
+      Node copy = graph_.nodes[n];
+      std::ranges::transform(copy.inputs, copy.inputs.begin(), take);
+      for (ValueId& output : copy.outputs) {
+        if (!output.valid()) continue;
+        const ValueId original = output;
+        output = inside[original] = delegate.add_value(spread_[original]);
+        if (!leaves(original, group)) continue;
+        delegate.outputs.push_back(output);
+        call.outputs.push_back(add_delegate_output(original));
+      }
+      delegate.add_node(std::move(copy));
+    }
+    program().add_node(std::move(call));
+    result_.delegates.push_back(std::move(delegate));
+  }
+
+  // A quantized result is integers in the program; a plain one is itself.
+  ValueId add_delegate_output(ValueId original) {
+    const ir::Value& value = spread_[original];
+    if (!value.quantization) return reals_[original] = program().add_value(value.name, value.dtype, value.shape);
+    return integers_[original] = program().add_value(value.name + "_quantized", value.quantization->dtype, value.shape);
+  }
+
+  const ir::Graph& graph_;
+  const ir::Graph& spread_;
+  const std::vector<int>& group_of_;
+  std::vector<std::vector<ir::NodeId>> users_;
+  std::vector<bool> outputs_;
+  std::vector<ir::NodeId> producer_;
+  Partitioned result_;
+  std::map<ValueId, ValueId> reals_;     // as made (float or plain integers)
+  std::map<ValueId, ValueId> integers_;  // of quantized values
+  std::map<ValueId, ValueId> rounded_;   // what CPU kernels read
+};
+
+}  // namespace
+
+Partitioned split(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of) {
+  return Splitter(graph, spread, group_of).run();
+}
+
+}  // namespace carina::partition
