@@ -4,8 +4,8 @@
 #include <span>
 #include <string_view>
 
-// The NPUs, and the values that packed fields of registers and operations take, under the names of the technical reference manuals.
-// Source: Arm's public core driver, ethosu55/65/85_interface.h.
+// The NPUs, and the values that packed fields of registers and operations take, under the names of the technical
+// reference manuals. Source: Arm's public core driver, ethosu55/65/85_interface.h.
 namespace carina::npu {
 
 enum class Product : uint8_t { kU55, kU65, kU85 };
@@ -16,7 +16,9 @@ enum class Products : uint8_t { kU55 = 1, kU65 = 2, kU55U65 = 3, kU85 = 4, kU65U
 constexpr bool contains(Products set, Product product) {
   return (static_cast<unsigned>(set) >> static_cast<unsigned>(product) & 1u) != 0;
 }
-constexpr bool is_u85(Product product) { return product == Product::kU85; }
+constexpr bool is_u85(Product product) {
+  return product == Product::kU85;
+}
 
 // One value of an enum: its number, its name, and who has it (the same number can have two names on two products).
 struct EnumValueRow {
@@ -40,10 +42,10 @@ enum class Number : uint32_t {};
 
 #define CARINA_NPU_ENUM_VALUE(name, number, products) name = number,
 #define CARINA_NPU_ENUM_ROW(name, number, products) {number, #name, Products::products},
-#define CARINA_NPU_ENUM(Type, prefix, LIST)                                      \
-  enum class Type : uint8_t { LIST(CARINA_NPU_ENUM_VALUE) };                     \
-  inline constexpr EnumValueRow k##Type##Rows[] = {LIST(CARINA_NPU_ENUM_ROW)};   \
-  template <>                                                                    \
+#define CARINA_NPU_ENUM(Type, prefix, LIST)                                    \
+  enum class Type : uint8_t { LIST(CARINA_NPU_ENUM_VALUE) };                   \
+  inline constexpr EnumValueRow k##Type##Rows[] = {LIST(CARINA_NPU_ENUM_ROW)}; \
+  template <>                                                                  \
   inline constexpr EnumRow kEnumRow<Type>{prefix, k##Type##Rows};
 
 #define CARINA_ACTIVATION_TYPE(V) V(UNSIGNED, 0, kAll) V(SIGNED, 1, kAll)
@@ -74,9 +76,10 @@ CARINA_NPU_ENUM(OfmScaleMode, "OFM_SCALE_MODE_", CARINA_OFM_SCALE_MODE)
 #define CARINA_ROUND_MODE(V) V(DBL, 0, kU55U65) V(TRUNCATE, 1, kU55U65) V(NATURAL, 2, kU55U65)
 CARINA_NPU_ENUM(RoundMode, "ROUND_MODE_", CARINA_ROUND_MODE)
 
-#define CARINA_ROUND_MODE_OFM(V)                                                                 \
-  V(DOUBLE_SYMMETRIC, 0, kU85) V(NATURAL, 1, kU85) V(DOUBLE_ASYMMETRIC, 2, kU85)                 \
-  V(SYMMETRIC, 3, kU85) V(TRUNCATE_TO_ZERO, 4, kU85) V(TRUNCATE_TO_LOWER, 5, kU85)
+#define CARINA_ROUND_MODE_OFM(V)                                                                       \
+  V(DOUBLE_SYMMETRIC, 0, kU85)                                                                         \
+  V(NATURAL, 1, kU85) V(DOUBLE_ASYMMETRIC, 2, kU85) V(SYMMETRIC, 3, kU85) V(TRUNCATE_TO_ZERO, 4, kU85) \
+      V(TRUNCATE_TO_LOWER, 5, kU85)
 CARINA_NPU_ENUM(RoundModeOfm, "ROUND_MODE_OFM_", CARINA_ROUND_MODE_OFM)
 
 #define CARINA_ROUND_MODE_IFM(V) V(DOUBLE_SYMMETRIC, 0, kU85) V(NATURAL, 1, kU85)
@@ -107,20 +110,22 @@ CARINA_NPU_ENUM(AccInput, "ACC_INPUT_", CARINA_ACC_INPUT)
 CARINA_NPU_ENUM(AccOutput, "ACC_OUTPUT_", CARINA_ACC_OUTPUT)
 
 // Height x width of the block that the MAC units compute at a time.
-#define CARINA_MICROBLOCK(V) V(U1X1, 0, kU85) V(U1X2, 1, kU85) V(U1X4, 2, kU85) V(U2X2, 3, kU85) V(U2X4, 4, kU85) V(U4X4, 5, kU85)
+#define CARINA_MICROBLOCK(V) \
+  V(U1X1, 0, kU85) V(U1X2, 1, kU85) V(U1X4, 2, kU85) V(U2X2, 3, kU85) V(U2X4, 4, kU85) V(U4X4, 5, kU85)
 CARINA_NPU_ENUM(Microblock, "MICROBLOCK_", CARINA_MICROBLOCK)
 
-#define CARINA_ACTIVATION_FUNCTION(V)                                                                            \
-  V(RELU, 0, kU55U65) V(TANH, 3, kU55U65) V(SIGMOID, 4, kU55U65)                                                 \
-  V(TABLE_0, 16, kU55U65) V(TABLE_1, 17, kU55U65) V(TABLE_2, 18, kU55U65) V(TABLE_3, 19, kU55U65)                \
-  V(TABLE_4, 20, kU55U65) V(TABLE_5, 21, kU55U65) V(TABLE_6, 22, kU55U65) V(TABLE_7, 23, kU55U65)                \
-  V(LUT_NONE, 0, kU85) V(LUT_U8_U8, 1, kU85) V(LUT_S8_S8, 4, kU85) V(LUT_S8_S16, 5, kU85) V(LUT_S8_S32, 7, kU85) \
-  V(LUT_S16_S16, 8, kU85) V(LUT_S16_S32, 9, kU85) V(LUT_TANH, 10, kU85) V(LUT_SIGMOID, 11, kU85)
+#define CARINA_ACTIVATION_FUNCTION(V)                                                                                \
+  V(RELU, 0, kU55U65)                                                                                                \
+  V(TANH, 3, kU55U65) V(SIGMOID, 4, kU55U65) V(TABLE_0, 16, kU55U65) V(TABLE_1, 17, kU55U65) V(TABLE_2, 18, kU55U65) \
+      V(TABLE_3, 19, kU55U65) V(TABLE_4, 20, kU55U65) V(TABLE_5, 21, kU55U65) V(TABLE_6, 22, kU55U65)                \
+          V(TABLE_7, 23, kU55U65) V(LUT_NONE, 0, kU85) V(LUT_U8_U8, 1, kU85) V(LUT_S8_S8, 4, kU85)                   \
+              V(LUT_S8_S16, 5, kU85) V(LUT_S8_S32, 7, kU85) V(LUT_S16_S16, 8, kU85) V(LUT_S16_S32, 9, kU85)          \
+                  V(LUT_TANH, 10, kU85) V(LUT_SIGMOID, 11, kU85)
 CARINA_NPU_ENUM(ActivationFunction, "ACTIVATION_FUNCTION_", CARINA_ACTIVATION_FUNCTION)
 
-#define CARINA_ACTIVATION_CLIP_RANGE(V)                                                                  \
-  V(OFM_PRECISION, 0, kU55U65) V(FORCE_UINT8, 2, kU55U65) V(FORCE_INT8, 3, kU55U65) V(FORCE_INT16, 5, kU55U65) \
-  V(B16, 0, kU85) V(NONE, 1, kU85)
+#define CARINA_ACTIVATION_CLIP_RANGE(V) \
+  V(OFM_PRECISION, 0, kU55U65)          \
+  V(FORCE_UINT8, 2, kU55U65) V(FORCE_INT8, 3, kU55U65) V(FORCE_INT16, 5, kU55U65) V(B16, 0, kU85) V(NONE, 1, kU85)
 CARINA_NPU_ENUM(ActivationClipRange, "ACTIVATION_CLIP_RANGE_", CARINA_ACTIVATION_CLIP_RANGE)
 
 #define CARINA_DMA_REGION_MODE(V) V(EXTERNAL, 0, kAll) V(INTERNAL, 1, kAll)
@@ -136,9 +141,10 @@ CARINA_NPU_ENUM(DmaIdxMode, "DMA_IDX_MODE_", CARINA_DMA_IDX_MODE)
 CARINA_NPU_ENUM(CustomDmaCs, "CUSTOM_DMA_CS_", CARINA_CUSTOM_DMA_CS)
 
 // U55 and U65: one bit per axis. U85: one field of three bits, or SCALAR.
-#define CARINA_BROADCAST_MODE(V)                                                                    \
-  V(DISABLE, 0, kU55U65) V(ENABLE, 1, kU55U65) V(NONE, 0, kU85) V(H, 1, kU85) V(W, 2, kU85)         \
-  V(HW, 3, kU85) V(C, 4, kU85) V(CH, 5, kU85) V(CW, 6, kU85) V(CWH, 7, kU85) V(SCALAR, 8, kU85)
+#define CARINA_BROADCAST_MODE(V)                                                                                 \
+  V(DISABLE, 0, kU55U65)                                                                                         \
+  V(ENABLE, 1, kU55U65) V(NONE, 0, kU85) V(H, 1, kU85) V(W, 2, kU85) V(HW, 3, kU85) V(C, 4, kU85) V(CH, 5, kU85) \
+      V(CW, 6, kU85) V(CWH, 7, kU85) V(SCALAR, 8, kU85)
 CARINA_NPU_ENUM(BroadcastMode, "BROADCAST_MODE_", CARINA_BROADCAST_MODE)
 
 // ORDER_B: op(IFM, IFM2); ORDER_A: op(IFM2, IFM).
@@ -151,16 +157,18 @@ CARINA_NPU_ENUM(WeightFormat, "WEIGHT_FORMAT_", CARINA_WEIGHT_FORMAT)
 #define CARINA_WEIGHT_SPARSITY(V) V(NONE, 0, kU85) V(SPARSE_2_4, 1, kU85)
 CARINA_NPU_ENUM(WeightSparsity, "WEIGHT_SPARSITY_", CARINA_WEIGHT_SPARSITY)
 
-#define CARINA_POOLING_MODE(V)                                                                             \
-  V(MAX, 0, kAll) V(AVERAGE, 1, kAll) V(REDUCE_SUM, 2, kAll) V(SUM, 3, kU85) V(NONE, 4, kU85) V(MIN, 5, kU85) \
-  V(ARGMAX_X, 6, kU85) V(ARGMAX_Y, 7, kU85)
+#define CARINA_POOLING_MODE(V)                                                                                     \
+  V(MAX, 0, kAll)                                                                                                  \
+  V(AVERAGE, 1, kAll) V(REDUCE_SUM, 2, kAll) V(SUM, 3, kU85) V(NONE, 4, kU85) V(MIN, 5, kU85) V(ARGMAX_X, 6, kU85) \
+      V(ARGMAX_Y, 7, kU85)
 CARINA_NPU_ENUM(PoolingMode, "POOLING_MODE_", CARINA_POOLING_MODE)
 
-#define CARINA_ELEMENTWISE_MODE(V)                                                                        \
-  V(MUL, 0, kAll) V(ADD, 1, kAll) V(SUB, 2, kAll) V(MIN, 3, kAll) V(MAX, 4, kAll) V(LRELU, 5, kAll)       \
-  V(ABS, 6, kAll) V(CLZ, 7, kAll) V(SHR, 8, kAll) V(SHL, 9, kAll) V(LSR, 10, kU85) V(DIV, 11, kU85)       \
-  V(CMP_EQ, 16, kU85) V(CMP_NE, 17, kU85) V(CMP_GE, 18, kU85) V(CMP_GT, 19, kU85) V(AND, 33, kU85)        \
-  V(OR, 34, kU85) V(XOR, 35, kU85) V(NOT, 36, kU85) V(AND_NOT, 42, kU85)
+#define CARINA_ELEMENTWISE_MODE(V)                                                                                   \
+  V(MUL, 0, kAll)                                                                                                    \
+  V(ADD, 1, kAll) V(SUB, 2, kAll) V(MIN, 3, kAll) V(MAX, 4, kAll) V(LRELU, 5, kAll) V(ABS, 6, kAll) V(CLZ, 7, kAll)  \
+      V(SHR, 8, kAll) V(SHL, 9, kAll) V(LSR, 10, kU85) V(DIV, 11, kU85) V(CMP_EQ, 16, kU85) V(CMP_NE, 17, kU85)      \
+          V(CMP_GE, 18, kU85) V(CMP_GT, 19, kU85) V(AND, 33, kU85) V(OR, 34, kU85) V(XOR, 35, kU85) V(NOT, 36, kU85) \
+              V(AND_NOT, 42, kU85)
 CARINA_NPU_ENUM(ElementwiseMode, "ELEMENTWISE_MODE_", CARINA_ELEMENTWISE_MODE)
 
 #define CARINA_RESIZE_MODE(V) V(BILINEAR, 0, kU85) V(REPLICATE, 1, kU85) V(NEAREST, 2, kU85)

@@ -6,18 +6,19 @@
 
 #include "facts/npu_enums.h"
 
-// Numbers of the cycle model. All of them are estimates of Vela's performance model (public sources: npu_performance.py and
-// architecture_features.py of ethos-u-vela 5.2.0; U85 from the public mirror of regor's ethos_u85_performance.cpp), not measurements.
+// Numbers of the cycle model. All of them are estimates of Vela's performance model (public sources: npu_performance.py
+// and architecture_features.py of ethos-u-vela 5.2.0; U85 from the public mirror of regor's ethos_u85_performance.cpp),
+// not measurements.
 namespace carina::npu {
 
 // ---- Output unit of U55 and U65: cycles per output element ----
 enum class OutputKind : uint8_t {
-  kUnary32,           // 32-bit elementwise, one operand
-  kBinary32,          // 32-bit elementwise, two operands
-  kMulTo32,           // 8/16-bit MUL with 32-bit output
-  kMulOrAcc40,        // other MUL, and whatever accumulates in 40 bits
-  kSimpleAdd,         // ADD/SUB without operand rescaling
-  kAdvancedAdd,       // ADD/SUB with operand rescaling
+  kUnary32,      // 32-bit elementwise, one operand
+  kBinary32,     // 32-bit elementwise, two operands
+  kMulTo32,      // 8/16-bit MUL with 32-bit output
+  kMulOrAcc40,   // other MUL, and whatever accumulates in 40 bits
+  kSimpleAdd,    // ADD/SUB without operand rescaling
+  kAdvancedAdd,  // ADD/SUB with operand rescaling
   kMaxPool,
   kOther,
 };
@@ -52,7 +53,10 @@ enum class U85OutputKind : uint8_t {
   kBinary32Narrow,  // 32-bit elementwise with two operands whose OFM is narrower, or that writes a chaining buffer
   kBinary32Wide,    // the same with a 32-bit OFM
 };
-enum class U85ActivationKind : uint8_t { kNormal, kTransposed };  // kTransposed: OFM transposed in H/W, or reversed in W
+enum class U85ActivationKind : uint8_t {
+  kNormal,
+  kTransposed
+};  // kTransposed: OFM transposed in H/W, or reversed in W
 
 struct U85OutputCycles {
   int macs_per_cycle;
@@ -75,22 +79,23 @@ constexpr const U85OutputCycles* find_u85_output_cycles(int macs_per_cycle) {
 inline constexpr double kU85DivCyclesPerElem = 33;
 
 // ---- MAC unit ----
-inline constexpr int kWeightDecodeElemsPerOfmUblockChannel = 32;  // cycles to decode one ublock's weights: 32 * depth / 8
+inline constexpr int kWeightDecodeElemsPerOfmUblockChannel =
+    32;  // cycles to decode one ublock's weights: 32 * depth / 8
 inline constexpr int kWeightDecodeElemsPerCycle = 8;
-inline constexpr int kMacCyclesPerUblock = 4;                     // at least, for depthwise, pooling and part-kernel steps
+inline constexpr int kMacCyclesPerUblock = 4;  // at least, for depthwise, pooling and part-kernel steps
 inline constexpr int kDepthwiseTapsPerStep = 4;
 inline constexpr int kPartKernelTapsPerStep8Bit = 4;
 inline constexpr int kPartKernelTapsPerStep16Bit = 2;
 // Latency of the accumulator pipeline when a block is one ublock wide and high.
 inline constexpr int kPipelineDelayCycles = 2;
-inline constexpr int kPipelineDelayAcc40Cycles = 3;               // 40- or 48-bit accumulators on at most 128 MACs
+inline constexpr int kPipelineDelayAcc40Cycles = 3;  // 40- or 48-bit accumulators on at most 128 MACs
 inline constexpr int kU55_32PipelineDelayCycles = 3;
 inline constexpr int kU55_32PipelineDelayAcc40Cycles = 7;
 
 // ---- Operation overhead ----
 inline constexpr int kScaleEntryBytes = 10;
-inline constexpr int kBiasLatencyDivisor = 256;                   // 10 * block depth * read latency / 256
-inline constexpr int kCommandCyclesDivisor = 4;                   // (memory + MAC + output) / 4 hide behind each other
+inline constexpr int kBiasLatencyDivisor = 256;  // 10 * block depth * read latency / 256
+inline constexpr int kCommandCyclesDivisor = 4;  // (memory + MAC + output) / 4 hide behind each other
 
 // ---- Memories ----
 inline constexpr int kU55AxiBytesPerCycle = 8;
@@ -100,7 +105,7 @@ inline constexpr double kU85OutstandingEfficiency = 0.8;
 inline constexpr int kReadBufferWordBytes = 16;
 
 // ---- Weight decoding of U85 ----
-inline constexpr int kU85FastDecodeElemsPerCycleFewValues = 64;   // at most 16 distinct values
+inline constexpr int kU85FastDecodeElemsPerCycleFewValues = 64;  // at most 16 distinct values
 inline constexpr int kU85FastDecodeElemsPerCycle = 32;
 // Standard decoder: (8 + (z - 0.5) * 60) per stream and cycle, z = rate of zeros clamped to [0.5, 0.9].
 inline constexpr double kU85DecodeBaseElemsPerCycle = 8;

@@ -28,7 +28,9 @@ inline constexpr auto kPmuEvents = std::to_array<PmuEventRow>({
 });
 
 // Counters beside the 48-bit cycle counter.
-constexpr int pmu_counters(Product product) { return is_u85(product) ? 8 : 4; }
+constexpr int pmu_counters(Product product) {
+  return is_u85(product) ? 8 : 4;
+}
 
 constexpr std::optional<PmuEvent> pmu_event_of_name(std::string_view name, Product product) {
   for (const PmuEventRow& row : kPmuEvents) {

@@ -9,13 +9,15 @@
 
 #include "facts/npu_enums.h"
 
-// The table of npu_registers.def as types: it drives the encoder, the decoder, the disassembler and the simulator's register file.
+// The table of npu_registers.def as types: it drives the encoder, the decoder, the disassembler and the simulator's
+// register file.
 namespace carina::npu {
 
 // The shape of a command in the stream. CMD0 is one word, CMD1 two.
 enum class Form : uint8_t { kNoPayload, kPayload32, kAddress };
 
-// Registers; dense from 0, so a register file is an array of kRegCount. Two products may give one opcode to two of them.
+// Registers; dense from 0, so a register file is an array of kRegCount. Two products may give one opcode to two of
+// them.
 enum class Reg : uint8_t {
 #define CARINA_NPU_OP(name, opcode, form, products)
 #define CARINA_NPU_REG(name, opcode, form, products) name,
@@ -116,8 +118,12 @@ inline constexpr auto kOpFieldRows = std::to_array<FieldRow>({
 inline constexpr size_t kRegCount = kRegRows.size();
 inline constexpr size_t kOpCount = kOpRows.size();
 
-constexpr const CommandRow& row_of(Reg reg) { return kRegRows[static_cast<size_t>(reg)]; }
-constexpr const CommandRow& row_of(Op op) { return kOpRows[static_cast<size_t>(op)]; }
+constexpr const CommandRow& row_of(Reg reg) {
+  return kRegRows[static_cast<size_t>(reg)];
+}
+constexpr const CommandRow& row_of(Op op) {
+  return kOpRows[static_cast<size_t>(op)];
+}
 
 namespace detail {
 template <size_t N>
@@ -142,8 +148,12 @@ constexpr FieldRow find_field(std::span<const FieldRow> fields, std::string_view
 }  // namespace detail
 
 // The fields of a command, of all products (filter with contains(field.products, product)); none for kAddress.
-constexpr std::span<const FieldRow> fields_of(Reg reg) { return detail::fields_of(kRegFieldRows, static_cast<uint8_t>(reg)); }
-constexpr std::span<const FieldRow> fields_of(Op op) { return detail::fields_of(kOpFieldRows, static_cast<uint8_t>(op)); }
+constexpr std::span<const FieldRow> fields_of(Reg reg) {
+  return detail::fields_of(kRegFieldRows, static_cast<uint8_t>(reg));
+}
+constexpr std::span<const FieldRow> fields_of(Op op) {
+  return detail::fields_of(kOpFieldRows, static_cast<uint8_t>(op));
+}
 
 // A field by its name, at compile time: field_of(Reg::KERNEL_STRIDE, "weight_order", Product::kU55).get(data).
 consteval FieldRow field_of(Reg reg, std::string_view name, Product product) {
@@ -173,7 +183,9 @@ inline constexpr uint32_t kCmd1 = 1;
 inline constexpr uint32_t kFirstCmd0Register = 0x100;
 
 // The widest address and stride of each product, in bits.
-constexpr unsigned address_bits(Product product) { return product == Product::kU55 ? 32 : 40; }
+constexpr unsigned address_bits(Product product) {
+  return product == Product::kU55 ? 32 : 40;
+}
 
 // ---- What must hold of the table ----
 namespace detail {
@@ -210,13 +222,15 @@ template <size_t M>
 constexpr bool fields_round_trip(const std::array<FieldRow, M>& fields) {
   for (const FieldRow& field : fields) {
     const uint64_t all = field.set(0, field.mask());
-    if (field.get(all) != field.mask() || field.set(all, 0) != 0 || field.get(field.set(~uint64_t{0}, 0)) != 0) return false;
+    if (field.get(all) != field.mask() || field.set(all, 0) != 0 || field.get(field.set(~uint64_t{0}, 0)) != 0)
+      return false;
   }
   return true;
 }
 }  // namespace detail
 
-static_assert(detail::fields_are_disjoint(kRegRows, kRegFieldRows) && detail::fields_are_disjoint(kOpRows, kOpFieldRows));
+static_assert(detail::fields_are_disjoint(kRegRows, kRegFieldRows) &&
+              detail::fields_are_disjoint(kOpRows, kOpFieldRows));
 static_assert(detail::opcodes_are_unique(kRegRows) && detail::opcodes_are_unique(kOpRows));
 static_assert(detail::fields_round_trip(kRegFieldRows) && detail::fields_round_trip(kOpFieldRows));
 

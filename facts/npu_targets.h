@@ -10,8 +10,8 @@
 #include "facts/npu_enums.h"
 
 // The NPU configurations, and the system configurations and memory modes that the usual vela.ini offers.
-// Sources: public files of ethos-u-vela 5.2.0 (architecture_features.py, config_files/Arm/vela.ini) and of Arm's core driver; the U85
-// tables from the public mirror of Vela's regor.
+// Sources: public files of ethos-u-vela 5.2.0 (architecture_features.py, config_files/Arm/vela.ini) and of Arm's core
+// driver; the U85 tables from the public mirror of Vela's regor.
 namespace carina::npu {
 
 // A block of a feature map in elements.
@@ -24,15 +24,16 @@ struct Block3 {
 
 // The shared buffer of U55 and U65 (per core): banks of kShramBankBytes, handed out in granules per use.
 inline constexpr int kShramBankBytes = 1024;
-inline constexpr int kShramOutputBanks = 2;         // banks 0 and 1: output buffer; the IFM buffer starts behind
-inline constexpr int kShramLutBanks = 2;            // 2 KiB of lookup tables end the shared buffer
+inline constexpr int kShramOutputBanks = 2;  // banks 0 and 1: output buffer; the IFM buffer starts behind
+inline constexpr int kShramLutBanks = 2;     // 2 KiB of lookup tables end the shared buffer
 inline constexpr int kLutSlotBytes = 256;
 inline constexpr int kLutBytes = 2048;
 
 struct Shram {
   int banks;
   int reserved_end_banks;  // kept for lookup tables even when none is used (parts with more than 16 banks)
-  // Allocation granules in banks, by use: 8- and 16-bit IFM, the same of elementwise operations, 32-bit IFM, accumulators.
+  // Allocation granules in banks, by use: 8- and 16-bit IFM, the same of elementwise operations, 32-bit IFM,
+  // accumulators.
   int ifm8_granule_banks;
   int ifm16_granule_banks;
   int ifm8_elementwise_granule_banks;
@@ -65,12 +66,12 @@ struct OfmUblock {
 };
 
 struct AcceleratorConfig {
-  std::string_view name;      // "ethos-u55-128"
+  std::string_view name;  // "ethos-u55-128"
   Product product;
-  int macs_per_cycle;         // 8x8-bit, all cores together
+  int macs_per_cycle;  // 8x8-bit, all cores together
   int cores;
-  int weight_decoders;        // per core; U85: weight streams per operation
-  int sram_ports;             // AXI ports of 8 (U55) or 16 (U65, U85) bytes
+  int weight_decoders;  // per core; U85: weight streams per operation
+  int sram_ports;       // AXI ports of 8 (U55) or 16 (U65, U85) bytes
   int ext_ports;
   int ofm_ublock_count;
   std::array<OfmUblock, 3> ofm_ublocks;  // U55 and U65 have one, and no code for it
@@ -78,20 +79,20 @@ struct AcceleratorConfig {
   Shram shram;
   U85Rams u85;
   int shram_bytes_all_cores;
-  uint32_t config_word;       // CONFIG register, as payloads carry it
-  uint32_t id_word;           // ID register
+  uint32_t config_word;  // CONFIG register, as payloads carry it
+  uint32_t id_word;      // ID register
 };
 
 // CONFIG and ID registers: bit positions.
 struct ConfigWord {
   static constexpr uint32_t macs_log2(uint32_t word) { return word & 0xF; }
   static constexpr uint32_t stream_version(uint32_t word) { return word >> 4 & 0xF; }
-  static constexpr uint32_t shram_kib(uint32_t word) { return word >> 8 & 0xFF; }            // U55, U65
-  static constexpr uint32_t sram_ports_log2(uint32_t word) { return word >> 8 & 3; }         // U85
-  static constexpr uint32_t ext_ports_log2(uint32_t word) { return word >> 10 & 1; }         // U85
-  static constexpr uint32_t weight_decoders_log2(uint32_t word) { return word >> 12 & 3; }   // U85
+  static constexpr uint32_t shram_kib(uint32_t word) { return word >> 8 & 0xFF; }           // U55, U65
+  static constexpr uint32_t sram_ports_log2(uint32_t word) { return word >> 8 & 3; }        // U85
+  static constexpr uint32_t ext_ports_log2(uint32_t word) { return word >> 10 & 1; }        // U85
+  static constexpr uint32_t weight_decoders_log2(uint32_t word) { return word >> 12 & 3; }  // U85
   static constexpr uint32_t custom_dma(uint32_t word) { return word >> 27 & 1; }
-  static constexpr uint32_t product(uint32_t word) { return word >> 28; }                    // 0 U55, 1 U65, 2 U85
+  static constexpr uint32_t product(uint32_t word) { return word >> 28; }  // 0 U55, 1 U65, 2 U85
 };
 struct IdWord {
   static constexpr uint32_t product_major(uint32_t word) { return word >> 12 & 0xF; }
@@ -106,9 +107,21 @@ inline constexpr uint32_t kIdU55U65 = 0x10066001;
 inline constexpr uint32_t kIdU85 = 0x20007000;
 
 constexpr AcceleratorConfig u55(std::string_view name, int macs, Block3 ofm, Block3 ifm, Shram shram, uint32_t config) {
-  return {.name = name, .product = Product::kU55, .macs_per_cycle = macs, .cores = 1, .weight_decoders = 1, .sram_ports = 1, .ext_ports = 1,
-          .ofm_ublock_count = 1, .ofm_ublocks = {{{ofm, Microblock::U1X1}}}, .ifm_ublock = ifm, .shram = shram, .u85 = {},
-          .shram_bytes_all_cores = shram.banks * kShramBankBytes, .config_word = config, .id_word = kIdU55U65};
+  return {.name = name,
+          .product = Product::kU55,
+          .macs_per_cycle = macs,
+          .cores = 1,
+          .weight_decoders = 1,
+          .sram_ports = 1,
+          .ext_ports = 1,
+          .ofm_ublock_count = 1,
+          .ofm_ublocks = {{{ofm, Microblock::U1X1}}},
+          .ifm_ublock = ifm,
+          .shram = shram,
+          .u85 = {},
+          .shram_bytes_all_cores = shram.banks * kShramBankBytes,
+          .config_word = config,
+          .id_word = kIdU55U65};
 }
 
 inline constexpr Shram kShram16Banks32Macs{16, 0, 2, 2, 2, 2, 4, 4, 4, 4};
@@ -117,9 +130,20 @@ inline constexpr Shram kShram24Banks{24, 2, 4, 4, 4, 4, 8, 4, 8, 12};
 inline constexpr Shram kShram48Banks{48, 2, 8, 8, 8, 8, 16, 8, 16, 20};
 
 constexpr AcceleratorConfig u65(std::string_view name, int cores, uint32_t config) {
-  return {.name = name, .product = Product::kU65, .macs_per_cycle = 256 * cores, .cores = cores, .weight_decoders = 1, .sram_ports = 1,
-          .ext_ports = 1, .ofm_ublock_count = 1, .ofm_ublocks = {{{{2, 2, 8}, Microblock::U2X2}}}, .ifm_ublock = {2, 2, 8},
-          .shram = kShram48Banks, .u85 = {}, .shram_bytes_all_cores = 48 * kShramBankBytes * cores, .config_word = config,
+  return {.name = name,
+          .product = Product::kU65,
+          .macs_per_cycle = 256 * cores,
+          .cores = cores,
+          .weight_decoders = 1,
+          .sram_ports = 1,
+          .ext_ports = 1,
+          .ofm_ublock_count = 1,
+          .ofm_ublocks = {{{{2, 2, 8}, Microblock::U2X2}}},
+          .ifm_ublock = {2, 2, 8},
+          .shram = kShram48Banks,
+          .u85 = {},
+          .shram_bytes_all_cores = 48 * kShramBankBytes * cores,
+          .config_word = config,
           .id_word = kIdU55U65};
 }
 
@@ -133,9 +157,20 @@ struct U85Shape {
 };
 // The IFM allocation unit of U85 depends on the operation (kU85IfmAllocation), so ifm_ublock is not used there.
 constexpr AcceleratorConfig u85(std::string_view name, const U85Shape& shape, const U85Rams& rams, uint32_t config) {
-  return {.name = name, .product = Product::kU85, .macs_per_cycle = shape.macs, .cores = 1, .weight_decoders = shape.decoders,
-          .sram_ports = shape.sram_ports, .ext_ports = shape.ext_ports, .ofm_ublock_count = shape.ublock_count,
-          .ofm_ublocks = shape.ublocks, .ifm_ublock = {}, .shram = {}, .u85 = rams, .shram_bytes_all_cores = 0, .config_word = config,
+  return {.name = name,
+          .product = Product::kU85,
+          .macs_per_cycle = shape.macs,
+          .cores = 1,
+          .weight_decoders = shape.decoders,
+          .sram_ports = shape.sram_ports,
+          .ext_ports = shape.ext_ports,
+          .ofm_ublock_count = shape.ublock_count,
+          .ofm_ublocks = shape.ublocks,
+          .ifm_ublock = {},
+          .shram = {},
+          .u85 = rams,
+          .shram_bytes_all_cores = 0,
+          .config_word = config,
           .id_word = kIdU85};
 }
 }  // namespace detail
@@ -150,15 +185,30 @@ inline constexpr auto kAccelerators = std::to_array<AcceleratorConfig>({
     detail::u85("ethos-u85-128", {128, 1, 2, 1, 2, {{{{1, 2, 8}, Microblock::U1X2}, {{1, 1, 16}, Microblock::U1X1}}}},
                 {8192, 8192, 2048, 768, 64, 64, 128, 128, 104, 16}, 0x20000117),
     detail::u85("ethos-u85-256",
-                {256, 1, 2, 1, 3, {{{{2, 2, 8}, Microblock::U2X2}, {{1, 4, 8}, Microblock::U1X4}, {{1, 2, 16}, Microblock::U1X2}}}},
+                {256,
+                 1,
+                 2,
+                 1,
+                 3,
+                 {{{{2, 2, 8}, Microblock::U2X2}, {{1, 4, 8}, Microblock::U1X4}, {{1, 2, 16}, Microblock::U1X2}}}},
                 {16384, 16384, 2048, 1536, 104, 104, 128, 128, 128, 16}, 0x20000118),
     detail::u85("ethos-u85-512", {512, 2, 2, 1, 2, {{{{2, 2, 16}, Microblock::U2X2}, {{1, 4, 16}, Microblock::U1X4}}}},
                 {16384, 32768, 4096, 3072, 128, 128, 256, 256, 128, 16}, 0x20001119),
     detail::u85("ethos-u85-1024",
-                {1024, 4, 2, 2, 3, {{{{2, 2, 32}, Microblock::U2X2}, {{1, 4, 32}, Microblock::U1X4}, {{2, 4, 16}, Microblock::U2X4}}}},
+                {1024,
+                 4,
+                 2,
+                 2,
+                 3,
+                 {{{{2, 2, 32}, Microblock::U2X2}, {{1, 4, 32}, Microblock::U1X4}, {{2, 4, 16}, Microblock::U2X4}}}},
                 {16384, 65536, 4096, 6144, 256, 256, 416, 208, 256, 16}, 0x2000251A),
     detail::u85("ethos-u85-2048",
-                {2048, 4, 4, 2, 3, {{{{2, 2, 64}, Microblock::U2X2}, {{1, 4, 64}, Microblock::U1X4}, {{4, 4, 16}, Microblock::U4X4}}}},
+                {2048,
+                 4,
+                 4,
+                 2,
+                 3,
+                 {{{{2, 2, 64}, Microblock::U2X2}, {{1, 4, 64}, Microblock::U1X4}, {{4, 4, 16}, Microblock::U4X4}}}},
                 {32768, 131072, 8192, 12288, 256, 256, 512, 256, 256, 16}, 0x2000261B),
 });
 
@@ -205,8 +255,21 @@ inline constexpr auto kU85IfmAllocation = std::to_array<U85IfmAllocation>({
 });
 
 // ---- U85: which microblock an operation may use, by IFM width ----
-enum class U85OpClass : uint8_t { kConv, kMatmul, kFullyConnected, kDepthwise, kPool, kReduceSum, kElementwise, kReduceMinMax, kArgmax, kResize };
-constexpr uint16_t u85_op_bit(U85OpClass op) { return static_cast<uint16_t>(1u << static_cast<unsigned>(op)); }
+enum class U85OpClass : uint8_t {
+  kConv,
+  kMatmul,
+  kFullyConnected,
+  kDepthwise,
+  kPool,
+  kReduceSum,
+  kElementwise,
+  kReduceMinMax,
+  kArgmax,
+  kResize
+};
+constexpr uint16_t u85_op_bit(U85OpClass op) {
+  return static_cast<uint16_t>(1u << static_cast<unsigned>(op));
+}
 
 struct U85UblockUse {
   int macs_per_cycle;
@@ -250,32 +313,34 @@ inline constexpr auto kU85UblockUse = std::to_array<U85UblockUse>({
 // ---- Limits ----
 struct ProductLimits {
   Product product;
-  Block3 max_ofm_block;        // in elements
+  Block3 max_ofm_block;  // in elements
   int max_blockdep;
-  int max_outstanding_kernels; // that Vela's hazard analysis assumes
+  int max_outstanding_kernels;  // that Vela's hazard analysis assumes
   int max_outstanding_dmas;
   int64_t max_weight_stream_bytes;
   int scale_length_bits;
-  int axi_port_bytes;          // per cycle
+  int axi_port_bytes;  // per cycle
 };
 inline constexpr auto kLimits = std::to_array<ProductLimits>({
     {Product::kU55, {32, 64, 128}, 3, 2, 1, 0xFFFFFFFF, 20, 8},
     {Product::kU65, {32, 64, 128}, 3, 2, 2, 0xFFFFFFFF, 20, 16},
     {Product::kU85, {128, 128, 1024}, 7, 2, 4, 0xFFFFFFFF, 20, 16},
 });
-constexpr const ProductLimits& limits_of(Product product) { return kLimits[static_cast<size_t>(product)]; }
+constexpr const ProductLimits& limits_of(Product product) {
+  return kLimits[static_cast<size_t>(product)];
+}
 
-inline constexpr int kMaxKernelHeight = 64;              // convolutions; and height * width:
+inline constexpr int kMaxKernelHeight = 64;  // convolutions; and height * width:
 inline constexpr int kMaxKernelElements = 4096;
 inline constexpr int kMaxPoolHeight = 256;
 inline constexpr int kMaxPoolElements = 65536;
-inline constexpr int kMaxPaddedAveragePoolSize = 8;      // per axis
+inline constexpr int kMaxPaddedAveragePoolSize = 8;  // per axis
 inline constexpr int kMaxStride = 3;
 inline constexpr int kMaxDilation = 2;
 inline constexpr int kMaxAxis = 65536;
-inline constexpr int kSubkernelSize = 8;                 // kernels run in sub-kernels of at most 8x8 (dilated) taps
-inline constexpr int kBrickDepth = 16;                   // NHCWB16
-inline constexpr int kBaseAlignmentBytes = 16;           // base pointers, brick bases, streams and tables
+inline constexpr int kSubkernelSize = 8;        // kernels run in sub-kernels of at most 8x8 (dilated) taps
+inline constexpr int kBrickDepth = 16;          // NHCWB16
+inline constexpr int kBaseAlignmentBytes = 16;  // base pointers, brick bases, streams and tables
 inline constexpr int kWeightStreamAlignmentBytes = 16;
 inline constexpr int kMaxRegions = 8;
 // Sums of |weight| per output channel below which no accumulator overflows, as Vela guarantees.
@@ -298,12 +363,12 @@ constexpr std::string_view name_of(MemoryKind kind) {
 
 struct MemoryPort {
   MemoryKind kind;
-  double clock_scale;   // of the core clock
-  int ports_used;       // AXI ports (U85); 1 elsewhere
-  int burst_bytes;      // longest burst
+  double clock_scale;  // of the core clock
+  int ports_used;      // AXI ports (U85); 1 elsewhere
+  int burst_bytes;     // longest burst
   int read_latency_cycles;
   int write_latency_cycles;
-  int max_reads;        // outstanding
+  int max_reads;  // outstanding
   int max_writes;
 };
 
@@ -315,27 +380,49 @@ struct SystemConfig {
 };
 
 inline constexpr auto kSystemConfigs = std::to_array<SystemConfig>({
-    {"Ethos_U55_Deep_Embedded", Product::kU55, 200e6,
+    {"Ethos_U55_Deep_Embedded",
+     Product::kU55,
+     200e6,
      {{{MemoryKind::kSram, 1.0, 1, 32, 32, 32, 8, 8}, {MemoryKind::kOffChipFlash, 0.0625, 1, 128, 64, 0, 2, 0}}}},
-    {"Ethos_U55_High_End_Embedded", Product::kU55, 500e6,
+    {"Ethos_U55_High_End_Embedded",
+     Product::kU55,
+     500e6,
      {{{MemoryKind::kSram, 1.0, 1, 32, 32, 32, 4, 4}, {MemoryKind::kOffChipFlash, 0.125, 1, 128, 64, 0, 2, 0}}}},
-    {"Ethos_U65_Embedded", Product::kU65, 500e6,
+    {"Ethos_U65_Embedded",
+     Product::kU65,
+     500e6,
      {{{MemoryKind::kSram, 1.0, 1, 32, 32, 32, 8, 8}, {MemoryKind::kOffChipFlash, 0.0625, 1, 128, 64, 0, 2, 0}}}},
-    {"Ethos_U65_Mid_End", Product::kU65, 500e6,
+    {"Ethos_U65_Mid_End",
+     Product::kU65,
+     500e6,
      {{{MemoryKind::kSram, 1.0, 1, 32, 32, 32, 8, 8}, {MemoryKind::kDram, 0.46875, 1, 128, 500, 250, 12, 6}}}},
-    {"Ethos_U65_High_End", Product::kU65, 1e9,
+    {"Ethos_U65_High_End",
+     Product::kU65,
+     1e9,
      {{{MemoryKind::kSram, 1.0, 1, 32, 32, 32, 16, 16}, {MemoryKind::kDram, 0.234375, 1, 128, 500, 250, 24, 12}}}},
-    {"Ethos_U65_Client_Server", Product::kU65, 1e9,
+    {"Ethos_U65_Client_Server",
+     Product::kU65,
+     1e9,
      {{{MemoryKind::kSram, 1.0, 1, 32, 32, 32, 16, 16}, {MemoryKind::kDram, 0.75, 1, 128, 500, 250, 24, 12}}}},
-    {"Ethos_U85_SYS_Flash_Low", Product::kU85, 200e6,
+    {"Ethos_U85_SYS_Flash_Low",
+     Product::kU85,
+     200e6,
      {{{MemoryKind::kSram, 1.0, 2, 64, 8, 8, 8, 8}, {MemoryKind::kOffChipFlash, 0.0625, 1, 128, 32, 0, 2, 0}}}},
-    {"Ethos_U85_SYS_Flash_High", Product::kU85, 500e6,
+    {"Ethos_U85_SYS_Flash_High",
+     Product::kU85,
+     500e6,
      {{{MemoryKind::kSram, 1.0, 2, 64, 32, 32, 8, 8}, {MemoryKind::kOffChipFlash, 0.0625, 1, 128, 64, 0, 2, 0}}}},
-    {"Ethos_U85_SYS_DRAM_Low", Product::kU85, 500e6,
+    {"Ethos_U85_SYS_DRAM_Low",
+     Product::kU85,
+     500e6,
      {{{MemoryKind::kSram, 1.0, 2, 64, 16, 16, 8, 8}, {MemoryKind::kDram, 0.46875, 1, 128, 500, 250, 24, 12}}}},
-    {"Ethos_U85_SYS_DRAM_Mid", Product::kU85, 1e9,
+    {"Ethos_U85_SYS_DRAM_Mid",
+     Product::kU85,
+     1e9,
      {{{MemoryKind::kSram, 1.0, 2, 64, 32, 32, 8, 8}, {MemoryKind::kDram, 0.75, 1, 128, 500, 250, 64, 32}}}},
-    {"Ethos_U85_SYS_DRAM_High", Product::kU85, 1e9,
+    {"Ethos_U85_SYS_DRAM_High",
+     Product::kU85,
+     1e9,
      {{{MemoryKind::kSram, 1.0, 4, 64, 32, 32, 8, 8}, {MemoryKind::kDram, 0.75, 2, 128, 500, 250, 64, 32}}}},
 });
 
@@ -356,7 +443,9 @@ inline constexpr auto kMemoryModes = std::to_array<MemoryMode>({
     {"Dedicated_Sram_512KB", 1, 1, 0, 524288},
 });
 // The cache is memory of its own, beside the arena (region 2), only where the arena is not in SRAM itself.
-constexpr bool has_fast_scratch(const MemoryMode& mode) { return mode.arena_port != mode.cache_port; }
+constexpr bool has_fast_scratch(const MemoryMode& mode) {
+  return mode.arena_port != mode.cache_port;
+}
 
 constexpr const SystemConfig* find_system_config(std::string_view name) {
   for (const SystemConfig& config : kSystemConfigs) {
@@ -371,7 +460,8 @@ constexpr const MemoryMode* find_memory_mode(std::string_view name) {
   return nullptr;
 }
 
-// The defaults per family: those of ExecuTorch's Arm backend 1.5 (EthosUCompileSpec), and Vela's own when run without flags.
+// The defaults per family: those of ExecuTorch's Arm backend 1.5 (EthosUCompileSpec), and Vela's own when run without
+// flags.
 struct FamilyDefaults {
   Product product;
   std::string_view system_config;
@@ -384,7 +474,9 @@ inline constexpr auto kFamilyDefaults = std::to_array<FamilyDefaults>({
     {Product::kU65, "Ethos_U65_High_End", "Dedicated_Sram_384KB", "Ethos_U65_Client_Server", "Dedicated_Sram_384KB"},
     {Product::kU85, "Ethos_U85_SYS_DRAM_Mid", "Sram_Only", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"},
 });
-constexpr const FamilyDefaults& defaults_of(Product product) { return kFamilyDefaults[static_cast<size_t>(product)]; }
+constexpr const FamilyDefaults& defaults_of(Product product) {
+  return kFamilyDefaults[static_cast<size_t>(product)];
+}
 
 // ---- What must hold of the tables ----
 namespace detail {
@@ -412,7 +504,8 @@ constexpr bool accelerators_are_consistent() {
   }
   for (const FamilyDefaults& d : kFamilyDefaults) {
     if (!names_a_row(kSystemConfigs, d.system_config) || !names_a_row(kMemoryModes, d.memory_mode)) return false;
-    if (!names_a_row(kSystemConfigs, d.vela_system_config) || !names_a_row(kMemoryModes, d.vela_memory_mode)) return false;
+    if (!names_a_row(kSystemConfigs, d.vela_system_config) || !names_a_row(kMemoryModes, d.vela_memory_mode))
+      return false;
   }
   return true;
 }

@@ -32,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   std::vector<uint32_t> words(size / 4);
   if (!words.empty()) std::memcpy(words.data(), data, words.size() * 4);
-  for (const npu::Product product : {npu::Product::kU55, npu::Product::kU65, npu::Product::kU85}) run_stream(product, words);
+  for (const npu::Product product : {npu::Product::kU55, npu::Product::kU65, npu::Product::kU85})
+    run_stream(product, words);
   if (const auto payload = npu::parse_payload(bytes, "fuzz")) {
     if (payload->stream_offset_bytes + payload->stream.size() * 4 > size) std::abort();
     if (payload->accelerator() != nullptr) run_stream(payload->accelerator()->product, payload->stream);

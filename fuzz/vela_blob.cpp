@@ -28,6 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = npu::decode_swd(npu::encode_swd(*weights), weights->size(), "fuzz");
     if (!again || *again != *weights) std::abort();
   }
-  if (const auto weights = npu::decode_fwd(bytes, size / 2, "fuzz"); weights && weights->size() != size / 2) std::abort();
+  if (const auto weights = npu::decode_fwd(bytes, size / 2, "fuzz"); weights && weights->size() != size / 2)
+    std::abort();
   return 0;
 }

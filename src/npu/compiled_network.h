@@ -22,7 +22,7 @@ struct LayerNote {
   std::string name = {};
   std::vector<std::string> tosa_ops = {};      // names of the TOSA nodes that it computes
   std::vector<std::string> source_lines = {};  // of the user's model: "model.py:41"
-  size_t first_word = 0;                  // words of the command stream: [first_word, end_word)
+  size_t first_word = 0;                       // words of the command stream: [first_word, end_word)
   size_t end_word = 0;
   bool operator==(const LayerNote&) const = default;
 };
@@ -31,8 +31,8 @@ struct LayerNote {
 struct CompiledNetwork {
   std::vector<std::byte> command_payload = {};  // driver payload, "COP1" first (npu/payload.h)
   std::vector<std::byte> weights = {};          // the content of region `weight_region`: weights, scales, tables
-  int64_t scratch_bytes = 0;               // the arena that the network needs in region `scratch_region`
-  int64_t fast_scratch_bytes = 0;          // 0 where the memory mode has none
+  int64_t scratch_bytes = 0;                    // the arena that the network needs in region `scratch_region`
+  int64_t fast_scratch_bytes = 0;               // 0 where the memory mode has none
   int32_t weight_region = 0;
   int32_t scratch_region = 1;
   int32_t fast_scratch_region = 2;

@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kAlignmentBytes = 16;
 constexpr size_t kNameBytes = 16;
-constexpr size_t kHeaderBytes = 32;   // name, u32 size, u8 external, 11 reserved
-constexpr size_t kKeyBytes = 64;      // of an external block
-constexpr size_t kTensorWords = 9;    // shape[6], element size, offset, region
+constexpr size_t kHeaderBytes = 32;  // name, u32 size, u8 external, 11 reserved
+constexpr size_t kKeyBytes = 64;     // of an external block
+constexpr size_t kTensorWords = 9;   // shape[6], element size, offset, region
 constexpr size_t kMaxTensors = 4096;
 
 constexpr std::string_view kStart = "vela_bin_stream";
@@ -42,7 +42,8 @@ void append_value(std::vector<std::byte>& out, T value) {
 
 enum class Stored : uint8_t { kInline, kExternal };
 
-void append_block(std::vector<std::byte>& out, std::string_view name, std::span<const std::byte> data, Stored stored = Stored::kInline) {
+void append_block(std::vector<std::byte>& out, std::string_view name, std::span<const std::byte> data,
+                  Stored stored = Stored::kInline) {
   const size_t at = out.size();
   out.resize(at + kHeaderBytes);
   std::memcpy(out.data() + at, name.data(), name.size());
@@ -69,22 +70,36 @@ Result<void> check_writable(const CompiledNetwork& network, std::span<const Exte
   const std::string where = "delegate blob";
   for (const ExternalBlock& block : external) {
     if (block.block != kCommands && block.block != kWeights) {
-      return fail({.where = where, .what = "this block cannot be external", .expected = "cmd_data or weight_data", .got = block.block, .fault = Fault::kUsage});
+      return fail({.where = where,
+                   .what = "this block cannot be external",
+                   .expected = "cmd_data or weight_data",
+                   .got = block.block,
+                   .fault = Fault::kUsage});
     }
     const bool ascii = std::ranges::all_of(block.placement, [](char c) { return c > 0; });
     if (block.placement.empty() || !ascii) {
-      return fail({.where = where, .what = fmt::format("invalid placement of {}", block.block), .expected = "a tag of ASCII characters", .got = block.placement,
+      return fail({.where = where,
+                   .what = fmt::format("invalid placement of {}", block.block),
+                   .expected = "a tag of ASCII characters",
+                   .got = block.placement,
                    .fault = Fault::kUsage});
     }
   }
-  const int64_t largest = std::max<int64_t>({network.scratch_bytes, static_cast<int64_t>(network.weights.size()), static_cast<int64_t>(network.command_payload.size())});
+  const int64_t largest = std::max<int64_t>({network.scratch_bytes, static_cast<int64_t>(network.weights.size()),
+                                             static_cast<int64_t>(network.command_payload.size())});
   if (network.scratch_bytes < 0 || largest > std::numeric_limits<uint32_t>::max()) {
-    return fail({.where = where, .what = "too large for an Ethos-U delegate", .expected = "below 4 GiB", .got = fmt::format("{} bytes", largest)});
+    return fail({.where = where,
+                 .what = "too large for an Ethos-U delegate",
+                 .expected = "below 4 GiB",
+                 .got = fmt::format("{} bytes", largest)});
   }
   for (const auto* tensors : {&network.inputs, &network.outputs}) {
     for (const IoTensor& tensor : *tensors) {
       if (tensor.offset < 0 || tensor.offset > std::numeric_limits<int32_t>::max()) {
-        return fail({.where = where, .what = "the offset of an input or output is too large", .expected = "below 2 GiB", .got = std::to_string(tensor.offset)});
+        return fail({.where = where,
+                     .what = "the offset of an input or output is too large",
+                     .expected = "below 2 GiB",
+                     .got = std::to_string(tensor.offset)});
       }
     }
   }
@@ -100,13 +115,18 @@ struct Block {
 
 class BlobReader {
  public:
-  BlobReader(const Buffer& blob, const std::string& where, const NamedData& named_data) : blob_(blob), where_(where), named_data_(named_data) {}
+  BlobReader(const Buffer& blob, const std::string& where, const NamedData& named_data)
+      : blob_(blob), where_(where), named_data_(named_data) {}
 
   Result<CompiledNetwork> read(BlobAlignment alignment);
 
  private:
-  [[nodiscard]] std::unexpected<Diagnostics> bad(size_t offset, std::string what, std::string expected = {}, std::string got = {}) const {
-    return fail({.where = fmt::format("{}: Ethos-U blob, byte {}", where_, offset), .what = std::move(what), .expected = std::move(expected), .got = std::move(got)});
+  [[nodiscard]] std::unexpected<Diagnostics> bad(size_t offset, std::string what, std::string expected = {},
+                                                 std::string got = {}) const {
+    return fail({.where = fmt::format("{}: Ethos-U blob, byte {}", where_, offset),
+                 .what = std::move(what),
+                 .expected = std::move(expected),
+                 .got = std::move(got)});
   }
   Result<void> read_blocks();
   Result<Buffer> external_data(std::string_view name, const Buffer& key, size_t offset) const;
@@ -120,12 +140,15 @@ class BlobReader {
 };
 
 Result<Buffer> BlobReader::external_data(std::string_view name, const Buffer& key, size_t offset) const {
-  if (name != kCommands && name != kWeights) return bad(offset, "this block cannot be external", "cmd_data or weight_data", std::string(name));
-  if (key.size() != kKeyBytes) return bad(offset, "the key of an external block has a wrong length", "64", std::to_string(key.size()));
+  if (name != kCommands && name != kWeights)
+    return bad(offset, "this block cannot be external", "cmd_data or weight_data", std::string(name));
+  if (key.size() != kKeyBytes)
+    return bad(offset, "the key of an external block has a wrong length", "64", std::to_string(key.size()));
   const std::string_view text(reinterpret_cast<const char*>(key.data()), key.size());
   const Buffer data = named_data_ ? named_data_(text) : Buffer();
   if (data.size() == 0) {
-    return bad(offset, fmt::format("the bytes of {} live outside of the program and were not found", name), fmt::format("named data '{}'", text));
+    return bad(offset, fmt::format("the bytes of {} live outside of the program and were not found", name),
+               fmt::format("named data '{}'", text));
   }
   return data;
 }
@@ -133,25 +156,33 @@ Result<Buffer> BlobReader::external_data(std::string_view name, const Buffer& ke
 Result<void> BlobReader::read_blocks() {
   const size_t size = blob_.size();
   for (size_t at = 0; at < size;) {
-    if (size - at < kHeaderBytes) return bad(at, "cut off inside a block header", "32 bytes", std::to_string(size - at));
+    if (size - at < kHeaderBytes)
+      return bad(at, "cut off inside a block header", "32 bytes", std::to_string(size - at));
     const auto* name_data = reinterpret_cast<const char*>(blob_.data() + at);
     const std::string name(name_data, strnlen(name_data, kNameBytes));
     const bool first = at == 0;
-    if (first && name != kStart) return bad(at, "not an Ethos-U delegate blob", "a first block 'vela_bin_stream'", fmt::format("'{}'", name.substr(0, 15)));
-    const bool known = name == kStart || name == kCommands || name == kWeights || name == kScratch || name == kInputs || name == kOutputs || name == kEnd;
-    if (!known) return bad(at, "unknown block", "a block of vela_bin_stream", fmt::format("{} characters", name.size()));
+    if (first && name != kStart)
+      return bad(at, "not an Ethos-U delegate blob", "a first block 'vela_bin_stream'",
+                 fmt::format("'{}'", name.substr(0, 15)));
+    const bool known = name == kStart || name == kCommands || name == kWeights || name == kScratch || name == kInputs ||
+                       name == kOutputs || name == kEnd;
+    if (!known)
+      return bad(at, "unknown block", "a block of vela_bin_stream", fmt::format("{} characters", name.size()));
     uint32_t bytes = 0;
     std::memcpy(&bytes, blob_.data() + at + kNameBytes, sizeof bytes);
     const size_t padded = round_up(static_cast<size_t>(bytes), kAlignmentBytes);
     const size_t payload = at + kHeaderBytes;
-    if (padded > size - payload) return bad(at, fmt::format("block '{}' is longer than the blob", name), fmt::format("at most {}", size - payload), fmt::format("{}", bytes));
+    if (padded > size - payload)
+      return bad(at, fmt::format("block '{}' is longer than the blob", name), fmt::format("at most {}", size - payload),
+                 fmt::format("{}", bytes));
     Block found{.data = blob_.slice(payload, bytes), .offset = at};
     if (blob_.bytes()[at + kNameBytes + 4] != std::byte{0}) {
       CARINA_TRY(found.data, external_data(name, found.data, at));
     }
     if (!blocks_.emplace(name, std::move(found)).second) return bad(at, fmt::format("a second block '{}'", name));
     at = payload + padded;
-    if (name == kEnd && at != size) return bad(at, "bytes after the last block", "the end", fmt::format("{} bytes", size - at));
+    if (name == kEnd && at != size)
+      return bad(at, "bytes after the last block", "the end", fmt::format("{} bytes", size - at));
   }
   if (!blocks_.contains(kEnd)) return bad(size, "the blob is cut off: its last block is missing", "vela_end_stream");
   return {};
@@ -170,8 +201,8 @@ Result<std::vector<IoTensor>> BlobReader::tensors(std::string_view name) const {
   if (data.size() >= sizeof count) std::memcpy(&count, data.data(), sizeof count);
   if (data.size() < sizeof count || count < 0 || static_cast<size_t>(count) > kMaxTensors ||
       data.size() != sizeof count + static_cast<size_t>(count) * kTensorWords * sizeof(int32_t)) {
-    return bad(found->offset, fmt::format("the size of block '{}' does not fit its number of tensors", name), "4 + 36 bytes each",
-               fmt::format("{} bytes for {}", data.size(), count));
+    return bad(found->offset, fmt::format("the size of block '{}' does not fit its number of tensors", name),
+               "4 + 36 bytes each", fmt::format("{} bytes for {}", data.size(), count));
   }
   std::vector<IoTensor> out(static_cast<size_t>(count));
   for (size_t i = 0; i < out.size(); ++i) {
@@ -181,9 +212,11 @@ Result<std::vector<IoTensor>> BlobReader::tensors(std::string_view name) const {
     out[i].element_bytes = words[6];
     out[i].offset = words[7];
     out[i].region = words[8];
-    const bool good = std::ranges::all_of(out[i].shape, [](int32_t dim) { return dim >= 0; }) && words[6] >= 1 && words[6] <= 8 && words[7] >= 0 &&
-                      words[8] >= 0 && words[8] < kMaxRegions;
-    if (!good) return bad(found->offset, fmt::format("tensor {} of block '{}' has an impossible shape, size, offset or region", i, name));
+    const bool good = std::ranges::all_of(out[i].shape, [](int32_t dim) { return dim >= 0; }) && words[6] >= 1 &&
+                      words[6] <= 8 && words[7] >= 0 && words[8] >= 0 && words[8] < kMaxRegions;
+    if (!good)
+      return bad(found->offset,
+                 fmt::format("tensor {} of block '{}' has an impossible shape, size, offset or region", i, name));
   }
   return out;
 }
@@ -192,12 +225,14 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
   if (alignment == BlobAlignment::kRequire16 && reinterpret_cast<uintptr_t>(blob_.data()) % kAlignmentBytes != 0) {
     return bad(0, "the blob is not aligned in memory", "a multiple of 16 bytes");
   }
-  if (blob_.size() % kAlignmentBytes != 0 || blob_.size() == 0) return bad(0, "the blob's size is impossible", "a multiple of 16", std::to_string(blob_.size()));
+  if (blob_.size() % kAlignmentBytes != 0 || blob_.size() == 0)
+    return bad(0, "the blob's size is impossible", "a multiple of 16", std::to_string(blob_.size()));
   CARINA_CHECKED(read_blocks());
   CompiledNetwork network;
   CARINA_TRY(const Block* commands, block(kCommands));
   const auto payload = commands->data.bytes();
-  if (payload.size() < 4 || (std::memcmp(payload.data(), "COP1", 4) != 0 && std::memcmp(payload.data(), "COP2", 4) != 0)) {
+  if (payload.size() < 4 ||
+      (std::memcmp(payload.data(), "COP1", 4) != 0 && std::memcmp(payload.data(), "COP2", 4) != 0)) {
     return bad(commands->offset, "the command data has no driver payload", "COP1 or COP2");
   }
   network.command_payload.assign(payload.begin(), payload.end());
@@ -207,7 +242,8 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
   }
   CARINA_TRY(const Block* scratch, block(kScratch));
   uint32_t scratch_bytes = 0;
-  if (scratch->data.size() != sizeof scratch_bytes) return bad(scratch->offset, "block 'scratch_size' has a wrong size", "4", std::to_string(scratch->data.size()));
+  if (scratch->data.size() != sizeof scratch_bytes)
+    return bad(scratch->offset, "block 'scratch_size' has a wrong size", "4", std::to_string(scratch->data.size()));
   std::memcpy(&scratch_bytes, scratch->data.data(), sizeof scratch_bytes);
   network.scratch_bytes = scratch_bytes;
   CARINA_TRY(network.inputs, tensors(kInputs));
@@ -223,7 +259,8 @@ Result<DelegateBlob> write_delegate_blob(const CompiledNetwork& network, std::sp
   const auto append_data = [&](std::string_view name, std::span<const std::byte> data) {
     const auto found = std::ranges::find(external, name, &ExternalBlock::block);
     if (found == external.end()) return append_block(blob.bytes, name, data);
-    const std::span<const std::byte> parts[] = {std::as_bytes(std::span(found->placement.c_str(), found->placement.size() + 1)), data};
+    const std::span<const std::byte> parts[] = {
+        std::as_bytes(std::span(found->placement.c_str(), found->placement.size() + 1)), data};
     blob.named_blocks.push_back({.key = sha256_hex(parts), .placement = found->placement, .data = data});
     append_block(blob.bytes, name, std::as_bytes(std::span(blob.named_blocks.back().key)), Stored::kExternal);
   };
@@ -239,9 +276,12 @@ Result<DelegateBlob> write_delegate_blob(const CompiledNetwork& network, std::sp
   return blob;
 }
 
-Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment, const NamedData& named_data) {
+Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment,
+                                           const NamedData& named_data) {
   return BlobReader(blob, where, named_data).read(alignment);
 }
-Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where) { return read_delegate_blob(blob, where, BlobAlignment::kAny, {}); }
+Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where) {
+  return read_delegate_blob(blob, where, BlobAlignment::kAny, {});
+}
 
 }  // namespace carina::npu

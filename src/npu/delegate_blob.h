@@ -15,8 +15,8 @@ namespace carina::npu {
 
 // A block whose bytes live in the program's named data instead of in the blob; the blob has their key.
 struct ExternalBlock {
-  std::string block;        // "cmd_data" or "weight_data"
-  std::string placement;    // the tag of the file that holds it
+  std::string block;      // "cmd_data" or "weight_data"
+  std::string placement;  // the tag of the file that holds it
 };
 
 // Bytes for the program's named data: key, placement tag and content (aligned to 16 bytes there).
@@ -31,19 +31,20 @@ struct DelegateBlob {
   std::vector<NamedBlock> named_blocks;  // views of the network
 };
 
-// The processed bytes of ExecuTorch's backend "EthosUBackend": vela_bin_stream, cmd_data, weight_data, scratch_size, inputs, outputs,
-// vela_end_stream. `network` must outlive the result when blocks are external. Error: an external block of an unknown name, a
-// tag that is empty or not ASCII, a scratch size above 4 GiB.
+// The processed bytes of ExecuTorch's backend "EthosUBackend": vela_bin_stream, cmd_data, weight_data, scratch_size,
+// inputs, outputs, vela_end_stream. `network` must outlive the result when blocks are external. Error: an external
+// block of an unknown name, a tag that is empty or not ASCII, a scratch size above 4 GiB.
 Result<DelegateBlob> write_delegate_blob(const CompiledNetwork& network, std::span<const ExternalBlock> external = {});
 
 // Finds the bytes of a named block by its key; an empty buffer when there is none.
 using NamedData = std::function<Buffer(std::string_view key)>;
 
-// Reads such a blob by all rules of the device's reader: first block vela_bin_stream, last vela_end_stream that ends exactly at the end, every
-// block known, sizes and padding inside, COP1 or COP2 magic, consistent input and output tables. `require_alignment`: the device needs the
-// blob itself at a multiple of 16; a host reader may ignore that.
+// Reads such a blob by all rules of the device's reader: first block vela_bin_stream, last vela_end_stream that ends
+// exactly at the end, every block known, sizes and padding inside, COP1 or COP2 magic, consistent input and output
+// tables. `require_alignment`: the device needs the blob itself at a multiple of 16; a host reader may ignore that.
 enum class BlobAlignment : uint8_t { kRequire16, kAny };
-Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment, const NamedData& named_data);
+Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment,
+                                           const NamedData& named_data);
 Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where);
 
 }  // namespace carina::npu

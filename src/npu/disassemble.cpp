@@ -16,12 +16,16 @@ std::string field_text(const FieldRow& field, uint32_t value, Product product) {
 }
 
 // The bits of an address as the listing shows them: those of the parameter too, which U55 ignores.
-uint64_t address_bits_of(const Command& command) { return static_cast<uint64_t>(command.param & 0xFF) << 32 | command.payload; }
+uint64_t address_bits_of(const Command& command) {
+  return static_cast<uint64_t>(command.param & 0xFF) << 32 | command.payload;
+}
 
 void append_line(std::string& out, const CommandText& text) {
   const std::string payload = text.words == 2 ? fmt::format("{:08x}", text.payload) : std::string();
-  fmt::format_to(std::back_inserter(out), "{:#08x}: {:8} {:04x} {:04x} - {:30} {:5}", text.byte_offset, payload, text.param, text.code, text.name, text.param);
-  for (const FieldText& field : text.fields) fmt::format_to(std::back_inserter(out), ", {} = {}", field.name, field.text);
+  fmt::format_to(std::back_inserter(out), "{:#08x}: {:8} {:04x} {:04x} - {:30} {:5}", text.byte_offset, payload,
+                 text.param, text.code, text.name, text.param);
+  for (const FieldText& field : text.fields)
+    fmt::format_to(std::back_inserter(out), ", {} = {}", field.name, field.text);
   out += '\n';
 }
 
@@ -63,7 +67,8 @@ std::string disassemble(Product product, std::span<const Command> commands, std:
   std::string out(kHeading);
   size_t next_layer = 0;
   for (const Command& command : commands) {
-    while (next_layer < layers.size() && layers[next_layer].first_word <= command.word_index) append_layer(out, layers[next_layer++]);
+    while (next_layer < layers.size() && layers[next_layer].first_word <= command.word_index)
+      append_layer(out, layers[next_layer++]);
     append_line(out, describe(product, command));
   }
   return out;

@@ -33,8 +33,8 @@ struct CommandText {
 
 CommandText describe(Product product, const Command& command);
 
-// The listing that `vela --verbose-register-command-stream` prints, without its comments; a line "// name" stands before the commands of each
-// layer instead.
+// The listing that `vela --verbose-register-command-stream` prints, without its comments; a line "// name" stands
+// before the commands of each layer instead.
 std::string disassemble(Product product, std::span<const Command> commands, std::span<const LayerNote> layers = {});
 
 }  // namespace carina::npu

@@ -17,14 +17,18 @@ constexpr size_t kHeaderBytes = 32;
 constexpr size_t kFwdAlignmentBytes = 32;
 constexpr size_t kRawBit = 0;
 constexpr size_t kSmallTableBit = 1;
-constexpr size_t kZeroAdjustByte = 13;   // bits 104..111
+constexpr size_t kZeroAdjustByte = 13;  // bits 104..111
 constexpr size_t kTableFirstBit = 112;
 constexpr size_t kTableEntries = 16;
 constexpr size_t kSmallTableEntries = 4;
 constexpr size_t kTableEntryBits = 9;
 
-void set_bit(std::span<std::byte> bytes, size_t bit) { bytes[bit / 8] |= static_cast<std::byte>(1u << bit % 8); }
-bool get_bit(std::span<const std::byte> bytes, size_t bit) { return (static_cast<unsigned>(bytes[bit / 8]) >> bit % 8 & 1) != 0; }
+void set_bit(std::span<std::byte> bytes, size_t bit) {
+  bytes[bit / 8] |= static_cast<std::byte>(1u << bit % 8);
+}
+bool get_bit(std::span<const std::byte> bytes, size_t bit) {
+  return (static_cast<unsigned>(bytes[bit / 8]) >> bit % 8 & 1) != 0;
+}
 
 // The distinct values in the order in which they come, if there are at most kTableEntries.
 std::optional<std::vector<int16_t>> small_table(std::span<const int16_t> weights) {
@@ -106,7 +110,8 @@ Result<std::vector<int16_t>> decode_fwd(std::span<const std::byte> stream, size_
   std::array<int16_t, kTableEntries> table{};
   for (size_t i = 0; i < kTableEntries; ++i) {
     int folded = 0;
-    for (size_t bit = 0; bit < kTableEntryBits; ++bit) folded |= static_cast<int>(get_bit(stream, kTableFirstBit + i * kTableEntryBits + bit)) << bit;
+    for (size_t bit = 0; bit < kTableEntryBits; ++bit)
+      folded |= static_cast<int>(get_bit(stream, kTableFirstBit + i * kTableEntryBits + bit)) << bit;
     table[i] = static_cast<int16_t>(swd::unfold(folded));
   }
   const size_t bits = 8 / per_byte;

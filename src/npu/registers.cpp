@@ -33,7 +33,8 @@ constexpr OpcodeMap opcode_map(Product product) {
   return map;
 }
 
-constexpr std::array<OpcodeMap, 3> kOpcodeMaps{opcode_map(Product::kU55), opcode_map(Product::kU65), opcode_map(Product::kU85)};
+constexpr std::array<OpcodeMap, 3> kOpcodeMaps{opcode_map(Product::kU55), opcode_map(Product::kU65),
+                                               opcode_map(Product::kU85)};
 
 std::string_view product_name(Product product) {
   constexpr std::array<std::string_view, 3> kNames{"Ethos-U55", "Ethos-U65", "Ethos-U85"};
@@ -74,7 +75,10 @@ Result<bool> StreamReader::fail_here() const {
   const std::string where = fmt::format("{}: command stream, byte {:#x}", where_, at_ * 4);
   const std::string got = fmt::format("word {:#010x}", word);
   if (control > kCmd1 || (word & kReservedMask) != 0) {
-    return fail({.where = where, .what = "reserved bits of a command are set", .expected = "bits 10 to 13 and 15 zero", .got = got});
+    return fail({.where = where,
+                 .what = "reserved bits of a command are set",
+                 .expected = "bits 10 to 13 and 15 zero",
+                 .got = got});
   }
   if (kOpcodeMaps[static_cast<size_t>(product_)].entries[control][word & kOpcodeMask] == kNoCommand) {
     return fail({.where = where, .what = fmt::format("{} has no such command", product_name(product_)), .got = got});
@@ -112,7 +116,8 @@ void StreamWriter::append(const CommandRow& row, uint16_t param, uint32_t payloa
 void StreamWriter::set_fields(Reg reg, uint64_t data) {
   const CommandRow& row = row_of(reg);
   CARINA_CHECK(contains(row.products, product_), "{} on {}", row.name, product_name(product_));
-  CARINA_CHECK(row.form == Form::kAddress || (data & ~defined_bits(fields_of(reg), product_)) == 0, "{} = {:#x}", row.name, data);
+  CARINA_CHECK(row.form == Form::kAddress || (data & ~defined_bits(fields_of(reg), product_)) == 0, "{} = {:#x}",
+               row.name, data);
   const auto i = static_cast<size_t>(reg);
   if (writes_ == Writes::kOmitUnchanged && known_[i] && values_[i] == data) return;
   known_[i] = true;
@@ -136,7 +141,8 @@ void StreamWriter::set(Reg reg, int64_t value) {
   }
   const int64_t limit = int64_t{1} << address_bits(product_);
   CARINA_CHECK(value >= -limit / 2 && value < limit, "{} = {}", row.name, value);
-  set_fields(reg, (static_cast<uint64_t>(value) >> 32 & 0xFF) | static_cast<uint64_t>(static_cast<uint32_t>(value)) << 16);
+  set_fields(reg, (static_cast<uint64_t>(value) >> 32 & 0xFF) | static_cast<uint64_t>(static_cast<uint32_t>(value))
+                                                                    << 16);
 }
 
 void StreamWriter::set(Reg reg, uint16_t param, uint32_t payload) {
@@ -146,7 +152,8 @@ void StreamWriter::set(Reg reg, uint16_t param, uint32_t payload) {
 
 void StreamWriter::op(Op op, uint16_t param) {
   const CommandRow& row = row_of(op);
-  CARINA_CHECK(contains(row.products, product_) && row.form == Form::kNoPayload, "{} on {}", row.name, product_name(product_));
+  CARINA_CHECK(contains(row.products, product_) && row.form == Form::kNoPayload, "{} on {}", row.name,
+               product_name(product_));
   CARINA_CHECK((param & ~defined_bits(fields_of(op), product_)) == 0, "{} {:#x}", row.name, param);
   append(row, param, 0);
 }
@@ -158,7 +165,8 @@ void StreamWriter::branch(BranchCond condition, uint32_t target_byte_offset) {
 }
 
 void StreamWriter::patch_branch(size_t word_index, uint32_t target_byte_offset) {
-  CARINA_CHECK(word_index + 1 < words_.size() && (words_[word_index] & kOpcodeMask) == row_of(Op::BRANCH).opcode, "no branch at word {}", word_index);
+  CARINA_CHECK(word_index + 1 < words_.size() && (words_[word_index] & kOpcodeMask) == row_of(Op::BRANCH).opcode,
+               "no branch at word {}", word_index);
   words_[word_index + 1] = target_byte_offset;
 }
 

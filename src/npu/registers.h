@@ -18,17 +18,20 @@ namespace carina::npu {
 struct Command {
   enum class Kind : uint8_t { kRegister, kOperation };
   Kind kind = Kind::kRegister;
-  Reg reg = Reg{};           // if kind is kRegister
-  Op op = Op{};              // if kind is kOperation
+  Reg reg = Reg{};  // if kind is kRegister
+  Op op = Op{};     // if kind is kOperation
   uint16_t param = 0;
-  uint32_t payload = 0;      // 0 for commands of one word
-  uint32_t word_index = 0;   // of its first word in the stream
+  uint32_t payload = 0;     // 0 for commands of one word
+  uint32_t word_index = 0;  // of its first word in the stream
 
   [[nodiscard]] const CommandRow& row() const { return kind == Kind::kRegister ? row_of(reg) : row_of(op); }
-  [[nodiscard]] std::span<const FieldRow> fields() const { return kind == Kind::kRegister ? fields_of(reg) : fields_of(op); }
+  [[nodiscard]] std::span<const FieldRow> fields() const {
+    return kind == Kind::kRegister ? fields_of(reg) : fields_of(op);
+  }
   // What FieldRow::get() takes.
   [[nodiscard]] uint64_t data() const { return param | static_cast<uint64_t>(payload) << 16; }
-  // The value of an address or stride register: sign-extended from 32 bits on U55 (whatever the parameter says), from 40 elsewhere.
+  // The value of an address or stride register: sign-extended from 32 bits on U55 (whatever the parameter says), from
+  // 40 elsewhere.
   [[nodiscard]] int64_t address(Product product) const;
   // The number of words that it takes.
   [[nodiscard]] uint32_t words() const { return row().form == Form::kNoPayload ? 1 : 2; }
@@ -39,9 +42,12 @@ constexpr int64_t address_of(Product product, uint16_t param, uint32_t payload) 
   if (product == Product::kU55) return static_cast<int32_t>(payload);
   return static_cast<int64_t>((static_cast<uint64_t>(param & 0xFF) << 32 | payload) << 24) >> 24;
 }
-inline int64_t Command::address(Product product) const { return address_of(product, param, payload); }
+inline int64_t Command::address(Product product) const {
+  return address_of(product, param, payload);
+}
 
-// The register file: what each register holds after the commands so far. Unwritten registers read as 0 and are not `written`.
+// The register file: what each register holds after the commands so far. Unwritten registers read as 0 and are not
+// `written`.
 class RegisterFile {
  public:
   explicit RegisterFile(Product product) : product_(product) {}
@@ -70,8 +76,8 @@ class StreamReader {
   StreamReader(Product product, std::span<const uint32_t> words, std::string where)
       : product_(product), words_(words), where_(std::move(where)) {}
 
-  // Reads the next command into `command`; false at the end of the words. Errors, with the byte offset: an opcode that this product does
-  // not have, reserved bits that are set, a payload that is cut off.
+  // Reads the next command into `command`; false at the end of the words. Errors, with the byte offset: an opcode that
+  // this product does not have, reserved bits that are set, a payload that is cut off.
   [[nodiscard]] Result<bool> next(Command& command) {
     if (at_ >= words_.size()) return false;
     return decode(command) ? Result<bool>(true) : fail_here();
@@ -94,16 +100,16 @@ class StreamReader {
 // All commands of a stream. Errors as StreamReader::next().
 Result<std::vector<Command>> read_stream(Product product, std::span<const uint32_t> words, const std::string& where);
 
-// Builds a command stream. Values are checked against the table: a register that the product does not have, or a value that does not
-// fit, is our own mistake (CARINA_CHECK).
+// Builds a command stream. Values are checked against the table: a register that the product does not have, or a value
+// that does not fit, is our own mistake (CARINA_CHECK).
 class StreamWriter {
  public:
   // kOmitUnchanged leaves out writes that would not change a (sticky) register.
   enum class Writes : uint8_t { kAll, kOmitUnchanged };
   explicit StreamWriter(Product product, Writes writes = Writes::kOmitUnchanged) : product_(product), writes_(writes) {}
 
-  // Sets a register to one number: the parameter (-32768..65535) of a CMD0 register; the payload (-2^31..2^32-1) of a kPayload32
-  // register, whose parameter becomes 0; the address or (possibly negative) stride of a kAddress register.
+  // Sets a register to one number: the parameter (-32768..65535) of a CMD0 register; the payload (-2^31..2^32-1) of a
+  // kPayload32 register, whose parameter becomes 0; the address or (possibly negative) stride of a kAddress register.
   void set(Reg reg, int64_t value);
   // Sets a kPayload32 register with both parts, such as OFM_SCALE: param = shift, payload = scale.
   void set(Reg reg, uint16_t param, uint32_t payload);

@@ -17,9 +17,12 @@ struct EntryLayout {
 };
 constexpr EntryLayout layout_of(ScaleForm form) {
   switch (form) {
-    case ScaleForm::kBias40Scale32: return {.bias_bytes = 5, .scale_bytes = 4, .scale_bits = 32};
-    case ScaleForm::kBias32Scale31: return {.bias_bytes = 4, .scale_bytes = 4, .scale_bits = 31};
-    case ScaleForm::kBias48Scale15: return {.bias_bytes = 6, .scale_bytes = 2, .scale_bits = 15};
+    case ScaleForm::kBias40Scale32:
+      return {.bias_bytes = 5, .scale_bytes = 4, .scale_bits = 32};
+    case ScaleForm::kBias32Scale31:
+      return {.bias_bytes = 4, .scale_bytes = 4, .scale_bits = 31};
+    case ScaleForm::kBias48Scale15:
+      return {.bias_bytes = 6, .scale_bytes = 2, .scale_bits = 15};
   }
   CARINA_UNREACHABLE("scale form", form);
 }
@@ -43,7 +46,8 @@ uint64_t get(std::span<const std::byte> from) {
 bool fits(const ChannelScale& scale, ScaleForm form) {
   const EntryLayout layout = layout_of(form);
   const int64_t limit = int64_t{1} << (layout.bias_bytes * 8 - 1);
-  return scale.bias >= -limit && scale.bias < limit && scale.scale <= (uint64_t{1} << layout.scale_bits) - 1 && scale.shift <= kShiftMask;
+  return scale.bias >= -limit && scale.bias < limit && scale.scale <= (uint64_t{1} << layout.scale_bits) - 1 &&
+         scale.shift <= kShiftMask;
 }
 
 std::array<std::byte, kScaleEntryBytesInStream> encode_scale(const ChannelScale& scale, ScaleForm form) {
@@ -81,7 +85,8 @@ std::vector<std::byte> encode_scales(std::span<const ChannelScale> scales, Scale
   return table;
 }
 
-Result<std::vector<ChannelScale>> decode_scales(std::span<const std::byte> table, size_t count, ScaleForm form, const std::string& where) {
+Result<std::vector<ChannelScale>> decode_scales(std::span<const std::byte> table, size_t count, ScaleForm form,
+                                                const std::string& where) {
   if (count > table.size() / kScaleEntryBytesInStream) {
     return fail({.where = where,
                  .what = "the scale table is too short",
@@ -89,7 +94,8 @@ Result<std::vector<ChannelScale>> decode_scales(std::span<const std::byte> table
                  .got = fmt::format("{} bytes", table.size())});
   }
   std::vector<ChannelScale> scales(count);
-  for (size_t i = 0; i < count; ++i) scales[i] = decode_scale(table.subspan(i * kScaleEntryBytesInStream, kScaleEntryBytesInStream), form);
+  for (size_t i = 0; i < count; ++i)
+    scales[i] = decode_scale(table.subspan(i * kScaleEntryBytesInStream, kScaleEntryBytesInStream), form);
   return scales;
 }
 

@@ -41,11 +41,13 @@ std::array<std::byte, kScaleEntryBytesInStream> encode_scale(const ChannelScale&
 // One entry of kScaleEntryBytesInStream bytes.
 ChannelScale decode_scale(std::span<const std::byte> entry, ScaleForm form);
 
-// The table of consecutive channels, padded with zeros to a multiple of 16 bytes. U65 with two cores: the caller gives each core its channels.
-// U85: `entry_multiple` is the microblock's depth rounded up to 16, and zero entries are added up to a multiple of it; 1 elsewhere.
+// The table of consecutive channels, padded with zeros to a multiple of 16 bytes. U65 with two cores: the caller gives
+// each core its channels. U85: `entry_multiple` is the microblock's depth rounded up to 16, and zero entries are added
+// up to a multiple of it; 1 elsewhere.
 std::vector<std::byte> encode_scales(std::span<const ChannelScale> scales, ScaleForm form, int entry_multiple);
 
 // The first `count` entries. Error: the table is shorter.
-Result<std::vector<ChannelScale>> decode_scales(std::span<const std::byte> table, size_t count, ScaleForm form, const std::string& where);
+Result<std::vector<ChannelScale>> decode_scales(std::span<const std::byte> table, size_t count, ScaleForm form,
+                                                const std::string& where);
 
 }  // namespace carina::npu

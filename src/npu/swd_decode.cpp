@@ -13,7 +13,8 @@ namespace {
 
 using namespace swd;
 
-// A quotient beyond this is refused later (no weight, and more zeros than any operation has): clamping avoids overflow until then.
+// A quotient beyond this is refused later (no weight, and more zeros than any operation has): clamping avoids overflow
+// until then.
 constexpr uint32_t kMaxQuotient = 1u << 24;
 
 constexpr int kWindowBits = 56;
@@ -54,12 +55,12 @@ class BitReader {
 struct UnaryStep {
   std::array<uint32_t, 4> quotients{};
   uint8_t ended = 0;
-  uint8_t rest = 0;       // of the symbol under way
-  uint8_t set_bits = 0;   // in the first unary field: as many bits of the second one are used up
+  uint8_t rest = 0;      // of the symbol under way
+  uint8_t set_bits = 0;  // in the first unary field: as many bits of the second one are used up
 };
 
-// Weights: each position adds 0, 1 or 2; 2 means that the symbol goes on, unless quotients are truncated. Index: four bits of the first unary
-// field, then four of the second.
+// Weights: each position adds 0, 1 or 2; 2 means that the symbol goes on, unless quotients are truncated. Index: four
+// bits of the first unary field, then four of the second.
 constexpr std::array<UnaryStep, 256> weight_steps(bool truncated) {
   std::array<UnaryStep, 256> steps;
   for (unsigned index = 0; index < steps.size(); ++index) {
@@ -115,7 +116,8 @@ struct Symbols {
   int finished = 0;               // with a remainder as well
   uint32_t quotient = 0;          // of the symbol under way
 
-  // Writes all four quotients, ended or not: `values` has room behind its last symbol, and later symbols overwrite them.
+  // Writes all four quotients, ended or not: `values` has room behind its last symbol, and later symbols overwrite
+  // them.
   void add(const UnaryStep& step) {
     uint32_t* const to = values.data() + position;
     std::memcpy(to, step.quotients.data(), sizeof step.quotients);
@@ -133,7 +135,8 @@ struct Symbols {
 
 class Decoder {
  public:
-  Decoder(std::span<const std::byte> stream, size_t max_weights, const std::string& where) : bits_(stream), max_weights_(max_weights), where_(where) {}
+  Decoder(std::span<const std::byte> stream, size_t max_weights, const std::string& where)
+      : bits_(stream), max_weights_(max_weights), where_(where) {}
 
   Result<std::vector<int16_t>> run();
 
@@ -163,7 +166,8 @@ class Decoder {
 
 Result<bool> Decoder::read_header(SliceHeader& header) {
   header.zdiv = static_cast<int>(bits_.take(kZdivBits));
-  if (header.zdiv == kZdivEndOfStream) return bits_.overrun() ? Result<bool>(bad("no end-of-stream mark", "a slice header", "the end")) : false;
+  if (header.zdiv == kZdivEndOfStream)
+    return bits_.overrun() ? Result<bool>(bad("no end-of-stream mark", "a slice header", "the end")) : false;
   header.length = static_cast<int>(bits_.take(kSliceLengthBits)) + 1;
   header.wdiv = static_cast<int>(bits_.take(kWdivBits));
   header.truncated = bits_.take(1) != 0;
@@ -171,8 +175,10 @@ Result<bool> Decoder::read_header(SliceHeader& header) {
   header.new_palette = bits_.take(1) != 0;
   if (header.new_palette) read_palette();
   if (bits_.overrun()) return bad("the stream ends inside a slice header, or has no end-of-stream mark", "", "");
-  if (header.zdiv > kMaxZdiv && header.zdiv != kZdivNone) return bad("impossible divisor of zero runs", "0 to 3, 6 or 7", std::to_string(header.zdiv));
-  if (header.wdiv > kMaxWdiv && header.wdiv != kWdivUncompressed) return bad("impossible divisor of weights", "0 to 5 or 7", std::to_string(header.wdiv));
+  if (header.zdiv > kMaxZdiv && header.zdiv != kZdivNone)
+    return bad("impossible divisor of zero runs", "0 to 3, 6 or 7", std::to_string(header.zdiv));
+  if (header.wdiv > kMaxWdiv && header.wdiv != kWdivUncompressed)
+    return bad("impossible divisor of weights", "0 to 5 or 7", std::to_string(header.wdiv));
   if (first && !header.new_palette) return bad("the first slice has no palette", "", "");
   return true;
 }
@@ -182,7 +188,8 @@ void Decoder::read_palette() {
   const int size = static_cast<int>(bits_.take(kPaletteSizeBits));
   palette_.size = size > 0 ? size + 1 : 0;
   palette_.bits = static_cast<int>(bits_.take(kPaletteBitsBits)) + kPaletteBitsBias;
-  for (int i = 0; i < palette_.size; ++i) palette_.entries[static_cast<size_t>(i)] = static_cast<uint16_t>(bits_.take(palette_.bits));
+  for (int i = 0; i < palette_.size; ++i)
+    palette_.entries[static_cast<size_t>(i)] = static_cast<uint16_t>(bits_.take(palette_.bits));
 }
 
 // The second unary field has one bit for each set bit of the first.
@@ -232,7 +239,8 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
   const bool uncompressed = header.wdiv == kWdivUncompressed;
   const int weight_bits = uncompressed ? uncompressed_bits(palette_) : header.wdiv;
   const int zero_positions = header.zdiv == kMaxZdiv ? kUnaryPositionsZdiv3 : kUnaryPositions;
-  const int uncompressed_positions = weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
+  const int uncompressed_positions =
+      weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
   if (uncompressed && !zero_runs) {
     // Nothing but remainders: the borders of chunks cannot be seen.
     std::fill_n(weights.values.begin(), weights.length, 0u);
@@ -266,7 +274,8 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
   std::array<int16_t, kMaxFolded + 1 + kMaxPaletteSize> weight_of{};
   const int known = palette_.size + kMaxFolded + 1 - palette_.direct_offset;  // values that stand for a weight
   for (int v = 0; v < known; ++v) {
-    const int folded = v < palette_.size ? palette_.entries[static_cast<size_t>(v)] : v - palette_.size + palette_.direct_offset;
+    const int folded =
+        v < palette_.size ? palette_.entries[static_cast<size_t>(v)] : v - palette_.size + palette_.direct_offset;
     weight_of[static_cast<size_t>(v)] = static_cast<int16_t>(unfold(folded));
   }
   const auto length = static_cast<size_t>(header.length);
@@ -276,9 +285,11 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
   for (size_t i = 0; i < runs; ++i) total += zero_runs_[i];
   uint32_t largest = 0;
   for (size_t i = 0; i < length; ++i) largest = std::max(largest, weight_values_[i]);
-  if (largest >= static_cast<uint32_t>(known)) return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
+  if (largest >= static_cast<uint32_t>(known))
+    return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
   if (total > max_weights_ - out_.size()) {
-    return bad("the stream has more weights than its operation", std::to_string(max_weights_), fmt::format("at least {}", out_.size() + total));
+    return bad("the stream has more weights than its operation", std::to_string(max_weights_),
+               fmt::format("at least {}", out_.size() + total));
   }
   const size_t start = out_.size();
   out_.resize(start + total);  // zeros
@@ -299,7 +310,8 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
 
 Result<std::vector<int16_t>> Decoder::run() {
   palette_.size = -1;
-  // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the stream could hold.
+  // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the
+  // stream could hold.
   out_.reserve(std::min(max_weights_, bits_.bytes() * kReservedWeightsPerByte));
   for (SliceHeader header;;) {
     CARINA_TRY(const bool more, read_header(header));
@@ -315,7 +327,8 @@ Result<std::vector<int16_t>> Decoder::run() {
 
 }  // namespace
 
-Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where) {
+Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
+                                        const std::string& where) {
   return Decoder(stream, max_weights, where).run();
 }
 

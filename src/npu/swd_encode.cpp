@@ -8,9 +8,10 @@
 #include "npu/swd_internal.h"
 #include "npu/weight_codec.h"
 
-// How the encoder decides: the sequence is cut into blocks; neighbouring blocks that cost less with one palette than with two become a section
-// (one palette, zero runs or not). Within a section the divisors may change from slice to slice: the cheapest series of them is
-// found by dynamic programming over pieces of the section. Everything is decided on exact bit counts of the symbols.
+// How the encoder decides: the sequence is cut into blocks; neighbouring blocks that cost less with one palette than
+// with two become a section (one palette, zero runs or not). Within a section the divisors may change from slice to
+// slice: the cheapest series of them is found by dynamic programming over pieces of the section. Everything is decided
+// on exact bit counts of the symbols.
 namespace carina::npu {
 
 namespace {
@@ -50,7 +51,8 @@ class BitWriter {
 
 enum class ZeroRuns : uint8_t { kNo, kYes };
 
-// How often each folded weight and each length of a zero run comes. With zero runs, the runs are counted by their cost at each divisor.
+// How often each folded weight and each length of a zero run comes. With zero runs, the runs are counted by their cost
+// at each divisor.
 struct Statistics {
   std::array<uint32_t, kFoldedValues> count{};
   std::array<uint64_t, kMaxZdiv + 1> run_bits{};
@@ -108,13 +110,16 @@ uint64_t bits_of(const ValueSums& sums, WeightCode code, const Palette& palette)
 
 std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {
   std::array<uint16_t, kFoldedValues> value{};
-  for (int f = palette.direct_offset; f <= kMaxFolded; ++f) value[static_cast<size_t>(f)] = static_cast<uint16_t>(f - palette.direct_offset + palette.size);
+  for (int f = palette.direct_offset; f <= kMaxFolded; ++f)
+    value[static_cast<size_t>(f)] = static_cast<uint16_t>(f - palette.direct_offset + palette.size);
   for (int i = 0; i < palette.size; ++i) value[palette.entries[static_cast<size_t>(i)]] = static_cast<uint16_t>(i);
   return value;
 }
 
-// The most frequent `size` folded weights as a palette; rare ones are offset by the run of small ones that the palette covers.
-Palette make_palette(std::span<const uint16_t> by_frequency, const Statistics& statistics, size_t size, ZeroRuns zero_runs) {
+// The most frequent `size` folded weights as a palette; rare ones are offset by the run of small ones that the palette
+// covers.
+Palette make_palette(std::span<const uint16_t> by_frequency, const Statistics& statistics, size_t size,
+                     ZeroRuns zero_runs) {
   Palette palette;
   size = std::min(size, by_frequency.size());
   if (size == 1) size = 0;
@@ -126,8 +131,11 @@ Palette make_palette(std::span<const uint16_t> by_frequency, const Statistics& s
     covered[by_frequency[i]] = true;
     largest = std::max<int>(largest, by_frequency[i]);
   }
-  const auto unused = [&](int f) { return (f == 0 && zero_runs == ZeroRuns::kYes) || statistics.count[static_cast<size_t>(f)] == 0; };
-  while (palette.direct_offset < kMaxDirectOffset && (covered[static_cast<size_t>(palette.direct_offset)] || unused(palette.direct_offset))) {
+  const auto unused = [&](int f) {
+    return (f == 0 && zero_runs == ZeroRuns::kYes) || statistics.count[static_cast<size_t>(f)] == 0;
+  };
+  while (palette.direct_offset < kMaxDirectOffset &&
+         (covered[static_cast<size_t>(palette.direct_offset)] || unused(palette.direct_offset))) {
     ++palette.direct_offset;
   }
   // Without a palette the width is that of uncompressed values; with one, that of its entries.
@@ -143,7 +151,9 @@ struct Choice {
   Palette palette;
 };
 
-uint64_t palette_bits(const Palette& palette) { return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits); }
+uint64_t palette_bits(const Palette& palette) {
+  return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits);
+}
 
 void consider(const Statistics& statistics, std::span<const uint16_t> by_frequency, ZeroRuns zero_runs, Choice& best) {
   constexpr std::array<size_t, 12> kSizes{0, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32};
@@ -165,7 +175,8 @@ void consider(const Statistics& statistics, std::span<const uint16_t> by_frequen
 // Nothing but zeros: a run that ends in one weight of value 0, as each slice must have a weight.
 void consider_all_zero(const Statistics& statistics, Choice& best) {
   const Palette palette;
-  const uint64_t bits = *std::ranges::min_element(statistics.run_bits) + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+  const uint64_t bits =
+      *std::ranges::min_element(statistics.run_bits) + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
   if (bits < best.bits) best = {.bits = bits, .zero_runs = ZeroRuns::kYes, .palette = palette};
 }
 
@@ -175,7 +186,8 @@ Choice choose(const Statistics& statistics) {
   for (size_t f = 0; f < kFoldedValues; ++f) {
     if (statistics.count[f] != 0) order[distinct++] = static_cast<uint16_t>(f);
   }
-  std::ranges::stable_sort(order.begin(), order.begin() + distinct, [&](uint16_t a, uint16_t b) { return statistics.count[a] > statistics.count[b]; });
+  std::ranges::stable_sort(order.begin(), order.begin() + distinct,
+                           [&](uint16_t a, uint16_t b) { return statistics.count[a] > statistics.count[b]; });
   Choice best;
   const std::span<uint16_t> all(order.data(), distinct);
   consider(statistics, all, ZeroRuns::kNo, best);
@@ -220,7 +232,8 @@ std::vector<Section> make_sections(std::span<const int16_t> weights) {
   std::vector<Section> sections;
   for (size_t begin = 0; begin < weights.size(); begin += block) {
     const size_t end = std::min(begin + block, weights.size());
-    Section section{.begin = begin, .end = end, .statistics = statistics_of(weights.subspan(begin, end - begin)), .choice = {}};
+    Section section{
+        .begin = begin, .end = end, .statistics = statistics_of(weights.subspan(begin, end - begin)), .choice = {}};
     section.choice = choose(section.statistics);
     sections.push_back(section);
   }
@@ -232,7 +245,8 @@ std::vector<Section> make_sections(std::span<const int16_t> weights) {
         next.push_back(sections[i]);
         break;
       }
-      Section both{.begin = sections[i].begin, .end = sections[i + 1].end, .statistics = sections[i].statistics, .choice = {}};
+      Section both{
+          .begin = sections[i].begin, .end = sections[i + 1].end, .statistics = sections[i].statistics, .choice = {}};
       both.statistics += sections[i + 1].statistics;
       both.choice = choose(both.statistics);
       if (both.choice.bits <= sections[i].choice.bits + sections[i + 1].choice.bits) {
@@ -324,7 +338,8 @@ std::vector<PieceCost> piece_costs(const Symbols& symbols, const Palette& palett
   return costs;
 }
 
-// The cheapest series of slices: per piece and per code, the cheapest way to get there, staying with the code or changing for a header.
+// The cheapest series of slices: per piece and per code, the cheapest way to get there, staying with the code or
+// changing for a header.
 std::vector<Slice> choose_slices(const Symbols& symbols, const Palette& palette) {
   constexpr int kSwitchBits = kSliceHeaderBits + kSliceTailBits;
   const bool zero_runs = !symbols.runs.empty();
@@ -352,7 +367,8 @@ std::vector<Slice> choose_slices(const Symbols& symbols, const Palette& palette)
     const size_t end = std::min(begin + kPieceValues, symbols.values.size());
     const int zdiv = zero_runs ? state % zero_codes : kZdivNone;
     const WeightCode code = weight_code(state / zero_codes);
-    const bool same = !slices.empty() && slices.back().zdiv == zdiv && slices.back().code.wdiv == code.wdiv && slices.back().code.truncated == code.truncated;
+    const bool same = !slices.empty() && slices.back().zdiv == zdiv && slices.back().code.wdiv == code.wdiv &&
+                      slices.back().code.truncated == code.truncated;
     if (same && slices.back().end - begin <= kMaxSliceWeights) {
       slices.back().begin = begin;
     } else {
@@ -418,12 +434,14 @@ void put_remainders(BitWriter& bits, std::span<const T> symbols, size_t& done, s
   done = end;
 }
 
-void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<const uint32_t> runs, const Slice& slice, const Palette& palette) {
+void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<const uint32_t> runs, const Slice& slice,
+                  const Palette& palette) {
   const bool zero_runs = slice.zdiv != kZdivNone;
   const bool uncompressed = slice.code.wdiv == kWdivUncompressed;
   const int weight_bits = uncompressed ? uncompressed_bits(palette) : slice.code.wdiv;
   const int zero_positions = slice.zdiv == kMaxZdiv ? kUnaryPositionsZdiv3 : kUnaryPositions;
-  const size_t uncompressed_positions = weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
+  const size_t uncompressed_positions =
+      weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
   UnaryState weights;
   UnaryState zeros;
   size_t weights_done = 0;
@@ -431,10 +449,12 @@ void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<c
   for (bool previous = true; previous;) {
     const size_t weights_due = weights.position;
     const size_t zeros_due = zeros.position;
-    const bool put_weights = (!zero_runs || weights.position < zeros.position + kMaxLead) && weights.position < values.size();
+    const bool put_weights =
+        (!zero_runs || weights.position < zeros.position + kMaxLead) && weights.position < values.size();
     const bool put_zeros = zero_runs && weights.position >= zeros.position && zeros.position < runs.size();
     WeightUnary unary;
-    if (put_weights && uncompressed) weights.position = std::min(weights.position + uncompressed_positions, values.size());
+    if (put_weights && uncompressed)
+      weights.position = std::min(weights.position + uncompressed_positions, values.size());
     if (put_weights && !uncompressed) {
       unary = weight_unary(values, weights, slice.code);
       bits.put(unary.unary0, kUnaryPositions);
@@ -467,7 +487,8 @@ void write_section(BitWriter& bits, std::span<const int16_t> weights, const Choi
     // runs[i + 1] follows values[i]; the first slice of a section starts with runs[0].
     const size_t first_run = first ? 0 : slice.begin + 1;
     const std::span<const uint32_t> runs =
-        symbols.runs.empty() ? std::span<const uint32_t>() : std::span<const uint32_t>(symbols.runs.data() + first_run, slice.end + 1 - first_run);
+        symbols.runs.empty() ? std::span<const uint32_t>()
+                             : std::span<const uint32_t>(symbols.runs.data() + first_run, slice.end + 1 - first_run);
     write_chunks(bits, values, runs, slice, palette);
   }
 }
@@ -479,7 +500,8 @@ std::vector<std::byte> encode_swd(std::span<const int16_t> weights) {
   CARINA_CHECK(out_of_range == weights.end(), "weight {}", *out_of_range);
   BitWriter bits;
   bits.reserve(weights.size() + 64);
-  for (const Section& section : make_sections(weights)) write_section(bits, weights.subspan(section.begin, section.end - section.begin), section.choice);
+  for (const Section& section : make_sections(weights))
+    write_section(bits, weights.subspan(section.begin, section.end - section.begin), section.choice);
   bits.put(kZdivEndOfStream, kZdivBits);
   return std::move(bits).finish();
 }

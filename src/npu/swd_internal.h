@@ -3,7 +3,8 @@
 #include <array>
 #include <cstdint>
 
-// What the encoder and the decoder of the standard weight stream share: field widths and the slice header. docs/npu-encoding.md.
+// What the encoder and the decoder of the standard weight stream share: field widths and the slice header.
+// docs/npu-encoding.md.
 namespace carina::npu::swd {
 
 inline constexpr int kZdivBits = 3;
@@ -16,25 +17,30 @@ inline constexpr int kPaletteBitsBias = 2;
 
 inline constexpr int kMaxSliceWeights = 1 << kSliceLengthBits;
 inline constexpr int kMaxZdiv = 3;
-inline constexpr int kZdivNone = 6;         // zeros are coded like other weights
+inline constexpr int kZdivNone = 6;  // zeros are coded like other weights
 inline constexpr int kZdivEndOfStream = 7;
 inline constexpr int kMaxWdiv = 5;
 inline constexpr int kWdivUncompressed = 7;
 inline constexpr int kMaxPaletteSize = 32;
 inline constexpr int kMaxDirectOffset = 31;
-inline constexpr int kMaxFolded = 511;      // 9 bits
+inline constexpr int kMaxFolded = 511;  // 9 bits
 
-inline constexpr int kUnaryPositions = 12;        // of a chunk
+inline constexpr int kUnaryPositions = 12;  // of a chunk
 inline constexpr int kUnaryPositionsZdiv3 = 8;
 inline constexpr int kUncompressedPositionsWide = 8;  // when a weight takes more than:
 inline constexpr int kUncompressedNarrowBits = 5;
-inline constexpr int kMaxLead = 8;                // weights may run ahead of their zero runs by this many
+inline constexpr int kMaxLead = 8;  // weights may run ahead of their zero runs by this many
 
 // Folded weight: magnitude and sign in one number, so that small magnitudes are small numbers.
-constexpr int fold(int weight) { return weight < 0 ? (-weight << 1) | 1 : weight << 1; }
-constexpr int unfold(int folded) { return (folded & 1) != 0 ? -(folded >> 1) : folded >> 1; }
+constexpr int fold(int weight) {
+  return weight < 0 ? (-weight << 1) | 1 : weight << 1;
+}
+constexpr int unfold(int folded) {
+  return (folded & 1) != 0 ? -(folded >> 1) : folded >> 1;
+}
 
-// A palette and the offset of the values that it does not hold: value v < size is folded weight entries[v], else v - size + direct_offset.
+// A palette and the offset of the values that it does not hold: value v < size is folded weight entries[v], else v -
+// size + direct_offset.
 struct Palette {
   int size = 0;
   int bits = kPaletteBitsBias;

@@ -43,8 +43,10 @@ class RawReader {
 
   [[nodiscard]] Result<std::vector<std::byte>> bytes(std::string_view name) const {
     const Tensor* tensor = find(name);
-    if (tensor == nullptr) return fail({.where = where_, .what = fmt::format("not a raw output of Vela: '{}' is missing", name)});
-    if (tensor->dtype != DType::kUInt8) return fail({.where = entry(name), .what = "not bytes", .got = std::string(name_of(tensor->dtype))});
+    if (tensor == nullptr)
+      return fail({.where = where_, .what = fmt::format("not a raw output of Vela: '{}' is missing", name)});
+    if (tensor->dtype != DType::kUInt8)
+      return fail({.where = entry(name), .what = "not bytes", .got = std::string(name_of(tensor->dtype))});
     const auto data = tensor->data.bytes();
     return std::vector<std::byte>(data.begin(), data.end());
   }
@@ -55,18 +57,31 @@ class RawReader {
     if (tensor == nullptr) return std::optional<std::vector<int64_t>>();
     std::vector<int64_t> values;
     switch (tensor->dtype) {
-      case DType::kInt64: values.assign(tensor->values<int64_t>().begin(), tensor->values<int64_t>().end()); break;
-      case DType::kInt32: values.assign(tensor->values<int32_t>().begin(), tensor->values<int32_t>().end()); break;
+      case DType::kInt64:
+        values.assign(tensor->values<int64_t>().begin(), tensor->values<int64_t>().end());
+        break;
+      case DType::kInt32:
+        values.assign(tensor->values<int32_t>().begin(), tensor->values<int32_t>().end());
+        break;
       // What NumPy makes of an empty list.
-      case DType::kFp64: if (tensor->elements() == 0) break; [[fallthrough]];
-      default: return fail({.where = entry(name), .what = "not whole numbers", .expected = "int32 or int64", .got = std::string(name_of(tensor->dtype))});
+      case DType::kFp64:
+        if (tensor->elements() == 0) break;
+        [[fallthrough]];
+      default:
+        return fail({.where = entry(name),
+                     .what = "not whole numbers",
+                     .expected = "int32 or int64",
+                     .got = std::string(name_of(tensor->dtype))});
     }
     return std::optional(std::move(values));
   }
 
   [[nodiscard]] Result<int64_t> checked(std::string_view name, int64_t value, int64_t max) const {
     if (value >= 0 && value <= max) return value;
-    return fail({.where = entry(name), .what = "out of range", .expected = fmt::format("0 to {}", max), .got = std::to_string(value)});
+    return fail({.where = entry(name),
+                 .what = "out of range",
+                 .expected = fmt::format("0 to {}", max),
+                 .got = std::to_string(value)});
   }
 
   [[nodiscard]] Result<int32_t> region(std::string_view name, int otherwise) const {
@@ -91,7 +106,10 @@ class RawReader {
     CARINA_TRY(const auto values, integers(name));
     if (!values) return fail({.where = where_, .what = fmt::format("not a raw output of Vela: '{}' is missing", name)});
     if (values->size() != rows) {
-      return fail({.where = entry(name), .what = "one number per tensor", .expected = std::to_string(rows), .got = std::to_string(values->size())});
+      return fail({.where = entry(name),
+                   .what = "one number per tensor",
+                   .expected = std::to_string(rows),
+                   .got = std::to_string(values->size())});
     }
     return *values;
   }
@@ -103,7 +121,10 @@ class RawReader {
     if (shapes->empty()) return std::vector<IoTensor>();
     const Shape& shape = find(key)->shape;
     if (shape.rank() != 2 || shape[1] > static_cast<int64_t>(kIoRank) || shape[0] > static_cast<int64_t>(kMaxTensors)) {
-      return fail({.where = entry(key), .what = "not a table of shapes", .expected = "[tensors, at most 6]", .got = to_string(shape)});
+      return fail({.where = entry(key),
+                   .what = "not a table of shapes",
+                   .expected = "[tensors, at most 6]",
+                   .got = to_string(shape)});
     }
     const auto rows = static_cast<size_t>(shape[0]);
     const auto rank = static_cast<size_t>(shape[1]);
@@ -132,8 +153,12 @@ class RawReader {
 Tensor byte_array(const std::vector<std::byte>& bytes) {
   return {.dtype = DType::kUInt8, .shape = {static_cast<int64_t>(bytes.size())}, .data = Buffer::copy_of(bytes)};
 }
-Tensor int64_array(const Shape& shape, const std::vector<int64_t>& values) { return Tensor::of<int64_t>(DType::kInt64, shape, values); }
-Tensor int64_scalar(int64_t value) { return int64_array({}, {value}); }
+Tensor int64_array(const Shape& shape, const std::vector<int64_t>& values) {
+  return Tensor::of<int64_t>(DType::kInt64, shape, values);
+}
+Tensor int64_scalar(int64_t value) {
+  return int64_array({}, {value});
+}
 
 void add_tensors(std::map<std::string, Tensor>& arrays, const std::string& kind, const std::vector<IoTensor>& tensors) {
   std::vector<int64_t> shapes;

@@ -10,8 +10,9 @@
 
 namespace carina::npu {
 
-// Reads what `vela --output-format raw` writes (<net>_vela.npz), with cmd_data and weight_data as byte strings or uint8 arrays; pickled
-// quantization entries are left out. Errors: an entry is missing or of a wrong shape, a size or region out of range.
+// Reads what `vela --output-format raw` writes (<net>_vela.npz), with cmd_data and weight_data as byte strings or uint8
+// arrays; pickled quantization entries are left out. Errors: an entry is missing or of a wrong shape, a size or region
+// out of range.
 Result<CompiledNetwork> read_vela_raw(const Buffer& npz, const std::string& where);
 
 // The same file for a network; NumPy reads it. Quantization entries are not written.

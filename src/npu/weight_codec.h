@@ -14,15 +14,19 @@ namespace carina::npu {
 inline constexpr int kMinWeight = -255;
 inline constexpr int kMaxWeight = 255;
 
-// Compresses weights (kMinWeight..kMaxWeight) for the standard weight decoder of all products; the result ends with the end-of-stream mark
-// and is padded with 0xFF to a multiple of 16 bytes. Same weights, same bytes. Format: docs/npu-encoding.md.
+// Compresses weights (kMinWeight..kMaxWeight) for the standard weight decoder of all products; the result ends with the
+// end-of-stream mark and is padded with 0xFF to a multiple of 16 bytes. Same weights, same bytes. Format:
+// docs/npu-encoding.md.
 std::vector<std::byte> encode_swd(std::span<const int16_t> weights);
 
-// Decompresses up to the end-of-stream mark. Errors, with the bit offset: cut off, impossible header, more than `max_weights` weights.
-Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where);
+// Decompresses up to the end-of-stream mark. Errors, with the bit offset: cut off, impossible header, more than
+// `max_weights` weights.
+Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
+                                        const std::string& where);
 
-// Compresses weights (-128..255) for the fast weight decoder of U85: one header of 32 bytes, then 2-bit or 4-bit indices of a small table, or raw
-// bytes. `sparse` weights must stay raw (a rule of the hardware). The result is padded with zeros to 32 bytes.
+// Compresses weights (-128..255) for the fast weight decoder of U85: one header of 32 bytes, then 2-bit or 4-bit
+// indices of a small table, or raw bytes. `sparse` weights must stay raw (a rule of the hardware). The result is padded
+// with zeros to 32 bytes.
 enum class FwdPacking : uint8_t { kAny, kRawOnly };
 // Empty when the weights do not fit the format: more than 16 distinct values that do not fit one range of 256.
 std::vector<std::byte> encode_fwd(std::span<const int16_t> weights, FwdPacking packing);

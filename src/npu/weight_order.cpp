@@ -9,31 +9,41 @@ namespace carina::npu {
 
 namespace {
 
-constexpr int kIfmUblockDepth = 8;       // of U55 and U65, and the weight decoder's step on U85
+constexpr int kIfmUblockDepth = 8;  // of U55 and U65, and the weight decoder's step on U85
 constexpr int kSparseStep = 16;
-constexpr int kU85ChannelGroup = 4;      // output channels that one stream of U85 takes at a time
+constexpr int kU85ChannelGroup = 4;  // output channels that one stream of U85 takes at a time
 constexpr int kU85DepthwiseTapGroup = 10;
 
-int64_t ceil_to(int64_t value, int64_t multiple) { return round_up(value, multiple); }
+int64_t ceil_to(int64_t value, int64_t multiple) {
+  return round_up(value, multiple);
+}
 
-bool is_depthwise(const WeightTraversal& t) { return t.kind == WeightKind::kDepthwise; }
-bool is_part_kernel(const WeightTraversal& t) { return !is_depthwise(t) && t.order == WeightOrder::PART_KERNEL_FIRST; }
-bool is_sparse(const WeightTraversal& t) { return t.sparsity == WeightSparsity::SPARSE_2_4; }
-Product product_of(const WeightTraversal& t) { return t.accelerator->product; }
+bool is_depthwise(const WeightTraversal& t) {
+  return t.kind == WeightKind::kDepthwise;
+}
+bool is_part_kernel(const WeightTraversal& t) {
+  return !is_depthwise(t) && t.order == WeightOrder::PART_KERNEL_FIRST;
+}
+bool is_sparse(const WeightTraversal& t) {
+  return t.sparsity == WeightSparsity::SPARSE_2_4;
+}
+Product product_of(const WeightTraversal& t) {
+  return t.accelerator->product;
+}
 
-// A walk calls visit(offset, step, count, zeros): `count` weights at dense offsets offset, offset + step, ..., then `zeros` padding zeros. Runs of
-// several channels instead of single weights keep the callers' inner loops tight.
+// A walk calls visit(offset, step, count, zeros): `count` weights at dense offsets offset, offset + step, ..., then
+// `zeros` padding zeros. Runs of several channels instead of single weights keep the callers' inner loops tight.
 
 // ---- U55 and U65 ----
 
 struct U55Shape {
-  int ofm_depth;         // of this core
-  int ofm_block_depth;   // of this core
-  int channel_step;      // from one channel of this core to the next, in channels of the operation
+  int ofm_depth;        // of this core
+  int ofm_block_depth;  // of this core
+  int channel_step;     // from one channel of this core to the next, in channels of the operation
   int first_channel;
   int ofm_ublock_depth;
   int ifm_block_depth;
-  int tap_multiple;      // kernel elements are padded to a multiple
+  int tap_multiple;  // kernel elements are padded to a multiple
 };
 
 U55Shape u55_shape(const WeightTraversal& t, int core) {
@@ -61,7 +71,8 @@ void walk_u55_ublock(const WeightTraversal& t, const U55Shape& s, int ofm_z, int
 }
 
 template <typename Visit>
-void walk_u55_subkernel(const WeightTraversal& t, const U55Shape& s, int ofm_block, int ifm_block, int ky0, int kx0, Visit&& visit) {
+void walk_u55_subkernel(const WeightTraversal& t, const U55Shape& s, int ofm_block, int ifm_block, int ky0, int kx0,
+                        Visit&& visit) {
   const int height = std::min(t.kernel_height - ky0, kSubkernelSize / t.dilation_y);
   const int width = std::min(t.kernel_width - kx0, kSubkernelSize / t.dilation_x);
   const int taps = round_up(height * width, s.tap_multiple);
@@ -101,13 +112,15 @@ int64_t u55_length(const WeightTraversal& t, int core) {
   int64_t taps = 0;
   for (int ky = 0; ky < t.kernel_height; ky += kSubkernelSize / t.dilation_y) {
     for (int kx = 0; kx < t.kernel_width; kx += kSubkernelSize / t.dilation_x) {
-      taps += round_up(std::min(t.kernel_height - ky, kSubkernelSize / t.dilation_y) * std::min(t.kernel_width - kx, kSubkernelSize / t.dilation_x),
+      taps += round_up(std::min(t.kernel_height - ky, kSubkernelSize / t.dilation_y) *
+                           std::min(t.kernel_width - kx, kSubkernelSize / t.dilation_x),
                        s.tap_multiple);
     }
   }
   const int64_t full_blocks = s.ofm_depth / s.ofm_block_depth;
-  const int64_t ofm = full_blocks * ceil_to(s.ofm_block_depth, s.ofm_ublock_depth) + ceil_to(s.ofm_depth % s.ofm_block_depth, s.ofm_ublock_depth);
-  const int64_t ifm = is_depthwise(t)      ? 1
+  const int64_t ofm = full_blocks * ceil_to(s.ofm_block_depth, s.ofm_ublock_depth) +
+                      ceil_to(s.ofm_depth % s.ofm_block_depth, s.ofm_ublock_depth);
+  const int64_t ifm = is_depthwise(t)     ? 1
                       : is_part_kernel(t) ? ceil_to(t.ifm_depth, kIfmUblockDepth)
                                           : ceil_to(t.ifm_depth, s.ifm_block_depth);
   return taps * ofm * ifm;
@@ -120,11 +133,11 @@ struct U85Shape {
   int stream;
   int ofm_ublock_depth;
   int ifm_block_depth;
-  int ifm_chunk;        // input channels that pass before the next OFM ublock
-  int ifm_step;         // input channels that stand together
+  int ifm_chunk;  // input channels that pass before the next OFM ublock
+  int ifm_step;   // input channels that stand together
   int tap_multiple;
-  int depthwise_pad;    // zeros after each group of ten taps, in OFM ublock depths per stream
-  int stride_y;         // phases of the part-kernel order
+  int depthwise_pad;  // zeros after each group of ten taps, in OFM ublock depths per stream
+  int stride_y;       // phases of the part-kernel order
   int stride_x;
 };
 
@@ -144,14 +157,19 @@ U85Shape u85_shape(const WeightTraversal& t, int stream) {
           .ofm_ublock_depth = ofm_ublock_depth(t),
           .ifm_block_depth = block,
           .ifm_chunk = chunk,
-          .ifm_step = is_depthwise(t) ? 1 : is_sparse(t) ? kSparseStep : kIfmUblockDepth,
-          .tap_multiple = is_depthwise(t) ? kU85DepthwiseTapGroup : is_part_kernel(t) ? (wide_taps ? 10 : 5) : 1,
+          .ifm_step = is_depthwise(t) ? 1
+                      : is_sparse(t)  ? kSparseStep
+                                      : kIfmUblockDepth,
+          .tap_multiple = is_depthwise(t)     ? kU85DepthwiseTapGroup
+                          : is_part_kernel(t) ? (wide_taps ? 10 : 5)
+                                              : 1,
           .depthwise_pad = u85_depthwise_pad(t),
           .stride_y = phases ? t.stride_y : 1,
           .stride_x = phases ? t.stride_x : 1};
 }
 
-// The taps of a sub-kernel in the order in which U85 takes them: by stride phase, rows within a phase alternating in direction.
+// The taps of a sub-kernel in the order in which U85 takes them: by stride phase, rows within a phase alternating in
+// direction.
 std::vector<int64_t> u85_taps(const WeightTraversal& t, const U85Shape& s, int ky0, int kx0) {
   const int height = std::min(t.kernel_height - ky0, kSubkernelSize / t.dilation_y);
   const int width = std::min(t.kernel_width - kx0, kSubkernelSize / t.dilation_x);
@@ -164,7 +182,8 @@ std::vector<int64_t> u85_taps(const WeightTraversal& t, const U85Shape& s, int k
       for (int y = 0; y < rows; ++y) {
         for (int i = 0; i < columns; ++i) {
           const int x = y % 2 == 0 ? i : columns - 1 - i;
-          taps.push_back(static_cast<int64_t>(ky0 + phase_y + y * s.stride_y) * t.kernel_width + kx0 + phase_x + x * s.stride_x);
+          taps.push_back(static_cast<int64_t>(ky0 + phase_y + y * s.stride_y) * t.kernel_width + kx0 + phase_x +
+                         x * s.stride_x);
         }
       }
     }
@@ -174,7 +193,8 @@ std::vector<int64_t> u85_taps(const WeightTraversal& t, const U85Shape& s, int k
 
 // One tap of one OFM ublock and one chunk of input channels.
 template <typename Visit>
-void walk_u85_tap(const WeightTraversal& t, const U85Shape& s, int ofm_z, int ofm_end, int ifm_z, int64_t tap, Visit&& visit) {
+void walk_u85_tap(const WeightTraversal& t, const U85Shape& s, int ofm_z, int ofm_end, int ifm_z, int64_t tap,
+                  Visit&& visit) {
   const int64_t channel_stride = static_cast<int64_t>(t.kernel_height) * t.kernel_width * t.ifm_depth;
   for (int step = 0; step < s.ifm_chunk; step += s.ifm_step) {
     const int lanes = std::min(s.ifm_step, s.ifm_chunk);
@@ -189,7 +209,8 @@ void walk_u85_tap(const WeightTraversal& t, const U85Shape& s, int ofm_z, int of
 }
 
 template <typename Visit>
-void walk_u85_unit(const WeightTraversal& t, const U85Shape& s, std::span<const int64_t> taps, int ofm_z, int ofm_end, int ifm_z, Visit&& visit) {
+void walk_u85_unit(const WeightTraversal& t, const U85Shape& s, std::span<const int64_t> taps, int ofm_z, int ofm_end,
+                   int ifm_z, Visit&& visit) {
   const int tap_weights = s.ifm_chunk * s.ofm_ublock_depth / s.streams;
   const int pad = s.depthwise_pad * s.ofm_ublock_depth / s.streams;
   int done = 0;
@@ -243,7 +264,8 @@ int64_t u85_length(const WeightTraversal& t, int stream) {
     }
   }
   const int64_t full_blocks = t.ofm_depth / t.ofm_block_depth;
-  const int64_t ofm_ublocks = full_blocks * ceil_div(t.ofm_block_depth, s.ofm_ublock_depth) + ceil_div(t.ofm_depth % t.ofm_block_depth, s.ofm_ublock_depth);
+  const int64_t ofm_ublocks = full_blocks * ceil_div(t.ofm_block_depth, s.ofm_ublock_depth) +
+                              ceil_div(t.ofm_depth % t.ofm_block_depth, s.ofm_ublock_depth);
   const int64_t full_ifm_blocks = t.ifm_depth / s.ifm_block_depth;
   const int64_t chunks = is_depthwise(t) ? 1
                                          : full_ifm_blocks * (s.ifm_block_depth / s.ifm_chunk) +
@@ -266,8 +288,9 @@ int64_t dense_size(const WeightTraversal& t) {
 
 void check(const WeightTraversal& t, int stream) {
   CARINA_CHECK(t.accelerator != nullptr && stream >= 0 && stream < stream_count(t), "weight stream {}", stream);
-  CARINA_CHECK(t.ofm_depth > 0 && t.ifm_depth > 0 && t.kernel_height > 0 && t.kernel_width > 0 && t.ofm_block_depth > 0 && t.stride_x > 0 &&
-                   t.stride_y > 0 && t.dilation_x > 0 && t.dilation_x <= kMaxDilation && t.dilation_y > 0 && t.dilation_y <= kMaxDilation,
+  CARINA_CHECK(t.ofm_depth > 0 && t.ifm_depth > 0 && t.kernel_height > 0 && t.kernel_width > 0 &&
+                   t.ofm_block_depth > 0 && t.stride_x > 0 && t.stride_y > 0 && t.dilation_x > 0 &&
+                   t.dilation_x <= kMaxDilation && t.dilation_y > 0 && t.dilation_y <= kMaxDilation,
                "weight traversal with a size out of range");
   CARINA_CHECK(!is_depthwise(t) || t.ifm_depth == 1, "depthwise weights with {} input channels", t.ifm_depth);
   CARINA_CHECK(ofm_ublock_depth(t) > 0, "{} has no such microblock", t.accelerator->name);
@@ -276,7 +299,8 @@ void check(const WeightTraversal& t, int stream) {
 template <typename T>
 std::vector<int16_t> reorder_values(const WeightTraversal& t, int stream, std::span<const T> weights) {
   check(t, stream);
-  CARINA_CHECK(static_cast<int64_t>(weights.size()) == dense_size(t), "{} weights for a traversal of {}", weights.size(), dense_size(t));
+  CARINA_CHECK(static_cast<int64_t>(weights.size()) == dense_size(t), "{} weights for a traversal of {}",
+               weights.size(), dense_size(t));
   std::vector<int16_t> sequence(static_cast<size_t>(sequence_length(t, stream)));
   int16_t* to = sequence.data();
   walk(t, stream, [&](int64_t offset, int step, int count, int zeros) {
@@ -284,7 +308,8 @@ std::vector<int16_t> reorder_values(const WeightTraversal& t, int stream, std::s
     for (int i = 0; i < count; ++i) to[i] = from[static_cast<int64_t>(i) * step];
     to += count + zeros;  // the zeros stand there already
   });
-  CARINA_CHECK(to == sequence.data() + sequence.size(), "{} weights walked, {} expected", to - sequence.data(), sequence.size());
+  CARINA_CHECK(to == sequence.data() + sequence.size(), "{} weights walked, {} expected", to - sequence.data(),
+               sequence.size());
   return sequence;
 }
 
@@ -306,19 +331,26 @@ int ifm_block_depth(const WeightTraversal& t) {
   return is_sparse(t) && t.ifm_bits == 8 ? 128 : 64;
 }
 
-int stream_count(const WeightTraversal& t) { return product_of(t) == Product::kU85 ? t.accelerator->weight_decoders : t.cores; }
+int stream_count(const WeightTraversal& t) {
+  return product_of(t) == Product::kU85 ? t.accelerator->weight_decoders : t.cores;
+}
 
 int64_t sequence_length(const WeightTraversal& t, int stream) {
   check(t, stream);
   return product_of(t) == Product::kU85 ? u85_length(t, stream) : u55_length(t, stream);
 }
 
-std::vector<int16_t> reorder(const WeightTraversal& t, int stream, std::span<const int8_t> weights) { return reorder_values(t, stream, weights); }
-std::vector<int16_t> reorder(const WeightTraversal& t, int stream, std::span<const int16_t> weights) { return reorder_values(t, stream, weights); }
+std::vector<int16_t> reorder(const WeightTraversal& t, int stream, std::span<const int8_t> weights) {
+  return reorder_values(t, stream, weights);
+}
+std::vector<int16_t> reorder(const WeightTraversal& t, int stream, std::span<const int16_t> weights) {
+  return reorder_values(t, stream, weights);
+}
 
 bool restore(const WeightTraversal& t, int stream, std::span<const int16_t> sequence, std::span<int16_t> weights) {
   check(t, stream);
-  CARINA_CHECK(static_cast<int64_t>(weights.size()) == dense_size(t), "{} weights for a traversal of {}", weights.size(), dense_size(t));
+  CARINA_CHECK(static_cast<int64_t>(weights.size()) == dense_size(t), "{} weights for a traversal of {}",
+               weights.size(), dense_size(t));
   if (static_cast<int64_t>(sequence.size()) < sequence_length(t, stream)) return false;
   const int16_t* from = sequence.data();
   walk(t, stream, [&](int64_t offset, int step, int count, int zeros) {
@@ -333,12 +365,13 @@ namespace {
 // The number of weights that the fast decoder takes from one stream before it turns to the next.
 size_t fast_decoder_turn(const WeightTraversal& t) {
   const U85Shape s = u85_shape(t, 0);
-  return static_cast<size_t>(s.ofm_ublock_depth) * static_cast<size_t>(s.ifm_chunk) * static_cast<size_t>(s.tap_multiple) /
-         static_cast<size_t>(s.streams);
+  return static_cast<size_t>(s.ofm_ublock_depth) * static_cast<size_t>(s.ifm_chunk) *
+         static_cast<size_t>(s.tap_multiple) / static_cast<size_t>(s.streams);
 }
 }  // namespace
 
-std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& t, std::span<const std::vector<int16_t>> sequences) {
+std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& t,
+                                                 std::span<const std::vector<int16_t>> sequences) {
   const size_t turn = fast_decoder_turn(t);
   size_t total = 0;
   size_t longest = 0;
@@ -352,7 +385,8 @@ std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& t, std::
     for (const auto& sequence : sequences) {
       const size_t first = std::min(at, sequence.size());
       const size_t last = std::min(at + turn, sequence.size());
-      out.insert(out.end(), sequence.begin() + static_cast<ptrdiff_t>(first), sequence.begin() + static_cast<ptrdiff_t>(last));
+      out.insert(out.end(), sequence.begin() + static_cast<ptrdiff_t>(first),
+                 sequence.begin() + static_cast<ptrdiff_t>(last));
     }
   }
   return out;

@@ -9,24 +9,26 @@
 
 namespace carina::npu {
 
-// What kind of weights an operation reads: one filter over all input channels per output channel, or one plane per channel.
+// What kind of weights an operation reads: one filter over all input channels per output channel, or one plane per
+// channel.
 enum class WeightKind : uint8_t { kConv, kDepthwise };
 
-// What decides the order in which an operation's weights stand in its streams: exactly what the registers of the operation say, so that
-// the planner can order weights and the simulator can put them back. docs/npu-encoding.md describes the order.
+// What decides the order in which an operation's weights stand in its streams: exactly what the registers of the
+// operation say, so that the planner can order weights and the simulator can put them back. docs/npu-encoding.md
+// describes the order.
 struct WeightTraversal {
   const AcceleratorConfig* accelerator = nullptr;
   WeightKind kind = WeightKind::kConv;
   WeightOrder order = WeightOrder::DEPTH_FIRST;
-  int ofm_depth = 1;         // output channels of this operation (of the depth slice)
-  int ifm_depth = 1;         // input channels; 1 for kDepthwise
-  int kernel_height = 1;     // taps, without dilation
+  int ofm_depth = 1;      // output channels of this operation (of the depth slice)
+  int ifm_depth = 1;      // input channels; 1 for kDepthwise
+  int kernel_height = 1;  // taps, without dilation
   int kernel_width = 1;
   int dilation_y = 1;
   int dilation_x = 1;
-  int ofm_block_depth = 1;   // OFM_BLK_DEPTH_M1 + 1
-  int ifm_bits = 8;          // 8, 16 or 32
-  int cores = 1;             // U65: 2 with PARALLEL_MODE; else 1
+  int ofm_block_depth = 1;  // OFM_BLK_DEPTH_M1 + 1
+  int ifm_bits = 8;         // 8, 16 or 32
+  int cores = 1;            // U65: 2 with PARALLEL_MODE; else 1
   // U85 only.
   int stride_y = 1;
   int stride_x = 1;
@@ -37,28 +39,32 @@ struct WeightTraversal {
 // The depth in which input channels are read together.
 int ifm_block_depth(const WeightTraversal& traversal);
 
-// The depth of the OFM ublock: of the accelerator, on U85 of the microblock. 0 when the U85 configuration has no such microblock.
+// The depth of the OFM ublock: of the accelerator, on U85 of the microblock. 0 when the U85 configuration has no such
+// microblock.
 int ofm_ublock_depth(const WeightTraversal& traversal);
 
 // The number of streams that the weights are split into: cores of U65, weight decoders of U85.
 int stream_count(const WeightTraversal& traversal);
 
-// The number of weights in a stream, padding included. For parameters that registers can express it is below 2^62; check it
-// before allocating when they come from a file.
+// The number of weights in a stream, padding included. For parameters that registers can express it is below 2^62;
+// check it before allocating when they come from a file.
 int64_t sequence_length(const WeightTraversal& traversal, int stream);
 
-// The weights of one stream in their order, padding zeros included. `weights` are [ofm_depth, kernel_height, kernel_width, ifm_depth] without
-// zero point (kDepthwise: ifm_depth 1), so int8 or 9-bit values in int16.
+// The weights of one stream in their order, padding zeros included. `weights` are [ofm_depth, kernel_height,
+// kernel_width, ifm_depth] without zero point (kDepthwise: ifm_depth 1), so int8 or 9-bit values in int16.
 std::vector<int16_t> reorder(const WeightTraversal& traversal, int stream, std::span<const int8_t> weights);
 std::vector<int16_t> reorder(const WeightTraversal& traversal, int stream, std::span<const int16_t> weights);
 
-// The inverse: puts the weights of one stream into their places in `weights` [ofm_depth, kernel_height, kernel_width, ifm_depth]. False when
-// the sequence is shorter than sequence_length(); nothing is written then.
-[[nodiscard]] bool restore(const WeightTraversal& traversal, int stream, std::span<const int16_t> sequence, std::span<int16_t> weights);
+// The inverse: puts the weights of one stream into their places in `weights` [ofm_depth, kernel_height, kernel_width,
+// ifm_depth]. False when the sequence is shorter than sequence_length(); nothing is written then.
+[[nodiscard]] bool restore(const WeightTraversal& traversal, int stream, std::span<const int16_t> sequence,
+                           std::span<int16_t> weights);
 
 // The fast decoder of U85 reads one stream: blocks of the streams' sequences in turn.
-std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& traversal, std::span<const std::vector<int16_t>> sequences);
+std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& traversal,
+                                                 std::span<const std::vector<int16_t>> sequences);
 // The inverse. Empty when `sequence` is shorter than the sum of the streams' lengths.
-std::vector<std::vector<int16_t>> split_from_fast_decoder(const WeightTraversal& traversal, std::span<const int16_t> sequence);
+std::vector<std::vector<int16_t>> split_from_fast_decoder(const WeightTraversal& traversal,
+                                                          std::span<const int16_t> sequence);
 
 }  // namespace carina::npu

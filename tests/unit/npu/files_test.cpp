@@ -1,8 +1,8 @@
 // Vela's raw .npz and the Ethos-U delegate blob.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "base/sha256.h"
@@ -21,7 +21,8 @@ CompiledNetwork small_network() {
   network.weights = std::vector<std::byte>(50, std::byte{3});
   network.weights.back() = std::byte{0};  // trailing zeros must survive
   network.scratch_bytes = 4096;
-  network.inputs = {{.shape = {1, 1, 1, 49, 10, 1}, .element_bytes = 1, .region = 1, .offset = 16}, {.shape = {1, 1, 1, 1, 1, 2}, .element_bytes = 4, .region = 1, .offset = 0}};
+  network.inputs = {{.shape = {1, 1, 1, 49, 10, 1}, .element_bytes = 1, .region = 1, .offset = 16},
+                    {.shape = {1, 1, 1, 1, 1, 2}, .element_bytes = 4, .region = 1, .offset = 0}};
   network.outputs = {{.shape = {1, 1, 1, 1, 1, 12}, .element_bytes = 2, .region = 1, .offset = 512}};
   return network;
 }
@@ -80,7 +81,8 @@ TEST(VelaRaw, ReadsTheGoldenStreamsOfOlderVersions) {
   int count = 0;
   for (const AcceleratorConfig& accelerator : kAccelerators) {
     for (const char* model : {"keyword_spotting_dnn_medium_int8", "keyword_spotting_ds_cnn_large_clustered_int8"}) {
-      const std::string path = shared_folder() + "/golden/" + std::string(accelerator.name) + "/" + model + "/stream.npz";
+      const std::string path =
+          shared_folder() + "/golden/" + std::string(accelerator.name) + "/" + model + "/stream.npz";
       const auto network = read_vela_raw(*map_file(path), path);
       ASSERT_TRUE(network) << to_string(network.error());
       const auto payload = parse_payload(network->command_payload, path);
@@ -116,7 +118,9 @@ TEST(DelegateBlob, ExternalBlocksGoByTheHashOfPlacementAndContent) {
   const std::span<const std::byte> parts[] = {std::as_bytes(std::span("flash")), network.weights};
   EXPECT_EQ(named.key, sha256_hex(parts));
   EXPECT_FALSE(read_delegate_blob(Buffer::copy_of(blob->bytes), "test"));
-  const NamedData lookup = [&](std::string_view key) { return key == named.key ? Buffer::copy_of(named.data) : Buffer(); };
+  const NamedData lookup = [&](std::string_view key) {
+    return key == named.key ? Buffer::copy_of(named.data) : Buffer();
+  };
   const auto back = read_delegate_blob(Buffer::copy_of(blob->bytes), "test", BlobAlignment::kAny, lookup);
   ASSERT_TRUE(back) << to_string(back.error());
   expect_equal(*back, network);
@@ -133,7 +137,8 @@ TEST(Sha256, MatchesThePublishedExamples) {
   };
   EXPECT_EQ(of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
 }
 
 void expect_refused(const std::vector<std::byte>& blob, const std::string& part) {
@@ -142,7 +147,9 @@ void expect_refused(const std::vector<std::byte>& blob, const std::string& part)
   EXPECT_NE(to_string(read.error()).find(part), std::string::npos) << to_string(read.error());
 }
 
-void put_u32(std::vector<std::byte>& blob, size_t at, uint32_t value) { std::memcpy(blob.data() + at, &value, sizeof value); }
+void put_u32(std::vector<std::byte>& blob, size_t at, uint32_t value) {
+  std::memcpy(blob.data() + at, &value, sizeof value);
+}
 
 TEST(DelegateBlob, HostileOnesAreRefused) {
   const std::vector<std::byte> good = write_delegate_blob(small_network())->bytes;
@@ -171,7 +178,10 @@ TEST(DelegateBlob, HostileOnesAreRefused) {
   blob = good;
   blob.insert(blob.end() - 32, good.begin() + 32, good.begin() + 32 + 32 + 48);  // cmd_data twice
   expect_refused(blob, "a second block");
-  const auto inputs = static_cast<size_t>(std::search(good.begin(), good.end(), reinterpret_cast<const std::byte*>("inputs"), reinterpret_cast<const std::byte*>("inputs") + 6) - good.begin());
+  const auto inputs =
+      static_cast<size_t>(std::search(good.begin(), good.end(), reinterpret_cast<const std::byte*>("inputs"),
+                                      reinterpret_cast<const std::byte*>("inputs") + 6) -
+                          good.begin());
   blob = good;
   put_u32(blob, inputs + 32, 0x40000001);
   expect_refused(blob, "number of tensors");

@@ -5,7 +5,8 @@
 //   npu_tool reorder WEIGHTS SEQUENCE key=value...
 //   npu_tool restore SEQUENCE WEIGHTS key=value...
 //   npu_tool disassemble NPZ LISTING                     npu_tool rewrite NPZ NPZ
-// keys: accelerator stream depthwise part_kernel ofm_depth ifm_depth kernel_height kernel_width dilation_y dilation_x ofm_block_depth
+// keys: accelerator stream depthwise part_kernel ofm_depth ifm_depth kernel_height kernel_width dilation_y dilation_x
+// ofm_block_depth
 //       ifm_bits cores stride_y stride_x microblock sparse
 // "time" before the command repeats it and prints the milliseconds of the fastest run.
 
@@ -53,7 +54,9 @@ std::vector<int16_t> read_weights(const std::string& path) {
 void write_bytes(const std::string& path, std::span<const std::byte> bytes) {
   if (auto done = write_file(path, bytes); !done) die(to_string(done.error()));
 }
-void write_weights(const std::string& path, std::span<const int16_t> weights) { write_bytes(path, std::as_bytes(weights)); }
+void write_weights(const std::string& path, std::span<const int16_t> weights) {
+  write_bytes(path, std::as_bytes(weights));
+}
 
 npu::WeightTraversal traversal_of(std::map<std::string, std::string>& keys) {
   const auto number = [&](const std::string& key, int otherwise) {
@@ -91,7 +94,9 @@ void run(const std::vector<std::string>& args, const std::function<void(const st
   if (command == "encode-swd" || command == "encode-fwd") {
     const std::vector<int16_t> weights = read_weights(args[1]);
     std::vector<std::byte> stream;
-    timed([&] { stream = command == "encode-swd" ? npu::encode_swd(weights) : npu::encode_fwd(weights, npu::FwdPacking::kAny); });
+    timed([&] {
+      stream = command == "encode-swd" ? npu::encode_swd(weights) : npu::encode_fwd(weights, npu::FwdPacking::kAny);
+    });
     write_bytes(args[2], stream);
   } else if (command == "decode-swd" || command == "decode-fwd") {
     const Buffer stream = must(map_file(args[1]));
@@ -110,7 +115,8 @@ void run(const std::vector<std::string>& args, const std::function<void(const st
   } else if (command == "restore") {
     const std::vector<int16_t> sequence = read_weights(args[1]);
     const npu::WeightTraversal t = traversal_of(keys);
-    std::vector<int16_t> weights(static_cast<size_t>(t.ofm_depth) * static_cast<size_t>(t.ifm_depth * t.kernel_height * t.kernel_width));
+    std::vector<int16_t> weights(static_cast<size_t>(t.ofm_depth) *
+                                 static_cast<size_t>(t.ifm_depth * t.kernel_height * t.kernel_width));
     timed([&] {
       if (!npu::restore(t, std::atoi(keys["stream"].c_str()), sequence, weights)) die("the sequence is too short");
     });
@@ -142,7 +148,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < (measure ? 5 : 1); ++i) {
       const auto start = std::chrono::steady_clock::now();
       work();
-      best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      best =
+          std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
     if (measure) fmt::print("{:.3f} ms\n", best);
   });

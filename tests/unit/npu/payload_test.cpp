@@ -38,7 +38,8 @@ TEST(Payload, HasTheWordsThatTheDriverExpects) {
 }
 
 TEST(Payload, AnotherNpuIsRefusedByName) {
-  const auto payload = parse_payload(build_payload(*find_accelerator("ethos-u55-128"), std::vector<uint32_t>{0xFFFF0000}), "model.pte");
+  const auto payload =
+      parse_payload(build_payload(*find_accelerator("ethos-u55-128"), std::vector<uint32_t>{0xFFFF0000}), "model.pte");
   const AcceleratorConfig& other = *find_accelerator("ethos-u55-256");
   const auto checked = check_compatible(*payload, other.config_word, other.id_word, "model.pte");
   ASSERT_FALSE(checked);
@@ -49,7 +50,9 @@ TEST(Payload, AnotherNpuIsRefusedByName) {
 }
 
 TEST(Payload, Cop2IsTakenApart) {
-  const auto payload = parse_payload(bytes_of({0x32504F43, 1, 52, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0xFFFF0000}), "test");
+  const auto payload = parse_payload(bytes_of({0x32504F43, 1, 52, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001,
+                                               2, 0x5640, 0, 0xFFFFFFFF, 0xFFFF0000}),
+                                     "test");
   ASSERT_TRUE(payload) << to_string(payload.error());
   EXPECT_EQ(payload->format, PayloadFormat::kCop2);
   EXPECT_EQ(payload->config_word, 0x1807u);
@@ -74,9 +77,13 @@ TEST(Payload, HostileOnesAreRefused) {
   refused({0x31504F43, 0x00100001, 0x1807, 0x10066001, 0x00010002, 0}, "not aligned");
   refused({0x31504F43, 0x00100001, 0x1807, 0x10066001, 9}, "unknown driver action");
   refused({0x32504F43, 1, 52, 0, 1, 44}, "cut off");
-  refused({0x32504F43, 1, 53, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0}, "size in the COP2 header");
-  refused({0x32504F43, 1, 52, 0, 1, 0xFFFFFFF0, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0}, "do not fit");
-  refused({0x32504F43, 1, 52, 0, 1, 44, 0xFFFFFFFF, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0}, "do not fit");
+  refused({0x32504F43, 1, 53, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
+          "size in the COP2 header");
+  refused(
+      {0x32504F43, 1, 52, 0, 1, 0xFFFFFFF0, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
+      "do not fit");
+  refused({0x32504F43, 1, 52, 0, 1, 44, 0xFFFFFFFF, 0x4D554556, 1, 20, 0x1807, 0x10066001, 2, 0x5640, 0, 0xFFFFFFFF, 0},
+          "do not fit");
 }
 
 TEST(Payload, OursIsByteForByteVelasForTheSameStream) {

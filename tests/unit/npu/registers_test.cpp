@@ -11,7 +11,8 @@ namespace {
 
 constexpr Product kProducts[] = {Product::kU55, Product::kU65, Product::kU85};
 
-uint64_t random_data(const CommandRow& row, std::span<const FieldRow> fields, Product product, std::mt19937_64& random) {
+uint64_t random_data(const CommandRow& row, std::span<const FieldRow> fields, Product product,
+                     std::mt19937_64& random) {
   uint64_t data = 0;
   for (const FieldRow& field : fields) {
     if (contains(field.products, product)) data = field.set(data, random());
@@ -50,7 +51,8 @@ TEST(Stream, EveryOperationComesBackAsWritten) {
     for (size_t i = 0; i < kOpCount; ++i) {
       const auto op = static_cast<Op>(i);
       if (!contains(row_of(op).products, product) || op == Op::BRANCH) continue;
-      writer.op(op, static_cast<uint16_t>(fields_of(op).empty() || !contains(fields_of(op)[0].products, product) ? 0 : 1));
+      writer.op(op,
+                static_cast<uint16_t>(fields_of(op).empty() || !contains(fields_of(op)[0].products, product) ? 0 : 1));
       written.push_back(op);
     }
     const auto commands = read_stream(product, writer.words(), "test");
@@ -127,9 +129,9 @@ void expect_refused(Product product, std::vector<uint32_t> words, const std::str
 }
 
 TEST(Stream, HostileWordsAreRefusedWithTheirPlace) {
-  expect_refused(Product::kU55, {0x00000010, 0x000001FF}, "byte 0x4");      // no such register
-  expect_refused(Product::kU55, {0x0000012E}, "no such command");           // WEIGHT_FORMAT is U85's
-  expect_refused(Product::kU85, {0x0000010D}, "no such command");           // IFM_IB_END is not
+  expect_refused(Product::kU55, {0x00000010, 0x000001FF}, "byte 0x4");  // no such register
+  expect_refused(Product::kU55, {0x0000012E}, "no such command");       // WEIGHT_FORMAT is U85's
+  expect_refused(Product::kU85, {0x0000010D}, "no such command");       // IFM_IB_END is not
   expect_refused(Product::kU85, {0x00004020}, "ends inside a command");
   expect_refused(Product::kU85, {0x00008010}, "reserved bits");
   expect_refused(Product::kU85, {0x00000410}, "reserved bits");
@@ -143,15 +145,19 @@ TEST(Disassemble, ALineHasOffsetWordsNameAndFields) {
   writer.op(Op::POOL, static_cast<uint16_t>(PoolingMode::ARGMAX_X));
   const auto commands = read_stream(Product::kU85, writer.words(), "test");
   ASSERT_TRUE(commands);
-  const LayerNote layer{.name = "conv_1", .tosa_ops = {"CONV2D"}, .source_lines = {"model.py:7"}, .first_word = 2, .end_word = 4};
-  EXPECT_EQ(disassemble(Product::kU85, *commands, {&layer, 1}),
-            "  Offset: Payload Param Code - Command                        Param, Fields\n"
-            "0x000000: 00000140 0000 4015 - NPU_SET_OFM_STRIDE_Y               0, addr = 0x140\n"
-            "// conv_1 CONV2D (model.py:7)\n"
-            "0x000008:          0004 0122 - NPU_SET_KERNEL_STRIDE              4, stride_x_lsb = 0, stride_y_lsb = 0, weight_order = "
-            "WEIGHT_ORDER_PART_KERNEL_FIRST, dilation_x = KERNEL_DILATION_NONE, dilation_y = KERNEL_DILATION_NONE, decomposition = "
-            "KERNEL_DECOMPOSITION_D8X8, stride_x_msb = 0, stride_y_msb = 0\n"
-            "0x00000c:          0006 0005 - NPU_OP_POOL                        6, pooling_mode = POOLING_MODE_ARGMAX_X\n");
+  const LayerNote layer{
+      .name = "conv_1", .tosa_ops = {"CONV2D"}, .source_lines = {"model.py:7"}, .first_word = 2, .end_word = 4};
+  EXPECT_EQ(
+      disassemble(Product::kU85, *commands, {&layer, 1}),
+      "  Offset: Payload Param Code - Command                        Param, Fields\n"
+      "0x000000: 00000140 0000 4015 - NPU_SET_OFM_STRIDE_Y               0, addr = 0x140\n"
+      "// conv_1 CONV2D (model.py:7)\n"
+      "0x000008:          0004 0122 - NPU_SET_KERNEL_STRIDE              4, stride_x_lsb = 0, stride_y_lsb = 0, "
+      "weight_order = "
+      "WEIGHT_ORDER_PART_KERNEL_FIRST, dilation_x = KERNEL_DILATION_NONE, dilation_y = KERNEL_DILATION_NONE, "
+      "decomposition = "
+      "KERNEL_DECOMPOSITION_D8X8, stride_x_msb = 0, stride_y_msb = 0\n"
+      "0x00000c:          0006 0005 - NPU_OP_POOL                        6, pooling_mode = POOLING_MODE_ARGMAX_X\n");
 }
 
 TEST(Disassemble, AValueWithoutANameIsShownAsANumber) {

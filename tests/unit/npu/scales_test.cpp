@@ -19,10 +19,12 @@ TEST(Scales, EveryFormKeepsItsWholeRange) {
     const int64_t limit = int64_t{1} << (kBiasBits[f] - 1);
     const auto max_scale = static_cast<uint32_t>((uint64_t{1} << kScaleBits[f]) - 1);
     for (const int64_t bias : {-limit, limit - 1, int64_t{0}, int64_t{-1}}) {
-      for (const uint32_t scale : {0u, 1u, max_scale}) scales.push_back({.bias = bias, .scale = scale, .shift = static_cast<uint8_t>(random() & 63)});
+      for (const uint32_t scale : {0u, 1u, max_scale})
+        scales.push_back({.bias = bias, .scale = scale, .shift = static_cast<uint8_t>(random() & 63)});
     }
     for (int i = 0; i < 1000; ++i) {
-      scales.push_back({.bias = static_cast<int64_t>(random()) >> (64 - kBiasBits[f]), .scale = static_cast<uint32_t>(random()) & max_scale,
+      scales.push_back({.bias = static_cast<int64_t>(random()) >> (64 - kBiasBits[f]),
+                        .scale = static_cast<uint32_t>(random()) & max_scale,
                         .shift = static_cast<uint8_t>(random() & 63)});
     }
     const std::vector<std::byte> table = encode_scales(scales, kForms[f], 1);
@@ -32,7 +34,8 @@ TEST(Scales, EveryFormKeepsItsWholeRange) {
     EXPECT_EQ(*back, scales);
     EXPECT_FALSE(fits({.bias = limit, .scale = 1, .shift = 0}, kForms[f]));
     EXPECT_FALSE(fits({.bias = 0, .scale = 1, .shift = 64}, kForms[f]));
-    EXPECT_EQ(fits({.bias = 0, .scale = max_scale + (kScaleBits[f] < 32 ? 1 : 0), .shift = 0}, kForms[f]), kScaleBits[f] == 32);
+    EXPECT_EQ(fits({.bias = 0, .scale = max_scale + (kScaleBits[f] < 32 ? 1 : 0), .shift = 0}, kForms[f]),
+              kScaleBits[f] == 32);
   }
 }
 

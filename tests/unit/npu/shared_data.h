@@ -10,10 +10,12 @@
 
 namespace carina::npu {
 
-// The folder of test data that is not part of the repository: $CARINA_SHARED, else ../shared beside it; empty when absent.
+// The folder of test data that is not part of the repository: $CARINA_SHARED, else ../shared beside it; empty when
+// absent.
 inline std::string shared_folder() {
   const char* set = std::getenv("CARINA_SHARED");
-  const std::filesystem::path folder = set != nullptr ? std::filesystem::path(set) : std::filesystem::path(CARINA_SOURCE_DIR) / ".." / "shared";
+  const std::filesystem::path folder =
+      set != nullptr ? std::filesystem::path(set) : std::filesystem::path(CARINA_SOURCE_DIR) / ".." / "shared";
   return std::filesystem::is_directory(folder) ? folder.string() : std::string();
 }
 

@@ -13,19 +13,23 @@ namespace {
 std::vector<int16_t> drawn(size_t count, uint32_t seed, const std::function<double(std::mt19937&)>& draw) {
   std::mt19937 random(seed);
   std::vector<int16_t> weights(count);
-  for (int16_t& w : weights) w = static_cast<int16_t>(std::clamp(std::lround(draw(random)), long{kMinWeight}, long{kMaxWeight}));
+  for (int16_t& w : weights)
+    w = static_cast<int16_t>(std::clamp(std::lround(draw(random)), long{kMinWeight}, long{kMaxWeight}));
   return weights;
 }
 
 std::vector<std::vector<int16_t>> samples() {
-  std::vector<std::vector<int16_t>> all{{0}, {5}, {-255, 255}, std::vector<int16_t>(100'000, 0), std::vector<int16_t>(70'000, -3)};
+  std::vector<std::vector<int16_t>> all{
+      {0}, {5}, {-255, 255}, std::vector<int16_t>(100'000, 0), std::vector<int16_t>(70'000, -3)};
   for (const size_t count : {1u, 2u, 11u, 12u, 13u, 33u, 511u, 513u, 5000u, 70'001u}) {
     const auto seed = static_cast<uint32_t>(count);
     for (const double width : {0.3, 2.0, 20.0, 90.0}) {
       all.push_back(drawn(count, seed, [&](std::mt19937& r) { return std::normal_distribution<double>(0, width)(r); }));
     }
-    all.push_back(drawn(count, seed, [](std::mt19937& r) { return std::uniform_int_distribution<int>(kMinWeight, kMaxWeight)(r); }));
-    all.push_back(drawn(count, seed, [](std::mt19937& r) { return r() % 10 != 0 ? 0 : std::normal_distribution<double>(0, 30)(r); }));
+    all.push_back(drawn(count, seed,
+                        [](std::mt19937& r) { return std::uniform_int_distribution<int>(kMinWeight, kMaxWeight)(r); }));
+    all.push_back(drawn(
+        count, seed, [](std::mt19937& r) { return r() % 10 != 0 ? 0 : std::normal_distribution<double>(0, 30)(r); }));
     all.push_back(drawn(count, seed, [](std::mt19937& r) { return r() % 1000 != 0 ? 0 : 1; }));
     all.push_back(drawn(count, seed, [](std::mt19937& r) { return static_cast<int>(r() % 16) * 13 - 100; }));
     all.push_back(drawn(count, seed, [](std::mt19937& r) { return static_cast<int>(r() % 3) * 200 - 200; }));
@@ -33,7 +37,9 @@ std::vector<std::vector<int16_t>> samples() {
   // Statistics that change along the way, so that there are several sections and slices.
   std::vector<int16_t> changing;
   for (uint32_t i = 0; i < 12; ++i) {
-    const auto part = drawn(9000, i, [&](std::mt19937& r) { return r() % (i + 1) != 0 ? 0 : std::normal_distribution<double>(0, 1 + 7 * i)(r); });
+    const auto part = drawn(9000, i, [&](std::mt19937& r) {
+      return r() % (i + 1) != 0 ? 0 : std::normal_distribution<double>(0, 1 + 7 * i)(r);
+    });
     changing.insert(changing.end(), part.begin(), part.end());
   }
   all.push_back(changing);
@@ -57,7 +63,8 @@ TEST(Swd, NothingIsAnEmptyStream) {
 }
 
 TEST(Swd, NeverMuchLargerThanNineBits) {
-  const auto weights = drawn(100'000, 1, [](std::mt19937& r) { return std::uniform_int_distribution<int>(kMinWeight, kMaxWeight)(r); });
+  const auto weights =
+      drawn(100'000, 1, [](std::mt19937& r) { return std::uniform_int_distribution<int>(kMinWeight, kMaxWeight)(r); });
   EXPECT_LE(encode_swd(weights).size(), weights.size() * 9 / 8 + 64);
 }
 
@@ -73,13 +80,16 @@ TEST(Swd, MoreWeightsThanAllowedAreRefused) {
 }
 
 TEST(Swd, EveryCutAndManyFlipsEndWithoutHarm) {
-  const auto weights = drawn(3000, 7, [](std::mt19937& r) { return r() % 3 == 0 ? 0 : std::normal_distribution<double>(0, 20)(r); });
+  const auto weights =
+      drawn(3000, 7, [](std::mt19937& r) { return r() % 3 == 0 ? 0 : std::normal_distribution<double>(0, 20)(r); });
   const std::vector<std::byte> stream = encode_swd(weights);
-  for (size_t size = 0; size + 16 < stream.size(); ++size) EXPECT_FALSE(decode_swd(std::span(stream).first(size), weights.size(), "test"));
+  for (size_t size = 0; size + 16 < stream.size(); ++size)
+    EXPECT_FALSE(decode_swd(std::span(stream).first(size), weights.size(), "test"));
   std::mt19937 random(3);
   for (int i = 0; i < 3000; ++i) {
     std::vector<std::byte> damaged = stream;
-    for (uint32_t flips = 1 + random() % 4; flips > 0; --flips) damaged[random() % damaged.size()] ^= static_cast<std::byte>(1u << random() % 8);
+    for (uint32_t flips = 1 + random() % 4; flips > 0; --flips)
+      damaged[random() % damaged.size()] ^= static_cast<std::byte>(1u << random() % 8);
     const auto result = decode_swd(damaged, weights.size(), "test");
     EXPECT_TRUE(!result || result->size() <= weights.size());
   }

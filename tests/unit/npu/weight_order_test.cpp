@@ -47,8 +47,10 @@ WeightTraversal random_traversal(std::mt19937& random) {
 }
 
 std::vector<int16_t> numbered_weights(const WeightTraversal& t) {
-  std::vector<int16_t> weights(static_cast<size_t>(t.ofm_depth) * static_cast<size_t>(t.kernel_height * t.kernel_width * t.ifm_depth));
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int16_t>(i % 32749 + 1);  // never zero; a prime, so that rows differ
+  std::vector<int16_t> weights(static_cast<size_t>(t.ofm_depth) *
+                               static_cast<size_t>(t.kernel_height * t.kernel_width * t.ifm_depth));
+  for (size_t i = 0; i < weights.size(); ++i)
+    weights[i] = static_cast<int16_t>(i % 32749 + 1);  // never zero; a prime, so that rows differ
   return weights;
 }
 
@@ -65,7 +67,8 @@ TEST(WeightOrder, RestoreInvertsReorderOnEveryStream) {
       for (const int16_t w : sequence) nonzero += w != 0 ? 1 : 0;
       ASSERT_TRUE(restore(t, stream, sequence, back));
     }
-    ASSERT_EQ(back, weights) << t.accelerator->name << " " << t.ofm_depth << "x" << t.kernel_height << "x" << t.kernel_width << "x" << t.ifm_depth;
+    ASSERT_EQ(back, weights) << t.accelerator->name << " " << t.ofm_depth << "x" << t.kernel_height << "x"
+                             << t.kernel_width << "x" << t.ifm_depth;
     ASSERT_EQ(nonzero, weights.size()) << "a weight stands in the streams more or less than once";
   }
 }
@@ -88,7 +91,8 @@ TEST(WeightOrder, TheFastDecodersStreamSplitsIntoWhatItWasMadeOf) {
     if (!is_u85(t.accelerator->product)) continue;
     const std::vector<int16_t> weights = numbered_weights(t);
     std::vector<std::vector<int16_t>> sequences;
-    for (int stream = 0; stream < stream_count(t); ++stream) sequences.push_back(reorder(t, stream, std::span<const int16_t>(weights)));
+    for (int stream = 0; stream < stream_count(t); ++stream)
+      sequences.push_back(reorder(t, stream, std::span<const int16_t>(weights)));
     const std::vector<int16_t> whole = interleave_for_fast_decoder(t, sequences);
     EXPECT_EQ(split_from_fast_decoder(t, whole), sequences);
     EXPECT_TRUE(split_from_fast_decoder(t, std::span(whole).first(whole.size() - 1)).empty());
@@ -110,12 +114,14 @@ TEST(WeightOrder, AShortSequenceIsRefusedAndNothingIsWritten) {
 // Follows a stream far enough to find the weights of each operation: registers, and 1D DMAs from the constants.
 class WeightFinder {
  public:
-  WeightFinder(const AcceleratorConfig& accelerator, const CompiledNetwork& network) : accelerator_(accelerator), registers_(accelerator.product) {
+  WeightFinder(const AcceleratorConfig& accelerator, const CompiledNetwork& network)
+      : accelerator_(accelerator), registers_(accelerator.product) {
     memory_[0] = network.weights;
     for (size_t region = 1; region < memory_.size(); ++region) memory_[region].resize(size_t{1} << 23);
   }
 
-  void run(const std::vector<Command>& commands, const std::function<void(const WeightTraversal&, const std::vector<std::vector<std::byte>>&)>& visit) {
+  void run(const std::vector<Command>& commands,
+           const std::function<void(const WeightTraversal&, const std::vector<std::vector<std::byte>>&)>& visit) {
     for (const Command& command : commands) {
       if (command.kind == Command::Kind::kRegister) {
         registers_.write(command);
@@ -127,11 +133,14 @@ class WeightFinder {
     }
   }
 
-  [[nodiscard]] bool fast_decoder() const { return is_u85(accelerator_.product) && (registers_.param(Reg::WEIGHT_FORMAT) & 1) != 0; }
+  [[nodiscard]] bool fast_decoder() const {
+    return is_u85(accelerator_.product) && (registers_.param(Reg::WEIGHT_FORMAT) & 1) != 0;
+  }
 
  private:
   void copy() {
-    if ((registers_.param(Reg::DMA0_SRC_REGION) & 0xF00) != 0 || (registers_.param(Reg::DMA0_DST_REGION) & 0xF00) != 0) return;
+    if ((registers_.param(Reg::DMA0_SRC_REGION) & 0xF00) != 0 || (registers_.param(Reg::DMA0_DST_REGION) & 0xF00) != 0)
+      return;
     const auto& from = memory_[registers_.param(Reg::DMA0_SRC_REGION) & 7];
     auto& to = memory_[registers_.param(Reg::DMA0_DST_REGION) & 7];
     const auto source = static_cast<size_t>(registers_.address(Reg::DMA0_SRC));
@@ -178,7 +187,8 @@ class WeightFinder {
       if (length == 0) break;
       const auto base = static_cast<size_t>(registers_.address(kBases[i]));
       EXPECT_LE(base + length, from.size());
-      streams.emplace_back(from.begin() + static_cast<ptrdiff_t>(base), from.begin() + static_cast<ptrdiff_t>(base + length));
+      streams.emplace_back(from.begin() + static_cast<ptrdiff_t>(base),
+                           from.begin() + static_cast<ptrdiff_t>(base + length));
     }
     return streams;
   }
@@ -203,7 +213,8 @@ std::vector<int16_t> all_weights(const SharedStream& shared) {
   finder.run(*commands, [&](const WeightTraversal& t, const std::vector<std::vector<std::byte>>& streams) {
     if (streams == previous) return;
     previous = streams;
-    std::vector<int16_t> dense(static_cast<size_t>(t.ofm_depth) * static_cast<size_t>(t.kernel_height * t.kernel_width * t.ifm_depth));
+    std::vector<int16_t> dense(static_cast<size_t>(t.ofm_depth) *
+                               static_cast<size_t>(t.kernel_height * t.kernel_width * t.ifm_depth));
     std::vector<std::vector<int16_t>> sequences;
     if (finder.fast_decoder()) {
       size_t total = 0;
@@ -236,11 +247,14 @@ std::vector<int16_t> all_weights(const SharedStream& shared) {
   return all;
 }
 
-// Equal, or equal but for one stretch that only one of them has (Vela helps itself with a small convolution on some targets).
+// Equal, or equal but for one stretch that only one of them has (Vela helps itself with a small convolution on some
+// targets).
 bool same_weights(const std::vector<int16_t>& a, const std::vector<int16_t>& b) {
   const size_t shorter = std::min(a.size(), b.size());
-  const auto prefix = static_cast<size_t>(std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(shorter), b.begin()).first - a.begin());
-  const auto suffix = static_cast<size_t>(std::mismatch(a.rbegin(), a.rbegin() + static_cast<ptrdiff_t>(shorter), b.rbegin()).first - a.rbegin());
+  const auto prefix = static_cast<size_t>(
+      std::mismatch(a.begin(), a.begin() + static_cast<ptrdiff_t>(shorter), b.begin()).first - a.begin());
+  const auto suffix = static_cast<size_t>(
+      std::mismatch(a.rbegin(), a.rbegin() + static_cast<ptrdiff_t>(shorter), b.rbegin()).first - a.rbegin());
   constexpr size_t kExtra = 16;
   return prefix + suffix >= shorter && std::max(a.size(), b.size()) - shorter <= kExtra;
 }
@@ -252,7 +266,8 @@ TEST(WeightOrder, VelasStreamsHoldTheSameWeightsForEveryTarget) {
   for (const SharedStream& shared : streams) {
     const std::vector<int16_t> weights = all_weights(shared);
     const auto found = expected.emplace(shared.model, weights).first;
-    EXPECT_TRUE(same_weights(found->second, weights)) << shared.folder << ": " << weights.size() << " weights, " << found->second.size() << " expected";
+    EXPECT_TRUE(same_weights(found->second, weights))
+        << shared.folder << ": " << weights.size() << " weights, " << found->second.size() << " expected";
   }
 }
 
