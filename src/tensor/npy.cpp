@@ -23,6 +23,7 @@ struct Descriptor {
 constexpr Descriptor kDescriptors[] = {
     {"|b1", DType::kBool}, {"|i1", DType::kInt8},   {"|u1", DType::kUInt8},  {"<i2", DType::kInt16}, {"<u2", DType::kUInt16}, {"<i4", DType::kInt32},
     {"<u4", DType::kUInt32}, {"<i8", DType::kInt64}, {"<f2", DType::kFp16}, {"<f4", DType::kFp32},  {"<f8", DType::kFp64},
+    {"<V2", DType::kUInt16}, {"|V2", DType::kUInt16}, {"<V1", DType::kUInt8}, {"|V1", DType::kUInt8},  // raw bits: how ml_dtypes saves bf16 and fp8
 };
 
 std::string_view descriptor_of(DType dtype) {

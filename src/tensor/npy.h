@@ -10,7 +10,7 @@
 
 namespace carina {
 
-// Reads NumPy's .npy format 1.0 to 3.0: little-endian numbers and bool, C or Fortran order (made C). Byte strings '|S<n>' of shape ()
+// Reads NumPy's .npy format 1.0 to 3.0: little-endian numbers, bool and raw bits of 1 or 2 bytes (read as uint8, uint16), C or Fortran order (made C). Byte strings '|S<n>' of shape ()
 // become uint8 tensors of shape [n]. `where` is what messages call the data. Errors: other dtypes (pickled objects
 // included), a shape that does not match the data.
 Result<Tensor> read_npy(const Buffer& file, const std::string& where);

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace carina {
@@ -16,6 +19,18 @@ TEST(Npy, ReadsWhatItWrites) {
     const auto again = read_npy(Buffer::copy_of(bytes), "x.npy");
     ASSERT_TRUE(again.has_value()) << to_string(again.error());
     EXPECT_TRUE(identical(tensor, *again));
+  }
+}
+
+TEST(Npy, ReadsTheRawBitsThatMlDtypesSaves) {
+  for (const std::string_view descriptor : {"<V2", "|V2"}) {
+    std::vector<std::byte> bytes = npy_bytes(Tensor::of<uint16_t>(DType::kUInt16, {2}, std::vector<uint16_t>{0x3F80, 0x7FC0}));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::ranges::copy(std::as_bytes(std::span(descriptor)), bytes.begin() + static_cast<ptrdiff_t>(text.find("<u2")));
+    const auto tensor = read_npy(Buffer::copy_of(bytes), "x.npy");
+    ASSERT_TRUE(tensor.has_value()) << to_string(tensor.error());
+    EXPECT_EQ(tensor->dtype, DType::kUInt16);
+    EXPECT_EQ(tensor->values<uint16_t>()[1], 0x7FC0);
   }
 }
 
