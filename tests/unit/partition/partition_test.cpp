@@ -1,0 +1,211 @@
+#include "partition/partition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ir/pass.h"
+
+namespace carina::partition {
+namespace {
+
+using ir::Attributes;
+using ir::Graph;
+using ir::ValueId;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Quantization int8(double scale) { return {.dtype = DType::kInt8, .scales = {scale}, .zero_points = {0}}; }
+
+// Small graphs of quantized [1,4,8,8] images.
+class Builder {
+ public:
+  ValueId input(const std::string& name = "x") {
+    const ValueId id = value(name);
+    graph.inputs.push_back(id);
+    return id;
+  }
+  ValueId node(AtenOp op, const std::string& name, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    const ValueId result = value(name);
+    graph.add_node({.op = op, .name = name, .inputs = std::move(inputs), .outputs = {result}, .attributes = std::move(attributes), .source = "model.py:1"});
+    return result;
+  }
+  ValueId add(const std::string& name, ValueId a, ValueId b) { return node(AtenOp::add_Tensor, name, {a, b}, {{"alpha", int64_t{1}}}); }
+  // An op that no NPU has.
+  ValueId foreign(const std::string& name, ValueId a) { return node(AtenOp::erfinv_default, name, {a}); }
+  ValueId view(const std::string& name, ValueId a) { return node(AtenOp::view_default, name, {a}, {{"size", std::vector<int64_t>{1, 4, 8, 8}}}); }
+
+  Graph graph;
+  bool quantized = true;
+
+ private:
+  ValueId value(const std::string& name) {
+    ir::Value v{.name = name, .dtype = DType::kFp32, .shape = {1, 4, 8, 8}, .quantization = {}, .constant = {}};
+    if (quantized) v.quantization = int8(0.5);
+    return graph.add_value(std::move(v));
+  }
+};
+
+Partitioned partitioned(const Graph& graph, const PartitionOptions& options = {}) {
+  auto result = partition(graph, options, Log{});
+  EXPECT_TRUE(result.has_value());
+  const auto verified = ir::verify_structure(result->program);
+  EXPECT_TRUE(verified.has_value()) << (verified ? "" : to_string(verified.error()));
+  for (const Graph& delegate : result->delegates) EXPECT_TRUE(ir::verify_structure(delegate).has_value());
+  return *std::move(result);
+}
+
+std::vector<std::string> node_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Node& node : graph.nodes) names.push_back(node.name);
+  return names;
+}
+
+TEST(Partition, PutsAQuantizedGraphIntoOneDelegateBetweenQuantizeAndDequantize) {
+  Builder b;
+  const ValueId x = b.input();
+  b.graph.outputs = {b.add("sum", x, x)};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "sum_dequantized"));
+  ASSERT_EQ(result.delegates.size(), 1U);
+  EXPECT_EQ(result.delegates[0].inputs.size(), 1U);
+  EXPECT_TRUE(result.decisions[0].runs_on_npu);
+  const ir::Node& quantize = result.program.nodes[0];
+  EXPECT_EQ(quantize.op, ir::Op(AtenOp::quantize_per_tensor_default));
+  EXPECT_EQ(result.program[quantize.outputs[0]].dtype, DType::kInt8);
+  EXPECT_DOUBLE_EQ(quantize.attributes.number("scale"), 0.5);
+}
+
+TEST(Partition, KeepsAFloatGraphOnTheCpuAndSaysWhy) {
+  Builder b;
+  b.quantized = false;
+  const ValueId x = b.input();
+  b.graph.outputs = {b.add("sum", x, x)};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_TRUE(result.delegates.empty());
+  EXPECT_THAT(node_names(result.program), ElementsAre("sum"));
+  EXPECT_THAT(result.decisions[0].reason, HasSubstr("not quantized"));
+  EXPECT_THAT(result.decisions[0].hint, HasSubstr("--quantize"));
+}
+
+TEST(Partition, DelegatesPlainInt32) {
+  Graph graph;
+  const ValueId x = graph.add_value("x", DType::kInt32, {5}), sum = graph.add_value("sum", DType::kInt32, {5});
+  graph.inputs = {x};
+  graph.add_node({.op = AtenOp::add_Tensor, .name = "sum", .inputs = {x, x}, .outputs = {sum}, .attributes = {{"alpha", int64_t{1}}}, .source = {}});
+  graph.outputs = {sum};
+  const Partitioned result = partitioned(graph);
+  EXPECT_THAT(node_names(result.program), ElementsAre("delegate_0"));
+  EXPECT_EQ(result.program[result.program.outputs[0]].dtype, DType::kInt32);
+}
+
+TEST(Partition, SplitsAroundAnOpOfTheCpu) {
+  Builder b;
+  const ValueId x = b.input();
+  const ValueId first = b.add("first", x, x);
+  const ValueId middle = b.foreign("middle", first);
+  b.graph.outputs = {b.add("last", middle, middle)};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_EQ(result.delegates.size(), 2U);
+  EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "first_dequantized", "middle", "middle_quantized",
+                                                      "delegate_1", "last_dequantized"));
+  EXPECT_FALSE(result.decisions[1].runs_on_npu);
+  EXPECT_EQ(result.decisions[2].delegate, 1);
+}
+
+// x -> a -> cpu -> d, a -> d: a and d in one delegate would wait for itself.
+TEST(Partition, MakesNoCycle) {
+  Builder b;
+  const ValueId x = b.input();
+  const ValueId a = b.add("a", x, x);
+  const ValueId cpu = b.foreign("cpu", a);
+  b.graph.outputs = {b.add("d", a, cpu)};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_EQ(result.delegates.size(), 2U);
+}
+
+// Two branches that do not depend on each other share a delegate, and so does what joins them.
+TEST(Partition, MergesBranches) {
+  Builder b;
+  const ValueId x = b.input("x"), y = b.input("y");
+  const ValueId left = b.add("left", x, x), right = b.add("right", y, y);
+  b.graph.outputs = {b.add("both", left, right), b.add("alone", y, y)};
+  const Partitioned result = partitioned(b.graph);
+  ASSERT_EQ(result.delegates.size(), 1U);
+  EXPECT_EQ(result.delegates[0].nodes.size(), 4U);
+  EXPECT_EQ(result.delegates[0].outputs.size(), 2U);
+}
+
+// A group that reaches back past a CPU node of a later group: x -> p -> cpu1 -> q, and r -> cpu2 -> p's sibling.
+TEST(Partition, OrdersInterleavedGroups) {
+  Builder b;
+  const ValueId x = b.input();
+  const ValueId p = b.add("p", x, x), r = b.add("r", x, x);
+  const ValueId cpu1 = b.foreign("cpu1", p), cpu2 = b.foreign("cpu2", r);
+  const ValueId q = b.add("q", cpu1, cpu1), s = b.add("s", cpu2, cpu2);
+  b.graph.outputs = {q, s};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_EQ(result.delegates.size(), 2U);
+}
+
+TEST(Partition, MakesNoDelegateOfDataMovementAlone) {
+  Builder b;
+  b.graph.outputs = {b.view("v", b.input())};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_TRUE(result.delegates.empty());
+  EXPECT_THAT(result.decisions[0].reason, HasSubstr("only moves data"));
+}
+
+TEST(Partition, LetsTheUserKeepNodesOnTheCpu) {
+  Builder b;
+  const ValueId x = b.input();
+  b.graph.outputs = {b.add("last", b.add("first", x, x), x)};
+  PartitionOptions options;
+  options.cpu_nodes = {"first"};
+  EXPECT_FALSE(partitioned(b.graph, options).decisions[0].runs_on_npu);
+  options = {};
+  options.cpu_ops = {"add"};
+  EXPECT_TRUE(partitioned(b.graph, options).delegates.empty());
+  options = {};
+  options.cpu_nodes = {"nothing"};
+  const auto refused = partition(b.graph, options, Log{});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
+  EXPECT_THAT(refused.error()[0].hint, HasSubstr("first, last"));
+}
+
+// A convolution whose result is quantized behind its relu.
+TEST(Partition, TakesParametersFromTheActivationBehind) {
+  Builder b;
+  const ValueId x = b.input();
+  const Shape shape{1, 4, 8, 8};
+  ir::Value weight{.name = "w", .dtype = DType::kFp32, .shape = {4, 4, 1, 1}, .quantization = int8(0.1),
+                   .constant = Tensor::of<int8_t>(DType::kInt8, {4, 4, 1, 1}, std::vector<int8_t>(16, 1))};
+  const ValueId w = b.graph.add_value(std::move(weight));
+  const ValueId conv = b.node(AtenOp::conv2d_default, "conv", {x, w, ValueId()},
+                              {{"stride", std::vector<int64_t>{1, 1}}, {"padding", std::vector<int64_t>{0, 0}}, {"dilation", std::vector<int64_t>{1, 1}}, {"groups", int64_t{1}}});
+  b.graph[conv].quantization.reset();
+  b.graph.outputs = {b.node(AtenOp::relu_default, "relu", {conv})};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "relu_dequantized"));
+  PartitionOptions options;
+  options.cpu_nodes = {"conv"};
+  const Partitioned on_cpu = partitioned(b.graph, options);
+  // On the CPU, weights are floats and the input is what its integers stand for.
+  EXPECT_THAT(node_names(on_cpu.program), ElementsAre("x_quantized", "x_dequantized", "conv", "conv_quantized", "delegate_0", "relu_dequantized"));
+  EXPECT_FLOAT_EQ(on_cpu.program[*on_cpu.program.find_value("w")].constant->values<float>()[0], 0.1F);
+}
+
+TEST(Partition, NamesTheLimitThatANodeBreaks) {
+  Builder b;
+  const ValueId x = b.input();
+  b.graph.outputs = {b.node(AtenOp::max_pool2d_default, "pool", {x},
+                            {{"kernel_size", std::vector<int64_t>{300, 1}}, {"stride", std::vector<int64_t>{1, 1}}, {"padding", std::vector<int64_t>{0, 0}},
+                             {"dilation", std::vector<int64_t>{1, 1}}, {"ceil_mode", false}})};
+  const Partitioned result = partitioned(b.graph);
+  EXPECT_THAT(result.decisions[0].reason, HasSubstr("the kernel reaches over 300 rows, ethos-u55 supports at most 256"));
+}
+
+}  // namespace
+}  // namespace carina::partition
