@@ -44,7 +44,6 @@ int64_t truth(bool value) { return value ? -1 : 0; }
 
 }  // namespace
 
-// What ADD, SUB and, on U85, the other modes that take operand scales do to the first operand.
 int64_t ElementwiseFunction::scale_first(int64_t a) const {
   const int k = op_.ifm.type.bytes == 1 ? 19 : 14;
   switch (op_.operand_scaling) {

@@ -69,7 +69,7 @@ Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& i
     }
     weights.values[i] = static_cast<int16_t>(row[i]);
   }
-  weights.max_sum_abs = int64_t{weights.depth} * 32768;
+  finish_weights(weights, op.kind);
   return weights;
 }
 

@@ -2,13 +2,85 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 // The SIMD kernels: each is compiled for every target of this architecture and picks the best at run time. Results are the
 // same on all of them. They know dense buffers only. Private to the room.
 namespace carina::simulate {
 
+// Channels are handled in groups of this many: the buffers below are padded to it.
+inline constexpr size_t kChannelGroup = 16;
+
 // out[i] = in[i] - zero_point
 void widen_s8(const int8_t* in, size_t count, int16_t zero_point, int16_t* out);
 void widen_u8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out);
+// The same for `pixels` groups of 16 values that follow each other; group i goes to out + i * out_stride.
+void widen_brick_s8(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
+void widen_brick_u8(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
+
+// A piece of a filter whose inputs follow each other in the window: `pairs` * 2 values from `offset` on.
+struct TapRun {
+  int64_t offset = 0;
+  size_t pairs = 0;
+  size_t weight_pairs = 0;  // where its weights begin, in pairs
+};
+
+struct ConvolutionTask {
+  std::span<const int16_t* const> pixels;  // the first tap of each output position
+  std::span<const TapRun> runs;
+  const int16_t* weights = nullptr;        // [groups][pairs][16 channels][2]
+  size_t pairs = 0;                        // of a group
+  size_t groups = 0;
+  int32_t* acc = nullptr;                  // [pixels][groups * 16], overwritten
+};
+// acc = sum of products, modulo 2^32.
+void convolve(const ConvolutionTask& task);
+
+struct DepthwiseTask {
+  std::span<const int16_t* const> pixels;
+  std::span<const int64_t> taps;     // offsets from a position's first tap
+  const int32_t* weights = nullptr;  // [taps][channels]
+  size_t channels = 0;               // padded to 16
+  int32_t* acc = nullptr;            // [pixels][channels], overwritten
+};
+void depthwise(const DepthwiseTask& task);
+
+enum class Fold : uint8_t { kMax, kMin, kSum };
+struct PoolTask {
+  std::span<const int16_t* const> pixels;
+  std::span<const int64_t> taps;
+  size_t channels = 0;     // padded to 16
+  Fold fold = Fold::kSum;
+  int32_t* acc = nullptr;  // [pixels][channels], overwritten
+};
+void pool(const PoolTask& task);
+
+// What scale_output() needs of each channel. Rounding terms and shifts stand in the order in which products of 32-bit lanes
+// come out: in each group of 16 the even channels first.
+struct ChannelScales {
+  const int32_t* bias = nullptr;
+  const int32_t* multiplier = nullptr;   // below 2^31
+  const int64_t* round_positive = nullptr;
+  const int64_t* round_negative = nullptr;
+  const int64_t* shift = nullptr;
+};
+
+enum class OutputType : uint8_t { kS8, kU8, kS16, kU16, kS32 };
+struct OutputTask {
+  const int32_t* acc = nullptr;  // [pixels][channels]
+  size_t pixels = 0;
+  size_t channels = 0;           // padded to 16
+  ChannelScales scales;
+  int32_t zero_point = 0;
+  int32_t min = 0;
+  int32_t max = 0;
+  OutputType type = OutputType::kS8;
+  std::byte* out = nullptr;      // [pixels][channels] of the type
+};
+// out = clamp(((acc + bias) * multiplier + round) >> shift, then + zero_point). The sum and the result must fit 32 bits.
+void scale_output(const OutputTask& task);
+
+// The name of the target in use ("AVX3_DL").
+const char* kernel_target();
 
 }  // namespace carina::simulate

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "simulate/decode.h"
+#include "simulate/fast.h"
 #include "simulate/lut.h"
 #include "simulate/rows.h"
 
@@ -263,13 +264,20 @@ void Machine::execute(const Prepared& prepared) {
   const bool in_place = op.kind == OperationKind::kElementwise && same_place(op.ifm, op.ofm);
   const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) || (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
   const int32_t height = op.ofm_extent.height;
-  if (alone || persistent_.pool.threads() == 1) return execute_scalar(work, {.begin = 0, .end = height});
-  const int32_t per_chunk = std::max(1, height / (4 * persistent_.pool.threads()));
-  const auto chunks = static_cast<size_t>((height + per_chunk - 1) / per_chunk);
-  persistent_.pool.parallel_for(chunks, [&](size_t i) {
-    const auto begin = static_cast<int32_t>(i) * per_chunk;
-    execute_scalar(work, {.begin = begin, .end = std::min(height, begin + per_chunk)});
-  });
+  const bool scalar = persistent_.options.kernels == Kernels::kScalar || alone;
+  const std::unique_ptr<FastOperation> fast = scalar ? nullptr : FastOperation::make(work);
+  const int threads = alone ? 1 : persistent_.pool.threads();
+  // With several threads, pieces small enough that all have work; never so small that results would depend on them.
+  const int32_t share = std::max(1, height / (threads == 1 ? 1 : 2 * threads));
+  const int32_t together = alone ? height : fast ? std::min(fast->rows_together(), share) : share;
+  const auto chunks = static_cast<size_t>((height + together - 1) / together);
+  const auto body = [&](size_t i) {
+    const auto begin = static_cast<int32_t>(i) * together;
+    const Rows rows{.begin = begin, .end = std::min(height, begin + together)};
+    fast ? fast->execute(rows) : execute_scalar(work, rows);
+  };
+  if (threads > 1) return persistent_.pool.parallel_for(chunks, body);
+  for (size_t i = 0; i < chunks; ++i) body(i);
 }
 
 void Machine::note_result_flag(const Prepared& prepared) {

@@ -10,6 +10,13 @@ namespace {
 
 constexpr int32_t kBrick = 16;
 
+void widen_brick(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t stride) {
+  widen_brick_s8(in, pixels, zero_point, out, stride);
+}
+void widen_brick(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t stride) {
+  widen_brick_u8(in, pixels, zero_point, out, stride);
+}
+
 // `count` elements of type S that follow each other in memory, minus the zero point.
 template <typename S, typename T>
 void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
@@ -29,6 +36,22 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
                int64_t pixel_elems) {
   const int32_t from = std::max(x0, part.begin);
   const int32_t to = std::min(x1, part.end);
+  if constexpr (std::is_same_v<T, int16_t> && sizeof(S) == 1) {
+    // Whole bricks of a row follow each other; the buffer has room for the channels that pad the last one, but memory may end.
+    if (map.brick() && from < to) {
+      const int32_t whole = depth / kBrick * kBrick;
+      const std::byte* pixel = part.data + int64_t{from - part.begin} * kBrick;
+      T* row = out + int64_t{from - x0} * pixel_elems;
+      for (int32_t c = 0; c < whole; c += kBrick) {
+        widen_brick(reinterpret_cast<const S*>(pixel + c / kBrick * map.brick_stride()), static_cast<size_t>(to - from),
+                    static_cast<int16_t>(zero_point), row + c, static_cast<size_t>(pixel_elems));
+      }
+      if (whole == depth) return;
+      pixel += whole / kBrick * map.brick_stride();
+      for (int32_t x = from; x < to; ++x, pixel += kBrick, row += pixel_elems) convert<S, T>(pixel, depth - whole, zero_point, row + whole);
+      return;
+    }
+  }
   for (int32_t x = from; x < to; ++x) {
     const std::byte* pixel = part.data + int64_t{x - part.begin} * map.pixel_stride();
     T* row = out + int64_t{x - x0} * pixel_elems;

@@ -17,10 +17,11 @@ class ElementwiseFunction {
  public:
   explicit ElementwiseFunction(const Operation& op) : op_(op), wide_(op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4) {}
   [[nodiscard]] int64_t operator()(int64_t a, int64_t b) const;
-
- private:
+  // What ADD, SUB and, on U85, the other modes that take operand scales do to an operand before the operation.
   [[nodiscard]] int64_t scale_first(int64_t a) const;
   [[nodiscard]] int64_t scale_second(int64_t b) const;
+
+ private:
   const Operation& op_;
   bool wide_;
 };

@@ -10,6 +10,7 @@
 #include "base/content_hash.h"
 #include "npu/weight_codec.h"
 #include "npu/weight_order.h"
+#include "simulate/kernels.h"
 #include "simulate/scaling.h"
 
 namespace carina::simulate {
@@ -108,13 +109,38 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
                  .got = fmt::format("{}", sequences[static_cast<size_t>(s)].size())});
   }
   note_statistics(sequences, weights);
-  const auto per_channel = static_cast<size_t>(values) / static_cast<size_t>(weights.channels);
-  for (size_t at = 0; at < weights.values.size(); at += per_channel) {
+  finish_weights(weights, op.kind);
+  return weights;
+}
+
+void finish_weights(DecodedWeights& weights, OperationKind kind) {
+  const auto channels = static_cast<size_t>(weights.channels);
+  const size_t per_channel = weights.values.size() / std::max<size_t>(1, channels);
+  for (size_t at = 0; at + per_channel <= weights.values.size() && per_channel != 0; at += per_channel) {
     int64_t sum = 0;
     for (size_t i = 0; i < per_channel; ++i) sum += std::abs(weights.values[at + i]);
     weights.max_sum_abs = std::max(weights.max_sum_abs, sum);
   }
-  return weights;
+  const size_t groups = (channels + kChannelGroup - 1) / kChannelGroup;
+  if (kind == OperationKind::kDepthwise) {
+    weights.packed.taps.assign(per_channel * groups * kChannelGroup, 0);
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t t = 0; t < per_channel; ++t) weights.packed.taps[t * groups * kChannelGroup + c] = weights.values[c * per_channel + t];
+    }
+    return;
+  }
+  const auto depth = static_cast<size_t>(weights.depth);
+  const size_t taps = static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width);
+  const size_t depth_pairs = (depth + 1) / 2;
+  weights.packed.pairs_per_group = taps * depth_pairs;
+  weights.packed.pairs.assign(groups * taps * depth_pairs * kChannelGroup * 2, 0);
+  for (size_t c = 0; c < channels; ++c) {
+    int16_t* to = weights.packed.pairs.data() + (c / kChannelGroup * taps * depth_pairs * kChannelGroup + c % kChannelGroup) * 2;
+    const int16_t* from = weights.values.data() + c * per_channel;
+    for (size_t t = 0; t < taps; ++t) {
+      for (size_t i = 0; i < depth; ++i) to[(t * depth_pairs + i / 2) * kChannelGroup * 2 + i % 2] = from[t * depth + i];
+    }
+  }
 }
 
 Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op, const npu::AcceleratorConfig& accelerator,

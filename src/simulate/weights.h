@@ -14,6 +14,13 @@
 
 namespace carina::simulate {
 
+// The same weights as the fast kernels read them (kernels.h).
+struct PackedWeights {
+  std::vector<int16_t> pairs{};  // convolution: [groups][pairs][16 channels][2]
+  size_t pairs_per_group = 0;
+  std::vector<int32_t> taps{};   // depthwise: [taps][channels padded to 16]
+};
+
 // The weights of one operation in natural order: values[((o * height + ky) * width + kx) * depth + i]; depthwise: depth is 1
 // and o the channel.
 struct DecodedWeights {
@@ -26,7 +33,11 @@ struct DecodedWeights {
   double zero_rate = 0;       // of the stream's values, padding included
   size_t distinct_values = 0;
   uint64_t stream_values = 0; // over all streams, padding included
+  PackedWeights packed{};
 };
+
+// Fills `packed` and `max_sum_abs` from the values.
+void finish_weights(DecodedWeights& weights, OperationKind kind);
 
 using WeightStreams = std::array<std::span<const std::byte>, 4>;
 

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "simulate/work.h"
+
+namespace carina::simulate {
+
+// The fast way to execute an operation: SIMD kernels on small dense types. Gives the bits of execute_scalar().
+class FastOperation {
+ public:
+  // Nothing when only the scalar kernels can do it (rare types, accumulators that might not fit). `work` must outlive it.
+  static std::unique_ptr<FastOperation> make(const Work& work);
+  virtual ~FastOperation() = default;
+  // May be called for several ranges of rows at the same time.
+  virtual void execute(Rows rows) const = 0;
+  // How many rows should be done together so that their buffers stay in the cache.
+  [[nodiscard]] virtual int32_t rows_together() const = 0;
+};
+
+std::unique_ptr<FastOperation> make_fast_windowed(const Work& work);
+std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work);
+
+// The largest magnitude of an operand after its zero point is subtracted.
+int64_t largest_magnitude(const FeatureMap& map);
+
+}  // namespace carina::simulate

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "simulate/kernels.h"
+#include "simulate/output_stage.h"
+#include "simulate/work.h"
+
+namespace carina::simulate {
+
+// The output stage on 32-bit accumulators, prepared for SIMD. Source of what it computes: OutputStage.
+class FastOutput {
+ public:
+  // Nothing when the scalar stage has to do it: a value might not fit 32 bits, or values wrap. `largest_acc` bounds the
+  // accumulators' magnitude before the bias.
+  static std::optional<FastOutput> make(const Work& work, int64_t largest_acc);
+
+  // Scales accumulators [pixels][channels padded to 16] and writes them as rows from `row` on.
+  void write_rows(const Work& work, int32_t* acc, Rows rows) const;
+  [[nodiscard]] size_t channels() const { return bias_.size(); }
+
+ private:
+
+  std::vector<int32_t> bias_;
+  std::vector<int32_t> multiplier_;
+  std::vector<int64_t> round_positive_;
+  std::vector<int64_t> round_negative_;
+  std::vector<int64_t> shift_;
+  int32_t zero_point_ = 0;
+  int32_t min_ = 0;
+  int32_t max_ = 0;
+  OutputType stage_type_ = OutputType::kS8;  // before the table
+  std::vector<std::byte> table_;             // of 8-bit values by their bits; empty without one
+  int stored_bytes_ = 1;
+};
+
+inline size_t padded_channels(int32_t channels) { return (static_cast<size_t>(channels) + kChannelGroup - 1) / kChannelGroup * kChannelGroup; }
+
+}  // namespace carina::simulate

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace carina::simulate {
+
+// Memory that a thread keeps from one piece of work to the next. Contents are not kept.
+template <typename T>
+class Reusable {
+ public:
+  std::span<T> get(size_t count) {
+    if (values_.size() < count) values_.resize(count);
+    return std::span(values_).first(count);
+  }
+
+ private:
+  std::vector<T> values_;
+};
+
+struct Scratch {
+  Reusable<int16_t> window;
+  Reusable<int16_t> row;
+  Reusable<int32_t> acc;
+  Reusable<int32_t> part;
+  Reusable<int64_t> wide;
+  Reusable<const int16_t*> pixels;
+  Reusable<std::byte> scaled;
+  Reusable<std::byte> looked_up;
+  Reusable<int32_t> first;
+  Reusable<int32_t> second;
+};
+
+inline Scratch& thread_scratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+}  // namespace carina::simulate

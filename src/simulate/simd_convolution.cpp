@@ -1,0 +1,196 @@
+#include <array>
+#include <utility>
+
+#include "simulate/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simulate/simd_convolution.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::simulate::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D32 = hn::CappedTag<int32_t, kChannelGroup>;
+using D16 = hn::Repartition<int16_t, D32>;
+using V32 = hn::Vec<D32>;
+using V16 = hn::Vec<D16>;
+
+// Vectors that hold a group's accumulators.
+inline constexpr size_t kVectors = kChannelGroup / hn::MaxLanes(D32());
+// The tile of accumulators that stays in registers: positions x groups.
+inline constexpr size_t kTileGroups = kVectors == 1 ? 4 : 1;
+inline constexpr size_t kTilePixels = kVectors <= 2 ? 6 : 2;
+
+// acc + the products of adjacent pairs.
+HWY_INLINE V32 multiply_pairs(V32 acc, V16 x, V16 w) {
+  const D32 d;
+#if HWY_TARGET == HWY_AVX3_DL && HWY_MAX_BYTES == 64
+  return V32{_mm512_dpwssd_epi32(acc.raw, x.raw, w.raw)};
+#else
+  V32 rest = hn::Zero(d);
+  acc = hn::ReorderWidenMulAccumulate(d, x, w, acc, rest);
+  return hn::RearrangeToOddPlusEven(acc, rest);
+#endif
+}
+
+template <size_t P, size_t G>
+struct Tile {
+  static constexpr size_t kColumns = G * kVectors;
+  std::array<std::array<V32, kColumns>, P> acc;
+
+  template <size_t... C>
+  HWY_INLINE void clear(std::index_sequence<C...>) {
+    const D32 d;
+    const auto row = [&](auto& a) HWY_ATTR { ((a[C] = hn::Zero(d)), ...); };
+    rows([&](auto& a, size_t) HWY_ATTR { row(a); }, std::make_index_sequence<P>());
+  }
+  template <typename Body, size_t... I>
+  HWY_INLINE void rows(const Body& body, std::index_sequence<I...>) {
+    (body(acc[I], I), ...);
+  }
+  template <size_t... C>
+  HWY_INLINE void step(const int16_t* const* x, size_t at, const int16_t* const* w, size_t pair, std::index_sequence<C...>) {
+    const D16 d16;
+    constexpr size_t lanes = hn::MaxLanes(D32());
+    const std::array<V16, kColumns> weights = {
+        hn::LoadU(d16, w[C / kVectors] + pair * 2 * kChannelGroup + (C % kVectors) * 2 * lanes)...};
+    rows(
+        [&](auto& a, size_t i) HWY_ATTR {
+          int32_t both;
+          __builtin_memcpy(&both, x[i] + at, sizeof(both));
+          const V16 input = hn::BitCast(d16, hn::Set(D32(), both));
+          ((a[C] = multiply_pairs(a[C], input, weights[C])), ...);
+        },
+        std::make_index_sequence<P>());
+  }
+  template <size_t... C>
+  HWY_INLINE void store(int32_t* out, size_t stride, std::index_sequence<C...>) {
+    const D32 d;
+    constexpr size_t lanes = hn::MaxLanes(D32());
+    rows([&](auto& a, size_t i) HWY_ATTR { ((hn::StoreU(a[C], d, out + i * stride + C * lanes)), ...); }, std::make_index_sequence<P>());
+  }
+};
+
+template <size_t P, size_t G>
+HWY_NOINLINE void tile(const ConvolutionTask& task, size_t pixel, size_t group) {
+  constexpr auto columns = std::make_index_sequence<G * kVectors>();
+  Tile<P, G> t;
+  t.clear(columns);
+  const int16_t* w[G];
+  const int16_t* x[P];
+  for (const TapRun& run : task.runs) {
+    for (size_t g = 0; g < G; ++g) w[g] = task.weights + ((group + g) * task.pairs + run.weight_pairs) * 2 * kChannelGroup;
+    for (size_t p = 0; p < P; ++p) x[p] = task.pixels[pixel + p] + run.offset;
+    for (size_t i = 0; i < run.pairs; ++i) t.step(x, 2 * i, w, i, columns);
+  }
+  const size_t stride = task.groups * kChannelGroup;
+  t.store(task.acc + pixel * stride + group * kChannelGroup, stride, columns);
+}
+
+template <size_t G>
+void all_pixels(const ConvolutionTask& task, size_t group) {
+  size_t pixel = 0;
+  const size_t count = task.pixels.size();
+  for (; pixel + kTilePixels <= count; pixel += kTilePixels) tile<kTilePixels, G>(task, pixel, group);
+  for (; pixel + 2 <= count; pixel += 2) tile<2, G>(task, pixel, group);
+  for (; pixel < count; ++pixel) tile<1, G>(task, pixel, group);
+}
+
+void Convolve(const ConvolutionTask& task) {
+  size_t group = 0;
+  for (; group + kTileGroups <= task.groups; group += kTileGroups) all_pixels<kTileGroups>(task, group);
+  if constexpr (kTileGroups == 4) {
+    for (; group + 2 <= task.groups; group += 2) all_pixels<2>(task, group);
+    for (; group < task.groups; ++group) all_pixels<1>(task, group);
+  }
+}
+
+HWY_INLINE V32 load_tap(const int16_t* x) {
+  const D32 d;
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<int16_t, D32>(), x));
+}
+
+void Depthwise(const DepthwiseTask& task) {
+  const D32 d;
+  constexpr size_t lanes = hn::MaxLanes(D32());
+  constexpr size_t kTogether = 4;  // positions, so that a weight is loaded once for all of them
+  const size_t count = task.pixels.size();
+  for (size_t c = 0; c < task.channels; c += lanes) {
+    size_t p = 0;
+    for (; p + kTogether <= count; p += kTogether) {
+      V32 a0 = hn::Zero(d);
+      V32 a1 = a0;
+      V32 a2 = a0;
+      V32 a3 = a0;
+      const int16_t* x0 = task.pixels[p] + c;
+      const int16_t* x1 = task.pixels[p + 1] + c;
+      const int16_t* x2 = task.pixels[p + 2] + c;
+      const int16_t* x3 = task.pixels[p + 3] + c;
+      const int32_t* w = task.weights + c;
+      for (const int64_t tap : task.taps) {
+        const V32 weight = hn::LoadU(d, w);
+        a0 = hn::Add(a0, hn::Mul(load_tap(x0 + tap), weight));
+        a1 = hn::Add(a1, hn::Mul(load_tap(x1 + tap), weight));
+        a2 = hn::Add(a2, hn::Mul(load_tap(x2 + tap), weight));
+        a3 = hn::Add(a3, hn::Mul(load_tap(x3 + tap), weight));
+        w += task.channels;
+      }
+      int32_t* out = task.acc + p * task.channels + c;
+      hn::StoreU(a0, d, out);
+      hn::StoreU(a1, d, out + task.channels);
+      hn::StoreU(a2, d, out + 2 * task.channels);
+      hn::StoreU(a3, d, out + 3 * task.channels);
+    }
+    for (; p < count; ++p) {
+      V32 a = hn::Zero(d);
+      const int32_t* w = task.weights + c;
+      for (const int64_t tap : task.taps) {
+        a = hn::Add(a, hn::Mul(load_tap(task.pixels[p] + c + tap), hn::LoadU(d, w)));
+        w += task.channels;
+      }
+      hn::StoreU(a, d, task.acc + p * task.channels + c);
+    }
+  }
+}
+
+template <typename Combine>
+HWY_INLINE void fold(const PoolTask& task, const Combine& combine) {
+  const D32 d;
+  constexpr size_t lanes = hn::MaxLanes(D32());
+  for (size_t p = 0; p < task.pixels.size(); ++p) {
+    for (size_t c = 0; c < task.channels; c += lanes) {
+      const int16_t* x = task.pixels[p] + c;
+      V32 a = load_tap(x + task.taps[0]);
+      for (size_t t = 1; t < task.taps.size(); ++t) a = combine(a, load_tap(x + task.taps[t]));
+      hn::StoreU(a, d, task.acc + p * task.channels + c);
+    }
+  }
+}
+
+void Pool(const PoolTask& task) {
+  switch (task.fold) {
+    case Fold::kMax: return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Max(a, b); });
+    case Fold::kMin: return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Min(a, b); });
+    case Fold::kSum: return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Add(a, b); });
+  }
+}
+
+}  // namespace carina::simulate::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::simulate {
+
+HWY_EXPORT(Convolve);
+HWY_EXPORT(Depthwise);
+HWY_EXPORT(Pool);
+
+void convolve(const ConvolutionTask& task) { HWY_DYNAMIC_DISPATCH(Convolve)(task); }
+void depthwise(const DepthwiseTask& task) { HWY_DYNAMIC_DISPATCH(Depthwise)(task); }
+void pool(const PoolTask& task) { HWY_DYNAMIC_DISPATCH(Pool)(task); }
+
+}  // namespace carina::simulate
+#endif

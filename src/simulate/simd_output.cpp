@@ -1,0 +1,80 @@
+#include "simulate/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simulate/simd_output.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::simulate::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D32 = hn::CappedTag<int32_t, kChannelGroup>;
+using D64 = hn::RepartitionToWide<D32>;
+using V32 = hn::Vec<D32>;
+using V64 = hn::Vec<D64>;
+
+// (product + round) >> shift for one half of the lanes, `at` being their place in the per-channel arrays.
+HWY_INLINE V64 shift_product(V64 product, const ChannelScales& s, size_t at) {
+  const D64 d;
+  const V64 round = hn::IfNegativeThenElse(product, hn::LoadU(d, s.round_negative + at), hn::LoadU(d, s.round_positive + at));
+  return hn::Shr(hn::Add(product, round), hn::LoadU(d, s.shift + at));
+}
+
+template <typename T>
+HWY_INLINE void store(V32 v, T* out) {
+  if constexpr (sizeof(T) == 4) {
+    hn::StoreU(v, D32(), out);
+  } else {
+    hn::StoreU(hn::DemoteTo(hn::Rebind<T, D32>(), v), hn::Rebind<T, D32>(), out);
+  }
+}
+
+template <typename T>
+void scale(const OutputTask& task) {
+  const D32 d;
+  constexpr size_t lanes = hn::MaxLanes(D32());
+  const V32 zero_point = hn::Set(d, task.zero_point);
+  const V32 low = hn::Set(d, task.min);
+  const V32 high = hn::Set(d, task.max);
+  const ChannelScales& s = task.scales;
+  T* out = reinterpret_cast<T*>(task.out);
+  const int32_t* acc = task.acc;
+  for (size_t p = 0; p < task.pixels; ++p, acc += task.channels, out += task.channels) {
+    for (size_t c = 0; c < task.channels; c += lanes) {
+      const V32 sum = hn::Add(hn::LoadU(d, acc + c), hn::LoadU(d, s.bias + c));
+      const V32 multiplier = hn::LoadU(d, s.multiplier + c);
+      // Even channels of a group of 16 come first in the 64-bit arrays, then the odd ones.
+      const size_t group = c / kChannelGroup * kChannelGroup;
+      const size_t even = group + (c - group) / 2;
+      const V64 low_half = shift_product(hn::MulEven(sum, multiplier), s, even);
+      const V64 high_half = shift_product(hn::MulEven(hn::DupOdd(sum), hn::DupOdd(multiplier)), s, even + kChannelGroup / 2);
+      const V32 result = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(high_half)), hn::BitCast(d, low_half));
+      store(hn::Min(hn::Max(hn::Add(result, zero_point), low), high), out + c);
+    }
+  }
+}
+
+void ScaleOutput(const OutputTask& task) {
+  switch (task.type) {
+    case OutputType::kS8: return scale<int8_t>(task);
+    case OutputType::kU8: return scale<uint8_t>(task);
+    case OutputType::kS16: return scale<int16_t>(task);
+    case OutputType::kU16: return scale<uint16_t>(task);
+    case OutputType::kS32: return scale<int32_t>(task);
+  }
+}
+
+}  // namespace carina::simulate::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::simulate {
+
+HWY_EXPORT(ScaleOutput);
+
+void scale_output(const OutputTask& task) { HWY_DYNAMIC_DISPATCH(ScaleOutput)(task); }
+
+}  // namespace carina::simulate
+#endif
