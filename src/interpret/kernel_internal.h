@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,11 +86,18 @@ struct NodePlan {
   std::vector<Operand> out;
   std::string where;
   Linker& linker;
+  int threads = 1;
+  // Nodes to compute together with this one, in order: each is the only user of the one before, its other operands are
+  // constants. The kernel writes the last one's output. Empty: this node alone.
+  std::vector<NodePlan> tail = {};
 
+  [[nodiscard]] const Operand& last_out() const { return tail.empty() ? out.front() : tail.back().out.front(); }
   [[nodiscard]] Diagnostic diagnostic(std::string what, std::string expected = {}, std::string got = {}) const;
 };
 
 using Prepare = Result<Kernel> (*)(const NodePlan&);
+// Makes a kernel of a node that has a tail, or nothing when it cannot compute them together.
+using PrepareFused = std::optional<Kernel> (*)(const NodePlan&);
 
 // The lowest index of an element that broke a REQUIRE, gathered from all threads.
 class FirstBad {
@@ -110,20 +118,29 @@ class FirstBad {
 // "node: output element [0,3,1]: what": a REQUIRE of the specification that the data broke.
 std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
 
-// Calls body(begin, end) over [0, count), on several threads when there are some and the work is worth it.
+// How many pieces work is split into at most; a kernel that needs scratch has one for each.
+inline int64_t max_pieces(int threads) { return threads == 1 ? 1 : int64_t{4} * threads; }
+
+// Calls body(piece, begin, end) over [0, count), on several threads when there are some and the work is worth it.
 template <typename Body>
-void split(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
-  const int64_t pieces = std::min<int64_t>(int64_t{4} * pool.threads(), grain > 0 ? count / grain : count);
-  if (pool.threads() == 1 || pieces < 2) {
-    if (count > 0) body(int64_t{0}, count);
+void split_pieces(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
+  const int64_t pieces = std::min(max_pieces(pool.threads()), grain > 0 ? count / grain : count);
+  if (pieces < 2) {
+    if (count > 0) body(int64_t{0}, int64_t{0}, count);
     return;
   }
   const int64_t size = (count + pieces - 1) / pieces;
   pool.parallel_for(static_cast<size_t>(pieces), [&](size_t piece) {
     const int64_t begin = static_cast<int64_t>(piece) * size;
     const int64_t end = std::min(count, begin + size);
-    if (begin < end) body(begin, end);
+    if (begin < end) body(static_cast<int64_t>(piece), begin, end);
   });
+}
+
+// The same without the piece's number.
+template <typename Body>
+void split(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
+  split_pieces(pool, count, grain, [&](int64_t, int64_t begin, int64_t end) { body(begin, end); });
 }
 
 }  // namespace carina::interpret

@@ -111,8 +111,8 @@ Operand Planner::operand(ir::ValueId value) const {
           .constant = constant ? &program_->constants_[value.index()] : nullptr};
 }
 
-Result<NodePlan> Planner::node_plan(const ir::Node& node) const {
-  NodePlan plan{.graph = graph_, .node = node, .in = {}, .out = {}, .where = where_of(node), .linker = linker_};
+NodePlan Planner::node_plan(const ir::Node& node) const {
+  NodePlan plan{.graph = graph_, .node = node, .in = {}, .out = {}, .where = where_of(node), .linker = linker_, .threads = options_.threads};
   for (const ir::ValueId input : node.inputs) plan.in.push_back(operand(input));
   for (const ir::ValueId output : node.outputs) plan.out.push_back(operand(output));
   return plan;
@@ -136,30 +136,73 @@ Result<void> Planner::make_step(size_t node_index) {
   const OpRow* row = kernel_row_of(node.op.tosa());
   if (row == nullptr) return fail({.where = where_of(node), .what = fmt::format("{} is not an operator of TOSA 1.0", node.op.name())});
   CARINA_CHECKED(ir::check_row(node, where_of(node)));
-  CARINA_TRY(const NodePlan plan, node_plan(node));
+  if (row->fuse != nullptr && make_fused_step(node_index)) return {};
+  const NodePlan plan = node_plan(node);
   CARINA_TRY(Kernel kernel, row->prepare(plan));
-  program_->packed_bytes_ += kernel.packed_bytes;
   // With an observer nothing changes: a shared value is shown with the node's own type and shape.
   if (copies_nothing(node)) {
     share_bytes(node.inputs[0], node.outputs[0]);
     if (!options_.observer) return {};
     kernel.run = [](const Call&) -> Result<void> { return {}; };
   }
-  Program::Step step{.kernel = std::move(kernel),
-                     .node = ir::NodeId(node_index),
-                     .where = plan.where,
-                     .reads = node.inputs,
-                     .writes = node.outputs,
-                     .in = std::vector<const std::byte*>(node.inputs.size()),
-                     .out = std::vector<std::byte*>(node.outputs.size())};
-  program_->steps_.push_back(std::move(step));
+  add_step(node_index, std::move(kernel), node.outputs);
   return {};
+}
+
+void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& writes) {
+  const ir::Node& node = graph_.nodes[node_index];
+  program_->packed_bytes_ += kernel.packed_bytes;
+  program_->steps_.push_back({.kernel = std::move(kernel),
+                              .node = ir::NodeId(node_index),
+                              .where = where_of(node),
+                              .reads = node.inputs,
+                              .writes = writes,
+                              .in = std::vector<const std::byte*>(node.inputs.size()),
+                              .out = std::vector<std::byte*>(writes.size())});
+}
+
+// The nodes after this one of which each has the one before as its only changing operand and is its only user.
+std::vector<size_t> Planner::tail_of(size_t node_index) const {
+  constexpr size_t kLongest = 2;
+  std::vector<size_t> tail;
+  const ir::Node* node = &graph_.nodes[node_index];
+  while (tail.size() < kLongest && node->outputs.size() == 1) {
+    const ir::ValueId value = node->outputs.front();
+    if (is_output_[value.index()] || users_[value.index()].size() != 1) break;
+    const size_t next = users_[value.index()].front().index();
+    node = &graph_.nodes[next];
+    const bool first = !node->inputs.empty() && node->inputs.front() == value && node->outputs.size() == 1 && node->op.is_tosa();
+    if (!first || !ir::check_row(*node, {})) break;
+    if (node->op.tosa() != TosaOp::RESCALE && node->op.tosa() != TosaOp::CLAMP) break;
+    tail.push_back(next);
+  }
+  return tail;
+}
+
+bool Planner::make_fused_step(size_t node_index) {
+  if (options_.observer) return false;
+  const ir::Node& node = graph_.nodes[node_index];
+  std::vector<size_t> tail = tail_of(node_index);
+  for (; !tail.empty(); tail.pop_back()) {
+    NodePlan plan = node_plan(node);
+    for (const size_t next : tail) plan.tail.push_back(node_plan(graph_.nodes[next]));
+    auto kernel = kernel_row_of(node.op.tosa())->fuse(plan);
+    if (!kernel) continue;
+    add_step(node_index, *std::move(kernel), graph_.nodes[tail.back()].outputs);
+    for (const size_t next : tail) done_[next] = true;
+    return true;
+  }
+  return false;
 }
 
 Result<void> Planner::make_steps() {
   Diagnostics all;
   constexpr size_t kEnough = 20;
+  users_ = ir::users(graph_);
+  is_output_ = ir::is_output(graph_);
+  done_.assign(graph_.nodes.size(), false);
   for (size_t n = 0; n < graph_.nodes.size() && all.size() < kEnough; ++n) {
+    if (done_[n]) continue;
     if (auto made = make_step(n); !made) all.insert(all.end(), made.error().begin(), made.error().end());
   }
   if (!all.empty()) return fail(std::move(all));

@@ -22,6 +22,10 @@ class Planner {
   void take_constants();
   Result<void> make_steps();
   Result<void> make_step(size_t node_index);
+  void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& writes);
+  // Makes one step of a node and what follows it, where its kernel can.
+  bool make_fused_step(size_t node_index);
+  [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
   // RESHAPE and IDENTITY: their input's bytes under another shape.
   void share_bytes(ir::ValueId from, ir::ValueId to);
   void place_outputs();
@@ -30,7 +34,7 @@ class Planner {
 
   [[nodiscard]] Operand operand(ir::ValueId value) const;
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
-  [[nodiscard]] Result<NodePlan> node_plan(const ir::Node& node) const;
+  [[nodiscard]] NodePlan node_plan(const ir::Node& node) const;
   [[nodiscard]] bool copies_nothing(const ir::Node& node) const;
   [[nodiscard]] size_t root(size_t value) const { return roots_[value]; }
 
@@ -38,6 +42,9 @@ class Planner {
   const Options& options_;
   Linker& linker_;
   std::unique_ptr<Program> program_;
+  std::vector<std::vector<ir::NodeId>> users_;
+  std::vector<bool> is_output_;
+  std::vector<bool> done_;             // by node: a step computes it already
   std::vector<size_t> roots_;          // by value: the value whose bytes it uses
   std::vector<size_t> first_use_;      // by root: step that writes it
   std::vector<size_t> last_use_;       // by root

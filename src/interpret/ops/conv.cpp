@@ -81,19 +81,39 @@ Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind) {
   return g;
 }
 
-Result<Kernel> prepare_CONV2D(const NodePlan& plan) {
-  CARINA_TRY(const ConvGeometry geometry, conv_geometry(plan, ConvKind::kConv2d));
+namespace {
+
+std::optional<Kernel> vector_conv(const NodePlan& plan, const ConvGeometry& g) {
+  for (const auto make : {&depthwise_i8, &depthwise_f32, &dense_i8, &dense_f32}) {
+    if (auto kernel = make(plan, g)) return kernel;
+  }
+  return std::nullopt;
+}
+
+template <ConvKind Kind>
+Result<Kernel> prepare(const NodePlan& plan) {
+  CARINA_TRY(const ConvGeometry geometry, conv_geometry(plan, Kind));
   return best_conv(plan, geometry);
 }
 
-Result<Kernel> prepare_CONV3D(const NodePlan& plan) {
-  CARINA_TRY(const ConvGeometry geometry, conv_geometry(plan, ConvKind::kConv3d));
-  return best_conv(plan, geometry);
+template <ConvKind Kind>
+std::optional<Kernel> fuse(const NodePlan& plan) {
+  const auto geometry = conv_geometry(plan, Kind);
+  return geometry ? vector_conv(plan, *geometry) : std::nullopt;
 }
 
-Result<Kernel> prepare_DEPTHWISE_CONV2D(const NodePlan& plan) {
-  CARINA_TRY(const ConvGeometry geometry, conv_geometry(plan, ConvKind::kDepthwise));
-  return best_conv(plan, geometry);
+}  // namespace
+
+Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry) {
+  if (auto kernel = vector_conv(plan, geometry)) return *std::move(kernel);
+  return plain_conv(plan, geometry);
 }
+
+Result<Kernel> prepare_CONV2D(const NodePlan& plan) { return prepare<ConvKind::kConv2d>(plan); }
+Result<Kernel> prepare_CONV3D(const NodePlan& plan) { return prepare<ConvKind::kConv3d>(plan); }
+Result<Kernel> prepare_DEPTHWISE_CONV2D(const NodePlan& plan) { return prepare<ConvKind::kDepthwise>(plan); }
+std::optional<Kernel> fuse_CONV2D(const NodePlan& plan) { return fuse<ConvKind::kConv2d>(plan); }
+std::optional<Kernel> fuse_CONV3D(const NodePlan& plan) { return fuse<ConvKind::kConv3d>(plan); }
+std::optional<Kernel> fuse_DEPTHWISE_CONV2D(const NodePlan& plan) { return fuse<ConvKind::kDepthwise>(plan); }
 
 }  // namespace carina::interpret

@@ -129,6 +129,4 @@ Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry) {
                                   std::string(name_of(plan.out[0].dtype))));
 }
 
-Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry) { return plain_conv(plan, geometry); }
-
 }  // namespace carina::interpret

@@ -10,10 +10,24 @@ namespace carina::interpret {
 #include "facts/tosa_ops.def"
 #undef CARINA_TOSA_OP
 
+// The operators that can take what follows them into their kernel.
+#define CARINA_FUSED_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D)
+#define CARINA_DECLARE(name) std::optional<Kernel> fuse_##name(const NodePlan& plan);
+CARINA_FUSED_OPS(CARINA_DECLARE)
+#undef CARINA_DECLARE
+
 namespace {
 
+constexpr PrepareFused fused_of(TosaOp op) {
+#define CARINA_ROW(name) \
+  if (op == TosaOp::name) return &fuse_##name;
+  CARINA_FUSED_OPS(CARINA_ROW)
+#undef CARINA_ROW
+  return nullptr;
+}
+
 constexpr auto kRows = std::to_array<OpRow>({
-#define CARINA_TOSA_OP(name, number) {.op = TosaOp::name, .prepare = &prepare_##name},
+#define CARINA_TOSA_OP(name, number) {.op = TosaOp::name, .prepare = &prepare_##name, .fuse = fused_of(TosaOp::name)},
 #include "facts/tosa_ops.def"
 #undef CARINA_TOSA_OP
 });

@@ -1,0 +1,238 @@
+// Convolutions of int8 with constant weights, on the vector kernels: dense ones as a matrix product of gathered input rows,
+// depthwise ones pixel by pixel.
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/checked_math.h"
+#include "interpret/arena_internal.h"
+#include "interpret/ops/conv_internal.h"
+#include "interpret/ops/integer_finish_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using enum DType;
+
+constexpr int64_t kBlockRows = 64;                                       // output pixels gathered at a time
+constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;       // channels computed at a time
+
+// The constants of an int8 convolution, read once.
+struct Constants {
+  const int8_t* weights;
+  const int32_t* bias;
+  int32_t input_zp;
+  int32_t weight_zp;
+};
+
+std::optional<Constants> constants_of(const NodePlan& plan) {
+  const bool types = plan.in[0].dtype == kInt8 && (plan.in[1].dtype == kInt8 || plan.in[1].dtype == kInt4) && plan.out[0].dtype == kInt32;
+  if (!types) return std::nullopt;
+  for (size_t i = 1; i < 5; ++i) {
+    if (plan.in[i].constant == nullptr) return std::nullopt;
+  }
+  return Constants{.weights = plan.in[1].constant->values<int8_t>().data(),
+                   .bias = plan.in[2].constant->values<int32_t>().data(),
+                   .input_zp = static_cast<int32_t>(scalar_at(plan.in[3].constant->data.data(), kInt8)),
+                   .weight_zp = static_cast<int32_t>(scalar_at(plan.in[4].constant->data.data(), kInt8))};
+}
+
+// What follows from the weights alone: the terms of the zero points and the largest sum that an input can give.
+struct WeightTerms {
+  std::vector<int32_t> column;   // bias - input_zp * sum(w) + k * input_zp * weight_zp
+  int64_t largest_sum = 0;
+};
+// Weight (k, n) stands at weights[k * stride_k + n * stride_n].
+WeightTerms weight_terms(const Constants& c, int64_t k, int64_t n, int64_t stride_k, int64_t stride_n, int64_t bias_count) {
+  WeightTerms terms;
+  terms.column.assign(static_cast<size_t>(simd::padded(n)), 0);
+  const int64_t largest_input = std::max<int64_t>(127 - c.input_zp, c.input_zp + 128);
+  for (int64_t column = 0; column < n; ++column) {
+    int64_t sum = 0;
+    int64_t magnitude = 0;
+    for (int64_t at = 0; at < k; ++at) {
+      const int32_t w = c.weights[at * stride_k + column * stride_n];
+      sum += w;
+      magnitude += std::abs(w - c.weight_zp);
+    }
+    const int64_t bias = c.bias[bias_count == 1 ? 0 : column];
+    terms.largest_sum = std::max(terms.largest_sum, magnitude * largest_input + std::abs(bias));
+    const int64_t term = bias - c.input_zp * sum + k * c.input_zp * c.weight_zp;
+    terms.column[static_cast<size_t>(column)] = static_cast<int32_t>(term);  // modulo 2^32, as the sums are
+  }
+  return terms;
+}
+
+std::optional<IntegerFinish> finish_of(const NodePlan& plan, WeightTerms terms) {
+  if (terms.largest_sum > INT32_MAX) return std::nullopt;
+  auto finish = integer_finish(plan, terms.largest_sum);
+  if (finish) finish->column = std::move(terms.column);
+  return finish;
+}
+
+struct DenseI8 {
+  ConvGeometry g;
+  int64_t k;
+  simd::MatrixFormat format;
+  bool in_place;                 // input rows are rows of the matrix as they stand
+  bool needs_sums;
+  int32_t weight_zp;
+  Buffer panels;
+  std::vector<int8_t> padding;   // one pixel of input zero points
+  IntegerFinish finish;
+
+  struct Scratch {
+    std::byte* rows;
+    int32_t* sums;
+    int32_t* products;
+  };
+  [[nodiscard]] size_t row_area() const { return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows) * format.row_bytes(k), kArenaAlignment); }
+  [[nodiscard]] size_t scratch_bytes() const { return row_area() + kBlockRows * sizeof(int32_t) * (1 + kBlockColumns); }
+  [[nodiscard]] Scratch scratch_at(std::byte* base) const {
+    auto* sums = reinterpret_cast<int32_t*>(base + row_area());
+    return {.rows = base, .sums = sums, .products = sums + kBlockRows};
+  }
+
+  void gather(const int8_t* in, int64_t first, int64_t rows, std::byte* to) const {
+    const size_t row_bytes = format.row_bytes(k);
+    for (int64_t r = 0; r < rows; ++r) {
+      std::byte* row = to + static_cast<size_t>(r) * row_bytes;
+      int64_t at = 0;
+      for_each_run(g, pixel_of(g, first + r), [&](int64_t offset, int64_t count) {
+        simd::pack_row(offset < 0 ? padding.data() : in + offset, count, row + static_cast<size_t>(at) * format.a_bytes);
+        at += count;
+      });
+      std::memset(row + static_cast<size_t>(k) * format.a_bytes, 0, row_bytes - static_cast<size_t>(k) * format.a_bytes);
+    }
+  }
+
+  void run_block(const Call& call, int64_t first, int64_t rows, const Scratch& scratch) const {
+    const auto* in = call.input<int8_t>(0);
+    if (!in_place) gather(in, first, rows, scratch.rows);
+    const std::byte* a = in_place ? reinterpret_cast<const std::byte*>(in + first * g.ic) : scratch.rows;
+    const size_t row_bytes = format.row_bytes(k);
+    if (needs_sums) simd::row_sums(a, row_bytes, rows, k, scratch.sums);
+    std::byte* out = call.out[0] + static_cast<size_t>(first * g.oc) * element_bytes(finish.out_type);
+    for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
+      const int64_t channels = std::min(kBlockColumns, g.oc - column);
+      const int64_t panel = column / simd::kLanes;
+      const int64_t count = simd::padded(channels) / simd::kLanes;
+      simd::multiply({.a = a, .row_bytes = row_bytes, .rows = rows, .k = k, .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
+                      .panel_count = count, .sums = scratch.sums, .c = scratch.products, .c_stride = kBlockColumns});
+      if (weight_zp != 0) {
+        const std::vector<int32_t> none(static_cast<size_t>(kBlockColumns), 0);
+        simd::add_terms({.acc = scratch.products, .stride = kBlockColumns, .rows = rows, .channels = count * simd::kLanes, .column = none.data(),
+                         .factor = weight_zp, .row_sums = scratch.sums});
+      }
+      finish.run(scratch.products, kBlockColumns, out, g.oc, rows, column, channels);
+    }
+  }
+
+  Result<void> run(const Call& call) const {
+    const int64_t blocks = ceil_div(g.pixels(), kBlockRows);
+    split_pieces(call.runtime.pool, blocks, 1, [&](int64_t piece, int64_t begin, int64_t end) {
+      const Scratch scratch = scratch_at(call.scratch + static_cast<size_t>(piece) * scratch_bytes());
+      for (int64_t block = begin; block < end; ++block) {
+        const int64_t first = block * kBlockRows;
+        run_block(call, first, std::min(kBlockRows, g.pixels() - first), scratch);
+      }
+    });
+    return {};
+  }
+};
+
+struct DepthwiseI8 {
+  ConvGeometry g;
+  Buffer packed;
+  std::vector<int8_t> padding;
+  IntegerFinish finish;
+  int64_t block;                 // pixels of a row at a time
+
+  [[nodiscard]] size_t pointer_bytes() const { return round_up(static_cast<size_t>(block * g.taps()) * sizeof(const int8_t*), kArenaAlignment); }
+  [[nodiscard]] size_t scratch_bytes() const { return pointer_bytes() + static_cast<size_t>(block * simd::padded(g.ic)) * sizeof(int32_t); }
+
+  void run_row(const Call& call, int64_t row, std::byte* scratch) const {
+    auto** x = reinterpret_cast<const int8_t**>(scratch);
+    auto* sums = reinterpret_cast<int32_t*>(scratch + pointer_bytes());
+    const auto* in = call.input<int8_t>(0);
+    for (int64_t ox = 0; ox < g.out[2]; ox += block) {
+      const int64_t pixels = std::min(block, g.out[2] - ox);
+      const int64_t first = row * g.out[2] + ox;
+      int64_t at = 0;
+      for (int64_t p = 0; p < pixels; ++p) {
+        for_each_run(g, pixel_of(g, first + p), [&](int64_t offset, int64_t count) {
+          for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? padding.data() : in + offset + c;
+        });
+      }
+      simd::depthwise_i8({.x = x, .packed = reinterpret_cast<const int32_t*>(packed.data()), .taps = g.taps(), .channels = g.ic, .pixels = pixels, .acc = sums});
+      std::byte* out = call.out[0] + static_cast<size_t>(first * g.ic) * element_bytes(finish.out_type);
+      finish.run(sums, simd::padded(g.ic), out, g.ic, pixels, 0, g.ic);
+    }
+  }
+
+  Result<void> run(const Call& call) const {
+    split_pieces(call.runtime.pool, g.batch * g.out[0] * g.out[1], 1, [&](int64_t piece, int64_t begin, int64_t end) {
+      std::byte* scratch = call.scratch + static_cast<size_t>(piece) * round_up(scratch_bytes(), kArenaAlignment);
+      for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
+    });
+    return {};
+  }
+};
+
+template <typename Conv>
+Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
+  const size_t scratch = static_cast<size_t>(max_pieces(threads)) * round_up(conv.scratch_bytes(), kArenaAlignment);
+  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); }, .scratch_bytes = scratch, .packed_bytes = packed_bytes};
+}
+
+}  // namespace
+
+std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
+  const auto constants = constants_of(plan);
+  const bool one_input = g.multiplier > 0 && g.ic == 1;   // a depthwise convolution of one channel is dense
+  if (!constants || (g.multiplier > 0 && !one_input) || g.oc == 0 || g.ic == 0) return std::nullopt;
+  const int64_t k = g.taps() * g.ic;
+  const int64_t stride_k = one_input ? g.oc : 1;
+  const int64_t stride_n = one_input ? 1 : k;
+  auto finish = finish_of(plan, weight_terms(*constants, k, g.oc, stride_k, stride_n, g.bias_count));
+  if (!finish) return std::nullopt;
+  const simd::MatrixFormat format = simd::matrix_format();
+  MutableBuffer panels = MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
+  simd::pack_matrix(constants->weights, stride_k, stride_n, k, g.oc, panels.bytes().data());
+  DenseI8 conv{.g = g,
+               .k = k,
+               .format = format,
+               .in_place = is_pointwise(g) && format.a_bytes == 1 && k % format.k_step == 0,
+               .needs_sums = simd::matrix_needs_sums() || constants->weight_zp != 0,
+               .weight_zp = constants->weight_zp,
+               .panels = std::move(panels).freeze(),
+               .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
+               .finish = *std::move(finish)};
+  const size_t packed = conv.panels.size();
+  return kernel_of(std::move(conv), plan.threads, packed);
+}
+
+std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) {
+  const auto constants = constants_of(plan);
+  if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
+  auto finish = finish_of(plan, weight_terms(*constants, g.taps(), g.oc, g.oc, 1, g.bias_count));
+  if (!finish) return std::nullopt;
+  std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));
+  std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(), [&](int8_t w) { return static_cast<int16_t>(w - constants->weight_zp); });
+  MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(simd::pairs(g.taps()) * simd::padded(g.ic)) * sizeof(int32_t));
+  simd::pack_depthwise(weights.data(), g.taps(), g.ic, reinterpret_cast<int32_t*>(packed.bytes().data()));
+  // The weights' zero point is off already, so only the input's remains: sums of x (w - wz), and the column takes off
+  // input_zp (sum(w) - k weight_zp), which is what weight_terms gives.
+  constexpr int64_t kSumsBytes = 16384;
+  DepthwiseI8 conv{.g = g,
+                   .packed = std::move(packed).freeze(),
+                   .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
+                   .finish = *std::move(finish),
+                   .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
+  const size_t packed_bytes = conv.packed.size();
+  return kernel_of(std::move(conv), plan.threads, packed_bytes);
+}
+
+}  // namespace carina::interpret

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "interpret/kernel_internal.h"
+#include "interpret/simd/simd_internal.h"
+
+namespace carina::interpret {
+
+// What happens to i32 sums of a product on their way out: a bias per channel, and perhaps a RESCALE and a CLAMP that were
+// fused in.
+struct IntegerFinish {
+  std::vector<int32_t> column;               // added per channel, padded
+  std::optional<simd::Scales> scales;        // none: the sums are the output
+  DType out_type = DType::kInt32;
+
+  // Writes rows x channels of sums, channels from `first` on (a multiple of simd::kLanes), to out, whose rows are
+  // `out_stride` elements apart and start at channel 0.
+  void run(const int32_t* sums, int64_t sums_stride, std::byte* out, int64_t out_stride, int64_t rows, int64_t first, int64_t channels) const;
+};
+
+// The factors of a RESCALE whose parameters are constants, for inputs minus zero point in [-bound - 1, bound]; nothing when it
+// must check each element, or for types that the vector kernels do not have.
+std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bound);
+
+// The finish for plan.tail: RESCALE and CLAMP in that order; `bound` limits the sums. Nothing: they cannot be fused.
+std::optional<IntegerFinish> integer_finish(const NodePlan& plan, int64_t bound);
+
+}  // namespace carina::interpret

@@ -1,0 +1,255 @@
+#include "interpret/simd/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "interpret/simd/multiply.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "interpret/simd/simd_internal.h"
+
+// Two ways to multiply int8 matrices, with equal results:
+// - quads: four products at once of unsigned by signed bytes (AVX-512 VNNI). B is stored as value + 128 and the surplus,
+//   128 times the row sum of A, is taken off at the end.
+// - pairs: two products at once of 16-bit integers, which every x86 since SSE2 has; plain code for the others.
+
+// Highway 1.0 asks for VNNI when it chooses this target, but does not let the compiler use it.
+#if HWY_TARGET == HWY_AVX3_DL
+#undef HWY_TARGET_STR
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_AVX3_DL
+inline constexpr bool kQuads = true;
+#else
+inline constexpr bool kQuads = false;
+#endif
+inline constexpr int64_t kStep = kQuads ? 4 : 2;
+using AElement = std::conditional_t<kQuads, int8_t, int16_t>;
+inline constexpr int32_t kOffset = 128;
+
+void matrix_format_here(MatrixFormat& format) { format = {.k_step = kStep, .a_bytes = sizeof(AElement)}; }
+
+// Panel element (k, lane) stands at [k / step][lane][k % step].
+template <typename B>
+void pack_panels(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, B* panels, int offset) {
+  const int64_t padded_k = (k + kStep - 1) / kStep * kStep;
+  for (int64_t panel = 0; panel < padded(n) / kLanes; ++panel) {
+    B* out = panels + panel * padded_k * kLanes;
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      const int64_t column = panel * kLanes + lane;
+      const int8_t* in = b + (column < n ? column : 0) * stride_n;
+      for (int64_t at = 0; at < padded_k; ++at) {
+        const int value = at < k && column < n ? in[at * stride_k] : 0;
+        out[(at / kStep * kLanes + lane) * kStep + at % kStep] = static_cast<B>(value + offset);
+      }
+    }
+  }
+}
+
+void pack_matrix_here(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, std::byte* panels) {
+  if constexpr (kQuads) {
+    pack_panels(b, stride_k, stride_n, k, n, reinterpret_cast<uint8_t*>(panels), kOffset);
+  } else {
+    pack_panels(b, stride_k, stride_n, k, n, reinterpret_cast<int16_t*>(panels), 0);
+  }
+}
+
+void pack_row_here(const int8_t* in, int64_t count, std::byte* out) {
+  if constexpr (kQuads) {
+    std::memcpy(out, in, static_cast<size_t>(count));
+  } else {
+    auto* wide = reinterpret_cast<int16_t*>(out);
+    for (int64_t i = 0; i < count; ++i) wide[i] = in[i];
+  }
+}
+
+void row_sums_here(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto* row = reinterpret_cast<const AElement*>(a + static_cast<size_t>(r) * row_bytes);
+    int32_t sum = 0;
+    for (int64_t i = 0; i < k; ++i) sum += row[i];
+    sums[r] = sum;
+  }
+}
+
+#if HWY_TARGET == HWY_AVX3_DL
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJob& job, int64_t row) {
+  const int64_t steps = (job.k + kStep - 1) / kStep;
+  const size_t panel_bytes = static_cast<size_t>(steps) * kLanes * 4;
+  const std::byte* a = job.a + static_cast<size_t>(row) * job.row_bytes;
+  __m512i sums[kRows][kPanels];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_setzero_si512();
+  }
+  for (int64_t step = 0; step < steps; ++step) {
+    __m512i b[kPanels];
+    HWY_UNROLL(4)
+    for (int p = 0; p < kPanels; ++p) b[p] = _mm512_load_si512(job.panels + static_cast<size_t>(p) * panel_bytes + step * 64);
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) {
+      int32_t four = 0;
+      std::memcpy(&four, a + static_cast<size_t>(r) * job.row_bytes + step * 4, 4);
+      const __m512i x = _mm512_set1_epi32(four);
+      HWY_UNROLL(4)
+      for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_dpbusd_epi32(sums[r][p], b[p], x);
+    }
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    const __m512i surplus = _mm512_set1_epi32(kOffset * job.sums[row + r]);
+    HWY_UNROLL(4)
+    for (int p = 0; p < kPanels; ++p) {
+      _mm512_storeu_si512(job.c + (row + r) * job.c_stride + p * kLanes, _mm512_sub_epi32(sums[r][p], surplus));
+    }
+  }
+}
+
+#elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJob& job, int64_t row) {
+  const hn::ScalableTag<int32_t> d32;
+  const hn::ScalableTag<int16_t> d16;
+  constexpr int kVectors = kPanels * static_cast<int>(kLanes) / static_cast<int>(HWY_LANES(int32_t));
+  constexpr int kOfPanel = kVectors / kPanels;
+  constexpr int64_t kWide = HWY_LANES(int32_t);
+  const int64_t steps = (job.k + kStep - 1) / kStep;
+  const auto* panels = reinterpret_cast<const int16_t*>(job.panels);
+  const int64_t panel_elements = steps * kLanes * kStep;
+  const std::byte* a = job.a + static_cast<size_t>(row) * job.row_bytes;
+  hn::Vec<decltype(d32)> sums[kRows][kVectors];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d32);
+  }
+  for (int64_t step = 0; step < steps; ++step) {
+    hn::Vec<decltype(d16)> b[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      b[v] = hn::Load(d16, panels + v / kOfPanel * panel_elements + step * kLanes * kStep + v % kOfPanel * kWide * kStep);
+    }
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) {
+      int32_t two = 0;
+      std::memcpy(&two, a + static_cast<size_t>(r) * job.row_bytes + step * 4, 4);
+      const auto x = hn::BitCast(d16, hn::Set(d32, two));
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) {
+        auto unused = hn::Zero(d32);  // on x86 all products go to the first sum
+        sums[r][v] = hn::ReorderWidenMulAccumulate(d32, x, b[v], sums[r][v], unused);
+      }
+    }
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d32, job.c + (row + r) * job.c_stride + v * kWide);
+  }
+}
+
+#else
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJob& job, int64_t row) {
+  const int64_t steps = (job.k + kStep - 1) / kStep;
+  const auto* panels = reinterpret_cast<const int16_t*>(job.panels);
+  for (int r = 0; r < kRows; ++r) {
+    const auto* a = reinterpret_cast<const int16_t*>(job.a + static_cast<size_t>(row + r) * job.row_bytes);
+    for (int p = 0; p < kPanels; ++p) {
+      uint32_t sums[kLanes] = {};
+      for (int64_t step = 0; step < steps; ++step) {
+        const int16_t* b = panels + (p * steps + step) * kLanes * kStep;
+        for (int64_t lane = 0; lane < kLanes; ++lane) {
+          sums[lane] += static_cast<uint32_t>(a[2 * step] * b[2 * lane] + a[2 * step + 1] * b[2 * lane + 1]);
+        }
+      }
+      std::memcpy(job.c + (row + r) * job.c_stride + p * kLanes, sums, sizeof(sums));
+    }
+  }
+}
+
+#endif
+
+// Tiles as high as the registers allow: kRows x kPanels sums.
+template <int kRows, int kPanels>
+void multiply_rows(const MatrixJob& job) {
+  int64_t row = 0;
+  for (; row + kRows <= job.rows; row += kRows) multiply_tile<kRows, kPanels>(job, row);
+  for (; row + 2 <= job.rows; row += 2) multiply_tile<2, kPanels>(job, row);
+  if (row < job.rows) multiply_tile<1, kPanels>(job, row);
+}
+
+#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
+void multiply_here(const MatrixJob& job) {
+  switch (job.panel_count) {
+    case 1: return multiply_rows<12, 1>(job);
+    case 2: return multiply_rows<10, 2>(job);
+    case 3: return multiply_rows<8, 3>(job);
+    case 4: return multiply_rows<6, 4>(job);
+    default: CARINA_UNREACHABLE("panels", job.panel_count);
+  }
+}
+#else
+// One panel fills the registers.
+void multiply_here(const MatrixJob& job) {
+  constexpr int kRows = HWY_LANES(int32_t) >= 8 ? 6 : 2;
+  MatrixJob one = job;
+  one.panel_count = 1;
+  for (int64_t p = 0; p < job.panel_count; ++p) {
+    multiply_rows<kRows, 1>(one);
+    one.panels += static_cast<size_t>((job.k + kStep - 1) / kStep) * kLanes * kStep * sizeof(AElement);
+    one.c += kLanes;
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace carina::interpret::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::interpret::simd {
+
+HWY_EXPORT(matrix_format_here);
+HWY_EXPORT(pack_matrix_here);
+HWY_EXPORT(pack_row_here);
+HWY_EXPORT(row_sums_here);
+HWY_EXPORT(multiply_here);
+
+MatrixFormat matrix_format() {
+  MatrixFormat format{};
+  HWY_DYNAMIC_DISPATCH(matrix_format_here)(format);
+  return format;
+}
+
+bool matrix_needs_sums() { return matrix_format().a_bytes == 1; }
+
+void pack_matrix(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, std::byte* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_matrix_here)(b, stride_k, stride_n, k, n, panels);
+}
+
+void pack_row(const int8_t* in, int64_t count, std::byte* out) { HWY_DYNAMIC_DISPATCH(pack_row_here)(in, count, out); }
+
+void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums) {
+  HWY_DYNAMIC_DISPATCH(row_sums_here)(a, row_bytes, rows, k, sums);
+}
+
+void multiply(const MatrixJob& job) { HWY_DYNAMIC_DISPATCH(multiply_here)(job); }
+
+}  // namespace carina::interpret::simd
+#endif

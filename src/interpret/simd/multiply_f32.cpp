@@ -1,0 +1,201 @@
+#include "interpret/simd/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "interpret/simd/multiply_f32.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.h"
+#include "interpret/simd/simd_internal.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Targets with a fused multiply-add in vectors. The others call the C library's, which is slow there and exact everywhere.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
+#define CARINA_VECTOR_FMA 1
+#else
+#define CARINA_VECTOR_FMA 0
+#endif
+
+#if CARINA_VECTOR_FMA
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJobF32& job, int64_t row) {
+  const hn::ScalableTag<float> d;
+  constexpr int kWide = static_cast<int>(HWY_LANES(float));
+  constexpr int kOfPanel = static_cast<int>(kLanes) / kWide;
+  constexpr int kVectors = kPanels * kOfPanel;
+  const float* a = job.a + row * job.row_stride;
+  hn::Vec<decltype(d)> sums[kRows][kVectors];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < job.k; ++k) {
+    hn::Vec<decltype(d)> b[kVectors];
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) {
+      const auto x = hn::Set(d, a[r * job.row_stride + k]);
+      HWY_UNROLL(8)
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
+    }
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, job.c + (row + r) * job.c_stride + v * kWide);
+  }
+}
+
+#else
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJobF32& job, int64_t row) {
+  for (int r = 0; r < kRows; ++r) {
+    const float* a = job.a + (row + r) * job.row_stride;
+    for (int p = 0; p < kPanels; ++p) {
+      float sums[kLanes] = {};
+      for (int64_t k = 0; k < job.k; ++k) {
+        const float* b = job.panels + (p * job.k + k) * kLanes;
+        for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] = std::fma(a[k], b[lane], sums[lane]);
+      }
+      std::memcpy(job.c + (row + r) * job.c_stride + p * kLanes, sums, sizeof(sums));
+    }
+  }
+}
+
+#endif
+
+template <int kRows, int kPanels>
+void multiply_rows(const MatrixJobF32& job) {
+  int64_t row = 0;
+  for (; row + kRows <= job.rows; row += kRows) multiply_tile<kRows, kPanels>(job, row);
+  for (; row + 2 <= job.rows; row += 2) multiply_tile<2, kPanels>(job, row);
+  if (row < job.rows) multiply_tile<1, kPanels>(job, row);
+}
+
+#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
+void multiply_here(const MatrixJobF32& job) {
+  switch (job.panel_count) {
+    case 1: return multiply_rows<12, 1>(job);
+    case 2: return multiply_rows<10, 2>(job);
+    case 3: return multiply_rows<8, 3>(job);
+    case 4: return multiply_rows<6, 4>(job);
+    default: CARINA_UNREACHABLE("panels", job.panel_count);
+  }
+}
+#else
+// One panel fills the registers.
+void multiply_here(const MatrixJobF32& job) {
+  constexpr int kRows = HWY_LANES(float) >= 8 ? 6 : 2;
+  MatrixJobF32 one = job;
+  one.panel_count = 1;
+  for (int64_t p = 0; p < job.panel_count; ++p) {
+    multiply_rows<kRows, 1>(one);
+    one.panels += job.k * kLanes;
+    one.c += kLanes;
+  }
+}
+#endif
+
+void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
+  for (int64_t panel = 0; panel < padded(n) / kLanes; ++panel) {
+    float* out = panels + panel * k * kLanes;
+    const int64_t columns = std::min(kLanes, n - panel * kLanes);
+    const float* in = b + panel * kLanes * stride_n;
+    constexpr int64_t kBlock = 64;  // rows whose lines stay in the cache while the columns are gathered
+    for (int64_t begin = 0; begin < k; begin += kBlock) {
+      const int64_t end = std::min(k, begin + kBlock);
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        for (int64_t at = begin; at < end; ++at) out[at * kLanes + lane] = lane < columns ? in[at * stride_k + lane * stride_n] : 0.0F;
+      }
+    }
+  }
+}
+
+// NaN fails both comparisons and stays, as CLAMP wants it.
+void finish_here(const FinishF32& job) {
+  for (int64_t r = 0; r < job.rows; ++r) {
+    const float* HWY_RESTRICT in = job.in + r * job.in_stride;
+    float* HWY_RESTRICT out = job.out + r * job.out_stride;
+    for (int64_t c = 0; c < job.channels; ++c) {
+      float value = in[c] + job.column[c];
+      value = value < job.low ? job.low : value;
+      out[c] = value > job.high ? job.high : value;
+    }
+  }
+}
+
+float clamp_one(float value, float low, float high) {
+  value = value < low ? low : value;
+  return value > high ? high : value;
+}
+
+// Channels [from, to) of one pixel, one at a time.
+void depthwise_plain(const DepthwiseF32& job, const float* const* x, float* out, int64_t from, int64_t to) {
+  for (int64_t c = from; c < to; ++c) {
+    float sum = 0;
+    for (int64_t t = 0; t < job.taps; ++t) {
+      if (x[t] != nullptr) sum = std::fma(x[t][c], job.weights[t * job.channels + c], sum);
+    }
+    out[c] = clamp_one(sum + job.bias[c], job.low, job.high);
+  }
+}
+
+void depthwise_here(const DepthwiseF32& job) {
+  for (int64_t p = 0; p < job.pixels; ++p) {
+    const float* const* x = job.x + p * job.taps;
+    float* out = job.out + p * job.channels;
+    int64_t c = 0;
+#if CARINA_VECTOR_FMA
+    const hn::ScalableTag<float> d;
+    constexpr int64_t kWide = HWY_LANES(float);
+    const auto low = hn::Set(d, job.low);
+    const auto high = hn::Set(d, job.high);
+    for (; c + kWide <= job.channels; c += kWide) {
+      auto sum = hn::Zero(d);
+      for (int64_t t = 0; t < job.taps; ++t) {
+        if (x[t] != nullptr) sum = hn::MulAdd(hn::LoadU(d, x[t] + c), hn::LoadU(d, job.weights + t * job.channels + c), sum);
+      }
+      sum = hn::Add(sum, hn::LoadU(d, job.bias + c));
+      sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);
+      hn::StoreU(hn::IfThenElse(hn::Gt(sum, high), high, sum), d, out + c);
+    }
+#endif
+    depthwise_plain(job, x, out, c, job.channels);
+  }
+}
+
+}  // namespace
+}  // namespace carina::interpret::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#undef CARINA_VECTOR_FMA
+
+#if HWY_ONCE
+namespace carina::interpret::simd {
+
+HWY_EXPORT(multiply_here);
+HWY_EXPORT(pack_here);
+HWY_EXPORT(finish_here);
+HWY_EXPORT(depthwise_here);
+
+void multiply_f32(const MatrixJobF32& job) { HWY_DYNAMIC_DISPATCH(multiply_here)(job); }
+void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_here)(b, stride_k, stride_n, k, n, panels);
+}
+void finish_f32(const FinishF32& job) { HWY_DYNAMIC_DISPATCH(finish_here)(job); }
+void depthwise_f32(const DepthwiseF32& job) { HWY_DYNAMIC_DISPATCH(depthwise_here)(job); }
+
+}  // namespace carina::interpret::simd
+#endif
