@@ -46,8 +46,8 @@ int ofm_ublock_depth(const WeightTraversal& traversal);
 // The number of streams that the weights are split into: cores of U65, weight decoders of U85.
 int stream_count(const WeightTraversal& traversal);
 
-// The number of weights in a stream, padding included. For parameters that registers can express it is below 2^62;
-// check it before allocating when they come from a file.
+// The number of weights in a stream, padding included; the largest int64 if that does not fit. Bound it before
+// allocating when the parameters come from a file.
 int64_t sequence_length(const WeightTraversal& traversal, int stream);
 
 // The weights of one stream in their order, padding zeros included. `weights` are [ofm_depth, kernel_height,

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -107,6 +108,21 @@ TEST(WeightOrder, AShortSequenceIsRefusedAndNothingIsWritten) {
   std::vector<int16_t> weights(numbered_weights(t).size(), 7);
   EXPECT_FALSE(restore(t, 0, sequence, weights));
   EXPECT_EQ(weights, std::vector<int16_t>(weights.size(), 7));
+}
+
+TEST(WeightOrder, ImpossibleSizesSaturateAtOnce) {
+  for (const AcceleratorConfig& accelerator : kAccelerators) {
+    const WeightTraversal t{.accelerator = &accelerator,
+                            .ofm_depth = 65536,
+                            .ifm_depth = 65536,
+                            .kernel_height = 65536,
+                            .kernel_width = 65536,
+                            .cores = accelerator.cores,
+                            .microblock = accelerator.ofm_ublocks[0].code};
+    EXPECT_EQ(sequence_length(t, 0), std::numeric_limits<int64_t>::max());
+    std::vector<int16_t> none;
+    EXPECT_FALSE(restore(t, 0, none, none));
+  }
 }
 
 // ---- Streams that Vela made ----

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "npu/swd_internal.h"
+
+// How the encoder decides: the sequence is cut into blocks; neighbouring blocks that cost less with one palette than
+// with two become a section (one palette, zero runs or not). Within a section the divisors may change from slice to
+// slice: the cheapest series of them is found by dynamic programming over pieces of the section. Everything is decided
+// on exact bit counts of the symbols.
+namespace carina::npu::swd {
+
+inline constexpr size_t kFoldedValues = kMaxFolded + 1;
+inline constexpr int kSliceHeaderBits = kZdivBits + kSliceLengthBits + kWdivBits + 2;
+inline constexpr int kPaletteHeaderBits = kDirectOffsetBits + kPaletteSizeBits + kPaletteBitsBits;
+// What a slice wastes on average in its last chunks: unused unary positions of weights and of zero runs.
+inline constexpr int kSliceTailBits = 12;
+inline constexpr uint64_t kImpossible = std::numeric_limits<uint64_t>::max() / 4;
+
+enum class ZeroRuns : uint8_t { kNo, kYes };
+
+// A way to code the values of a slice.
+struct WeightCode {
+  int wdiv = 0;
+  bool truncated = false;
+};
+inline constexpr int kWeightCodes = 2 * (kMaxWdiv + 1) + 1;  // each divisor plain and truncated, and uncompressed
+constexpr WeightCode weight_code(int index) {
+  if (index == kWeightCodes - 1) return {.wdiv = kWdivUncompressed, .truncated = false};
+  return {.wdiv = index / 2, .truncated = index % 2 != 0};
+}
+
+// Sums over values v that give the bits of each code: of quotients, of quotients equal to 2, and the largest value.
+struct ValueSums {
+  uint64_t values = 0;
+  std::array<uint64_t, kMaxWdiv + 1> quotients{};
+  std::array<uint64_t, kMaxWdiv + 1> twos{};
+  uint32_t max = 0;
+
+  void add(uint32_t v, uint64_t times) {
+    values += times;
+    max = std::max(max, v);
+    for (size_t d = 0; d < quotients.size(); ++d) {
+      quotients[d] += times * (v >> d);
+      twos[d] += (v >> d) == 2 ? times : 0;
+    }
+  }
+};
+
+inline uint64_t bits_of(const ValueSums& sums, WeightCode code, const Palette& palette) {
+  if (code.wdiv == kWdivUncompressed) {
+    const int bits = uncompressed_bits(palette);
+    return sums.max >> bits != 0 ? kImpossible : sums.values * static_cast<uint64_t>(bits);
+  }
+  const auto d = static_cast<size_t>(code.wdiv);
+  if (code.truncated && sums.max >> d > 2) return kImpossible;
+  return sums.values * (1 + d) + sums.quotients[d] - (code.truncated ? sums.twos[d] : 0);
+}
+
+inline std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {
+  std::array<uint16_t, kFoldedValues> value{};
+  for (int f = palette.direct_offset; f <= kMaxFolded; ++f)
+    value[static_cast<size_t>(f)] = static_cast<uint16_t>(f - palette.direct_offset + palette.size);
+  for (int i = 0; i < palette.size; ++i) value[palette.entries[static_cast<size_t>(i)]] = static_cast<uint16_t>(i);
+  return value;
+}
+
+// What a section costs with its best palette and one slice.
+struct Choice {
+  uint64_t bits = kImpossible;
+  ZeroRuns zero_runs = ZeroRuns::kNo;
+  Palette palette;
+};
+
+// A stretch of the weights with one palette.
+struct Section {
+  size_t begin = 0;
+  size_t end = 0;
+  Choice choice;
+};
+
+// Cuts the weights into the sections that cost least.
+std::vector<Section> make_sections(std::span<const int16_t> weights);
+
+}  // namespace carina::npu::swd
