@@ -104,7 +104,7 @@ Diagnostics Selection::visit() {
   if (inputs_failed(node())) {
     done = std::unexpected(Diagnostics{});
   } else if (rule == nullptr || rule->select == nullptr) {
-    done = refuse(fmt::format("{} is not supported: {}", target_.accelerator.name, rule == nullptr ? "no such operation" : rule->reason));
+    done = refuse(fmt::format("not supported by {}: {}", target_.accelerator.name, rule == nullptr ? "no such operation" : rule->reason));
   } else {
     done = rule->select(*this);
   }

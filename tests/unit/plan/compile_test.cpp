@@ -1,0 +1,174 @@
+#include "plan/compile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "build_graph.h"
+#include "npu/payload.h"
+#include "npu/registers.h"
+#include "plan/block.h"
+
+namespace carina::plan {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::array kNpus{"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"};
+
+ir::Graph three_layers() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 20, 20, 3});
+  b.graph.outputs = {b.conv(b.conv(b.conv(x, 40, 3, 1), 24, 1, 0), 10, 3, 0)};
+  return std::move(b.graph);
+}
+
+TEST(Compile, GivesTheSameBytesEveryTime) {
+  const ir::Graph graph = three_layers();
+  for (const char* npu : kNpus) {
+    const Target target = *find_target(npu, "", "");
+    const auto one = compile(graph, target, {.threads = 1}, {});
+    ASSERT_TRUE(one.has_value()) << to_string(one.error());
+    for (const int threads : {1, 2, 7}) {
+      const auto again = compile(graph, target, {.threads = threads}, {});
+      ASSERT_TRUE(again.has_value());
+      EXPECT_EQ(again->command_payload, one->command_payload);
+      EXPECT_EQ(again->weights, one->weights);
+      EXPECT_EQ(again->layers, one->layers);
+    }
+  }
+}
+
+TEST(Compile, DescribesInputsOutputsAndLayers) {
+  const auto compiled = compile(three_layers(), *find_target("ethos-u55-128", "", ""), {}, {});
+  ASSERT_TRUE(compiled.has_value());
+  ASSERT_EQ(compiled->inputs.size(), 1U);
+  EXPECT_EQ(compiled->inputs[0].shape, (std::array<int32_t, 6>{1, 1, 1, 20, 20, 3}));
+  EXPECT_EQ(compiled->outputs[0].shape, (std::array<int32_t, 6>{1, 1, 1, 18, 18, 10}));
+  EXPECT_EQ(compiled->inputs[0].region, 1);
+  EXPECT_EQ(compiled->inputs[0].offset % 16, 0);
+  size_t convolutions = 0;
+  for (const npu::LayerNote& note : compiled->layers) {
+    if (!note.name.starts_with("CONV2D")) continue;
+    convolutions += 1;
+    EXPECT_EQ(note.tosa_ops.size(), 2U);  // with its RESCALE
+    EXPECT_EQ(note.source_lines, std::vector<std::string>{"model.py:1"});
+  }
+  EXPECT_GE(convolutions, 3U);
+}
+
+TEST(Compile, StreamsDecode) {
+  for (const char* npu : kNpus) {
+    const Target target = *find_target(npu, "", "");
+    const auto compiled = compile(three_layers(), target, {}, {});
+    ASSERT_TRUE(compiled.has_value());
+    const auto payload = npu::parse_payload(compiled->command_payload, "payload");
+    ASSERT_TRUE(payload.has_value()) << to_string(payload.error());
+    EXPECT_EQ(payload->config_word, target.accelerator.config_word);
+    const auto commands = npu::read_stream(npu::Product::kU55, payload->stream, "stream");
+    ASSERT_TRUE(commands.has_value()) << to_string(commands.error());
+    EXPECT_EQ(commands->back().op, npu::Op::STOP);
+  }
+}
+
+TEST(Compile, SaysByHowMuchANetworkDoesNotFit) {
+  const Target target = *find_target("ethos-u55-128", "", "");
+  const auto compiled = compile(three_layers(), target, {.arena_limit_bytes = 5000}, {});
+  ASSERT_FALSE(compiled.has_value());
+  const std::string message = to_string(compiled.error());
+  EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
+  EXPECT_THAT(message, HasSubstr("at most 5000 bytes"));
+  EXPECT_THAT(message, HasSubstr("[1,20,20,40]"));
+}
+
+TEST(Compile, FitsTheLimitThatItReported) {
+  const Target target = *find_target("ethos-u55-128", "", "");
+  const auto free = compile(three_layers(), target, {}, {});
+  ASSERT_TRUE(free.has_value());
+  const auto limited = compile(three_layers(), target, {.arena_limit_bytes = free->scratch_bytes}, {});
+  ASSERT_TRUE(limited.has_value());
+  EXPECT_LE(limited->scratch_bytes, free->scratch_bytes);
+}
+
+TEST(Compile, NamesEveryNodeThatCannotRun) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt32, {4});
+  const auto a = b.op(TosaOp::BITWISE_NOT, {x}, DType::kInt32, {4});
+  const auto c = b.op(TosaOp::INTDIV, {x, x}, DType::kInt32, {4});
+  b.graph.outputs = {b.op(TosaOp::ADD, {a, c}, DType::kInt32, {4})};
+  const auto compiled = compile(b.graph, *find_target("ethos-u55-64", "", ""), {}, {});
+  ASSERT_FALSE(compiled.has_value());
+  ASSERT_EQ(compiled.error().size(), 2U);  // ADD only suffers from the others
+  EXPECT_THAT(to_string(compiled.error()[0]), HasSubstr("BITWISE_NOT_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
+  EXPECT_THAT(to_string(compiled.error()[1]), HasSubstr("the NPU cannot divide"));
+}
+
+TEST(Compile, RefusesFloatInputs) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kFp32, {4});
+  b.graph.outputs = {b.op(TosaOp::ADD, {x, x}, DType::kFp32, {4})};
+  const auto compiled = compile(b.graph, *find_target("ethos-u55-64", "", ""), {}, {});
+  ASSERT_FALSE(compiled.has_value());
+  EXPECT_THAT(to_string(compiled.error()), HasSubstr("fp32"));
+}
+
+TEST(Compile, CopiesAnInputThatIsAnOutput) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 3, 5});
+  b.graph.outputs = {x};
+  const auto compiled = compile(b.graph, *find_target("ethos-u55-64", "", ""), {}, {});
+  ASSERT_TRUE(compiled.has_value()) << to_string(compiled.error());
+  EXPECT_NE(compiled->inputs[0].offset, compiled->outputs[0].offset);
+}
+
+TEST(Target, ListsWhatThereIs) {
+  EXPECT_THAT(to_string(find_target("ethos-u55-512", "", "").error()), HasSubstr("ethos-u55-128"));
+  EXPECT_THAT(to_string(find_target("ethos-u55-128", "", "Shared").error()), HasSubstr("Shared_Sram"));
+  EXPECT_THAT(to_string(find_target("ethos-u55-128", "Ethos_U65_High_End", "").error()), HasSubstr("not for ethos-u55-128"));
+  EXPECT_EQ(find_target("ethos-u55-128", "", "")->memory.name, "Shared_Sram");
+}
+
+Operation random_operation(uint32_t seed) {
+  const auto pick = [&](uint32_t below) {
+    seed = seed * 1664525U + 1013904223U;
+    return static_cast<int64_t>((seed >> 8) % below);
+  };
+  const ElementType type = pick(3) == 0 ? kSigned16 : kSigned8;
+  Operation op{.kind = static_cast<OperationKind>(pick(4))};
+  const bool windowed = op.kind != OperationKind::kElementwise;
+  if (windowed) {
+    op.kernel = {.height = 1 + pick(64), .width = 1 + pick(64), .stride_y = 1 + pick(3), .stride_x = 1 + pick(3), .dilation_y = 1 + pick(2),
+                 .dilation_x = 1 + pick(2)};
+  } else {
+    op.second = pick(2) == 0 ? SecondOperand::kScalar : SecondOperand::kFeatureMap;
+  }
+  op.ofm = {.height = 1 + pick(300), .width = 1 + pick(300), .depth = 1 + pick(600), .type = type};
+  op.ifm = {.height = op.ofm.height, .width = op.ofm.width, .depth = op.kind == OperationKind::kConv ? 1 + pick(600) : op.ofm.depth,
+            .type = windowed || pick(2) == 0 ? type : kSigned32};
+  op.acc = op.is_convolution() && type.bits == 16 ? AccWidth::k40 : AccWidth::k32;
+  if (pick(4) == 0) op.activation.table = TensorId(0);
+  return op;
+}
+
+TEST(Block, ThereIsALegalOneForEveryOperation) {
+  for (const char* npu : kNpus) {
+    const Target target = *find_target(npu, "", "");
+    const npu::Block3& u = target.accelerator.ofm_ublocks[0].block;
+    for (uint32_t seed = 0; seed < 150; ++seed) {
+      const Operation op = random_operation(seed);
+      const auto block = choose_block(op, target, {});
+      ASSERT_TRUE(block.has_value()) << npu << " " << seed;
+      EXPECT_EQ(block->height % u.height, 0);
+      EXPECT_EQ(block->width % u.width, 0);
+      EXPECT_EQ(block->depth % u.depth, 0);
+      EXPECT_LE(block->height, 32);
+      EXPECT_LE(block->width, 64);
+      EXPECT_LE(block->depth, 128);
+      EXPECT_TRUE(block->depth % 16 == 0 || block->depth >= op.ofm.depth);
+      EXPECT_LE(block->ifm_end, target.accelerator.shram.banks);
+      EXPECT_LE(block->acc_start, target.accelerator.shram.banks);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carina::plan
