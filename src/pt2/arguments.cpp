@@ -115,7 +115,7 @@ class Reader {
 
   Result<ir::ValueId> tensor_named(const ArgumentRow& row, std::string_view name) const {
     const std::optional<ir::ValueId> value = scope_.find(name);
-    if (!value) return fail(wrong(row, "a tensor that an earlier node or the model's inputs give", name));
+    if (!value || !value->valid()) return fail(wrong(row, "a tensor that an earlier node or the model's inputs give", name));
     return *value;
   }
 

@@ -1,0 +1,174 @@
+#include "pt2/reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "model_builder.h"
+
+namespace carina::pt2 {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> names(const ir::Graph& graph, const std::vector<ir::ValueId>& ids) {
+  std::vector<std::string> list;
+  for (const ir::ValueId id : ids) list.push_back(id.valid() ? graph[id].name : "none");
+  return list;
+}
+
+TEST(Reader, ReadsInputsConstantsNodesAndOutputs) {
+  const Result<ir::Graph> graph = small_model().read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(names(*graph, graph->inputs), ElementsAre("x"));
+  EXPECT_THAT(names(*graph, graph->outputs), ElementsAre("relu"));
+  ASSERT_EQ(graph->nodes.size(), 2);
+  EXPECT_EQ(graph->nodes[0].op, ir::Op(AtenOp::linear_default));
+  EXPECT_THAT(names(*graph, graph->nodes[0].inputs), ElementsAre("x", "p_w", "none"));
+  const auto& weight = (*graph)[*graph->find_value("p_w")].constant;
+  ASSERT_TRUE(weight);
+  EXPECT_THAT(weight->values<float>(), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Reader, FillsInDefaultsAndRepeatsSingleNumbers) {
+  ModelBuilder model;
+  model.parameter("k", {1, 1, 3, 3}, floats(std::vector<float>(9, 1)));
+  model.input("x", {1, 1, 8, 8});
+  model.node("torch.ops.aten.conv2d.default", "y", {1, 1, 3, 3}, {argument("input", tensor("x")), argument("weight", tensor("p_k")), argument("stride", {{"as_ints", {2}}})});
+  model.output("y");
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  const ir::Attributes& attributes = graph->nodes[0].attributes;
+  EXPECT_THAT(attributes.integers("stride"), ElementsAre(2, 2));
+  EXPECT_THAT(attributes.integers("padding"), ElementsAre(0, 0));
+  EXPECT_THAT(attributes.integers("dilation"), ElementsAre(1, 1));
+  EXPECT_EQ(attributes.integer("groups"), 1);
+}
+
+TEST(Reader, EdgeArgumentsArePositional) {
+  ModelBuilder model;
+  model.input("x", {4});
+  model.node("executorch.exir.dialects.edge._ops.aten.hardtanh.default", "y", {4}, {argument("", tensor("x")), argument("", {{"as_int", 0}}), argument("", {{"as_float", 6.0}})});
+  model.output("y");
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_EQ(graph->nodes[0].attributes.number("min_val"), 0);
+  EXPECT_EQ(graph->nodes[0].attributes.number("max_val"), 6);
+}
+
+TEST(Reader, NumbersInATensorsPlaceBecomeConstantsOfThePromotedType) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.input("i", {2}, 4);
+  const auto add = [&](const std::string& result, const std::string& operand, json number, int scalar_type) {
+    model.node("torch.ops.aten.add.Tensor", result, {2}, {argument("self", tensor(operand)), argument("other", std::move(number))}, scalar_type);
+    model.output(result);
+  };
+  add("a", "x", {{"as_int", 2}}, 7);
+  add("b", "i", {{"as_int", 2}}, 4);
+  add("c", "i", {{"as_float", 2.5}}, 7);
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_EQ((*graph)[*graph->find_value("a_other")].constant->values<float>()[0], 2.0F);
+  EXPECT_EQ((*graph)[*graph->find_value("b_other")].constant->values<int32_t>()[0], 2);
+  EXPECT_EQ((*graph)[*graph->find_value("c_other")].constant->values<float>()[0], 2.5F);
+  EXPECT_EQ((*graph)[*graph->find_value("a_other")].shape, Shape{});
+}
+
+TEST(Reader, InPlaceOpsBecomeFunctional) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.node("torch.ops.aten.neg.default", "y", {2}, {argument("self", tensor("x"))});
+  model.node("torch.ops.aten.relu_.default", "relu_", {2}, {argument("self", tensor("y"))});
+  model.node("torch.ops.aten.exp.default", "e", {2}, {argument("self", tensor("y"))});
+  model.output("e");
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  ASSERT_EQ(graph->nodes.size(), 3);
+  EXPECT_EQ(graph->nodes[1].op, ir::Op(AtenOp::relu_default));
+  EXPECT_THAT(names(*graph, graph->nodes[2].inputs), ElementsAre("relu_"));
+}
+
+TEST(Reader, WritesThroughViewsReachTheBase) {
+  ModelBuilder model;
+  model.input("x", {2, 3});
+  model.node("torch.ops.aten.neg.default", "y", {2, 3}, {argument("self", tensor("x"))});
+  model.node("torch.ops.aten.select.int", "row", {3}, {argument("self", tensor("y")), argument("dim", {{"as_int", 0}}), argument("index", {{"as_int", 1}})});
+  model.node("torch.ops.aten.relu_.default", "relu_", {3}, {argument("self", tensor("row"))});
+  model.output("y");
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_EQ(graph->nodes.back().op, ir::Op(AtenOp::select_scatter_default));
+  EXPECT_THAT(names(*graph, graph->nodes.back().inputs), ElementsAre("y", "relu_"));
+  EXPECT_EQ(graph->outputs.front(), graph->nodes.back().outputs.front());
+}
+
+TEST(Reader, SourceIsTheLastLineOfTheUsersCode) {
+  ModelBuilder model = small_model();
+  model.graph["nodes"][0]["metadata"]["stack_trace"] =
+      "  File \"/home/me/model.py\", line 41, in forward\n    return self.fc(x)\n  File \"/lib/site-packages/torch/nn/modules/linear.py\", line 125, in forward\n    return F.linear()\n";
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_EQ(graph->nodes[0].source, "model.py:41");
+  EXPECT_EQ(graph->nodes[1].source, "");
+}
+
+TEST(Reader, BytesOfAlignedTensorsAreViewsOfTheArchive) {
+  ModelBuilder model;
+  model.parameter("w", {4}, "abcd", 2);
+  model.input("x", {4}, 2);
+  model.node("torch.ops.aten.add.Tensor", "y", {4}, {argument("self", tensor("x")), argument("other", tensor("p_w"))}, 2);
+  model.output("y");
+  const Buffer archive = Buffer::copy_of(model.archive());
+  const Result<ir::Graph> graph = read_pt2(archive, "m.pt2", {});
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  const std::byte* data = (*graph)[*graph->find_value("p_w")].constant->data.data();
+  EXPECT_TRUE(data >= archive.data() && data < archive.data() + archive.size());
+}
+
+TEST(Reader, StridedTensorsAreMadeDense) {
+  ModelBuilder model = small_model();
+  json& meta = model.weights["config"]["w"]["tensor_meta"];
+  meta["strides"] = sizes_json({1, 2});
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT((*graph)[*graph->find_value("p_w")].constant->values<float>(), ElementsAre(1, 3, 2, 4));
+}
+
+TEST(Reader, SymbolicSizesStandAtTheExampleWithANote) {
+  ModelBuilder model = small_model();
+  const json batch = {{"as_expr", {{"expr_str", "Symbol('s77', positive=True, integer=True)"}, {"hint", {{"as_int", 1}}}}}};
+  for (const char* name : {"x", "linear", "relu"}) model.graph["tensor_values"][name]["sizes"][0] = batch;
+  std::string notes;
+  const Result<ir::Graph> graph = model.read({.note = [&](const Diagnostic& d) { notes += to_string(d); }});
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_EQ((*graph)[graph->inputs[0]].shape, (Shape{1, 2}));
+  EXPECT_THAT(notes, HasSubstr("s77 = 1"));
+}
+
+TEST(Reader, UnreadParametersAreLeftOut) {
+  ModelBuilder model = small_model();
+  model.parameter("unused", {1}, floats({1}));
+  const Result<ir::Graph> graph = model.read();
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_FALSE(graph->find_value("p_unused"));
+}
+
+TEST(Reader, ReadsTheSharedModels) {
+  const char* path = std::getenv("CARINA_SHARED");
+  const std::filesystem::path shared = path != nullptr ? path : CARINA_SOURCE_DIR "/../shared";
+  if (!std::filesystem::exists(shared / "cases")) GTEST_SKIP() << "not run: no shared test data";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(shared / "cases")) {
+    if (entry.path().extension() != ".pt2") continue;
+    const Result<Buffer> file = map_file(entry.path().string());
+    ASSERT_TRUE(file);
+    const Result<ir::Graph> graph = read_pt2(*file, entry.path().string(), {});
+    EXPECT_TRUE(graph) << to_string(graph.error());
+  }
+}
+
+}  // namespace
+}  // namespace carina::pt2
