@@ -27,6 +27,14 @@ std::optional<OutputType> output_type(const ElementType& type) {
   }
 }
 
+// Whether R() gives back every value up to `largest`: Vela's reciprocal of 1 is a little more than one.
+bool is_identity(const Scaling& s, int64_t largest) {
+  const bool rounds = s.mode != RoundMode::kTruncateToZero && s.mode != RoundMode::kTruncateToLower;
+  if (!rounds || s.shift == 0 || s.shift > 31) return false;
+  const int64_t one = int64_t{1} << s.shift;
+  return Wide{std::abs(int64_t{s.multiplier} - one)} * largest < one / 2;
+}
+
 // Whether R() of any accumulator up to `largest` fits 32 bits and its product 63.
 bool fits(const Scaling& s, int64_t largest) {
   if (s.multiplier > kMax32 || s.shift > 62) return false;
@@ -36,82 +44,109 @@ bool fits(const Scaling& s, int64_t largest) {
 
 }  // namespace
 
+FastOutput::FastOutput(const Work& work) : stored_bytes_(work.op->ofm.type.bytes) {
+  const size_t padded = padded_channels(work.op->ofm_extent.depth);
+  bias_.assign(padded, 0);
+  multiplier_.assign(padded, 1);
+  round_positive_.assign(padded, 0);
+  round_negative_.assign(padded, 0);
+  shift_.assign(padded, 0);
+}
+
 std::optional<FastOutput> FastOutput::make(const Work& work, int64_t largest_acc) {
   const Operation& op = *work.op;
-  const OutputStage& stage = *work.output;
-  const Activation& a = stage.activation();
-  if (op.acc_output != AccOutput::kWrite || op.acc_input != AccInput::kReset) return std::nullopt;
-  if (stage.mode() == OutputStage::Mode::kDivide && stage.scales_quotient() && !stage.global().is_unit() && !fits(stage.global(), largest_acc)) return std::nullopt;
-  if (a.lut == Lut::kTanh || a.lut == Lut::kSigmoid || (a.lut == Lut::kTable && a.lut_input.bytes != 1)) return std::nullopt;
-  const std::optional<OutputType> type = output_type(a.lut == Lut::kTable ? a.lut_input : op.ofm.type);
-  if (!type || (!a.clamp && *type != OutputType::kS32)) return std::nullopt;
-
-  FastOutput fast;
-  const auto channels = static_cast<size_t>(op.ofm_extent.depth);
-  const size_t padded = padded_channels(op.ofm_extent.depth);
-  fast.bias_.assign(padded, 0);
-  fast.multiplier_.assign(padded, 1);
-  fast.round_positive_.assign(padded, 0);
-  fast.round_negative_.assign(padded, 0);
-  fast.shift_.assign(padded, 0);
-  const Scaling unit{};
-  for (size_t c = 0; c < channels; ++c) {
-    const int64_t bias = stage.adds_bias() ? stage.table().bias[c] : 0;
-    if (largest_acc + std::abs(bias) > kMax32) return std::nullopt;
-    Scaling s = unit;
-    if (stage.mode() == OutputStage::Mode::kGlobal || (stage.mode() == OutputStage::Mode::kDivide && stage.scales_quotient())) s = stage.global();
-    if (stage.mode() == OutputStage::Mode::kPerChannel) {
-      s = {.multiplier = stage.table().multiplier[c], .shift = stage.table().shift[c], .mode = stage.global().mode,
-           .double_round = stage.global().double_round};
-    }
-    if (!fits(s, largest_acc + std::abs(bias))) return std::nullopt;
-    fast.bias_[c] = static_cast<int32_t>(bias);
-    fast.multiplier_[c] = static_cast<int32_t>(s.multiplier);
-    const size_t at = split_index(c);
-    fast.shift_[at] = s.shift;
-    if (s.shift != 0) {
-      fast.round_positive_[at] = rounding_term<int64_t>(1, s);
-      fast.round_negative_[at] = rounding_term<int64_t>(-1, s);
-    }
-  }
-  fast.zero_point_ = static_cast<int32_t>(stage.zero_point());
-  fast.min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
-  fast.max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
-  fast.stage_type_ = *type;
-  fast.stored_bytes_ = op.ofm.type.bytes;
-  if (a.lut == Lut::kTable) {
-    fast.table_.resize(256 * static_cast<size_t>(fast.stored_bytes_));
-    for (int i = 0; i < 256; ++i) {
-      const int64_t value = a.lut_input.is_signed ? static_cast<int8_t>(i) : i;
-      const int64_t result = simulate::look_up(stage.lut(), a.lut_input, a.lut_output, value);
-      std::memcpy(fast.table_.data() + static_cast<size_t>(i * fast.stored_bytes_), &result, static_cast<size_t>(fast.stored_bytes_));
-    }
-  }
+  if (op.acc_output != AccOutput::kWrite || op.acc_input != AccInput::kReset || largest_acc > kMax32) return std::nullopt;
+  FastOutput fast(work);
+  if (fast.prepare_vectors(work, largest_acc)) fast.way_ = Way::kVectors;
   return fast;
 }
 
-void FastOutput::write_rows(const Work& work, int32_t* acc, Rows rows) const {
-  const auto width = static_cast<size_t>(work.op->ofm_extent.width);
-  const size_t values = static_cast<size_t>(rows.count()) * width * channels();
-  const size_t stage_bytes = table_.empty() ? static_cast<size_t>(stored_bytes_) : 1;
+bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
+  const Operation& op = *work.op;
+  const OutputStage& stage = *work.output;
+  const Activation& a = stage.activation();
+  if (a.lut == Lut::kTanh || a.lut == Lut::kSigmoid || (a.lut == Lut::kTable && a.lut_input.bytes != 1)) return false;
+  const std::optional<OutputType> type = output_type(a.lut == Lut::kTable ? a.lut_input : op.ofm.type);
+  if (!type || (!a.clamp && *type != OutputType::kS32)) return false;
+  for (size_t c = 0; c < static_cast<size_t>(op.ofm_extent.depth); ++c) {
+    if (!prepare_channel(stage, c, largest_acc)) return false;
+  }
+  zero_point_ = static_cast<int32_t>(stage.zero_point());
+  min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
+  max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
+  stage_type_ = *type;
+  if (a.lut == Lut::kTable) prepare_table(stage);
+  return true;
+}
+
+bool FastOutput::prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc) {
+  const int64_t bias = stage.adds_bias() ? stage.table().bias[channel] : 0;
+  const int64_t largest = largest_acc + std::abs(bias);
+  if (largest > kMax32) return false;
+  Scaling s = stage.scaling(channel);
+  if (is_identity(s, largest)) s = Scaling{};
+  if (!fits(s, largest)) return false;
+  bias_[channel] = static_cast<int32_t>(bias);
+  multiplier_[channel] = static_cast<int32_t>(s.multiplier);
+  const size_t at = split_index(channel);
+  shift_[at] = s.shift;
+  if (s.shift != 0) {
+    round_positive_[at] = rounding_term<int64_t>(1, s);
+    round_negative_[at] = rounding_term<int64_t>(-1, s);
+  }
+  return true;
+}
+
+void FastOutput::prepare_table(const OutputStage& stage) {
+  const Activation& a = stage.activation();
+  const auto es = static_cast<size_t>(stored_bytes_);
+  table_.resize(256 * es);
+  for (int i = 0; i < 256; ++i) {
+    const int64_t value = a.lut_input.is_signed ? static_cast<int8_t>(i) : i;
+    const int64_t result = look_up(stage.lut(), a.lut_input, a.lut_output, value);
+    std::memcpy(table_.data() + static_cast<size_t>(i) * es, &result, es);
+  }
+}
+
+std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values) const {
+  const auto es = static_cast<size_t>(stored_bytes_);
   Scratch& scratch = thread_scratch();
-  std::span<std::byte> scaled = scratch.scaled.get(values * stage_bytes);
+  const std::span<std::byte> scaled = scratch.scaled.get(values * (table_.empty() ? es : 1));
   scale_output({.acc = acc, .pixels = values / channels(), .channels = channels(),
                 .scales = {.bias = bias_.data(), .multiplier = multiplier_.data(), .round_positive = round_positive_.data(),
                            .round_negative = round_negative_.data(), .shift = shift_.data()},
                 .zero_point = zero_point_, .min = min_, .max = max_, .type = stage_type_, .out = scaled.data()});
+  if (table_.empty()) return scaled;
+  if (es == 1) {
+    for (std::byte& value : scaled) value = table_[std::to_integer<size_t>(value)];
+    return scaled;
+  }
+  const std::span<std::byte> looked_up = scratch.looked_up.get(values * es);
+  for (size_t i = 0; i < values; ++i) std::memcpy(looked_up.data() + i * es, table_.data() + std::to_integer<size_t>(scaled[i]) * es, es);
+  return looked_up;
+}
+
+std::span<std::byte> FastOutput::scale_one_by_one(const OutputStage& stage, const int32_t* acc, size_t values) const {
   const auto es = static_cast<size_t>(stored_bytes_);
-  if (!table_.empty()) {
-    std::span<std::byte> looked_up = es == 1 ? scaled : scratch.looked_up.get(values * es);
-    for (size_t i = 0; i < values; ++i) {
-      std::memcpy(looked_up.data() + i * es, table_.data() + std::to_integer<size_t>(scaled[i]) * es, es);
+  const auto depth = stage.channels();
+  const std::span<std::byte> scaled = thread_scratch().scaled.get(values * es);
+  for (size_t at = 0; at < values; at += channels()) {
+    std::byte* to = scaled.data() + at * es;
+    for (int32_t c = 0; c < depth; ++c, to += es) {
+      const int64_t value = stage.value(acc[at + static_cast<size_t>(c)], c);  // a quotient counts as one
+      std::memcpy(to, &value, es);
     }
-    scaled = looked_up;
   }
-  const size_t row_bytes = width * channels() * es;
-  for (int32_t y = rows.begin; y < rows.end; ++y) {
-    store_row(work, y, scaled.data() + static_cast<size_t>(y - rows.begin) * row_bytes, static_cast<int64_t>(channels() * es));
-  }
+  return scaled;
+}
+
+void FastOutput::write_rows(const Work& work, const int32_t* acc, Rows rows) const {
+  const size_t row_values = static_cast<size_t>(work.op->ofm_extent.width) * channels();
+  const size_t values = static_cast<size_t>(rows.count()) * row_values;
+  const std::span<std::byte> scaled = way_ == Way::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
+  const auto es = static_cast<size_t>(stored_bytes_);
+  const std::byte* row = scaled.data();
+  for (int32_t y = rows.begin; y < rows.end; ++y, row += row_values * es) store_row(work, y, row, static_cast<int64_t>(channels() * es));
 }
 
 }  // namespace carina::simulate

@@ -13,16 +13,24 @@ namespace carina::simulate {
 // The output stage on 32-bit accumulators, prepared for SIMD. Source of what it computes: OutputStage.
 class FastOutput {
  public:
-  // Nothing when the scalar stage has to do it: a value might not fit 32 bits, or values wrap. `largest_acc` bounds the
-  // accumulators' magnitude before the bias.
+  // `largest_acc` bounds the accumulators' magnitude before the bias. Nothing when they might not fit 32 bits.
   static std::optional<FastOutput> make(const Work& work, int64_t largest_acc);
 
   // Scales accumulators [pixels][channels padded to 16] and writes them as rows from `row` on.
-  void write_rows(const Work& work, int32_t* acc, Rows rows) const;
+  void write_rows(const Work& work, const int32_t* acc, Rows rows) const;
   [[nodiscard]] size_t channels() const { return bias_.size(); }
 
  private:
+  explicit FastOutput(const Work& work);
+  // Whether the SIMD stage can do it: all values fit its types.
+  bool prepare_vectors(const Work& work, int64_t largest_acc);
+  bool prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc);
+  void prepare_table(const OutputStage& stage);
+  [[nodiscard]] std::span<std::byte> scale_vectors(const int32_t* acc, size_t values) const;
+  [[nodiscard]] std::span<std::byte> scale_one_by_one(const OutputStage& stage, const int32_t* acc, size_t values) const;
 
+  enum class Way : uint8_t { kVectors, kOneByOne };
+  Way way_ = Way::kOneByOne;
   std::vector<int32_t> bias_;
   std::vector<int32_t> multiplier_;
   std::vector<int64_t> round_positive_;

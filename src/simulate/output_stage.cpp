@@ -78,7 +78,9 @@ bool uses_scale_table(const Operation& op) {
 OutputStage::OutputStage(const Operation& op, ScaleTable table, std::span<const std::byte> lut)
     : activation_(op.activation), global_(op.output), table_(std::move(table)), lut_(lut), mode_(scaling_mode(op)) {
   adds_bias_ = !table_.empty();
-  scales_quotient_ = op.u85 && !op.per_channel;
+  channels_ = op.ofm_extent.depth;
+  // U85 scales what AVERAGE divided; U55 does not.
+  if (mode_ == Mode::kNone || (mode_ == Mode::kDivide && (!op.u85 || op.per_channel))) global_ = {};
   // Of 32-bit elementwise operations only the shift acts (facts/ethosu 4.4, 10.5); on U85 of MUL only.
   const bool wide = op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4;
   if (op.kind == OperationKind::kElementwise && wide && (!op.u85 || op.elementwise == ElementwiseMode::kMul)) global_.multiplier = 1;
@@ -96,21 +98,16 @@ int64_t OutputStage::activate(int64_t value) const {
   return value;
 }
 
+Scaling OutputStage::scaling(size_t channel) const {
+  if (mode_ != Mode::kPerChannel) return global_;
+  return {.multiplier = table_.multiplier[channel], .shift = table_.shift[channel], .mode = global_.mode, .double_round = global_.double_round};
+}
+
 int64_t OutputStage::value(int64_t acc, int32_t channel, int64_t count) const {
   const auto c = static_cast<size_t>(channel);
   if (adds_bias_) acc += table_.bias[c];
-  switch (mode_) {
-    case Mode::kGlobal: acc = apply(acc, global_); break;
-    case Mode::kPerChannel:
-      acc = apply(acc, {.multiplier = table_.multiplier[c], .shift = table_.shift[c], .mode = global_.mode, .double_round = global_.double_round});
-      break;
-    case Mode::kDivide:
-      acc = divide_half_away(acc, count);
-      if (scales_quotient_) acc = apply(acc, global_);
-      break;
-    case Mode::kNone: break;
-  }
-  acc += zero_point_;
+  if (mode_ == Mode::kDivide) acc = divide_half_away(acc, count);
+  acc = apply(acc, scaling(c)) + zero_point_;
   if (activation_.clamp) acc = std::clamp(acc, activation_.min, std::max(activation_.min, activation_.max));
   return activate(acc);
 }

@@ -32,9 +32,10 @@ class OutputStage {
 
   [[nodiscard]] Mode mode() const { return mode_; }
   [[nodiscard]] const ScaleTable& table() const { return table_; }
-  [[nodiscard]] const Scaling& global() const { return global_; }
+  // What R() does to a channel's accumulator (to the quotient, for kDivide).
+  [[nodiscard]] Scaling scaling(size_t channel) const;
+  [[nodiscard]] int32_t channels() const { return channels_; }
   [[nodiscard]] bool adds_bias() const { return adds_bias_; }
-  [[nodiscard]] bool scales_quotient() const { return scales_quotient_; }
   [[nodiscard]] int64_t zero_point() const { return zero_point_; }
   [[nodiscard]] const Activation& activation() const { return activation_; }
   [[nodiscard]] std::span<const std::byte> lut() const { return lut_; }
@@ -51,7 +52,7 @@ class OutputStage {
   std::span<const std::byte> lut_;
   Mode mode_ = Mode::kGlobal;
   bool adds_bias_ = false;
-  bool scales_quotient_ = false;  // U85 scales what AVERAGE divided
+  int32_t channels_ = 0;
   int64_t zero_point_ = 0;
 };
 
