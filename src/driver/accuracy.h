@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "report/accuracy_report.h"
+
+namespace carina::driver {
+
+struct AccuracyRequest {
+  std::string model;        // the float .pt2
+  std::string program;      // the .pte
+  std::string data;         // .npz with inputs and labels y
+  std::string dump_folder;  // of compile; empty: the integer graph is left out
+  int threads = 1;
+};
+
+// Runs the labelled samples through the float model (TOSA FP in the interpreter), the program with its delegates' integer graphs in the
+// interpreter, and the program on the simulated NPU. The first output's largest element is the answer. Errors: as compile's and run's; no labels.
+Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log);
+
+}  // namespace carina::driver

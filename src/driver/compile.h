@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/target.h"
+#include "report/compile_report.h"
+
+namespace carina::driver {
+
+enum class QuantizeMode {
+  kAuto,  // what the model brings; a float model is quantized to int8 when calibration data is given
+  kNone,
+  kInt8,
+};
+
+enum class DelegateMode { kNpu, kNothing };
+
+struct CompileRequest {
+  std::string model;                        // .pt2 or .tosa
+  TargetRequest target;
+  QuantizeMode quantize = QuantizeMode::kAuto;
+  std::string calibration;                  // .npz, .npy or a folder; empty: none
+  DelegateMode delegates = DelegateMode::kNpu;
+  std::vector<std::string> cpu_nodes;       // nodes to keep on the CPU
+  std::string dump_folder;                  // intermediate files go there; empty: none are written
+  int threads = 1;
+};
+
+struct Compiled {
+  std::vector<std::byte> program;  // the .pte
+  report::CompileReport report;
+};
+
+// The whole way from a model to a program. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa and
+// output_tag<n>_vela.npz, as the Arm flow names them. Errors: of every room on the way.
+Result<Compiled> compile(const CompileRequest& request, const Log& log);
+
+// The model as one TOSA file: INT where it is quantized, else FP. Errors: as compile()'s, and a model that does not lower as a whole.
+Result<std::vector<std::byte>> to_tosa(const CompileRequest& request, const Log& log);
+
+}  // namespace carina::driver

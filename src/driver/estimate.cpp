@@ -1,0 +1,112 @@
+#include "driver/estimate.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "simulate/simulator.h"
+
+namespace carina::driver {
+
+namespace {
+
+const npu::LayerNote* note_at(const npu::CompiledNetwork& network, size_t word) {
+  const auto found = std::ranges::find_if(network.layers, [word](const npu::LayerNote& n) { return word >= n.first_word && word < n.end_word; });
+  return found == network.layers.end() ? nullptr : &*found;
+}
+
+std::string operation_name(const simulate::OperationReport& operation) {
+  std::string name = operation.name;
+  std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  return name;
+}
+
+double utilization(int64_t macs, int64_t cycles, int macs_per_cycle) {
+  return cycles == 0 ? 0 : static_cast<double>(macs) / (static_cast<double>(cycles) * macs_per_cycle);
+}
+
+std::vector<std::pair<std::string, int64_t>> breakdown(const simulate::Cycles& cycles) {
+  std::vector<std::pair<std::string, int64_t>> parts{
+      {"mac", static_cast<int64_t>(cycles.mac)},       {"weight decode", static_cast<int64_t>(cycles.weight_decode)},
+      {"output", static_cast<int64_t>(cycles.output)}, {"dma", static_cast<int64_t>(cycles.exposed_dma)},
+      {"issue", static_cast<int64_t>(cycles.issue)}};
+  for (int m = 0; m < simulate::kMemoryKinds; ++m) {
+    const auto kind = static_cast<simulate::MemoryKind>(m);
+    if (cycles.access[static_cast<size_t>(m)] > 0) parts.emplace_back(std::string(simulate::name_of(kind)) + " access", static_cast<int64_t>(cycles.access[static_cast<size_t>(m)]));
+  }
+  return parts;
+}
+
+std::string bottleneck(const std::vector<std::pair<std::string, int64_t>>& parts) {
+  const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second; });
+  return largest == parts.end() || largest->second == 0 ? "-" : largest->first;
+}
+
+std::vector<std::pair<std::string, int64_t>> traffic(const simulate::TrafficByMemory& by_memory) {
+  std::vector<std::pair<std::string, int64_t>> list;
+  for (int m = 0; m < simulate::kMemoryKinds; ++m) {
+    const simulate::Traffic& t = by_memory[static_cast<size_t>(m)];
+    if (t.bytes() == 0) continue;
+    const std::string memory(simulate::name_of(static_cast<simulate::MemoryKind>(m)));
+    list.emplace_back(memory + " read", static_cast<int64_t>(t.read_bytes()));
+    list.emplace_back(memory + " write", static_cast<int64_t>(t.write_bytes()));
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target) {
+  std::vector<std::byte> constants = network.weights;
+  std::vector<std::byte> scratch(static_cast<size_t>(network.scratch_bytes));
+  std::vector<std::byte> fast(static_cast<size_t>(network.fast_scratch_bytes));
+  simulate::Memory memory;
+  memory.regions[static_cast<size_t>(network.weight_region)] = constants;
+  memory.regions[static_cast<size_t>(network.scratch_region)] = scratch;
+  if (!fast.empty()) memory.regions[static_cast<size_t>(network.fast_scratch_region)] = fast;
+  const simulate::Options options{.timing = simulate::Timing::kOn, .system_config = std::string(target.system.name), .memory_mode = std::string(target.memory.name)};
+  return simulate::run(network.command_payload, memory, options);
+}
+
+report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network, const plan::Target& target) {
+  const int macs_per_cycle = target.accelerator.macs_per_cycle;
+  report::NpuReport npu{.target = std::string(target.accelerator.name),
+                        .system_config = std::string(target.system.name),
+                        .memory_mode = std::string(target.memory.name),
+                        .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
+                        .cycles = static_cast<int64_t>(simulated.cycles.total),
+                        .macs = static_cast<int64_t>(simulated.macs),
+                        .utilization = utilization(static_cast<int64_t>(simulated.macs), static_cast<int64_t>(simulated.cycles.total), macs_per_cycle),
+                        .layers = {},
+                        .traffic_bytes = traffic(simulated.traffic),
+                        .pmu = {}};
+  for (const simulate::OperationReport& operation : simulated.operations) {
+    const npu::LayerNote* note = note_at(network, operation.word_offset);
+    const auto parts = breakdown(operation.cycles);
+    const auto cycles = static_cast<int64_t>(operation.cycles.total);
+    const auto macs = static_cast<int64_t>(operation.macs);
+    npu.layers.push_back({.name = note == nullptr ? "command " + std::to_string(operation.command_index) : note->name,
+                          .operation = operation_name(operation),
+                          .macs = macs,
+                          .cycles = cycles,
+                          .breakdown = parts,
+                          .bottleneck = bottleneck(parts),
+                          .utilization = utilization(macs, cycles, macs_per_cycle)});
+  }
+  for (const simulate::PmuCounter& counter : simulated.pmu) {
+    if (counter.count > 0) npu.pmu.emplace_back(std::string(counter.name), static_cast<int64_t>(counter.count));
+  }
+  return npu;
+}
+
+std::map<std::string, int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network) {
+  std::map<std::string, int64_t> cycles;
+  for (const simulate::OperationReport& operation : simulated.operations) {
+    const npu::LayerNote* note = note_at(network, operation.word_offset);
+    if (note == nullptr) continue;
+    cycles[note->tosa_ops.empty() ? note->name : note->tosa_ops.front()] += static_cast<int64_t>(operation.cycles.total);
+  }
+  return cycles;
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,108 @@
+#include "driver/npu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/file.h"
+#include "driver/estimate.h"
+#include "driver/outputs.h"
+#include "driver/target.h"
+#include "npu/payload.h"
+#include "npu/vela_raw.h"
+#include "simulate/simulator.h"
+#include "tensor/npy.h"
+
+namespace carina::driver {
+
+namespace {
+
+DType dtype_of_bytes(int32_t bytes) { return bytes == 1 ? DType::kInt8 : bytes == 2 ? DType::kInt16 : DType::kInt32; }
+
+Shape shape_of(const npu::IoTensor& io) {
+  size_t leading = 0;
+  while (leading + 1 < io.shape.size() && io.shape[leading] == 1) ++leading;
+  const std::vector<int64_t> dims(io.shape.begin() + static_cast<std::ptrdiff_t>(leading), io.shape.end());
+  return Shape(dims);
+}
+
+// The regions' memory, from the network's sizes.
+struct Memories {
+  std::vector<std::byte> weights;
+  std::vector<std::byte> scratch;
+  std::vector<std::byte> fast;
+  simulate::Memory memory;
+};
+
+Memories make_memories(const npu::CompiledNetwork& network) {
+  Memories m{.weights = network.weights, .scratch = std::vector<std::byte>(static_cast<size_t>(network.scratch_bytes)), .fast = std::vector<std::byte>(static_cast<size_t>(network.fast_scratch_bytes)), .memory = {}};
+  m.memory.regions[static_cast<size_t>(network.weight_region)] = m.weights;
+  m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch;
+  // Without fast scratch of its own, region 2 is the arena itself, as in TFLite files for Shared_Sram.
+  m.memory.regions[static_cast<size_t>(network.fast_scratch_region)] = m.fast.empty() ? std::span(m.scratch) : std::span(m.fast);
+  return m;
+}
+
+Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::Memory& memory, const std::string& where) {
+  const std::span<std::byte> region = memory.regions[static_cast<size_t>(io.region)];
+  const auto bytes = static_cast<size_t>(shape_of(io).elements()) * static_cast<size_t>(io.element_bytes);
+  const auto offset = static_cast<size_t>(io.offset);
+  if (offset > region.size() || bytes > region.size() - offset) {
+    return fail({.where = where, .what = "a network input or output lies outside its region", .expected = fmt::format("at most {} bytes", region.size()), .got = fmt::format("{} bytes at {}", bytes, offset)});
+  }
+  return region.subspan(offset, bytes);
+}
+
+Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::CompiledNetwork& network, const simulate::Memory& memory) {
+  if (request.inputs.empty()) return {};
+  if (request.inputs.size() != network.inputs.size()) {
+    return fail({.where = request.stream, .what = "wrong number of inputs", .expected = std::to_string(network.inputs.size()), .got = std::to_string(request.inputs.size())});
+  }
+  for (size_t i = 0; i < network.inputs.size(); ++i) {
+    CARINA_TRY(const Buffer file, map_file(request.inputs[i]));
+    CARINA_TRY(const Tensor tensor, read_npy(file, request.inputs[i]));
+    CARINA_TRY(const std::span<std::byte> place, place_of(network.inputs[i], memory, request.stream));
+    if (tensor.data.size() != place.size()) {
+      return fail({.where = request.inputs[i], .what = "the array has the wrong size for the network's input", .expected = fmt::format("{} bytes", place.size()), .got = fmt::format("{}", tensor.data.size())});
+    }
+    std::ranges::copy(tensor.data.bytes(), place.begin());
+  }
+  return {};
+}
+
+Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& network, const simulate::Memory& memory, const std::string& where) {
+  std::vector<NamedTensor> outputs;
+  for (const npu::IoTensor& io : network.outputs) {
+    CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, where));
+    outputs.push_back({.name = fmt::format("output_{}", outputs.size()),
+                       .tensor = {.dtype = dtype_of_bytes(io.element_bytes), .shape = shape_of(io), .data = Buffer::copy_of(place)}});
+  }
+  return outputs;
+}
+
+}  // namespace
+
+Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, map_file(request.stream));
+  CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream));
+  CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
+  if (payload.accelerator() == nullptr) return fail({.where = request.stream, .what = "the stream is for an NPU that Carina does not know", .got = fmt::format("CONFIG {:#x}", payload.config_word)});
+  CARINA_TRY(const plan::Target target, find_target({.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = {}}));
+  Memories memories = make_memories(network);
+  CARINA_CHECKED(load_stream_inputs(request, network, memories.memory));
+  const simulate::Options options{.timing = request.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+                                  .checking = request.check ? simulate::Checking::kOn : simulate::Checking::kOff,
+                                  .threads = request.threads,
+                                  .system_config = std::string(target.system.name),
+                                  .memory_mode = std::string(target.memory.name)};
+  CARINA_TRY(const simulate::Report simulated, simulate::run(network.command_payload, memories.memory, options));
+  for (const Diagnostic& finding : simulated.findings) log.note(finding);
+  if (!request.trace_file.empty()) CARINA_CHECKED(write_file(request.trace_file, simulate::perfetto_trace(simulated, target.system.core_clock_hz)));
+  CARINA_TRY(const std::vector<NamedTensor> outputs, stream_outputs(network, memories.memory, request.stream));
+  report::RunReport report{.program = request.stream, .outputs = {}, .memory = {}, .cpu_kernels = {}, .delegate_calls = 1, .timed = request.timed, .npu = npu_report(simulated, network, target)};
+  CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
+  return report;
+}
+
+}  // namespace carina::driver

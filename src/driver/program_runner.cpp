@@ -1,0 +1,154 @@
+#include "driver/program_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernel.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr size_t kFirstArenaBytes = size_t{64} << 10;
+constexpr size_t kLargestArenaBytes = size_t{1} << 30;
+
+struct TypeRow {
+  PteScalarType type;
+  DType dtype;
+};
+constexpr TypeRow kTypes[] = {
+    {PteScalarType::kByte, DType::kUInt8},   {PteScalarType::kChar, DType::kInt8},     {PteScalarType::kShort, DType::kInt16},   {PteScalarType::kInt, DType::kInt32},
+    {PteScalarType::kLong, DType::kInt64},   {PteScalarType::kHalf, DType::kFp16},     {PteScalarType::kFloat, DType::kFp32},    {PteScalarType::kDouble, DType::kFp64},
+    {PteScalarType::kBool, DType::kBool},    {PteScalarType::kBFloat16, DType::kBf16}, {PteScalarType::kUInt16, DType::kUInt16}, {PteScalarType::kUInt32, DType::kUInt32},
+};
+
+DType dtype_of(PteScalarType type) {
+  const auto* found = std::ranges::find(kTypes, type, &TypeRow::type);
+  return found == std::end(kTypes) ? DType::kUnknown : found->dtype;
+}
+
+Shape shape_of(const runtime::Tensor& tensor) {
+  const std::vector<int64_t> dims(tensor.sizes.begin(), tensor.sizes.end());
+  return Shape(dims);
+}
+
+}  // namespace
+
+std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const std::string& doing) const {
+  const std::string name = method_.problem().name;
+  std::string what = fmt::format("{}: {}", doing, runtime::name_of(error));
+  if (!name.empty()) what += fmt::format(" ({})", name);
+  if (method_.problem().instruction >= 0) what += fmt::format(" at instruction {}", method_.problem().instruction);
+  return fail({.where = where_, .what = std::move(what)});
+}
+
+Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where, std::span<runtime::Backend* const> backends) {
+  std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
+  runner->file_ = file;
+  runner->where_ = where;
+  runner->backends_.assign(backends.begin(), backends.end());
+  if (const runtime::Error error = runner->program_.load(file.bytes()); error != runtime::Error::kOk) return runner->error(error, "cannot load the program");
+  if (runner->program_.methods() == 0) return fail({.where = where, .what = "the program has no method"});
+  for (size_t m = 0; m < runner->program_.methods(); ++m) {
+    if (runner->program_.method_name(m) == "forward") runner->method_index_ = m;
+  }
+  CARINA_CHECKED(runner->load_method());
+  return runner;
+}
+
+Result<void> ProgramRunner::load_method() {
+  for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
+    const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
+    if (bytes > kLargestArenaBytes) return fail({.where = where_, .what = "the program plans more memory than is allowed", .expected = fmt::format("at most {} bytes", kLargestArenaBytes), .got = std::to_string(bytes)});
+    planned_memory_.push_back(MutableBuffer::allocate(bytes));
+    planned_.push_back(planned_memory_.back().bytes());
+    std::ranges::fill(planned_.back(), std::byte{0});  // mutable state starts at zero
+  }
+  runtime::Error error = runtime::Error::kOutOfMemory;
+  for (size_t bytes = kFirstArenaBytes; error == runtime::Error::kOutOfMemory && bytes <= kLargestArenaBytes; bytes *= 2) {
+    method_memory_ = MutableBuffer::allocate(bytes);
+    method_arena_ = runtime::Arena(method_memory_.bytes());
+    const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
+    error = method_.load(program_, method_index_, memory, {.kernels = runtime::portable_kernels(), .backends = backends_});
+  }
+  if (error != runtime::Error::kOk) return this->error(error, "cannot load the method");
+  return {};
+}
+
+std::vector<InputType> ProgramRunner::inputs() const {
+  std::vector<InputType> types;
+  for (size_t i = 0; i < method_.inputs(); ++i) {
+    const runtime::EValue& value = method_.input(i);
+    types.push_back({.name = fmt::format("input_{}", i), .dtype = value.is_tensor() ? dtype_of(value.tensor.type) : DType::kUnknown, .shape = value.is_tensor() ? shape_of(value.tensor) : Shape{}});
+  }
+  return types;
+}
+
+Result<void> ProgramRunner::set_inputs(const Sample& sample) {
+  const std::vector<InputType> wanted = inputs();
+  if (sample.size() != wanted.size()) return fail({.where = where_, .what = "wrong number of inputs", .expected = std::to_string(wanted.size()), .got = std::to_string(sample.size())});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (sample[i].dtype != wanted[i].dtype || sample[i].shape != wanted[i].shape) {
+      return fail({.where = where_, .what = fmt::format("input {} does not fit", i), .expected = type_text(wanted[i].dtype, wanted[i].shape), .got = type_text(sample[i].dtype, sample[i].shape)});
+    }
+    if (const runtime::Error error = method_.set_input(i, sample[i].data.bytes().first(tensor_bytes(sample[i].dtype, sample[i].shape))); error != runtime::Error::kOk) {
+      return this->error(error, fmt::format("cannot set input {}", i));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
+  runtime::Error error = runtime::Error::kOutOfMemory;
+  for (size_t bytes = std::max(kFirstArenaBytes, scratch_arena_.total_bytes()); bytes <= kLargestArenaBytes; bytes *= 2) {
+    if (bytes != scratch_arena_.total_bytes()) {
+      scratch_memory_ = MutableBuffer::allocate(bytes);
+      scratch_arena_ = runtime::Arena(scratch_memory_.bytes());
+    }
+    CARINA_CHECKED(set_inputs(sample));
+    error = method_.execute();
+    if (error != runtime::Error::kOutOfMemory) break;
+  }
+  if (error != runtime::Error::kOk) return this->error(error, "the program failed");
+  input_bytes_ = 0;
+  for (const Tensor& tensor : sample) input_bytes_ += static_cast<int64_t>(tensor.data.size());
+  std::vector<NamedTensor> outputs;
+  for (size_t i = 0; i < method_.outputs(); ++i) {
+    const runtime::EValue& value = method_.output(i);
+    if (!value.is_tensor()) continue;
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes);
+    outputs.push_back({.name = fmt::format("output_{}", i), .tensor = {.dtype = dtype_of(value.tensor.type), .shape = shape_of(value.tensor), .data = Buffer::copy_of(bytes)}});
+  }
+  return outputs;
+}
+
+std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
+  int64_t planned = 0;
+  for (const auto& buffer : planned_) planned += static_cast<int64_t>(buffer.size());
+  const auto loaded = static_cast<int64_t>(method_arena_.used_bytes());
+  return {{"model_pte_program_size", static_cast<int64_t>(program_.program_bytes())},
+          {"model_pte_loaded_size", static_cast<int64_t>(program_.file_bytes())},
+          {"method_allocator_used", planned + loaded + input_bytes_},
+          {"method_allocator_planned", planned},
+          {"method_allocator_loaded", loaded},
+          {"method_allocator_input", input_bytes_},
+          {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes())}};
+}
+
+std::vector<std::string> ProgramRunner::kernels() const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < method_.instructions(); ++i) {
+    if (!method_.calls_delegate(i) && !method_.instruction_name(i).empty()) names.emplace_back(method_.instruction_name(i));
+  }
+  return names;
+}
+
+int64_t ProgramRunner::delegate_calls() const {
+  int64_t calls = 0;
+  for (size_t i = 0; i < method_.instructions(); ++i) calls += method_.calls_delegate(i) ? 1 : 0;
+  return calls;
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+#include "driver/outputs.h"
+#include "driver/samples.h"
+#include "runtime/method.h"
+
+namespace carina::driver {
+
+// The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method "forward" (else the first).
+class ProgramRunner {
+ public:
+  // `backends` must outlive the runner. Errors: a damaged program, a kernel or backend that is missing (by name).
+  static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where, std::span<runtime::Backend* const> backends);
+
+  [[nodiscard]] std::vector<InputType> inputs() const;
+  // Runs once. Errors: inputs of other number, type or shape; what a kernel or delegate says.
+  Result<std::vector<NamedTensor>> run(const Sample& sample);
+
+  // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run used.
+  [[nodiscard]] std::vector<std::pair<std::string, int64_t>> memory() const;
+  // Names of the kernels that the method calls, in order, and the number of delegate calls.
+  [[nodiscard]] std::vector<std::string> kernels() const;
+  [[nodiscard]] int64_t delegate_calls() const;
+
+ private:
+  ProgramRunner() = default;
+  Result<void> load_method();
+  Result<void> set_inputs(const Sample& sample);
+  [[nodiscard]] std::unexpected<Diagnostics> error(runtime::Error error, const std::string& doing) const;
+
+  Buffer file_;
+  std::string where_;
+  std::vector<runtime::Backend*> backends_;
+  runtime::Program program_;
+  size_t method_index_ = 0;
+  runtime::Method method_;
+  MutableBuffer method_memory_;
+  MutableBuffer scratch_memory_;
+  runtime::Arena method_arena_;
+  runtime::Arena scratch_arena_;
+  std::vector<MutableBuffer> planned_memory_;
+  std::vector<std::span<std::byte>> planned_;
+  int64_t input_bytes_ = 0;
+};
+
+}  // namespace carina::driver

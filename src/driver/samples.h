@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "ir/graph.h"
+#include "tensor/tensor.h"
+
+namespace carina::driver {
+
+using Sample = std::vector<Tensor>;  // one tensor per graph input, in order
+
+// What is known of a network's input: its name, type and shape.
+struct InputType {
+  std::string name;
+  DType dtype = DType::kUnknown;
+  Shape shape;
+};
+std::vector<InputType> input_types(const ir::Graph& graph);
+
+// Reads data for a network's inputs from an .npz, an .npy, or a folder of them (in the order of their names). An array belongs to the
+// input of its name; a network of one input also takes the array "x", or the only array of a fitting shape. Arrays may carry many samples along
+// the first axis: [N, rest] for an input of [1, rest], or [N, shape]. Errors: no array for an input, a shape or dtype that does not fit, inputs with different
+// numbers of samples.
+Result<std::vector<Sample>> load_samples(const std::string& path, std::span<const InputType> inputs);
+
+// The arrays of an .npz beside the inputs', for labels; Errors: as the reader's.
+Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
+
+// One .npy per input, in the order of the inputs. Errors: wrong count, dtype or shape.
+Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs);
+
+// "fp32 [1,10]"
+std::string type_text(DType dtype, const Shape& shape);
+
+}  // namespace carina::driver

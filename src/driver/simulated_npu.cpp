@@ -1,0 +1,20 @@
+#include "driver/simulated_npu.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace carina::driver {
+
+runtime::Error SimulatedNpu::invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) {
+  simulate::Memory memory;
+  std::ranges::copy(bases.first(std::min(bases.size(), memory.regions.size())), memory.regions.begin());
+  auto report = simulator_.run(payload, memory);
+  if (!report) {
+    failure_ = std::move(report).error();
+    return runtime::Error::kDelegateFailed;
+  }
+  reports_.push_back(*std::move(report));
+  return runtime::Error::kOk;
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,42 @@
+#include "command.h"
+#include "driver/inspect.h"
+
+namespace carina::cli {
+
+namespace {
+
+void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  static std::string file;
+  app.add_option("file", file, "A .pt2, .tosa, .pte or .npz")->required();
+  app.callback([&] {
+    action = [&] {
+      const auto text = driver::inspect(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText, console.log());
+      return text ? print(*text) : report_errors(text.error());
+    };
+  });
+}
+
+void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  static std::string file;
+  app.add_option("file", file, "A .pte with Ethos-U delegates, or Vela's raw .npz")->required();
+  app.callback([&] {
+    action = [&] {
+      const auto text = driver::disassemble(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText);
+      return text ? print(*text) : report_errors(text.error());
+    };
+  });
+}
+
+}  // namespace
+
+const Command kInspect{.name = "inspect",
+                       .summary = "Show what a file holds",
+                       .examples = "  carina inspect model.pt2\n  carina inspect model.pte --json",
+                       .add_options = add_inspect_options};
+
+const Command kDisasm{.name = "disasm",
+                      .summary = "Disassemble the command streams of a program",
+                      .examples = "  carina disasm model.pte\n  carina disasm out_vela.npz",
+                      .add_options = add_disasm_options};
+
+}  // namespace carina::cli
