@@ -57,8 +57,9 @@ struct DenseF32 {
   [[nodiscard]] size_t scratch_bytes() const { return row_area() + kBlockRows * kBlockColumns * sizeof(float); }
 
   void gather(const float* in, int64_t first, int64_t rows, float* to) const {
-    for (int64_t r = 0; r < rows; ++r) {
-      for_each_run(g, pixel_of(g, first + r), [&](int64_t offset, int64_t count) {
+    ConvPixel pixel = pixel_of(g, first);
+    for (int64_t r = 0; r < rows; ++r, advance(g, pixel)) {
+      for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
         if (offset < 0) {
           std::fill_n(to, count, 0.0F);
         } else {
@@ -109,8 +110,9 @@ struct DepthwiseF32 {
     const auto* in = call.input<float>(0);
     const int64_t first = row * g.out[2];
     int64_t at = 0;
-    for (int64_t p = 0; p < g.out[2]; ++p) {
-      for_each_run(g, pixel_of(g, first + p), [&](int64_t offset, int64_t count) {
+    ConvPixel pixel = pixel_of(g, first);
+    for (int64_t p = 0; p < g.out[2]; ++p, advance(g, pixel)) {
+      for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
         for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? nullptr : in + offset + c;
       });
     }

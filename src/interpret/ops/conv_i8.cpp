@@ -39,28 +39,36 @@ std::optional<Constants> constants_of(const NodePlan& plan) {
                    .weight_zp = static_cast<int32_t>(scalar_at(plan.in[4].constant->data.data(), kInt8))};
 }
 
-// What follows from the weights alone: the terms of the zero points and the largest sum that an input can give.
+// What follows from the weights alone: the terms of the zero points and a bound of the sums that inputs can give.
 struct WeightTerms {
   std::vector<int32_t> column;   // bias - input_zp * sum(w) + k * input_zp * weight_zp
   int64_t largest_sum = 0;
 };
-// Weight (k, n) stands at weights[k * stride_k + n * stride_n].
-WeightTerms weight_terms(const Constants& c, int64_t k, int64_t n, int64_t stride_k, int64_t stride_n, int64_t bias_count) {
-  WeightTerms terms;
-  terms.column.assign(static_cast<size_t>(simd::padded(n)), 0);
-  const int64_t largest_input = std::max<int64_t>(127 - c.input_zp, c.input_zp + 128);
-  for (int64_t column = 0; column < n; ++column) {
-    int64_t sum = 0;
-    int64_t magnitude = 0;
-    for (int64_t at = 0; at < k; ++at) {
-      const int32_t w = c.weights[at * stride_k + column * stride_n];
-      sum += w;
-      magnitude += std::abs(w - c.weight_zp);
+
+// Sums over the k weights of each of n outputs; weight (k, n) stands at weights[k * stride_k + n * stride_n].
+std::vector<simd::ByteSums> column_sums(const int8_t* weights, int64_t k, int64_t n, int64_t stride_k, int64_t stride_n) {
+  std::vector<simd::ByteSums> sums(static_cast<size_t>(n));
+  for (int64_t column = 0; column < n && stride_k == 1; ++column) sums[static_cast<size_t>(column)] = simd::byte_sums(weights + column * stride_n, k);
+  for (int64_t at = 0; at < k && stride_k != 1; ++at) {
+    for (int64_t column = 0; column < n; ++column) {
+      const int32_t w = weights[at * stride_k + column * stride_n];
+      sums[static_cast<size_t>(column)].sum += w;
+      sums[static_cast<size_t>(column)].magnitude += std::abs(w);
     }
+  }
+  return sums;
+}
+
+WeightTerms weight_terms(const Constants& c, std::span<const simd::ByteSums> sums, int64_t k, int64_t bias_count) {
+  WeightTerms terms;
+  terms.column.assign(static_cast<size_t>(simd::padded(std::ssize(sums))), 0);
+  const int64_t largest_input = std::max<int64_t>(127 - c.input_zp, c.input_zp + 128);
+  for (size_t column = 0; column < sums.size(); ++column) {
     const int64_t bias = c.bias[bias_count == 1 ? 0 : column];
+    const int64_t magnitude = sums[column].magnitude + k * std::abs(c.weight_zp);
     terms.largest_sum = std::max(terms.largest_sum, magnitude * largest_input + std::abs(bias));
-    const int64_t term = bias - c.input_zp * sum + k * c.input_zp * c.weight_zp;
-    terms.column[static_cast<size_t>(column)] = static_cast<int32_t>(term);  // modulo 2^32, as the sums are
+    const int64_t term = bias - c.input_zp * sums[column].sum + k * c.input_zp * c.weight_zp;
+    terms.column[column] = static_cast<int32_t>(term);  // modulo 2^32, as the sums are
   }
   return terms;
 }
@@ -97,10 +105,11 @@ struct DenseI8 {
 
   void gather(const int8_t* in, int64_t first, int64_t rows, std::byte* to) const {
     const size_t row_bytes = format.row_bytes(k);
-    for (int64_t r = 0; r < rows; ++r) {
+    ConvPixel pixel = pixel_of(g, first);
+    for (int64_t r = 0; r < rows; ++r, advance(g, pixel)) {
       std::byte* row = to + static_cast<size_t>(r) * row_bytes;
       int64_t at = 0;
-      for_each_run(g, pixel_of(g, first + r), [&](int64_t offset, int64_t count) {
+      for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
         simd::pack_row(offset < 0 ? padding.data() : in + offset, count, row + static_cast<size_t>(at) * format.a_bytes);
         at += count;
       });
@@ -122,9 +131,8 @@ struct DenseI8 {
       simd::multiply({.a = a, .row_bytes = row_bytes, .rows = rows, .k = k, .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
                       .panel_count = count, .sums = scratch.sums, .c = scratch.products, .c_stride = kBlockColumns});
       if (weight_zp != 0) {
-        const std::vector<int32_t> none(static_cast<size_t>(kBlockColumns), 0);
-        simd::add_terms({.acc = scratch.products, .stride = kBlockColumns, .rows = rows, .channels = count * simd::kLanes, .column = none.data(),
-                         .factor = weight_zp, .row_sums = scratch.sums});
+        simd::take_row_terms({.acc = scratch.products, .stride = kBlockColumns, .rows = rows, .channels = count * simd::kLanes, .factor = weight_zp,
+                              .row_sums = scratch.sums});
       }
       finish.run(scratch.products, kBlockColumns, out, g.oc, rows, column, channels);
     }
@@ -161,8 +169,9 @@ struct DepthwiseI8 {
       const int64_t pixels = std::min(block, g.out[2] - ox);
       const int64_t first = row * g.out[2] + ox;
       int64_t at = 0;
-      for (int64_t p = 0; p < pixels; ++p) {
-        for_each_run(g, pixel_of(g, first + p), [&](int64_t offset, int64_t count) {
+      ConvPixel pixel = pixel_of(g, first);
+      for (int64_t p = 0; p < pixels; ++p, advance(g, pixel)) {
+        for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
           for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? padding.data() : in + offset + c;
         });
       }
@@ -196,7 +205,7 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   const int64_t k = g.taps() * g.ic;
   const int64_t stride_k = one_input ? g.oc : 1;
   const int64_t stride_n = one_input ? 1 : k;
-  auto finish = finish_of(plan, weight_terms(*constants, k, g.oc, stride_k, stride_n, g.bias_count));
+  auto finish = finish_of(plan, weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count));
   if (!finish) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
   MutableBuffer panels = MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
@@ -217,7 +226,7 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) {
   const auto constants = constants_of(plan);
   if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  auto finish = finish_of(plan, weight_terms(*constants, g.taps(), g.oc, g.oc, 1, g.bias_count));
+  auto finish = finish_of(plan, weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count));
   if (!finish) return std::nullopt;
   std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));
   std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(), [&](int8_t w) { return static_cast<int16_t>(w - constants->weight_zp); });

@@ -56,6 +56,13 @@ struct ConvPixel {
   int64_t n;
   std::array<int64_t, 3> at;
 };
+inline void advance(const ConvGeometry& g, ConvPixel& pixel) {
+  for (size_t axis = 3; axis-- > 0;) {
+    if (++pixel.at[axis] < g.out[axis]) return;
+    pixel.at[axis] = 0;
+  }
+  ++pixel.n;
+}
 inline ConvPixel pixel_of(const ConvGeometry& g, int64_t p) {
   return {.n = p / (g.out[0] * g.out[1] * g.out[2]), .at = {p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]}};
 }

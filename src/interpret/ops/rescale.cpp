@@ -4,6 +4,7 @@
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
+#include "interpret/ops/integer_finish_internal.h"
 #include "interpret/ops/rescale_internal.h"
 #include "tensor/fixed_point.h"
 
@@ -131,8 +132,39 @@ Result<void> check_rescale(const NodePlan& plan) {
   return checks.done();
 }
 
+namespace {
+
+// The vector kernel, when the factors are constants that suit every input of the type.
+std::optional<Kernel> vector_rescale(const NodePlan& plan) {
+  const auto zero_point = plan.in[3].constant == nullptr ? 0 : scalar_at(plan.in[3].constant->data.data(), plan.in[0].dtype);
+  if (plan.in[0].dtype == kInt48) return std::nullopt;
+  const IntegerRange range = range_of(plan.in[0].dtype);
+  const auto scales = constant_scales(plan, std::max(range.max - zero_point, zero_point - range.min - 1));
+  if (!scales) return std::nullopt;
+  const Shape& shape = *plan.in[0].shape;
+  const int64_t channels = !scales->per_channel ? shape.elements() : shape[shape.rank() - 1];
+  const int64_t rows = channels == 0 ? 0 : shape.elements() / channels;
+  auto run = [scales = *scales, channels, rows, in_type = plan.in[0].dtype, out_type = plan.out[0].dtype](const Call& call) -> Result<void> {
+    const auto piece = [&](int64_t at, int64_t row_count, int64_t length) {
+      simd::scale_rows({.scales = scales, .in_type = in_type, .out_type = out_type, .in = call.in[0] + static_cast<size_t>(at) * element_bytes(in_type),
+                        .out = call.out[0] + static_cast<size_t>(at) * element_bytes(out_type), .in_stride = channels, .out_stride = channels,
+                        .rows = row_count, .first = 0, .channels = length});
+    };
+    if (rows == 1 && !scales.per_channel) {
+      split(call.runtime.pool, channels, 16384, [&](int64_t begin, int64_t end) { piece(begin, 1, end - begin); });
+    } else {
+      split(call.runtime.pool, rows, 1 + 16384 / (channels + 1), [&](int64_t begin, int64_t end) { piece(begin * channels, end - begin, channels); });
+    }
+    return {};
+  };
+  return Kernel{.run = std::move(run)};
+}
+
+}  // namespace
+
 Result<Kernel> prepare_RESCALE(const NodePlan& plan) {
   CARINA_CHECKED(check_rescale(plan));
+  if (auto kernel = vector_rescale(plan)) return *std::move(kernel);
   static constexpr struct {
     DType in;
     DType out;

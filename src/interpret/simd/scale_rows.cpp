@@ -97,39 +97,49 @@ HWY_INLINE void store(V32 value, Out* out) {
 }
 
 template <typename In, typename Out, bool PerChannel, bool Doubled>
-void scale_row_with(const Scales& s, const In* in, Out* out, int64_t first, int64_t count, const int32_t* column) {
+void scale_block_with(const ScaleRows& job) {
   const D32 d32;
+  const Scales& s = job.scales;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
-  const V32 input_zp = hn::Set(d32, s.input_zp);
   const V32 output_zp = hn::Set(d32, s.output_zp);
   const V32 low = hn::Set(d32, s.low);
   const V32 high = hn::Set(d32, s.high);
-  const Factors same = load_factors(s, 0);
-  const auto piece = [&](const In* from, Out* to, int64_t c) HWY_ATTR {
-    const V32 offset = column == nullptr ? input_zp : hn::Sub(input_zp, hn::LoadU(d32, column + c));
-    const V32 value = hn::Sub(load(from), offset);
-    const V32 scaled = PerChannel ? scale<Doubled>(value, load_factors(s, c)) : scale<Doubled>(value, same);
-    store(hn::Min(hn::Max(hn::Add(scaled, output_zp), low), high), to);
-  };
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) piece(in + i, out + i, first + i);
-  if (i == count) return;
-  In tail_in[kLanes] = {};
-  Out tail_out[kLanes];
-  std::copy_n(in + i, count - i, tail_in);
-  piece(tail_in, tail_out, first + i);
-  std::copy_n(tail_out, count - i, out + i);
+  const auto* in = static_cast<const In*>(job.in);
+  auto* out = static_cast<Out*>(job.out);
+  for (int64_t i = 0; i < job.channels; i += lanes) {
+    const int64_t c = job.first + i;
+    const Factors factors = load_factors(s, PerChannel ? c : 0);
+    const V32 zp = hn::Set(d32, s.input_zp);
+    const V32 offset = job.column == nullptr ? zp : hn::Sub(zp, hn::LoadU(d32, job.column + c));
+    const auto scaled = [&](V32 value) HWY_ATTR {
+      return hn::Min(hn::Max(hn::Add(scale<Doubled>(hn::Sub(value, offset), factors), output_zp), low), high);
+    };
+    if (i + lanes <= job.channels) {
+      for (int64_t r = 0; r < job.rows; ++r) store(scaled(load(in + r * job.in_stride + i)), out + r * job.out_stride + i);
+      continue;
+    }
+    const int64_t rest = job.channels - i;
+    In tail_in[kLanes] = {};
+    Out tail_out[kLanes];
+    for (int64_t r = 0; r < job.rows; ++r) {
+      std::copy_n(in + r * job.in_stride + i, rest, tail_in);
+      store(scaled(load(tail_in)), tail_out);
+      std::copy_n(tail_out, rest, out + r * job.out_stride + i);
+    }
+  }
 }
 
 template <typename In, typename Out>
-void scale_row(const Scales& s, const In* in, Out* out, int64_t first, int64_t count, const int32_t* column) {
-  const auto row = s.per_channel ? (s.doubled ? &scale_row_with<In, Out, true, true> : &scale_row_with<In, Out, true, false>)
-                                 : (s.doubled ? &scale_row_with<In, Out, false, true> : &scale_row_with<In, Out, false, false>);
-  row(s, in, out, first, count, column);
+void scale_block(const ScaleRows& job) {
+  const auto block = job.scales.per_channel
+                         ? (job.scales.doubled ? &scale_block_with<In, Out, true, true> : &scale_block_with<In, Out, true, false>)
+                         : (job.scales.doubled ? &scale_block_with<In, Out, false, true> : &scale_block_with<In, Out, false, false>);
+  block(job);
 }
 
 #endif
 
+#if HWY_TARGET == HWY_SCALAR
 template <typename In, typename Out>
 void scale_block(const ScaleRows& job) {
   for (int64_t r = 0; r < job.rows; ++r) {
@@ -137,6 +147,7 @@ void scale_block(const ScaleRows& job) {
               job.column);
   }
 }
+#endif
 
 template <typename In>
 void scale_from(const ScaleRows& job) {
@@ -158,14 +169,11 @@ void scale_rows_here(const ScaleRows& job) {
 }
 
 // Plain loops: compiled for the target, they are vectors already.
-void add_terms_here(const AddTerms& t) {
+void take_row_terms_here(const RowTerms& t) {
   for (int64_t r = 0; r < t.rows; ++r) {
-    const uint32_t row = t.row_sums == nullptr ? 0U : static_cast<uint32_t>(t.factor) * static_cast<uint32_t>(t.row_sums[r]);
-    int32_t* HWY_RESTRICT acc = t.acc + r * t.stride;
-    const int32_t* HWY_RESTRICT column = t.column;
-    for (int64_t c = 0; c < t.channels; ++c) {
-      acc[c] = static_cast<int32_t>(static_cast<uint32_t>(acc[c]) + static_cast<uint32_t>(column[c]) - row);
-    }
+    const uint32_t row = static_cast<uint32_t>(t.factor) * static_cast<uint32_t>(t.row_sums[r]);
+    int32_t* acc = t.acc + r * t.stride;
+    for (int64_t c = 0; c < t.channels; ++c) acc[c] = static_cast<int32_t>(static_cast<uint32_t>(acc[c]) - row);
   }
 }
 
@@ -177,11 +185,11 @@ HWY_AFTER_NAMESPACE();
 namespace carina::interpret::simd {
 
 HWY_EXPORT(scale_rows_here);
-HWY_EXPORT(add_terms_here);
+HWY_EXPORT(take_row_terms_here);
 
 void scale_rows(const ScaleRows& job) { HWY_DYNAMIC_DISPATCH(scale_rows_here)(job); }
 
-void add_terms(const AddTerms& job) { HWY_DYNAMIC_DISPATCH(add_terms_here)(job); }
+void take_row_terms(const RowTerms& job) { HWY_DYNAMIC_DISPATCH(take_row_terms_here)(job); }
 
 }  // namespace carina::interpret::simd
 #endif

@@ -61,17 +61,16 @@ struct ScaleRows {
 };
 void scale_rows(const ScaleRows& job);
 
-// acc[r][c] += column[c] - factor * row_sums[r] (row_sums null: only the column), in place; wraps.
-struct AddTerms {
+// acc[r][c] -= factor * row_sums[r], in place; wraps.
+struct RowTerms {
   int32_t* acc;
   int64_t stride;
   int64_t rows;
   int64_t channels;
-  const int32_t* column;
   int32_t factor;
   const int32_t* row_sums;
 };
-void add_terms(const AddTerms& job);
+void take_row_terms(const RowTerms& job);
 
 // --- products of int8 matrices: C[m][n] = sum over k of A[m][k] B[k][n], exact modulo 2^32 -------------------------------
 
@@ -91,6 +90,12 @@ void pack_matrix(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k,
 void pack_row(const int8_t* in, int64_t count, std::byte* out);
 // The sum of the elements of each row.
 void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums);
+
+struct ByteSums {
+  int64_t sum = 0;
+  int64_t magnitude = 0;                 // of the absolute values
+};
+ByteSums byte_sums(const int8_t* in, int64_t count);
 
 struct MatrixJob {
   const std::byte* a;
