@@ -38,6 +38,9 @@ std::string_view text_of(const flatbuffers::String* text) {
   return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
 }
 
+// A file may place a tensor anywhere.
+bool is_aligned(const void* data, PteScalarType type) { return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0; }
+
 bool is_permutation(std::span<const uint8_t> order) {
   uint32_t seen = 0;
   for (const uint8_t axis : order) {
@@ -97,6 +100,7 @@ struct Method::Loader {
       const std::span<std::byte> planned = memory.planned[buffer - 1];
       if (offset > planned.size() || bytes > planned.size() - offset) return Error::kInvalidProgram;
       tensor.data = planned.data() + offset;
+      if (!is_aligned(tensor.data, tensor.type)) return Error::kInvalidProgram;
       return source.data_buffer_idx() == 0 ? Error::kOk : Error::kNotSupported;  // mutable data with initial values
     }
     if (source.data_buffer_idx() == 0) return Error::kOk;  // the caller's
@@ -104,6 +108,7 @@ struct Method::Loader {
     if (!program.constant(source.data_buffer_idx(), bytes, data)) return Error::kInvalidProgram;
     tensor.data = const_cast<std::byte*>(data);
     tensor.read_only = true;
+    if (!is_aligned(data, tensor.type)) return Error::kInvalidProgram;
     return Error::kOk;
   }
 
@@ -114,7 +119,7 @@ struct Method::Loader {
       const int64_t index = items_of(items)[i];
       if (!in_table(index)) return Error::kInvalidProgram;
       const auto* slot = plan.values()->Get(static_cast<flatbuffers::uoffset_t>(index));
-      if (slot->val_type() != fb::KernelTypes::Int) return Error::kInvalidProgram;
+      if (slot->val_type() != fb::KernelTypes::Int || slot->val() == nullptr) return Error::kInvalidProgram;
       numbers[i] = slot->val_as_Int()->int_val();
     }
     value.kind = EValue::Kind::kIntList;
@@ -138,6 +143,7 @@ struct Method::Loader {
 
   Error load_value(const fb::EValue& source, EValue& value) {
     using Kind = EValue::Kind;
+    if (source.val_type() != fb::KernelTypes::NONE && source.val() == nullptr) return Error::kInvalidProgram;
     switch (source.val_type()) {
       case fb::KernelTypes::NONE:
       case fb::KernelTypes::Null: return Error::kOk;
@@ -263,6 +269,7 @@ struct Method::Loader {
 
   Error load_instruction(const fb::Instruction& source, Instruction& instruction, int32_t index, size_t instructions) {
     using Kind = Instruction::Kind;
+    if (source.instr_args() == nullptr) return Error::kInvalidProgram;
     switch (source.instr_args_type()) {
       case fb::InstructionArguments::KernelCall: return load_kernel(*source.instr_args_as_KernelCall(), instruction, index);
       case fb::InstructionArguments::DelegateCall: {
@@ -280,7 +287,8 @@ struct Method::Loader {
       }
       case fb::InstructionArguments::JumpFalseCall: {
         const fb::JumpFalseCall* jump = source.instr_args_as_JumpFalseCall();
-        if (jump->destination_instruction() < 0 || static_cast<size_t>(jump->destination_instruction()) > instructions) return Error::kInvalidProgram;
+        if (jump->destination_instruction() <= index) return Error::kNotSupported;  // a loop, which might never end
+        if (static_cast<size_t>(jump->destination_instruction()) > instructions) return Error::kInvalidProgram;
         const int32_t slots[] = {jump->cond_value_index()};
         instruction.kind = Kind::kJumpFalse;
         instruction.target = static_cast<size_t>(jump->destination_instruction());
@@ -303,6 +311,12 @@ struct Method::Loader {
     }
     return Error::kOk;
   }
+
+  Error load() {
+    CARINA_RT_TRY(load_values());
+    CARINA_RT_TRY(load_delegates());
+    return load_instructions();
+  }
 };
 
 Error Method::load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage) {
@@ -315,16 +329,22 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
     if (memory.planned[i].size() < program.planned_buffer_bytes(method, i)) return Error::kOutOfMemory;
   }
   Loader loader{.method = *this, .program = program, .plan = plan, .memory = memory, .linkage = linkage};
-  CARINA_RT_TRY(loader.load_values());
-  CARINA_RT_TRY(loader.load_delegates());
-  return loader.load_instructions();
+  const Error error = loader.load();
+  if (error != Error::kOk) {  // nothing half loaded stays
+    const Problem problem = problem_;
+    *this = Method();
+    problem_ = problem;
+  }
+  return error;
 }
 
 Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
   if (index >= inputs_.size()) return Error::kInvalidArgument;
   EValue& value = values_[static_cast<size_t>(inputs_[index])];
   if (!value.is_tensor() || value.tensor.bytes != bytes.size()) return Error::kInvalidArgument;
+  if (value.tensor.read_only) return Error::kInvalidArgument;
   if (value.tensor.data == nullptr) {
+    if (!is_aligned(bytes.data(), value.tensor.type)) return Error::kInvalidArgument;
     value.tensor.data = const_cast<std::byte*>(bytes.data());
   } else if (!bytes.empty()) {
     std::memcpy(value.tensor.data, bytes.data(), bytes.size());

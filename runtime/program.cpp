@@ -25,6 +25,7 @@ const fb::Program& root_of(std::span<const std::byte> file) { return *fb::GetPro
 
 Error Program::load(std::span<const std::byte> file) {
   file_ = file;
+  if (reinterpret_cast<uintptr_t>(file.data()) % 16 != 0) return Error::kInvalidArgument;
   if (file.size() < 8 || std::memcmp(file.data() + 4, kPteIdentifier.data(), 4) != 0) return Error::kInvalidProgram;
   program_bytes_ = file.size();
   segment_base_ = 0;
@@ -39,6 +40,7 @@ Error Program::load(std::span<const std::byte> file) {
     if (segment_bytes_ > file.size() - segment_base_) return Error::kInvalidProgram;
     program_bytes_ = program_bytes;
   }
+  if (program_bytes_ >= FLATBUFFERS_MAX_BUFFER_SIZE) return Error::kInvalidProgram;
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), program_bytes_, 16, 10'000'000);
   if (!fb::VerifyProgramBuffer(verifier)) return Error::kInvalidProgram;
   const fb::Program& root = root_of(file);

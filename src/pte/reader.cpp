@@ -112,6 +112,7 @@ Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor)
 }
 
 Result<Value> read_value(const Context& context, const fb::EValue& value) {
+  if (value.val_type() != fb::KernelTypes::NONE && value.val() == nullptr) return context.broken("a value has a kind but no content");
   switch (value.val_type()) {
     case fb::KernelTypes::NONE:
     case fb::KernelTypes::Null: return None{};
@@ -136,6 +137,7 @@ Result<Value> read_value(const Context& context, const fb::EValue& value) {
 }
 
 Result<Instruction> read_instruction(const Context& context, const fb::Instruction& instruction) {
+  if (instruction.instr_args() == nullptr) return context.broken("an instruction has no content");
   switch (instruction.instr_args_type()) {
     case fb::InstructionArguments::KernelCall:
       return KernelCall{.op = instruction.instr_args_as_KernelCall()->op_index(), .arguments = copied(instruction.instr_args_as_KernelCall()->args())};
@@ -316,6 +318,7 @@ Result<void> trim_constants(const Context& context, Program& program) {
 Result<Program> read_program(const Buffer& file, const std::string& where) {
   Context context{.file = file, .where = where, .layout = {}};
   CARINA_TRY(context.layout, read_layout(context));
+  if (context.layout.program_bytes >= FLATBUFFERS_MAX_BUFFER_SIZE) return context.broken("the FlatBuffer is larger than the format allows");
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   flatbuffers::Verifier verifier(bytes, context.layout.program_bytes, 64, 10'000'000);
   if (!fb::VerifyProgramBuffer(verifier)) return context.broken("the FlatBuffer's structure is broken or cut off");

@@ -57,9 +57,6 @@ def module(function, *inputs):
     return Function(function), inputs
 
 
-q = None  # torch.ops.quantized_decomposed, once it is registered
-
-
 def quantized(x, dtype=torch.int8, low=-128, high=127, scale=0.05, zero_point=3):
     return torch.ops.quantized_decomposed.quantize_per_tensor.default(x, scale, zero_point, low, high, dtype)
 
@@ -169,7 +166,6 @@ CASES = {
     "max_all": lambda: module(lambda x: (torch.max(x), torch.min(x)), x4),
     "any": lambda: module(lambda x: (torch.any(x), torch.any(x, 1), torch.all(x, 0)), x24 > 0),
     "var": lambda: module(lambda x: (torch.var(x, 1), torch.std(x, [2, 3], correction=0)), x4),
-    "var_mean": lambda: module(lambda x: torch.var_mean(x, [1], correction=0), x4),
     "cumsum": lambda: module(lambda x: torch.cumsum(x, 1), x4),
     "mm": lambda: module(torch.mm, seeded(5, 7), seeded(7, 3)),
     "bmm": lambda: module(torch.bmm, seeded(2, 5, 7), seeded(2, 7, 3)),
@@ -241,6 +237,15 @@ CASES = {
 }
 
 
+# What the official runtime refuses or does not do as PyTorch does: eager PyTorch is the judge.
+EAGER = {
+    "remainder",  # of negative integers
+    "pad_crop",  # negative padding
+    "to_channels_last",  # operands with different dim orders
+    "conv_channels_last",  # batch norm of channels-last tensors
+}
+
+
 def official_program(model, inputs):
     from executorch.exir import to_edge
 
@@ -248,16 +253,24 @@ def official_program(model, inputs):
     return to_edge(exported).to_executorch().buffer
 
 
+def official_outputs(pte, inputs):
+    from executorch.runtime import Runtime, Verification
+
+    program = Runtime.get().load_program(pte, verification=Verification.InternalConsistency)
+    return [y.clone() for y in program.load_method("forward").execute(list(inputs))]
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_official_programs_run_in_our_runtime(name, et_runtime, run_pte):
+def test_official_programs_run_in_our_runtime(name, run_pte):
     import executorch.kernels.quantized  # noqa: F401
 
     model, inputs = CASES[name]()
     pte = official_program(model, inputs)
-    from executorch.runtime import Runtime, Verification
-
-    program = Runtime.get().load_program(pte, verification=Verification.InternalConsistency)
-    wanted = [y.clone() for y in program.load_method("forward").execute(list(inputs))]
+    if name in EAGER:
+        wanted = model(*inputs)
+        wanted = [wanted] if isinstance(wanted, torch.Tensor) else list(wanted)
+    else:
+        wanted = official_outputs(pte, inputs)
 
     def bits(tensor):
         # The bytes in memory order; numpy has no bfloat16.

@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/graph.h"
+#include "pte/emit.h"
+#include "pte/memory_plan.h"
+#include "pte/reader.h"
+#include "pte/writer.h"
+
+namespace carina::pte {
+namespace {
+
+// A graph of two operations with a constant: relu(x + c).
+ir::Graph small_graph() {
+  ir::Graph graph;
+  const ir::ValueId x = graph.add_value("x", DType::kFp32, {2, 3});
+  const std::vector<float> numbers{1, 2, 3};
+  const ir::ValueId c = graph.add_constant("c", Tensor::of<float>(DType::kFp32, {3}, numbers));
+  const ir::ValueId sum = graph.add_value("sum", DType::kFp32, {2, 3});
+  const ir::ValueId out = graph.add_value("out", DType::kFp32, {2, 3});
+  ir::Node add{.op = AtenOp::add_Tensor, .name = "add", .inputs = {x, c}, .outputs = {sum}, .attributes = {}, .source = {}};
+  add.attributes.set("alpha", int64_t{1});
+  graph.add_node(std::move(add));
+  graph.add_node({.op = AtenOp::relu_default, .name = "relu", .inputs = {sum}, .outputs = {out}, .attributes = {}, .source = {}});
+  graph.inputs = {x};
+  graph.outputs = {out};
+  return graph;
+}
+
+TEST(Emit, NodesBecomeKernelCalls) {
+  const Result<Program> program = emit(small_graph(), {});
+  ASSERT_TRUE(program.has_value());
+  const Plan& plan = program->plans.at(0);
+  ASSERT_EQ(plan.operators.size(), 2U);
+  EXPECT_EQ(plan.operators[0].name, "aten::add");
+  EXPECT_EQ(plan.operators[0].overload, "out");
+  const auto& call = std::get<KernelCall>(plan.instructions.at(0));
+  ASSERT_EQ(call.arguments.size(), 5U);  // two operands, alpha, out, the returned value
+  EXPECT_EQ(call.arguments[3], call.arguments[4]);
+  EXPECT_EQ(program->constants.size(), 2U);
+}
+
+TEST(Emit, AllNodesWithoutAKernelAreReported) {
+  ir::Graph graph = small_graph();
+  for (ir::Node& node : graph.nodes) node.op = AtenOp::executorch_call_delegate_default;
+  for (ir::Node& node : graph.nodes) node.op = AtenOp::lstm_input;
+  const Result<Program> program = emit(graph, {});
+  ASSERT_FALSE(program.has_value());
+  EXPECT_EQ(program.error().size(), 2U);
+}
+
+TEST(Files, WhatIsWrittenIsRead) {
+  Result<Program> program = emit(small_graph(), {});
+  ASSERT_TRUE(program.has_value());
+  program->plans[0].delegates.push_back({.backend = "EthosUBackend", .blob = Buffer::copy_of(std::vector<std::byte>(100, std::byte{7})), .compile_specs = {{"key", {1, 2, 3}}}});
+  for (const auto data : {DelegateData::kInline, DelegateData::kSegment}) {
+    const auto bytes = write_program(*program, {.delegate_data = data});
+    ASSERT_TRUE(bytes.has_value());
+    EXPECT_EQ(*bytes, *write_program(*program, {.delegate_data = data}));
+    const Result<Program> again = read_program(Buffer::copy_of(*bytes), "test");
+    ASSERT_TRUE(again.has_value()) << to_string(again.error());
+    EXPECT_EQ(again->plans[0].values.size(), program->plans[0].values.size());
+    EXPECT_EQ(again->plans[0].planned_bytes, program->plans[0].planned_bytes);
+    EXPECT_EQ(again->plans[0].delegates[0].blob.size(), 100U);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(again->plans[0].delegates[0].blob.data()) % 16, 0U);
+    EXPECT_EQ(again->plans[0].delegates[0].compile_specs, program->plans[0].delegates[0].compile_specs);
+    EXPECT_EQ(again->constants[1].size(), 12U);
+    EXPECT_EQ(*bytes, *write_program(*again, {.delegate_data = data}));
+  }
+}
+
+TEST(MemoryPlan, TensorsThatLiveTogetherNeverOverlap) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Lifetime> tensors(random() % 40 + 1);
+    for (Lifetime& tensor : tensors) {
+      tensor.bytes = random() % 200;
+      tensor.first_step = static_cast<int64_t>(random() % 20);
+      tensor.last_step = tensor.first_step + static_cast<int64_t>(random() % 5);
+    }
+    const MemoryPlan plan = plan_memory(tensors);
+    EXPECT_EQ(plan.total_bytes % 16, 0U);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      EXPECT_EQ(plan.offsets[i] % 16, 0U);
+      EXPECT_LE(plan.offsets[i] + tensors[i].bytes, plan.total_bytes);
+      for (size_t j = 0; j < i; ++j) {
+        const bool together = tensors[i].first_step <= tensors[j].last_step && tensors[j].first_step <= tensors[i].last_step;
+        const bool apart = plan.offsets[i] + tensors[i].bytes <= plan.offsets[j] || plan.offsets[j] + tensors[j].bytes <= plan.offsets[i];
+        EXPECT_TRUE(!together || apart || tensors[i].bytes == 0 || tensors[j].bytes == 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carina::pte
