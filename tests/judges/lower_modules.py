@@ -1,0 +1,239 @@
+"""Small PyTorch modules, each with example inputs: what test_lower.py lowers."""
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+@dataclass
+class Module:
+    name: str
+    make: object  # () -> nn.Module
+    inputs: tuple  # shapes
+    int8: bool = True  # also quantized
+    steps: int = 1  # how far apart in int8
+    tolerance: float = 1e-4  # in float, relative to the largest value
+    positive: bool = False  # inputs in (0.1, 2)
+    vela: bool = True  # Vela can compile the integers for ethos-u55
+    u55: bool = field(default=True)
+
+    def example(self, seed=0):
+        generator = torch.Generator().manual_seed(seed)
+        draw = (lambda s: torch.rand(s, generator=generator) * 1.9 + 0.1) if self.positive else (lambda s: torch.randn(s, generator=generator))
+        return tuple(draw(s) for s in self.inputs)
+
+    def eager(self):
+        torch.manual_seed(7)
+        module = self.make().eval()
+        for m in module.modules():
+            if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d)):
+                m.running_mean.normal_(0, 0.3)
+                m.running_var.uniform_(0.5, 1.5)
+                m.weight.data.uniform_(0.5, 1.5)
+                m.bias.data.normal_(0, 0.3)
+        return module
+
+
+class Fn(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def fn(function):
+    return lambda: Fn(function)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv2d(8, 8, 3, padding=1)
+        self.bn = nn.BatchNorm2d(8)
+        self.b = nn.Conv2d(8, 8, 3, padding=1)
+
+    def forward(self, x):
+        return F.relu(x + self.b(F.relu6(self.bn(self.a(x)))))
+
+
+class SqueezeExcite(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Conv2d(4, 8, 1)
+        self.a = nn.Conv2d(8, 2, 1)
+        self.b = nn.Conv2d(2, 8, 1)
+
+    def forward(self, x):
+        x = self.c(x)
+        s = torch.sigmoid(self.b(F.relu(self.a(x.mean((2, 3), keepdim=True)))))
+        return x * s
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+        self.out = nn.Linear(16, 16)
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).reshape(1, 6, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(1, 6, 16))
+
+
+class Classifier(nn.Module):
+    """conv, pool, flatten, linear: the transposition before flatten goes into the weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Conv2d(1, 6, 3, stride=2)
+        self.f = nn.Linear(6 * 6 * 6, 10)
+
+    def forward(self, x):
+        return F.softmax(self.f(torch.flatten(F.max_pool2d(F.relu(self.c(x)), 2, 1), 1)), -1)
+
+
+class Shortcut(nn.Module):
+    """ResNet's option A: every other pixel, zero channels."""
+
+    def forward(self, x):
+        return F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 2, 2))
+
+
+class Addmm(nn.Module):
+    """One matrix is a parameter, one is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(8, 5))
+        self.b = nn.Parameter(torch.randn(5))
+
+    def forward(self, x):
+        return torch.addmm(self.b, x, self.w) @ torch.ones(5, 2) + torch.mm(x, x.t())[:, :2]
+
+
+class Patches(nn.Module):
+    """Vision transformer's beginning: a convolution as wide as its stride, pixels as tokens, layer norm."""
+
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Conv2d(3, 8, 4, stride=4)
+        self.n = nn.LayerNorm(8)
+
+    def forward(self, x):
+        return self.n(self.c(x).flatten(2).transpose(1, 2))
+
+
+IMAGE = (1, 4, 9, 11)
+MODULES = [
+    Module("conv", lambda: nn.Conv2d(4, 8, 3), (IMAGE,)),
+    Module("conv_padded", lambda: nn.Conv2d(4, 5, (3, 5), padding=(1, 2), bias=False), (IMAGE,)),
+    Module("conv_strided", lambda: nn.Conv2d(4, 6, 3, stride=2, padding=1), ((1, 4, 10, 12),)),
+    Module("conv_strided_1x1", lambda: nn.Conv2d(4, 6, 1, stride=2), ((1, 4, 10, 12),)),
+    Module("conv_dilated", lambda: nn.Conv2d(4, 6, 3, dilation=2, padding=2), (IMAGE,)),
+    Module("conv_grouped", lambda: nn.Conv2d(4, 6, 3, groups=2, padding=1), (IMAGE,)),
+    Module("conv_depthwise", lambda: nn.Conv2d(4, 4, 3, groups=4, padding=1), (IMAGE,)),
+    Module("conv_depthwise_multiplied", lambda: nn.Conv2d(4, 12, 3, groups=4, padding=1), (IMAGE,)),
+    Module("conv_one_channel", lambda: nn.Conv2d(1, 8, (10, 4), stride=2, padding=(5, 1)), ((1, 1, 49, 10),)),
+    Module("conv_same", lambda: nn.Conv2d(4, 8, 4, padding="same"), (IMAGE,)),
+    Module("conv_batch", lambda: nn.Conv2d(4, 8, 3), ((2, 4, 9, 9),)),
+    Module("conv1d", lambda: nn.Conv1d(4, 8, 3, padding=1, stride=2), ((1, 4, 20),)),
+    Module("conv_bn_relu", lambda: nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8), nn.ReLU()), (IMAGE,)),
+    Module("conv_bn_relu6", lambda: nn.Sequential(nn.Conv2d(4, 8, 3), nn.BatchNorm2d(8), nn.ReLU6()), (IMAGE,)),
+    Module("conv1d_bn_relu", lambda: nn.Sequential(nn.Conv1d(4, 8, 3), nn.BatchNorm1d(8), nn.ReLU()), ((1, 4, 20),)),
+    Module("bn_alone", lambda: nn.BatchNorm2d(4), (IMAGE,), int8=False),
+    Module("linear", lambda: nn.Linear(16, 10), ((1, 16),)),
+    Module("linear_rows", lambda: nn.Linear(16, 10), ((1, 5, 16),)),
+    Module("linear_relu", lambda: nn.Sequential(nn.Linear(16, 10), nn.ReLU(), nn.Linear(10, 3)), ((4, 16),)),
+    Module("mlp_bn", lambda: nn.Sequential(nn.Linear(16, 10), nn.BatchNorm1d(10), nn.ReLU()), ((4, 16),), int8=False),
+    Module("bmm", fn(torch.bmm), ((2, 4, 8), (2, 8, 5)), steps=1),
+    Module("matmul", fn(torch.matmul), ((1, 2, 4, 8), (1, 2, 8, 5))),
+    Module("addmm", Addmm, ((3, 8),), int8=False),
+    Module("attention", Attention, ((1, 6, 16),), steps=3),
+    Module("add", fn(torch.add), (IMAGE, IMAGE)),
+    Module("add_broadcast", fn(torch.add), (IMAGE, (4, 1, 1))),
+    Module("add_scalar", fn(lambda x: x + 1.5), (IMAGE,)),
+    Module("add_itself", fn(lambda x: x + x), ((5,),)),
+    Module("sub", fn(torch.sub), ((1, 7), (3, 1))),
+    Module("rsub", fn(lambda x: 1 - x), (IMAGE,)),
+    Module("mul", fn(torch.mul), (IMAGE, IMAGE)),
+    Module("mul_scalar", fn(lambda x: x * 0.3), (IMAGE,)),
+    Module("square", fn(lambda x: x * x), (IMAGE,)),
+    Module("div_scalar", fn(lambda x: x / 3), (IMAGE,)),
+    Module("maximum", fn(torch.maximum), (IMAGE, IMAGE)),
+    Module("minimum", fn(torch.minimum), (IMAGE, IMAGE)),
+    Module("relu", nn.ReLU, (IMAGE,)),
+    Module("clamp", fn(lambda x: torch.clamp(x, -0.5, 0.7)), (IMAGE,)),
+    Module("clamp_min", fn(lambda x: torch.clamp(x, min=-0.5)), (IMAGE,)),
+    Module("exp", fn(torch.exp), (IMAGE,)),
+    Module("sigmoid", fn(torch.sigmoid), (IMAGE,)),
+    Module("tanh", fn(torch.tanh), (IMAGE,)),
+    Module("gelu", nn.GELU, (IMAGE,), tolerance=1e-3),
+    Module("gelu_tanh", lambda: nn.GELU("tanh"), (IMAGE,), tolerance=1e-3),
+    Module("silu", nn.SiLU, (IMAGE,)),
+    Module("hardswish", nn.Hardswish, (IMAGE,)),
+    Module("hardsigmoid", nn.Hardsigmoid, (IMAGE,)),
+    Module("elu", nn.ELU, (IMAGE,)),
+    Module("selu", nn.SELU, (IMAGE,)),
+    Module("leaky_relu", lambda: nn.LeakyReLU(0.1), (IMAGE,)),
+    Module("mish", nn.Mish, (IMAGE,), int8=False, tolerance=1e-3),
+    Module("softplus", nn.Softplus, (IMAGE,), int8=False),
+    Module("log", fn(torch.log), (IMAGE,), positive=True),
+    Module("rsqrt", fn(torch.rsqrt), (IMAGE,), positive=True),
+    Module("sqrt", fn(torch.sqrt), (IMAGE,), positive=True),
+    Module("reciprocal", fn(torch.reciprocal), (IMAGE,), positive=True),
+    Module("abs", fn(torch.abs), (IMAGE,)),
+    Module("neg", fn(torch.neg), (IMAGE,)),
+    Module("sin", fn(torch.sin), (IMAGE,)),
+    Module("erf", fn(torch.erf), (IMAGE,)),
+    Module("max_pool", lambda: nn.MaxPool2d(2), ((1, 4, 9, 10),)),
+    Module("max_pool_padded", lambda: nn.MaxPool2d(3, 2, 1), ((1, 4, 10, 10),)),
+    Module("max_pool_ceil", lambda: nn.MaxPool2d(3, 2, ceil_mode=True), ((1, 4, 10, 10),)),
+    Module("avg_pool", lambda: nn.AvgPool2d(2), ((1, 4, 8, 9),)),
+    Module("avg_pool_counted", lambda: nn.AvgPool2d(3, 2, 1), ((1, 4, 9, 9),)),
+    Module("avg_pool_uncounted", lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False), ((1, 4, 9, 9),)),
+    Module("avg_pool_ceil", lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True), ((1, 4, 10, 10),), int8=False),
+    Module("avg_pool_whole", lambda: nn.AvgPool2d(8), ((1, 4, 8, 8),)),
+    Module("adaptive_avg_pool", lambda: nn.AdaptiveAvgPool2d(1), (IMAGE,)),
+    Module("adaptive_avg_pool_3", lambda: nn.AdaptiveAvgPool2d(3), ((1, 4, 9, 12),)),
+    Module("mean_image", fn(lambda x: x.mean((2, 3))), (IMAGE,)),
+    Module("mean_last", fn(lambda x: x.mean(-1, keepdim=True)), ((2, 3, 8),)),
+    Module("mean_all", fn(lambda x: x.mean()), ((2, 3, 8),), int8=False),
+    Module("sum", fn(lambda x: x.sum(1)), ((2, 3, 8),)),
+    Module("sum_image", fn(lambda x: x.sum((2, 3))), (IMAGE,)),
+    Module("amax", fn(lambda x: x.amax(-1)), ((2, 3, 8),)),
+    Module("amin", fn(lambda x: x.amin(1, keepdim=True)), ((2, 3, 8),)),
+    Module("var", fn(lambda x: x.var(-1)), ((2, 3, 8),), steps=2),
+    Module("softmax", lambda: nn.Softmax(-1), ((3, 10),)),
+    Module("softmax_axis", lambda: nn.Softmax(1), ((1, 5, 4, 4),), steps=2),
+    Module("log_softmax", lambda: nn.LogSoftmax(-1), ((3, 10),), steps=2),
+    Module("layer_norm", lambda: nn.LayerNorm(16), ((1, 5, 16),), steps=3),
+    Module("group_norm", lambda: nn.GroupNorm(2, 4), (IMAGE,), steps=3),
+    Module("cat", fn(lambda a, b: torch.cat([a, b], 1)), (IMAGE, (1, 2, 9, 11))),
+    Module("stack", fn(lambda a, b: torch.stack([a, b], 1)), ((3, 4), (3, 4))),
+    Module("slice", fn(lambda x: x[:, 1:3, 2:-1] + 0.5), (IMAGE,)),
+    Module("slice_strided", fn(lambda x: x[:, :, ::2, 1::2] * 2), ((1, 4, 10, 11),)),
+    Module("slice_strided_far", fn(lambda x: x[:, ::3, ::5] * 2), ((1, 9, 11),)),
+    Module("select", fn(lambda x: x[:, -1] + x[:, 0]), ((2, 3, 8),)),
+    Module("split", fn(lambda x: torch.cat([p * (i + 1.0) for i, p in enumerate(torch.split(x, 3, 1))], 1)), ((2, 7, 4),)),
+    Module("chunk", fn(lambda x: x.chunk(2, -1)[0] * x.chunk(2, -1)[1]), ((2, 3, 8),)),
+    Module("pad", fn(lambda x: F.pad(x, (1, 2, 0, 3)) + 1), (IMAGE,)),
+    Module("pad_value", fn(lambda x: F.pad(x, (1, 2), value=0.5) * 2), ((2, 5),)),
+    Module("pad_conv", lambda: nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(4, 8, 3, stride=2)), ((1, 4, 10, 10),)),
+    Module("permute", fn(lambda x: x.permute(0, 2, 3, 1) * 2), (IMAGE,)),
+    Module("expand", fn(lambda x: x.expand(3, 4, 5) * 2), ((1, 4, 1),)),
+    Module("repeat", fn(lambda x: x.repeat(2, 1, 3) + 1), ((2, 3, 4),)),
+    Module("flatten", fn(lambda x: torch.flatten(x + 1, 1)), (IMAGE,)),
+    Module("two_outputs", fn(lambda x: (x + 1, x * 2)), (IMAGE,)),
+    Module("residual", Residual, ((1, 8, 7, 7),), steps=1),
+    Module("squeeze_excite", SqueezeExcite, (IMAGE,), steps=2),
+    Module("classifier", Classifier, ((1, 1, 16, 16),)),
+    Module("shortcut", Shortcut, ((1, 4, 8, 8),)),
+    Module("patches", Patches, ((1, 3, 16, 16),), steps=3),
+    Module("two_inputs_conv", fn(lambda x, w: F.conv2d(x * w, torch.ones(2, 4, 1, 1))), (IMAGE, (1, 4, 1, 1)), int8=False),
+]

@@ -1,0 +1,155 @@
+"""Lowering against PyTorch: small modules, as floats and quantized by the peer, through lower_tool and the official TOSA
+reference model, compared with PyTorch in eager mode; Vela accepts each integer graph.
+
+lower_tool (tests/unit/lower) reads a .pt2, prepares, folds the quantization and writes TOSA. CARINA_LOWER_TOOL or beside our binary.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+from lower_modules import MODULES
+
+FLOAT = [pytest.param(m, id=m.name) for m in MODULES]
+INT8 = [pytest.param(m, id=m.name) for m in MODULES if m.int8]
+
+
+@pytest.fixture(scope="session")
+def lower_tool():
+    beside = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent / "lower_tool"
+    path = Path(os.environ.get("CARINA_LOWER_TOOL", beside))
+    if not path.exists():
+        pytest.fail(f"{path} is missing: build the target lower_tool")
+
+    def run(model, tosa):
+        done = subprocess.run([path, model, tosa], capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return Path(tosa).read_bytes()
+
+    return run
+
+
+def export(module, example, folder):
+    path = folder / "model.pt2"
+    program = torch.export.export(module, example, strict=True)
+    torch.export.save(program, path)
+    return program, path
+
+
+@pytest.mark.parametrize("module", FLOAT)
+def test_float(module, lower_tool, reference_model, tmp_path):
+    eager, example = module.eager(), module.example()
+    _, path = export(eager, example, tmp_path)
+    tosa = lower_tool(path, tmp_path / "out.tosa")
+    for seed in (0, 1):
+        inputs = module.example(seed)
+        wanted = eager(*inputs)
+        wanted = [wanted] if isinstance(wanted, torch.Tensor) else list(wanted)
+        got = reference_model(tosa, [x.numpy() for x in inputs])
+        assert len(got) == len(wanted)
+        for g, w in zip(got, wanted, strict=True):
+            w = w.detach().numpy()
+            assert g.shape == w.shape
+            np.testing.assert_allclose(g, w, rtol=0, atol=module.tolerance * max(1.0, float(np.abs(w).max())))
+
+
+def quantized(module):
+    """As PyTorch's PT2E flow with the peer's quantizer makes it."""
+    from executorch.backends.arm.ethosu import EthosUCompileSpec
+    from executorch.backends.arm.quantizer import EthosUQuantizer, get_symmetric_quantization_config
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    example = module.example()
+    quantizer = EthosUQuantizer(EthosUCompileSpec("ethos-u55-128"))
+    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=True))
+    graph = torch.export.export(module.eager(), example, strict=True).module(check_guards=False)
+    prepared = prepare_pt2e(graph, quantizer)
+    for seed in range(4):
+        prepared(*module.example(seed))
+    return convert_pt2e(prepared)
+
+
+def arguments(node):
+    names = ("input", "scale", "zero_point", "quant_min", "quant_max", "dtype")
+    return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
+
+
+def is_op(node, name):
+    return node.op == "call_function" and f"quantized_decomposed.{name}" in str(node.target)
+
+
+def io_parameters(program):
+    """(scale, zero point, min, max) of each user input and output."""
+    graph = program.graph
+    user_inputs, outputs = set(program.graph_signature.user_inputs), next(n for n in graph.nodes if n.op == "output").args[0]
+    inputs = []
+    for node in graph.nodes:
+        if node.op == "placeholder" and node.name in user_inputs:
+            inputs.append(arguments(next(u for u in node.users if is_op(u, "quantize_per_tensor"))))
+    return inputs, [arguments(n) for n in outputs]
+
+
+def to_int8(x, q):
+    steps = np.rint(np.asarray(x, np.float32) * np.float32(1 / q["scale"])) + q["zero_point"]
+    return np.clip(steps, q["quant_min"], q["quant_max"]).astype(np.int8)
+
+
+@pytest.mark.parametrize("module", INT8)
+def test_int8(module, lower_tool, reference_model, vela, tmp_path):
+    eager = quantized(module)
+    program, path = export(eager, module.example(), tmp_path)
+    inputs_q, outputs_q = io_parameters(program)
+    tosa = lower_tool(path, tmp_path / "out.tosa")
+    for seed in (0, 5):
+        inputs = module.example(seed)
+        wanted = eager(*inputs)
+        wanted = [wanted] if isinstance(wanted, torch.Tensor) else list(wanted)
+        got = reference_model(tosa, [to_int8(x.numpy(), q) for x, q in zip(inputs, inputs_q, strict=True)])
+        for g, w, q in zip(got, wanted, outputs_q, strict=True):
+            steps = np.abs(g.astype(int) - to_int8(w.detach().numpy(), q))
+            assert g.dtype == np.int8 and steps.max(initial=0) <= module.steps, f"{steps.max()} steps, {(steps > 0).sum()} of {steps.size} differ"
+    if module.vela:
+        vela(tosa)
+
+
+# Of our graphs for the networks in ../shared/cases: outputs within one step of PyTorch's own int8 (the peer: 0).
+STEPS = {"softmax": 0, "add_float": 0, "kws": 0, "ds_cnn": 0, "resnet8": 1, "resnet20": 0, "lstm": 0}
+
+
+@pytest.mark.cases("softmax", "add_float", "kws", "ds_cnn", "resnet8", "resnet20", "lstm", "mobilenet_v2")
+def test_networks(case, lower_tool, reference_model, vela, tmp_path):
+    import torchao.quantization.pt2e.quantize_pt2e  # noqa: F401  registers quantized_decomposed
+
+    program = torch.export.load(case.model_int8)
+    inputs_q, outputs_q = io_parameters(program)
+    tosa = lower_tool(case.model_int8, tmp_path / "out.tosa")
+    wanted, q = case.arrays("out_torch_int8_")[0], outputs_q[0]
+    got = reference_model(tosa, [to_int8(case.inputs[0], inputs_q[0])])[0]
+    if case.name in STEPS:
+        assert np.abs(got.astype(int) - to_int8(wanted, q)).max() <= STEPS[case.name]
+    else:
+        reals = (got.astype(np.float64) - q["zero_point"]) * q["scale"]
+        peer = case.array("out_tosa_e2e_0").astype(np.float64)
+        assert sqnr(wanted, reals) >= sqnr(wanted, peer) - 0.05
+    vela(tosa)
+
+
+def sqnr(wanted, got):
+    wanted = np.asarray(wanted, np.float64)
+    return 10 * np.log10((wanted**2).sum() / max(((got - wanted) ** 2).sum(), 1e-30))
+
+
+def test_unsupported_ops_are_named_all_at_once(tmp_path):
+    class Two(torch.nn.Module):
+        def forward(self, x):
+            return torch.erfinv(torch.cumsum(x, 0))
+
+    tool = Path(os.environ.get("CARINA_LOWER_TOOL", ROOT / "build" / "release" / "bin" / "lower_tool"))
+    _, path = export(Two(), (torch.rand(3),), tmp_path)
+    done = subprocess.run([tool, path, tmp_path / "out.tosa"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "cumsum" in done.stderr and "erfinv" in done.stderr and "test_lower.py:" in done.stderr
