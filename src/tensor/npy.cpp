@@ -99,6 +99,13 @@ std::optional<Header> find_header(std::span<const std::byte> file) {
   return Header{.text = {reinterpret_cast<const char*>(file.data()) + start, length}, .data_offset = start + length};
 }
 
+// An array that is no tensor: pickled objects, text.
+bool is_of_other_kind(std::span<const std::byte> file) {
+  const auto header = find_header(file);
+  const auto descriptor = header ? quoted_value(header->text, "descr") : std::nullopt;
+  return descriptor && (descriptor->starts_with("|O") || descriptor->starts_with("<U"));
+}
+
 // Column-major data -> row-major.
 Tensor to_row_major(const Tensor& column_major) {
   const Shape& shape = column_major.shape;
@@ -159,15 +166,12 @@ Result<NpzContent> read_npz(const Buffer& file, const std::string& where) {
   for (const std::string& entry : zip.names()) {
     const std::string name = entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;
     CARINA_TRY(const Buffer bytes, zip.read(entry));
-    auto tensor = read_npy(bytes, where + ":" + entry);
-    const bool is_object = find_header(bytes.bytes()) && quoted_value(find_header(bytes.bytes())->text, "descr") == "|O";
-    if (tensor) {
-      content.arrays.emplace(name, *std::move(tensor));
-    } else if (is_object) {
+    if (is_of_other_kind(bytes.bytes())) {
       content.skipped.push_back(name);
-    } else {
-      return std::unexpected(std::move(tensor).error());
+      continue;
     }
+    CARINA_TRY(Tensor tensor, read_npy(bytes, where + ":" + entry));
+    content.arrays.emplace(name, std::move(tensor));
   }
   return content;
 }

@@ -15,8 +15,8 @@ namespace carina {
 // included), a shape that does not match the data.
 Result<Tensor> read_npy(const Buffer& file, const std::string& where);
 
-// Reads all arrays of an .npz that read_npy() understands; entries of other dtypes (Vela's pickled quantization) are left
-// out and named in `skipped`.
+// Reads all arrays of an .npz that read_npy() understands; arrays of pickled objects (Vela's quantization)
+// and of text (labels) are left out and named in `skipped`.
 struct NpzContent {
   std::map<std::string, Tensor> arrays;  // without the ".npy" of their names
   std::vector<std::string> skipped;
