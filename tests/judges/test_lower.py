@@ -19,14 +19,18 @@ INT8 = [pytest.param(m, id=m.name) for m in MODULES if m.int8]
 
 
 @pytest.fixture(scope="session")
-def lower_tool():
+def tool_path():
     beside = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent / "lower_tool"
     path = Path(os.environ.get("CARINA_LOWER_TOOL", beside))
     if not path.exists():
         pytest.fail(f"{path} is missing: build the target lower_tool")
+    return path
 
+
+@pytest.fixture(scope="session")
+def lower_tool(tool_path):
     def run(model, tosa):
-        done = subprocess.run([path, model, tosa], capture_output=True, text=True, timeout=600)
+        done = subprocess.run([tool_path, model, tosa], capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         return Path(tosa).read_bytes()
 
@@ -143,13 +147,12 @@ def sqnr(wanted, got):
     return 10 * np.log10((wanted**2).sum() / max(((got - wanted) ** 2).sum(), 1e-30))
 
 
-def test_unsupported_ops_are_named_all_at_once(tmp_path):
+def test_unsupported_ops_are_named_all_at_once(tool_path, tmp_path):
     class Two(torch.nn.Module):
         def forward(self, x):
             return torch.erfinv(torch.cumsum(x, 0))
 
-    tool = Path(os.environ.get("CARINA_LOWER_TOOL", ROOT / "build" / "release" / "bin" / "lower_tool"))
     _, path = export(Two(), (torch.rand(3),), tmp_path)
-    done = subprocess.run([tool, path, tmp_path / "out.tosa"], capture_output=True, text=True)
+    done = subprocess.run([tool_path, path, tmp_path / "out.tosa"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "cumsum" in done.stderr and "erfinv" in done.stderr and "test_lower.py:" in done.stderr
