@@ -12,6 +12,7 @@
 #include "plan/program.h"
 #include "plan/schedule.h"
 #include "plan/select/selection.h"
+#include "plan/stage.h"
 
 namespace carina::plan {
 namespace {
@@ -41,6 +42,17 @@ Result<void> choose_blocks(Program& program, const Target& target, const Variati
     if (!fits[i]) return fail({.where = operations[i].name, .what = "no block of this operation fits the NPU's shared buffer"});
   }
   return {};
+}
+
+// Staging is a wish: where the arena then does not fit, it goes without.
+Result<void> place_all(Program& program, const Target& target, const Options& options) {
+  stage_weights(program, target, options);
+  schedule(program, target);
+  if (place_tensors(program, options)) return {};
+  program.staged.assign(program.network.operations.size(), TensorId());
+  program.commands.clear();
+  schedule(program, target);
+  return place_tensors(program, options);
 }
 
 npu::IoTensor io_tensor(const PlanTensor& tensor) {
@@ -80,10 +92,8 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   log.progress("weights", 2, kSteps);
   CARINA_CHECKED(encode_weights(program, target, threads));
   place_constants(program);
-  program.staged.assign(program.network.operations.size(), TensorId());
   log.progress("memory", 3, kSteps);
-  schedule(program, target);
-  CARINA_CHECKED(place_tensors(program, options));
+  CARINA_CHECKED(place_all(program, target, options));
   log.progress("emit", 4, kSteps);
   return assemble(program, tosa, target, options.variation);
 }
