@@ -1,0 +1,142 @@
+"""What the official generator makes: a fixed sample for every change, and the whole corpus in batches.
+
+The sample: all operators of TOSA 1.0.2, small shapes, a few tests for each type and mode, and a test for each error condition
+of each operator. The whole: tosa_verif_conformance_generator with its own configuration, an operator at a time.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import conformance
+
+VERSION = "1.0.2"
+EXTENSIONS = [
+    f"tosa-ext-{name}"
+    for name in (
+        "bf16", "controlflow", "doubleround", "dynamic", "fft", "fp8e4m3", "fp8e5m2", "inexactround", "int16", "int4", "variable",
+    )
+]  # fmt: skip
+
+PACKAGES = Path(next(iter(conformance.__path__))).resolve().parent
+CONFIG = PACKAGES / "conformance" / "cts-config_v1.0.json"
+PROGRAMS = Path(sys.executable).parent
+
+# Tests beside the special ones that the generator always makes: for each value of `permutes` at most `maximum`.
+CONVOLUTIONS = {"permutes": ["type", "acc_type"], "full_params": ["stride", "kernel"], "maximum": 3}
+SELECTIONS = {
+    "cast": {"permutes": ["type", "out_type"], "maximum": 1},
+    "rescale": {
+        "permutes": ["type", "rounding_mode", "output_dtype"],
+        "full_params": ["per_channel", "input_unsigned", "output_unsigned"],
+        "maximum": 3,
+    },
+    "avg_pool2d": CONVOLUTIONS,
+    "conv2d": CONVOLUTIONS,
+    "conv3d": CONVOLUTIONS,
+    "depthwise_conv2d": CONVOLUTIONS,
+    "transpose_conv2d": CONVOLUTIONS,
+    "max_pool2d": {"permutes": ["type"], "full_params": ["stride", "kernel"], "maximum": 3},
+    "resize": {"permutes": ["type", "mode"], "maximum": 4},
+}
+OTHERS = {"permutes": ["rank", "type"], "maximum": 1}
+CONTROL_FLOW = ["cond_if", "while_loop"]  # the generator's option for constant inputs breaks on these
+LATER = ["gather/gather_*_b_*", "scatter/scatter_*_b_*"]  # made for any version, but bool came with 1.1
+
+
+def official_config():
+    config = json.loads(CONFIG.read_text())
+    config.pop("$comment", None)
+    return config
+
+
+def operators():
+    """The operators of 1.0, as the generator calls them."""
+    return [name for name, row in official_config().items() if row.get("from_version", "1.0.0") <= VERSION]
+
+
+def run(command, log):
+    """Runs one of tosa-tools' programs; its output goes to the log."""
+    environment = {**os.environ, "PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"}
+    with open(log, "a") as out:
+        done = subprocess.run([str(word) for word in command], stdout=out, stderr=subprocess.STDOUT, env=environment)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed, see {log}: {' '.join(map(str, command))}")
+
+
+def build(folder, names, selection, kind, extra, log):
+    run(
+        [
+            PROGRAMS / "tosa_verif_build_tests", "-o", folder, "--tosa-version", VERSION, "--test-type", kind,
+            "--generate-lib-path", PACKAGES / "tosa_reference_model" / "libtosa_reference_generate_lib.so",
+            "--test-selection-config", selection, "--filter", f"^({'|'.join(names)})$",
+            "--profile", "all", "--extension", *EXTENSIONS, *extra,
+        ],
+        log,
+    )  # fmt: skip
+
+
+def sample_key():
+    text = Path(__file__).read_text() + importlib.metadata.version("tosa-tools")
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def sample(root):
+    """The folder of the sample's tests, made when it is not there yet (some minutes; then kept)."""
+    folder = Path(root) / f"sample-{sample_key()}"
+    if (folder / "complete").exists():
+        return folder
+    for stale in Path(root).glob("sample-*"):
+        shutil.rmtree(stale)
+    making = Path(root) / "making"
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
+    selection = making / "selection.json"
+    selection.write_text(
+        json.dumps({name: {"selection": {"default": SELECTIONS.get(name, OTHERS)}} for name in operators()})
+    )
+    log = Path(root) / "generator.log"
+    log.unlink(missing_ok=True)
+    small = ["--tensor-dim-range", "1,10"]
+    plain = [name for name in operators() if name not in CONTROL_FLOW]
+    jobs = [
+        (making / "positive", plain[0::2], selection, "positive", [*small, "--random-const-inputs"]),
+        (making / "positive", plain[1::2], selection, "positive", [*small, "--random-const-inputs"]),
+        (making / "positive", CONTROL_FLOW, selection, "positive", small),
+        (making / "negative", operators(), CONFIG, "negative", ["--tensor-dim-range", "1,16"]),
+    ]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
+        for done in [pool.submit(build, *job, log) for job in jobs]:
+            done.result()
+    for pattern in LATER:
+        for test in (making / "positive").glob(pattern):
+            shutil.rmtree(test)
+    (making / "complete").touch()
+    making.rename(folder)
+    return folder
+
+
+def batch(root, operator, jobs):
+    """The whole corpus's tests of one operator, in a folder that the caller removes."""
+    folder = Path(root) / "batch" / operator
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run(
+        [
+            PROGRAMS / "tosa_verif_conformance_generator", "--operators", operator, "--tosa-version", VERSION,
+            "--profile", "all", "--extension", *EXTENSIONS, "--test-type", "both", "--output-type", "binary",
+            "--ref-model-path", PACKAGES / "bin" / "tosa_reference_model",
+            "--generate-lib-path", PACKAGES / "tosa_reference_model" / "libtosa_reference_generate_lib.so",
+            "--schema-path", PACKAGES / "bin" / "tosa.fbs", "--flatc-path", PACKAGES / "bin" / "flatc",
+            "--build-directory", folder / "build", "--output-directory", folder / "tests", "-j", jobs,
+        ],
+        folder.parent / f"{operator}.log",
+    )  # fmt: skip
+    return folder / "tests"
