@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/file.h"
 #include "driver/estimate.h"
@@ -106,6 +108,7 @@ struct NpuPart {
 Result<NpuPart> compile_part(ir::Graph tosa, const plan::Target& target, const CompileRequest& request, const Log& log) {
   plan::Options options;
   options.threads = request.threads;
+  options.arena_limit_bytes = request.sram_budget_bytes;
   CARINA_TRY(npu::CompiledNetwork network, plan::compile(tosa, target, options, log));
   CARINA_TRY(simulate::Report timing, time_network(network, target));
   return NpuPart{.tosa = std::move(tosa), .network = std::move(network), .timing = std::move(timing)};
@@ -146,6 +149,9 @@ partition::Partitioned whole_graph_delegated(const ir::Graph& tosa) {
   return result;
 }
 
+// Nodes that the NPU's compiler would not take, with its reasons.
+using Refusals = std::map<std::string, std::string>;
+
 struct Split {
   partition::Partitioned partitioned;
   std::vector<ir::Graph> tosa;  // one per delegate
@@ -161,20 +167,71 @@ Result<Split> split_tosa(const CompileRequest& request) {
   return split;
 }
 
-Result<Split> split_pt2(const CompileRequest& request, const plan::Target& target, const Log& log) {
-  CARINA_TRY(const Prepared prepared, prepare_model(request, log));
-  const partition::PartitionOptions options{.family = family_of(target.accelerator.product),
-                                            .target = std::string(target.accelerator.name),
-                                            .cpu_nodes = request.cpu_nodes,
-                                            .cpu_ops = {},
-                                            .delegate_nothing = request.delegates == DelegateMode::kNothing};
+Result<Split> split_prepared(const Prepared& prepared, const CompileRequest& request, const plan::Target& target, const Refusals& refused, const Log& log) {
+  partition::PartitionOptions options{.family = family_of(target.accelerator.product),
+                                      .target = std::string(target.accelerator.name),
+                                      .cpu_nodes = request.cpu_nodes,
+                                      .cpu_ops = {},
+                                      .delegate_nothing = request.delegates == DelegateMode::kNothing};
+  for (const auto& [node, reason] : refused) options.cpu_nodes.push_back(node);
   CARINA_TRY(partition::Partitioned partitioned, partition::partition(prepared.graph, options, log));
+  for (partition::Decision& decision : partitioned.decisions) {
+    const auto reason = refused.find(decision.name);
+    if (reason != refused.end()) decision.reason = reason->second;
+  }
   Split split{.partitioned = std::move(partitioned), .tosa = {}, .quantization = prepared.quantization};
   for (const ir::Graph& delegate : split.partitioned.delegates) {
     CARINA_TRY(ir::Graph tosa, lower::to_tosa(delegate, log));
     split.tosa.push_back(std::move(tosa));
   }
   return split;
+}
+
+// The parts of a split, compiled; or the nodes that the NPU's compiler refused.
+Result<std::vector<NpuPart>> compile_parts(const Split& split, const plan::Target& target, const CompileRequest& request, const Log& log) {
+  std::vector<NpuPart> parts;
+  for (size_t i = 0; i < split.tosa.size(); ++i) {
+    log.progress("compile for the NPU", i, split.tosa.size());
+    CARINA_TRY(NpuPart part, compile_part(split.tosa[i], target, request, log));
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// The nodes of the user's graph that errors are about: their place is "name" or "name (source)". Nothing when an error is about something else.
+std::optional<Refusals> refusals_of(const Diagnostics& errors, const ir::Graph& graph) {
+  Refusals refused;
+  for (const Diagnostic& error : errors) {
+    const std::string name = error.where.substr(0, error.where.find(" ("));
+    if (error.fault != Fault::kInput || std::ranges::find(graph.nodes, name, &ir::Node::name) == graph.nodes.end()) return std::nullopt;
+    refused.emplace(name, error.what);
+  }
+  return refused;
+}
+
+struct Parts {
+  Split split;
+  std::vector<NpuPart> parts;
+};
+
+Result<Parts> compile_pt2(const CompileRequest& request, const plan::Target& target, const Log& log) {
+  CARINA_TRY(const Prepared prepared, prepare_model(request, log));
+  Refusals refused;
+  for (;;) {
+    CARINA_TRY(Split split, split_prepared(prepared, request, target, refused, log));
+    auto parts = compile_parts(split, target, request, log);
+    if (parts) return Parts{.split = std::move(split), .parts = *std::move(parts)};
+    auto more = refusals_of(parts.error(), prepared.graph);
+    const size_t before = refused.size();
+    if (more) refused.merge(*more);
+    if (refused.size() == before) return std::unexpected(std::move(parts).error());
+  }
+}
+
+Result<Parts> compile_tosa(const CompileRequest& request, const plan::Target& target, const Log& log) {
+  CARINA_TRY(Split split, split_tosa(request));
+  CARINA_TRY(std::vector<NpuPart> parts, compile_parts(split, target, request, log));
+  return Parts{.split = std::move(split), .parts = std::move(parts)};
 }
 
 std::vector<report::NodeReport> node_reports(const partition::Partitioned& partitioned, const std::map<std::string, int64_t>& cycles) {
@@ -196,7 +253,7 @@ std::vector<report::NodeReport> node_reports(const partition::Partitioned& parti
 
 Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const plan::Target target, find_target(request.target));
-  CARINA_TRY(Split split, is_tosa(request.model) ? split_tosa(request) : split_pt2(request, target, log));
+  CARINA_TRY(const auto [split, parts], is_tosa(request.model) ? compile_tosa(request, target, log) : compile_pt2(request, target, log));
 
   Compiled compiled;
   report::CompileReport& report = compiled.report;
@@ -206,9 +263,8 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
 
   std::vector<pte::Delegate> delegates;
   std::map<std::string, int64_t> cycles;
-  for (size_t i = 0; i < split.tosa.size(); ++i) {
-    log.progress("compile for the NPU", i, split.tosa.size());
-    CARINA_TRY(const NpuPart part, compile_part(std::move(split.tosa[i]), target, request, log));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const NpuPart& part = parts[i];
     if (!request.dump_folder.empty()) CARINA_CHECKED(dump(part, i, target, request.dump_folder));
     CARINA_TRY(pte::Delegate delegate, delegate_of(part.network, target));
     delegates.push_back(std::move(delegate));

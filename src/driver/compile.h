@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct CompileRequest {
   std::string calibration;                  // .npz, .npy or a folder; empty: none
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;       // nodes to keep on the CPU
+  int64_t sram_budget_bytes = 0;            // what a delegate's arena may take; 0: no limit
   std::string dump_folder;                  // intermediate files go there; empty: none are written
   int threads = 1;
 };
@@ -35,7 +37,8 @@ struct Compiled {
   report::CompileReport report;
 };
 
-// The whole way from a model to a program. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa and
+// The whole way from a model to a program. A node that partitioning gave to the NPU and the NPU's compiler refuses goes to the CPU, with the
+// compiler's reason. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa and
 // output_tag<n>_vela.npz, as the Arm flow names them. Errors: of every room on the way.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);
 

@@ -25,6 +25,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_target_options(app, request.target);
   app.add_flag("--no-delegate", no_delegate, "Keep everything on the CPU");
   app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)");
+  app.add_option("--sram-budget", request.sram_budget_bytes, "Bytes that a delegate's arena may take; more is an error that names the tensors")->check(CLI::NonNegativeNumber);
   app.add_option("--dump", request.dump_folder, "Write each delegate's TOSA file and command stream to this folder");
   app.add_option("-o,--output", output, "The .pte to write")->required();
   app.callback([&] {
