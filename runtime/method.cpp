@@ -29,11 +29,6 @@ namespace {
 
 constexpr size_t kMaxNameBytes = 127;  // of "namespace::op.overload"; longer names are not ExecuTorch's
 
-template <typename T>
-std::span<const T> items_of(const flatbuffers::Vector<T>* list) {
-  return list == nullptr ? std::span<const T>() : std::span<const T>(list->data(), list->size());
-}
-
 std::string_view text_of(const flatbuffers::String* text) {
   return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
 }
@@ -62,7 +57,7 @@ struct Method::Loader {
 
   void set_problem(std::string_view name, int32_t instruction) {
     const size_t size = std::min(name.size(), sizeof(method.problem_.name) - 1);
-    std::memcpy(method.problem_.name, name.data(), size);
+    std::copy_n(name.data(), size, method.problem_.name);  // memcpy may not be given an empty name's nullptr
     method.problem_.name[size] = '\0';
     method.problem_.instruction = instruction;
   }
@@ -113,6 +108,7 @@ struct Method::Loader {
   }
 
   Error load_int_list(const flatbuffers::Vector<int64_t>* items, EValue& value) {
+    if (!has_aligned_items(items)) return Error::kInvalidProgram;
     std::span<int64_t> numbers;
     CARINA_RT_TRY(make(items_of(items).size(), numbers));
     for (size_t i = 0; i < numbers.size(); ++i) {
@@ -166,6 +162,7 @@ struct Method::Loader {
       case fb::KernelTypes::Tensor: value.kind = Kind::kTensor; return load_tensor(*source.val_as_Tensor(), value.tensor);
       case fb::KernelTypes::IntList: return load_int_list(source.val_as_IntList()->items(), value);
       case fb::KernelTypes::DoubleList:
+        if (!has_aligned_items(source.val_as_DoubleList()->items())) return Error::kInvalidProgram;
         value.kind = Kind::kDoubleList;
         value.numbers = items_of(source.val_as_DoubleList()->items());
         return Error::kOk;
@@ -248,11 +245,11 @@ struct Method::Loader {
     const std::string_view overload = text_of(op->overload());
     if (base.size() + overload.size() + 1 > kMaxNameBytes) return Error::kInvalidProgram;
     char name[kMaxNameBytes + 1];
-    std::memcpy(name, base.data(), base.size());
+    std::copy_n(base.data(), base.size(), name);
     size_t size = base.size();
     if (!overload.empty()) {
       name[size++] = '.';
-      std::memcpy(name + size, overload.data(), overload.size());
+      std::copy_n(overload.data(), overload.size(), name + size);
       size += overload.size();
     }
     const std::string_view wanted(name, size);
@@ -385,7 +382,7 @@ Error Method::execute() {
     scratch_->reset();
     if (error != Error::kOk) {
       const size_t size = std::min(instruction.name.size(), sizeof(problem_.name) - 1);
-      std::memcpy(problem_.name, instruction.name.data(), size);
+      std::copy_n(instruction.name.data(), size, problem_.name);
       problem_.instruction = static_cast<int32_t>(at);
       return error;
     }

@@ -45,6 +45,10 @@ Error Program::load(std::span<const std::byte> file) {
   if (!fb::VerifyProgramBuffer(verifier)) return Error::kInvalidProgram;
   const fb::Program& root = root_of(file);
   if (root.version() != 0 || root.execution_plan() == nullptr) return Error::kInvalidProgram;
+  if (root.constant_segment() != nullptr && !has_aligned_items(root.constant_segment()->offsets())) return Error::kInvalidProgram;
+  for (const fb::ExecutionPlan* plan : *root.execution_plan()) {
+    if (!has_aligned_items(plan->non_const_buffer_sizes())) return Error::kInvalidProgram;
+  }
   // Without a header the segments would be read from nowhere.
   if (segment_base_ == 0 && root.segments() != nullptr) {
     for (const fb::DataSegment* entry : *root.segments()) {

@@ -67,6 +67,7 @@ Error leaky_relu(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const double slope = call.number(1);
   const Tensor& out = call.out(2);
+  call.support(is_floating(in.type));
   CARINA_RT_TRY(call.error());
   return map_unary(in, out, [slope](auto a) {
     using T = decltype(a);
@@ -114,6 +115,7 @@ Error logit(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const double eps = call.number_or(1, -1);
   const Tensor& out = call.out(2);
+  call.support(is_floating(out.type));
   CARINA_RT_TRY(call.error());
   return map_unary(in, out, [eps](auto a) {
     const auto x = static_cast<double>(a);

@@ -46,7 +46,7 @@ void narrow(double value, Half& out) {
   } else {
     int exponent = 0;
     std::frexp(magnitude, &exponent);
-    const int step = (exponent < -13 ? -13 : exponent) - 11;  // of the last bit
+    const int step = (exponent < -13 || magnitude == 0 ? -13 : exponent) - 11;  // of the last bit
     const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -step)));
     // A subnormal has exponent field 0; rounding up to the next power of two carries into the exponent by itself.
     out.bits = static_cast<uint16_t>(sign + (static_cast<uint32_t>(step + 24) << 10) + units);

@@ -96,6 +96,7 @@ Error avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
   const bool ceil_mode = call.flag(4);
   const bool include_padding = call.flag(5);
   const int64_t divisor = call.integer_or(6, 0);
+  call.require(call.is_none(6) || divisor > 0);
   const Tensor& out = call.out(7);
   CARINA_RT_TRY(check_pool(call, pool, in, out, ceil_mode));
   if (out.elements() == 0) return Error::kOk;

@@ -17,6 +17,15 @@ Error rounding(Arguments arguments, const Function& function) {
   });
 }
 
+// For functions that have no meaning in whole numbers: the output must be floating.
+template <typename Function>
+Error floating(Arguments arguments, const Function& function) {
+  Call call(arguments);
+  call.support(is_floating(call.out(1).type));
+  CARINA_RT_TRY(call.error());
+  return rounding(arguments, function);
+}
+
 }  // namespace
 
 // All of these: (a, out).
@@ -29,6 +38,12 @@ CARINA_UNARY(neg, minus(decltype(a)(0), a))
 CARINA_UNARY(sign, a > 0 ? decltype(a)(1) : a < 0 ? decltype(a)(-1) : a)
 CARINA_UNARY(isnan, a != a)
 CARINA_UNARY(isinf, std::isinf(static_cast<double>(a)))
+#undef CARINA_UNARY
+
+#define CARINA_UNARY(name, expression)                                                                    \
+  Error name(Arguments arguments, Arena& /*scratch*/) {                                                   \
+    return floating(arguments, [](auto a) { return static_cast<decltype(a)>(expression); }); \
+  }
 CARINA_UNARY(reciprocal, decltype(a)(1) / a)
 CARINA_UNARY(rsqrt, 1 / std::sqrt(a))
 CARINA_UNARY(sqrt, std::sqrt(a))

@@ -76,9 +76,12 @@ Result<Buffer> segment(const Context& context, uint32_t index) {
   return context.file.slice(context.layout.segment_base + offset, size);
 }
 
+// The verifier does not look at the alignment of a vector's elements.
 template <typename T>
 std::vector<T> copied(const flatbuffers::Vector<T>* list) {
-  return list == nullptr ? std::vector<T>() : std::vector<T>(list->begin(), list->end());
+  std::vector<T> items(list == nullptr ? 0 : list->size());
+  if (!items.empty()) std::memcpy(items.data(), list->Data(), items.size() * sizeof(T));
+  return items;
 }
 
 std::string text(const flatbuffers::String* string) { return string == nullptr ? std::string() : string->str(); }
@@ -287,10 +290,10 @@ Result<Plan> read_plan(const Context& context, const fb::ExecutionPlan& source, 
 Result<std::vector<Buffer>> read_constants(const Context& context) {
   std::vector<Buffer> constants(1);
   const auto* table = context.root->constant_segment();
-  if (table == nullptr || table->offsets() == nullptr || table->offsets()->size() <= 1) return constants;
+  const std::vector<uint64_t> offsets = table == nullptr ? std::vector<uint64_t>() : copied(table->offsets());
+  if (offsets.size() <= 1) return constants;
   CARINA_TRY(const Buffer data, segment(context, table->segment_index()));
-  for (flatbuffers::uoffset_t i = 1; i < table->offsets()->size(); ++i) {
-    const uint64_t offset = table->offsets()->Get(i);
+  for (const uint64_t offset : std::span(offsets).subspan(1)) {
     if (offset > data.size()) return context.broken("a constant lies outside its segment");
     constants.push_back(data.slice(offset, data.size() - offset));  // its length is in the tensor's type
   }

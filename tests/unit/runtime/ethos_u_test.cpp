@@ -1,0 +1,179 @@
+#include "runtime/backends/ethos_u.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "tests/unit/runtime/program_builder.h"
+
+namespace carina::runtime {
+namespace {
+
+void append(std::vector<std::byte>& out, const void* data, size_t size) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  out.insert(out.end(), bytes, bytes + size);
+}
+
+void append_block(std::vector<std::byte>& out, const std::string& name, const std::vector<std::byte>& data) {
+  char header[32] = {};
+  std::memcpy(header, name.data(), name.size());
+  const auto size = static_cast<uint32_t>(data.size());
+  std::memcpy(header + 16, &size, 4);
+  append(out, header, sizeof header);
+  append(out, data.data(), data.size());
+  out.resize((out.size() + 15) / 16 * 16);
+}
+
+std::vector<std::byte> words(const std::vector<int32_t>& numbers) {
+  std::vector<std::byte> out;
+  append(out, numbers.data(), numbers.size() * 4);
+  return out;
+}
+
+struct Blob {
+  std::vector<int32_t> commands{0x31504f43, 7, 8};  // "COP1"
+  std::vector<int32_t> inputs{1, 1, 1, 1, 1, 1, 8, 1, 0, 1};
+  std::vector<int32_t> outputs{1, 1, 1, 1, 1, 1, 8, 1, 16, 1};
+  int32_t scratch = 32;
+
+  [[nodiscard]] std::vector<std::byte> write() const {
+    std::vector<std::byte> out;
+    append_block(out, "vela_bin_stream", {});
+    append_block(out, "cmd_data", words(commands));
+    append_block(out, "weight_data", words({1, 2, 3}));
+    append_block(out, "scratch_size", words({scratch}));
+    append_block(out, "inputs", words(inputs));
+    append_block(out, "outputs", words(outputs));
+    append_block(out, "vela_end_stream", {});
+    return out;
+  }
+};
+
+// Adds 1 to the 8 bytes of the input.
+class AddingDriver final : public NpuDriver {
+ public:
+  Error invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) override {
+    ++calls;
+    commands = payload.size();
+    weights = bases[0].size();
+    for (size_t i = 0; i < 8; ++i) bases[1][16 + i] = static_cast<std::byte>(std::to_integer<int>(bases[1][i]) + 1);
+    return result;
+  }
+  Error result = Error::kOk;
+  int calls = 0;
+  size_t commands = 0;
+  size_t weights = 0;
+};
+
+ProgramBuilder program_with(const std::vector<std::byte>& blob, const Shape& in = {8}, const Shape& out = {8}, DType out_type = DType::kInt8) {
+  ProgramBuilder builder;
+  const int32_t x = builder.tensor(in, DType::kInt8);
+  const int32_t y = builder.tensor(out, out_type);
+  builder.plan().inputs = {x};
+  builder.plan().outputs = {y};
+  builder.plan().delegates.push_back({.backend = "EthosUBackend", .blob = Buffer::copy_of(blob), .compile_specs = {{"target", {1, 2}}}});
+  builder.plan().instructions.emplace_back(pte::DelegateCall{.delegate = 0, .arguments = {x, y}});
+  return builder;
+}
+
+struct EthosU : testing::Test {
+  Error run(const ProgramBuilder& builder, size_t inputs = 8, size_t scratch = Session::kPlenty, pte::DelegateData data = pte::DelegateData::kInline) {
+    session.emplace(builder.write(data), backends, Session::kPlenty, scratch);
+    CARINA_RT_TRY(session->load());
+    std::vector<int8_t> input(inputs);
+    for (size_t i = 0; i < inputs; ++i) input[i] = static_cast<int8_t>(i * 10);
+    return session->run(input);
+  }
+
+  AddingDriver driver;
+  EthosUBackend backend{driver};
+  std::array<Backend*, 1> backends{&backend};
+  std::optional<Session> session;
+};
+
+TEST_F(EthosU, CopiesInputsRunsAndCopiesOutputs) {
+  for (const auto data : {pte::DelegateData::kInline, pte::DelegateData::kSegment}) {
+    ASSERT_EQ(run(program_with(Blob().write()), 8, Session::kPlenty, data), Error::kOk);
+    EXPECT_EQ(session->output<int8_t>(), (std::vector<int8_t>{1, 11, 21, 31, 41, 51, 61, 71}));
+  }
+  EXPECT_EQ(driver.calls, 2);
+  EXPECT_EQ(driver.commands, 12U);
+  EXPECT_EQ(driver.weights, 12U);
+  EXPECT_TRUE(session->method.calls_delegate(0));
+  EXPECT_EQ(session->method.instruction_name(0), "EthosUBackend");
+  EXPECT_EQ(session->scratch_arena.peak_bytes(), 32U);
+}
+
+TEST_F(EthosU, RowsThatThePaddingMakesLongerAreTrimmed) {
+  ASSERT_EQ(run(program_with(Blob().write(), {8}, {2, 3})), Error::kOk);
+  EXPECT_EQ(session->output<int8_t>(), (std::vector<int8_t>{1, 11, 21, 41, 51, 61}));
+}
+
+TEST_F(EthosU, FourBitOutputsAreUnpackedLowHalfFirst) {
+  ASSERT_EQ(run(program_with(Blob().write(), {8}, {16})), Error::kOk);
+  EXPECT_EQ(session->output<int8_t>()[2], -5);  // of 11 = 0x0b
+  EXPECT_EQ(session->output<int8_t>()[3], 0);
+}
+
+TEST_F(EthosU, WrongTensorsAreRefusedBeforeAnythingIsCopied) {
+  EXPECT_EQ(run(program_with(Blob().write(), {9}), 9), Error::kInvalidArgument);
+  EXPECT_EQ(run(program_with(Blob().write(), {8}, {8}, DType::kInt32)), Error::kInvalidArgument);
+  EXPECT_EQ(run(program_with(Blob().write(), {8}, {3, 3})), Error::kInvalidArgument);
+  EXPECT_EQ(driver.calls, 0);
+}
+
+TEST_F(EthosU, AFaultOfTheDeviceIsReported) {
+  driver.result = Error::kDelegateFailed;
+  EXPECT_EQ(run(program_with(Blob().write())), Error::kDelegateFailed);
+  EXPECT_STREQ(session->method.problem().name, "EthosUBackend");
+}
+
+TEST_F(EthosU, TooLittleScratchIsReported) {
+  for (size_t bytes = 0; bytes < 32; ++bytes) EXPECT_EQ(run(program_with(Blob().write()), 8, bytes), Error::kOutOfMemory);
+  EXPECT_EQ(run(program_with(Blob().write()), 8, 32), Error::kOk);
+}
+
+TEST_F(EthosU, TensorsOutsideTheScratchAreRefused) {
+  for (const int32_t offset : {25, 100, -1, INT32_MAX}) {
+    Blob blob;
+    blob.inputs[8] = offset;
+    EXPECT_EQ(run(program_with(blob.write())), Error::kInvalidProgram) << offset;
+  }
+  Blob blob;
+  blob.outputs[9] = 2;
+  EXPECT_EQ(run(program_with(blob.write())), Error::kNotSupported);
+  blob = {};
+  blob.inputs = {1, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX, 1, 8, 1, 0, 1};
+  EXPECT_EQ(run(program_with(blob.write())), Error::kInvalidProgram);
+  blob = {};
+  blob.inputs[0] = 2;
+  EXPECT_EQ(run(program_with(blob.write())), Error::kInvalidProgram);
+  blob = {};
+  blob.commands[0] = 0;
+  EXPECT_EQ(run(program_with(blob.write())), Error::kInvalidProgram);
+}
+
+TEST_F(EthosU, EveryPrefixOfABlobIsRefused) {
+  const std::vector<std::byte> whole = Blob().write();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const Buffer part = Buffer::copy_of(std::span(whole).first(size));
+    NpuStream stream;
+    EXPECT_NE(read_npu_stream(part.bytes(), stream), Error::kOk) << size;
+  }
+}
+
+TEST_F(EthosU, EveryFlippedBitOfABlobIsHandled) {
+  const std::vector<std::byte> whole = Blob().write();
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::vector<std::byte> damaged = whole;
+    damaged[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    const Buffer file = Buffer::copy_of(damaged);
+    NpuStream stream;
+    static_cast<void>(read_npu_stream(file.bytes(), stream));
+  }
+}
+
+}  // namespace
+}  // namespace carina::runtime

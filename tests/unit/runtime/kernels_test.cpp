@@ -1,0 +1,230 @@
+// Kernels on their own, where no official program goes: types, limits, refused calls. The values that they compute are judged against the
+// official runtime by tests/judges/test_runtime.py.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "runtime/kernels/element_internal.h"
+#include "tests/unit/runtime/program_builder.h"
+
+namespace carina::runtime {
+namespace {
+
+TEST(Elements, HalvesRoundToEvenAndBack) {
+  const NumberLoader load = number_loader(PteScalarType::kHalf);
+  const NumberStorer store = number_storer(PteScalarType::kHalf);
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const double value = load(&half, 0);
+    if (std::isnan(value)) continue;
+    uint16_t again = 0;
+    store(&again, 0, value);
+    ASSERT_EQ(again, half) << value;
+  }
+  uint16_t out = 0;
+  store(&out, 0, 1 + 1.0 / 2048);  // half way between 1 and the next
+  EXPECT_EQ(out, 0x3c00);
+  store(&out, 0, 65519.99);
+  EXPECT_EQ(out, 0x7bff);
+  store(&out, 0, 65520);
+  EXPECT_EQ(out, 0x7c00);
+}
+
+TEST(Elements, BFloatsAreTheUpperHalvesOfFloats) {
+  const NumberLoader load = number_loader(PteScalarType::kBFloat16);
+  const NumberStorer store = number_storer(PteScalarType::kBFloat16);
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto bfloat = static_cast<uint16_t>(bits);
+    const double value = load(&bfloat, 0);
+    if (std::isnan(value)) continue;
+    uint16_t again = 0;
+    store(&again, 0, value);
+    ASSERT_EQ(again, bfloat) << value;
+  }
+}
+
+TEST(Elements, NumbersBecomeIntegersWithoutOverflow) {
+  EXPECT_EQ(to_int64(std::numeric_limits<double>::quiet_NaN()), 0);
+  EXPECT_EQ(to_int64(1e300), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(to_int64(-1e300), std::numeric_limits<int64_t>::min());
+  EXPECT_EQ(to_int64(-2.9), -2);
+  int8_t small = 0;
+  number_storer(PteScalarType::kChar)(&small, 0, 1000);
+  EXPECT_EQ(small, 127);
+}
+
+// One call on constant inputs; the error, or the outputs in `out`.
+template <typename T>
+Error call(ProgramBuilder builder, int32_t out, std::vector<T>& result) {
+  builder.plan().outputs = {out};
+  Session session(builder.write());
+  CARINA_RT_TRY(session.load());
+  CARINA_RT_TRY(session.method.execute());
+  result = session.template output<T>();
+  return Error::kOk;
+}
+
+TEST(Kernels, QuantizeSaturatesAndSurvivesSpecialNumbers) {
+  ProgramBuilder builder;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const int32_t x = builder.constant<float>({6}, DType::kFp32, {-1e30F, 1e30F, -infinity, infinity, 0.25F, 0.75F});
+  const int32_t scale = builder.value(0.5);
+  const int32_t zero_point = builder.value(int64_t{0});
+  const int32_t low = builder.value(int64_t{-128});
+  const int32_t high = builder.value(int64_t{127});
+  const int32_t dtype = builder.value(int64_t{1});
+  const int32_t out = builder.tensor({6}, DType::kInt8);
+  builder.call("quantized_decomposed::quantize_per_tensor", "out", {x, scale, zero_point, low, high, dtype, out, out});
+  std::vector<int8_t> result;
+  ASSERT_EQ(call(builder, out, result), Error::kOk);
+  EXPECT_EQ(result, (std::vector<int8_t>{-128, 127, -128, 127, 0, 2}));
+}
+
+TEST(Kernels, IntegersDivideByZeroWithoutATrap) {
+  ProgramBuilder builder;
+  const int32_t x = builder.constant<int32_t>({3}, DType::kInt32, {5, std::numeric_limits<int32_t>::min(), -7});
+  const int32_t y = builder.constant<int32_t>({3}, DType::kInt32, {0, -1, 2});
+  const int32_t mode = builder.value(std::string("floor"));
+  const int32_t out = builder.tensor({3}, DType::kInt32);
+  builder.call("aten::div", "out_mode", {x, y, mode, out, out});
+  std::vector<int32_t> result;
+  ASSERT_EQ(call(builder, out, result), Error::kOk);
+  EXPECT_EQ(result, (std::vector<int32_t>{0, std::numeric_limits<int32_t>::min(), -4}));
+}
+
+TEST(Kernels, ATransposedLayoutIsFollowed) {
+  // The same picture, once in NCHW and once in NHWC memory order.
+  ProgramBuilder builder;
+  const int32_t plain = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 2, 3, 4, 5, 6});
+  const int32_t last = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 4, 2, 5, 3, 6});
+  std::get<pte::TensorSpec>(builder.plan().values[static_cast<size_t>(last)]).dim_order = {0, 2, 3, 1};
+  const int32_t out = builder.tensor({1, 2, 1, 3});
+  const int32_t one = builder.value(int64_t{1});
+  builder.call("aten::sub", "out", {plain, last, one, out, out});
+  std::vector<float> result;
+  ASSERT_EQ(call(builder, out, result), Error::kOk);
+  EXPECT_EQ(result, std::vector<float>(6, 0));
+}
+
+// Every kernel survives being called with each kind of nonsense, in each number of arguments.
+TEST(Kernels, NonsenseIsRefused) {
+  EValue none;
+  EValue integer;
+  integer.kind = EValue::Kind::kInt;
+  integer.integer = std::numeric_limits<int64_t>::min();
+  EValue number;
+  number.kind = EValue::Kind::kDouble;
+  number.number = std::numeric_limits<double>::quiet_NaN();
+  EValue flag;
+  flag.kind = EValue::Kind::kBool;
+  flag.boolean = true;
+  EValue text;
+  text.kind = EValue::Kind::kString;
+  text.text = "none";
+  EValue numbers;
+  numbers.kind = EValue::Kind::kIntList;
+  const std::vector<int64_t> entries{-1, std::numeric_limits<int64_t>::max(), 0, 1};
+  numbers.integers = entries;
+  std::vector<float> memory(64, 1);
+  const std::vector<int32_t> sizes{1, 2, 2, 2};
+  const std::vector<uint8_t> order{0, 1, 2, 3};
+  EValue tensor;
+  tensor.kind = EValue::Kind::kTensor;
+  tensor.tensor = {.type = PteScalarType::kFloat, .sizes = sizes, .dim_order = order, .data = memory.data(), .bytes = 32};
+  EValue bytes = tensor;
+  bytes.tensor.type = PteScalarType::kBool;
+  bytes.tensor.bytes = 8;
+  EValue scalar = tensor;
+  scalar.tensor.sizes = {};
+  scalar.tensor.dim_order = {};
+  scalar.tensor.bytes = 4;
+  EValue empty = tensor;
+  const std::vector<int32_t> no_sizes{1, 0, 2, 2};
+  empty.tensor.sizes = no_sizes;
+  empty.tensor.bytes = 0;
+  EValue nowhere = tensor;
+  nowhere.tensor.data = nullptr;
+  EValue* const list_of[] = {&tensor, nullptr, &scalar, &integer};
+  EValue list;
+  list.kind = EValue::Kind::kTensorList;
+  list.tensors = list_of;
+  EValue* const all[] = {&none, &integer, &number, &flag, &text, &numbers, &tensor, &bytes, &scalar, &empty, &nowhere, &list};
+  Arena scratch;
+  for (const KernelEntry& entry : portable_kernels()) {
+    for (size_t count = 0; count <= 12; ++count) {
+      for (EValue* same : all) {
+        // The nonsense everywhere, and at one place beside tensors.
+        std::vector<EValue*> arguments(count, same);
+        static_cast<void>(entry.kernel(arguments, scratch));
+        for (size_t place = 0; place < count; ++place) {
+          std::vector<EValue*> mixed(count, &tensor);
+          mixed[place] = same;
+          static_cast<void>(entry.kernel(mixed, scratch));
+        }
+      }
+    }
+  }
+}
+
+// The same with arguments drawn at random, so that calls get further into the kernels.
+TEST(Kernels, RandomArgumentsAreHandled) {
+  std::vector<float> memory(256, 1);
+  const std::vector<std::vector<int32_t>> shapes{{}, {4}, {2, 2}, {1, 2, 2}, {1, 2, 2, 2}, {0, 2}, {2, 2, 2, 2, 2}};
+  const std::vector<uint8_t> orders[] = {{}, {0}, {1, 0}, {0, 1, 2}, {0, 2, 3, 1}, {0, 1, 2, 3, 4}};
+  const PteScalarType types[] = {PteScalarType::kFloat, PteScalarType::kLong, PteScalarType::kChar, PteScalarType::kBool, PteScalarType::kHalf};
+  const std::vector<std::vector<int64_t>> lists{{}, {0}, {1}, {-1, 1}, {2, 2}, {1, 0}, {0, 1, 2, 3}, {3}};
+  std::vector<EValue> values;
+  for (const auto& shape : shapes) {
+    for (const PteScalarType type : types) {
+      EValue value;
+      value.kind = EValue::Kind::kTensor;
+      value.tensor = {.type = type, .sizes = shape, .dim_order = orders[shape.size()], .data = memory.data(), .bytes = 0};
+      value.tensor.bytes = value.tensor.elements() * element_bytes(type);
+      values.push_back(value);
+    }
+  }
+  for (const auto& entries : lists) {
+    EValue value;
+    value.kind = EValue::Kind::kIntList;
+    value.integers = entries;
+    values.push_back(value);
+  }
+  for (int64_t n = -2; n <= 4; ++n) {
+    EValue value;
+    value.kind = EValue::Kind::kInt;
+    value.integer = n;
+    values.push_back(value);
+  }
+  for (const bool b : {false, true}) {
+    EValue value;
+    value.kind = EValue::Kind::kBool;
+    value.boolean = b;
+    values.push_back(value);
+  }
+  values.emplace_back();
+  uint64_t state = 1;
+  const auto random = [&state](size_t below) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    return static_cast<size_t>(state >> 33) % below;
+  };
+  Arena scratch;
+  size_t successes = 0;
+  for (const KernelEntry& entry : portable_kernels()) {
+    for (int round = 0; round < 3000; ++round) {
+      std::vector<EValue> mine(12);
+      std::vector<EValue*> arguments;
+      for (EValue& value : mine) {
+        value = values[random(values.size())];
+        arguments.push_back(&value);
+      }
+      for (float& element : memory) element = 0.5F;
+      successes += entry.kernel(arguments, scratch) == Error::kOk ? 1 : 0;
+    }
+  }
+  EXPECT_GT(successes, 1000U);  // the draw is not all refused at the door
+}
+
+}  // namespace
+}  // namespace carina::runtime

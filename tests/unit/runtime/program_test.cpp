@@ -1,0 +1,137 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/program_builder.h"
+
+namespace carina::runtime {
+namespace {
+
+TEST(Program, RunsAndSaysWhatItContains) {
+  Session session(small_program().write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  EXPECT_EQ(session.program.method_name(0), "forward");
+  EXPECT_EQ(session.program.planned_buffers(0), 1U);
+  EXPECT_EQ(session.program.planned_buffer_bytes(0, 0), 96U);
+  ASSERT_EQ(session.method.instructions(), 2U);
+  EXPECT_EQ(session.method.instruction_name(0), "aten::add.out");
+  EXPECT_FALSE(session.method.calls_delegate(0));
+  ASSERT_EQ(session.run<float>({-3, -2, -1, 0, 1, 2}), Error::kOk);
+  EXPECT_EQ(session.output<float>(), (std::vector<float>{0, 0, 0, 1, 2, 3}));
+}
+
+TEST(Program, RunningAllocatesNothing) {
+  Session session(small_program().write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  const size_t used = session.method_arena.used_bytes();
+  ASSERT_EQ(session.run<float>({1, 2, 3, 4, 5, 6}), Error::kOk);
+  ASSERT_EQ(session.run<float>({1, 2, 3, 4, 5, 6}), Error::kOk);
+  EXPECT_EQ(session.method_arena.used_bytes(), used);
+  EXPECT_EQ(session.scratch_arena.used_bytes(), 0U);
+}
+
+TEST(Program, AMissingKernelIsNamed) {
+  ProgramBuilder builder = small_program();
+  builder.plan().operators[1].name = "aten::unheard_of";
+  Session session(builder.write());
+  EXPECT_EQ(session.load(), Error::kOperatorMissing);
+  EXPECT_STREQ(session.method.problem().name, "aten::unheard_of.out");
+  EXPECT_EQ(session.method.problem().instruction, 1);
+}
+
+TEST(Program, AMissingBackendIsNamed) {
+  ProgramBuilder builder = small_program();
+  builder.plan().delegates.push_back({.backend = "NobodysBackend", .blob = Buffer::copy_of(std::vector<std::byte>(32)), .compile_specs = {}});
+  for (const auto data : {pte::DelegateData::kInline, pte::DelegateData::kSegment}) {
+    Session session(builder.write(data));
+    EXPECT_EQ(session.load(), Error::kBackendMissing);
+    EXPECT_STREQ(session.method.problem().name, "NobodysBackend");
+  }
+}
+
+TEST(Program, InputsAreChecked) {
+  Session session(small_program().write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  EXPECT_EQ(session.run<float>({1, 2, 3}), Error::kInvalidArgument);
+  EXPECT_EQ(session.method.set_input(1, {}), Error::kInvalidArgument);
+}
+
+TEST(Program, BranchesTakeTheirSide) {
+  // out = condition ? x + 1 : relu(x), as ExecuTorch writes torch.cond.
+  ProgramBuilder builder;
+  const int32_t condition = builder.tensor({1}, DType::kBool);
+  const int32_t x = builder.tensor({2});
+  const int32_t first = builder.tensor({2});
+  const int32_t second = builder.tensor({2});
+  const int32_t out = builder.tensor({2});
+  const int32_t one = builder.value(int64_t{1});
+  const int32_t no = builder.value(false);
+  builder.plan().inputs = {condition, x};
+  builder.plan().outputs = {out};
+  builder.plan().instructions.emplace_back(pte::JumpFalseCall{.condition = condition, .destination = 4});
+  builder.call("aten::add", "Scalar_out", {x, one, one, first, first});
+  builder.plan().instructions.emplace_back(pte::MoveCall{.from = first, .to = out});
+  builder.plan().instructions.emplace_back(pte::JumpFalseCall{.condition = no, .destination = 6});
+  builder.call("aten::relu", "out", {x, second, second});
+  builder.plan().instructions.emplace_back(pte::MoveCall{.from = second, .to = out});
+  for (const bool taken : {true, false}) {
+    Session session(builder.write());
+    ASSERT_EQ(session.load(), Error::kOk);
+    const std::vector<float> input{-5, 5};
+    ASSERT_EQ(session.method.set_input(1, std::as_bytes(std::span(input))), Error::kOk);
+    ASSERT_EQ(session.run(std::vector<uint8_t>{static_cast<uint8_t>(taken ? 1 : 0)}), Error::kOk);
+    EXPECT_EQ(session.output<float>(), taken ? (std::vector<float>{-4, 6}) : (std::vector<float>{0, 5}));
+  }
+}
+
+TEST(Program, ALoopIsRefused) {
+  ProgramBuilder builder = small_program();
+  const int32_t no = builder.value(false);
+  builder.plan().instructions.emplace_back(pte::JumpFalseCall{.condition = no, .destination = 0});
+  Session session(builder.write());
+  EXPECT_EQ(session.load(), Error::kNotSupported);
+}
+
+TEST(Program, NoKernelWritesToAConstant) {
+  ProgramBuilder builder = small_program();
+  const int32_t constant = builder.constant<float>({2, 3}, DType::kFp32, {1, 2, 3, 4, 5, 6});
+  builder.call("aten::relu", "out", {builder.plan().inputs[0], constant, constant});
+  Session session(builder.write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  EXPECT_EQ(session.run<float>({1, 2, 3, 4, 5, 6}), Error::kInvalidProgram);
+  EXPECT_EQ(session.method.problem().instruction, 2);
+}
+
+// Every size of the method arena from nothing to enough: each failed allocation is reported and leaves a method that does nothing.
+TEST(Program, EveryAllocationMayFail) {
+  const Buffer file = small_program().write();
+  Session enough(file);
+  ASSERT_EQ(enough.load(), Error::kOk);
+  const size_t needed = enough.method_arena.used_bytes();
+  for (size_t bytes = 0; bytes < needed; ++bytes) {
+    Session session(file, {}, bytes);
+    ASSERT_EQ(session.load(), Error::kOutOfMemory) << bytes;
+    EXPECT_EQ(session.method.instructions(), 0U);
+    EXPECT_EQ(session.method.execute(), Error::kOk);  // nothing was loaded, nothing runs
+  }
+  Session session(file, {}, needed);
+  ASSERT_EQ(session.load(), Error::kOk);
+  ASSERT_EQ(session.run<float>({-3, -2, -1, 0, 1, 2}), Error::kOk);
+  EXPECT_EQ(session.output<float>(), (std::vector<float>{0, 0, 0, 1, 2, 3}));
+}
+
+TEST(Program, TooSmallPlannedMemoryIsReported) {
+  const Buffer file = small_program().write();
+  Program program;
+  ASSERT_EQ(program.load(file.bytes()), Error::kOk);
+  MutableBuffer memory = MutableBuffer::allocate(1 << 16);
+  MutableBuffer planned = MutableBuffer::allocate(80);
+  const std::span<std::byte> buffers[] = {planned.bytes()};
+  Arena arena(memory.bytes());
+  Arena scratch;
+  Method method;
+  EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = buffers}, {.kernels = portable_kernels(), .backends = {}}), Error::kOutOfMemory);
+  EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = {}}, {.kernels = portable_kernels(), .backends = {}}), Error::kInvalidArgument);
+  EXPECT_EQ(method.load(program, 7, {.method = &arena, .scratch = &scratch, .planned = buffers}, {.kernels = portable_kernels(), .backends = {}}), Error::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace carina::runtime
