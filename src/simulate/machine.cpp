@@ -4,17 +4,25 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "simulate/cycle_model.h"
 #include "simulate/decode.h"
 #include "simulate/fast.h"
 #include "simulate/lut.h"
+#include "simulate/pmu.h"
 #include "simulate/rows.h"
+#include "simulate/timeline.h"
 
 namespace carina::simulate {
 
 using npu::Op;
 
-struct Machine::Observers {};
+// What looks at the run beside executing it.
+struct Machine::Observers {
+  std::optional<CycleModel> cycles;
+  std::optional<Timeline> timeline;
+};
 
 namespace {
 
@@ -81,14 +89,25 @@ Machine::Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerat
       accelerator_(accelerator),
       payload_(payload),
       memory_(memory, internal_bytes(accelerator)),
-      registers_(accelerator.product) {
+      registers_(accelerator.product),
+      observers_(std::make_unique<Observers>()) {
   report_.config_word = accelerator.config_word;
   report_.npu = std::string(accelerator.name);
 }
 
 Machine::~Machine() = default;
 
+Result<void> Machine::start_observers() {
+  if (persistent_.options.timing == Timing::kOn) {
+    CARINA_TRY(observers_->cycles, CycleModel::make(accelerator_, persistent_.options));
+    const npu::ProductLimits& limits = npu::limits_of(accelerator_.product);
+    observers_->timeline.emplace(limits.max_outstanding_kernels, limits.max_outstanding_dmas);
+  }
+  return {};
+}
+
 Result<Report> Machine::run() {
+  CARINA_CHECKED(start_observers());
   npu::StreamReader reader(accelerator_.product, payload_.stream, "command stream");
   npu::Command command;
   while (true) {
@@ -102,6 +121,7 @@ Result<Report> Machine::run() {
     ++command_index_;
     if (!running) break;
   }
+  finish_report();
   return std::move(report_);
 }
 
@@ -118,7 +138,11 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
       report_.irq_history |= command.param;
       return true;
     case Op::DMA_WAIT:
+      if (observers_->timeline) observers_->timeline->wait_dmas(command.param & (npu::is_u85(accelerator_.product) ? 3 : 15));
+      return true;
     case Op::KERNEL_WAIT:
+      if (observers_->timeline) observers_->timeline->wait_kernels(command.param & (npu::is_u85(accelerator_.product) ? 1 : 3));
+      return true;
     case Op::PMU_MASK:
       return true;
     case Op::BRANCH:
@@ -153,7 +177,9 @@ Result<void> Machine::spend(uint64_t work) {
 Result<void> Machine::run_dma(const Operation& op) {
   CARINA_CHECKED(spend(dma_work(op.dma)));
   CARINA_TRY(const DmaEffect effect, execute_dma(op.dma, memory_));
-  report_operation(op).dma_bytes = effect.bytes;
+  OperationReport& entry = report_operation(op);
+  entry.dma_bytes = effect.bytes;
+  if (observers_->cycles) time_dma(op, entry);
   return {};
 }
 
@@ -164,7 +190,9 @@ Result<void> Machine::run_kernel(Operation op) {
   prepared.work.op = &prepared.op;
   execute(prepared);
   note_result_flag(prepared);
-  report_operation(prepared.op).macs = mac_count(prepared.op);
+  OperationReport& entry = report_operation(prepared.op);
+  entry.macs = mac_count(prepared.op);
+  if (observers_->cycles) time_kernel(prepared, entry);
   return {};
 }
 
@@ -292,11 +320,48 @@ OperationReport& Machine::report_operation(const Operation& op) {
   entry.kind = op.kind;
   entry.name = op.name;
   if (op.kind == OperationKind::kDma) return entry;
+  entry.ifm_bits = static_cast<uint8_t>(8 * op.ifm.type.bytes);
+  entry.ofm_bits = static_cast<uint8_t>(8 * op.ofm.type.bytes);
   entry.ifm = ifm_box(op);
   entry.ofm = op.ofm_extent;
   entry.kernel = {.height = op.kernel.height, .width = op.kernel.width, .depth = 0};
   entry.block = op.block;
   return entry;
+}
+
+void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
+  WeightFacts facts;
+  for (const HostRange& range : prepared.weight_ranges) facts.encoded_bytes += static_cast<uint64_t>(range.end - range.begin);
+  for (const HostRange& range : prepared.scale_ranges) facts.scale_bytes += static_cast<uint64_t>(range.end - range.begin);
+  if (prepared.weights != nullptr && prepared.op.has_weights()) {
+    facts.values = prepared.weights->stream_values;
+    facts.zero_rate = prepared.weights->zero_rate;
+    facts.distinct_values = prepared.weights->distinct_values;
+  }
+  observers_->cycles->estimate_kernel(prepared.op, facts, entry);
+  const Timeline::Slot slot = observers_->timeline->kernel(entry.cycles.total);
+  entry.start_cycle = slot.start;
+  entry.cycles.exposed_dma = slot.waited;
+  entry.cycles.total += slot.waited;
+}
+
+void Machine::time_dma(const Operation& op, OperationReport& entry) {
+  observers_->cycles->estimate_dma(op.dma, entry.dma_bytes, entry);
+  entry.start_cycle = observers_->timeline->dma(entry.cycles.dma).start;
+}
+
+void Machine::finish_report() {
+  for (const OperationReport& op : report_.operations) {
+    report_.macs += op.macs;
+    report_.cycles += op.cycles;
+    for (size_t m = 0; m < report_.traffic.size(); ++m) report_.traffic[m] += op.traffic[m];
+  }
+  if (!observers_->cycles) return;
+  // Transfers behind the last kernel are waited for by STOP.
+  const uint64_t end = observers_->timeline->end();
+  report_.cycles.exposed_dma += end - std::min(end, report_.cycles.total);
+  report_.cycles.total = std::max(end, report_.cycles.total);
+  report_.pmu = count_events(report_, accelerator_);
 }
 
 }  // namespace carina::simulate

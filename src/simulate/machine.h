@@ -88,6 +88,10 @@ class Machine {
   void execute(const Prepared& prepared);
   void note_result_flag(const Prepared& prepared);
   OperationReport& report_operation(const Operation& op);
+  Result<void> start_observers();
+  void time_kernel(const Prepared& prepared, OperationReport& entry);
+  void time_dma(const Operation& op, OperationReport& entry);
+  void finish_report();
 
   Persistent& persistent_;
   const npu::AcceleratorConfig& accelerator_;

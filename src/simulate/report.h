@@ -62,6 +62,8 @@ struct OperationReport {
   Extent ofm;
   Extent kernel;               // depth 0; taps before dilation
   Extent block;                // OFM block
+  uint8_t ifm_bits = 0;
+  uint8_t ofm_bits = 0;
   uint64_t macs = 0;
   uint64_t dma_bytes = 0;
   uint64_t start_cycle = 0;    // timed runs: when it starts on the estimated time line

@@ -1,0 +1,435 @@
+#include "simulate/cycle_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked_math.h"
+#include "facts/npu_performance.h"
+#include "simulate/work.h"
+
+namespace carina::simulate {
+
+namespace {
+
+enum class Kind : uint8_t { kDepthFirst, kPartKernel, kDepthwise, kPool, kElementwise, kResize };
+
+Kind kind_of(const Operation& op) {
+  switch (op.kind) {
+    case OperationKind::kConvolution: return op.traversal == Traversal::kPartKernel ? Kind::kPartKernel : Kind::kDepthFirst;
+    case OperationKind::kDepthwise: return Kind::kDepthwise;
+    case OperationKind::kPool: return op.pool == PoolMode::kReduceSum ? Kind::kDepthFirst : Kind::kPool;
+    case OperationKind::kElementwise: return Kind::kElementwise;
+    default: return Kind::kResize;
+  }
+}
+
+bool sums_over_depth(Kind kind) { return kind == Kind::kDepthFirst || kind == Kind::kPartKernel; }
+bool is_bricked(const FeatureMap& map) { return map.format == Format::kNhcwb16; }
+int64_t elements(const Extent& e) { return int64_t{e.height} * e.width * e.depth; }
+Extent clipped(const Extent& a, const Extent& b) {
+  return {.height = std::min(a.height, b.height), .width = std::min(a.width, b.width), .depth = std::min(a.depth, b.depth)};
+}
+// Elements that move when a tensor of this format is read or written: bricks are whole.
+int64_t stored_elements(const FeatureMap& map, const Extent& e) {
+  return int64_t{e.height} * e.width * (is_bricked(map) ? round_up(e.depth, int32_t{npu::kBrickDepth}) : e.depth);
+}
+
+std::string list_of_modes() {
+  std::string names;
+  for (const npu::MemoryMode& mode : npu::kMemoryModes) names += (names.empty() ? "" : ", ") + std::string(mode.name);
+  return names;
+}
+std::string list_of_systems(npu::Product product) {
+  std::string names;
+  for (const npu::SystemConfig& config : npu::kSystemConfigs) {
+    if (config.product == product) names += (names.empty() ? "" : ", ") + std::string(config.name);
+  }
+  return names;
+}
+
+double axi_bytes_per_cycle(npu::Product product, int ports_used) {
+  switch (product) {
+    case npu::Product::kU55: return npu::kU55AxiBytesPerCycle;
+    case npu::Product::kU65: return npu::kU65AxiBytesPerCycle;
+    case npu::Product::kU85: return npu::kU85AxiBytesPerCyclePerPort * ports_used;
+  }
+  return 0;
+}
+
+}  // namespace
+
+// The pieces that an operation is cut into.
+struct CycleModel::Geometry {
+  Kind kind;
+  Extent ublock;            // of the OFM
+  Extent block;             // of the OFM, clipped to it
+  Extent ifm;               // the window space
+  Extent ifm_block;         // clipped
+  int64_t ublocks_xy = 1;   // in a block
+  int64_t ublocks_z = 1;
+  double blocks = 1;        // that the OFM has, in blocks' worth of ublocks
+  int64_t blocks_xy = 1;    // whole blocks
+  int64_t blocks_z = 1;
+  int64_t sub_kernels = 1;
+};
+
+Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, const Options& options) {
+  const npu::FamilyDefaults& defaults = npu::defaults_of(accelerator.product);
+  const std::string system_name = options.system_config.empty() ? std::string(defaults.system_config) : options.system_config;
+  const std::string mode_name = options.memory_mode.empty() ? std::string(defaults.memory_mode) : options.memory_mode;
+  const npu::SystemConfig* system = npu::find_system_config(system_name);
+  if (system == nullptr || system->product != accelerator.product) {
+    return fail(Diagnostic{.where = "system configuration", .what = fmt::format("{} has no such system configuration", accelerator.name),
+                           .expected = list_of_systems(accelerator.product), .got = system_name, .hint = {}, .fault = Fault::kUsage});
+  }
+  CycleModel model;
+  model.accelerator_ = &accelerator;
+  model.mode_ = npu::find_memory_mode(mode_name);
+  if (model.mode_ == nullptr) {
+    return fail(Diagnostic{.where = "memory mode", .what = "there is no such memory mode", .expected = list_of_modes(), .got = mode_name,
+                           .hint = {}, .fault = Fault::kUsage});
+  }
+  model.clock_hz_ = system->core_clock_hz;
+  for (size_t i = 0; i < model.ports_.size(); ++i) {
+    const npu::MemoryPort& port = system->ports[i];
+    model.ports_[i] = {.memory = static_cast<MemoryKind>(port.kind),
+                       .bytes_per_cycle = axi_bytes_per_cycle(accelerator.product, port.ports_used) * port.clock_scale,
+                       .bursts_outstanding = port.max_reads * port.ports_used * npu::kU85OutstandingEfficiency,
+                       .burst_bytes = port.burst_bytes,
+                       .read_latency_cycles = port.read_latency_cycles,
+                       .write_latency_cycles = port.write_latency_cycles};
+  }
+  return model;
+}
+
+const Port& CycleModel::port_of_region(int region) const {
+  const int port = region == 0 ? mode_->constants_port : region == 2 ? mode_->cache_port : mode_->arena_port;
+  return ports_[static_cast<size_t>(port)];
+}
+
+CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
+  Geometry g{.kind = kind_of(op), .ublock = {}, .block = clipped(op.block, op.ofm_extent), .ifm = window_extent(op), .ifm_block = {}};
+  if (op.u85) {
+    g.ublock = {.height = op.microblock_height, .width = op.microblock_width, .depth = op.microblock_depth};
+  } else {
+    const npu::Block3& u = accelerator_->ofm_ublocks[0].block;
+    g.ublock = {.height = u.height, .width = u.width, .depth = u.depth};
+    // Parts with two rows of MAC units use them side by side on tensors of one row.
+    if (u.height == 2 && op.is_convolution_like() && op.ofm_extent.height == 1 && op.ofm_extent.width % 2 == 0 && op.kernel.height == 1) {
+      g.ublock = {.height = 1, .width = 4, .depth = u.depth};
+    }
+  }
+  const Kernel& k = op.kernel;
+  const int32_t limit = op.sub_kernel;
+  const int32_t extra = op.upscale == Upscale::kNearest ? 1 : 0;
+  const int32_t upscale = op.upscale == Upscale::kNone ? 1 : 2;
+  const auto along = [&](int32_t block, int32_t stride, int32_t extent) { return ((block - 1) * stride + std::min(extent, limit) + extra + upscale - 1) / upscale; };
+  int32_t depth = g.block.depth;
+  if (sums_over_depth(g.kind)) {
+    const int32_t bits = 8 * op.ifm.type.bytes;
+    depth = op.u85 ? (g.kind == Kind::kPartKernel ? 16 : bits == 32 ? 32 : 64)
+                   : bits == 16 ? round_up(std::min(op.ifm_depth, 16), 4)
+                                : round_up(std::min(op.ifm_depth, g.kind == Kind::kPartKernel ? 16 : 32), 8);
+  }
+  g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h), .width = along(g.block.width, k.stride_x, k.extent_w), .depth = depth};
+  if (g.kind == Kind::kElementwise || g.kind == Kind::kResize) {
+    g.ifm = ifm_box(op);
+    g.ifm_block = g.block;
+  }
+  g.ifm_block = clipped(g.ifm_block, g.ifm);
+  g.ublocks_xy = ceil_div<int64_t>(g.block.width, g.ublock.width) * ceil_div<int64_t>(g.block.height, g.ublock.height);
+  g.ublocks_z = ceil_div<int64_t>(g.block.depth, g.ublock.depth);
+  const double ofm_ublocks = static_cast<double>(ceil_div<int64_t>(op.ofm_extent.width, g.ublock.width)) *
+                             static_cast<double>(ceil_div<int64_t>(op.ofm_extent.height, g.ublock.height)) *
+                             static_cast<double>(ceil_div<int64_t>(op.ofm_extent.depth, g.ublock.depth));
+  g.blocks = ofm_ublocks / static_cast<double>(g.ublocks_xy * g.ublocks_z);
+  g.blocks_xy = ceil_div<int64_t>(op.ofm_extent.width, g.block.width) * ceil_div<int64_t>(op.ofm_extent.height, g.block.height);
+  g.blocks_z = ceil_div<int64_t>(op.ofm_extent.depth, g.block.depth);
+  g.sub_kernels = ceil_div<int64_t>(k.width, limit) * ceil_div<int64_t>(k.height, limit);
+  return g;
+}
+
+// ---- MAC unit ----
+
+double CycleModel::pipeline_delay(const Operation& op, const Geometry& g, int64_t steps) const {
+  const bool wide = op.acc_bits > 32;
+  const bool smallest = accelerator_->product == npu::Product::kU55 && accelerator_->macs_per_cycle == 32;
+  const int delay = smallest ? (wide ? npu::kU55_32PipelineDelayAcc40Cycles : npu::kU55_32PipelineDelayCycles)
+                    : wide && accelerator_->macs_per_cycle <= 128 ? npu::kPipelineDelayAcc40Cycles
+                                                                  : npu::kPipelineDelayCycles;
+  double cycles = 0;
+  if (g.ublocks_xy == 1) cycles = static_cast<double>(g.ublocks_z == 1 ? delay * steps : delay * (steps - 1) * g.ublocks_z);
+  if (smallest && wide && g.ublocks_z > 1 && (g.block.width <= g.ublock.width || g.block.height <= g.ublock.height)) {
+    cycles += static_cast<double>(delay * g.ublocks_z);
+  }
+  if (g.kind == Kind::kPartKernel) cycles *= static_cast<double>(ceil_div<int64_t>(g.ifm_block.depth, 8));
+  return cycles;
+}
+
+namespace {
+
+// Pools take (bits / 2) times as long; not on the smallest part, and not for the 1x1 pools that only copy.
+double pool_width_factor(const Operation& op) {
+  if (op.kernel.taps() == 1) return op.ifm.type.bytes;
+  return 4.0 * op.ifm.type.bytes;
+}
+
+}  // namespace
+
+// Of one OFM block. Source: facts/ethosu 7.1.
+double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
+  const int bits = 8 * op.ifm.type.bytes;
+  const auto xy = static_cast<double>(g.ublocks_xy);
+  const auto z = static_cast<double>(g.ublocks_z);
+  const double decode = static_cast<double>(npu::kWeightDecodeElemsPerOfmUblockChannel) * g.ublock.depth / npu::kWeightDecodeElemsPerCycle /
+                        (op.u85 ? op.weight_streams : 1);
+  const double sparse = op.sparse_weights ? 0.5 : 1.0;
+  double cycles = 0;
+  for (int32_t y = 0; y < op.kernel.height; y += op.sub_kernel) {
+    for (int32_t x = 0; x < op.kernel.width; x += op.sub_kernel) {
+      const int64_t taps = int64_t{std::min(op.sub_kernel, op.kernel.height - y)} * std::min(op.sub_kernel, op.kernel.width - x);
+      int64_t steps = taps;
+      switch (g.kind) {
+        case Kind::kPool:
+          steps = 1;
+          cycles += static_cast<double>(std::max<int64_t>(npu::kMacCyclesPerUblock, taps)) * xy * z * (accelerator_->macs_per_cycle == 32 ? 1.0 : pool_width_factor(op));
+          break;
+        case Kind::kDepthwise:
+          steps = ceil_div<int64_t>(taps, npu::kDepthwiseTapsPerStep);
+          cycles += std::max(decode, npu::kMacCyclesPerUblock * xy * bits / 8) * static_cast<double>(steps) * z;
+          break;
+        case Kind::kDepthFirst: {
+          const double per_tap = op.u85 ? static_cast<double>(ceil_div(g.ifm_block.depth, 8)) * xy : npu::kMacCyclesPerUblock * xy;
+          cycles += std::max(decode, per_tap) * static_cast<double>(taps) * z * (op.u85 ? bits / 8.0 : 1.0) * sparse;
+          break;
+        }
+        case Kind::kPartKernel:
+          steps = ceil_div<int64_t>(taps, bits == 16 ? npu::kPartKernelTapsPerStep16Bit : npu::kPartKernelTapsPerStep8Bit);
+          cycles += std::max(decode, npu::kMacCyclesPerUblock * xy) * static_cast<double>(steps * ceil_div<int64_t>(g.ifm_block.depth, 8)) * z * sparse;
+          break;
+        case Kind::kElementwise:
+        case Kind::kResize: return 0;
+      }
+      cycles += pipeline_delay(op, g, steps);
+    }
+  }
+  if (sums_over_depth(g.kind)) cycles *= static_cast<double>(ceil_div(op.ifm_depth, std::max(1, g.ifm_block.depth)));
+  return cycles / op.cores;
+}
+
+// ---- Output unit ----
+
+namespace {
+
+bool is_add(const Operation& op) { return op.elementwise == ElementwiseMode::kAdd || op.elementwise == ElementwiseMode::kSub; }
+
+npu::OutputKind output_kind(const Operation& op) {
+  using enum npu::OutputKind;
+  if (op.kind == OperationKind::kElementwise) {
+    if (op.ifm.type.bytes == 4) return op.is_unary() ? kUnary32 : kBinary32;
+    if (op.elementwise == ElementwiseMode::kMul) return op.ofm.type.bytes == 4 ? kMulTo32 : kMulOrAcc40;
+    return is_add(op) ? kAdvancedAdd : kOther;
+  }
+  if (op.acc_bits == 40) return kMulOrAcc40;
+  return op.kind == OperationKind::kPool && op.pool == PoolMode::kMax ? kMaxPool : kOther;
+}
+
+npu::U85OutputKind u85_output_kind(const Operation& op) {
+  using enum npu::U85OutputKind;
+  if (op.kind == OperationKind::kElementwise && op.ifm.type.bytes == 4 && !op.is_unary()) {
+    return op.ofm.type.bytes < 4 || op.ofm.storage == Storage::kChained ? kBinary32Narrow : kBinary32Wide;
+  }
+  switch (op.ofm.type.bytes) {
+    case 1: return kOfm8;
+    case 2: return kOfm16;
+    case 4: return kOfm32;
+    default: return kOfm64;
+  }
+}
+
+bool clamps(const Operation& op) {
+  const ElementType& t = op.ofm.type;
+  if (!op.activation.clamp || t.bytes > 2) return false;
+  const int64_t low = t.is_signed ? -(int64_t{1} << (8 * t.bytes - 1)) : 0;
+  const int64_t high = (int64_t{1} << (8 * t.bytes - (t.is_signed ? 1 : 0))) - 1;
+  return op.activation.min > low || op.activation.max < high;
+}
+
+}  // namespace
+
+double CycleModel::output_cycles_per_element(const Operation& op) const {
+  if (op.u85) {
+    if (op.kind == OperationKind::kElementwise && op.elementwise == ElementwiseMode::kDiv) return npu::kU85DivCyclesPerElem;
+    const npu::U85OutputCycles* row = npu::find_u85_output_cycles(accelerator_->macs_per_cycle);
+    const bool moved = op.transpose != Transpose::kHwc || op.reverse == Reverse::kW;
+    return std::max(row->output_cycles_per_elem[static_cast<size_t>(u85_output_kind(op))], row->activation_cycles_per_elem[moved ? 1 : 0]);
+  }
+  const npu::OutputCycles* row = npu::find_output_cycles(accelerator_->name);
+  const npu::ActivationKind activation = op.activation.lut != Lut::kNone ? npu::ActivationKind::kTable
+                                         : clamps(op)                    ? npu::ActivationKind::kRelu
+                                                                         : npu::ActivationKind::kNone;
+  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))], row->activation_cycles_per_elem[static_cast<size_t>(activation)]);
+}
+
+// ---- Memory ----
+
+double CycleModel::bandwidth(const Port& port, int read_buffer_words) const {
+  if (accelerator_->product != npu::Product::kU85 || port.read_latency_cycles == 0) return port.bytes_per_cycle;
+  const double words_per_burst = static_cast<double>(port.burst_bytes) / npu::kReadBufferWordBytes;
+  const double in_flight = std::min(read_buffer_words / words_per_burst, port.bursts_outstanding);
+  return std::min(port.bytes_per_cycle, port.burst_bytes * in_flight / port.read_latency_cycles * npu::kU85OutstandingEfficiency);
+}
+
+// Bytes on the bus for `bytes` useful ones: short runs waste the rest of a burst. Source: facts/ethosu 7.4.
+double CycleModel::transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const {
+  const int es = map.type.bytes;
+  const int cores = writes && accelerator_->product == npu::Product::kU65 ? accelerator_->cores : 1;
+  const Port& port = port_of_region(map.region);
+  double burst = 0;
+  if (is_bricked(map)) {
+    burst = static_cast<double>(npu::kBrickDepth) * es * block.width * cores;
+  } else if (map.stride_x == int64_t{block.depth} * es) {
+    burst = static_cast<double>(es) * block.width * block.depth;
+  } else {
+    burst = static_cast<double>(es) * block.depth;
+    if (writes) burst = std::min({64.0, static_cast<double>(npu::kBrickDepth) * es * cores, burst});
+  }
+  burst = std::clamp(burst, 1.0, static_cast<double>(port.burst_bytes));
+  return bytes * port.burst_bytes / burst;
+}
+
+double CycleModel::read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const {
+  if (map.storage == Storage::kChained) return 0;
+  return transferred(map, block, bytes, false) / bandwidth(port_of_region(map.region), op.u85 ? accelerator_->u85.read_buffer_ifm_words : 0);
+}
+
+double CycleModel::write_cycles(const Operation& op, const Extent& block, double bytes) const {
+  if (op.ofm.storage == Storage::kChained || op.acc_output == AccOutput::kKeep) return 0;
+  return transferred(op.ofm, block, bytes, true) / port_of_region(op.ofm.region).bytes_per_cycle;
+}
+
+// `planes`: blocks in the plane of the OFM, for each of which U55 and U65 decode all weights again.
+double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
+  if (weights.encoded_bytes == 0) return 0;
+  if (!op.u85) {
+    return static_cast<double>(weights.values) * static_cast<double>(planes) / npu::kWeightDecodeElemsPerCycle / op.cores;
+  }
+  const double zeros = std::clamp(weights.zero_rate, npu::kU85DecodeMinZeroRate, npu::kU85DecodeMaxZeroRate);
+  const double standard = (npu::kU85DecodeBaseElemsPerCycle + (zeros - npu::kU85DecodeMinZeroRate) * npu::kU85DecodeZeroRateGain) * accelerator_->weight_decoders;
+  const double fast = weights.distinct_values <= 16 ? npu::kU85FastDecodeElemsPerCycleFewValues : npu::kU85FastDecodeElemsPerCycle;
+  const Port& port = port_of_region(op.weight_region);
+  const int words = op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
+  const double fetch = static_cast<double>(weights.encoded_bytes) / bandwidth(port, words) + port.read_latency_cycles;
+  return std::max(static_cast<double>(weights.values) / (op.fast_weights ? fast : standard), fetch);
+}
+
+// ---- Operations ----
+
+void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const {
+  const double mac = mac_cycles(op, g);
+  double output = std::ceil(output_cycles_per_element(op) * static_cast<double>(elements(g.block)));
+  if (weights.scale_bytes != 0) {
+    output = std::max(output, static_cast<double>(npu::kScaleEntryBytes) * g.block.depth * port_of_region(op.scale_region).read_latency_cycles / npu::kBiasLatencyDivisor);
+  }
+  const double ifm_bytes = static_cast<double>(elements(g.ifm_block)) * op.ifm.type.bytes;
+  const double ofm_bytes = static_cast<double>(elements(g.block)) * op.ofm.type.bytes;
+  const double first_read = port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.ifm_block, ifm_bytes);
+  const double last_write = port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, ofm_bytes);
+  const double memory = g.blocks > 1 ? std::abs(last_write - first_read) : 0;
+  const double command = (memory + mac + output) / npu::kCommandCyclesDivisor;
+  const double mac_block = std::max(mac, command);
+  const double output_block = std::max(output, command);
+  const double body = mac_block > output_block ? std::floor(mac_block * g.blocks) + output_block : output_block * g.blocks + mac_block;
+  cycles.mac = static_cast<uint64_t>(mac * g.blocks);
+  cycles.output = static_cast<uint64_t>(output * g.blocks);
+  cycles.npu = static_cast<uint64_t>(body + first_read + last_write);
+  cycles.issue = cycles.npu - std::min(cycles.npu, std::max(cycles.mac, cycles.output));
+}
+
+void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const {
+  const auto count = static_cast<double>(stored_elements(op.ofm, op.ofm_extent));
+  const double per_element = output_cycles_per_element(op);
+  const auto block = static_cast<double>(elements(g.block));
+  double moving = port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.block, block * op.ifm.type.bytes) +
+                  port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, block * op.ofm.type.bytes);
+  if (op.ofm.storage == Storage::kChained) moving = 0;
+  cycles.output = static_cast<uint64_t>(std::ceil(per_element * count));
+  const double issued = std::ceil(count * (moving / block + per_element) / npu::kCommandCyclesDivisor);
+  cycles.npu = static_cast<uint64_t>(std::max(issued, std::ceil(per_element * count)));
+  cycles.issue = cycles.npu - cycles.output;
+}
+
+void CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights, OperationReport& report) const {
+  std::array<double, kMemoryKinds> access{};
+  const auto add_read = [&](const FeatureMap& map, double bytes, const Extent& block) {
+    if (map.storage == Storage::kChained || map.storage == Storage::kNone) return;
+    const auto memory = static_cast<size_t>(port_of_region(map.region).memory);
+    report.traffic[memory].feature_map_read_bytes += static_cast<uint64_t>(bytes);
+    access[memory] += read_cycles(op, map, block, bytes);
+  };
+  if (g.kind == Kind::kElementwise) {
+    const auto count = static_cast<double>(stored_elements(op.ifm, op.ofm_extent));
+    if (!op.ifm_broadcast.scalar) add_read(op.ifm, count * op.ifm.type.bytes, g.block);
+    if (op.reads_ifm2()) add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, op.ofm_extent)) * op.ifm2.type.bytes, g.block);
+  } else {
+    const bool all_depth = sums_over_depth(g.kind);
+    const auto area = static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width);
+    const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
+    const auto stored_depth = static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
+    const auto repeats = static_cast<double>(g.sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
+    if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool) add_read(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
+    if (op.reads_ifm2()) add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
+  }
+  if (op.ofm.storage != Storage::kChained && op.acc_output == AccOutput::kWrite) {
+    const auto memory = static_cast<size_t>(port_of_region(op.ofm.region).memory);
+    const double bytes = static_cast<double>(stored_elements(op.ofm, stored_extent(op))) * op.ofm.type.bytes;
+    report.traffic[memory].feature_map_write_bytes += static_cast<uint64_t>(bytes);
+    access[memory] += write_cycles(op, g.block, bytes);
+  }
+  if (weights.encoded_bytes != 0) {
+    // A block of the OFM wants all weights of its channels: each is fetched once per block of the plane.
+    const Port& port = port_of_region(op.weight_region);
+    const auto memory = static_cast<size_t>(port.memory);
+    const uint64_t bytes = weights.encoded_bytes * static_cast<uint64_t>(g.blocks_xy) + weights.scale_bytes;
+    report.traffic[memory].weight_read_bytes += bytes;
+    access[memory] += static_cast<double>(bytes) / bandwidth(port, op.u85 ? accelerator_->u85.read_buffer_weights_words : 0);
+  }
+  for (size_t m = 0; m < access.size(); ++m) report.cycles.access[m] = static_cast<uint64_t>(access[m]);
+}
+
+void CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const {
+  const Geometry g = geometry(op);
+  Cycles& cycles = report.cycles;
+  if (g.kind == Kind::kElementwise || g.kind == Kind::kResize) {
+    estimate_elementwise(op, g, cycles);
+  } else {
+    estimate_blocks(op, g, weights, cycles);
+  }
+  cycles.weight_decode = static_cast<uint64_t>(weight_decode_cycles(op, weights, g.blocks_xy));
+  if (op.u85) cycles.npu = std::max(cycles.npu, cycles.weight_decode);
+  estimate_access(op, g, weights, report);
+  cycles.total = cycles.npu;
+  for (const uint64_t access : cycles.access) cycles.total = std::max(cycles.total, access);
+}
+
+void CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const {
+  const auto side = [&](bool internal, int region, int latency) {
+    if (internal) return 0.0;
+    const Port& port = port_of_region(region);
+    return static_cast<double>(bytes) / bandwidth(port, accelerator_->u85.read_buffer_mem_to_mem_words) + latency;
+  };
+  const double read = dma.source_internal ? 0 : side(false, dma.source_region, port_of_region(dma.source_region).read_latency_cycles);
+  const double write = dma.destination_internal ? 0 : static_cast<double>(bytes) / port_of_region(dma.destination_region).bytes_per_cycle + port_of_region(dma.destination_region).write_latency_cycles;
+  report.cycles.dma = static_cast<uint64_t>(std::max(read, write));
+  // Region 0 holds weights, scales and tables; what moves between the others is feature maps.
+  const bool constants = dma.source_region == 0;
+  const auto memory_of = [&](bool internal, int region) { return static_cast<size_t>(internal ? MemoryKind::kInternal : port_of_region(region).memory); };
+  Traffic& from = report.traffic[memory_of(dma.source_internal, dma.source_region)];
+  Traffic& to = report.traffic[memory_of(dma.destination_internal, dma.destination_region)];
+  (constants ? from.weight_read_bytes : from.feature_map_read_bytes) += bytes;
+  (constants ? to.weight_write_bytes : to.feature_map_write_bytes) += bytes;
+}
+
+}  // namespace carina::simulate

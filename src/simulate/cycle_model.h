@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/diagnostic.h"
+#include "facts/npu_targets.h"
+#include "simulate/operation.h"
+#include "simulate/report.h"
+#include "simulate/simulator.h"
+
+namespace carina::simulate {
+
+// What the model has to know of an operation's weights.
+struct WeightFacts {
+  uint64_t encoded_bytes = 0;    // all streams, padding included
+  uint64_t scale_bytes = 0;
+  uint64_t values = 0;           // decoded, padding included
+  double zero_rate = 0;
+  size_t distinct_values = 0;
+};
+
+// One AXI port and the memory behind it.
+struct Port {
+  MemoryKind memory = MemoryKind::kSram;
+  double bytes_per_cycle = 8;
+  double bursts_outstanding = 1;  // reads in flight, derated
+  int burst_bytes = 32;
+  int read_latency_cycles = 0;
+  int write_latency_cycles = 0;
+};
+
+// Estimates after Vela's performance model (docs/cycle-model.md; facts/npu_performance.h holds its numbers). All cycles are
+// of the NPU's clock.
+class CycleModel {
+ public:
+  // Errors: a system configuration or memory mode that does not exist or is another product's; lists the valid ones.
+  static Result<CycleModel> make(const npu::AcceleratorConfig& accelerator, const Options& options);
+
+  // Fills cycles and traffic of a kernel operation: what it takes by itself.
+  void estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const;
+  // The same of a transfer of `bytes`.
+  void estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const;
+
+  [[nodiscard]] const Port& port_of_region(int region) const;
+  [[nodiscard]] double clock_hz() const { return clock_hz_; }
+  [[nodiscard]] const npu::AcceleratorConfig& accelerator() const { return *accelerator_; }
+
+ private:
+  struct Geometry;
+  [[nodiscard]] Geometry geometry(const Operation& op) const;
+  [[nodiscard]] double mac_cycles(const Operation& op, const Geometry& g) const;
+  [[nodiscard]] double pipeline_delay(const Operation& op, const Geometry& g, int64_t steps) const;
+  [[nodiscard]] double output_cycles_per_element(const Operation& op) const;
+  [[nodiscard]] double weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
+  [[nodiscard]] double bandwidth(const Port& port, int read_buffer_words) const;
+  [[nodiscard]] double read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const;
+  [[nodiscard]] double write_cycles(const Operation& op, const Extent& block, double bytes) const;
+  [[nodiscard]] double transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const;
+  void estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const;
+  void estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const;
+  void estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights, OperationReport& report) const;
+
+  const npu::AcceleratorConfig* accelerator_ = nullptr;
+  const npu::MemoryMode* mode_ = nullptr;
+  std::array<Port, 2> ports_{};
+  double clock_hz_ = 0;
+};
+
+}  // namespace carina::simulate
