@@ -253,7 +253,8 @@ std::vector<report::NodeReport> node_reports(const partition::Partitioned& parti
 
 Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const plan::Target target, find_target(request.target));
-  CARINA_TRY(const auto [split, parts], is_tosa(request.model) ? compile_tosa(request, target, log) : compile_pt2(request, target, log));
+  CARINA_TRY(const Parts compiled_parts, is_tosa(request.model) ? compile_tosa(request, target, log) : compile_pt2(request, target, log));
+  const auto& [split, parts] = compiled_parts;
 
   Compiled compiled;
   report::CompileReport& report = compiled.report;

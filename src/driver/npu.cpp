@@ -39,8 +39,13 @@ Memories make_memories(const npu::CompiledNetwork& network) {
   Memories m{.weights = network.weights, .scratch = std::vector<std::byte>(static_cast<size_t>(network.scratch_bytes)), .fast = std::vector<std::byte>(static_cast<size_t>(network.fast_scratch_bytes)), .memory = {}};
   m.memory.regions[static_cast<size_t>(network.weight_region)] = m.weights;
   m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch;
-  // Without fast scratch of its own, region 2 is the arena itself, as in TFLite files for Shared_Sram.
-  m.memory.regions[static_cast<size_t>(network.fast_scratch_region)] = m.fast.empty() ? std::span(m.scratch) : std::span(m.fast);
+  // Without fast scratch of its own, its region is the arena itself, as in TFLite files for Shared_Sram; Vela then names any region for it.
+  std::span<std::byte>& fast_region = m.memory.regions[static_cast<size_t>(network.fast_scratch_region)];
+  if (!m.fast.empty()) {
+    fast_region = m.fast;
+  } else if (fast_region.empty()) {
+    fast_region = m.scratch;
+  }
   return m;
 }
 
