@@ -71,6 +71,11 @@ class Folder {
     Node node = graph_[id];
     const std::optional<Quantization>& parameters = parameters_[id.index()];
     if (is_role(id, Role::kQuantize) && only_dequantized(id)) return fold_pair(node, *parameters);
+    if (is_role(id, Role::kQuantize)) {
+      // Somebody reads the integers themselves: the node stays, but what it reads is made as integers all the same.
+      ir::Value& input = graph_[now_[node.inputs.front().index()]];
+      if (!input.quantization && !parameters->per_channel() && only_quantized(node.inputs.front(), *parameters)) input.quantization = parameters;
+    }
     if (is_role(id, Role::kDequantize)) {
       if (folded(node.outputs.front())) return;
       const ir::Value& integers = graph_[node.inputs.front()];

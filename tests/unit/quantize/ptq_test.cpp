@@ -1,0 +1,193 @@
+#include "quantize/ptq.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "graphs.h"
+
+namespace carina::quantize {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Samples = std::vector<std::vector<Tensor>>;
+
+Tensor floats(const Shape& shape, const std::vector<float>& values) { return Tensor::of<float>(DType::kFp32, shape, values); }
+
+void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = {.ranges = RangeChoice::kMinMax}) {
+  const Result<void> done = quantize(b.graph, samples, options, {});
+  ASSERT_TRUE(done) << to_string(done.error());
+}
+
+TEST(Ptq, ParametersAreThoseOfPyTorchsObservers) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 4});
+  b.graph.outputs = {b.node(AtenOp::neg_default, "y", {x}, {1, 4})};
+  run(b, {{floats({1, 4}, {-1, 0, 0.5F, 3})}, {floats({1, 4}, {-2, 0, 0, 1})}});
+  const float scale = 5.0F / 255;
+  EXPECT_EQ(b.quantization("x").scale(), double{scale});
+  EXPECT_EQ(b.quantization("x").zero_point(), -128 + std::lround(2 / scale));
+  EXPECT_EQ(b.quantization("y").zero_point(), -128 + std::lround(3 / scale));
+  EXPECT_EQ(b.quantization("y").dtype, DType::kInt8);
+}
+
+TEST(Ptq, PositiveValuesUseTheWholeRange) {
+  GraphBuilder b;
+  b.graph.outputs = {b.relu("y", b.input("x", {2}))};
+  run(b, {{floats({2}, {1, 255})}});
+  EXPECT_EQ(b.quantization("x").zero_point(), -128);
+  EXPECT_EQ(b.quantization("x").scale(), 1.0);
+}
+
+TEST(Ptq, WeightsAreSymmetricPerChannelAndTheBiasFollows) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto w = b.constant<float>("w", {2, 2}, {1, -127, 0.5F, 0.25F});
+  const auto bias = b.constant<float>("b", {2}, {1, 2});
+  b.graph.outputs = {b.linear("y", x, w, bias)};
+  run(b, {{floats({1, 2}, {-1, 1.55F})}});
+  EXPECT_THAT(b.quantization("w").scales, ElementsAre(1.0, double{0.5F / 127}));
+  EXPECT_THAT(b.quantization("w").zero_points, ElementsAre(0, 0));
+  EXPECT_EQ(b.quantization("w").axis, 0);
+  EXPECT_EQ(b.quantization("w").qmin, -127);
+  EXPECT_EQ(b.quantization("b").dtype, DType::kInt32);
+  EXPECT_THAT(b.quantization("b").scales, ElementsAre(b.quantization("x").scale(), b.quantization("x").scale() * b.quantization("w").scales[1]));
+  EXPECT_EQ(b.value("w").constant->dtype, DType::kFp32);
+}
+
+TEST(Ptq, AnActivationGivesTheRangeOfWhatItFollows) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2});
+  const auto sum = b.add("sum", x, x);
+  b.graph.outputs = {b.relu("y", sum)};
+  run(b, {{floats({2}, {-100, 10})}});
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("y").scale()), 20.0F / 255);
+  EXPECT_EQ(b.quantization("sum"), b.quantization("y"));
+}
+
+TEST(Ptq, AValueThatIsReadBeforeTheActivationKeepsItsRange) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2});
+  const auto sum = b.add("sum", x, x);
+  b.graph.outputs = {b.relu("y", sum), b.node(AtenOp::neg_default, "z", {sum}, {2})};
+  run(b, {{floats({2}, {-100, 10})}});
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("sum").scale()), 220.0F / 255);
+}
+
+TEST(Ptq, MovedAndJoinedValuesShare) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto y = b.input("y", {1, 2});
+  const auto cat = b.node(AtenOp::cat_default, "cat", {x, y}, {1, 4}, {{"dim", int64_t{1}}});
+  b.graph.outputs = {b.node(AtenOp::view_default, "v", {cat}, {2, 2}, {{"size", std::vector<int64_t>{2, 2}}})};
+  run(b, {{floats({1, 2}, {0, 1}), floats({1, 2}, {0, 255})}});
+  for (const char* name : {"x", "y", "cat", "v"}) EXPECT_EQ(b.quantization(name).scale(), 1.0) << name;
+}
+
+TEST(Ptq, AConstantFactorIsExact) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2});
+  b.graph.outputs = {b.node(AtenOp::mul_Tensor, "y", {x, b.constant<float>("c", {}, {0.1F})}, {2})};
+  run(b, {{floats({2}, {-1, 1})}});
+  const Quantization& q = b.quantization("c");
+  EXPECT_NEAR((127 - static_cast<double>(q.zero_point())) * q.scale(), 0.1, 1e-8);
+}
+
+TEST(Ptq, WeightsThatTwoNodesReadHaveABiasScaleEach) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto w = b.constant<float>("w", {2, 2}, {1, 0, 0, 1});
+  const auto bias = b.constant<float>("b", {2}, {100, 200});
+  const auto y = b.linear("y", x, w, bias);
+  b.graph.outputs = {b.linear("z", y, w, bias)};
+  run(b, {{floats({1, 2}, {-1, 1})}});
+  const Quantization& first = *b.graph[b.graph.nodes[0].inputs[2]].quantization;
+  const Quantization& second = *b.graph[b.graph.nodes[1].inputs[2]].quantization;
+  EXPECT_NE(first.scales, second.scales);
+  EXPECT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->data.data(), b.graph[b.graph.nodes[1].inputs[2]].constant->data.data());
+}
+
+// The mean square error of rounding the sample by the parameters.
+double error_of(const std::vector<float>& sample, const Quantization& q) {
+  double sum = 0;
+  for (const float x : sample) {
+    const double step = std::clamp(std::nearbyint(x / q.scale()) + static_cast<double>(q.zero_point()), -128.0, 127.0);
+    const double error = (step - static_cast<double>(q.zero_point())) * q.scale() - x;
+    sum += error * error;
+  }
+  return sum / static_cast<double>(sample.size());
+}
+
+TEST(Ptq, TheHistogramCutsOffWhatCostsMoreThanItGives) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> sample(1'000'000);
+  for (float& x : sample) x = uniform(random);
+  sample[7] = 2;
+  const auto parameters = [&](RangeChoice choice) {
+    GraphBuilder b;
+    b.graph.outputs = {b.relu("y", b.input("x", {1'000'000}))};
+    run(b, {{floats({1'000'000}, sample)}}, {.ranges = choice});
+    return b.quantization("x");
+  };
+  const Quantization whole = parameters(RangeChoice::kMinMax), part = parameters(RangeChoice::kHistogram);
+  EXPECT_LT(part.scale(), whole.scale());
+  EXPECT_LT(error_of(sample, part), 0.7 * error_of(sample, whole));
+}
+
+TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  Samples samples;
+  for (int s = 0; s < 6; ++s) {
+    std::vector<float> sample(500);
+    for (float& x : sample) x = normal(random) * static_cast<float>(std::exp2(4 * s - 12));
+    samples.push_back({floats({500}, sample)});
+  }
+  const auto parameters = [&] {
+    GraphBuilder b;
+    b.graph.outputs = {b.relu("y", b.input("x", {500}))};
+    run(b, samples, {.ranges = RangeChoice::kHistogram});
+    return b.quantization("x");
+  };
+  const Quantization forwards = parameters();
+  std::ranges::reverse(samples);
+  EXPECT_EQ(parameters(), forwards);
+}
+
+TEST(Ptq, InfinitiesOfMasksAreLimited) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2});
+  b.graph.outputs = {b.add("y", x, b.constant<float>("mask", {2}, {0, -std::numeric_limits<float>::infinity()}))};
+  run(b, {{floats({2}, {1, 2})}});
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("mask").scale()), 256.0F / 255);
+}
+
+TEST(Ptq, WrongSamplesAreNamed) {
+  const auto refusal = [](const Samples& samples) {
+    GraphBuilder b;
+    b.graph.outputs = {b.relu("y", b.input("x", {2}))};
+    const Result<void> done = quantize(b.graph, samples, {}, {});
+    return done ? "accepted" : to_string(done.error());
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("there is no sample"));
+  EXPECT_THAT(refusal({{}}), HasSubstr("calibration sample 0: wrong number of inputs: expected 1, got 0"));
+  EXPECT_THAT(refusal({{floats({2}, {1, 2})}, {floats({3}, {1, 2, 3})}}), HasSubstr("calibration sample 1: input x does not fit: expected fp32 [2], got fp32 [3]"));
+  EXPECT_THAT(refusal({{floats({2}, {1, std::nanf("")})}}), HasSubstr("not numbers"));
+}
+
+TEST(Ptq, IntegerModelsNeedNothing) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2}, DType::kInt32);
+  b.graph.outputs = {b.node(AtenOp::add_Tensor, "y", {x, x}, {2}, {{"alpha", int64_t{1}}}, DType::kInt32)};
+  run(b, {{Tensor::of<int32_t>(DType::kInt32, Shape{2}, std::vector<int32_t>{1, 2})}});
+  EXPECT_FALSE(b.value("y").quantization);
+}
+
+}  // namespace
+}  // namespace carina::quantize
