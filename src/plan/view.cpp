@@ -1,5 +1,10 @@
 #include "plan/view.h"
 
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+
 namespace carina::plan {
 
 int64_t View::elements() const {
@@ -33,6 +38,18 @@ bool is_dense(const View& view) {
     stride *= axis.size;
   }
   return true;
+}
+
+bool is_permuted_dense(const View& view, std::vector<int64_t>& order) {
+  order.resize(view.rank());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  // Axes of size 1 may stand anywhere; outermost is where formats expect them.
+  const auto stride = [&](int64_t i) {
+    const Axis& axis = view.axes[static_cast<size_t>(i)];
+    return axis.size == 1 ? std::numeric_limits<int64_t>::max() : axis.stride;
+  };
+  std::ranges::stable_sort(order, std::greater(), stride);
+  return is_dense(permuted(view, order));
 }
 
 namespace {

@@ -38,6 +38,10 @@ View dense_view(TensorId tensor, const Shape& shape);
 // Whether the elements stand one after another in the view's order.
 bool is_dense(const View& view);
 
+// Whether the elements fill a box of memory without gaps, in whatever order of axes; then `order` gives the axes outermost
+// first.
+bool is_permuted_dense(const View& view, std::vector<int64_t>& order);
+
 // The same elements in the same order under another shape (as many elements), when strides can express it.
 std::optional<View> reshaped(const View& view, const Shape& shape);
 // The box [start, start + size) on every axis, which must lie inside.

@@ -101,7 +101,7 @@ Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
               .dilation_y = dilation[0], .dilation_x = dilation[1]};
   c.padding = {.top = pad[0], .bottom = pad[1], .left = pad[2], .right = pad[3]};
   const PendingPad* pending = s.pending_pad(s.input(0));
-  if (pending == nullptr || !join_pad(c, *pending, input_zp)) c.ifm = s.plain(s.input(0));
+  if (pending == nullptr || !join_pad(c, *pending, input_zp)) c.ifm = s.with_channels(s.input(0));
   c.ifm.zero_point = input_zp;
   return c;
 }
@@ -275,7 +275,7 @@ Result<void> select_transpose_conv(Selection& s) {
   c.weight_shape = s.shape(s.input(1));
   CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), c.weight_shape[0]));
   CARINA_TRY(const int64_t input_zp, s.constant_scalar(s.input(3), "input zero point"));
-  c.ifm = s.plain(s.input(0));
+  c.ifm = s.with_channels(s.input(0));
   c.ifm.zero_point = input_zp;
   c.kernel = {.height = c.weight_shape[1], .width = c.weight_shape[2], .stride_y = stride[0], .stride_x = stride[1]};
   const Epilogue epilogue = follow_convolution(s);

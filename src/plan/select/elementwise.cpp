@@ -30,8 +30,21 @@ std::optional<OperandScaling> operand_scaling(const Operand& a, const Operand& b
   return std::nullopt;
 }
 
-void finish(Selection& s, const Elementwise& what, const Epilogue& epilogue) {
-  const View out = s.open(epilogue.value, s.shape(s.output()));
+// Where both operands are whole but their axes stand in different orders, both are brought into the result's.
+void align(Selection& s, Elementwise& what, const Shape& shape) {
+  const auto whole = [&](const Operand& operand) { return operand.view.shape() == shape; };
+  if (!what.has_b || what.scalar || !whole(what.a) || !whole(what.b)) return;
+  std::vector<int64_t> order_a, order_b;
+  if (is_permuted_dense(what.a.view, order_a) && is_permuted_dense(what.b.view, order_b) && order_a == order_b) return;
+  what.a = with_dense_channels(s, what.a);
+  what.b = with_dense_channels(s, what.b);
+}
+
+void finish(Selection& s, Elementwise what, const Epilogue& epilogue) {
+  align(s, what, s.shape(s.output()));
+  const bool b_is_whole = what.has_b && !what.scalar && what.a.view.shape() != s.shape(s.output());
+  const View& like = b_is_whole ? what.b.view : what.a.view;
+  const View out = like.shape() == s.shape(s.output()) ? s.open_like(epilogue.value, like) : s.open(epilogue.value, s.shape(s.output()));
   emit_elementwise(s, out, what, epilogue);
   s.close(epilogue.value, out, epilogue.type);
 }

@@ -10,6 +10,9 @@ namespace carina::plan {
 // dst = src, element by element; both have the same shape and type.
 void emit_copy(Selection& s, const View& dst, const View& src, ElementType type);
 
+// The same where dst has its channels side by side and src has them in another axis; false if that is not so.
+bool emit_gather(Selection& s, const View& dst, const View& src, ElementType type);
+
 // dst = src again and again: every size of dst is a multiple of src's.
 void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type);
 

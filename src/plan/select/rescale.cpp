@@ -37,7 +37,7 @@ Result<void> select_rescale(Selection& s) {
     return {};
   }
   const Epilogue epilogue = s.follow(epilogue_of(r, s.output()), {});
-  const View out = s.open(epilogue.value, s.shape(s.output()));
+  const View out = s.open_like(epilogue.value, cheap.view);
   const bool widened_only = r.in.bits == 32 && cheap.type.bits <= 16 && simplified(cheap.scaling).is_unit();
   if (widened_only && epilogue.type.bits <= 16) {
     emit_requantize(s, out, cheap, epilogue);
@@ -65,7 +65,7 @@ Result<void> select_clamp(Selection& s) {
   start.activation.min = s.node().attributes.integer("min_val");
   start.activation.max = s.node().attributes.integer("max_val");
   const Epilogue epilogue = s.follow(start, {});
-  const View out = s.open(epilogue.value, s.shape(s.output()));
+  const View out = s.open_like(epilogue.value, a.view);
   emit_requantize(s, out, a, epilogue);
   s.close(epilogue.value, out, epilogue.type);
   return {};

@@ -203,7 +203,7 @@ Operand Selection::plain(ir::ValueId id) {
   }
   if (state.narrow) {
     const Operand narrow = *state.narrow;
-    const View out = destination(id);
+    const View out = open_like(id, narrow.view);
     emit_widen(*this, out, narrow);
     states_[id.index()].plain = Operand{.view = out, .type = kSigned32};
     return *states_[id.index()].plain;
@@ -214,6 +214,13 @@ Operand Selection::plain(ir::ValueId id) {
   emit_pad(*this, out, pad);
   states_[id.index()].plain = Operand{.view = out, .type = pad.source.type};
   return *states_[id.index()].plain;
+}
+
+Operand Selection::with_channels(ir::ValueId id) {
+  const Operand as_it_is = plain(id);
+  Operand dense = with_dense_channels(*this, as_it_is);
+  if (dense.view != as_it_is.view) states_[id.index()].plain = dense;
+  return dense;
 }
 
 Operand Selection::cheapest(ir::ValueId id) {
@@ -293,6 +300,17 @@ View Selection::open(ir::ValueId id, const Shape& op_shape) {
   const View place = destination(id);
   if (auto same = reshaped(place, op_shape)) return *std::move(same);
   return new_tensor(value(id).name, op_shape, *element_type_of(value(id).dtype));
+}
+
+View Selection::open_like(ir::ValueId id, const View& like) {
+  std::vector<int64_t> order;
+  if (fixed_place(id) || like.shape() != shape(id) || !is_permuted_dense(like, order)) return open(id, like.shape());
+  std::vector<int64_t> dims, places(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    dims.push_back(like.axes[static_cast<size_t>(order[i])].size);
+    places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  }
+  return permuted(new_tensor(value(id).name, Shape(std::span<const int64_t>(dims)), *element_type_of(value(id).dtype)), places);
 }
 
 void Selection::close(ir::ValueId id, const View& view, ElementType type) {

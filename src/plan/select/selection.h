@@ -108,6 +108,8 @@ class Selection {
   // ---- values ----
   // The value's elements as TOSA has them, in memory: makes them if they were only described.
   Operand plain(ir::ValueId id);
+  // The same with the innermost axis side by side: a transposed view is copied, once for all who need that.
+  Operand with_channels(ir::ValueId id);
   // The cheapest description: narrow elements with zero point and scale if there is one, else plain().
   Operand cheapest(ir::ValueId id);
   [[nodiscard]] const PendingPad* pending_pad(ir::ValueId id) const;
@@ -118,6 +120,9 @@ class Selection {
   View destination(ir::ValueId id);
   // The place for a value that an operation computes under another shape of as many elements; close() makes it the value.
   View open(ir::ValueId id, const Shape& shape);
+  // The same for results that are made element by element: a new tensor gets its axes in the order that `like`, of the
+  // result's shape, has in memory, so that transposes before and behind stay views.
+  View open_like(ir::ValueId id, const View& like);
   void close(ir::ValueId id, const View& view, ElementType type);
 
   // ---- nodes behind ----

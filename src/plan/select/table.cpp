@@ -112,7 +112,7 @@ Result<void> select_table(Selection& s) {
   if (table->second.valid()) s.absorb(table->second);
   Epilogue epilogue = store_only(table->value, a.type);
   epilogue.activation.table = table->tensor;
-  const View out = s.open(table->value, s.shape(s.output()));
+  const View out = s.open_like(table->value, a.view);
   emit_requantize(s, out, a, epilogue);
   s.close(table->value, out, a.type);
   return {};
