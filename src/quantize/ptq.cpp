@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "quantize/calibrate_internal.h"
+#include "quantize/known_bounds_internal.h"
 
 namespace carina::quantize {
 
@@ -97,11 +98,19 @@ class Quantizer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (!graph_.values[v].constant) is_computed[sharing_.group[v]] = true;
     }
+    const std::vector<std::optional<double>> bound_of_value = known_upper_bounds(graph_);
+    std::vector<std::optional<double>> bounds(graph_.values.size());  // of groups
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (bound_of_value[v]) bounds[sharing_.group[v]] = bound_of_value[v];
+    }
     std::vector<std::optional<Quantization>> parameters(graph_.values.size());
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (graph_.values[v].dtype != DType::kFp32 || is_weight_[v]) continue;
       std::optional<Quantization>& q = parameters[sharing_.group[v]];
-      if (!q) q = affine_parameters(observers_[sharing_.group[v]].choose(is_computed[sharing_.group[v]] ? options_.ranges : RangeChoice::kMinMax), options_.smallest_scale);
+      if (!q) {
+        const Range seen = observers_[sharing_.group[v]].choose(is_computed[sharing_.group[v]] ? options_.ranges : RangeChoice::kMinMax);
+        q = affine_parameters(with_headroom(seen, bounds[sharing_.group[v]]), options_.smallest_scale);
+      }
       graph_.values[v].quantization = q;
     }
   }
