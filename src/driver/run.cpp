@@ -27,8 +27,7 @@ std::string flag_value(const std::string& flags, std::string_view name) {
   return flags.substr(start, flags.find(' ', start) - start);
 }
 
-// The target that the program's first Ethos-U delegate was compiled for: the NPU by its payload, the memories by its
-// compile specs.
+// The target that the program's first Ethos-U delegate was compiled for: the NPU by its payload, the memories by its compile specs.
 Result<plan::Target> target_of(const pte::Program& program, const RunRequest& request) {
   for (const pte::Plan& plan : program.plans) {
     for (const pte::Delegate& delegate : plan.delegates) {
@@ -36,10 +35,7 @@ Result<plan::Target> target_of(const pte::Program& program, const RunRequest& re
       CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, request.program));
       CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.program));
       if (payload.accelerator() == nullptr) break;
-      TargetRequest target{.accelerator = std::string(payload.accelerator()->name),
-                           .system_config = request.system_config,
-                           .memory_mode = request.memory_mode,
-                           .config_file = {}};
+      TargetRequest target{.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = {}};
       for (const auto& [key, value] : delegate.compile_specs) {
         if (key != "compile_flags") continue;
         const std::string flags(value.begin(), value.end());
@@ -49,10 +45,7 @@ Result<plan::Target> target_of(const pte::Program& program, const RunRequest& re
       return find_target(target);
     }
   }
-  return find_target({.accelerator = "ethos-u55-128",
-                      .system_config = request.system_config,
-                      .memory_mode = request.memory_mode,
-                      .config_file = {}});
+  return find_target({.accelerator = "ethos-u55-128", .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = {}});
 }
 
 // What ExecuTorch's runner feeds when it is given nothing: ones.
@@ -64,9 +57,7 @@ Sample ones(std::span<const InputType> inputs) {
     const double one = 1.0;
     const float one_f = 1.0F;
     const int64_t one_i = 1;
-    const void* value = input.dtype == DType::kFp32   ? static_cast<const void*>(&one_f)
-                        : input.dtype == DType::kFp64 ? static_cast<const void*>(&one)
-                                                      : &one_i;
+    const void* value = input.dtype == DType::kFp32 ? static_cast<const void*>(&one_f) : input.dtype == DType::kFp64 ? static_cast<const void*>(&one) : &one_i;
     for (size_t at = 0; at < tensor.bytes().size(); at += bytes) std::memcpy(tensor.bytes().data() + at, value, bytes);
     sample.push_back(std::move(tensor).freeze());
   }
@@ -80,10 +71,8 @@ std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program) {
     const auto* call = std::get_if<pte::DelegateCall>(&instruction);
     if (call == nullptr) continue;
     npu::CompiledNetwork& notes = calls.emplace_back();
-    for (const auto& [key, value] :
-         program.plans.front().delegates[static_cast<size_t>(call->delegate)].compile_specs) {
-      if (key == kLayerNamesSpec)
-        notes.layers = layer_notes_of({reinterpret_cast<const char*>(value.data()), value.size()});
+    for (const auto& [key, value] : program.plans.front().delegates[static_cast<size_t>(call->delegate)].compile_specs) {
+      if (key == kLayerNamesSpec) notes.layers = layer_notes_of({reinterpret_cast<const char*>(value.data()), value.size()});
     }
   }
   return calls;
@@ -103,8 +92,7 @@ void add_counts(Counts& sums, const Counts& more) {
 }
 
 // The delegates' reports of one inference as one.
-report::NpuReport joined(const std::vector<simulate::Report>& reports, const std::vector<npu::CompiledNetwork>& notes,
-                         const plan::Target& target) {
+report::NpuReport joined(const std::vector<simulate::Report>& reports, const std::vector<npu::CompiledNetwork>& notes, const plan::Target& target) {
   report::NpuReport all;
   for (size_t i = 0; i < reports.size(); ++i) {
     report::NpuReport one = npu_report(reports[i], i < notes.size() ? notes[i] : npu::CompiledNetwork{}, target);
@@ -118,9 +106,7 @@ report::NpuReport joined(const std::vector<simulate::Report>& reports, const std
     add_counts(all.pmu, one.pmu);
     add_counts(all.traffic_bytes, one.traffic_bytes);
   }
-  if (all.cycles > 0)
-    all.utilization =
-        static_cast<double>(all.macs) / (static_cast<double>(all.cycles) * target.accelerator.macs_per_cycle);
+  if (all.cycles > 0) all.utilization = static_cast<double>(all.macs) / (static_cast<double>(all.cycles) * target.accelerator.macs_per_cycle);
   return all;
 }
 
@@ -147,13 +133,7 @@ Result<report::RunReport> run(const RunRequest& request, const Log& /*log*/) {
     std::ranges::copy(npu.failure(), std::back_inserter(errors));
     return fail(std::move(errors));
   }
-  report::RunReport report{.program = request.program,
-                           .outputs = {},
-                           .memory = runner->memory(),
-                           .cpu_kernels = runner->kernels(),
-                           .delegate_calls = runner->delegate_calls(),
-                           .timed = request.timed,
-                           .npu = joined(npu.reports(), notes_of_calls(program), target)};
+  report::RunReport report{.program = request.program, .outputs = {}, .memory = runner->memory(), .cpu_kernels = runner->kernels(), .delegate_calls = runner->delegate_calls(), .timed = request.timed, .npu = joined(npu.reports(), notes_of_calls(program), target)};
   CARINA_TRY(report.outputs, report_tensors(*outputs, request.output_folder));
   return report;
 }

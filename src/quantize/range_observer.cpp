@@ -11,15 +11,9 @@ constexpr int64_t kMaxBins = 4096;
 constexpr size_t kCandidates = 96;  // of each end of the range
 constexpr double kSteps = 255;      // of int8
 
-float finite(float value) {
-  return std::clamp(value, -3e38F, 3e38F) == value ? value
-         : value > 0                               ? RangeObserver::kPlusInfinity
-                                                   : RangeObserver::kMinusInfinity;
-}
+float finite(float value) { return std::clamp(value, -3e38F, 3e38F) == value ? value : value > 0 ? RangeObserver::kPlusInfinity : RangeObserver::kMinusInfinity; }
 
-int64_t bin_of(double value, int width_log2) {
-  return static_cast<int64_t>(std::floor(std::ldexp(value, -width_log2)));
-}
+int64_t bin_of(double value, int width_log2) { return static_cast<int64_t>(std::floor(std::ldexp(value, -width_log2))); }
 
 // Sums over the bins up to each edge: how many elements, their sum and their sum of squares (at the bins' centres).
 struct Moments {
@@ -29,13 +23,9 @@ struct Moments {
 };
 
 // The square error of all elements of a part of the histogram when they are clipped to `limit`.
-double clipping_error(const Moments& part, double limit) {
-  return part.squares - 2 * limit * part.sum + limit * limit * part.count;
-}
+double clipping_error(const Moments& part, double limit) { return part.squares - 2 * limit * part.sum + limit * limit * part.count; }
 
-Moments operator-(const Moments& a, const Moments& b) {
-  return {.count = a.count - b.count, .sum = a.sum - b.sum, .squares = a.squares - b.squares};
-}
+Moments operator-(const Moments& a, const Moments& b) { return {.count = a.count - b.count, .sum = a.sum - b.sum, .squares = a.squares - b.squares}; }
 
 // At most kCandidates edges from `from` to `to`, both among them.
 std::vector<size_t> candidates(size_t from, size_t to) {
@@ -98,8 +88,7 @@ void RangeObserver::halve_resolution() {
   const int64_t first = half(first_);
   const int64_t last = half(first_ + static_cast<int64_t>(counts_.size()) - 1);
   std::vector<uint64_t> merged(static_cast<size_t>(last - first + 1), 0);
-  for (size_t i = 0; i < counts_.size(); ++i)
-    merged[static_cast<size_t>(half(first_ + static_cast<int64_t>(i)) - first)] += counts_[i];
+  for (size_t i = 0; i < counts_.size(); ++i) merged[static_cast<size_t>(half(first_ + static_cast<int64_t>(i)) - first)] += counts_[i];
   first_ = first;
   counts_ = std::move(merged);
 }
@@ -118,14 +107,9 @@ Range RangeObserver::least_square_error() const {
     const int64_t bin = first_ + static_cast<int64_t>(i);
     const double centre = (static_cast<double>(bin) + 0.5) * width;
     const auto count = static_cast<double>(bin == 0 ? counts_[i] - zeros_ : counts_[i]);
-    below[i + 1] = {.count = below[i].count + count,
-                    .sum = below[i].sum + count * centre,
-                    .squares = below[i].squares + count * centre * centre};
+    below[i + 1] = {.count = below[i].count + count, .sum = below[i].sum + count * centre, .squares = below[i].squares + count * centre * centre};
   }
-  const auto value_at = [&](size_t edge) {
-    return std::clamp((static_cast<double>(first_) + static_cast<double>(edge)) * width, std::min(0.0, double{min_}),
-                      std::max(0.0, double{max_}));
-  };
+  const auto value_at = [&](size_t edge) { return std::clamp((static_cast<double>(first_) + static_cast<double>(edge)) * width, std::min(0.0, double{min_}), std::max(0.0, double{max_})); };
   const auto zero = static_cast<size_t>(-first_);
   Range best{.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
   double least = INFINITY;
@@ -133,8 +117,7 @@ Range RangeObserver::least_square_error() const {
     for (const size_t high : candidates(counts_.size(), zero)) {
       const double scale = (value_at(high) - value_at(low)) / kSteps;
       if (scale <= 0) continue;
-      const double error = clipping_error(below[low], value_at(low)) +
-                           clipping_error(below.back() - below[high], value_at(high)) +
+      const double error = clipping_error(below[low], value_at(low)) + clipping_error(below.back() - below[high], value_at(high)) +
                            (below[high].count - below[low].count) * scale * scale / 12;
       if (error < least) {
         least = error;
@@ -149,12 +132,7 @@ Quantization affine_parameters(Range range, double smallest_scale) {
   const float min = std::min(static_cast<float>(range.min), 0.0F), max = std::max(static_cast<float>(range.max), 0.0F);
   const float scale = std::max((max - min) / static_cast<float>(kSteps), static_cast<float>(smallest_scale));
   const int64_t zero_point = -128 - static_cast<int64_t>(std::nearbyint(min / scale));
-  return {.dtype = DType::kInt8,
-          .scales = {scale},
-          .zero_points = {std::clamp<int64_t>(zero_point, -128, 127)},
-          .axis = Quantization::kPerTensor,
-          .qmin = -128,
-          .qmax = 127};
+  return {.dtype = DType::kInt8, .scales = {scale}, .zero_points = {std::clamp<int64_t>(zero_point, -128, 127)}, .axis = Quantization::kPerTensor, .qmin = -128, .qmax = 127};
 }
 
 double symmetric_scale(double magnitude, double smallest_scale) {

@@ -1,5 +1,5 @@
-#include "driver/interpret.h"
 #include "command.h"
+#include "driver/interpret.h"
 #include "report/run_report.h"
 
 namespace carina::cli {

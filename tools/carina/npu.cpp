@@ -1,5 +1,5 @@
-#include "driver/npu.h"
 #include "command.h"
+#include "driver/npu.h"
 #include "report/run_report.h"
 
 namespace carina::cli {
@@ -19,8 +19,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   run.add_option("--system-config", request.system_config, "Clock and memories; default: the family's");
   run.add_option("--memory-mode", request.memory_mode, "What lives in which memory; default: the family's");
   run.add_flag("--json", console.json, "Print the result as JSON");
-  run.add_option("--threads", console.threads, "Worker threads; results do not depend on it")
-      ->check(CLI::Range(1, 256));
+  run.add_option("--threads", console.threads, "Worker threads; results do not depend on it")->check(CLI::Range(1, 256));
   run.callback([&] {
     action = [&] {
       request.threads = console.threads;
