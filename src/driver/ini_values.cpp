@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "driver/ini_values_internal.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr std::array kMemoryKinds{npu::MemoryKind::kSram, npu::MemoryKind::kDram, npu::MemoryKind::kOnChipFlash, npu::MemoryKind::kOffChipFlash};
+
+}  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return result;
+}
+
+const std::string* IniValues::find(std::string_view key) const {
+  const auto found = keys_.find(lower_case(key));
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+const std::string* IniValues::required(std::string_view key) {
+  const std::string* value = find(key);
+  if (value == nullptr) errors_.push_back({.where = where_, .what = fmt::format("{} is missing", key), .fault = Fault::kUsage});
+  return value;
+}
+
+void IniValues::refuse(std::string_view key, std::string expected) {
+  const std::string what = fmt::format("{} has an unusable value", key);
+  const std::string* value = find(key);
+  if (value == nullptr || std::ranges::find(errors_, what, &Diagnostic::what) != errors_.end()) return;
+  errors_.push_back({.where = where_, .what = what, .expected = std::move(expected), .got = *value, .fault = Fault::kUsage});
+}
+
+template <typename Number>
+Number IniValues::number(std::string_view key, const std::string& text, Range<Number> range) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // Written so that a NaN is refused too.
+  const bool fits = error == std::errc{} && end == text.data() + text.size() && value >= range.smallest && value <= range.largest;
+  if (!fits) refuse(key, fmt::format("a number from {} to {}", range.smallest, range.largest));
+  return fits ? value : range.smallest;
+}
+
+double IniValues::real(std::string_view key, Range<double> range) {
+  const std::string* text = required(key);
+  return text == nullptr ? range.smallest : number(key, *text, range);
+}
+
+int64_t IniValues::integer(std::string_view key, Range<int64_t> range) {
+  const std::string* text = required(key);
+  return text == nullptr ? range.smallest : number(key, *text, range);
+}
+
+int64_t IniValues::integer_or(std::string_view key, int64_t absent, Range<int64_t> range) {
+  const std::string* text = find(key);
+  return text == nullptr ? absent : number(key, *text, range);
+}
+
+int IniValues::axi(std::string_view key) {
+  const std::string* text = required(key);
+  if (text != nullptr && *text != "Axi0" && *text != "Axi1") refuse(key, "Axi0 or Axi1");
+  return text != nullptr && *text == "Axi1" ? 1 : 0;
+}
+
+npu::MemoryPort IniValues::port(size_t number, npu::Product product) {
+  const std::string key = fmt::format("axi{}_port", number);
+  const std::string* text = required(key);
+  if (text == nullptr) return {};
+  const auto* kind = std::ranges::find(kMemoryKinds, *text, [](npu::MemoryKind k) { return npu::name_of(k); });
+  if (kind == kMemoryKinds.end() || (number == 0 && *kind != npu::MemoryKind::kSram)) {
+    refuse(key, number == 0 ? "Sram" : "Sram, Dram, OnChipFlash or OffChipFlash");
+    return {};
+  }
+  const auto named = [&](std::string_view rest) { return fmt::format("{}_{}", *text, rest); };
+  const auto whole = [&](std::string_view rest, Range<int64_t> range) { return static_cast<int>(integer(named(rest), range)); };
+  const auto whole_or = [&](std::string_view rest, int64_t absent, Range<int64_t> range) { return static_cast<int>(integer_or(named(rest), absent, range)); };
+  constexpr Range<int64_t> kLatency{0, 1'000'000};
+  constexpr Range<int64_t> kOutstanding{0, 1024};
+  // Only the model of U85 asks how many reads may be outstanding, so files of the others may leave that out.
+  const bool u85 = product == npu::Product::kU85;
+  return {.kind = *kind,
+          .clock_scale = real(named("clock_scale"), {1e-6, 1000}),
+          .ports_used = std::max(1, whole_or("ports_used", 1, {0, 16})),
+          .burst_bytes = whole("burst_length", {1, 65536}),
+          .read_latency_cycles = whole("read_latency", kLatency),
+          .write_latency_cycles = whole("write_latency", kLatency),
+          .max_reads = u85 ? whole("max_reads", {1, kOutstanding.largest}) : whole_or("max_reads", 1, kOutstanding),
+          .max_writes = whole_or("max_writes", 0, kOutstanding)};
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,46 @@
+"""`--config` with the vela.ini that Vela ships: every section of it gives what the tables that are built in give."""
+
+import configparser
+from pathlib import Path
+
+import ethosu
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "models" / "digits" / "digits.pt2"
+CALIBRATION = ROOT / "models" / "digits" / "calibration.npz"
+OFFICIAL = Path(next(iter(ethosu.__path__))) / "config_files" / "Arm" / "vela.ini"
+
+
+def compile_report(run_carina, folder, *extra, expect=0, cwd=None):
+    args = ["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", folder / "model.pte", "--json", *extra]
+    return run_carina(args, expect=expect)
+
+
+def timed(run_carina, folder, *extra):
+    report = compile_report(run_carina, folder, *extra).json
+    program = (folder / "model.pte").read_bytes()
+    return report, program
+
+
+@pytest.mark.parametrize("system", ["Ethos_U55_High_End_Embedded", "Ethos_U55_Deep_Embedded"])
+@pytest.mark.parametrize("mode", ["Shared_Sram", "Sram_Only"])
+def test_the_official_file_gives_the_same_program_and_estimate(system, mode, run_carina, tmp_path):
+    names = ["--system-config", system, "--memory-mode", mode]
+    assert timed(run_carina, tmp_path, *names) == timed(run_carina, tmp_path, *names, "--config", OFFICIAL)
+
+
+def test_unknown_sections_list_those_of_the_file(run_carina, tmp_path):
+    sections = configparser.ConfigParser()
+    sections.read(OFFICIAL)
+    systems = [s.split(".", 1)[1] for s in sections.sections() if s.startswith("System_Config.")]
+    done = compile_report(run_carina, tmp_path, "--config", OFFICIAL, "--system-config", "Board", expect=2)
+    assert all(name in done.stderr for name in systems)
+    assert not (tmp_path / "model.pte").exists()
+
+
+def test_a_damaged_file_is_refused_with_its_line(run_carina, tmp_path):
+    damaged = tmp_path / "vela.ini"
+    damaged.write_text(OFFICIAL.read_text().replace("axi0_port=Sram", "axi0_port", 1))
+    done = compile_report(run_carina, tmp_path, "--config", damaged, expect=1)
+    assert "vela.ini:24" in done.stderr

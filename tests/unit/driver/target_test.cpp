@@ -1,0 +1,85 @@
+#include "driver/target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/file.h"
+
+namespace carina::driver {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::string_view kFile = R"(
+[System_Config.Board]
+core_clock=100e6
+axi0_port=Sram
+axi1_port=OffChipFlash
+Sram_clock_scale=1.0
+Sram_burst_length=32
+Sram_read_latency=16
+Sram_write_latency=16
+OffChipFlash_clock_scale=0.25
+OffChipFlash_burst_length=128
+OffChipFlash_read_latency=64
+OffChipFlash_write_latency=0
+[System_Config.Ethos_U55_High_End_Embedded]
+inherit=System_Config.Board
+core_clock=400e6
+[Memory_Mode.In_Flash]
+const_mem_area=Axi1
+arena_mem_area=Axi1
+cache_mem_area=Axi0
+)";
+
+class Target : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(write_file(path_, kFile).has_value()); }
+  void TearDown() override { std::filesystem::remove(path_); }
+  [[nodiscard]] TargetRequest request(std::string system, std::string mode = {}) const {
+    return {.accelerator = "ethos-u55-128", .system_config = std::move(system), .memory_mode = std::move(mode), .config_file = path_};
+  }
+
+  std::string path_ = testing::TempDir() + "target_" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".ini";
+};
+
+TEST_F(Target, TakesASystemOfTheFileAndAModeThatIsBuiltIn) {
+  const auto target = find_target(request("Board"));
+  ASSERT_TRUE(target.has_value()) << to_string(target.error());
+  EXPECT_EQ(target->system.name, "Board");
+  EXPECT_EQ(target->system.core_clock_hz, 100e6);
+  EXPECT_EQ(target->memory.name, "Shared_Sram");
+}
+
+TEST_F(Target, TheFileComesBeforeTheTables) {
+  EXPECT_EQ(find_target(request({}))->system.core_clock_hz, 400e6);
+  EXPECT_EQ(find_target(request("Ethos_U55_Deep_Embedded"))->system.core_clock_hz, 200e6);
+  EXPECT_EQ(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .config_file = {}})->system.core_clock_hz, 500e6);
+}
+
+TEST_F(Target, UnknownNamesListThoseOfTheFileAndThoseBuiltIn) {
+  const auto system = find_target(request("Bord"));
+  ASSERT_FALSE(system.has_value());
+  EXPECT_EQ(system.error()[0].fault, Fault::kUsage);
+  EXPECT_THAT(to_string(system.error()), AllOf(HasSubstr("Bord"), HasSubstr("Board"), HasSubstr("Ethos_U55_Deep_Embedded")));
+  EXPECT_THAT(to_string(find_target(request("Board", "Fast")).error()), AllOf(HasSubstr("In_Flash"), HasSubstr("Sram_Only")));
+  EXPECT_THAT(to_string(find_target({.accelerator = "ethos-u56", .system_config = {}, .memory_mode = {}, .config_file = path_}).error()), HasSubstr("ethos-u55-64"));
+}
+
+TEST_F(Target, AnArenaInFlashIsRefused) {
+  EXPECT_THAT(to_string(find_target(request("Board", "In_Flash")).error()), AllOf(HasSubstr("OffChipFlash"), HasSubstr("In_Flash")));
+  EXPECT_FALSE(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = "Dedicated_Sram", .config_file = {}}).has_value());
+}
+
+TEST_F(Target, AMissingFileIsNamed) {
+  TargetRequest missing = request("Board");
+  missing.config_file = "no/such/vela.ini";
+  EXPECT_THAT(to_string(find_target(missing).error()), HasSubstr("no/such/vela.ini"));
+}
+
+}  // namespace
+}  // namespace carina::driver
