@@ -1,8 +1,8 @@
 // What:   of nodes that compute the same from the same, one remains.
-// Before: %a = RESCALE(%x, %m, %s, %zi, %zo); %b = RESCALE(%x, %m, %s, %zi, %zo); %c = ADD(%a, %b)
-// After:  %a = RESCALE(%x, %m, %s, %zi, %zo); %c = ADD(%a, %a)
+// Before: %a = TRANSPOSE(%x) {[0,2,3,1]}; %b = TRANSPOSE(%x) {[0,2,3,1]}; %c = CONV2D(%a, ...); %d = CONV2D(%b, ...)
+// After:  %a = TRANSPOSE(%x) {[0,2,3,1]}; %c = CONV2D(%a, ...); %d = CONV2D(%a, ...)
 // Needs:  equal constants to be one value, as the emitter makes them.
-// Gives:  each value computed once.
+// Gives:  each value computed once, but widening RESCALEs.
 // Legal:  operators without state are functions of their operands and attributes.
 
 #include <map>
@@ -15,6 +15,16 @@ namespace carina::lower {
 using ir::Node;
 using ir::ValueId;
 
+namespace {
+
+// A widening RESCALE in front of an addition becomes part of it on the NPU, if nobody else reads the wide value.
+bool stays_apart(const ir::Graph& graph, const Node& node) {
+  if (node.op != ir::Op(TosaOp::RESCALE)) return false;
+  return element_bytes(graph[node.outputs[0]].dtype) > element_bytes(graph[node.inputs[0]].dtype);
+}
+
+}  // namespace
+
 Result<void> merge_duplicates(ir::Graph& graph, const Log&) {
   Aliases aliases(graph);
   std::map<std::pair<ir::Op, std::vector<ValueId>>, std::vector<size_t>> seen;
@@ -23,7 +33,7 @@ Result<void> merge_duplicates(ir::Graph& graph, const Log&) {
     for (ValueId& input : node.inputs) input = aliases(input);
     auto& candidates = seen[{node.op, node.inputs}];
     bool merged = false;
-    for (const size_t candidate : candidates) {
+    for (const size_t candidate : stays_apart(graph, node) ? std::vector<size_t>() : candidates) {
       const Node& other = graph.nodes[candidate];
       const ir::Value& a = graph[node.outputs[0]];
       const ir::Value& b = graph[other.outputs[0]];
