@@ -41,7 +41,7 @@ check: build-dev ## the gate: development build and the core's own tests
 
 test: ## set up, build and run all tests: core, judges, some seconds of fuzzing
 	@scripts/setup.sh --full
-	@tests/judges/setup.sh
+	@tests/judges/setup.sh all
 	@$(MAKE) --no-print-directory build-dev build
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) python3 scripts/test.py
 
