@@ -216,7 +216,7 @@ double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
     }
   }
   if (sums_over_depth(g.kind)) cycles *= static_cast<double>(ceil_div(op.ifm_depth, std::max(1, g.ifm_block.depth)));
-  return cycles / op.cores;
+  return cycles / op.cores;  // two cores share the channels
 }
 
 // ---- Output unit ----
@@ -270,7 +270,7 @@ double CycleModel::output_cycles_per_element(const Operation& op) const {
   const npu::ActivationKind activation = op.activation.lut != Lut::kNone ? npu::ActivationKind::kTable
                                          : clamps(op)                    ? npu::ActivationKind::kRelu
                                                                          : npu::ActivationKind::kNone;
-  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))], row->activation_cycles_per_elem[static_cast<size_t>(activation)]);
+  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))], row->activation_cycles_per_elem[static_cast<size_t>(activation)]) / op.cores;
 }
 
 // ---- Memory ----
@@ -395,6 +395,12 @@ void CycleModel::estimate_access(const Operation& op, const Geometry& g, const W
     const uint64_t bytes = weights.encoded_bytes * static_cast<uint64_t>(g.blocks_xy) + weights.scale_bytes;
     report.traffic[memory].weight_read_bytes += bytes;
     access[memory] += static_cast<double>(bytes) / bandwidth(port, op.u85 ? accelerator_->u85.read_buffer_weights_words : 0);
+    // U85 fetches the scales again for each block, through a channel with a small buffer.
+    const Port& scales = port_of_region(op.scale_region);
+    if (op.u85) {
+      access[static_cast<size_t>(scales.memory)] += static_cast<double>(weights.scale_bytes) * static_cast<double>(g.blocks_xy) /
+                                                    bandwidth(scales, accelerator_->u85.read_buffer_scale_words);
+    }
   }
   for (size_t m = 0; m < access.size(); ++m) report.cycles.access[m] = static_cast<uint64_t>(access[m]);
 }
