@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""Benchmarks, each beside the peer that does the same, run in the same minute on the same core. Prints ratios; asserts nothing.
+
+usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench; the judges' Python)
+
+--quick  without the peer's whole compile flow, which takes half a minute per model
+--only   only rows whose name holds this word
+
+Needs build/release (make build) and the judges' environment (tests/judges/setup.sh). Without ../shared ($CARINA_SHARED) only
+the rows of models/digits are measured. Both sides use one thread; times are the best of several runs, memory is the peak of
+the process.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build" / "release")) / "bin"
+SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
+DIGITS = ROOT / "models" / "digits"
+TARGET = "ethos-u55-128"
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass
+class Cost:
+    seconds: float
+    megabytes: float = 0.0  # peak of the process; 0: not measured
+
+
+@dataclass
+class Row:
+    name: str
+    ours: Cost
+    peer: Cost | None
+    peer_name: str
+
+
+# --- measuring -----------------------------------------------------------------------------------------------------
+
+
+def process(command, repeat=1, **options):
+    """(cost, standard output) of a fresh process: wall seconds, the best of `repeat`, and peak resident memory."""
+    best = None
+    for _ in range(repeat):
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            start = time.perf_counter()
+            child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err, env=ONE_THREAD, **options)
+            _, status, usage = os.wait4(child.pid, 0)
+            seconds = time.perf_counter() - start
+            child.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0), err.seek(0)
+            text, errors = out.read().decode(), err.read().decode()
+        if child.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, command))}: exit code {child.returncode}\n{errors[-2000:]}")
+        if best is None or seconds < best.seconds:
+            best = Cost(seconds, usage.ru_maxrss / 1024)
+    return best, text
+
+
+def google_benchmark(program, *args):
+    """{name: Cost} of one of our benchmark programs: the best of three."""
+    command = [BUILD / program, "--benchmark_format=json", "--benchmark_repetitions=3", "--benchmark_min_time=0.3", *args]
+    cost, text = process(command)
+    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    times = {}
+    for run in json.loads(text)["benchmarks"]:
+        if run.get("error_occurred"):
+            raise RuntimeError(f"{program} {run['name']}: {run['error_message']}")
+        if run["run_type"] == "iteration":
+            name = run["name"].split("/")[0]
+            times[name] = min(times.get(name, float("inf")), run["real_time"] * unit[run["time_unit"]])
+    return {name: Cost(seconds, cost.megabytes) for name, seconds in times.items()}
+
+
+def best_of(function, seconds=1.5, least=3):
+    """Seconds of the fastest call, after one that warms up."""
+    function()
+    best, end, calls = float("inf"), time.perf_counter() + seconds, 0
+    while calls < least or time.perf_counter() < end:
+        start = time.perf_counter()
+        function()
+        best, calls = min(best, time.perf_counter() - start), calls + 1
+    return best
+
+
+# --- the models ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Model:
+    name: str
+    float_model: Path
+    input_file: Path
+    tosa: Path  # an integer graph, with its inputs
+    tosa_inputs: list
+
+
+def carina(*args):
+    return [BUILD / "carina", *args]
+
+
+def digits(work):
+    import numpy as np
+
+    image = np.load(DIGITS / "test.npz")["x"][:1]
+    np.save(work / "digits.npy", image)
+    process(carina("compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", "--dump", work / "digits", "-o", work / "digits.pte"))
+    np.save(work / "digits_int8.npy", np.zeros(image.shape, np.int8))
+    return Model("digits", DIGITS / "digits.pt2", work / "digits.npy", next((work / "digits").glob("*.tosa")), [work / "digits_int8.npy"])
+
+
+def shared_case(name):
+    folder = SHARED / "cases" / name
+    part = "p0_" if (folder / "out_p0.tosa").exists() else ""
+    tosa = folder / ("out_p0.tosa" if part else "out.tosa")
+    return Model(name, folder / "model.pt2", folder / "input_0.npy", tosa, sorted(folder.glob(f"tosa_{part}in_*.npy")))
+
+
+# --- the rows ------------------------------------------------------------------------------------------------------
+
+
+def compile_rows(model, work, options):
+    out = work / f"{model.name}.pte"
+    dump = work / f"dump_{model.name}"
+    command = carina("compile", model.float_model, "--target", TARGET, "--quantize", "int8", "--calibrate", model.input_file, "--threads", "1", "-o", out)
+    ours, _ = process(command, repeat=5)
+    peer = None
+    if not options.quick:
+        peer, text = process([sys.executable, ROOT / "bench" / "peer_flow.py", model.float_model, model.input_file, TARGET, work / "peer.pte"], cwd=work)
+        phases = json.loads(text.splitlines()[-1])
+        print(f"  the peer's phases for {model.name}: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()), file=sys.stderr)
+    yield Row(f"compile {model.name}: float .pt2 to .pte", ours, peer, "ExecuTorch Arm backend, fresh process")
+    process([*command, "--dump", dump])
+    tosa = next(dump.glob("*.tosa"))
+    ours, _ = process(carina("compile", tosa, "--target", TARGET, "-o", out), repeat=5)
+    flags = [f"--accelerator-config={TARGET}", "--output-format=raw", "--config=Arm/vela.ini", "--system-config=Ethos_U55_High_End_Embedded", "--memory-mode=Shared_Sram"]
+    peer, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}/vela_{model.name}", tosa], repeat=2, cwd=work)
+    yield Row(f"compile {model.name}: TOSA to NPU", ours, peer, "Vela, fresh process")
+
+
+def interpret_rows(model, work, options):
+    import numpy as np
+    import tosa_reference_model
+
+    ours = google_benchmark("interpret_bench", model.tosa, *model.tosa_inputs)
+    content, inputs = model.tosa.read_bytes(), [np.load(path) for path in model.tosa_inputs]
+    peer = best_of(lambda: tosa_reference_model.run(content, inputs, verbosity="NONE"))
+    yield Row(f"interpret {model.name}: int8, warm", ours["warm"], Cost(peer), "tosa_reference_model, in process")
+
+
+def simulate_rows(model, work, options):
+    import numpy as np
+    import tosa_reference_model
+
+    content, inputs = model.tosa.read_bytes(), [np.load(path) for path in model.tosa_inputs]
+    peer = Cost(best_of(lambda: tosa_reference_model.run(content, inputs, verbosity="NONE")))
+    process(carina("compile", model.tosa, "--target", TARGET, "--dump", work / f"stream_{model.name}", "-o", work / "stream.pte"))
+    streams = {"our stream": next((work / f"stream_{model.name}").glob("*_vela.npz"))}
+    vela = SHARED / "cases" / model.name / TARGET / "out_vela.npz"
+    if vela.exists():
+        streams["Vela's stream"] = vela
+    for name, stream in streams.items():
+        costs = google_benchmark("simulate_bench", stream)
+        for speed in ("cold", "warm", "timed"):
+            yield Row(f"simulate {model.name}: {name}, {speed}", costs[speed], peer, "tosa_reference_model (no NPU), in process")
+
+
+def eager_rows(model, work, options):
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(1)
+    tosa = work / f"{model.name}_float.tosa"
+    process(carina("tosa", model.float_model, "-o", tosa))
+    ours = google_benchmark("interpret_bench", tosa, model.input_file)
+    module = torch.export.load(str(model.float_model)).module(check_guards=False)
+    example = torch.from_numpy(np.load(model.input_file))
+    with torch.no_grad():
+        peer = best_of(lambda: module(example))
+    yield Row(f"interpret {model.name}: fp32, warm", ours["warm"], Cost(peer), "eager PyTorch, one thread")
+
+
+PLAN = [
+    (compile_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+    (interpret_rows, ("digits", "ds_cnn", "resnet20", "lstm", "mobilenet_v2")),
+    (simulate_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+    (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+]
+
+
+# --- printing ------------------------------------------------------------------------------------------------------
+
+
+def in_words(seconds):
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1 or unit == "us":
+            return f"{seconds * factor:.3g} {unit}"
+
+
+def printed(row):
+    memory = f"{row.ours.megabytes:.0f} MB" if row.ours.megabytes else "-"
+    if row.peer is None:
+        return f"{row.name:48} {in_words(row.ours.seconds):>9} {memory:>8} {'not run':>9} {'-':>8} {'-':>9}  {row.peer_name}"
+    peer_memory = f"{row.peer.megabytes:.0f} MB" if row.peer.megabytes else "-"
+    return f"{row.name:48} {in_words(row.ours.seconds):>9} {memory:>8} {in_words(row.peer.seconds):>9} {peer_memory:>8} {row.peer.seconds / row.ours.seconds:8.1f}x  {row.peer_name}"
+
+
+def machine():
+    try:
+        model = next(line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.machine()
+    load = " ".join(f"{x:.1f}" for x in os.getloadavg())
+    return f"{model}, {os.cpu_count()} cores, load {load}; {time.strftime('%Y-%m-%d')}"
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="without the peer's whole compile flow")
+    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only rows whose name holds this word")
+    parser.add_argument("--json", metavar="FILE", help="write the rows there too")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    rows, not_run = [], []
+    print(machine())
+    print(f"{'':48} {'Carina':>9} {'peak':>8} {'peer':>9} {'peak':>8} {'peer/ours':>9}  peer")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        own = digits(work)
+        for make_rows, names in PLAN:
+            kind = make_rows.__name__.removesuffix("_rows")
+            for name in names:
+                if options.only and not any(word in f"{kind} {name}" for word in options.only):
+                    continue
+                if name != "digits" and not (SHARED / "cases" / name).is_dir():
+                    not_run.append(f"{kind} {name}: no ../shared")
+                    continue
+                try:
+                    for row in make_rows(own if name == "digits" else shared_case(name), work, options):
+                        rows.append(row)
+                        print(printed(row), flush=True)
+                except (RuntimeError, ImportError, StopIteration, json.JSONDecodeError) as error:
+                    not_run.append(f"{kind} {name}: {error}")
+    for line in not_run:
+        print(f"not run: {line}")
+    if options.json:
+        content = [{"name": r.name, "ours": vars(r.ours), "peer": vars(r.peer) if r.peer else None, "peer_name": r.peer_name} for r in rows]
+        Path(options.json).write_text(json.dumps({"machine": machine(), "rows": content}, indent=1) + "\n")
+    return 1 if any("no ../shared" not in line for line in not_run) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

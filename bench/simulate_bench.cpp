@@ -1,0 +1,76 @@
+// How long the simulated NPU takes per inference of a command stream (Vela's raw .npz, ours or Vela's), on inputs of zeros
+// (times do not depend on the data), one thread.
+// usage: simulate_bench [--benchmark_...] STREAM.npz
+//   cold   a new simulator: weights are decoded
+//   warm   the second and later inferences
+//   timed  warm, with the cycle model
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "npu/vela_raw.h"
+#include "simulate/simulator.h"
+
+namespace carina {
+namespace {
+
+// A network with its memories; stays where it is, because `memory` points into it.
+struct Subject {
+  npu::CompiledNetwork network;
+  std::vector<std::byte> scratch;
+  std::vector<std::byte> fast;
+  simulate::Memory memory;
+};
+
+Result<void> load(const std::string& path, Subject& subject) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(subject.network, npu::read_vela_raw(file, path));
+  npu::CompiledNetwork& network = subject.network;
+  subject.scratch.resize(static_cast<size_t>(network.scratch_bytes));
+  subject.fast.resize(static_cast<size_t>(network.fast_scratch_bytes));
+  // Without a fast scratch of its own, that region is the arena.
+  subject.memory.regions[static_cast<size_t>(network.fast_scratch_region)] = subject.fast.empty() ? subject.scratch : subject.fast;
+  subject.memory.regions[static_cast<size_t>(network.scratch_region)] = subject.scratch;
+  subject.memory.regions[static_cast<size_t>(network.weight_region)] = network.weights;
+  return {};
+}
+
+void infer(benchmark::State& state, const Subject& subject, simulate::Simulator& simulator) {
+  auto report = simulator.run(subject.network.command_payload, subject.memory);
+  if (!report) state.SkipWithError(to_string(report.error()).c_str());
+  benchmark::DoNotOptimize(report);
+}
+
+void measure_cold(benchmark::State& state, const Subject& subject) {
+  for (auto _ : state) {
+    simulate::Simulator simulator({.threads = 1});
+    infer(state, subject, simulator);
+  }
+}
+
+void measure_warm(benchmark::State& state, const Subject& subject, simulate::Timing timing) {
+  simulate::Simulator simulator({.timing = timing, .threads = 1});
+  infer(state, subject, simulator);
+  for (auto _ : state) infer(state, subject, simulator);
+}
+
+}  // namespace
+}  // namespace carina
+
+int main(int count, char** arguments) {
+  using carina::simulate::Timing;
+  benchmark::Initialize(&count, arguments);
+  if (count != 2) return std::fputs("usage: simulate_bench [--benchmark_...] STREAM.npz\n", stderr), 2;
+  carina::Subject subject;
+  if (const auto loaded = carina::load(arguments[1], subject); !loaded) return fmt::print(stderr, "{}\n", carina::to_string(loaded.error())), 1;
+  benchmark::RegisterBenchmark("cold", [&](benchmark::State& state) { carina::measure_cold(state, subject); })->UseRealTime();
+  benchmark::RegisterBenchmark("warm", [&](benchmark::State& state) { carina::measure_warm(state, subject, Timing::kOff); })->UseRealTime();
+  benchmark::RegisterBenchmark("timed", [&](benchmark::State& state) { carina::measure_warm(state, subject, Timing::kOn); })->UseRealTime();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
