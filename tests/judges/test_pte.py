@@ -73,6 +73,17 @@ EMITTED = {
     "addmm": lambda: module(lambda b, x, y: torch.addmm(b, x, y), seeded(3), seeded(5, 7), seeded(7, 3)),
     "embedding": lambda: layer(nn.Embedding(10, 4), torch.tensor([[1, 9, 0]])),
     "where": lambda: module(lambda c, x, y: torch.where(c, x, y), x24 > 0, x24, x24 * 2),
+    "compare": lambda: module(lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y, x < 0.5, x == 1.0), x24, x24.flip(0)),
+    "logic": lambda: module(lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, y), torch.logical_not(x), x & y, x | y, x ^ y, ~x), x24 > 0, x24 > 0.5),
+    "rounding": lambda: module(lambda x: (torch.floor(x), torch.ceil(x), torch.round(x), torch.trunc(x), torch.sign(x)), x24 * 4),
+    "trigonometry": lambda: module(lambda x: (torch.sin(x), torch.cos(x), torch.tan(x), torch.asin(x), torch.atan(x), torch.sinh(x), torch.erf(x)), torch.tanh(x24)),
+    "quotients": lambda: module(lambda x, y: (torch.div(x, y, rounding_mode="floor"), torch.remainder(x, y), torch.fmod(x, 0.7), torch.pow(y, x)), x24, x24.abs() + 0.1),
+    "elu": lambda: module(lambda x: (F.elu(x), torch.clamp(x, torch.full((4,), -0.5))), x24),
+    "places": lambda: module(lambda x: (torch.argmax(x, 1), torch.argmin(x, -1, keepdim=True), *torch.max(x, 1), *torch.min(x, 2), torch.max(x)), x4),
+    "spreads": lambda: module(lambda x: (torch.var(x, 1), torch.cumsum(x, 1), torch.prod(x, 1), torch.any(x > 0.5, 1), torch.mean(x)), x4),
+    "pieces": lambda: module(lambda x: (torch.stack([x, x], 1), x.repeat(2, 1), torch.flip(x, [1]), x[None].squeeze(0) + 0.5), x24),
+    "indices": lambda: module(lambda x, i: (torch.index_select(x, 1, i), torch.gather(x, 1, i[None]), x.masked_fill(x > 0, -1.0)), x24, torch.tensor([2, 0])),
+    "pixel_shuffle": lambda: module(lambda x: F.pixel_shuffle(x, 2), seeded(2, 8, 3, 4)),
     "shared_output": lambda: module(lambda x: ((y := F.relu(x)), y), x24),
 }
 
