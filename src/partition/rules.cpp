@@ -312,4 +312,6 @@ std::optional<Refusal> refusal_of(const Candidate& c) {
   return row->rule == nullptr ? std::nullopt : row->rule(c);
 }
 
+bool has_rule(ir::Op op) { return row_of_op(op) != nullptr; }
+
 }  // namespace carina::partition

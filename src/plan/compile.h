@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "base/diagnostic.h"
 #include "base/log.h"
@@ -33,5 +35,8 @@ struct Options {
 // each node named with the reason, all of them at once; a network that does not fit the arena, by how much and because of
 // which tensors.
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options, const Log& log);
+
+// Why a TOSA operator does not run on a product family whatever its types; nothing when it may.
+std::optional<std::string_view> why_not(TosaOp op, npu::Product product);
 
 }  // namespace carina::plan

@@ -41,6 +41,7 @@ extern const Command kExplain;
 extern const Command kInspect;
 extern const Command kInterpret;
 extern const Command kNpu;
+extern const Command kOps;
 extern const Command kRun;
 extern const Command kTosa;
 

@@ -19,7 +19,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("carina " CARINA_VERSION));
   Console console;
   std::function<int()> action;
-  const std::array commands{&kCompile, &kRun, &kExplain, &kAccuracy, &kTosa, &kInterpret, &kInspect, &kDisasm, &kNpu};
+  const std::array commands{&kCompile, &kRun, &kExplain, &kAccuracy, &kTosa, &kInterpret, &kInspect, &kDisasm, &kNpu, &kOps};
   for (const Command* command : commands) {
     CLI::App* sub = app.add_subcommand(command->name, command->summary);
     sub->footer(fmt::format("Examples:\n{}", command->examples));

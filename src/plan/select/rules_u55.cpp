@@ -1,5 +1,6 @@
 #include <array>
 
+#include "plan/compile.h"
 #include "plan/select/rules.h"
 
 // What ethos-u55 does with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set; the operators that
@@ -98,6 +99,13 @@ std::span<const Rule> rules_of(npu::Product product) {
     case npu::Product::kU85: return {};
   }
   CARINA_UNREACHABLE("product", product);
+}
+
+std::optional<std::string_view> why_not(TosaOp op, npu::Product product) {
+  for (const Rule& rule : rules_of(product)) {
+    if (rule.op == op) return rule.select == nullptr ? std::optional(rule.reason) : std::nullopt;
+  }
+  return "not supported";
 }
 
 }  // namespace carina::plan
