@@ -7,11 +7,12 @@ usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench
 --only   only rows whose name holds this word
 
 Needs build/release (make build) and the judges' environment (tests/judges/setup.sh). Without ../shared ($CARINA_SHARED) only
-the rows of models/digits are measured. Both sides use one thread; times are the best of several runs, memory is the peak of
-the process.
+the rows of models/digits are measured. Both sides use one thread. Times are CPU time, so that other work on the machine counts
+little (on an idle machine it is the wall time; --json has both), the best of several runs. Memory is the peak of the process.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -32,7 +33,8 @@ ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPE
 
 @dataclass
 class Cost:
-    seconds: float
+    seconds: float  # of CPU time, user and system
+    wall: float
     megabytes: float = 0.0  # peak of the process; 0: not measured
 
 
@@ -48,48 +50,72 @@ class Row:
 
 
 def process(command, repeat=1, **options):
-    """(cost, standard output) of a fresh process: wall seconds, the best of `repeat`, and peak resident memory."""
+    """(cost, standard output) of a fresh process: the best of `repeat`."""
     best = None
     for _ in range(repeat):
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            start = time.perf_counter()
-            child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=err, env=ONE_THREAD, **options)
-            _, status, usage = os.wait4(child.pid, 0)
-            seconds = time.perf_counter() - start
-            child.returncode = os.waitstatus_to_exitcode(status)
-            out.seek(0), err.seek(0)
-            text, errors = out.read().decode(), err.read().decode()
-        if child.returncode != 0:
-            raise RuntimeError(f"{' '.join(map(str, command))}: exit code {child.returncode}\n{errors[-2000:]}")
-        if best is None or seconds < best.seconds:
-            best = Cost(seconds, usage.ru_maxrss / 1024)
-    return best, text
+        with tempfile.NamedTemporaryFile() as cost_file:
+            launcher = [sys.executable, "-I", "-S", ROOT / "bench" / "measured.py", cost_file.name]
+            done = subprocess.run([str(word) for word in [*launcher, *command]], capture_output=True, text=True, env=ONE_THREAD, **options)
+            if done.returncode != 0:
+                raise RuntimeError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-2000:]}")
+            measured = json.load(cost_file)
+        cost = Cost(measured["cpu"], measured["wall"], measured["megabytes"])
+        best = cost if best is None or cost.seconds < best.seconds else best
+    return best, done.stdout
 
 
 def google_benchmark(program, *args):
     """{name: Cost} of one of our benchmark programs: the best of three."""
-    command = [BUILD / program, "--benchmark_format=json", "--benchmark_repetitions=3", "--benchmark_min_time=0.3", *args]
+    command = [BUILD / program, "--benchmark_format=json", "--benchmark_repetitions=3", "--benchmark_min_time=0.2", *args]
     cost, text = process(command)
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-    times = {}
+    costs = {}
     for run in json.loads(text)["benchmarks"]:
         if run.get("error_occurred"):
             raise RuntimeError(f"{program} {run['name']}: {run['error_message']}")
-        if run["run_type"] == "iteration":
-            name = run["name"].split("/")[0]
-            times[name] = min(times.get(name, float("inf")), run["real_time"] * unit[run["time_unit"]])
-    return {name: Cost(seconds, cost.megabytes) for name, seconds in times.items()}
+        if run["run_type"] != "iteration":
+            continue
+        name, factor = run["name"].split("/")[0], unit[run["time_unit"]]
+        new = Cost(run["cpu_time"] * factor, run["real_time"] * factor, cost.megabytes)
+        costs[name] = min(new, costs.get(name, new), key=lambda c: c.seconds)
+    return costs
 
 
-def best_of(function, seconds=1.5, least=3):
-    """Seconds of the fastest call, after one that warms up."""
+def best_of(function, seconds=0.6, least=3):
+    """Cost of the fastest call in this process, after one that warms up."""
     function()
-    best, end, calls = float("inf"), time.perf_counter() + seconds, 0
+    best, end, calls = None, time.perf_counter() + seconds, 0
     while calls < least or time.perf_counter() < end:
-        start = time.perf_counter()
+        wall, cpu = time.perf_counter(), time.process_time()
         function()
-        best, calls = min(best, time.perf_counter() - start), calls + 1
+        cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)
+        best, calls = min(cost, best or cost, key=lambda c: c.seconds), calls + 1
     return best
+
+
+@contextlib.contextmanager
+def silence():
+    """Without what C++ libraries print to the terminal."""
+    sys.stdout.flush(), sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1), os.dup2(nothing.fileno(), 2)
+        try:
+            yield
+        finally:
+            for descriptor, copy in zip((1, 2), kept):
+                os.dup2(copy, descriptor)
+                os.close(copy)
+
+
+def reference_model(model):
+    """Cost of one inference of the official TOSA reference model."""
+    import numpy as np
+    import tosa_reference_model
+
+    content, inputs = model.tosa.read_bytes(), [np.load(path) for path in model.tosa_inputs]
+    with silence():
+        return best_of(lambda: tosa_reference_model.run(content, inputs, verbosity="NONE"))
 
 
 # --- the models ----------------------------------------------------------------------------------------------------
@@ -148,21 +174,12 @@ def compile_rows(model, work, options):
 
 
 def interpret_rows(model, work, options):
-    import numpy as np
-    import tosa_reference_model
-
     ours = google_benchmark("interpret_bench", model.tosa, *model.tosa_inputs)
-    content, inputs = model.tosa.read_bytes(), [np.load(path) for path in model.tosa_inputs]
-    peer = best_of(lambda: tosa_reference_model.run(content, inputs, verbosity="NONE"))
-    yield Row(f"interpret {model.name}: int8, warm", ours["warm"], Cost(peer), "tosa_reference_model, in process")
+    yield Row(f"interpret {model.name}: int8, warm", ours["warm"], reference_model(model), "tosa_reference_model, in process")
 
 
 def simulate_rows(model, work, options):
-    import numpy as np
-    import tosa_reference_model
-
-    content, inputs = model.tosa.read_bytes(), [np.load(path) for path in model.tosa_inputs]
-    peer = Cost(best_of(lambda: tosa_reference_model.run(content, inputs, verbosity="NONE")))
+    peer = reference_model(model)
     process(carina("compile", model.tosa, "--target", TARGET, "--dump", work / f"stream_{model.name}", "-o", work / "stream.pte"))
     streams = {"our stream": next((work / f"stream_{model.name}").glob("*_vela.npz"))}
     vela = SHARED / "cases" / model.name / TARGET / "out_vela.npz"
@@ -186,7 +203,7 @@ def eager_rows(model, work, options):
     example = torch.from_numpy(np.load(model.input_file))
     with torch.no_grad():
         peer = best_of(lambda: module(example))
-    yield Row(f"interpret {model.name}: fp32, warm", ours["warm"], Cost(peer), "eager PyTorch, one thread")
+    yield Row(f"interpret {model.name}: fp32, warm", ours["warm"], peer, "eager PyTorch, one thread")
 
 
 PLAN = [
