@@ -17,10 +17,12 @@ static_assert(std::ranges::is_sorted(kPortableKernels, std::ranges::less_equal()
 
 // Every kernel that our compiler may write into a program (facts/executorch_kernels.def) is here.
 constexpr bool has_kernel(const KernelRow& row) {
-  return std::ranges::any_of(kPortableKernels, [&](const KernelEntry& entry) {
-    const size_t dot = entry.name.find('.');
-    return entry.name.substr(0, dot) == row.name && entry.name.substr(dot + 1) == row.overload;
-  });
+  for (const KernelEntry& entry : kPortableKernels) {
+    // The size first: compilers limit the steps of a constant expression.
+    const bool fits = entry.name.size() == row.name.size() + 1 + row.overload.size();
+    if (fits && entry.name.starts_with(row.name) && entry.name.ends_with(row.overload)) return true;
+  }
+  return false;
 }
 static_assert(std::ranges::all_of(kKernelRows, has_kernel), "facts/executorch_kernels.def names a kernel that runtime/kernels does not have");
 

@@ -268,7 +268,7 @@ def test_official_programs_run_in_our_runtime(name, run_pte):
     pte = official_program(model, inputs)
     if name in EAGER:
         wanted = model(*inputs)
-        wanted = [wanted] if isinstance(wanted, torch.Tensor) else list(wanted)
+        wanted = [y.detach() for y in ([wanted] if isinstance(wanted, torch.Tensor) else wanted)]
     else:
         wanted = official_outputs(pte, inputs)
 
