@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <optional>
 
+#include "simulate/checker.h"
 #include "simulate/cycle_model.h"
 #include "simulate/decode.h"
 #include "simulate/fast.h"
@@ -22,6 +24,7 @@ using npu::Op;
 struct Machine::Observers {
   std::optional<CycleModel> cycles;
   std::optional<Timeline> timeline;
+  std::optional<Checker> checker;
 };
 
 namespace {
@@ -72,6 +75,13 @@ uint64_t work_of(const Operation& op) {
   return macs > 1e18 ? ~uint64_t{0} : elements(op.ofm_extent) + mac_count(op) + elements(ifm_box(op));
 }
 
+bool may_overflow(const Work& work) {
+  const Operation& op = *work.op;
+  if (op.ifm.type.bytes > 2) return op.is_convolution_like() || op.kind == OperationKind::kPool;
+  const int64_t inputs = work.weights != nullptr ? work.weights->max_sum_abs : op.kernel.taps() * (op.pool == PoolMode::kReduceSum ? op.ifm_depth : 1);
+  return Wide{inputs} * largest_magnitude(op.ifm) >= Wide{1} << (op.acc_bits - 1);
+}
+
 Result<void> check_size(const Operation& op) {
   const Extent box = ifm_box(op);
   const uint64_t row = uint64_t(op.ofm_extent.width) * uint64_t(op.ofm_extent.depth);
@@ -88,6 +98,7 @@ Machine::Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerat
     : persistent_(persistent),
       accelerator_(accelerator),
       payload_(payload),
+      given_(memory),
       memory_(memory, internal_bytes(accelerator)),
       registers_(accelerator.product),
       observers_(std::make_unique<Observers>()) {
@@ -103,6 +114,8 @@ Result<void> Machine::start_observers() {
     const npu::ProductLimits& limits = npu::limits_of(accelerator_.product);
     observers_->timeline.emplace(limits.max_outstanding_kernels, limits.max_outstanding_dmas);
   }
+  if (persistent_.options.checking == Checking::kOn) observers_->checker.emplace(accelerator_, given_, memory_.internal());
+  if (persistent_.options.poison == Poison::kOn) poison();
   return {};
 }
 
@@ -137,12 +150,18 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
     case Op::IRQ:
       report_.irq_history |= command.param;
       return true;
-    case Op::DMA_WAIT:
-      if (observers_->timeline) observers_->timeline->wait_dmas(command.param & (npu::is_u85(accelerator_.product) ? 3 : 15));
+    case Op::DMA_WAIT: {
+      const int outstanding = command.param & (npu::is_u85(accelerator_.product) ? 3 : 15);
+      if (observers_->timeline) observers_->timeline->wait_dmas(outstanding);
+      if (observers_->checker) observers_->checker->wait_dmas(outstanding);
       return true;
-    case Op::KERNEL_WAIT:
-      if (observers_->timeline) observers_->timeline->wait_kernels(command.param & (npu::is_u85(accelerator_.product) ? 1 : 3));
+    }
+    case Op::KERNEL_WAIT: {
+      const int outstanding = command.param & (npu::is_u85(accelerator_.product) ? 1 : 3);
+      if (observers_->timeline) observers_->timeline->wait_kernels(outstanding);
+      if (observers_->checker) observers_->checker->wait_kernels(outstanding);
       return true;
+    }
     case Op::PMU_MASK:
       return true;
     case Op::BRANCH:
@@ -177,6 +196,7 @@ Result<void> Machine::spend(uint64_t work) {
 Result<void> Machine::run_dma(const Operation& op) {
   CARINA_CHECKED(spend(dma_work(op.dma)));
   CARINA_TRY(const DmaEffect effect, execute_dma(op.dma, memory_));
+  if (observers_->checker) observers_->checker->dma(op, effect, memory_);
   OperationReport& entry = report_operation(op);
   entry.dma_bytes = effect.bytes;
   if (observers_->cycles) time_dma(op, entry);
@@ -188,7 +208,13 @@ Result<void> Machine::run_kernel(Operation op) {
   CARINA_CHECKED(spend(work_of(op)));
   CARINA_TRY(Prepared prepared, prepare(std::move(op)));
   prepared.work.op = &prepared.op;
+  std::atomic<bool> overflow = false;
+  if (observers_->checker) {
+    observers_->checker->kernel(prepared, memory_);
+    prepared.work.overflow = &overflow;
+  }
   execute(prepared);
+  if (overflow) observers_->checker->overflow(prepared.op);
   note_result_flag(prepared);
   OperationReport& entry = report_operation(prepared.op);
   entry.macs = mac_count(prepared.op);
@@ -292,7 +318,8 @@ void Machine::execute(const Prepared& prepared) {
   const bool in_place = op.kind == OperationKind::kElementwise && same_place(op.ifm, op.ofm);
   const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) || (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
   const int32_t height = op.ofm_extent.height;
-  const bool scalar = persistent_.options.kernels == Kernels::kScalar || alone;
+  // Only the scalar kernels see accumulators that do not fit.
+  const bool scalar = persistent_.options.kernels == Kernels::kScalar || alone || (work.overflow != nullptr && may_overflow(work));
   const std::unique_ptr<FastOperation> fast = scalar ? nullptr : FastOperation::make(work);
   const int threads = alone ? 1 : persistent_.pool.threads();
   // With several threads, pieces small enough that all have work; never so small that results would depend on them.
@@ -350,7 +377,22 @@ void Machine::time_dma(const Operation& op, OperationReport& entry) {
   entry.start_cycle = observers_->timeline->dma(entry.cycles.dma).start;
 }
 
+// Bytes that nothing has defined must not matter: make them garbage, the same in every run.
+void Machine::poison() {
+  const ShadowMemory shadow(given_, memory_.internal());
+  uint32_t state = 0x9E3779B9;
+  const auto fill = [&](std::span<std::byte> bytes) {
+    for (std::byte& value : bytes) {
+      state = state * 1664525u + 1013904223u;
+      if (shadow.first_undefined(std::span(&value, 1)) != nullptr) value = static_cast<std::byte>(state >> 24);
+    }
+  };
+  for (const std::span<std::byte> region : given_.regions) fill(region);
+  fill(memory_.internal());
+}
+
 void Machine::finish_report() {
+  if (observers_->checker) report_.findings = observers_->checker->take();
   for (const OperationReport& op : report_.operations) {
     report_.macs += op.macs;
     report_.cycles += op.cycles;

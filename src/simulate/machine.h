@@ -91,11 +91,13 @@ class Machine {
   Result<void> start_observers();
   void time_kernel(const Prepared& prepared, OperationReport& entry);
   void time_dma(const Operation& op, OperationReport& entry);
+  void poison();
   void finish_report();
 
   Persistent& persistent_;
   const npu::AcceleratorConfig& accelerator_;
   const npu::Payload& payload_;
+  const Memory& given_;
   MemoryMap memory_;
   npu::RegisterFile registers_;
   std::array<ChainSlot, 8> chain_{};

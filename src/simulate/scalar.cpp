@@ -219,6 +219,11 @@ void resize(const Work& work, int32_t oy, Row& acc) {
   }
 }
 
+void note_overflow(const Work& work, const Row& acc) {
+  const int64_t limit = int64_t{1} << (work.op->acc_bits - 1);
+  if (std::ranges::any_of(acc, [limit](int64_t value) { return value < -limit || value >= limit; })) *work.overflow = true;
+}
+
 // What the accumulators hold before the operation adds to them.
 void start(const Work& work, int32_t oy, Row& acc) {
   const Operation& op = *work.op;
@@ -248,6 +253,7 @@ void execute_scalar(const Work& work, Rows rows) {
       case OperationKind::kResize: resize(work, oy, acc); break;
       case OperationKind::kDma: break;
     }
+    if (work.overflow != nullptr && (op.is_convolution_like() || op.kind == OperationKind::kPool)) note_overflow(work, acc);
     if (op.acc_output == AccOutput::kKeep) {
       if (work.kept != nullptr) std::ranges::copy(acc, work.kept->begin() + int64_t{oy} * static_cast<int64_t>(acc.size()));
       continue;

@@ -84,6 +84,10 @@ void note_statistics(const std::vector<std::vector<int16_t>>& sequences, Decoded
 
 }  // namespace
 
+int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accelerator) {
+  return npu::ifm_block_depth(traversal_of(op, accelerator));
+}
+
 Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, const WeightStreams& streams,
                                       uint64_t max_values) {
   const npu::WeightTraversal traversal = traversal_of(op, accelerator);

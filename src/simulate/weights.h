@@ -39,6 +39,9 @@ struct DecodedWeights {
 // Fills `packed` and `max_sum_abs` from the values.
 void finish_weights(DecodedWeights& weights, OperationKind kind);
 
+// How many input channels an operation that sums over them reads at a time.
+int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accelerator);
+
 using WeightStreams = std::array<std::span<const std::byte>, 4>;
 
 // Decodes the streams of an operation. Errors: damaged streams, parameters that the accelerator does not have, more weights

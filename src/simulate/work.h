@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,7 +21,8 @@ struct Work {
   Extent ifm_extent;                  // the window space: padding excluded, in upscaled coordinates
   const DecodedWeights* weights = nullptr;
   const OutputStage* output = nullptr;
-  std::vector<int64_t>* kept = nullptr;  // accumulators that stay in the array between operations, [H][W][C]; if used
+  std::atomic<bool>* overflow = nullptr;  // set when an accumulator does not fit its bits; if asked for
+  std::vector<int64_t>* kept = nullptr;   // accumulators that stay in the array between operations, [H][W][C]; if used
 };
 
 // Rows [begin, end) of the OFM before its transpose.
