@@ -49,7 +49,7 @@ Result<void> place_all(Program& program, const Target& target, const Options& op
   stage_weights(program, target, options);
   schedule(program, target);
   if (place_tensors(program, options)) return {};
-  program.staged.assign(program.network.operations.size(), TensorId());
+  stage_nothing(program);
   program.commands.clear();
   schedule(program, target);
   return place_tensors(program, options);

@@ -64,10 +64,6 @@ int slots_of(const PlanTensor& table) { return std::max(1, static_cast<int>(tabl
 void schedule(Program& program, const Target& target) {
   TableCache tables(target.accelerator.shram.reserved_end_banks > 0);
   const auto& operations = program.network.operations;
-  const auto load_weights = [&](size_t i) {
-    if (i < operations.size() && program.staged[i].valid()) program.commands.push_back({.kind = Command::Kind::kLoadWeights, .operation = i});
-  };
-  load_weights(0);
   for (size_t i = 0; i < operations.size(); ++i) {
     int slot = 0;
     if (operations[i].uses_table()) {
@@ -78,7 +74,7 @@ void schedule(Program& program, const Target& target) {
     } else if (operations[i].kind != OperationKind::kDma) {
       tables.other_operation();
     }
-    load_weights(i + 1);
+    for (const size_t user : program.loads[i]) program.commands.push_back({.kind = Command::Kind::kLoadWeights, .operation = user});
     program.commands.push_back({.kind = Command::Kind::kOperation, .operation = i, .slot = slot});
   }
 }

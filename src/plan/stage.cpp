@@ -1,6 +1,8 @@
 #include "plan/stage.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/estimate.h"
@@ -44,58 +46,184 @@ std::vector<int64_t> live_bytes(const Program& program) {
   return live;
 }
 
-struct Candidate {
-  size_t operation;
-  double saved_cycles;
-  int64_t bytes;
+// Operations that read the same bytes, and before which operation the copy of them starts.
+struct Group {
+  size_t encoded = 0;
+  std::vector<size_t> users;  // ascending
+  int64_t bytes = 0;
+  double copy_cycles = 0;
+  std::optional<size_t> from = {};  // nothing: read where they are
+  [[nodiscard]] size_t first() const { return users.front(); }
+  [[nodiscard]] size_t last() const { return users.back(); }
 };
 
-// What staging one operation's weights saves: reading them over and over from slow memory against once, mostly hidden
-// behind the operation before.
-Candidate candidate_of(const Program& program, size_t i, const Target& target, const std::vector<Estimate>& estimates) {
-  const EncodedWeights& encoded = program.encoded[program.encoded_of[i]];
-  const auto bytes = static_cast<double>(encoded.bytes.size());
-  const npu::MemoryPort &slow = target.system.ports[static_cast<size_t>(target.memory.constants_port)],
-                        &fast = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
-  const Estimate& own = estimates[i];
-  const auto fetches = static_cast<double>(own.weight_fetches);
-  const double once = bytes / bytes_per_cycle(slow, target) + slow.read_latency_cycles;
-  const double arena = own.feature_map_bytes / bytes_per_cycle(fast, target);
-  const double in_place = std::max({own.npu_cycles, arena, fetches * bytes / bytes_per_cycle(slow, target)});
-  const double staged = std::max(own.npu_cycles, arena + fetches * bytes / bytes_per_cycle(fast, target));
-  const double hidden = i == 0 ? 0 : estimates[i - 1].npu_cycles;
-  return {.operation = i, .saved_cycles = in_place - staged - std::max(0.0, once - hidden), .bytes = static_cast<int64_t>(encoded.bytes.size())};
+// How long an operation takes with its weights in slow memory, and in the arena; how long it then keeps slow memory busy.
+struct Times {
+  double in_place = 0;
+  double staged = 0;
+  double slow_reads = 0;
+};
+
+const npu::MemoryPort& slow_port(const Target& target) { return target.system.ports[static_cast<size_t>(target.memory.constants_port)]; }
+const npu::MemoryPort& fast_port(const Target& target) { return target.system.ports[static_cast<size_t>(target.memory.arena_port)]; }
+
+std::vector<Times> times_of(const Program& program, const Target& target) {
+  std::vector<Times> times;
+  const double slow = bytes_per_cycle(slow_port(target), target), fast = bytes_per_cycle(fast_port(target), target);
+  for (size_t i = 0; i < program.network.operations.size(); ++i) {
+    const Operation& op = program.network.operations[i];
+    if (op.kind == OperationKind::kDma) {
+      times.push_back({});
+      continue;
+    }
+    const Estimate e = estimate(op, program.blocks[i], target);
+    const double maps = e.feature_map_bytes / fast;
+    const size_t encoded = program.encoded_of[i];
+    const double weights = encoded == Program::kNone ? 0 : static_cast<double>(program.encoded[encoded].bytes.size()) * static_cast<double>(e.weight_fetches);
+    times.push_back({.in_place = std::max({e.npu_cycles, maps, weights / slow}), .staged = std::max(e.npu_cycles, maps + weights / fast), .slow_reads = weights / slow});
+  }
+  return times;
 }
 
-std::vector<Candidate> candidates_of(const Program& program, const Target& target) {
-  std::vector<Estimate> estimates;
-  for (size_t i = 0; i < program.network.operations.size(); ++i) estimates.push_back(estimate(program.network.operations[i], program.blocks[i], target));
-  std::vector<Candidate> candidates;
+std::vector<Group> groups_of(const Program& program, const Target& target) {
+  std::vector<Group> groups;
+  std::vector<size_t> index(program.encoded.size(), Program::kNone);
   for (size_t i = 0; i < program.network.operations.size(); ++i) {
     if (!program.network.operations[i].is_convolution()) continue;
-    const Candidate c = candidate_of(program, i, target, estimates);
-    if (c.saved_cycles > 0) candidates.push_back(c);
+    size_t& group = index[program.encoded_of[i]];
+    if (group == Program::kNone) {
+      group = groups.size();
+      const auto bytes = static_cast<int64_t>(program.encoded[program.encoded_of[i]].bytes.size());
+      groups.push_back({.encoded = program.encoded_of[i], .users = {}, .bytes = bytes,
+                        .copy_cycles = static_cast<double>(bytes) / bytes_per_cycle(slow_port(target), target) + slow_port(target).read_latency_cycles});
+    }
+    groups[group].users.push_back(i);
   }
-  std::ranges::stable_sort(candidates, std::greater(), &Candidate::saved_cycles);
-  return candidates;
+  return groups;
 }
+
+// Tries where each copy could start, and keeps what makes the network faster by a simple simulation.
+class Stager {
+ public:
+  Stager(const Program& program, const Target& target, const Options& options)
+      : live_(live_bytes(program)), times_(times_of(program, target)), groups_(groups_of(program, target)), group_of_(times_.size(), Program::kNone) {
+    budget_ = arena_budget(live_.empty() ? 0 : std::ranges::max(live_), options);
+    loads_.resize(times_.size());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      for (const size_t user : groups_[g].users) group_of_[user] = g;
+    }
+    for (const Operation& op : program.network.operations) transfers_.push_back(op.uses_table() || op.kind == OperationKind::kDma);
+  }
+
+  const std::vector<Group>& run() {
+    best_ = total_cycles();
+    // Large networks take their time for one round only: the search is quadratic.
+    constexpr size_t kLarge = 1500;
+    const int rounds = times_.size() > kLarge ? 1 : 3;
+    for (int round = 0; round < rounds; ++round) {
+      const double before = best_;
+      for (size_t g = 0; g < groups_.size(); ++g) improve(g);
+      if (best_ >= before) break;
+    }
+    return groups_;
+  }
+
+ private:
+  void set(size_t g, std::optional<size_t> from) {
+    Group& group = groups_[g];
+    if (group.from) {
+      for (size_t i = *group.from; i <= group.last(); ++i) live_[i] -= group.bytes;
+      std::erase(loads_[*group.from], g);
+    }
+    group.from = from;
+    if (!from) return;
+    for (size_t i = *from; i <= group.last(); ++i) live_[i] += group.bytes;
+    auto& loads = loads_[*from];
+    loads.insert(std::ranges::upper_bound(loads, g), g);
+  }
+
+  [[nodiscard]] bool fits(size_t from, size_t to, int64_t bytes) const {
+    for (size_t i = from; i <= to; ++i) {
+      if (live_[i] + bytes > budget_) return false;
+    }
+    return true;
+  }
+
+  void improve(size_t g) {
+    const std::optional<size_t> before = groups_[g].from;
+    std::optional<size_t> choice = before;
+    set(g, std::nullopt);
+    const auto consider = [&](std::optional<size_t> from) {
+      if (from) set(g, from);
+      const double total = total_cycles();
+      if (from) set(g, std::nullopt);
+      if (total < best_ || (total == best_ && !from && choice)) {
+        best_ = total;
+        choice = from;
+      }
+    };
+    consider(std::nullopt);
+    for (const size_t ahead : {0U, 1U, 2U, 3U, 4U, 6U, 8U, 12U, 16U, 24U, 32U}) {
+      if (ahead > groups_[g].first()) break;
+      const size_t from = groups_[g].first() - ahead;
+      if (!fits(from, groups_[g].last(), groups_[g].bytes)) break;
+      consider(from);
+    }
+    set(g, choice);
+  }
+
+  // Transfers run one after the other beside the operations, and share slow memory with operations that read their weights
+  // from it. One that stands before an operation starts with it: its place in the arena may be in use until then.
+  [[nodiscard]] double total_cycles() const {
+    std::vector<double> ready(groups_.size(), 0);
+    double now = 0, dma_end = 0;
+    for (size_t i = 0; i < times_.size(); ++i) {
+      double issue = now;
+      if (transfers_[i]) issue = std::max(issue, dma_end);
+      for (const size_t g : loads_[i]) {
+        issue = std::max(issue, dma_end);  // one transfer at a time; the parser waits with the next
+        ready[g] = dma_end = issue + groups_[g].copy_cycles;
+      }
+      const size_t g = group_of_[i];
+      const bool staged = g != Program::kNone && groups_[g].from.has_value();
+      double start = std::max(now, issue);
+      if (staged) start = std::max(start, ready[g]);
+      if (g != Program::kNone && !staged && dma_end > start) {
+        for (size_t k = 0; k < ready.size(); ++k) ready[k] += ready[k] > start ? times_[i].slow_reads : 0;
+        dma_end += times_[i].slow_reads;
+      }
+      now = start + (staged ? times_[i].staged : times_[i].in_place);
+    }
+    return std::max(now, dma_end);
+  }
+
+  std::vector<int64_t> live_;
+  std::vector<Times> times_;
+  std::vector<Group> groups_;
+  std::vector<size_t> group_of_;            // per operation
+  std::vector<std::vector<size_t>> loads_;  // per operation: groups whose copies start before it
+  std::vector<bool> transfers_;             // per operation: whether it needs the transfer engine itself
+  int64_t budget_ = 0;
+  double best_ = 0;
+};
 
 }  // namespace
 
-void stage_weights(Program& program, const Target& target, const Options& options) {
+void stage_nothing(Program& program) {
   program.staged.assign(program.network.operations.size(), TensorId());
+  program.loads.assign(program.network.operations.size(), {});
+}
+
+void stage_weights(Program& program, const Target& target, const Options& options) {
+  stage_nothing(program);
   if (!target.constants_are_slow() || options.variation.staging == Variation::Staging::kNever) return;
-  std::vector<int64_t> live = live_bytes(program);
-  const int64_t needed = live.empty() ? 0 : std::ranges::max(live);
-  const int64_t budget = arena_budget(needed, options);
-  for (const Candidate& c : candidates_of(program, target)) {
-    const size_t before = c.operation == 0 ? 0 : c.operation - 1;
-    if (std::max(live[before], live[c.operation]) + c.bytes > budget) continue;
-    live[before] += c.bytes;
-    if (before != c.operation) live[c.operation] += c.bytes;
-    const Shape shape{c.bytes};
-    program.staged[c.operation] = program.network.add({.name = program.network.operations[c.operation].name + " weights", .shape = shape,
-                                                       .extent = {.depth = c.bytes}});
+  Stager stager(program, target, options);
+  for (const Group& group : stager.run()) {
+    if (!group.from) continue;
+    const std::string name = program.network.operations[group.first()].name + " weights";
+    const TensorId buffer = program.network.add({.name = name, .shape = Shape{group.bytes}, .extent = {.depth = group.bytes}});
+    for (const size_t user : group.users) program.staged[user] = buffer;
+    program.loads[*group.from].push_back(group.first());
   }
 }
 

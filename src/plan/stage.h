@@ -5,8 +5,11 @@
 
 namespace carina::plan {
 
-// Decides which operations have their weights copied to the arena while the operation before them runs: those that would
-// otherwise read them from slow memory several times, as long as the arena does not grow beyond its limit. Fills `staged`.
+// Decides which operations have their weights copied to the arena, and before which operation each copy starts: weights that
+// would otherwise hold the operation up, as late as the copy can still be hidden behind the operations before, as long as
+// the arena does not grow beyond its limit. Operations with the same weights share one copy. Fills `staged` and `loads`.
 void stage_weights(Program& program, const Target& target, const Options& options);
+// Leaves all weights where they are.
+void stage_nothing(Program& program);
 
 }  // namespace carina::plan
