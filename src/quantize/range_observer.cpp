@@ -1,7 +1,9 @@
 #include "quantize/range_observer_internal.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 
 namespace carina::quantize {
 
@@ -11,7 +13,41 @@ constexpr int64_t kMaxBins = 4096;
 constexpr size_t kCandidates = 96;  // of each end of the range
 constexpr double kSteps = 255;      // of int8
 
-float finite(float value) { return std::clamp(value, -3e38F, 3e38F) == value ? value : value > 0 ? RangeObserver::kPlusInfinity : RangeObserver::kMinusInfinity; }
+// Least, greatest, how many are exactly zero, and whether each is a number. In lanes, which compilers make vectors of.
+struct Extremes {
+  float min = INFINITY;
+  float max = -INFINITY;
+  uint64_t zeros = 0;
+  bool numbers = true;
+};
+
+Extremes extremes_of(std::span<const float> elements) {
+  constexpr size_t kLanes = 16;
+  std::array<float, kLanes> least, greatest;
+  std::array<uint32_t, kLanes> zeros{}, not_numbers{};
+  least.fill(INFINITY);
+  greatest.fill(-INFINITY);
+  const auto see = [&](size_t lane, float value) {
+    least[lane] = value < least[lane] ? value : least[lane];
+    greatest[lane] = value > greatest[lane] ? value : greatest[lane];
+    zeros[lane] += value == 0 ? 1 : 0;
+    not_numbers[lane] += value != value ? 1 : 0;
+  };
+  const size_t whole = elements.size() - elements.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) see(lane, elements[i + lane]);
+  }
+  for (size_t i = whole; i < elements.size(); ++i) see(0, elements[i]);
+  return {.min = std::ranges::min(least), .max = std::ranges::max(greatest), .zeros = std::accumulate(zeros.begin(), zeros.end(), uint64_t{0}), .numbers = std::ranges::max(not_numbers) == 0};
+}
+
+std::vector<float> without_infinities(std::span<const float> elements) {
+  std::vector<float> limited(elements.begin(), elements.end());
+  for (float& value : limited) {
+    if (std::isinf(value)) value = value > 0 ? RangeObserver::kPlusInfinity : RangeObserver::kMinusInfinity;
+  }
+  return limited;
+}
 
 int64_t bin_of(double value, int width_log2) { return static_cast<int64_t>(std::floor(std::ldexp(value, -width_log2))); }
 
@@ -43,26 +79,16 @@ std::vector<size_t> candidates(size_t from, size_t to) {
 
 bool RangeObserver::observe(std::span<const float> elements) {
   if (elements.empty()) return true;
-  float min = finite(elements.front()), max = min;
-  uint64_t zeros = 0;
-  bool numbers = true;
-  for (const float raw : elements) {
-    const float value = finite(raw);
-    numbers &= raw == raw;
-    min = std::min(min, value);
-    max = std::max(max, value);
-    zeros += value == 0 ? 1 : 0;
-  }
-  if (!numbers) return false;
-  cover(min, max);
-  const double scale = std::ldexp(1.0, -width_log2_);
-  const auto last = static_cast<int64_t>(counts_.size()) - 1;
-  for (const float raw : elements) {
-    const int64_t bin = static_cast<int64_t>(std::floor(static_cast<double>(finite(raw)) * scale)) - first_;
-    ++counts_[static_cast<size_t>(std::clamp<int64_t>(bin, 0, last))];
-  }
+  const Extremes seen = extremes_of(elements);
+  if (!seen.numbers) return false;
+  if (std::isinf(seen.min) || std::isinf(seen.max)) return observe(without_infinities(elements));
+  cover(seen.min, seen.max);
+  const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
+  uint64_t* const counts = counts_.data();
+  // The scale is a power of two and all lie in the bins: the difference is not negative, so cutting it off is its floor.
+  for (const float value : elements) ++counts[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
   count_ += elements.size();
-  zeros_ += zeros;
+  zeros_ += seen.zeros;
   return true;
 }
 
@@ -71,7 +97,10 @@ void RangeObserver::cover(float min, float max) {
   min_ = counts_.empty() ? min : std::min(min_, min);
   max_ = counts_.empty() ? max : std::max(max_, max);
   const double low = std::min(0.0F, min_), high = std::max(0.0F, max_);
-  if (counts_.empty()) width_log2_ = high > low ? std::ilogb(high - low) - 11 : -20;
+  // 2^11 to 2^12 bins; only zeros so far: bins finer than any float needs, until there is something to see.
+  const int width_log2 = high > low ? std::ilogb(high - low) - 11 : -200;
+  if (counts_.empty()) width_log2_ = width_log2;
+  while (width_log2_ < width_log2) halve_resolution();
   const auto bins = [&] { return bin_of(high, width_log2_) - bin_of(low, width_log2_) + 1; };
   while (bins() > kMaxBins) halve_resolution();
   const int64_t first = bin_of(low, width_log2_);

@@ -160,6 +160,18 @@ TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {
   EXPECT_EQ(parameters(), forwards);
 }
 
+TEST(Ptq, RangesMayGrowFromNothing) {
+  const auto scale = [](const Samples& samples) {
+    GraphBuilder b;
+    b.graph.outputs = {b.relu("y", b.input("x", {2}))};
+    run(b, samples, {.ranges = RangeChoice::kHistogram});
+    return b.quantization("x").scale();
+  };
+  EXPECT_FLOAT_EQ(static_cast<float>(scale({{floats({2}, {0, 0})}})), 1.0F / 65536);
+  EXPECT_FLOAT_EQ(static_cast<float>(scale({{floats({2}, {0, 0})}, {floats({2}, {0, 255})}})), 1.0F);
+  EXPECT_FLOAT_EQ(static_cast<float>(scale({{floats({2}, {1e-30F, 0})}, {floats({2}, {2.55e30F, 2.55e30F})}})), 1e28F);
+}
+
 TEST(Ptq, InfinitiesOfMasksAreLimited) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
