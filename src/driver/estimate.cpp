@@ -64,7 +64,7 @@ Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const
   memory.regions[static_cast<size_t>(network.weight_region)] = constants;
   memory.regions[static_cast<size_t>(network.scratch_region)] = scratch;
   if (!fast.empty()) memory.regions[static_cast<size_t>(network.fast_scratch_region)] = fast;
-  const simulate::Options options{.timing = simulate::Timing::kOn, .system_config = std::string(target.system.name), .memory_mode = std::string(target.memory.name)};
+  const simulate::Options options{.timing = simulate::Timing::kOn, .own_system_config = target.system, .own_memory_mode = target.memory};
   return simulate::run(network.command_payload, memory, options);
 }
 

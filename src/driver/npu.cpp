@@ -93,14 +93,14 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
   CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
   if (payload.accelerator() == nullptr) return fail({.where = request.stream, .what = "the stream is for an NPU that Carina does not know", .got = fmt::format("CONFIG {:#x}", payload.config_word)});
-  CARINA_TRY(const plan::Target target, find_target({.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = {}}));
+  CARINA_TRY(const plan::Target target, find_target({.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file}));
   Memories memories = make_memories(network);
   CARINA_CHECKED(load_stream_inputs(request, network, memories.memory));
   const simulate::Options options{.timing = request.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                                   .checking = request.check ? simulate::Checking::kOn : simulate::Checking::kOff,
                                   .threads = request.threads,
-                                  .system_config = std::string(target.system.name),
-                                  .memory_mode = std::string(target.memory.name)};
+                                  .own_system_config = target.system,
+                                  .own_memory_mode = target.memory};
   CARINA_TRY(const simulate::Report simulated, simulate::run(network.command_payload, memories.memory, options));
   for (const Diagnostic& finding : simulated.findings) log.note(finding);
   if (!request.trace_file.empty()) CARINA_CHECKED(write_file(request.trace_file, simulate::perfetto_trace(simulated, target.system.core_clock_hz)));

@@ -17,6 +17,7 @@ struct NpuRunRequest {
   bool check = false;               // hazards, undefined reads, layout conflicts: findings are warnings in the log
   std::string system_config;
   std::string memory_mode;
+  std::string config_file;          // a vela.ini; empty: what is built in
   std::string trace_file;           // Perfetto trace; empty: none; needs timed
   int threads = 1;
 };

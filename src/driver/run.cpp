@@ -1,5 +1,7 @@
 #include "driver/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -28,24 +30,30 @@ std::string flag_value(const std::string& flags, std::string_view name) {
 }
 
 // The target that the program's first Ethos-U delegate was compiled for: the NPU by its payload, the memories by its compile specs.
-Result<plan::Target> target_of(const pte::Program& program, const RunRequest& request) {
+Result<plan::Target> target_of(const pte::Program& program, const RunRequest& request, const Log& log) {
   for (const pte::Plan& plan : program.plans) {
     for (const pte::Delegate& delegate : plan.delegates) {
       if (delegate.backend != kEthosUBackendId) continue;
       CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, request.program));
       CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.program));
       if (payload.accelerator() == nullptr) break;
-      TargetRequest target{.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = {}};
+      TargetRequest target{.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file};
       for (const auto& [key, value] : delegate.compile_specs) {
         if (key != "compile_flags") continue;
         const std::string flags(value.begin(), value.end());
         if (target.system_config.empty()) target.system_config = flag_value(flags, "--system-config=");
         if (target.memory_mode.empty()) target.memory_mode = flag_value(flags, "--memory-mode=");
       }
-      return find_target(target);
+      auto found = find_target(target);
+      if (found) return found;
+      // Compiled with a vela.ini that is not at hand: only the estimates depend on it, so the family's memories stand in.
+      TargetRequest asked{.accelerator = target.accelerator, .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file};
+      auto fallback = find_target(asked);
+      if (fallback) log.note({.where = request.program, .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}", target.system_config, target.memory_mode, fallback->system.name, fallback->memory.name), .hint = "--config FILE with those sections", .severity = Severity::kWarning});
+      return fallback;
     }
   }
-  return find_target({.accelerator = "ethos-u55-128", .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = {}});
+  return find_target({.accelerator = "ethos-u55-128", .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file});
 }
 
 // What ExecuTorch's runner feeds when it is given nothing: ones.
@@ -112,14 +120,14 @@ report::NpuReport joined(const std::vector<simulate::Report>& reports, const std
 
 }  // namespace
 
-Result<report::RunReport> run(const RunRequest& request, const Log& /*log*/) {
+Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.program));
   CARINA_TRY(const pte::Program program, pte::read_program(file, request.program));
-  CARINA_TRY(const plan::Target target, target_of(program, request));
+  CARINA_TRY(const plan::Target target, target_of(program, request, log));
   SimulatedNpu npu({.timing = request.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                     .threads = request.threads,
-                    .system_config = std::string(target.system.name),
-                    .memory_mode = std::string(target.memory.name)});
+                    .own_system_config = target.system,
+                    .own_memory_mode = target.memory});
   runtime::EthosUBackend backend(npu);
   const std::array<runtime::Backend*, 1> backends{&backend};
   CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(file, request.program, backends));

@@ -79,18 +79,19 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
   const npu::FamilyDefaults& defaults = npu::defaults_of(accelerator.product);
   const std::string system_name = options.system_config.empty() ? std::string(defaults.system_config) : options.system_config;
   const std::string mode_name = options.memory_mode.empty() ? std::string(defaults.memory_mode) : options.memory_mode;
-  const npu::SystemConfig* system = npu::find_system_config(system_name);
+  const npu::SystemConfig* system = options.own_system_config ? &*options.own_system_config : npu::find_system_config(system_name);
   if (system == nullptr || system->product != accelerator.product) {
     return fail(Diagnostic{.where = "system configuration", .what = fmt::format("{} has no such system configuration", accelerator.name),
                            .expected = list_of_systems(accelerator.product), .got = system_name, .hint = {}, .fault = Fault::kUsage});
   }
   CycleModel model;
   model.accelerator_ = &accelerator;
-  model.mode_ = npu::find_memory_mode(mode_name);
-  if (model.mode_ == nullptr) {
+  const npu::MemoryMode* mode = options.own_memory_mode ? &*options.own_memory_mode : npu::find_memory_mode(mode_name);
+  if (mode == nullptr) {
     return fail(Diagnostic{.where = "memory mode", .what = "there is no such memory mode", .expected = list_of_modes(), .got = mode_name,
                            .hint = {}, .fault = Fault::kUsage});
   }
+  model.mode_ = *mode;
   model.clock_hz_ = system->core_clock_hz;
   for (size_t i = 0; i < model.ports_.size(); ++i) {
     const npu::MemoryPort& port = system->ports[i];
@@ -105,7 +106,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
 }
 
 const Port& CycleModel::port_of_region(int region) const {
-  const int port = region == 0 ? mode_->constants_port : region == 2 ? mode_->cache_port : mode_->arena_port;
+  const int port = region == 0 ? mode_.constants_port : region == 2 ? mode_.cache_port : mode_.arena_port;
   return ports_[static_cast<size_t>(port)];
 }
 

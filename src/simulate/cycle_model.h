@@ -62,7 +62,7 @@ class CycleModel {
   void estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights, OperationReport& report) const;
 
   const npu::AcceleratorConfig* accelerator_ = nullptr;
-  const npu::MemoryMode* mode_ = nullptr;
+  npu::MemoryMode mode_{};
   std::array<Port, 2> ports_{};
   double clock_hz_ = 0;
 };

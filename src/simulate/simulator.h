@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "facts/npu_targets.h"
 #include "simulate/report.h"
 
 namespace carina::simulate {
@@ -47,6 +48,9 @@ struct Options {
   std::optional<uint32_t> config_word = {};   // the NPU to be; otherwise the payload's own CONFIG word
   std::string system_config = {};             // of vela.ini; empty: the product's default
   std::string memory_mode = {};               // of vela.ini; empty: the product's default
+  // Those of another vela.ini than the one built in; they come before the names.
+  std::optional<npu::SystemConfig> own_system_config = {};
+  std::optional<npu::MemoryMode> own_memory_mode = {};
 };
 
 // An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second inference

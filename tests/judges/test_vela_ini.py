@@ -46,3 +46,29 @@ def test_a_damaged_file_is_refused_with_its_line(run_carina, tmp_path):
     line = 1 + text[: text.index("axi0_port=Sram")].count("\n")
     done = compile_report(run_carina, tmp_path, "--config", damaged, expect=1)
     assert f"vela.ini:{line}:" in done.stderr
+
+
+def cycles(run_carina, program, *extra):
+    return run_carina(["run", program, "--timed", "--json", *extra])
+
+
+def test_a_board_of_ones_own(run_carina, tmp_path):
+    board = tmp_path / "board.ini"
+    text = OFFICIAL.read_text().replace("System_Config.Ethos_U55_High_End_Embedded", "System_Config.My_Board")
+    # The same board with a slower flash, under the name that is built in.
+    slow = tmp_path / "slow.ini"
+    slow.write_text(OFFICIAL.read_text().replace("OffChipFlash_clock_scale=0.125", "OffChipFlash_clock_scale=0.03125"))
+    board.write_text(text)
+    (tmp_path / "plain").mkdir()
+    compile_report(run_carina, tmp_path / "plain")
+    own = compile_report(run_carina, tmp_path, "--config", board, "--system-config", "My_Board").json
+    assert own["system_config"] == "My_Board"
+    with_file = cycles(run_carina, tmp_path / "model.pte", "--config", board).json["npu"]
+    assert with_file["system_config"] == "My_Board"
+    expected = cycles(run_carina, tmp_path / "plain" / "model.pte").json["npu"]
+    assert with_file["cycles"] == expected["cycles"]
+    slower = cycles(run_carina, tmp_path / "plain" / "model.pte", "--config", slow).json["npu"]
+    assert slower["cycles"] > expected["cycles"]
+    without = cycles(run_carina, tmp_path / "model.pte")
+    assert "My_Board" in without.stderr
+    assert without.json["npu"]["system_config"] == "Ethos_U55_High_End_Embedded"

@@ -14,6 +14,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   app.add_option("--system-config", request.system_config, "Clock and memories for --timed; default: what the program was compiled for");
   app.add_option("--memory-mode", request.memory_mode, "What lives in which memory, for --timed");
+  app.add_option("--config", request.config_file, "A vela.ini with further system configs and memory modes");
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
