@@ -90,6 +90,9 @@ struct NodePlan {
   // Nodes to compute together with this one, in order: each is the only user of the one before, its other operands are
   // constants. The kernel writes the last one's output. Empty: this node alone.
   std::vector<NodePlan> tail = {};
+  // Nodes that make the operands, in the operands' order, when the kernel is to compute them too: it then reads their
+  // first operands instead. Empty: the operands themselves are read.
+  std::vector<NodePlan> front = {};
 
   [[nodiscard]] const Operand& last_out() const { return tail.empty() ? out.front() : tail.back().out.front(); }
   [[nodiscard]] Diagnostic diagnostic(std::string what, std::string expected = {}, std::string got = {}) const;

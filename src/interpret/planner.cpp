@@ -136,7 +136,10 @@ Result<void> Planner::make_step(size_t node_index) {
   const OpRow* row = kernel_row_of(node.op.tosa());
   if (row == nullptr) return fail({.where = where_of(node), .what = fmt::format("{} is not an operator of TOSA 1.0", node.op.name())});
   CARINA_CHECKED(ir::check_row(node, where_of(node)));
-  if (row->fuse != nullptr && make_fused_step(node_index)) return {};
+  if (const auto fused = fused_.find(node_index); fused != fused_.end()) {
+    add_step(node_index, std::move(fused->second.kernel), fused->second.reads, fused->second.writes);
+    return {};
+  }
   const NodePlan plan = node_plan(node);
   CARINA_TRY(Kernel kernel, row->prepare(plan));
   // With an observer nothing changes: a shared value is shown with the node's own type and shape.
@@ -145,19 +148,18 @@ Result<void> Planner::make_step(size_t node_index) {
     if (!options_.observer) return {};
     kernel.run = [](const Call&) -> Result<void> { return {}; };
   }
-  add_step(node_index, std::move(kernel), node.outputs);
+  add_step(node_index, std::move(kernel), node.inputs, node.outputs);
   return {};
 }
 
-void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& writes) {
-  const ir::Node& node = graph_.nodes[node_index];
+void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads, const std::vector<ir::ValueId>& writes) {
   program_->packed_bytes_ += kernel.packed_bytes;
   program_->steps_.push_back({.kernel = std::move(kernel),
                               .node = ir::NodeId(node_index),
-                              .where = where_of(node),
-                              .reads = node.inputs,
+                              .where = where_of(graph_.nodes[node_index]),
+                              .reads = reads,
                               .writes = writes,
-                              .in = std::vector<const std::byte*>(node.inputs.size()),
+                              .in = std::vector<const std::byte*>(reads.size()),
                               .out = std::vector<std::byte*>(writes.size())});
 }
 
@@ -172,27 +174,55 @@ std::vector<size_t> Planner::tail_of(size_t node_index) const {
     const size_t next = users_[value.index()].front().index();
     node = &graph_.nodes[next];
     const bool first = !node->inputs.empty() && node->inputs.front() == value && node->outputs.size() == 1 && node->op.is_tosa();
-    if (!first || !ir::check_row(*node, {})) break;
+    if (!first || done_[next] || !ir::check_row(*node, {})) break;
     if (node->op.tosa() != TosaOp::RESCALE && node->op.tosa() != TosaOp::CLAMP) break;
     tail.push_back(next);
   }
   return tail;
 }
 
-bool Planner::make_fused_step(size_t node_index) {
-  if (options_.observer) return false;
+// The RESCALE nodes that make the first two operands, if this node is their only user.
+std::vector<size_t> Planner::front_of(size_t node_index) const {
   const ir::Node& node = graph_.nodes[node_index];
-  std::vector<size_t> tail = tail_of(node_index);
-  for (; !tail.empty(); tail.pop_back()) {
+  std::vector<size_t> front;
+  for (size_t i = 0; i < 2 && i < node.inputs.size(); ++i) {
+    const ir::ValueId value = node.inputs[i];
+    const ir::NodeId producer = producers_[value.index()];
+    if (!producer.valid() || done_[producer.index()] || is_output_[value.index()] || users_[value.index()].size() != 1) return {};
+    const ir::Node& made_by = graph_[producer];
+    if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {})) return {};
+    front.push_back(producer.index());
+  }
+  return front;
+}
+
+bool Planner::fuse_node(size_t node_index) {
+  const ir::Node& node = graph_.nodes[node_index];
+  const OpRow* row = node.op.is_tosa() ? kernel_row_of(node.op.tosa()) : nullptr;
+  if (row == nullptr || row->fuse == nullptr || !ir::check_row(node, {})) return false;
+  const std::vector<size_t> front = front_of(node_index);
+  for (std::vector<size_t> tail = tail_of(node_index); !tail.empty(); tail.pop_back()) {
     NodePlan plan = node_plan(node);
     for (const size_t next : tail) plan.tail.push_back(node_plan(graph_.nodes[next]));
-    auto kernel = kernel_row_of(node.op.tosa())->fuse(plan);
+    for (const size_t before : front) plan.front.push_back(node_plan(graph_.nodes[before]));
+    auto kernel = row->fuse(plan);
     if (!kernel) continue;
-    add_step(node_index, *std::move(kernel), graph_.nodes[tail.back()].outputs);
+    Fused fused{.kernel = *std::move(kernel), .reads = node.inputs, .writes = graph_.nodes[tail.back()].outputs};
+    for (size_t i = 0; i < front.size(); ++i) {
+      fused.reads[i] = graph_.nodes[front[i]].inputs.front();
+      done_[front[i]] = true;
+    }
     for (const size_t next : tail) done_[next] = true;
+    fused_.emplace(node_index, std::move(fused));
     return true;
   }
   return false;
+}
+
+void Planner::fuse_nodes() {
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    if (!done_[n]) fuse_node(n);
+  }
 }
 
 Result<void> Planner::make_steps() {
@@ -200,7 +230,9 @@ Result<void> Planner::make_steps() {
   constexpr size_t kEnough = 20;
   users_ = ir::users(graph_);
   is_output_ = ir::is_output(graph_);
+  producers_ = ir::producers(graph_);
   done_.assign(graph_.nodes.size(), false);
+  if (!options_.observer) fuse_nodes();
   for (size_t n = 0; n < graph_.nodes.size() && all.size() < kEnough; ++n) {
     if (done_[n]) continue;
     if (auto made = make_step(n); !made) all.insert(all.end(), made.error().begin(), made.error().end());

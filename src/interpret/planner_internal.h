@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -22,10 +23,12 @@ class Planner {
   void take_constants();
   Result<void> make_steps();
   Result<void> make_step(size_t node_index);
-  void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& writes);
-  // Makes one step of a node and what follows it, where its kernel can.
-  bool make_fused_step(size_t node_index);
+  void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads, const std::vector<ir::ValueId>& writes);
+  // Chooses the nodes that one kernel computes together with their neighbours.
+  void fuse_nodes();
+  bool fuse_node(size_t node_index);
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
+  [[nodiscard]] std::vector<size_t> front_of(size_t node_index) const;
   // RESHAPE and IDENTITY: their input's bytes under another shape.
   void share_bytes(ir::ValueId from, ir::ValueId to);
   void place_outputs();
@@ -42,7 +45,14 @@ class Planner {
   const Options& options_;
   Linker& linker_;
   std::unique_ptr<Program> program_;
+  struct Fused {
+    Kernel kernel;
+    std::vector<ir::ValueId> reads;
+    std::vector<ir::ValueId> writes;
+  };
+  std::map<size_t, Fused> fused_;      // by node
   std::vector<std::vector<ir::NodeId>> users_;
+  std::vector<ir::NodeId> producers_;
   std::vector<bool> is_output_;
   std::vector<bool> done_;             // by node: a step computes it already
   std::vector<size_t> roots_;          // by value: the value whose bytes it uses

@@ -73,11 +73,8 @@ WeightTerms weight_terms(const Constants& c, std::span<const simd::ByteSums> sum
   return terms;
 }
 
-std::optional<IntegerFinish> finish_of(const NodePlan& plan, WeightTerms terms) {
-  if (terms.largest_sum > INT32_MAX) return std::nullopt;
-  auto finish = integer_finish(plan, terms.largest_sum);
-  if (finish) finish->column = std::move(terms.column);
-  return finish;
+std::optional<IntegerFinish> finish_of(const NodePlan& plan, const WeightTerms& terms) {
+  return terms.largest_sum > INT32_MAX ? std::nullopt : integer_finish(plan, terms.largest_sum);
 }
 
 struct DenseI8 {
@@ -89,6 +86,7 @@ struct DenseI8 {
   int32_t weight_zp;
   Buffer panels;
   std::vector<int8_t> padding;   // one pixel of input zero points
+  std::vector<int32_t> column;   // added to the sums
   IntegerFinish finish;
 
   struct Scratch {
@@ -124,9 +122,9 @@ struct DenseI8 {
     const size_t row_bytes = format.row_bytes(k);
     if (needs_sums) simd::row_sums(a, row_bytes, rows, k, scratch.sums);
     std::byte* out = call.out[0] + static_cast<size_t>(first * g.oc) * element_bytes(finish.out_type);
-    for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
-      const int64_t channels = std::min(kBlockColumns, g.oc - column);
-      const int64_t panel = column / simd::kLanes;
+    for (int64_t first_column = 0; first_column < g.oc; first_column += kBlockColumns) {
+      const int64_t channels = std::min(kBlockColumns, g.oc - first_column);
+      const int64_t panel = first_column / simd::kLanes;
       const int64_t count = simd::padded(channels) / simd::kLanes;
       simd::multiply({.a = a, .row_bytes = row_bytes, .rows = rows, .k = k, .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
                       .panel_count = count, .sums = scratch.sums, .c = scratch.products, .c_stride = kBlockColumns});
@@ -134,7 +132,7 @@ struct DenseI8 {
         simd::take_row_terms({.acc = scratch.products, .stride = kBlockColumns, .rows = rows, .channels = count * simd::kLanes, .factor = weight_zp,
                               .row_sums = scratch.sums});
       }
-      finish.run(scratch.products, kBlockColumns, out, g.oc, rows, column, channels);
+      finish.run({.sums = scratch.products, .stride = kBlockColumns, .column = column.data(), .rows = rows, .first = first_column, .channels = channels}, out, g.oc);
     }
   }
 
@@ -155,6 +153,7 @@ struct DepthwiseI8 {
   ConvGeometry g;
   Buffer packed;
   std::vector<int8_t> padding;
+  std::vector<int32_t> column;   // added to the sums
   IntegerFinish finish;
   int64_t block;                 // pixels of a row at a time
 
@@ -177,7 +176,7 @@ struct DepthwiseI8 {
       }
       simd::depthwise_i8({.x = x, .packed = reinterpret_cast<const int32_t*>(packed.data()), .taps = g.taps(), .channels = g.ic, .pixels = pixels, .acc = sums});
       std::byte* out = call.out[0] + static_cast<size_t>(first * g.ic) * element_bytes(finish.out_type);
-      finish.run(sums, simd::padded(g.ic), out, g.ic, pixels, 0, g.ic);
+      finish.run({.sums = sums, .stride = simd::padded(g.ic), .column = column.data(), .rows = pixels, .first = 0, .channels = g.ic}, out, g.ic);
     }
   }
 
@@ -205,7 +204,8 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   const int64_t k = g.taps() * g.ic;
   const int64_t stride_k = one_input ? g.oc : 1;
   const int64_t stride_n = one_input ? 1 : k;
-  auto finish = finish_of(plan, weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count));
+  WeightTerms terms = weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count);
+  auto finish = finish_of(plan, terms);
   if (!finish) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
   MutableBuffer panels = MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
@@ -218,6 +218,7 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
                .weight_zp = constants->weight_zp,
                .panels = std::move(panels).freeze(),
                .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
+               .column = std::move(terms.column),
                .finish = *std::move(finish)};
   const size_t packed = conv.panels.size();
   return kernel_of(std::move(conv), plan.threads, packed);
@@ -226,7 +227,8 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) {
   const auto constants = constants_of(plan);
   if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  auto finish = finish_of(plan, weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count));
+  WeightTerms terms = weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count);
+  auto finish = finish_of(plan, terms);
   if (!finish) return std::nullopt;
   std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));
   std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(), [&](int8_t w) { return static_cast<int16_t>(w - constants->weight_zp); });
@@ -238,6 +240,7 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
   DepthwiseI8 conv{.g = g,
                    .packed = std::move(packed).freeze(),
                    .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
+                   .column = std::move(terms.column),
                    .finish = *std::move(finish),
                    .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
   const size_t packed_bytes = conv.packed.size();

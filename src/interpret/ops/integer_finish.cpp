@@ -17,17 +17,16 @@ bool has_vectors(DType dtype) { return dtype == kInt8 || dtype == kInt16 || dtyp
 
 }  // namespace
 
-void IntegerFinish::run(const int32_t* sums, int64_t sums_stride, std::byte* out, int64_t out_stride, int64_t rows, int64_t first,
-                        int64_t channels) const {
+void IntegerFinish::run(const Sums& s, std::byte* out, int64_t out_stride) const {
   if (scales) {
-    simd::scale_rows({.scales = *scales, .in_type = kInt32, .out_type = out_type, .in = sums, .out = out + static_cast<size_t>(first) * element_bytes(out_type),
-                      .in_stride = sums_stride, .out_stride = out_stride, .rows = rows, .first = first, .channels = channels, .column = column.data()});
+    simd::scale_rows({.scales = *scales, .in_type = kInt32, .out_type = out_type, .in = s.sums, .out = out + static_cast<size_t>(s.first) * element_bytes(out_type),
+                      .in_stride = s.stride, .out_stride = out_stride, .rows = s.rows, .first = s.first, .channels = s.channels, .column = s.column});
     return;
   }
-  auto* to = reinterpret_cast<int32_t*>(out) + first;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < channels; ++c) {
-      to[r * out_stride + c] = static_cast<int32_t>(static_cast<uint32_t>(sums[r * sums_stride + c]) + static_cast<uint32_t>(column[static_cast<size_t>(first + c)]));
+  auto* to = reinterpret_cast<int32_t*>(out) + s.first;
+  for (int64_t r = 0; r < s.rows; ++r) {
+    for (int64_t c = 0; c < s.channels; ++c) {
+      to[r * out_stride + c] = static_cast<int32_t>(static_cast<uint32_t>(s.sums[r * s.stride + c]) + static_cast<uint32_t>(s.column[s.first + c]));
     }
   }
 }

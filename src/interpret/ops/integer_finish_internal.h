@@ -9,16 +9,21 @@
 
 namespace carina::interpret {
 
-// What happens to i32 sums of a product on their way out: a bias per channel, and perhaps a RESCALE and a CLAMP that were
-// fused in.
+// What happens to i32 sums of a product on their way out: perhaps a RESCALE and a CLAMP that were fused in.
 struct IntegerFinish {
-  std::vector<int32_t> column;               // added per channel, padded
   std::optional<simd::Scales> scales;        // none: the sums are the output
   DType out_type = DType::kInt32;
 
-  // Writes rows x channels of sums, channels from `first` on (a multiple of simd::kLanes), to out, whose rows are
-  // `out_stride` elements apart and start at channel 0.
-  void run(const int32_t* sums, int64_t sums_stride, std::byte* out, int64_t out_stride, int64_t rows, int64_t first, int64_t channels) const;
+  struct Sums {
+    const int32_t* sums;
+    int64_t stride;
+    const int32_t* column;                   // added per channel, of channel 0 on, padded
+    int64_t rows;
+    int64_t first;                           // channel, a multiple of simd::kLanes
+    int64_t channels;                        // from `first` on
+  };
+  // Writes the sums to out, whose rows are `out_stride` elements apart and start at channel 0.
+  void run(const Sums& sums, std::byte* out, int64_t out_stride) const;
 };
 
 // The factors of a RESCALE whose parameters are constants, for inputs minus zero point in [-bound - 1, bound]; nothing when it

@@ -1,9 +1,11 @@
 // MATMUL: A [N,H,C] times B [N,C,W].
 
+#include <array>
 #include <cmath>
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
+#include "interpret/ops/matmul_internal.h"
 
 namespace carina::interpret {
 
@@ -11,14 +13,10 @@ namespace {
 
 using enum DType;
 
-struct Sizes {
-  int64_t n, h, c, w;
-};
-
 template <typename In, typename Out>
 struct PlainMatmul {
   using Value = std::conditional_t<In::kIsFloat, float, int64_t>;
-  Sizes s;
+  MatmulSizes s;
   Shape shape;
 
   Result<void> run(const Call& call) const {
@@ -58,23 +56,41 @@ struct PlainMatmul {
   }
 };
 
+MatmulSizes sizes_of(const NodePlan& plan) { return {.n = plan.in[0].dim(0), .h = plan.in[0].dim(1), .c = plan.in[0].dim(2), .w = plan.in[1].dim(2)}; }
+
 template <typename In, typename Out>
 Kernel make(const NodePlan& plan) {
-  const Sizes sizes{.n = plan.in[0].dim(0), .h = plan.in[0].dim(1), .c = plan.in[0].dim(2), .w = plan.in[1].dim(2)};
-  return {.run = [matmul = PlainMatmul<In, Out>{.s = sizes, .shape = *plan.out[0].shape}](const Call& call) { return matmul.run(call); }};
+  return {.run = [matmul = PlainMatmul<In, Out>{.s = sizes_of(plan), .shape = *plan.out[0].shape}](const Call& call) { return matmul.run(call); }};
+}
+
+Result<void> check(const NodePlan& plan) {
+  Checks checks(plan);
+  checks.operands(4, 1);
+  if (checks.good()) checks.rank(plan.in[0], 3, 3).rank(plan.in[1], 3, 3).scalar(plan.in[2]).scalar(plan.in[3]);
+  if (!checks.good()) return checks.done();
+  const Operand& a = plan.in[0];
+  checks.shape(plan.in[1], {a.dim(0), a.dim(2), plan.in[1].dim(2)}).shape(plan.out[0], {a.dim(0), a.dim(1), plan.in[1].dim(2)});
+  checks.same_type(plan.in[2], a.dtype).same_type(plan.in[3], plan.in[1].dtype);
+  return checks.done();
+}
+
+bool has_vector_types(const NodePlan& plan) {
+  const std::array types{plan.in[0].dtype, plan.in[1].dtype, plan.out[0].dtype};
+  return types == std::array{kInt8, kInt8, kInt32} || types == std::array{kFp32, kFp32, kFp32};
 }
 
 }  // namespace
 
+std::optional<Kernel> fuse_MATMUL(const NodePlan& plan) {
+  if (!check(plan) || !has_vector_types(plan)) return std::nullopt;
+  return vector_matmul(plan, sizes_of(plan));
+}
+
 Result<Kernel> prepare_MATMUL(const NodePlan& plan) {
-  Checks checks(plan);
-  checks.operands(4, 1);
-  if (checks.good()) checks.rank(plan.in[0], 3, 3).rank(plan.in[1], 3, 3).scalar(plan.in[2]).scalar(plan.in[3]);
-  if (!checks.good()) return fail(checks.done().error());
-  const Operand& a = plan.in[0];
-  checks.shape(plan.in[1], {a.dim(0), a.dim(2), plan.in[1].dim(2)}).shape(plan.out[0], {a.dim(0), a.dim(1), plan.in[1].dim(2)});
-  checks.same_type(plan.in[2], a.dtype).same_type(plan.in[3], plan.in[1].dtype);
-  CARINA_CHECKED(checks.done());
+  CARINA_CHECKED(check(plan));
+  if (has_vector_types(plan)) {
+    if (auto kernel = vector_matmul(plan, sizes_of(plan))) return *std::move(kernel);
+  }
   static constexpr TypeRow kRows[] = {
       {.types = {kInt8, kInt8, kInt8, kInt8, kInt32}, .make = &make<I8, I32>},
       {.types = {kInt16, kInt16, kInt16, kInt16, kInt48}, .make = &make<I16, I48>},

@@ -11,7 +11,7 @@ namespace carina::interpret {
 #undef CARINA_TOSA_OP
 
 // The operators that can take what follows them into their kernel.
-#define CARINA_FUSED_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D)
+#define CARINA_FUSED_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D) X(MATMUL) X(ADD) X(SUB) X(MUL)
 #define CARINA_DECLARE(name) std::optional<Kernel> fuse_##name(const NodePlan& plan);
 CARINA_FUSED_OPS(CARINA_DECLARE)
 #undef CARINA_DECLARE

@@ -75,8 +75,9 @@ void fold_window(const Geometry& g, const typename Element::Storage* image, cons
   }
 }
 
-template <typename Element>
-Kernel average_int(const NodePlan& plan, const Geometry& g) {
+// Sum: i32 when every window fits it, else i64.
+template <typename Element, typename Sum>
+Kernel average_int_with(const NodePlan& plan, const Geometry& g) {
   using S = typename Element::Storage;
   return {.run = [g, shape = *plan.out[0].shape](const Call& call) -> Result<void> {
     const int64_t input_zp = scalar_at(call.in[1], Element::kDType);
@@ -86,8 +87,8 @@ Kernel average_int(const NodePlan& plan, const Geometry& g) {
       const ScaleFactor factor = reciprocal_scale(static_cast<uint32_t>(w.count()));
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
-        int64_t sums[kSide] = {};
-        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums, [](int64_t sum, int32_t x) { return sum + x; });
+        Sum sums[kSide] = {};
+        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums, [](Sum sum, int32_t x) { return sum + x; });
         for (int64_t c = 0; c < count; ++c) {
           const int64_t sum = sums[c] - w.count() * input_zp;
           if (sum != static_cast<int32_t>(sum)) first_bad.report(out_at + c0 + c);
@@ -99,6 +100,13 @@ Kernel average_int(const NodePlan& plan, const Geometry& g) {
     if (first_bad.any()) return fail_at(call, shape, first_bad.element(), "the sum does not fit i32");
     return {};
   }};
+}
+
+template <typename Element>
+Kernel average_int(const NodePlan& plan, const Geometry& g) {
+  constexpr int64_t kSmall = 1 << 15;
+  const bool small = g.kernel_y <= kSmall && g.kernel_x <= kSmall / g.kernel_y;
+  return small ? average_int_with<Element, int32_t>(plan, g) : average_int_with<Element, int64_t>(plan, g);
 }
 
 template <typename Element>

@@ -177,6 +177,35 @@ void take_row_terms_here(const RowTerms& t) {
   }
 }
 
+template <typename Op>
+void combine_with(int32_t* a, const int32_t* b, int64_t count, const Op& op) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const D32 d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  for (; i + lanes <= count; i += lanes) hn::StoreU(op(hn::LoadU(d32, a + i), hn::LoadU(d32, b + i)), d32, a + i);
+#endif
+  for (; i < count; ++i) a[i] = op(a[i], b[i]);
+}
+
+struct AddOp {
+  HWY_INLINE auto operator()(auto x, auto y) const { return x + y; }
+};
+struct SubOp {
+  HWY_INLINE auto operator()(auto x, auto y) const { return x - y; }
+};
+struct MulOp {
+  HWY_INLINE auto operator()(auto x, auto y) const { return x * y; }
+};
+
+void combine_here(Combine op, int32_t* a, const int32_t* b, int64_t count) {
+  switch (op) {
+    case Combine::kAdd: return combine_with(a, b, count, AddOp());
+    case Combine::kSub: return combine_with(a, b, count, SubOp());
+    case Combine::kMul: return combine_with(a, b, count, MulOp());
+  }
+}
+
 }  // namespace
 }  // namespace carina::interpret::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -186,8 +215,11 @@ namespace carina::interpret::simd {
 
 HWY_EXPORT(scale_rows_here);
 HWY_EXPORT(take_row_terms_here);
+HWY_EXPORT(combine_here);
 
 void scale_rows(const ScaleRows& job) { HWY_DYNAMIC_DISPATCH(scale_rows_here)(job); }
+
+void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) { HWY_DYNAMIC_DISPATCH(combine_here)(op, a, b, count); }
 
 void take_row_terms(const RowTerms& job) { HWY_DYNAMIC_DISPATCH(take_row_terms_here)(job); }
 

@@ -61,6 +61,10 @@ struct ScaleRows {
 };
 void scale_rows(const ScaleRows& job);
 
+// a[i] = a[i] op b[i]; results must fit.
+enum class Combine { kAdd, kSub, kMul };
+void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count);
+
 // acc[r][c] -= factor * row_sums[r], in place; wraps.
 struct RowTerms {
   int32_t* acc;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "interpret/kernel_internal.h"
+
+namespace carina::interpret {
+
+// A [n,h,c] times B [n,c,w].
+struct MatmulSizes {
+  int64_t n, h, c, w;
+};
+
+// The vector kernel, with what stands in plan.tail fused in; nothing for other types and for sums that could overflow.
+std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& sizes);
+
+}  // namespace carina::interpret

@@ -1,0 +1,96 @@
+// ADD, SUB and MUL of integers as quantized models have them: both operands and the result rescaled. The i32 values between
+// live in a small buffer only.
+
+#include <algorithm>
+
+#include "interpret/checks_internal.h"
+#include "interpret/ops/integer_finish_internal.h"
+#include "interpret/ops/rescale_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using enum DType;
+
+constexpr int64_t kChunk = 2048;
+
+// An operand's RESCALE and the largest magnitude that it gives.
+struct Rescaled {
+  simd::Scales scales;
+  DType type;
+  int64_t bound;
+};
+
+std::optional<Rescaled> rescaled(const NodePlan& front) {
+  const DType type = front.in[0].dtype;
+  if (!check_rescale(front) || (type != kInt8 && type != kInt16) || front.in[3].constant == nullptr) return std::nullopt;
+  const IntegerRange range = range_of(type);
+  const int64_t zero_point = scalar_at(front.in[3].constant->data.data(), type);
+  const int64_t largest = std::max(range.max - zero_point, zero_point - range.min - 1);
+  auto scales = constant_scales(front, largest);
+  if (!scales || scales->per_channel) return std::nullopt;
+  const int64_t bound = (((largest + 1) * scales->multiplier.front()) >> scales->shift_even.front()) + 2;
+  return Rescaled{.scales = *std::move(scales), .type = type, .bound = bound};
+}
+
+// The largest magnitude of the result; more than i32 when it might not fit.
+int64_t bound_of(simd::Combine op, int64_t a, int64_t b) { return op == simd::Combine::kMul ? a * b : a + b; }
+
+struct RescaledBinary {
+  simd::Combine op;
+  Rescaled a;
+  Rescaled b;
+  IntegerFinish finish;
+  int64_t elements;
+
+  static void scale_chunk(const Rescaled& operand, const std::byte* in, int64_t at, int64_t count, int32_t* out) {
+    simd::scale_rows({.scales = operand.scales, .in_type = operand.type, .out_type = kInt32, .in = in + static_cast<size_t>(at) * element_bytes(operand.type),
+                      .out = out, .in_stride = count, .out_stride = count, .rows = 1, .first = 0, .channels = count});
+  }
+
+  Result<void> run(const Call& call) const {
+    split_pieces(call.runtime.pool, elements, 16384, [&](int64_t piece, int64_t begin, int64_t end) {
+      auto* left = reinterpret_cast<int32_t*>(call.scratch) + piece * 2 * kChunk;
+      int32_t* right = left + kChunk;
+      for (int64_t at = begin; at < end; at += kChunk) {
+        const int64_t count = std::min(kChunk, end - at);
+        scale_chunk(a, call.in[0], at, count, left);
+        scale_chunk(b, call.in[1], at, count, right);
+        simd::combine_i32(op, left, right, count);
+        simd::scale_rows({.scales = *finish.scales, .in_type = kInt32, .out_type = finish.out_type, .in = left,
+                          .out = call.out[0] + static_cast<size_t>(at) * element_bytes(finish.out_type), .in_stride = count, .out_stride = count, .rows = 1,
+                          .first = 0, .channels = count});
+      }
+    });
+    return {};
+  }
+};
+
+std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
+  if (plan.front.size() != 2 || plan.tail.empty() || plan.out.size() != 1 || plan.out[0].dtype != kInt32) return std::nullopt;
+  const Shape& shape = *plan.out[0].shape;
+  if (!(*plan.in[0].shape == shape) || !(*plan.in[1].shape == shape) || plan.in[0].dtype != kInt32 || plan.in[1].dtype != kInt32) return std::nullopt;
+  if (op == simd::Combine::kMul && (plan.in[2].constant == nullptr || plan.in[2].dtype != kInt8 || plan.in[2].shape->elements() != 1 ||
+                                    scalar_at(plan.in[2].constant->data.data(), kInt8) != 0)) {
+    return std::nullopt;
+  }
+  auto a = rescaled(plan.front[0]);
+  auto b = rescaled(plan.front[1]);
+  if (!a || !b) return std::nullopt;
+  const int64_t bound = bound_of(op, a->bound, b->bound);
+  if (bound > INT32_MAX) return std::nullopt;
+  auto finish = integer_finish(plan, bound);
+  if (!finish || !finish->scales || finish->scales->per_channel) return std::nullopt;
+  RescaledBinary binary{.op = op, .a = *std::move(a), .b = *std::move(b), .finish = *std::move(finish), .elements = shape.elements()};
+  return Kernel{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
+                .scratch_bytes = static_cast<size_t>(max_pieces(plan.threads) * 2 * kChunk) * sizeof(int32_t)};
+}
+
+}  // namespace
+
+std::optional<Kernel> fuse_ADD(const NodePlan& plan) { return fuse(plan, simd::Combine::kAdd); }
+std::optional<Kernel> fuse_SUB(const NodePlan& plan) { return fuse(plan, simd::Combine::kSub); }
+std::optional<Kernel> fuse_MUL(const NodePlan& plan) { return fuse(plan, simd::Combine::kMul); }
+
+}  // namespace carina::interpret
