@@ -310,9 +310,7 @@ Result<void> check_compatibility(const format::TosaGraph& file, const std::strin
 Result<ir::Module> read_1_x(const Buffer& file, const std::string& where) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   const size_t size = std::min<size_t>(file.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-  // Each table takes at least 4 bytes: a file cannot hold more of them, and sharing them must not make reading long.
-  flatbuffers::Verifier verifier(bytes, size, 64, static_cast<flatbuffers::uoffset_t>(std::max<size_t>(size / 4, 64)));
-  if (!format::VerifyTosaGraphBuffer(verifier)) return fail({.where = where, .what = "the TOSA file is damaged"});
+  if (!is_sound_1_x({bytes, size})) return fail({.where = where, .what = "the TOSA file is damaged"});
   const format::TosaGraph& graph = *format::GetTosaGraph(bytes);
   CARINA_CHECKED(check_compatibility(graph, where));
   CARINA_TRY(const std::vector<NamedBlock> blocks, blocks_of(graph, where));

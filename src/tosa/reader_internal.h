@@ -2,6 +2,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <span>
 #include <string>
 
 #include "base/buffer.h"
@@ -13,6 +14,10 @@ namespace carina::tosa {
 
 // Files of 1.0 and 1.1-draft.
 Result<ir::Module> read_1_x(const Buffer& file, const std::string& where);
+
+// Whether a file of 1.x can be walked: every offset and length lies inside, and walking it all costs no more than some
+// multiple of its size. Its identifier has been checked.
+bool is_sound_1_x(std::span<const uint8_t> file);
 
 // The attributes of an operator from its table in the file, which has been verified; `table` may be null: all defaults.
 // `scalar_type`: the type of kScalar attributes. Source of the slots: the row's order.

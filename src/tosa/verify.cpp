@@ -155,4 +155,17 @@ Result<void> verify(const ir::Module& module, const VerifyOptions& options) {
   return fail(std::move(out));
 }
 
+std::vector<RuleText> rule_texts() {
+  std::vector<RuleText> out;
+  for (const Rule& rule : general_rules()) out.push_back({.id = rule.id, .must = rule.must, .ops = {}});
+  for (const TosaOpRow& row : kTosaRows) {
+    for (const Rule& rule : rules_of(row.op)) {
+      auto known = std::ranges::find(out, rule.id, &RuleText::id);
+      if (known == out.end()) known = out.insert(out.end(), {.id = rule.id, .must = rule.must, .ops = {}});
+      known->ops.push_back(row.op);
+    }
+  }
+  return out;
+}
+
 }  // namespace carina::tosa

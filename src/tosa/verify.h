@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/diagnostic.h"
 #include "facts/tosa_row.h"
@@ -25,5 +27,13 @@ struct VerifyOptions {
 // Source: TOSA 1.0.2, the ERROR_IF conditions of each operator and the tables of its arguments.
 Result<void> verify(const ir::Module& module, const VerifyOptions& options);
 inline Result<void> verify(const ir::Module& module) { return verify(module, VerifyOptions{}); }
+
+// The verifier's rules, for documentation: general ones have no operator.
+struct RuleText {
+  std::string_view id;
+  std::string_view must;
+  std::vector<TosaOp> ops;
+};
+std::vector<RuleText> rule_texts();
 
 }  // namespace carina::tosa

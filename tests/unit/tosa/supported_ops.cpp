@@ -1,0 +1,95 @@
+#include "supported_ops.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "facts/tosa_rows.h"
+#include "tosa/verify.h"
+
+namespace carina::tosa {
+
+namespace {
+
+constexpr std::string_view kHead =
+    "# Supported TOSA operators\n"
+    "\n"
+    "Made from `facts/tosa_rows.h` by a test (CARINA_REBASE=1), which else compares. All operators of TOSA 1.0 are read, written, printed, verified and interpreted.\n"
+    "Constants (CONST, CONST_SHAPE) are properties of values, not nodes (docs/ir.md).\n"
+    "\n"
+    "Types are those of the operator's variables in the order in which they are named; `+` stands before what each needs.\n"
+    "\n";
+
+std::string short_name(std::string_view op) { return std::string(op.substr(op.find('.') + 1)); }
+
+std::string features_text(TosaFeatures features) {
+  std::string out;
+  for (const TosaFeatureName& row : kTosaFeatureNames) {
+    if (features.has(row.feature)) out += (out.empty() ? "" : "/") + std::string(row.name);
+  }
+  return out;
+}
+
+std::string operands_text(std::span<const TosaOperand> rows) {
+  std::string out;
+  for (const TosaOperand& row : rows) {
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", row.name, row.kind == TosaOperandKind::kTensorList ? "..." : "",
+                       row.constness == TosaConstness::kCompileTime ? "\\*" : "");
+  }
+  return out;
+}
+
+std::string attributes_text(std::span<const TosaAttribute> rows) {
+  std::string out;
+  for (const TosaAttribute& row : rows) out += (out.empty() ? "" : ", ") + std::string(row.name);
+  return out;
+}
+
+// Rows grouped by what they need: "i8,i32; i16,i32 + EXT-INT16".
+std::string types_text(const TosaOpRow& row) {
+  if (row.types.empty()) return "any";
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const TosaTypeRow& types : row.types) {
+    std::string names;
+    for (size_t i = 0; i < row.type_names.size(); ++i) names += (i == 0 ? "" : ",") + std::string(name_of(types.types[i]));
+    const std::string needs = features_text(types.any_of);
+    const auto known = std::ranges::find(groups, needs, &std::pair<std::string, std::string>::first);
+    if (known == groups.end()) groups.emplace_back(needs, names);
+    else known->second += "; " + names;
+  }
+  std::string out;
+  for (const auto& [needs, names] : groups) out += fmt::format("{}{} + {}", out.empty() ? "" : "<br>", names, needs);
+  return out;
+}
+
+std::string operators_table() {
+  std::string out;
+  std::string_view group;
+  for (const TosaOpRow& row : kTosaRows) {
+    if (row.group != group) {
+      group = row.group;
+      out += fmt::format("\n## {}\n\n| operator | section | inputs (\\* constant without EXT-DYNAMIC) | attributes | types |\n|---|---|---|---|---|\n", group);
+    }
+    std::string needs = row.also_needs.bits == 0 ? "" : "<br>all: + " + features_text(row.also_needs);
+    out += fmt::format("| {} | {} | {} | {} | {}{} |\n", short_name(name_of(row.op)), row.section, operands_text(row.inputs),
+                       attributes_text(row.attributes), types_text(row), needs);
+  }
+  return out;
+}
+
+std::string rules_table() {
+  std::string out = "\n## Rules of the verifier\n\n| rule | operators | what must hold |\n|---|---|---|\n";
+  for (const RuleText& rule : rule_texts()) {
+    std::string ops;
+    for (const TosaOp op : rule.ops) ops += (ops.empty() ? "" : ", ") + short_name(name_of(op));
+    out += fmt::format("| {} | {} | {} |\n", rule.id, ops.empty() ? "all" : ops, rule.must);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string supported_ops_page() { return std::string(kHead) + operators_table() + rules_table(); }
+
+}  // namespace carina::tosa

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace carina::tosa {
+
+// docs/SUPPORTED_OPS.md: the operators, their types and attributes from the rows, and the verifier's rules.
+std::string supported_ops_page();
+
+}  // namespace carina::tosa
