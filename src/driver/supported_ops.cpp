@@ -32,7 +32,8 @@ stays on the CPU is written as.
 constexpr std::string_view kTosaIntroduction = R"(
 ## TOSA operators
 
-Every operator of TOSA 1.0 is read, written, verified and interpreted. "Ethos-U55": what the NPU compiler does with it.
+Every operator of TOSA 1.0 is read, written, verified and interpreted; their types and the rules of the verifier are in tosa-operators.md. "Ethos-U55": what the NPU compiler
+does with each.
 
 | operator | Ethos-U55 |
 |---|---|

@@ -22,7 +22,7 @@ struct VerifyOptions {
 };
 
 // Checks a module against the specification: operand types, ranks and shapes, attributes, constants, profiles, extensions,
-// levels, control flow. Each message names the rule and its section. The list of rules is docs/SUPPORTED_OPS.md's last
+// levels, control flow. Each message names the rule and its section. The list of rules is docs/tosa-operators.md's last
 // chapter. Needs: every node has the operands and attributes of its row (readers and the text parser see to that).
 // Source: TOSA 1.0.2, the ERROR_IF conditions of each operator and the tables of its arguments.
 Result<void> verify(const ir::Module& module, const VerifyOptions& options);

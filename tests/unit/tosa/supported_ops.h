@@ -4,7 +4,7 @@
 
 namespace carina::tosa {
 
-// docs/SUPPORTED_OPS.md: the operators, their types and attributes from the rows, and the verifier's rules.
+// docs/tosa-operators.md: the operators, their types and attributes from the rows, and the verifier's rules.
 std::string supported_ops_page();
 
 }  // namespace carina::tosa

@@ -235,8 +235,8 @@ TEST(Rows, AttributesFollowTheSchema) {
 
 // With CARINA_REBASE set the page is written instead.
 TEST(SupportedOps, PageIsUpToDate) {
-  if (std::getenv("CARINA_REBASE") != nullptr) std::ofstream(CARINA_SOURCE_DIR "/docs/SUPPORTED_OPS.md") << supported_ops_page();
-  std::ifstream file(CARINA_SOURCE_DIR "/docs/SUPPORTED_OPS.md");
+  if (std::getenv("CARINA_REBASE") != nullptr) std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();
+  std::ifstream file(CARINA_SOURCE_DIR "/docs/tosa-operators.md");
   std::stringstream page;
   page << file.rdbuf();
   EXPECT_EQ(page.str(), supported_ops_page()) << "run this test with CARINA_REBASE=1";
