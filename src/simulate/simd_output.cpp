@@ -18,7 +18,10 @@ using V64 = hn::Vec<D64>;
 // (product + round) >> shift for one half of the lanes, `at` being their place in the per-channel arrays.
 HWY_INLINE V64 shift_product(V64 product, const ChannelScales& s, size_t at) {
   const D64 d;
-  const V64 round = hn::IfNegativeThenElse(product, hn::LoadU(d, s.round_negative + at), hn::LoadU(d, s.round_positive + at));
+  // Not IfNegativeThenElse: Highway 1.0.3 gets it wrong for 64-bit lanes on SSSE3.
+  const V64 sign = hn::BroadcastSignBit(product);
+  const V64 positive = hn::LoadU(d, s.round_positive + at);
+  const V64 round = hn::Xor(positive, hn::And(sign, hn::Xor(positive, hn::LoadU(d, s.round_negative + at))));
   return hn::Shr(hn::Add(product, round), hn::LoadU(d, s.shift + at));
 }
 

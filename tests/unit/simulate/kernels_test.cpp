@@ -1,0 +1,200 @@
+// The SIMD kernels of every target of this machine against the scalar ones, on random operations.
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <random>
+#include <string>
+
+#include "simulate/fast.h"
+#include "simulate/kernels.h"
+#include "simulate/work.h"
+
+namespace carina::simulate {
+namespace {
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int64_t in(int64_t low, int64_t high) { return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1)); }
+  bool chance(double p) { return static_cast<double>(engine_() >> 11) * 0x1p-53 < p; }
+  std::mt19937_64& engine() { return engine_; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+FeatureMap packed_map(Random& random, const Extent& e, ElementType type) {
+  FeatureMap map{.type = type};
+  map.format = random.chance(0.5) ? Format::kNhcwb16 : Format::kNhwc;
+  map.width0 = map.height0 = map.height1 = 1 << 16;
+  const int64_t es = type.bytes;
+  if (map.format == Format::kNhcwb16) {
+    map.stride_x = 16 * es;
+    map.stride_c = map.stride_x * e.width;
+    map.stride_y = map.stride_c * ((e.depth + 15) / 16);
+  } else {
+    map.stride_x = es * (e.depth + random.in(0, 3));
+    map.stride_c = es;
+    map.stride_y = map.stride_x * e.width;
+  }
+  map.zero_point = type.bytes == 1 ? static_cast<int32_t>(random.in(type.is_signed ? -128 : 0, type.is_signed ? 127 : 255)) : 0;
+  return map;
+}
+
+size_t bytes_of(const FeatureMap& map, const Extent& e) { return static_cast<size_t>(map.stride_y * e.height) + 64; }
+
+ElementType random_type(Random& random) {
+  return {.bytes = static_cast<uint8_t>(random.chance(0.75) ? 1 : 2), .is_signed = random.chance(0.8)};
+}
+
+// An operation with its operands in memory of its own.
+struct Example {
+  Operation op;
+  Work work;
+  DecodedWeights weights;
+  std::unique_ptr<OutputStage> stage;
+  std::vector<std::byte> ifm;
+  std::vector<std::byte> ifm2;
+  std::vector<std::byte> ofm;
+  std::vector<std::byte> table;
+
+  explicit Example(uint64_t seed) {
+    Random random(seed);
+    op.kind = static_cast<OperationKind>(random.in(0, 3));
+    op.u85 = random.chance(0.5);
+    op.ofm_extent = {.height = static_cast<int32_t>(random.in(1, 6)), .width = static_cast<int32_t>(random.in(1, 9)), .depth = static_cast<int32_t>(random.in(1, 50))};
+    op.ifm_depth = static_cast<int32_t>(random.in(1, 70));
+    choose_kernel(random);
+    choose_output(random);
+    if (op.kind == OperationKind::kElementwise) choose_elementwise(random);
+    place(random);
+    fill(random);
+  }
+
+  void choose_kernel(Random& random) {
+    op.pool = static_cast<PoolMode>(random.chance(0.5) ? 0 : random.in(1, 5));
+    if (!op.u85 && op.pool != PoolMode::kMax && op.pool != PoolMode::kReduceSum) op.pool = PoolMode::kAverage;
+    if (op.pool == PoolMode::kNone) op.pool = PoolMode::kSum;
+    Kernel& k = op.kernel;
+    if (random.chance(0.6)) k = {.height = static_cast<int32_t>(random.in(1, 4)), .width = static_cast<int32_t>(random.in(1, 4))};
+    k.stride_y = static_cast<int32_t>(random.in(1, 3));
+    k.stride_x = static_cast<int32_t>(random.in(1, 3));
+    if (op.kind != OperationKind::kPool && random.chance(0.3)) k.dilation_x = k.dilation_y = 2;
+    k.extent_h = (k.height - 1) * k.dilation_y + 1;
+    k.extent_w = (k.width - 1) * k.dilation_x + 1;
+    op.padding = {.top = static_cast<int32_t>(random.in(0, k.extent_h - 1)), .left = static_cast<int32_t>(random.in(0, k.extent_w - 1)),
+                  .right = static_cast<int32_t>(random.in(0, k.extent_w - 1)), .bottom = static_cast<int32_t>(random.in(0, k.extent_h - 1))};
+    if (op.kind != OperationKind::kPool && random.chance(0.2)) op.upscale = random.chance(0.5) ? Upscale::kNearest : Upscale::kZeros;
+  }
+
+  void choose_output(Random& random) {
+    op.per_channel = op.is_convolution_like() && random.chance(0.7);
+    op.output = {.multiplier = static_cast<uint32_t>(random.in(1 << 29, (int64_t{1} << 31) - 1)), .shift = static_cast<uint8_t>(random.in(30, 42)),
+                 .mode = static_cast<RoundMode>(random.in(0, op.u85 ? 5 : 1)), .double_round = static_cast<uint8_t>(op.u85 ? random.in(0, 20) : 0)};
+    if (random.chance(0.1)) op.output = {.mode = op.output.mode};
+    op.activation.clamp = random.chance(0.9);
+  }
+
+  void choose_elementwise(Random& random) {
+    op.elementwise = static_cast<ElementwiseMode>(random.in(0, 4));
+    op.operand_scaling = op.u85 ? OperandScaling::kBothFull : static_cast<OperandScaling>(random.in(0, 2));
+    op.first = {.multiplier = static_cast<uint32_t>(random.in(1, 1 << 20)), .shift = static_cast<uint8_t>(random.in(0, 12))};
+    op.second = {.multiplier = static_cast<uint32_t>(random.in(1, 1 << 10))};
+    op.ifm2_broadcast = {.h = random.chance(0.3), .w = random.chance(0.3), .c = random.chance(0.3), .scalar = random.chance(0.2)};
+    op.swap_operands = !op.u85 && random.chance(0.3);
+    op.scalar = random.in(-100, 100);
+  }
+
+  void place(Random& random) {
+    const ElementType type = random_type(random);
+    work.ifm_extent = window_extent(op);
+    const Extent box = ifm_box(op);
+    op.ifm = packed_map(random, box, type);
+    op.ifm2 = packed_map(random, ifm2_box(op), type);
+    op.ofm = packed_map(random, op.ofm_extent, {.bytes = static_cast<uint8_t>(1 << random.in(0, 2)), .is_signed = random.chance(0.7)});
+    op.acc_bits = type.bytes == 2 ? 40 : 32;
+    ifm.resize(bytes_of(op.ifm, box));
+    ifm2.resize(bytes_of(op.ifm2, ifm2_box(op)));
+    ofm.resize(bytes_of(op.ofm, op.ofm_extent));
+    Activation& a = op.activation;
+    a.lut_input = a.lut_output = op.ofm.type;
+    const int64_t bits = 8 * op.ofm.type.bytes;
+    a.min = op.ofm.type.is_signed ? -(int64_t{1} << (bits - 1)) : 0;
+    a.max = (int64_t{1} << (op.ofm.type.is_signed ? bits - 1 : bits)) - 1;
+    if (bits == 32) a.clamp = false;
+    if (a.clamp && random.chance(0.3)) a.max = a.min + (a.max - a.min) / 3;
+    if (bits <= 8 && random.chance(0.2)) {
+      a.lut = Lut::kTable;
+      table.resize(256);
+    }
+  }
+
+  void fill(Random& random) {
+    for (auto* bytes : {&ifm, &ifm2, &table}) {
+      for (std::byte& value : *bytes) value = static_cast<std::byte>(random.in(0, 255));
+    }
+    work.op = &op;
+    ScaleTable scales;
+    if (op.is_convolution_like()) {
+      const bool conv = op.kind == OperationKind::kConvolution;
+      weights = {.channels = op.ofm_extent.depth, .height = op.kernel.height, .width = op.kernel.width, .depth = conv ? op.ifm_depth : 1};
+      weights.values.resize(static_cast<size_t>(weights.channels * weights.height * weights.width * weights.depth));
+      for (int16_t& w : weights.values) w = static_cast<int16_t>(random.in(-255, 255));
+      finish_weights(weights, op.kind);
+      work.weights = &weights;
+      for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
+        scales.bias.push_back(random.in(-200000, 200000));
+        scales.multiplier.push_back(static_cast<uint32_t>(random.in(1 << 28, (int64_t{1} << 31) - 1)));
+        scales.shift.push_back(static_cast<uint8_t>(random.in(31, 44)));
+      }
+    }
+    stage = std::make_unique<OutputStage>(op, std::move(scales), table);
+    work.output = stage.get();
+    const auto put = [](const FeatureMap& map, const Extent& box, std::span<std::byte> bytes) {
+      auto placed = PlacedMap::place(map, box, bytes, "map");
+      EXPECT_TRUE(placed.has_value()) << (placed ? "" : to_string(placed.error()));
+      return placed ? *placed : PlacedMap{};
+    };
+    work.ifm = put(op.ifm, ifm_box(op), ifm);
+    if (op.kind == OperationKind::kElementwise && !op.ifm2_broadcast.scalar) work.ifm2 = put(op.ifm2, ifm2_box(op), ifm2);
+    work.ofm = put(op.ofm, op.ofm_extent, ofm);
+  }
+};
+
+// How many of the examples had a fast way.
+size_t compare_all(uint64_t first, uint64_t count) {
+  size_t fast_ones = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    Example example(seed);
+    const Rows all{.begin = 0, .end = example.op.ofm_extent.height};
+    const std::unique_ptr<FastOperation> fast = FastOperation::make(example.work);
+    if (fast == nullptr) continue;
+    ++fast_ones;
+    execute_scalar(example.work, all);
+    const std::vector<std::byte> expected = example.ofm;
+    std::ranges::fill(example.ofm, std::byte{});
+    // In two pieces, as threads would.
+    const int32_t middle = all.end / 2;
+    if (middle > 0) fast->execute({.begin = 0, .end = middle});
+    fast->execute({.begin = middle, .end = all.end});
+    EXPECT_EQ(example.ofm, expected) << "seed " << seed << " on " << kernel_target();
+    if (testing::Test::HasFailure()) break;
+  }
+  return fast_ones;
+}
+
+TEST(Kernels, EveryTargetGivesTheScalarBits) {
+  const int64_t targets = hwy::SupportedTargets();
+  for (int64_t rest = targets; rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    SCOPED_TRACE(kernel_target());
+    EXPECT_GT(compare_all(0, 1500), 1000u);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+}  // namespace carina::simulate

@@ -1,0 +1,229 @@
+#include "simulate/simulator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tiny_stream.h"
+
+namespace carina::simulate {
+namespace {
+
+using npu::Op;
+using npu::Reg;
+using testing::HasSubstr;
+
+struct Machine {
+  std::vector<std::byte> constants = std::vector<std::byte>(1024);
+  std::vector<std::byte> arena = std::vector<std::byte>(4096);
+  Memory memory;
+  Machine() {
+    for (size_t i = 0; i < arena.size(); ++i) arena[i] = static_cast<std::byte>(i * 7);
+    memory.regions[0] = constants;
+    memory.regions[1] = arena;
+  }
+  [[nodiscard]] int at(size_t i) const { return static_cast<int8_t>(arena[i]); }
+};
+
+constexpr Options kChecked{.checking = Checking::kOn};
+
+std::string error_of(const Result<Report>& result) { return result ? "no error" : to_string(result.error()); }
+std::string findings_of(const Result<Report>& result) { return result ? to_string(result->findings) : error_of(result); }
+
+TEST(Simulator, PoolOfOneElementCopies) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.height = 2, .width = 3, .base = 0}).ofm({.height = 2, .width = 3, .base = 0x400}).copy_pool();
+  const auto report = run(s.payload(), m.memory, {});
+  ASSERT_TRUE(report.has_value()) << error_of(report);
+  EXPECT_TRUE(std::equal(m.arena.begin(), m.arena.begin() + 96, m.arena.begin() + 0x400));
+  ASSERT_EQ(report->operations.size(), 1u);
+  EXPECT_EQ(report->operations[0].name, "POOL AVERAGE");
+  EXPECT_EQ(report->operations[0].ofm, (Extent{2, 3, 16}));
+  EXPECT_EQ(report->irq_history, 0xFFFF);
+  EXPECT_EQ(report->npu, "ethos-u55-128");
+}
+
+TEST(Simulator, AdditionSaturatesAndRounds) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ifm2({.base = 16}).ofm({.base = 0x400});
+  s.writer().set(Reg::OPA_SCALE, 0, 1);
+  s.set(Reg::OPB_SCALE, 1);
+  s.op(Op::ELEMENTWISE, 1);
+  ASSERT_TRUE(run(s.payload(), m.memory, {}).has_value());
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(m.at(0x400 + i), std::clamp(m.at(i) + m.at(16 + i), -128, 127));
+}
+
+TEST(Simulator, NegativeStridesReverse) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.height = 4, .base = 0}).ofm({.height = 4, .base = 0x400 + 48}).set(Reg::OFM_STRIDE_Y, -16).copy_pool();
+  ASSERT_TRUE(run(s.payload(), m.memory, {}).has_value());
+  for (size_t y = 0; y < 4; ++y) EXPECT_EQ(m.at(0x400 + 16 * y), m.at(16 * (3 - y)));
+}
+
+TEST(Simulator, TilesWrapInHeight) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.height = 4, .base = 32}).set(Reg::IFM_HEIGHT0_M1, 1).set(Reg::IFM_HEIGHT1_M1, 1).set(Reg::IFM_BASE2, 0).ofm({.height = 4, .base = 0x400}).copy_pool();
+  ASSERT_TRUE(run(s.payload(), m.memory, {}).has_value());
+  for (size_t y = 0; y < 4; ++y) EXPECT_EQ(m.at(0x400 + 16 * y), m.at(y < 2 ? 32 + 16 * y : 16 * (y - 2)));
+}
+
+TEST(Simulator, AccessOutsideIsAnErrorWithItsAddress) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.height = 300, .base = 0}).ofm({.height = 300, .base = 0}).copy_pool();
+  const std::string error = error_of(run(s.payload(), m.memory, {}));
+  EXPECT_THAT(error, HasSubstr("NPU_OP_POOL"));
+  EXPECT_THAT(error, HasSubstr("IFM reaches outside region 1"));
+  EXPECT_THAT(error, HasSubstr("0x12c0"));
+}
+
+TEST(Simulator, DmaOutsideIsAnError) {
+  Machine m;
+  TinyStream s;
+  s.dma(0, 1000, 1, 0, 64);
+  EXPECT_THAT(error_of(run(s.payload(), m.memory, {})), HasSubstr("DMA source reaches outside region 0"));
+}
+
+TEST(Simulator, UnknownNpuAndMismatchAreErrors) {
+  Machine m;
+  EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0x00003008})), HasSubstr("driver payload"));
+  EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0xF0000000})), HasSubstr("CONFIG"));
+}
+
+TEST(Simulator, BranchLoopEndsByTheLimit) {
+  Machine m;
+  TinyStream s(npu::Product::kU85);
+  s.writer().branch(npu::BranchCond::ALWAYS, 0);
+  EXPECT_THAT(error_of(run(s.payload("ethos-u85-256"), m.memory, {.max_commands = 1000})), HasSubstr("limit of commands"));
+}
+
+TEST(Simulator, WorkEndsByTheLimit) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.height = 8, .base = 0}).ofm({.height = 8, .base = 0x400}).copy_pool();
+  EXPECT_THAT(error_of(run(s.payload(), m.memory, {.max_work = 10})), HasSubstr("limit of work"));
+}
+
+TEST(Simulator, ThreadsAndKernelsGiveTheSameBytes) {
+  TinyStream s;
+  s.ifm({.height = 30, .base = 0}).ofm({.height = 30, .base = 0x400}).copy_pool();
+  const auto payload = s.payload();
+  Machine one;
+  Machine other;
+  ASSERT_TRUE(run(payload, one.memory, {}).has_value());
+  ASSERT_TRUE(run(payload, other.memory, {.kernels = Kernels::kScalar, .threads = 3}).has_value());
+  EXPECT_EQ(one.arena, other.arena);
+}
+
+TEST(Simulator, RunsTwice) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  const auto payload = s.payload();
+  Simulator simulator({});
+  EXPECT_TRUE(simulator.run(payload, m.memory).has_value());
+  EXPECT_TRUE(simulator.run(payload, m.memory).has_value());
+}
+
+TEST(Check, CleanStreamHasNoFindings) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  s.ifm({.base = 0x400}).ofm({.base = 0x800}).copy_pool();
+  EXPECT_EQ(findings_of(run(s.payload(), m.memory, kChecked)), "");
+}
+
+TEST(Check, MissingDmaWaitIsFound) {
+  Machine m;
+  TinyStream s;
+  s.dma(0, 0, 1, 0, 64).ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("NPU_OP_DMA_WAIT is missing"));
+  TinyStream waits;
+  waits.dma(0, 0, 1, 0, 64).op(Op::DMA_WAIT, 0).ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  EXPECT_EQ(findings_of(run(waits.payload(), m.memory, kChecked)), "");
+}
+
+TEST(Check, MissingKernelWaitIsFound) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool().dma(0, 0, 1, 0, 64);
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("NPU_OP_KERNEL_WAIT is missing"));
+  TinyStream waits;
+  waits.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool().op(Op::KERNEL_WAIT, 0).dma(0, 0, 1, 0, 64);
+  EXPECT_EQ(findings_of(run(waits.payload(), m.memory, kChecked)), "");
+}
+
+TEST(Check, TooLargeBlockDependencyIsFound) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  s.ifm({.base = 0x400}).ofm({.base = 0x800}).set(Reg::BLOCKDEP, 3).copy_pool();
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("BLOCKDEP 3"));
+}
+
+TEST(Check, ReadOfUndefinedMemoryIsFoundWithItsAddress) {
+  Machine m;
+  m.memory.defined = {{.region = 1, .offset = 0, .bytes = 8}};
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("0x8 of region 1"));
+}
+
+TEST(Check, SharedMemoryConflictIsFound) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).set(Reg::AB_START, 8).copy_pool();
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("overlaps the accumulators"));
+}
+
+TEST(Check, ForbiddenBlockIsFound) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).set(Reg::OFM_BLK_WIDTH_M1, 2).copy_pool();
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("whole microblocks"));
+}
+
+TEST(Poison, ChangesUndefinedMemoryOnly) {
+  Machine m;
+  m.memory.defined = {{.region = 1, .offset = 0, .bytes = 16}};
+  const std::vector<std::byte> before = m.arena;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  ASSERT_TRUE(run(s.payload(), m.memory, {.poison = Poison::kOn}).has_value());
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 16, m.arena.begin()));
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + 16, m.arena.begin() + 0x400));
+  EXPECT_FALSE(std::equal(before.begin() + 16, before.begin() + 0x400, m.arena.begin() + 16));
+}
+
+TEST(Timing, ReportsCyclesTrafficAndCounters) {
+  Machine m;
+  TinyStream s;
+  s.dma(0, 0, 1, 0, 256).op(Op::DMA_WAIT, 0).ifm({.height = 8, .width = 8, .base = 0}).ofm({.height = 8, .width = 8, .base = 0x400}).copy_pool();
+  const auto report = run(s.payload(), m.memory, {.timing = Timing::kOn});
+  ASSERT_TRUE(report.has_value()) << error_of(report);
+  EXPECT_GT(report->cycles.total, 0u);
+  EXPECT_GT(report->cycles.exposed_dma, 0u);  // the pool waits for all of the transfer
+  const Traffic& sram = report->traffic[static_cast<size_t>(MemoryKind::kSram)];
+  EXPECT_EQ(sram.feature_map_write_bytes, 1024u);
+  EXPECT_EQ(sram.weight_write_bytes, 256u);
+  EXPECT_EQ(report->traffic[static_cast<size_t>(MemoryKind::kOffChipFlash)].weight_read_bytes, 256u);
+  EXPECT_FALSE(report->pmu.empty());
+  EXPECT_THAT(to_json(*report), HasSubstr("\"name\":\"POOL AVERAGE\""));
+  EXPECT_THAT(perfetto_trace(*report, 500e6), HasSubstr("\"ph\":\"X\""));
+}
+
+TEST(Timing, UnknownConfigurationListsTheValidOnes) {
+  Machine m;
+  const Options options{.timing = Timing::kOn, .system_config = "Ethos_U85_SYS_DRAM_Mid"};
+  EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, options)), HasSubstr("Ethos_U55_High_End_Embedded"));
+  const Options mode{.timing = Timing::kOn, .memory_mode = "Nowhere"};
+  EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, mode)), HasSubstr("Shared_Sram"));
+}
+
+}  // namespace
+}  // namespace carina::simulate
