@@ -4,6 +4,9 @@ add_library(carina_warnings INTERFACE)
 target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic -Werror $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion
   -Wno-sign-conversion -Wmissing-field-initializers -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual)
 
+# libstdc++ 12's stable_sort uses what it deprecates itself.
+target_compile_options(carina_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
+
 # The options that every target of ours shares; not those of libraries.
 function(carina_target target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)

@@ -90,7 +90,6 @@ Result<Kernel> prepare_COND_IF(const NodePlan& plan) {
 
 Result<Kernel> prepare_WHILE_LOOP(const NodePlan& plan) {
   CARINA_CHECKED(Checks(plan).operands(plan.in.size(), plan.in.size()).done());
-  const Shape scalar;
   CARINA_TRY(Program * condition, plan.linker.program(plan.node.attributes.get<std::string>("cond_graph"), plan.where));
   const ir::Graph& cond_graph = condition->graph();
   const bool gives_bool = cond_graph.outputs.size() == 1 && cond_graph[cond_graph.outputs[0]].dtype == DType::kBool &&
