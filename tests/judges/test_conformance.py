@@ -1,5 +1,4 @@
-"""TOSA conformance: the official generator's tests, judged by the official runner. A fixed sample here; `make conformance`
-runs the whole corpus."""
+"""TOSA conformance: a fixed sample of the official generator's tests, judged by the official runner; run by `make conformance`."""
 
 import os
 import sys
@@ -22,13 +21,15 @@ def program():
     return path
 
 
+@pytest.mark.conformance
 def test_sample_of_the_conformance_tests(program):
     import corpus
     import judge
 
     root = JUDGES / "conformance"
     root.mkdir(parents=True, exist_ok=True)
-    outcomes = judge.judge(corpus.sample(root), program, os.environ.get("JOBS", "2"), root / "sample.log")
+    folder = corpus.sample(root)
+    outcomes = judge.judge(folder, corpus.tests_in(folder), program, os.environ.get("JOBS", "2"), root / "sample.log")
     assert len(outcomes) >= LEAST
     wrong = [outcome for outcome in outcomes if not outcome.passed]
     listing = "\n".join(f"{outcome.test}: {outcome.message.splitlines()[0] if outcome.message else ''}" for outcome in wrong[:40])
