@@ -48,9 +48,9 @@ int64_t ElementwiseFunction::scale_first(int64_t a) const {
   const int k = op_.ifm.type.bytes == 1 ? 19 : 14;
   switch (op_.operand_scaling) {
     case OperandScaling::kBothFull: return apply(a, op_.first);
-    case OperandScaling::kBoth16: return wide_ ? a : a * int64_t{op_.first.multiplier & 0xFFFF};
+    case OperandScaling::kBoth16: return wide_ ? a : multiply_wrapping(a, op_.first.multiplier & 0xFFFF);
     case OperandScaling::kFirst32: return wide_ ? a : apply(a, op_.first);
-    case OperandScaling::kSecond32: return wide_ ? a : a * (int64_t{1} << k);
+    case OperandScaling::kSecond32: return wide_ ? a : multiply_wrapping(a, int64_t{1} << k);
   }
   return a;
 }
@@ -59,8 +59,8 @@ int64_t ElementwiseFunction::scale_second(int64_t b) const {
   const int k = op_.ifm.type.bytes == 1 ? 19 : 14;
   switch (op_.operand_scaling) {
     case OperandScaling::kBothFull: return apply(b, op_.second);
-    case OperandScaling::kBoth16: return wide_ ? b : b * int64_t{op_.second.multiplier};
-    case OperandScaling::kFirst32: return wide_ ? b : b * (int64_t{1} << k);
+    case OperandScaling::kBoth16: return wide_ ? b : multiply_wrapping(b, op_.second.multiplier);
+    case OperandScaling::kFirst32: return wide_ ? b : multiply_wrapping(b, int64_t{1} << k);
     case OperandScaling::kSecond32: return wide_ ? b : apply(b, op_.first);  // the 32-bit scale always stands in OPA_SCALE
   }
   return b;
@@ -71,14 +71,14 @@ int64_t ElementwiseFunction::operator()(int64_t a, int64_t b) const {
   using enum ElementwiseMode;
   switch (op_.elementwise) {
     case kMul: return saturating(Wide{a} * b);
-    case kAdd: return scale_first(a) + scale_second(b);
-    case kSub: return scale_first(a) - scale_second(b);
+    case kAdd: return add_wrapping(scale_first(a), scale_second(b));
+    case kSub: return subtract_wrapping(scale_first(a), scale_second(b));
     case kMin: return scaled ? std::min(scale_first(a), scale_second(b)) : std::min(a, b);
     case kMax: return scaled ? std::max(scale_first(a), scale_second(b)) : std::max(a, b);
     case kLrelu:
       if (op_.u85) return a >= 0 ? apply(a, op_.first) : apply(a, op_.second);
       return a >= 0 ? a : apply(a, op_.output);
-    case kAbs: return a < 0 ? -a : a;
+    case kAbs: return a < 0 ? subtract_wrapping(0, a) : a;
     case kClz: return std::countl_zero(static_cast<uint32_t>(a));
     case kShr: return shift_right(a, b, op_.output.mode);
     case kShl: return shift_left(a, b);

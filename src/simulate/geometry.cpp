@@ -59,6 +59,10 @@ Extent stored_extent(const Operation& op) {
 }
 
 Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& ifm2) {
+  if (op.kernel.taps() != 1) {
+    return fail(Diagnostic{.where = {}, .what = "a matrix multiplication has a kernel of one element", .expected = "1x1",
+                           .got = std::to_string(op.kernel.height) + "x" + std::to_string(op.kernel.width)});
+  }
   DecodedWeights weights{.channels = op.ofm_extent.depth, .height = 1, .width = 1, .depth = op.ifm_depth};
   std::vector<int32_t> row(static_cast<size_t>(int64_t{weights.channels} * weights.depth));
   read_row(ifm2, 0, 0, weights.channels, weights.depth, op.ifm2.type.bytes >= 4 ? 0 : op.ifm2.zero_point, row.data(), weights.depth);

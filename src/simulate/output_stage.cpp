@@ -105,9 +105,9 @@ Scaling OutputStage::scaling(size_t channel) const {
 
 int64_t OutputStage::value(int64_t acc, int32_t channel, int64_t count) const {
   const auto c = static_cast<size_t>(channel);
-  if (adds_bias_) acc += table_.bias[c];
+  if (adds_bias_) acc = add_wrapping(acc, table_.bias[c]);
   if (mode_ == Mode::kDivide) acc = divide_half_away(acc, count);
-  acc = apply(acc, scaling(c)) + zero_point_;
+  acc = add_wrapping(apply(acc, scaling(c)), zero_point_);
   if (activation_.clamp) acc = std::clamp(acc, activation_.min, std::max(activation_.min, activation_.max));
   return activate(acc);
 }

@@ -10,6 +10,13 @@ namespace {
 
 constexpr int32_t kBrick = 16;
 
+// Elements of 8 bytes hold 48 bits.
+template <typename S>
+int64_t element(const std::byte* p) {
+  if constexpr (sizeof(S) == 8) return static_cast<int64_t>(load<uint64_t>(p) << 16) >> 16;
+  return static_cast<int64_t>(load<S>(p));
+}
+
 void widen_brick(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t stride) {
   widen_brick_s8(in, pixels, zero_point, out, stride);
 }
@@ -27,7 +34,7 @@ void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
       widen_u8(reinterpret_cast<const uint8_t*>(p), static_cast<size_t>(count), static_cast<int16_t>(zero_point), out);
     }
   } else {
-    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<T>(static_cast<int64_t>(load<S>(p + i * int64_t{sizeof(S)})) - zero_point);
+    for (int32_t i = 0; i < count; ++i) out[i] = static_cast<T>(element<S>(p + i * int64_t{sizeof(S)}) - zero_point);
   }
 }
 

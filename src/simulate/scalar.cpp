@@ -69,10 +69,10 @@ void convolve(const Work& work, int32_t oy, Row& acc) {
       for (int32_t o = 0; o < ofm.depth; ++o) {
         const int16_t* taps = w.values.data() + ((int64_t{o} * w.height + ky) * w.width + kx) * w.depth;
         if (work.op->kind == OperationKind::kDepthwise) {
-          out[o] += x[o] * taps[0];
+          out[o] = add_wrapping(out[o], multiply_wrapping(x[o], taps[0]));
           continue;
         }
-        for (int32_t i = 0; i < w.depth; ++i) out[o] += x[i] * taps[i];
+        for (int32_t i = 0; i < w.depth; ++i) out[o] = add_wrapping(out[o], multiply_wrapping(x[i], taps[i]));
       }
     });
   }
@@ -92,7 +92,7 @@ void pool_tap(PoolMode mode, const int64_t* x, int32_t depth, int64_t* out) {
     } else if (mode == PoolMode::kMin) {
       out[c] = std::min(out[c], value);
     } else {
-      out[c] += value;
+      out[c] = add_wrapping(out[c], value);
     }
   }
 }
@@ -129,7 +129,7 @@ void pool(const Work& work, int32_t oy, Row& acc, std::vector<int64_t>& counts) 
       ++count;
       if (op.pool != PoolMode::kReduceSum) return pool_tap(op.pool, x, depth, out);
       if (x == nullptr) return;
-      for (int32_t i = 0; i < op.ifm_depth; ++i) out[0] += x[i];
+      for (int32_t i = 0; i < op.ifm_depth; ++i) out[0] = add_wrapping(out[0], x[i]);
     });
     counts[static_cast<size_t>(ox)] = count;
     if (count == 0) std::fill_n(out, depth, 0);
@@ -141,7 +141,7 @@ class OperandRow {
  public:
   OperandRow(const PlacedMap& map, const FeatureMap& registers, const Broadcast& broadcast, int64_t scalar, int32_t oy) : broadcast_(broadcast) {
     if (broadcast.scalar) {
-      values_ = {scalar - effective_zero_point(registers)};
+      values_ = {scalar - int64_t{effective_zero_point(registers)}};
       return;
     }
     const int32_t depth = map.box().depth;
@@ -209,12 +209,12 @@ void resize(const Work& work, int32_t oy, Row& acc) {
       const auto at = [&](const Row& row, int64_t ix) { return row[static_cast<size_t>(ix * box.depth + c)]; };
       int64_t& out = acc[static_cast<size_t>(int64_t{ox} * box.depth + c)];
       if (op.resize == ResizeMode::kBilinear) {
-        out = (ny - y.fraction) * ((nx - x.fraction) * at(low, x.low) + x.fraction * at(low, x.high)) +
-              y.fraction * ((nx - x.fraction) * at(high, x.low) + x.fraction * at(high, x.high));
+        const auto mix = [](int64_t n, int64_t f, int64_t p, int64_t q) { return add_wrapping(multiply_wrapping(n - f, p), multiply_wrapping(f, q)); };
+        out = mix(ny, y.fraction, mix(nx, x.fraction, at(low, x.low), at(low, x.high)), mix(nx, x.fraction, at(high, x.low), at(high, x.high)));
       } else {
         out = at(low, op.resize == ResizeMode::kNearest && 2 * x.fraction >= nx ? x.high : x.low);
       }
-      out *= 1 << 16;
+      out = multiply_wrapping(out, 1 << 16);
     }
   }
 }
