@@ -9,18 +9,20 @@
 namespace carina::plan {
 namespace {
 
-bool live_together(const Buffer1D& a, const Buffer1D& b) { return a.first <= b.last && b.first <= a.last; }
-
 class Packer {
  public:
   Packer(std::span<const Buffer1D> buffers, int64_t alignment) : buffers_(buffers), neighbours_(buffers.size()) {
-    for (size_t i = 0; i < buffers.size(); ++i) {
-      sizes_.push_back(round_up(buffers[i].bytes, alignment));
-      for (size_t j = 0; j < i; ++j) {
-        if (!live_together(buffers[i], buffers[j])) continue;
+    std::vector<size_t> by_start(buffers.size()), alive;
+    std::iota(by_start.begin(), by_start.end(), size_t{0});
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return buffers[i].first; });
+    for (const Buffer1D& b : buffers) sizes_.push_back(round_up(b.bytes, alignment));
+    for (const size_t i : by_start) {
+      std::erase_if(alive, [&](size_t j) { return buffers[j].last < buffers[i].first; });
+      for (const size_t j : alive) {
         neighbours_[i].push_back(j);
         neighbours_[j].push_back(i);
       }
+      alive.push_back(i);
     }
   }
 

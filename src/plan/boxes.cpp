@@ -112,15 +112,17 @@ class BoxCutter {
   }
 
   void walk(size_t axis, std::vector<int64_t>& offsets) {
+    if (boxes_.size() >= kMaxBoxes) return;
     if (axis == outer_.size()) {
       split(0, {box_axes_[0].size, box_axes_[1].size, box_axes_[2].size}, offsets);
       return;
     }
     const SharedAxis& loop = outer_[axis];
-    for (int64_t i = 0; i < loop.size; ++i) {
+    for (int64_t i = 0; i < loop.size && boxes_.size() < kMaxBoxes; ++i) {
       walk(axis + 1, offsets);
       for (size_t k = 0; k < offsets.size(); ++k) offsets[k] += loop.strides[k];
     }
+    if (boxes_.size() >= kMaxBoxes) return;  // cut short: offsets no longer matter
     for (size_t k = 0; k < offsets.size(); ++k) offsets[k] -= loop.strides[k] * loop.size;
   }
 
@@ -131,7 +133,7 @@ class BoxCutter {
       return;
     }
     const int64_t whole = sizes[axis];
-    for (int64_t start = 0; start < whole; start += npu::kMaxAxis) {
+    for (int64_t start = 0; start < whole && boxes_.size() < kMaxBoxes; start += npu::kMaxAxis) {
       sizes[axis] = std::min<int64_t>(npu::kMaxAxis, whole - start);
       split(axis + 1, sizes, offsets);
       if (box_axes_[axis].strides.empty()) continue;

@@ -25,6 +25,8 @@ struct Box {
   std::vector<BoxOperand> operands = {};
 };
 
+// More boxes than this are not made: nobody wants a network of as many operations.
+inline constexpr size_t kMaxBoxes = 100'001;
 inline constexpr size_t kNoBroadcast = static_cast<size_t>(-1);
 
 // Which axis becomes the box's channels: whichever stands side by side, or only the innermost (where channels are told apart).

@@ -249,18 +249,18 @@ bool is_transfer(const Program& program, const Command& command) {
   return command.kind != Command::Kind::kOperation || program.network.operations[command.operation].kind == OperationKind::kDma;
 }
 
-std::vector<std::string> tosa_ops_of(const Program& program, const Operation& op, const ir::Graph& graph) {
-  std::vector<std::string> names;
-  if (!op.node.valid()) return names;
-  names.push_back(graph.nodes[op.node.index()].name);
-  for (size_t i = op.node.index() + 1; i < graph.nodes.size() && i < program.network.done_by.size(); ++i) {
-    if (program.network.done_by[i] == op.node) names.push_back(graph.nodes[i].name);
+// Per TOSA node: the names of the nodes that its operations compute.
+std::vector<std::vector<std::string>> names_by_node(const Program& program, const ir::Graph& graph) {
+  std::vector<std::vector<std::string>> names(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) names[i].push_back(graph.nodes[i].name);
+  for (size_t i = 0; i < program.network.done_by.size(); ++i) {
+    if (const ir::NodeId by = program.network.done_by[i]; by.valid()) names[by.index()].push_back(graph.nodes[i].name);
   }
   return names;
 }
 
-npu::LayerNote note_of(const Program& program, const Operation& op, const ir::Graph& graph) {
-  npu::LayerNote note{.name = op.name, .tosa_ops = tosa_ops_of(program, op, graph)};
+npu::LayerNote note_of(const Operation& op, const ir::Graph& graph, const std::vector<std::vector<std::string>>& names) {
+  npu::LayerNote note{.name = op.name, .tosa_ops = op.node.valid() ? names[op.node.index()] : std::vector<std::string>{}};
   if (op.node.valid() && !graph.nodes[op.node.index()].source.empty()) note.source_lines.push_back(graph.nodes[op.node.index()].source);
   return note;
 }
@@ -271,11 +271,12 @@ std::vector<uint32_t> emit_stream(const Program& program, const ir::Graph& graph
                                   std::vector<npu::LayerNote>& notes) {
   Emitter emitter(program, target);
   HazardTracker hazards(target.limits());
+  const auto names = names_by_node(program, graph);
   std::optional<size_t> previous;
   const bool overlap = variation.overlap == Variation::Overlap::kExact;
   for (const Command& command : program.commands) {
     const Operation& op = program.network.operations[command.operation];
-    npu::LayerNote note = note_of(program, op, graph);
+    npu::LayerNote note = note_of(op, graph, names);
     note.first_word = emitter.words();
     const auto accesses = accesses_of(program, command, target);
     const bool transfer = is_transfer(program, command);

@@ -105,6 +105,9 @@ std::vector<Group> groups_of(const Program& program, const Target& target) {
 // Tries where each copy could start, and keeps what makes the network faster by a simple simulation.
 class Stager {
  public:
+  // How many operations ahead of its first user a copy may start.
+  static constexpr size_t kAhead[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
+
   Stager(const Program& program, const Target& target, const Options& options)
       : live_(live_bytes(program)), times_(times_of(program, target)), groups_(groups_of(program, target)), group_of_(times_.size(), Program::kNone) {
     budget_ = arena_budget(live_.empty() ? 0 : std::ranges::max(live_), options);
@@ -117,12 +120,15 @@ class Stager {
 
   const std::vector<Group>& run() {
     best_ = total_cycles();
-    // Large networks take their time for one round only: the search is quadratic.
-    constexpr size_t kLarge = 1500;
-    const int rounds = times_.size() > kLarge ? 1 : 3;
-    for (int round = 0; round < rounds; ++round) {
+    // The search is quadratic: long networks get fewer tries.
+    constexpr size_t kWork = 30'000'000;
+    size_t tries = kWork / (times_.size() + 1);
+    for (int round = 0; round < 3; ++round) {
       const double before = best_;
-      for (size_t g = 0; g < groups_.size(); ++g) improve(g);
+      for (size_t g = 0; g < groups_.size() && tries > std::size(kAhead); ++g) {
+        improve(g);
+        tries -= std::size(kAhead);
+      }
       if (best_ >= before) break;
     }
     return groups_;
@@ -163,7 +169,7 @@ class Stager {
       }
     };
     consider(std::nullopt);
-    for (const size_t ahead : {0U, 1U, 2U, 3U, 4U, 6U, 8U, 12U, 16U, 24U, 32U}) {
+    for (const size_t ahead : kAhead) {
       if (ahead > groups_[g].first()) break;
       const size_t from = groups_[g].first() - ahead;
       if (!fits(from, groups_[g].last(), groups_[g].bytes)) break;
@@ -176,6 +182,7 @@ class Stager {
   // from it. One that stands before an operation starts with it: its place in the arena may be in use until then.
   [[nodiscard]] double total_cycles() const {
     std::vector<double> ready(groups_.size(), 0);
+    std::vector<size_t> running;  // groups whose copies are under way
     double now = 0, dma_end = 0;
     for (size_t i = 0; i < times_.size(); ++i) {
       double issue = now;
@@ -183,13 +190,15 @@ class Stager {
       for (const size_t g : loads_[i]) {
         issue = std::max(issue, dma_end);  // one transfer at a time; the parser waits with the next
         ready[g] = dma_end = issue + groups_[g].copy_cycles;
+        running.push_back(g);
       }
       const size_t g = group_of_[i];
       const bool staged = g != Program::kNone && groups_[g].from.has_value();
       double start = std::max(now, issue);
       if (staged) start = std::max(start, ready[g]);
-      if (g != Program::kNone && !staged && dma_end > start) {
-        for (size_t k = 0; k < ready.size(); ++k) ready[k] += ready[k] > start ? times_[i].slow_reads : 0;
+      std::erase_if(running, [&](size_t k) { return ready[k] <= start; });
+      if (g != Program::kNone && !staged && !running.empty()) {
+        for (const size_t k : running) ready[k] += times_[i].slow_reads;
         dma_end += times_[i].slow_reads;
       }
       now = start + (staged ? times_[i].staged : times_[i].in_place);

@@ -47,8 +47,13 @@ void pad_in_memory(Selection& s, Convolution& c) {
 
 // Dilations that the NPU does not have become zeros between the taps. `outer` and `inner` are the elements before and behind
 // the kernel axes: w[outer][kh][kw][inner].
-void spread_taps(Convolution& c, int64_t outer, int64_t inner) {
+Result<void> spread_taps(Selection& s, Convolution& c, int64_t outer, int64_t inner) {
   Kernel& k = c.kernel;
+  if (k.extent_h() > npu::kMaxKernelHeight || k.extent_h() * k.extent_w() > npu::kMaxKernelElements) {
+    return s.refuse("the kernel is too large for the NPU",
+                    fmt::format("height at most {}, height * width at most {}", npu::kMaxKernelHeight, npu::kMaxKernelElements),
+                    fmt::format("{}x{}", k.extent_h(), k.extent_w()));
+  }
   const auto native = [](int64_t taps, int64_t dilation) { return taps == 1 ? 1 : dilation % npu::kMaxDilation == 0 ? 2 : 1; };
   const int64_t step_y = k.height == 1 ? 1 : k.dilation_y / native(k.height, k.dilation_y);
   const int64_t step_x = k.width == 1 ? 1 : k.dilation_x / native(k.width, k.dilation_x);
@@ -69,6 +74,7 @@ void spread_taps(Convolution& c, int64_t outer, int64_t inner) {
   k.dilation_x = native(k.width, k.dilation_x);
   k.height = height;
   k.width = width;
+  return {};
 }
 
 Result<std::vector<int16_t>> read_weights(Selection& s) {
@@ -122,7 +128,7 @@ Result<void> select_convolution(Selection& s) {
   const int64_t out_channels = c.weight_shape[0], in_channels = c.weight_shape[3];
   CARINA_TRY(std::vector<int64_t> biases, biases_of(s, s.input(2), out_channels));
   pad_in_memory(s, c);
-  spread_taps(c, out_channels, in_channels);
+  CARINA_CHECKED(spread_taps(s, c, out_channels, in_channels));
   const Epilogue epilogue = follow_convolution(s);
   CARINA_TRY(const WeightsId weights, add_weights(s,
                                                   {.name = {}, .out_channels = out_channels, .height = c.kernel.height, .width = c.kernel.width,
@@ -146,6 +152,8 @@ std::vector<int16_t> channels_first(const std::vector<int16_t>& weights, int64_t
 Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
   const Shape shape = c.ifm.view.shape();
   const int64_t channels = shape[3];
+  constexpr int64_t kMaxWeights = int64_t{1} << 26;
+  if (channels * multiplier * channels > kMaxWeights) return s.refuse("so many channels with a multiplier are not supported");
   Weights weights{.name = {}, .out_channels = channels * multiplier, .in_channels = channels};
   weights.values.assign(static_cast<size_t>(weights.out_channels * channels), 0);
   for (int64_t o = 0; o < weights.out_channels; ++o) weights.values[static_cast<size_t>(o * channels + o / multiplier)] = 1;
@@ -168,7 +176,7 @@ Result<void> select_depthwise(Selection& s) {
   CARINA_TRY(std::vector<int64_t> biases, biases_of(s, s.input(2), channels));
   c.weights = channels_first(c.weights, c.kernel.taps(), channels);
   pad_in_memory(s, c);
-  spread_taps(c, channels, 1);
+  CARINA_CHECKED(spread_taps(s, c, channels, 1));
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
   const Epilogue epilogue = follow_convolution(s);
   CARINA_TRY(const WeightsId weights, add_weights(s,

@@ -105,7 +105,7 @@ Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, cons
   if (outputs > kMaxUnrolled) {
     return s.refuse("the stride is too large to be unrolled", fmt::format("at most {}", npu::kMaxStride), std::to_string(stride));
   }
-  for (int64_t i = 0; i < outputs; ++i) CARINA_CHECKED(emit_window(s, one_line(window, axis, i), epilogue));
+  for (int64_t i = 0; i < outputs && !s.is_full(); ++i) CARINA_CHECKED(emit_window(s, one_line(window, axis, i), epilogue));
   return true;
 }
 
@@ -134,7 +134,7 @@ Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epil
   Window window = asked;
   window.ifm = with_dense_channels(s, window.ifm);
   if (!flatten_pixels(window) && size(window.ofm, kN) > 1) {
-    for (int64_t n = 0; n < size(asked.ofm, kN); ++n) {
+    for (int64_t n = 0; n < size(asked.ofm, kN) && !s.is_full(); ++n) {
       Window one = window;
       one.ifm.view = sliced_axis(window.ifm.view, kN, n, 1);
       one.ofm = sliced_axis(window.ofm, kN, n, 1);

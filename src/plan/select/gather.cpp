@@ -2,6 +2,7 @@
 #include <array>
 
 #include "facts/npu_targets.h"
+#include "plan/boxes.h"
 #include "plan/select/emit.h"
 #include "plan/select/weights.h"
 
@@ -38,6 +39,7 @@ std::vector<Pair> unrolled(const Pair& whole, size_t kept, size_t also_kept) {
     if (axis == kept || axis == also_kept) continue;
     std::vector<Pair> parts;
     for (const auto& [to, from] : pieces) {
+      if (parts.size() > kMaxBoxes) break;
       for (int64_t i = 0; i < to.axes[axis].size; ++i) parts.emplace_back(sliced_axis(to, axis, i, 1), sliced_axis(from, axis, i, 1));
     }
     pieces = std::move(parts);
@@ -81,7 +83,7 @@ bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, Ele
     if (i != channels && dst.axes[i].size > dst.axes[width].size) width = i;
   }
   const int64_t rows = dst.axes[channels].size;
-  for (int64_t first = 0; first < rows; first += kFilters) {
+  for (int64_t first = 0; first < rows && !s.is_full(); first += kFilters) {
     const int64_t count = std::min(kFilters, rows - first);
     const WeightsId pick = row_filters(s, count, type);
     const Pair part{sliced_axis(dst, channels, first, count), sliced_axis(src, channels, first, count)};

@@ -38,9 +38,10 @@ Result<void> by_columns(Selection& s, const Matrices& m, const View& out, const 
   Operand columns = m.b;  // [N,W,C]
   columns.view = permuted(m.b.view, std::array<int64_t, 3>{0, 2, 1});
   columns = with_dense_channels(s, columns);
-  for (int64_t n = 0; n < m.a.view.axes[0].size; ++n) {
-    for (int64_t w = 0; w < width; ++w) {
-      const View products = s.new_tensor("products", {height, depth}, kSigned32);
+  const std::array both{s.new_tensor("products", {height, depth}, kSigned32), s.new_tensor("products", {height, depth}, kSigned32)};
+  for (int64_t n = 0; n < m.a.view.axes[0].size && !s.is_full(); ++n) {
+    for (int64_t w = 0; w < width && !s.is_full(); ++w) {
+      const View& products = both[static_cast<size_t>(w % 2)];
       Operand rows = a, column = columns;
       rows.view = at(a.view, n);
       column.view = sliced_axis(at(columns.view, n), 0, w, 1);

@@ -107,7 +107,11 @@ Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const
 
 bool sums_as_they_are(const Operand& x) { return x.type.bits == 32 || simplified(x.scaling).is_unit(); }
 
-bool fits_kernel(int64_t height, int64_t width) { return height <= npu::kMaxKernelHeight && height * width <= npu::kMaxKernelElements; }
+// Ones that a sum may be multiplied with.
+constexpr int64_t kMaxOnes = int64_t{1} << 24;
+bool fits_kernel(int64_t height, int64_t width, int64_t channels) {
+  return height <= npu::kMaxKernelHeight && height * width <= npu::kMaxKernelElements && height * width * channels <= kMaxOnes;
+}
 
 // REDUCE_SUM over H and W one after the other is one window.
 std::optional<ir::NodeId> other_spatial_axis(Selection& s, const Operand& x, size_t axis) {
@@ -115,7 +119,7 @@ std::optional<ir::NodeId> other_spatial_axis(Selection& s, const Operand& x, siz
   const ir::NodeId next = s.sole_user(s.output());
   if (!next.valid() || s.graph().nodes[next.index()].op != ir::Op(TosaOp::REDUCE_SUM)) return std::nullopt;
   if (s.graph().nodes[next.index()].attributes.integer("axis") != static_cast<int64_t>(3 - axis)) return std::nullopt;
-  if (!fits_kernel(x.view.axes[1].size, x.view.axes[2].size)) return std::nullopt;
+  if (!fits_kernel(x.view.axes[1].size, x.view.axes[2].size, x.view.axes[3].size)) return std::nullopt;
   return next;
 }
 
@@ -158,7 +162,7 @@ Result<void> select_reduce_sum(Selection& s) {
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   Operand x = s.cheapest(s.input(0));
   if (!sums_as_they_are(x)) x = s.plain(s.input(0));
-  if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size)) x = s.plain(s.input(0));
+  if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size, x.view.axes.back().size)) x = s.plain(s.input(0));
   if (const auto second = other_spatial_axis(s, x, axis)) return sum_spatial(s, x, *second);
   return sum_axis(s, x, axis);
 }

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/checked_math.h"
+#include "base/content_hash.h"
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
 
@@ -50,21 +53,14 @@ Selection::Selection(const ir::Graph& graph, const Target& target)
 }
 
 Result<Network> Selection::run() && {
-  Diagnostics errors;
-  for (const auto& list : {graph_.inputs, graph_.outputs}) {
-    for (const ir::ValueId id : list) {
-      if (element_type_of(value(id).dtype)) continue;
-      errors.push_back({.where = value(id).name,
-                        .what = "network inputs and outputs of this type are not supported by the NPU",
-                        .got = std::string(name_of(value(id).dtype))});
-    }
-  }
+  Diagnostics errors = check_values();
   if (!errors.empty()) return fail(std::move(errors));
   make_tensors();
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     current_ = ir::NodeId(i);
     Diagnostics failed = visit();
     errors.insert(errors.end(), std::make_move_iterator(failed.begin()), std::make_move_iterator(failed.end()));
+    if (is_full()) break;
   }
   if (!errors.empty()) return fail(std::move(errors));
   current_ = {};
@@ -75,6 +71,29 @@ Result<Network> Selection::run() && {
     network_.outputs.push_back(tensor);
   }
   return std::move(network_);
+}
+
+Diagnostics Selection::check_values() const {
+  Diagnostics errors;
+  for (const auto& list : {graph_.inputs, graph_.outputs}) {
+    for (const ir::ValueId id : list) {
+      if (element_type_of(value(id).dtype)) continue;
+      errors.push_back({.where = value(id).name,
+                        .what = "network inputs and outputs of this type are not supported by the NPU",
+                        .got = std::string(name_of(value(id).dtype))});
+    }
+  }
+  constexpr int64_t kAddressSpace = int64_t{1} << 31;
+  for (const ir::Value& v : graph_.values) {
+    int64_t bytes = static_cast<int64_t>(element_bytes(v.dtype));
+    for (const int64_t size : v.shape.dims()) {
+      if (size < 1) errors.push_back({.where = v.name, .what = "tensors without elements are not supported", .got = to_string(v.shape)});
+      bytes = std::min(checked_mul(bytes, size).value_or(kAddressSpace), kAddressSpace);
+    }
+    if (bytes < kAddressSpace) continue;
+    errors.push_back({.where = v.name, .what = "the tensor is larger than what the NPU can address", .got = to_string(v.shape)});
+  }
+  return errors;
 }
 
 void Selection::make_tensors() {
@@ -108,6 +127,7 @@ Diagnostics Selection::visit() {
   } else {
     done = rule->select(*this);
   }
+  if (done && is_full()) done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxOperations));
   if (done) return {};
   for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
   return std::move(done).error();
@@ -173,22 +193,23 @@ View Selection::new_tensor(std::string name, const Shape& shape, ElementType typ
 }
 
 TensorId Selection::new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes) {
-  for (size_t i = 0; i < network_.tensors.size(); ++i) {  // the same bytes once
-    const PlanTensor& known = network_.tensors[i];
-    if (known.kind == TensorKind::kConstant && known.element_bytes == element_bytes && known.shape == shape &&
-        std::ranges::equal(known.data.bytes(), bytes)) {
-      return TensorId(i);
-    }
+  const uint64_t hash = content_hash(bytes);
+  const auto [begin, end] = constants_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {  // the same bytes once
+    const PlanTensor& known = network_[it->second];
+    if (known.element_bytes == element_bytes && known.shape == shape && std::ranges::equal(known.data.bytes(), bytes)) return it->second;
   }
-  return network_.add({.name = std::move(name), .kind = TensorKind::kConstant, .element_bytes = element_bytes, .shape = shape,
+  const TensorId id = network_.add({.name = std::move(name), .kind = TensorKind::kConstant, .element_bytes = element_bytes, .shape = shape,
                        .extent = extent_of(shape), .data = Buffer::copy_of(bytes)});
+  constants_.emplace(hash, id);
+  return id;
 }
 
-Operation& Selection::push(Operation operation) {
+void Selection::push(Operation operation) {
+  if (is_full()) return;
   operation.node = current_;
   if (current_.valid() && operation.name.empty()) operation.name = node().name;
   network_.operations.push_back(std::move(operation));
-  return network_.operations.back();
 }
 
 Operand Selection::plain(ir::ValueId id) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -139,7 +140,10 @@ class Selection {
   [[nodiscard]] Network& network() { return network_; }
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
-  Operation& push(Operation operation);
+  void push(Operation operation);
+  // Whether the network has become so long that it will be refused: loops that unroll may stop.
+  [[nodiscard]] bool is_full() const { return network_.operations.size() > kMaxOperations; }
+  static constexpr size_t kMaxOperations = 100'000;
 
  private:
   struct State {
@@ -149,6 +153,7 @@ class Selection {
     bool failed = false;
   };
 
+  Diagnostics check_values() const;
   void make_tensors();
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
@@ -169,6 +174,7 @@ class Selection {
   std::vector<bool> is_output_;
   std::vector<TensorId> output_tensor_;                   // per value, where it is an output
   std::vector<bool> absorbed_;                            // per node
+  std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
   ir::NodeId current_;
 };
 
