@@ -124,8 +124,10 @@ def sample(root):
 
 
 def batch(root, operator, jobs):
-    """The whole corpus's tests of one operator, in a folder that the caller removes."""
+    """The whole corpus's tests of one operator, in a folder that the caller removes; made when they are not there yet."""
     folder = Path(root) / "batch" / operator
+    if (folder / "complete").exists():
+        return folder / "tests"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     run(
@@ -139,4 +141,11 @@ def batch(root, operator, jobs):
         ],
         folder.parent / f"{operator}.log",
     )  # fmt: skip
+    shutil.rmtree(folder / "build", ignore_errors=True)
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "complete").touch()
     return folder / "tests"
+
+
+def tests_in(folder):
+    return sorted(path.parent for path in Path(folder).rglob("desc.json"))

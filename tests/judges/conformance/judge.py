@@ -42,12 +42,14 @@ KeptReference.__module__ = reference.TosaSUTRunner.__module__
 reference.TosaSUTRunner = KeptReference
 
 
-def judge(corpus, program, jobs, log):
-    """All tests below `corpus`; gives an Outcome each, sorted by name. `log` is a file for what the runner prints."""
+def judge(corpus, tests, program, jobs, log):
+    """The tests (folders below `corpus`); gives an Outcome each, sorted by name. `log` is a file for what the runner prints."""
     os.environ["CARINA_SUT"] = str(program)
     if str(HERE) not in sys.path:
         sys.path.insert(0, str(HERE))
     report = Path(log).with_suffix(".xml")
+    names = Path(log).with_suffix(".list")
+    names.write_text("\n".join(map(str, tests)))
     arguments = [
         "--ref-model-path", PACKAGES / "bin" / "tosa_reference_model",
         "--generate-lib-path", PACKAGES / "tosa_reference_model" / "libtosa_reference_generate_lib.so",
@@ -55,7 +57,7 @@ def judge(corpus, program, jobs, log):
         "--schema-path", PACKAGES / "bin" / "tosa.fbs",
         "--flatc-path", PACKAGES / "bin" / "flatc",
         "--sut-module", "carina_sut", "--xunit-file", report, "--extension", "all", "--no-color",
-        "-j", jobs, "-b", "-r", "-t", corpus,
+        "-j", jobs, "-b", "-T", names,
     ]  # fmt: skip
     with open(log, "w") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         official.main([str(word) for word in arguments])
