@@ -64,8 +64,12 @@ int main(int count, char** arguments) {
   if (count < 2) return std::fputs("usage: interpret_bench [--benchmark_...] FILE.tosa INPUT.npy...\n", stderr), 2;
   const auto subject = carina::load(count, arguments);
   if (!subject) return fmt::print(stderr, "{}\n", carina::to_string(subject.error())), 1;
-  benchmark::RegisterBenchmark("prepare", [&](benchmark::State& state) { carina::measure_prepare(state, *subject); })->UseRealTime();
-  benchmark::RegisterBenchmark("warm", [&](benchmark::State& state) { carina::measure_warm(state, *subject); })->UseRealTime();
+  benchmark::RegisterBenchmark("prepare", [&](benchmark::State& state) {
+    carina::measure_prepare(state, *subject);
+  })->UseRealTime();
+  benchmark::RegisterBenchmark("warm", [&](benchmark::State& state) {
+    carina::measure_warm(state, *subject);
+  })->UseRealTime();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

@@ -1,6 +1,5 @@
-// How long the simulated NPU takes per inference of a command stream (Vela's raw .npz, ours or Vela's), on inputs of zeros
-// (times do not depend on the data), one thread.
-// usage: simulate_bench [--benchmark_...] STREAM.npz
+// How long the simulated NPU takes per inference of a command stream (Vela's raw .npz, ours or Vela's), on inputs of
+// zeros (times do not depend on the data), one thread. usage: simulate_bench [--benchmark_...] STREAM.npz
 //   cold   a new simulator: weights are decoded
 //   warm   the second and later inferences
 //   timed  warm, with the cycle model
@@ -33,7 +32,8 @@ Result<void> load(const std::string& path, Subject& subject) {
   subject.scratch.resize(static_cast<size_t>(network.scratch_bytes));
   subject.fast.resize(static_cast<size_t>(network.fast_scratch_bytes));
   // Without a fast scratch of its own, that region is the arena.
-  subject.memory.regions[static_cast<size_t>(network.fast_scratch_region)] = subject.fast.empty() ? subject.scratch : subject.fast;
+  subject.memory.regions[static_cast<size_t>(network.fast_scratch_region)] =
+      subject.fast.empty() ? subject.scratch : subject.fast;
   subject.memory.regions[static_cast<size_t>(network.scratch_region)] = subject.scratch;
   subject.memory.regions[static_cast<size_t>(network.weight_region)] = network.weights;
   return {};
@@ -66,10 +66,17 @@ int main(int count, char** arguments) {
   benchmark::Initialize(&count, arguments);
   if (count != 2) return std::fputs("usage: simulate_bench [--benchmark_...] STREAM.npz\n", stderr), 2;
   carina::Subject subject;
-  if (const auto loaded = carina::load(arguments[1], subject); !loaded) return fmt::print(stderr, "{}\n", carina::to_string(loaded.error())), 1;
-  benchmark::RegisterBenchmark("cold", [&](benchmark::State& state) { carina::measure_cold(state, subject); })->UseRealTime();
-  benchmark::RegisterBenchmark("warm", [&](benchmark::State& state) { carina::measure_warm(state, subject, Timing::kOff); })->UseRealTime();
-  benchmark::RegisterBenchmark("timed", [&](benchmark::State& state) { carina::measure_warm(state, subject, Timing::kOn); })->UseRealTime();
+  if (const auto loaded = carina::load(arguments[1], subject); !loaded)
+    return fmt::print(stderr, "{}\n", carina::to_string(loaded.error())), 1;
+  benchmark::RegisterBenchmark("cold", [&](benchmark::State& state) {
+    carina::measure_cold(state, subject);
+  })->UseRealTime();
+  benchmark::RegisterBenchmark("warm", [&](benchmark::State& state) {
+    carina::measure_warm(state, subject, Timing::kOff);
+  })->UseRealTime();
+  benchmark::RegisterBenchmark("timed", [&](benchmark::State& state) {
+    carina::measure_warm(state, subject, Timing::kOn);
+  })->UseRealTime();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

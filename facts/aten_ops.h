@@ -22,13 +22,18 @@ struct AtenOpRow {
 };
 
 inline constexpr auto kAtenOps = std::to_array<AtenOpRow>({
-#define CARINA_ATEN_OP(space, name, overload, schema) {AtenOp::name##_##overload, #space "." #name "." #overload, schema},
+#define CARINA_ATEN_OP(space, name, overload, schema) \
+  {AtenOp::name##_##overload, #space "." #name "." #overload, schema},
 #include "facts/aten_ops.def"
 #undef CARINA_ATEN_OP
 });
 
-constexpr const AtenOpRow& row_of(AtenOp op) { return kAtenOps[static_cast<size_t>(op)]; }
-constexpr std::string_view name_of(AtenOp op) { return row_of(op).name; }
+constexpr const AtenOpRow& row_of(AtenOp op) {
+  return kAtenOps[static_cast<size_t>(op)];
+}
+constexpr std::string_view name_of(AtenOp op) {
+  return row_of(op).name;
+}
 
 constexpr std::optional<AtenOp> aten_op_of_name(std::string_view name) {
   for (const AtenOpRow& row : kAtenOps) {

@@ -31,10 +31,11 @@ inline constexpr uint64_t kPteConstantAlignmentBytes = 16;
 inline constexpr uint64_t kPtePlannedAlignmentBytes = 16;
 inline constexpr std::string_view kEthosUBackendId = "EthosUBackend";
 
-// How an ATen node that stays on the CPU is written: the out-variant kernel that ExecuTorch's runtime knows, and its arguments in order,
-// separated by blanks: %n the n-th tensor operand (None when absent), %* all operands as a TensorList, =literal a constant (None, true,
-// false, a number, [a,b]), anything else the node's attribute of that name. The output tensors follow by themselves;
-// `hidden_outputs` are further outputs that the kernel writes and the node does not have, as a pte element type each.
+// How an ATen node that stays on the CPU is written: the out-variant kernel that ExecuTorch's runtime knows, and its
+// arguments in order, separated by blanks: %n the n-th tensor operand (None when absent), %* all operands as a
+// TensorList, =literal a constant (None, true, false, a number, [a,b]), anything else the node's attribute of that
+// name. The output tensors follow by themselves; `hidden_outputs` are further outputs that the kernel writes and the
+// node does not have, as a pte element type each.
 struct KernelRow {
   std::string_view aten;      // "aten.conv2d.default"
   std::string_view name;      // "aten::convolution"

@@ -48,6 +48,7 @@ enum class Number : uint32_t {};
   template <>                                                                  \
   inline constexpr EnumRow kEnumRow<Type>{prefix, k##Type##Rows};
 
+// clang-format off: it breaks the lists of values anew at each run.
 #define CARINA_ACTIVATION_TYPE(V) V(UNSIGNED, 0, kAll) V(SIGNED, 1, kAll)
 CARINA_NPU_ENUM(ActivationType, "ACTIVATION_TYPE_", CARINA_ACTIVATION_TYPE)
 
@@ -76,10 +77,9 @@ CARINA_NPU_ENUM(OfmScaleMode, "OFM_SCALE_MODE_", CARINA_OFM_SCALE_MODE)
 #define CARINA_ROUND_MODE(V) V(DBL, 0, kU55U65) V(TRUNCATE, 1, kU55U65) V(NATURAL, 2, kU55U65)
 CARINA_NPU_ENUM(RoundMode, "ROUND_MODE_", CARINA_ROUND_MODE)
 
-#define CARINA_ROUND_MODE_OFM(V)                                                                       \
-  V(DOUBLE_SYMMETRIC, 0, kU85)                                                                         \
-  V(NATURAL, 1, kU85) V(DOUBLE_ASYMMETRIC, 2, kU85) V(SYMMETRIC, 3, kU85) V(TRUNCATE_TO_ZERO, 4, kU85) \
-      V(TRUNCATE_TO_LOWER, 5, kU85)
+#define CARINA_ROUND_MODE_OFM(V) \
+  V(DOUBLE_SYMMETRIC, 0, kU85) V(NATURAL, 1, kU85) V(DOUBLE_ASYMMETRIC, 2, kU85) V(SYMMETRIC, 3, kU85) \
+  V(TRUNCATE_TO_ZERO, 4, kU85) V(TRUNCATE_TO_LOWER, 5, kU85)
 CARINA_NPU_ENUM(RoundModeOfm, "ROUND_MODE_OFM_", CARINA_ROUND_MODE_OFM)
 
 #define CARINA_ROUND_MODE_IFM(V) V(DOUBLE_SYMMETRIC, 0, kU85) V(NATURAL, 1, kU85)
@@ -114,18 +114,17 @@ CARINA_NPU_ENUM(AccOutput, "ACC_OUTPUT_", CARINA_ACC_OUTPUT)
   V(U1X1, 0, kU85) V(U1X2, 1, kU85) V(U1X4, 2, kU85) V(U2X2, 3, kU85) V(U2X4, 4, kU85) V(U4X4, 5, kU85)
 CARINA_NPU_ENUM(Microblock, "MICROBLOCK_", CARINA_MICROBLOCK)
 
-#define CARINA_ACTIVATION_FUNCTION(V)                                                                                \
-  V(RELU, 0, kU55U65)                                                                                                \
-  V(TANH, 3, kU55U65) V(SIGMOID, 4, kU55U65) V(TABLE_0, 16, kU55U65) V(TABLE_1, 17, kU55U65) V(TABLE_2, 18, kU55U65) \
-      V(TABLE_3, 19, kU55U65) V(TABLE_4, 20, kU55U65) V(TABLE_5, 21, kU55U65) V(TABLE_6, 22, kU55U65)                \
-          V(TABLE_7, 23, kU55U65) V(LUT_NONE, 0, kU85) V(LUT_U8_U8, 1, kU85) V(LUT_S8_S8, 4, kU85)                   \
-              V(LUT_S8_S16, 5, kU85) V(LUT_S8_S32, 7, kU85) V(LUT_S16_S16, 8, kU85) V(LUT_S16_S32, 9, kU85)          \
-                  V(LUT_TANH, 10, kU85) V(LUT_SIGMOID, 11, kU85)
+#define CARINA_ACTIVATION_FUNCTION(V) \
+  V(RELU, 0, kU55U65) V(TANH, 3, kU55U65) V(SIGMOID, 4, kU55U65) V(TABLE_0, 16, kU55U65) V(TABLE_1, 17, kU55U65) \
+  V(TABLE_2, 18, kU55U65) V(TABLE_3, 19, kU55U65) V(TABLE_4, 20, kU55U65) V(TABLE_5, 21, kU55U65) \
+  V(TABLE_6, 22, kU55U65) V(TABLE_7, 23, kU55U65) V(LUT_NONE, 0, kU85) V(LUT_U8_U8, 1, kU85) V(LUT_S8_S8, 4, kU85) \
+  V(LUT_S8_S16, 5, kU85) V(LUT_S8_S32, 7, kU85) V(LUT_S16_S16, 8, kU85) V(LUT_S16_S32, 9, kU85) \
+  V(LUT_TANH, 10, kU85) V(LUT_SIGMOID, 11, kU85)
 CARINA_NPU_ENUM(ActivationFunction, "ACTIVATION_FUNCTION_", CARINA_ACTIVATION_FUNCTION)
 
 #define CARINA_ACTIVATION_CLIP_RANGE(V) \
-  V(OFM_PRECISION, 0, kU55U65)          \
-  V(FORCE_UINT8, 2, kU55U65) V(FORCE_INT8, 3, kU55U65) V(FORCE_INT16, 5, kU55U65) V(B16, 0, kU85) V(NONE, 1, kU85)
+  V(OFM_PRECISION, 0, kU55U65) V(FORCE_UINT8, 2, kU55U65) V(FORCE_INT8, 3, kU55U65) V(FORCE_INT16, 5, kU55U65) \
+  V(B16, 0, kU85) V(NONE, 1, kU85)
 CARINA_NPU_ENUM(ActivationClipRange, "ACTIVATION_CLIP_RANGE_", CARINA_ACTIVATION_CLIP_RANGE)
 
 #define CARINA_DMA_REGION_MODE(V) V(EXTERNAL, 0, kAll) V(INTERNAL, 1, kAll)
@@ -141,10 +140,9 @@ CARINA_NPU_ENUM(DmaIdxMode, "DMA_IDX_MODE_", CARINA_DMA_IDX_MODE)
 CARINA_NPU_ENUM(CustomDmaCs, "CUSTOM_DMA_CS_", CARINA_CUSTOM_DMA_CS)
 
 // U55 and U65: one bit per axis. U85: one field of three bits, or SCALAR.
-#define CARINA_BROADCAST_MODE(V)                                                                                 \
-  V(DISABLE, 0, kU55U65)                                                                                         \
-  V(ENABLE, 1, kU55U65) V(NONE, 0, kU85) V(H, 1, kU85) V(W, 2, kU85) V(HW, 3, kU85) V(C, 4, kU85) V(CH, 5, kU85) \
-      V(CW, 6, kU85) V(CWH, 7, kU85) V(SCALAR, 8, kU85)
+#define CARINA_BROADCAST_MODE(V) \
+  V(DISABLE, 0, kU55U65) V(ENABLE, 1, kU55U65) V(NONE, 0, kU85) V(H, 1, kU85) V(W, 2, kU85) V(HW, 3, kU85) \
+  V(C, 4, kU85) V(CH, 5, kU85) V(CW, 6, kU85) V(CWH, 7, kU85) V(SCALAR, 8, kU85)
 CARINA_NPU_ENUM(BroadcastMode, "BROADCAST_MODE_", CARINA_BROADCAST_MODE)
 
 // ORDER_B: op(IFM, IFM2); ORDER_A: op(IFM2, IFM).
@@ -157,18 +155,16 @@ CARINA_NPU_ENUM(WeightFormat, "WEIGHT_FORMAT_", CARINA_WEIGHT_FORMAT)
 #define CARINA_WEIGHT_SPARSITY(V) V(NONE, 0, kU85) V(SPARSE_2_4, 1, kU85)
 CARINA_NPU_ENUM(WeightSparsity, "WEIGHT_SPARSITY_", CARINA_WEIGHT_SPARSITY)
 
-#define CARINA_POOLING_MODE(V)                                                                                     \
-  V(MAX, 0, kAll)                                                                                                  \
-  V(AVERAGE, 1, kAll) V(REDUCE_SUM, 2, kAll) V(SUM, 3, kU85) V(NONE, 4, kU85) V(MIN, 5, kU85) V(ARGMAX_X, 6, kU85) \
-      V(ARGMAX_Y, 7, kU85)
+#define CARINA_POOLING_MODE(V) \
+  V(MAX, 0, kAll) V(AVERAGE, 1, kAll) V(REDUCE_SUM, 2, kAll) V(SUM, 3, kU85) V(NONE, 4, kU85) V(MIN, 5, kU85) \
+  V(ARGMAX_X, 6, kU85) V(ARGMAX_Y, 7, kU85)
 CARINA_NPU_ENUM(PoolingMode, "POOLING_MODE_", CARINA_POOLING_MODE)
 
-#define CARINA_ELEMENTWISE_MODE(V)                                                                                   \
-  V(MUL, 0, kAll)                                                                                                    \
-  V(ADD, 1, kAll) V(SUB, 2, kAll) V(MIN, 3, kAll) V(MAX, 4, kAll) V(LRELU, 5, kAll) V(ABS, 6, kAll) V(CLZ, 7, kAll)  \
-      V(SHR, 8, kAll) V(SHL, 9, kAll) V(LSR, 10, kU85) V(DIV, 11, kU85) V(CMP_EQ, 16, kU85) V(CMP_NE, 17, kU85)      \
-          V(CMP_GE, 18, kU85) V(CMP_GT, 19, kU85) V(AND, 33, kU85) V(OR, 34, kU85) V(XOR, 35, kU85) V(NOT, 36, kU85) \
-              V(AND_NOT, 42, kU85)
+#define CARINA_ELEMENTWISE_MODE(V) \
+  V(MUL, 0, kAll) V(ADD, 1, kAll) V(SUB, 2, kAll) V(MIN, 3, kAll) V(MAX, 4, kAll) V(LRELU, 5, kAll) V(ABS, 6, kAll) \
+  V(CLZ, 7, kAll) V(SHR, 8, kAll) V(SHL, 9, kAll) V(LSR, 10, kU85) V(DIV, 11, kU85) V(CMP_EQ, 16, kU85) \
+  V(CMP_NE, 17, kU85) V(CMP_GE, 18, kU85) V(CMP_GT, 19, kU85) V(AND, 33, kU85) V(OR, 34, kU85) V(XOR, 35, kU85) \
+  V(NOT, 36, kU85) V(AND_NOT, 42, kU85)
 CARINA_NPU_ENUM(ElementwiseMode, "ELEMENTWISE_MODE_", CARINA_ELEMENTWISE_MODE)
 
 #define CARINA_RESIZE_MODE(V) V(BILINEAR, 0, kU85) V(REPLICATE, 1, kU85) V(NEAREST, 2, kU85)
@@ -180,5 +176,6 @@ CARINA_NPU_ENUM(BranchCond, "BRANCH_COND_", CARINA_BRANCH_COND)
 #undef CARINA_NPU_ENUM
 #undef CARINA_NPU_ENUM_ROW
 #undef CARINA_NPU_ENUM_VALUE
+// clang-format on
 
 }  // namespace carina::npu

@@ -15,7 +15,9 @@ namespace {
 
 using namespace carina;
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
 
 void read(std::span<const std::byte> archive) {
   const auto graph = pt2::read_pt2(Buffer::copy_of(archive), "fuzz", {});

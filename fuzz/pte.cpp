@@ -19,7 +19,10 @@ constexpr size_t kMostBytes = 1 << 16;  // of planned memory: what a kernel can 
 // A device that does nothing.
 class IdleDriver final : public runtime::NpuDriver {
  public:
-  runtime::Error invoke(std::span<const std::byte> /*payload*/, std::span<const std::span<std::byte>> /*bases*/) override { return runtime::Error::kOk; }
+  runtime::Error invoke(std::span<const std::byte> /*payload*/,
+                        std::span<const std::span<std::byte>> /*bases*/) override {
+    return runtime::Error::kOk;
+  }
 };
 
 void read(const Buffer& file) {
@@ -50,7 +53,9 @@ void run(const Buffer& file) {
     runtime::Arena scratch(scratch_memory);
     runtime::Method method;
     const runtime::MemoryManager memory{.method = &arena, .scratch = &scratch, .planned = planned};
-    if (method.load(program, m, memory, {.kernels = runtime::portable_kernels(), .backends = backends}) != runtime::Error::kOk) continue;
+    if (method.load(program, m, memory, {.kernels = runtime::portable_kernels(), .backends = backends}) !=
+        runtime::Error::kOk)
+      continue;
     if (method.instructions() <= 16) static_cast<void>(method.execute());
   }
 }

@@ -15,7 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     regions[i].assign(1 << 14, std::byte{static_cast<unsigned char>(i)});
     memory.regions[i] = regions[i];
   }
-  const simulate::Options options{.timing = simulate::Timing::kOn, .checking = simulate::Checking::kOn, .max_commands = 1 << 12, .max_work = 1 << 22};
+  const simulate::Options options{.timing = simulate::Timing::kOn,
+                                  .checking = simulate::Checking::kOn,
+                                  .max_commands = 1 << 12,
+                                  .max_work = 1 << 22};
   (void)simulate::run(std::as_bytes(std::span(data, size)), memory, options);
   return 0;
 }

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!ir::verify_structure(graph)) std::abort();
   }
   (void)tosa::write_tosa(*module);
-  auto interpreter = interpret::Interpreter::create(*module, {.memory_budget_bytes = size_t{1} << 20, .loop_limit = 100});
+  auto interpreter =
+      interpret::Interpreter::create(*module, {.memory_budget_bytes = size_t{1} << 20, .loop_limit = 100});
   if (!interpreter) return 0;
   std::vector<Tensor> inputs;
   for (const ir::ValueId id : module->main().inputs) {

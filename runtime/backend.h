@@ -20,8 +20,10 @@ struct CompileSpec {
 class Backend {
  public:
   [[nodiscard]] virtual std::string_view id() const = 0;  // "EthosUBackend"
-  // Prepares a delegate from its blob, which stays in place; what it needs until the method ends it allocates from `arena`. *handle is given back to execute().
-  virtual Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena, void** handle) = 0;
+  // Prepares a delegate from its blob, which stays in place; what it needs until the method ends it allocates from
+  // `arena`. *handle is given back to execute().
+  virtual Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena,
+                     void** handle) = 0;
   // `arguments`: the inputs, then the outputs. `scratch` is given back when the call returns.
   virtual Error execute(void* handle, Arguments arguments, Arena& scratch) = 0;
 

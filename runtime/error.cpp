@@ -4,15 +4,24 @@ namespace carina::runtime {
 
 const char* name_of(Error error) {
   switch (error) {
-    case Error::kOk: return "ok";
-    case Error::kInternal: return "internal error";
-    case Error::kInvalidProgram: return "invalid program";
-    case Error::kInvalidArgument: return "invalid argument";
-    case Error::kOutOfMemory: return "out of memory";
-    case Error::kOperatorMissing: return "operator missing";
-    case Error::kBackendMissing: return "backend missing";
-    case Error::kNotSupported: return "not supported";
-    case Error::kDelegateFailed: return "delegate failed";
+    case Error::kOk:
+      return "ok";
+    case Error::kInternal:
+      return "internal error";
+    case Error::kInvalidProgram:
+      return "invalid program";
+    case Error::kInvalidArgument:
+      return "invalid argument";
+    case Error::kOutOfMemory:
+      return "out of memory";
+    case Error::kOperatorMissing:
+      return "operator missing";
+    case Error::kBackendMissing:
+      return "backend missing";
+    case Error::kNotSupported:
+      return "not supported";
+    case Error::kDelegateFailed:
+      return "delegate failed";
   }
   return "unknown error";
 }

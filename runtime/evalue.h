@@ -40,19 +40,30 @@ size_t element_bytes(PteScalarType type);
 
 // One slot of a program's table of values.
 struct EValue {
-  enum class Kind : uint8_t { kNone, kInt, kBool, kDouble, kString, kTensor, kIntList, kDoubleList, kBoolList, kTensorList };
+  enum class Kind : uint8_t {
+    kNone,
+    kInt,
+    kBool,
+    kDouble,
+    kString,
+    kTensor,
+    kIntList,
+    kDoubleList,
+    kBoolList,
+    kTensorList
+  };
   Kind kind = Kind::kNone;
   union {
     int64_t integer;
     bool boolean;
     double number;
   };
-  Tensor tensor;                          // kTensor
-  std::span<const int64_t> integers;      // kIntList: the values, resolved at load
-  std::span<const double> numbers;        // kDoubleList
-  std::span<const uint8_t> booleans;      // kBoolList
-  std::span<EValue* const> tensors;       // kTensorList; nullptr: None
-  const char* text = nullptr;             // kString
+  Tensor tensor;                      // kTensor
+  std::span<const int64_t> integers;  // kIntList: the values, resolved at load
+  std::span<const double> numbers;    // kDoubleList
+  std::span<const uint8_t> booleans;  // kBoolList
+  std::span<EValue* const> tensors;   // kTensorList; nullptr: None
+  const char* text = nullptr;         // kString
 
   EValue() : integer(0) {}
   [[nodiscard]] bool is_none() const { return kind == Kind::kNone; }

@@ -17,7 +17,8 @@ const fb::Program& root_of(std::span<const std::byte> file);
 // A vector of the file as a span. The verifier checks that it is in the file, not that its elements are aligned.
 template <typename T>
 std::span<const T> items_of(const flatbuffers::Vector<T>* list) {
-  return list == nullptr ? std::span<const T>() : std::span<const T>(reinterpret_cast<const T*>(list->Data()), list->size());
+  return list == nullptr ? std::span<const T>()
+                         : std::span<const T>(reinterpret_cast<const T*>(list->Data()), list->size());
 }
 
 template <typename T>

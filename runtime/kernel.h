@@ -9,8 +9,8 @@
 
 namespace carina::runtime {
 
-// A kernel's call: the arguments of the out-variant schema in order (every default written out), the out tensors, the returned value. `scratch`
-// is given back when the kernel returns.
+// A kernel's call: the arguments of the out-variant schema in order (every default written out), the out tensors, the
+// returned value. `scratch` is given back when the kernel returns.
 using Arguments = std::span<EValue* const>;
 using Kernel = Error (*)(Arguments arguments, Arena& scratch);
 

@@ -34,7 +34,9 @@ std::string_view text_of(const flatbuffers::String* text) {
 }
 
 // A file may place a tensor anywhere.
-bool is_aligned(const void* data, PteScalarType type) { return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0; }
+bool is_aligned(const void* data, PteScalarType type) {
+  return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0;
+}
 
 bool is_permutation(std::span<const uint8_t> order) {
   uint32_t seen = 0;
@@ -70,21 +72,26 @@ struct Method::Loader {
     return Error::kOk;
   }
 
-  [[nodiscard]] bool in_table(int64_t index) const { return index >= 0 && static_cast<uint64_t>(index) < method.values_.size(); }
+  [[nodiscard]] bool in_table(int64_t index) const {
+    return index >= 0 && static_cast<uint64_t>(index) < method.values_.size();
+  }
 
   Error load_tensor(const fb::Tensor& source, Tensor& tensor) {
     tensor.type = static_cast<PteScalarType>(source.scalar_type());
     tensor.sizes = items_of(source.sizes());
     tensor.dim_order = items_of(source.dim_order());
     size_t bytes = element_bytes(tensor.type);
-    if (bytes == 0 || tensor.rank() > 16 || tensor.dim_order.size() != tensor.rank() || !is_permutation(tensor.dim_order) || source.storage_offset() != 0) {
+    if (bytes == 0 || tensor.rank() > 16 || tensor.dim_order.size() != tensor.rank() ||
+        !is_permutation(tensor.dim_order) || source.storage_offset() != 0) {
       return Error::kInvalidProgram;
     }
     // Empty dimensions count as 1 here, so that strides cannot overflow either.
     bool empty = false;
     for (const int32_t size : tensor.sizes) {
       empty |= size == 0;
-      if (size < 0 || __builtin_mul_overflow(bytes, std::max<size_t>(static_cast<size_t>(size), 1), &bytes) || bytes > SIZE_MAX / 2) return Error::kInvalidProgram;
+      if (size < 0 || __builtin_mul_overflow(bytes, std::max<size_t>(static_cast<size_t>(size), 1), &bytes) ||
+          bytes > SIZE_MAX / 2)
+        return Error::kInvalidProgram;
     }
     bytes = empty ? 0 : bytes;
     tensor.bytes = bytes;
@@ -129,7 +136,9 @@ struct Method::Loader {
     for (size_t i = 0; i < slots.size(); ++i) {
       const int32_t index = items_of(items)[i];
       if (index == -1) continue;
-      if (!in_table(index) || plan.values()->Get(static_cast<flatbuffers::uoffset_t>(index))->val_type() != fb::KernelTypes::Tensor) return Error::kInvalidProgram;
+      if (!in_table(index) ||
+          plan.values()->Get(static_cast<flatbuffers::uoffset_t>(index))->val_type() != fb::KernelTypes::Tensor)
+        return Error::kInvalidProgram;
       slots[i] = &method.values_[static_cast<size_t>(index)];
     }
     value.kind = EValue::Kind::kTensorList;
@@ -142,7 +151,8 @@ struct Method::Loader {
     if (source.val_type() != fb::KernelTypes::NONE && source.val() == nullptr) return Error::kInvalidProgram;
     switch (source.val_type()) {
       case fb::KernelTypes::NONE:
-      case fb::KernelTypes::Null: return Error::kOk;
+      case fb::KernelTypes::Null:
+        return Error::kOk;
       case fb::KernelTypes::Int:
         value.kind = Kind::kInt;
         value.integer = source.val_as_Int()->int_val();
@@ -159,8 +169,11 @@ struct Method::Loader {
         value.kind = Kind::kString;
         value.text = text_of(source.val_as_String()->string_val()).data();
         return value.text == nullptr ? Error::kInvalidProgram : Error::kOk;
-      case fb::KernelTypes::Tensor: value.kind = Kind::kTensor; return load_tensor(*source.val_as_Tensor(), value.tensor);
-      case fb::KernelTypes::IntList: return load_int_list(source.val_as_IntList()->items(), value);
+      case fb::KernelTypes::Tensor:
+        value.kind = Kind::kTensor;
+        return load_tensor(*source.val_as_Tensor(), value.tensor);
+      case fb::KernelTypes::IntList:
+        return load_int_list(source.val_as_IntList()->items(), value);
       case fb::KernelTypes::DoubleList:
         if (!has_aligned_items(source.val_as_DoubleList()->items())) return Error::kInvalidProgram;
         value.kind = Kind::kDoubleList;
@@ -170,8 +183,10 @@ struct Method::Loader {
         value.kind = Kind::kBoolList;
         value.booleans = items_of(source.val_as_BoolList()->items());
         return Error::kOk;
-      case fb::KernelTypes::TensorList: return load_tensor_list(source.val_as_TensorList()->items(), value);
-      case fb::KernelTypes::OptionalTensorList: return load_tensor_list(source.val_as_OptionalTensorList()->items(), value);
+      case fb::KernelTypes::TensorList:
+        return load_tensor_list(source.val_as_TensorList()->items(), value);
+      case fb::KernelTypes::OptionalTensorList:
+        return load_tensor_list(source.val_as_OptionalTensorList()->items(), value);
     }
     return Error::kInvalidProgram;
   }
@@ -194,7 +209,8 @@ struct Method::Loader {
 
   Error load_delegate(const fb::BackendDelegate& source, Delegate& delegate) {
     const std::string_view id = text_of(source.id());
-    const auto found = std::find_if(linkage.backends.begin(), linkage.backends.end(), [id](const Backend* b) { return b->id() == id; });
+    const auto found = std::find_if(linkage.backends.begin(), linkage.backends.end(),
+                                    [id](const Backend* b) { return b->id() == id; });
     if (found == linkage.backends.end()) {
       set_problem(id, -1);
       return Error::kBackendMissing;
@@ -224,7 +240,8 @@ struct Method::Loader {
   Error load_delegates() {
     CARINA_RT_TRY(make(plan.delegates() == nullptr ? 0 : plan.delegates()->size(), method.delegates_));
     for (size_t i = 0; i < method.delegates_.size(); ++i) {
-      CARINA_RT_TRY(load_delegate(*plan.delegates()->Get(static_cast<flatbuffers::uoffset_t>(i)), method.delegates_[i]));
+      CARINA_RT_TRY(
+          load_delegate(*plan.delegates()->Get(static_cast<flatbuffers::uoffset_t>(i)), method.delegates_[i]));
     }
     return Error::kOk;
   }
@@ -239,7 +256,9 @@ struct Method::Loader {
   }
 
   Error load_kernel(const fb::KernelCall& call, Instruction& instruction, int32_t index) {
-    if (plan.operators() == nullptr || call.op_index() < 0 || static_cast<size_t>(call.op_index()) >= plan.operators()->size()) return Error::kInvalidProgram;
+    if (plan.operators() == nullptr || call.op_index() < 0 ||
+        static_cast<size_t>(call.op_index()) >= plan.operators()->size())
+      return Error::kInvalidProgram;
     const fb::Operator* op = plan.operators()->Get(static_cast<flatbuffers::uoffset_t>(call.op_index()));
     const std::string_view base = text_of(op->name());
     const std::string_view overload = text_of(op->overload());
@@ -253,7 +272,8 @@ struct Method::Loader {
       size += overload.size();
     }
     const std::string_view wanted(name, size);
-    const auto found = std::lower_bound(linkage.kernels.begin(), linkage.kernels.end(), wanted, [](const KernelEntry& e, std::string_view n) { return e.name < n; });
+    const auto found = std::lower_bound(linkage.kernels.begin(), linkage.kernels.end(), wanted,
+                                        [](const KernelEntry& e, std::string_view n) { return e.name < n; });
     if (found == linkage.kernels.end() || found->name != wanted) {
       set_problem(wanted, index);
       return Error::kOperatorMissing;
@@ -268,17 +288,20 @@ struct Method::Loader {
     using Kind = Instruction::Kind;
     if (source.instr_args() == nullptr) return Error::kInvalidProgram;
     switch (source.instr_args_type()) {
-      case fb::InstructionArguments::KernelCall: return load_kernel(*source.instr_args_as_KernelCall(), instruction, index);
+      case fb::InstructionArguments::KernelCall:
+        return load_kernel(*source.instr_args_as_KernelCall(), instruction, index);
       case fb::InstructionArguments::DelegateCall: {
         const fb::DelegateCall* call = source.instr_args_as_DelegateCall();
-        if (call->delegate_index() < 0 || static_cast<size_t>(call->delegate_index()) >= method.delegates_.size()) return Error::kInvalidProgram;
+        if (call->delegate_index() < 0 || static_cast<size_t>(call->delegate_index()) >= method.delegates_.size())
+          return Error::kInvalidProgram;
         instruction.kind = Kind::kDelegate;
         instruction.target = static_cast<size_t>(call->delegate_index());
         instruction.name = method.delegates_[instruction.target].backend->id();
         return load_arguments(items_of(call->args()), instruction);
       }
       case fb::InstructionArguments::MoveCall: {
-        const int32_t slots[] = {source.instr_args_as_MoveCall()->move_from(), source.instr_args_as_MoveCall()->move_to()};
+        const int32_t slots[] = {source.instr_args_as_MoveCall()->move_from(),
+                                 source.instr_args_as_MoveCall()->move_to()};
         instruction.kind = Kind::kMove;
         return load_arguments(slots, instruction);
       }
@@ -291,8 +314,11 @@ struct Method::Loader {
         instruction.target = static_cast<size_t>(jump->destination_instruction());
         return load_arguments(slots, instruction);
       }
-      case fb::InstructionArguments::FreeCall: instruction.kind = Kind::kFree; return Error::kOk;
-      case fb::InstructionArguments::NONE: break;
+      case fb::InstructionArguments::FreeCall:
+        instruction.kind = Kind::kFree;
+        return Error::kOk;
+      case fb::InstructionArguments::NONE:
+        break;
     }
     return Error::kInvalidProgram;
   }
@@ -304,7 +330,8 @@ struct Method::Loader {
     const size_t count = list == nullptr ? 0 : list->size();
     CARINA_RT_TRY(make(count, method.instructions_));
     for (size_t i = 0; i < count; ++i) {
-      CARINA_RT_TRY(load_instruction(*list->Get(static_cast<flatbuffers::uoffset_t>(i)), method.instructions_[i], static_cast<int32_t>(i), count));
+      CARINA_RT_TRY(load_instruction(*list->Get(static_cast<flatbuffers::uoffset_t>(i)), method.instructions_[i],
+                                     static_cast<int32_t>(i), count));
     }
     return Error::kOk;
   }
@@ -320,7 +347,8 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
   *this = Method();
   if (method >= program.methods()) return Error::kInvalidArgument;
   scratch_ = memory.scratch;
-  const fb::ExecutionPlan& plan = *root_of(program.file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method));
+  const fb::ExecutionPlan& plan =
+      *root_of(program.file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method));
   if (memory.planned.size() < program.planned_buffers(method)) return Error::kInvalidArgument;
   for (size_t i = 0; i < program.planned_buffers(method); ++i) {
     if (memory.planned[i].size() < program.planned_buffer_bytes(method, i)) return Error::kOutOfMemory;
@@ -367,17 +395,22 @@ Error Method::execute() {
     Error error = Error::kOk;
     size_t next = at + 1;
     switch (instruction.kind) {
-      case Kind::kKernel: error = instruction.kernel(instruction.arguments, *scratch_); break;
+      case Kind::kKernel:
+        error = instruction.kernel(instruction.arguments, *scratch_);
+        break;
       case Kind::kDelegate: {
         const Delegate& delegate = delegates_[instruction.target];
         error = delegate.backend->execute(delegate.handle, instruction.arguments, *scratch_);
         break;
       }
-      case Kind::kMove: *instruction.arguments[1] = *instruction.arguments[0]; break;
+      case Kind::kMove:
+        *instruction.arguments[1] = *instruction.arguments[0];
+        break;
       case Kind::kJumpFalse:
         if (is_false(*instruction.arguments[0])) next = instruction.target;
         break;
-      case Kind::kFree: break;
+      case Kind::kFree:
+        break;
     }
     scratch_->reset();
     if (error != Error::kOk) {
@@ -391,8 +424,12 @@ Error Method::execute() {
   return Error::kOk;
 }
 
-std::string_view Method::instruction_name(size_t index) const { return instructions_[index].name; }
+std::string_view Method::instruction_name(size_t index) const {
+  return instructions_[index].name;
+}
 
-bool Method::calls_delegate(size_t index) const { return instructions_[index].kind == Instruction::Kind::kDelegate; }
+bool Method::calls_delegate(size_t index) const {
+  return instructions_[index].kind == Instruction::Kind::kDelegate;
+}
 
 }  // namespace carina::runtime

@@ -15,17 +15,19 @@ namespace carina::runtime {
 
 // Where a method keeps what: everything is the caller's.
 struct MemoryManager {
-  Arena* method = nullptr;                       // tables of the method, at load only
-  Arena* scratch = nullptr;                      // of kernels and delegates, given back after each call
-  std::span<const std::span<std::byte>> planned;  // one buffer per planned buffer of the method, of at least its size, 16-byte aligned
+  Arena* method = nullptr;   // tables of the method, at load only
+  Arena* scratch = nullptr;  // of kernels and delegates, given back after each call
+  std::span<const std::span<std::byte>>
+      planned;  // one buffer per planned buffer of the method, of at least its size, 16-byte aligned
 };
 
 struct Linkage {
-  std::span<const KernelEntry> kernels;   // sorted by name
+  std::span<const KernelEntry> kernels;  // sorted by name
   std::span<Backend* const> backends;
 };
 
-// What a failed load or execution was about: a name from the program (a kernel, a backend), or nothing; and which instruction.
+// What a failed load or execution was about: a name from the program (a kernel, a backend), or nothing; and which
+// instruction.
 struct Problem {
   char name[96] = {};
   int32_t instruction = -1;
@@ -34,14 +36,16 @@ struct Problem {
 // A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
 class Method {
  public:
-  // Errors: kInvalidProgram, kOutOfMemory, kOperatorMissing and kBackendMissing (problem() has the name), what a backend's init says.
+  // Errors: kInvalidProgram, kOutOfMemory, kOperatorMissing and kBackendMissing (problem() has the name), what a
+  // backend's init says.
   Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
 
   [[nodiscard]] size_t inputs() const { return inputs_.size(); }
   [[nodiscard]] size_t outputs() const { return outputs_.size(); }
   [[nodiscard]] const EValue& input(size_t index) const { return values_[static_cast<size_t>(inputs_[index])]; }
   [[nodiscard]] const EValue& output(size_t index) const { return values_[static_cast<size_t>(outputs_[index])]; }
-  // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error: kInvalidArgument when the size differs.
+  // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error:
+  // kInvalidArgument when the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
 
   // Runs the method once. Errors: what a kernel or a delegate says; problem() says which.

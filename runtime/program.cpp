@@ -21,7 +21,9 @@ T load_at(std::span<const std::byte> bytes, size_t at) {
 
 }  // namespace
 
-const fb::Program& root_of(std::span<const std::byte> file) { return *fb::GetProgram(file.data()); }
+const fb::Program& root_of(std::span<const std::byte> file) {
+  return *fb::GetProgram(file.data());
+}
 
 Error Program::load(std::span<const std::byte> file) {
   file_ = file;
@@ -30,13 +32,15 @@ Error Program::load(std::span<const std::byte> file) {
   program_bytes_ = file.size();
   segment_base_ = 0;
   segment_bytes_ = 0;
-  const bool has_header = file.size() >= 8 + kPteExtendedHeaderBytes && std::memcmp(file.data() + 8, kPteExtendedHeaderMagic.data(), 4) == 0;
+  const bool has_header = file.size() >= 8 + kPteExtendedHeaderBytes &&
+                          std::memcmp(file.data() + 8, kPteExtendedHeaderMagic.data(), 4) == 0;
   if (has_header) {
     const auto header_bytes = load_at<uint32_t>(file, 12);
     const auto program_bytes = load_at<uint64_t>(file, 16);
     segment_base_ = load_at<uint64_t>(file, 24);
     if (header_bytes < 24 || program_bytes > file.size() || segment_base_ > file.size()) return Error::kInvalidProgram;
-    segment_bytes_ = header_bytes >= kPteExtendedHeaderBytes ? load_at<uint64_t>(file, 32) : file.size() - segment_base_;
+    segment_bytes_ =
+        header_bytes >= kPteExtendedHeaderBytes ? load_at<uint64_t>(file, 32) : file.size() - segment_base_;
     if (segment_bytes_ > file.size() - segment_base_) return Error::kInvalidProgram;
     program_bytes_ = program_bytes;
   }
@@ -45,7 +49,8 @@ Error Program::load(std::span<const std::byte> file) {
   if (!fb::VerifyProgramBuffer(verifier)) return Error::kInvalidProgram;
   const fb::Program& root = root_of(file);
   if (root.version() != 0 || root.execution_plan() == nullptr) return Error::kInvalidProgram;
-  if (root.constant_segment() != nullptr && !has_aligned_items(root.constant_segment()->offsets())) return Error::kInvalidProgram;
+  if (root.constant_segment() != nullptr && !has_aligned_items(root.constant_segment()->offsets()))
+    return Error::kInvalidProgram;
   for (const fb::ExecutionPlan* plan : *root.execution_plan()) {
     if (!has_aligned_items(plan->non_const_buffer_sizes())) return Error::kInvalidProgram;
   }
@@ -58,7 +63,9 @@ Error Program::load(std::span<const std::byte> file) {
   return Error::kOk;
 }
 
-size_t Program::methods() const { return root_of(file_).execution_plan()->size(); }
+size_t Program::methods() const {
+  return root_of(file_).execution_plan()->size();
+}
 
 std::string_view Program::method_name(size_t method) const {
   const auto* name = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->name();
@@ -66,12 +73,14 @@ std::string_view Program::method_name(size_t method) const {
 }
 
 size_t Program::planned_buffers(size_t method) const {
-  const auto* sizes = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
+  const auto* sizes =
+      root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
   return sizes == nullptr || sizes->size() == 0 ? 0 : sizes->size() - 1;  // entry 0 is not used
 }
 
 size_t Program::planned_buffer_bytes(size_t method, size_t buffer) const {
-  const auto* sizes = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
+  const auto* sizes =
+      root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
   const int64_t bytes = sizes->Get(static_cast<flatbuffers::uoffset_t>(buffer + 1));
   return bytes < 0 ? 0 : static_cast<size_t>(bytes);
 }
@@ -89,7 +98,9 @@ bool Program::segment(uint32_t index, std::span<const std::byte>& bytes) const {
 bool Program::constant(uint32_t index, size_t bytes, const std::byte*& data) const {
   const auto* table = root_of(file_).constant_segment();
   std::span<const std::byte> all;
-  if (table == nullptr || table->offsets() == nullptr || index >= table->offsets()->size() || !segment(table->segment_index(), all)) return false;
+  if (table == nullptr || table->offsets() == nullptr || index >= table->offsets()->size() ||
+      !segment(table->segment_index(), all))
+    return false;
   const uint64_t offset = table->offsets()->Get(index);
   if (offset > all.size() || bytes > all.size() - offset) return false;
   data = all.data() + offset;

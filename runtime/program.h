@@ -12,8 +12,8 @@ namespace carina::runtime {
 // A .pte in memory, checked once; methods are loaded from it. Keeps a view of the caller's bytes, which must stay.
 class Program {
  public:
-  // `file`: the whole .pte, aligned to 16 bytes. Errors: kInvalidProgram for anything that the format does not allow, kInvalidArgument
-  // for a file that is not aligned.
+  // `file`: the whole .pte, aligned to 16 bytes. Errors: kInvalidProgram for anything that the format does not allow,
+  // kInvalidArgument for a file that is not aligned.
   Error load(std::span<const std::byte> file);
 
   [[nodiscard]] size_t methods() const;

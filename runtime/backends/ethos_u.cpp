@@ -15,7 +15,9 @@ constexpr size_t kNameBytes = 16;
 constexpr size_t kTensorBytes = 9 * sizeof(int32_t);
 constexpr int32_t kScratchRegion = 1;
 
-size_t padded(size_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
+size_t padded(size_t bytes) {
+  return (bytes + kAlignment - 1) & ~(kAlignment - 1);
+}
 
 template <typename T>
 T load_at(std::span<const std::byte> bytes, size_t at) {
@@ -66,7 +68,8 @@ Error check_tensor(std::span<const std::byte> entries, size_t index, size_t scra
   const auto element_bytes = load_at<int32_t>(entries, at + 24);
   const auto offset = load_at<int32_t>(entries, at + 28);
   if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) return Error::kInvalidProgram;
-  if (offset < 0 || static_cast<size_t>(offset) > scratch_bytes || bytes > scratch_bytes - static_cast<size_t>(offset)) return Error::kInvalidProgram;
+  if (offset < 0 || static_cast<size_t>(offset) > scratch_bytes || bytes > scratch_bytes - static_cast<size_t>(offset))
+    return Error::kInvalidProgram;
   return load_at<int32_t>(entries, at + 32) == kScratchRegion ? Error::kOk : Error::kNotSupported;
 }
 
@@ -82,7 +85,8 @@ Error read_tensors(std::span<const std::byte> data, std::span<const std::byte>& 
 Error read_block(const Block& block, NpuStream& stream) {
   if (block.name == "cmd_data") {
     stream.commands = block.data;
-    const bool known = block.data.size() >= 4 && (std::memcmp(block.data.data(), "COP1", 4) == 0 || std::memcmp(block.data.data(), "COP2", 4) == 0);
+    const bool known = block.data.size() >= 4 && (std::memcmp(block.data.data(), "COP1", 4) == 0 ||
+                                                  std::memcmp(block.data.data(), "COP2", 4) == 0);
     return known ? Error::kOk : Error::kInvalidProgram;
   }
   if (block.name == "weight_data") {
@@ -101,18 +105,24 @@ Error read_block(const Block& block, NpuStream& stream) {
 
 Error check_places(const NpuStream& stream) {
   for (size_t i = 0; i < stream.input_count(); ++i) CARINA_RT_TRY(check_tensor(stream.inputs, i, stream.scratch_bytes));
-  for (size_t i = 0; i < stream.output_count(); ++i) CARINA_RT_TRY(check_tensor(stream.outputs, i, stream.scratch_bytes));
+  for (size_t i = 0; i < stream.output_count(); ++i)
+    CARINA_RT_TRY(check_tensor(stream.outputs, i, stream.scratch_bytes));
   return Error::kOk;
 }
 
 }  // namespace
 
-NpuTensor NpuStream::input(size_t index) const { return tensor_at(inputs, index); }
-NpuTensor NpuStream::output(size_t index) const { return tensor_at(outputs, index); }
+NpuTensor NpuStream::input(size_t index) const {
+  return tensor_at(inputs, index);
+}
+NpuTensor NpuStream::output(size_t index) const {
+  return tensor_at(outputs, index);
+}
 
 Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream) {
   stream = {};
-  if (reinterpret_cast<uintptr_t>(blob.data()) % kAlignment != 0 || blob.size() % kAlignment != 0) return Error::kInvalidProgram;
+  if (reinterpret_cast<uintptr_t>(blob.data()) % kAlignment != 0 || blob.size() % kAlignment != 0)
+    return Error::kInvalidProgram;
   std::span<const std::byte> rest = blob;
   Block block;
   CARINA_RT_TRY(take_block(rest, block));
@@ -126,9 +136,12 @@ Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream) {
   return check_places(stream);
 }
 
-std::string_view EthosUBackend::id() const { return kEthosUBackendId; }
+std::string_view EthosUBackend::id() const {
+  return kEthosUBackendId;
+}
 
-Error EthosUBackend::init(std::span<const std::byte> blob, std::span<const CompileSpec> /*specs*/, Arena& arena, void** handle) {
+Error EthosUBackend::init(std::span<const std::byte> blob, std::span<const CompileSpec> /*specs*/, Arena& arena,
+                          void** handle) {
   auto* stream = arena.make_array<NpuStream>(1);
   if (stream == nullptr) return Error::kOutOfMemory;
   *handle = stream;

@@ -9,7 +9,8 @@ namespace {
 Error check_memory(const EValue& argument, const NpuTensor& tensor) {
   if (!argument.is_tensor()) return Error::kInvalidArgument;
   if (argument.tensor.data == nullptr && argument.tensor.bytes > 0) return Error::kInvalidArgument;
-  return element_bytes(argument.tensor.type) == static_cast<size_t>(tensor.element_bytes) ? Error::kOk : Error::kInvalidArgument;
+  return element_bytes(argument.tensor.type) == static_cast<size_t>(tensor.element_bytes) ? Error::kOk
+                                                                                          : Error::kInvalidArgument;
 }
 
 size_t rows_of(const Tensor& tensor) {
@@ -18,7 +19,9 @@ size_t rows_of(const Tensor& tensor) {
   return rows;
 }
 
-bool has_int4(const Tensor& argument, const NpuTensor& tensor) { return tensor.element_bytes == 1 && argument.bytes > 0 && (argument.bytes + 1) / 2 == tensor.bytes; }
+bool has_int4(const Tensor& argument, const NpuTensor& tensor) {
+  return tensor.element_bytes == 1 && argument.bytes > 0 && (argument.bytes + 1) / 2 == tensor.bytes;
+}
 
 }  // namespace
 
@@ -53,7 +56,9 @@ void copy_npu_output(const EValue& argument, const NpuTensor& tensor, const std:
     }
   } else {
     const size_t rows = rows_of(out);
-    for (size_t row = 0; row < rows; ++row) std::memcpy(out.as<std::byte>() + row * (out.bytes / rows), source + row * (tensor.bytes / rows), out.bytes / rows);
+    for (size_t row = 0; row < rows; ++row)
+      std::memcpy(out.as<std::byte>() + row * (out.bytes / rows), source + row * (tensor.bytes / rows),
+                  out.bytes / rows);
   }
 }
 

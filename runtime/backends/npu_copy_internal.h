@@ -7,7 +7,8 @@ namespace carina::runtime {
 // Whether an argument fits the blob's tensor: element size, number of elements, memory. Error: kInvalidArgument.
 Error check_npu_input(const EValue& argument, const NpuTensor& tensor);
 
-// As for inputs; besides, the NPU's tensor may have wider rows than the argument (their end is padding), or two 4-bit elements in each byte.
+// As for inputs; besides, the NPU's tensor may have wider rows than the argument (their end is padding), or two 4-bit
+// elements in each byte.
 Error check_npu_output(const EValue& argument, const NpuTensor& tensor);
 
 // Copies of arguments that have been checked. `scratch`: the memory of region 1.

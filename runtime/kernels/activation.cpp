@@ -104,7 +104,8 @@ Error gelu(Arguments arguments, Arena& /*scratch*/) {
     constexpr double kRootOfHalf = 0.70710678118654752440;
     constexpr double kRootOfTwoOverPi = 0.79788456080286535588;
     const auto x = static_cast<double>(a);
-    const double weight = by_tanh ? std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)) : std::erf(x * kRootOfHalf);
+    const double weight =
+        by_tanh ? std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)) : std::erf(x * kRootOfHalf);
     return static_cast<decltype(a)>(0.5 * x * (1 + weight));
   });
 }
@@ -120,7 +121,8 @@ Error logit(Arguments arguments, Arena& /*scratch*/) {
   return map_unary(in, out, [eps](auto a) {
     const auto x = static_cast<double>(a);
     const double p = eps < 0 ? x : limited(x, eps, 1 - eps);
-    return static_cast<std::conditional_t<std::is_same_v<decltype(a), int64_t>, double, decltype(a)>>(std::log(p / (1 - p)));
+    return static_cast<std::conditional_t<std::is_same_v<decltype(a), int64_t>, double, decltype(a)>>(
+        std::log(p / (1 - p)));
   });
 }
 

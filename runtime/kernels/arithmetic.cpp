@@ -19,11 +19,11 @@ Error with_alpha(Arguments arguments, const Function& function) {
   static_cast<void>(call.number(2));
   CARINA_RT_TRY(call.error());
   const EValue& alpha = *arguments[2];
-  return binary_kernel(
-      arguments, [&](auto a, auto b) { return function(a, b, scalar_in<decltype(a)>(alpha)); }, 3);
+  return binary_kernel(arguments, [&](auto a, auto b) { return function(a, b, scalar_in<decltype(a)>(alpha)); }, 3);
 }
 
-// Integer division by zero, and of the smallest number by -1, are undefined in C++; the result here is 0 and the number.
+// Integer division by zero, and of the smallest number by -1, are undefined in C++; the result here is 0 and the
+// number.
 template <typename T>
 T quotient(T a, T b) {
   if constexpr (kWhole<T>) {
@@ -71,7 +71,8 @@ T power(T base, T exponent) {
   if constexpr (kWhole<T>) {
     if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
     T result = 1;
-    for (; exponent > 0; exponent /= 2, base = times(base, base)) result = exponent % 2 != 0 ? times(result, base) : result;
+    for (; exponent > 0; exponent /= 2, base = times(base, base))
+      result = exponent % 2 != 0 ? times(result, base) : result;
     return result;
   } else {
     return std::pow(base, exponent);
@@ -117,17 +118,17 @@ Error div_mode(Arguments arguments, Arena& /*scratch*/) {
   const std::string_view mode = call.is_none(2) ? std::string_view() : call.text(2);
   CARINA_RT_TRY(call.error());
   if (mode.empty()) {
-    return binary_kernel(
-        arguments, [](auto a, auto b) { return quotient(a, b); }, 3);
+    return binary_kernel(arguments, [](auto a, auto b) { return quotient(a, b); }, 3);
   }
   if (mode == "floor") {
-    return binary_kernel(
-        arguments, [](auto a, auto b) { return floored_quotient(a, b); }, 3);
+    return binary_kernel(arguments, [](auto a, auto b) { return floored_quotient(a, b); }, 3);
   }
   if (mode != "trunc") return Error::kInvalidArgument;
   const auto truncated = [](auto a, auto b) {
-    if constexpr (kWhole<decltype(a)>) return quotient(a, b);
-    else return std::trunc(a / b);
+    if constexpr (kWhole<decltype(a)>)
+      return quotient(a, b);
+    else
+      return std::trunc(a / b);
   };
   return binary_kernel(arguments, truncated, 3);
 }

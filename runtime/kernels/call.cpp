@@ -9,11 +9,15 @@ using Kind = EValue::Kind;
 const EValue kNothing;
 const Tensor kNoTensor;
 
-bool is_scalar(const EValue& value) { return value.kind == Kind::kInt || value.kind == Kind::kDouble || value.kind == Kind::kBool; }
+bool is_scalar(const EValue& value) {
+  return value.kind == Kind::kInt || value.kind == Kind::kDouble || value.kind == Kind::kBool;
+}
 
 }  // namespace
 
-bool readable(const EValue* value) { return value != nullptr && value->is_tensor() && (value->tensor.data != nullptr || value->tensor.bytes == 0); }
+bool readable(const EValue* value) {
+  return value != nullptr && value->is_tensor() && (value->tensor.data != nullptr || value->tensor.bytes == 0);
+}
 
 const EValue& Call::at(size_t index) {
   if (index < arguments_.size()) return *arguments_[index];
@@ -28,7 +32,9 @@ const Tensor& Call::tensor(size_t index) {
   return kNoTensor;
 }
 
-const Tensor* Call::optional_tensor(size_t index) { return at(index).is_none() ? nullptr : &tensor(index); }
+const Tensor* Call::optional_tensor(size_t index) {
+  return at(index).is_none() ? nullptr : &tensor(index);
+}
 
 const Tensor& Call::out(size_t index) {
   const Tensor& tensor = this->tensor(index);
@@ -42,7 +48,9 @@ int64_t Call::integer(size_t index) {
   return value.kind == Kind::kDouble ? 0 : value.to_int();
 }
 
-int64_t Call::integer_or(size_t index, int64_t otherwise) { return at(index).is_none() ? otherwise : integer(index); }
+int64_t Call::integer_or(size_t index, int64_t otherwise) {
+  return at(index).is_none() ? otherwise : integer(index);
+}
 
 double Call::number(size_t index) {
   const EValue& value = at(index);
@@ -50,7 +58,9 @@ double Call::number(size_t index) {
   return value.to_double();
 }
 
-double Call::number_or(size_t index, double otherwise) { return at(index).is_none() ? otherwise : number(index); }
+double Call::number_or(size_t index, double otherwise) {
+  return at(index).is_none() ? otherwise : number(index);
+}
 
 bool Call::flag(size_t index) {
   const EValue& value = at(index);
@@ -58,7 +68,9 @@ bool Call::flag(size_t index) {
   return value.kind == Kind::kBool ? value.boolean : value.integer != 0;
 }
 
-bool Call::is_none(size_t index) { return at(index).is_none(); }
+bool Call::is_none(size_t index) {
+  return at(index).is_none();
+}
 
 std::string_view Call::text(size_t index) {
   const EValue& value = at(index);

@@ -8,8 +8,8 @@
 
 namespace carina::runtime {
 
-// Checked access to a call's arguments. A program may pass anything, so each accessor notes an argument of another kind in error() and gives
-// something harmless back; a kernel fetches all it needs, then looks at error() once.
+// Checked access to a call's arguments. A program may pass anything, so each accessor notes an argument of another kind
+// in error() and gives something harmless back; a kernel fetches all it needs, then looks at error() once.
 class Call {
  public:
   explicit Call(Arguments arguments) : arguments_(arguments) {}

@@ -12,7 +12,9 @@ Error bitwise(Arguments arguments, const Function& function) {
   call.support(!is_floating(call.tensor(0).type) && !is_floating(call.out(2).type));
   if (call.error() == Error::kOk && arguments[1]->is_tensor()) call.support(!is_floating(arguments[1]->tensor.type));
   CARINA_RT_TRY(call.error());
-  return binary_kernel(arguments, [&](auto a, auto b) { return static_cast<decltype(a)>(function(static_cast<int64_t>(a), static_cast<int64_t>(b))); });
+  return binary_kernel(arguments, [&](auto a, auto b) {
+    return static_cast<decltype(a)>(function(static_cast<int64_t>(a), static_cast<int64_t>(b)));
+  });
 }
 
 }  // namespace
@@ -66,7 +68,8 @@ Error bitwise_not(Arguments arguments, Arena& /*scratch*/) {
   const bool is_bool = in.type == PteScalarType::kBool;
   call.support(!is_floating(in.type) && call.out(1).type == in.type);
   CARINA_RT_TRY(call.error());
-  return unary_kernel(arguments, [is_bool](auto a) { return is_bool ? decltype(a)(a == 0) : minus(decltype(a)(-1), a); });
+  return unary_kernel(arguments,
+                      [is_bool](auto a) { return is_bool ? decltype(a)(a == 0) : minus(decltype(a)(-1), a); });
 }
 
 }  // namespace carina::runtime

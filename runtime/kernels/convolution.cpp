@@ -15,7 +15,8 @@ struct Convolution {
 
 // The sum for one output element; (n, c, y, x) is its place.
 template <typename Value, typename Reader>
-Value element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n, int64_t c, int64_t y, int64_t x) {
+Value element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n, int64_t c,
+              int64_t y, int64_t x) {
   const int64_t in_channels = conv.weight.channels;
   const int64_t first = c / (conv.out.channels / conv.groups) * in_channels;
   Value sum{0};
@@ -26,10 +27,12 @@ Value element(const Convolution& conv, const Reader& read_in, const Reader& read
     for (int64_t kx = 0; kx < conv.columns.kernel; ++kx) {
       const int64_t in_x = x * conv.columns.stride - conv.columns.padding + kx * conv.columns.dilation;
       if (in_x < 0 || in_x >= conv.in.width) continue;
-      const int64_t in_at = n * conv.in.batch_step + first * conv.in.channel_step + in_y * conv.in.row_step + in_x * conv.in.column_step;
+      const int64_t in_at =
+          n * conv.in.batch_step + first * conv.in.channel_step + in_y * conv.in.row_step + in_x * conv.in.column_step;
       const int64_t weight_at = c * conv.weight.batch_step + ky * conv.weight.row_step + kx * conv.weight.column_step;
       for (int64_t k = 0; k < in_channels; ++k) {
-        sum = plus(sum, times(read_in(in_at + k * conv.in.channel_step), read_weight(weight_at + k * conv.weight.channel_step)));
+        sum = plus(sum, times(read_in(in_at + k * conv.in.channel_step),
+                              read_weight(weight_at + k * conv.weight.channel_step)));
       }
     }
   }
@@ -38,7 +41,8 @@ Value element(const Convolution& conv, const Reader& read_in, const Reader& read
 
 // The same for a transposed convolution: the weight is [in channels, out channels per group, kernel].
 template <typename Value, typename Reader>
-Value transposed_element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n, int64_t c, int64_t y, int64_t x) {
+Value transposed_element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n,
+                         int64_t c, int64_t y, int64_t x) {
   const int64_t out_channels = conv.weight.channels;
   const int64_t in_channels = conv.in.channels / conv.groups;
   const int64_t first = c / out_channels * in_channels;
@@ -50,12 +54,14 @@ Value transposed_element(const Convolution& conv, const Reader& read_in, const R
     for (int64_t kx = 0; kx < conv.columns.kernel; ++kx) {
       const int64_t before = x + conv.columns.padding - kx * conv.columns.dilation;
       if (before < 0 || before % conv.columns.stride != 0 || before / conv.columns.stride >= conv.in.width) continue;
-      const int64_t in_at =
-          n * conv.in.batch_step + first * conv.in.channel_step + above / conv.rows.stride * conv.in.row_step + before / conv.columns.stride * conv.in.column_step;
-      const int64_t weight_at =
-          first * conv.weight.batch_step + c % out_channels * conv.weight.channel_step + ky * conv.weight.row_step + kx * conv.weight.column_step;
+      const int64_t in_at = n * conv.in.batch_step + first * conv.in.channel_step +
+                            above / conv.rows.stride * conv.in.row_step +
+                            before / conv.columns.stride * conv.in.column_step;
+      const int64_t weight_at = first * conv.weight.batch_step + c % out_channels * conv.weight.channel_step +
+                                ky * conv.weight.row_step + kx * conv.weight.column_step;
       for (int64_t k = 0; k < in_channels; ++k) {
-        sum = plus(sum, times(read_in(in_at + k * conv.in.channel_step), read_weight(weight_at + k * conv.weight.batch_step)));
+        sum = plus(
+            sum, times(read_in(in_at + k * conv.in.channel_step), read_weight(weight_at + k * conv.weight.batch_step)));
       }
     }
   }
@@ -63,7 +69,8 @@ Value transposed_element(const Convolution& conv, const Reader& read_in, const R
 }
 
 template <typename Domain>
-void convolve(Domain domain, const Convolution& conv, const Tensor& in, const Tensor& weight, const Tensor* bias, const Tensor& out, bool transposed) {
+void convolve(Domain domain, const Convolution& conv, const Tensor& in, const Tensor& weight, const Tensor* bias,
+              const Tensor& out, bool transposed) {
   using Value = typename Domain::Value;
   const auto read_in = domain.reader(in);
   const auto read_weight = domain.reader(weight);
@@ -74,8 +81,10 @@ void convolve(Domain domain, const Convolution& conv, const Tensor& in, const Te
       const Value start = bias == nullptr ? Value{0} : read_bias(c);
       for (int64_t y = 0; y < conv.out.height; ++y) {
         for (int64_t x = 0; x < conv.out.width; ++x) {
-          const Value sum = transposed ? transposed_element<Value>(conv, read_in, read_weight, n, c, y, x) : element<Value>(conv, read_in, read_weight, n, c, y, x);
-          write(n * conv.out.batch_step + c * conv.out.channel_step + y * conv.out.row_step + x * conv.out.column_step, plus(start, sum));
+          const Value sum = transposed ? transposed_element<Value>(conv, read_in, read_weight, n, c, y, x)
+                                       : element<Value>(conv, read_in, read_weight, n, c, y, x);
+          write(n * conv.out.batch_step + c * conv.out.channel_step + y * conv.out.row_step + x * conv.out.column_step,
+                plus(start, sum));
         }
       }
     }
@@ -98,14 +107,19 @@ int64_t out_size(const Window& window, int64_t size, int64_t more, bool transpos
 }
 
 bool channels_fit(const Convolution& conv, bool transposed) {
-  if (conv.groups < 1 || conv.in.batches != conv.out.batches || conv.in.channels % conv.groups != 0 || conv.out.channels % conv.groups != 0) return false;
-  if (transposed) return conv.weight.batches == conv.in.channels && conv.weight.channels * conv.groups == conv.out.channels && conv.weight.channels > 0;
+  if (conv.groups < 1 || conv.in.batches != conv.out.batches || conv.in.channels % conv.groups != 0 ||
+      conv.out.channels % conv.groups != 0)
+    return false;
+  if (transposed)
+    return conv.weight.batches == conv.in.channels && conv.weight.channels * conv.groups == conv.out.channels &&
+           conv.weight.channels > 0;
   return conv.weight.batches == conv.out.channels && conv.weight.channels * conv.groups == conv.in.channels;
 }
 
 }  // namespace
 
-// (input [N, C, W] or [N, C, H, W], weight, bias or None, stride, padding, dilation, transposed, output_padding, groups, out)
+// (input [N, C, W] or [N, C, H, W], weight, bias or None, stride, padding, dilation, transposed, output_padding,
+// groups, out)
 Error convolution(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -116,23 +130,25 @@ Error convolution(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(9);
   Convolution conv;
   conv.groups = call.integer(8);
-  call.require(in.rank() == out.rank() && in.rank() == weight.rank() && picture_of(in, Missing::kHeight, conv.in) && picture_of(weight, Missing::kHeight, conv.weight) &&
-               picture_of(out, Missing::kHeight, conv.out));
+  call.require(in.rank() == out.rank() && in.rank() == weight.rank() && picture_of(in, Missing::kHeight, conv.in) &&
+               picture_of(weight, Missing::kHeight, conv.weight) && picture_of(out, Missing::kHeight, conv.out));
   CARINA_RT_TRY(call.error());
   const size_t axes = in.rank() - 2;
   if (axes == 2) conv.rows = window_of(call, 0, axes, conv.weight.height);
   conv.columns = window_of(call, axes - 1, axes, conv.weight.width);
   const int64_t more_rows = axes == 2 && transposed ? entry_of(call, more, 0, axes, 0) : 0;
   const int64_t more_columns = transposed ? entry_of(call, more, axes - 1, axes, 0) : 0;
-  call.require(is_sane(conv.rows) && is_sane(conv.columns) && channels_fit(conv, transposed) && more_rows >= 0 && more_rows < conv.rows.stride + conv.rows.dilation &&
-               more_columns >= 0 && more_columns < conv.columns.stride + conv.columns.dilation);
+  call.require(is_sane(conv.rows) && is_sane(conv.columns) && channels_fit(conv, transposed) && more_rows >= 0 &&
+               more_rows < conv.rows.stride + conv.rows.dilation && more_columns >= 0 &&
+               more_columns < conv.columns.stride + conv.columns.dilation);
   call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes[0] == conv.out.channels));
   CARINA_RT_TRY(call.error());
   call.require(conv.out.height == out_size(conv.rows, conv.in.height, more_rows, transposed) &&
                conv.out.width == out_size(conv.columns, conv.in.width, more_columns, transposed));
   CARINA_RT_TRY(call.error());
   if (out.elements() == 0) return Error::kOk;
-  in_domain([&](auto domain) { convolve(domain, conv, in, weight, bias, out, transposed); }, in, weight, out, bias == nullptr ? in : *bias);
+  in_domain([&](auto domain) { convolve(domain, conv, in, weight, bias, out, transposed); }, in, weight, out,
+            bias == nullptr ? in : *bias);
   return Error::kOk;
 }
 

@@ -40,7 +40,11 @@ Error copy_to(Arguments arguments, size_t in_index, size_t out_index) {
   const Tensor& in = call.tensor(in_index);
   const Tensor& out = call.out(out_index);
   CARINA_RT_TRY(call.error());
-  Walk<2> walk{.rank = out.rank(), .sizes = layout_of(out).sizes, .strides = {Extents{}, layout_of(out).strides}, .at = {}, .index = {}};
+  Walk<2> walk{.rank = out.rank(),
+               .sizes = layout_of(out).sizes,
+               .strides = {Extents{}, layout_of(out).strides},
+               .at = {},
+               .index = {}};
   call.require(broadcast(in, out, walk.strides[0]));
   CARINA_RT_TRY(call.error());
   if (in.type == out.type && same_layout(in, out)) {
@@ -80,7 +84,8 @@ Error view_copy(Arguments arguments, Arena& /*scratch*/) {
 Error view_in_place(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  call.require(arguments.size() > 2 && arguments[2]->is_tensor() && arguments[2]->tensor.bytes == in.bytes && arguments[2]->tensor.type == in.type && in.contiguous());
+  call.require(arguments.size() > 2 && arguments[2]->is_tensor() && arguments[2]->tensor.bytes == in.bytes &&
+               arguments[2]->tensor.type == in.type && in.contiguous());
   CARINA_RT_TRY(call.error());
   Tensor& out = arguments[2]->tensor;
   out.data = in.data;
@@ -89,21 +94,37 @@ Error view_in_place(Arguments arguments, Arena& /*scratch*/) {
 }
 
 // (input, out)
-Error copy_plain(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 1); }
+Error copy_plain(Arguments arguments, Arena& /*scratch*/) {
+  return copy_to(arguments, 0, 1);
+}
 // (input, memory_format, out)
-Error clone(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 2); }
+Error clone(Arguments arguments, Arena& /*scratch*/) {
+  return copy_to(arguments, 0, 2);
+}
 // (input, non_blocking, dim_order or memory_format, out); the type may change.
-Error to_copy(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 3); }
+Error to_copy(Arguments arguments, Arena& /*scratch*/) {
+  return copy_to(arguments, 0, 3);
+}
 // (self, source, non_blocking, out)
-Error copy_out(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 1, 3); }
+Error copy_out(Arguments arguments, Arena& /*scratch*/) {
+  return copy_to(arguments, 1, 3);
+}
 // (self, source, non_blocking): into self.
-Error copy_in_place(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 1, 0); }
+Error copy_in_place(Arguments arguments, Arena& /*scratch*/) {
+  return copy_to(arguments, 1, 0);
+}
 // (input, size, implicit, out)
-Error expand_copy(Arguments arguments, Arena& /*scratch*/) { return copy_to(arguments, 0, 3); }
+Error expand_copy(Arguments arguments, Arena& /*scratch*/) {
+  return copy_to(arguments, 0, 3);
+}
 
 // (input, dim or dims, out)
-Error squeeze_copy(Arguments arguments, Arena& scratch) { return view_copy(arguments, scratch); }
-Error unsqueeze_copy(Arguments arguments, Arena& scratch) { return view_copy(arguments, scratch); }
+Error squeeze_copy(Arguments arguments, Arena& scratch) {
+  return view_copy(arguments, scratch);
+}
+Error unsqueeze_copy(Arguments arguments, Arena& scratch) {
+  return view_copy(arguments, scratch);
+}
 
 // (input, dims, out)
 Error permute_copy(Arguments arguments, Arena& /*scratch*/) {
@@ -139,7 +160,8 @@ Error transpose_copy(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   size_t first = 0;
   size_t second = 0;
-  call.require(in.rank() == 0 || (axis_of(call.integer(1), in.rank(), first) && axis_of(call.integer(2), in.rank(), second)));
+  call.require(in.rank() == 0 ||
+               (axis_of(call.integer(1), in.rank(), first) && axis_of(call.integer(2), in.rank(), second)));
   const Tensor& out = call.out(3);
   CARINA_RT_TRY(call.error());
   return swap_axes(in, first, second, out);
@@ -161,7 +183,8 @@ Error repeat(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> repeats = call.integers(1);
   const Tensor& out = call.out(2);
-  call.require(repeats.size() == out.rank() && in.rank() <= out.rank() && in.type == out.type && 2 * out.rank() <= kMaxRank);
+  call.require(repeats.size() == out.rank() && in.rank() <= out.rank() && in.type == out.type &&
+               2 * out.rank() <= kMaxRank);
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);
@@ -169,7 +192,8 @@ Error repeat(Arguments arguments, Arena& /*scratch*/) {
   Walk<2> walk;
   for (size_t i = 0; i < to.rank; ++i) {
     const int64_t size = i < lead ? 1 : from.sizes[i - lead];
-    call.require(size == 0 ? to.sizes[i] == 0 : repeats[i] >= 0 && to.sizes[i] % size == 0 && repeats[i] == to.sizes[i] / size);
+    call.require(size == 0 ? to.sizes[i] == 0
+                           : repeats[i] >= 0 && to.sizes[i] % size == 0 && repeats[i] == to.sizes[i] / size);
     CARINA_RT_TRY(call.error());
     walk.add_axis(size == 0 ? 0 : repeats[i], {0, size * to.strides[i]});
     walk.add_axis(size, {i < lead ? 0 : from.strides[i - lead], to.strides[i]});
@@ -206,12 +230,14 @@ Error pixel_shuffle(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const int64_t factor = call.integer(1);
   const Tensor& out = call.out(2);
-  call.require(in.rank() >= 3 && in.rank() == out.rank() && in.rank() + 2 <= kMaxRank && factor >= 1 && factor < (1 << 15) && in.type == out.type);
+  call.require(in.rank() >= 3 && in.rank() == out.rank() && in.rank() + 2 <= kMaxRank && factor >= 1 &&
+               factor < (1 << 15) && in.type == out.type);
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);
   const size_t c = from.rank - 3;
-  bool fits = from.sizes[c] == to.sizes[c] * factor * factor && to.sizes[c + 1] == from.sizes[c + 1] * factor && to.sizes[c + 2] == from.sizes[c + 2] * factor;
+  bool fits = from.sizes[c] == to.sizes[c] * factor * factor && to.sizes[c + 1] == from.sizes[c + 1] * factor &&
+              to.sizes[c + 2] == from.sizes[c + 2] * factor;
   Walk<2> walk;
   for (size_t i = 0; i < c; ++i) {
     fits = fits && from.sizes[i] == to.sizes[i];

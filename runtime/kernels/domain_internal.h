@@ -6,8 +6,8 @@
 
 namespace carina::runtime {
 
-// What a kernel computes in: float when all tensors are float (the fast case), double when any is floating, else int64. Each domain has the
-// type of a value, and readers and writers of tensors' elements by index.
+// What a kernel computes in: float when all tensors are float (the fast case), double when any is floating, else int64.
+// Each domain has the type of a value, and readers and writers of tensors' elements by index.
 struct Floats {
   using Value = float;
   struct Reader {

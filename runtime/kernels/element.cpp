@@ -23,12 +23,17 @@ double widen(Half value) {
   const int exponent = value.bits >> 10 & 31;
   const int mantissa = value.bits & 1023;
   double magnitude = std::ldexp(mantissa + (exponent == 0 ? 0 : 1024), (exponent == 0 ? 1 : exponent) - 25);
-  if (exponent == 31) magnitude = mantissa == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 31)
+    magnitude = mantissa == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   return (value.bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-double widen(BFloat value) { return std::bit_cast<float>(uint32_t{value.bits} << 16); }
-double widen(Flag value) { return value.bits != 0 ? 1.0 : 0.0; }
+double widen(BFloat value) {
+  return std::bit_cast<float>(uint32_t{value.bits} << 16);
+}
+double widen(Flag value) {
+  return value.bits != 0 ? 1.0 : 0.0;
+}
 
 template <typename T>
   requires std::is_arithmetic_v<T>
@@ -59,7 +64,9 @@ void narrow(double value, BFloat& out) {
   out.bits = std::isnan(value) ? uint16_t{0x7fc0} : static_cast<uint16_t>(rounded);
 }
 
-void narrow(double value, Flag& out) { out.bits = value != 0 ? 1 : 0; }
+void narrow(double value, Flag& out) {
+  out.bits = value != 0 ? 1 : 0;
+}
 
 template <typename T>
   requires std::is_floating_point_v<T>
@@ -124,10 +131,12 @@ constexpr Row row_of(PteScalarType type) {
 }
 
 constexpr Row kRows[] = {
-    row_of<uint8_t>(PteScalarType::kByte),  row_of<int8_t>(PteScalarType::kChar),     row_of<int16_t>(PteScalarType::kShort),
-    row_of<int32_t>(PteScalarType::kInt),   row_of<int64_t>(PteScalarType::kLong),    row_of<Half>(PteScalarType::kHalf),
-    row_of<float>(PteScalarType::kFloat),   row_of<double>(PteScalarType::kDouble),   row_of<Flag>(PteScalarType::kBool),
-    row_of<BFloat>(PteScalarType::kBFloat16), row_of<uint16_t>(PteScalarType::kUInt16), row_of<uint32_t>(PteScalarType::kUInt32),
+    row_of<uint8_t>(PteScalarType::kByte),    row_of<int8_t>(PteScalarType::kChar),
+    row_of<int16_t>(PteScalarType::kShort),   row_of<int32_t>(PteScalarType::kInt),
+    row_of<int64_t>(PteScalarType::kLong),    row_of<Half>(PteScalarType::kHalf),
+    row_of<float>(PteScalarType::kFloat),     row_of<double>(PteScalarType::kDouble),
+    row_of<Flag>(PteScalarType::kBool),       row_of<BFloat>(PteScalarType::kBFloat16),
+    row_of<uint16_t>(PteScalarType::kUInt16), row_of<uint32_t>(PteScalarType::kUInt32),
 };
 
 const Row& find(PteScalarType type) {
@@ -139,10 +148,20 @@ const Row& find(PteScalarType type) {
 
 }  // namespace
 
-bool is_floating(PteScalarType type) { return find(type).floating; }
-NumberLoader number_loader(PteScalarType type) { return find(type).load_number; }
-IntegerLoader integer_loader(PteScalarType type) { return find(type).load_integer; }
-NumberStorer number_storer(PteScalarType type) { return find(type).store_number; }
-IntegerStorer integer_storer(PteScalarType type) { return find(type).store_integer; }
+bool is_floating(PteScalarType type) {
+  return find(type).floating;
+}
+NumberLoader number_loader(PteScalarType type) {
+  return find(type).load_number;
+}
+IntegerLoader integer_loader(PteScalarType type) {
+  return find(type).load_integer;
+}
+NumberStorer number_storer(PteScalarType type) {
+  return find(type).store_number;
+}
+IntegerStorer integer_storer(PteScalarType type) {
+  return find(type).store_integer;
+}
 
 }  // namespace carina::runtime

@@ -1,16 +1,16 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cmath>
 #include <limits>
 
 #include "runtime/evalue.h"
 
 namespace carina::runtime {
 
-// Elements of any type as a double or an int64, so that a kernel is written once for all types. Doubles hold the result of one float
-// operation on floats exactly enough to round it to float correctly.
+// Elements of any type as a double or an int64, so that a kernel is written once for all types. Doubles hold the result
+// of one float operation on floats exactly enough to round it to float correctly.
 
 bool is_floating(PteScalarType type);
 

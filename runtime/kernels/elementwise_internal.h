@@ -9,7 +9,11 @@ namespace carina::runtime {
 // out[i] = function(in[i]); `in` is broadcast to `out`. `function` takes a value of any domain.
 template <typename Function>
 Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
-  Walk<2> walk{.rank = out.rank(), .sizes = layout_of(out).sizes, .strides = {Extents{}, layout_of(out).strides}, .at = {}, .index = {}};
+  Walk<2> walk{.rank = out.rank(),
+               .sizes = layout_of(out).sizes,
+               .strides = {Extents{}, layout_of(out).strides},
+               .at = {},
+               .index = {}};
   if (!broadcast(in, out, walk.strides[0])) return Error::kInvalidArgument;
   const auto count = static_cast<int64_t>(out.elements());
   in_domain(
@@ -20,7 +24,8 @@ Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
         if (same_layout(in, out)) {
           for (int64_t i = 0; i < count; ++i) write(i, static_cast<Value>(function(read(i))));
         } else {
-          for (int64_t i = 0; i < count; ++i, walk.next()) write(walk.at[1], static_cast<Value>(function(read(walk.at[0]))));
+          for (int64_t i = 0; i < count; ++i, walk.next())
+            write(walk.at[1], static_cast<Value>(function(read(walk.at[0]))));
         }
       },
       in, out);
@@ -30,7 +35,11 @@ Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
 // out[i] = function(a[i], b[i]), both broadcast.
 template <typename Function>
 Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
-  Walk<3> walk{.rank = out.rank(), .sizes = layout_of(out).sizes, .strides = {Extents{}, Extents{}, layout_of(out).strides}, .at = {}, .index = {}};
+  Walk<3> walk{.rank = out.rank(),
+               .sizes = layout_of(out).sizes,
+               .strides = {Extents{}, Extents{}, layout_of(out).strides},
+               .at = {},
+               .index = {}};
   if (!broadcast(a, out, walk.strides[0]) || !broadcast(b, out, walk.strides[1])) return Error::kInvalidArgument;
   const auto count = static_cast<int64_t>(out.elements());
   in_domain(
@@ -42,27 +51,31 @@ Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Func
         if (same_layout(a, out) && same_layout(b, out)) {
           for (int64_t i = 0; i < count; ++i) write(i, static_cast<Value>(function(read_a(i), read_b(i))));
         } else {
-          for (int64_t i = 0; i < count; ++i, walk.next()) write(walk.at[2], static_cast<Value>(function(read_a(walk.at[0]), read_b(walk.at[1]))));
+          for (int64_t i = 0; i < count; ++i, walk.next())
+            write(walk.at[2], static_cast<Value>(function(read_a(walk.at[0]), read_b(walk.at[1]))));
         }
       },
       a, b, out);
   return Error::kOk;
 }
 
-// A scalar argument as a tensor of one element, for kernels that take either: float beside floats, so that it is rounded as PyTorch rounds it.
+// A scalar argument as a tensor of one element, for kernels that take either: float beside floats, so that it is
+// rounded as PyTorch rounds it.
 class ScalarTensor {
  public:
   ScalarTensor(const EValue& scalar, const Tensor& beside) {
     const bool whole = scalar.kind != EValue::Kind::kDouble;
     if (beside.type == PteScalarType::kDouble) {
       double_ = scalar.to_double();
-      tensor_ = {.type = PteScalarType::kDouble, .sizes = {}, .dim_order = {}, .data = &double_, .bytes = sizeof double_};
+      tensor_ = {
+          .type = PteScalarType::kDouble, .sizes = {}, .dim_order = {}, .data = &double_, .bytes = sizeof double_};
     } else if (is_floating(beside.type) || !whole) {
       float_ = static_cast<float>(scalar.to_double());
       tensor_ = {.type = PteScalarType::kFloat, .sizes = {}, .dim_order = {}, .data = &float_, .bytes = sizeof float_};
     } else {
       integer_ = scalar.to_int();
-      tensor_ = {.type = PteScalarType::kLong, .sizes = {}, .dim_order = {}, .data = &integer_, .bytes = sizeof integer_};
+      tensor_ = {
+          .type = PteScalarType::kLong, .sizes = {}, .dim_order = {}, .data = &integer_, .bytes = sizeof integer_};
     }
   }
   ScalarTensor(const ScalarTensor&) = delete;

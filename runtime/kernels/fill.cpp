@@ -37,8 +37,10 @@ Error count_up(const Tensor& out, const EValue& start, const EValue& step) {
         using Value = typename decltype(domain)::Value;
         const auto write = domain.writer(out);
         for (int64_t i = 0; i < out.sizes[0]; ++i) {
-          if constexpr (std::is_same_v<Value, int64_t>) write(i, plus(scalar_in<int64_t>(start), times(i, scalar_in<int64_t>(step))));
-          else write(i, static_cast<Value>(start.to_double() + static_cast<double>(i) * step.to_double()));
+          if constexpr (std::is_same_v<Value, int64_t>)
+            write(i, plus(scalar_in<int64_t>(start), times(i, scalar_in<int64_t>(step))));
+          else
+            write(i, static_cast<Value>(start.to_double() + static_cast<double>(i) * step.to_double()));
         }
       },
       out);
@@ -48,16 +50,28 @@ Error count_up(const Tensor& out, const EValue& start, const EValue& step) {
 }  // namespace
 
 // (size, value, out)
-Error full(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 1, 2); }
+Error full(Arguments arguments, Arena& /*scratch*/) {
+  return fill_from(arguments, 1, 2);
+}
 // (input, value, memory_format, out)
-Error full_like(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 1, 3); }
+Error full_like(Arguments arguments, Arena& /*scratch*/) {
+  return fill_from(arguments, 1, 3);
+}
 // (input, value, out)
-Error fill_scalar(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 1, 2); }
+Error fill_scalar(Arguments arguments, Arena& /*scratch*/) {
+  return fill_from(arguments, 1, 2);
+}
 // (value, out)
-Error scalar_tensor(Arguments arguments, Arena& /*scratch*/) { return fill_from(arguments, 0, 1); }
+Error scalar_tensor(Arguments arguments, Arena& /*scratch*/) {
+  return fill_from(arguments, 0, 1);
+}
 // (size, out)
-Error zeros(Arguments arguments, Arena& /*scratch*/) { return fill_constant(arguments, 0); }
-Error ones(Arguments arguments, Arena& /*scratch*/) { return fill_constant(arguments, 1); }
+Error zeros(Arguments arguments, Arena& /*scratch*/) {
+  return fill_constant(arguments, 0);
+}
+Error ones(Arguments arguments, Arena& /*scratch*/) {
+  return fill_constant(arguments, 1);
+}
 
 // (size, memory_format, out): any content will do, and zeros make runs alike.
 Error empty(Arguments arguments, Arena& /*scratch*/) {

@@ -8,7 +8,9 @@ namespace carina::runtime {
 
 namespace {
 
-bool is_index(const Tensor& tensor) { return tensor.type == PteScalarType::kLong || tensor.type == PteScalarType::kInt; }
+bool is_index(const Tensor& tensor) {
+  return tensor.type == PteScalarType::kLong || tensor.type == PteScalarType::kInt;
+}
 
 // Element `at` of an index tensor as a place on an axis; false when outside.
 bool place_of(const Tensor& indices, int64_t at, int64_t size, int64_t& place) {
@@ -27,8 +29,13 @@ Error where(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& b = call.tensor(2);
   const Tensor& out = call.out(3);
   CARINA_RT_TRY(call.error());
-  Walk<4> walk{.rank = out.rank(), .sizes = layout_of(out).sizes, .strides = {Extents{}, Extents{}, Extents{}, layout_of(out).strides}, .at = {}, .index = {}};
-  call.require(broadcast(condition, out, walk.strides[0]) && broadcast(a, out, walk.strides[1]) && broadcast(b, out, walk.strides[2]));
+  Walk<4> walk{.rank = out.rank(),
+               .sizes = layout_of(out).sizes,
+               .strides = {Extents{}, Extents{}, Extents{}, layout_of(out).strides},
+               .at = {},
+               .index = {}};
+  call.require(broadcast(condition, out, walk.strides[0]) && broadcast(a, out, walk.strides[1]) &&
+               broadcast(b, out, walk.strides[2]));
   CARINA_RT_TRY(call.error());
   const auto test = Numbers::reader(condition);
   const int64_t count = walk.count();
@@ -37,7 +44,8 @@ Error where(Arguments arguments, Arena& /*scratch*/) {
         const auto read_a = domain.reader(a);
         const auto read_b = domain.reader(b);
         const auto write = domain.writer(out);
-        for (int64_t i = 0; i < count; ++i, walk.next()) write(walk.at[3], test(walk.at[0]) != 0 ? read_a(walk.at[1]) : read_b(walk.at[2]));
+        for (int64_t i = 0; i < count; ++i, walk.next())
+          write(walk.at[3], test(walk.at[0]) != 0 ? read_a(walk.at[1]) : read_b(walk.at[2]));
       },
       a, b, out);
   return Error::kOk;
@@ -55,7 +63,8 @@ Error masked_fill(Arguments arguments, Arena& /*scratch*/) {
   Extents unused{};
   call.require(broadcast(in, out, unused));
   CARINA_RT_TRY(call.error());
-  return map_binary(in, mask, out, [&](auto a, auto masked) { return masked != 0 ? scalar_in<decltype(a)>(value) : a; });
+  return map_binary(in, mask, out,
+                    [&](auto a, auto masked) { return masked != 0 ? scalar_in<decltype(a)>(value) : a; });
 }
 
 // (weight [rows, ...], indices, padding_idx, scale_grad_by_freq, sparse, out)
@@ -64,7 +73,8 @@ Error embedding(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& weight = call.tensor(0);
   const Tensor& indices = call.tensor(1);
   const Tensor& out = call.out(5);
-  call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes.back() == weight.sizes[1] && weight.type == out.type);
+  call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes.back() == weight.sizes[1] &&
+               weight.type == out.type);
   call.support(is_index(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
   CARINA_RT_TRY(call.error());
   for (size_t i = 0; i < indices.rank(); ++i) call.require(indices.sizes[i] == out.sizes[i]);
@@ -118,11 +128,16 @@ Error gather(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& indices = call.tensor(2);
   const Tensor& out = call.out(4);
   size_t axis = 0;
-  call.require(in.rank() >= 1 && axis_of(call.integer(1), in.rank(), axis) && in.rank() == indices.rank() && same_sizes(indices, out) && in.type == out.type);
+  call.require(in.rank() >= 1 && axis_of(call.integer(1), in.rank(), axis) && in.rank() == indices.rank() &&
+               same_sizes(indices, out) && in.type == out.type);
   call.support(is_index(indices));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
-  Walk<3> walk{.rank = from.rank, .sizes = layout_of(out).sizes, .strides = {from.strides, layout_of(indices).strides, layout_of(out).strides}, .at = {}, .index = {}};
+  Walk<3> walk{.rank = from.rank,
+               .sizes = layout_of(out).sizes,
+               .strides = {from.strides, layout_of(indices).strides, layout_of(out).strides},
+               .at = {},
+               .index = {}};
   for (size_t i = 0; i < from.rank; ++i) call.require(i == axis || walk.sizes[i] <= from.sizes[i]);
   CARINA_RT_TRY(call.error());
   walk.strides[0][axis] = 0;

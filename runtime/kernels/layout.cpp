@@ -19,9 +19,13 @@ Layout layout_of(const Tensor& tensor) {
   return layout;
 }
 
-bool same_sizes(const Tensor& a, const Tensor& b) { return std::ranges::equal(a.sizes, b.sizes); }
+bool same_sizes(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.sizes, b.sizes);
+}
 
-bool same_layout(const Tensor& a, const Tensor& b) { return same_sizes(a, b) && std::ranges::equal(a.dim_order, b.dim_order); }
+bool same_layout(const Tensor& a, const Tensor& b) {
+  return same_sizes(a, b) && std::ranges::equal(a.dim_order, b.dim_order);
+}
 
 bool axis_of(int64_t dim, size_t rank, size_t& axis) {
   const auto limit = static_cast<int64_t>(rank);
@@ -49,7 +53,8 @@ template <size_t kBytes>
 void copy_bytes(const Tensor& from, const Tensor& to, Walk<2>& walk) {
   const int64_t count = walk.count();
   for (int64_t i = 0; i < count; ++i, walk.next()) {
-    std::memcpy(to.as<std::byte>() + static_cast<size_t>(walk.at[1]) * kBytes, from.as<std::byte>() + static_cast<size_t>(walk.at[0]) * kBytes, kBytes);
+    std::memcpy(to.as<std::byte>() + static_cast<size_t>(walk.at[1]) * kBytes,
+                from.as<std::byte>() + static_cast<size_t>(walk.at[0]) * kBytes, kBytes);
   }
 }
 
@@ -72,10 +77,14 @@ void convert(const Tensor& from, const Tensor& to, Walk<2>& walk) {
 void copy_elements(const Tensor& from, const Tensor& to, Walk<2>& walk) {
   if (from.type != to.type) return convert(from, to, walk);
   switch (element_bytes(from.type)) {
-    case 1: return copy_bytes<1>(from, to, walk);
-    case 2: return copy_bytes<2>(from, to, walk);
-    case 4: return copy_bytes<4>(from, to, walk);
-    default: return copy_bytes<8>(from, to, walk);
+    case 1:
+      return copy_bytes<1>(from, to, walk);
+    case 2:
+      return copy_bytes<2>(from, to, walk);
+    case 4:
+      return copy_bytes<4>(from, to, walk);
+    default:
+      return copy_bytes<8>(from, to, walk);
   }
 }
 

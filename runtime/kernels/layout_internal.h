@@ -56,7 +56,8 @@ struct Walk {
   }
 };
 
-// The steps of `operand` along the axes of `out` when it is broadcast to it (0 along repeated axes); false when it cannot be.
+// The steps of `operand` along the axes of `out` when it is broadcast to it (0 along repeated axes); false when it
+// cannot be.
 bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides);
 
 // Copies one element per position of `walk`, from tensor 0 to tensor 1; converts where the types differ.

@@ -22,7 +22,8 @@ struct Scales {
 };
 
 template <typename Domain>
-void multiply_in(Domain domain, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& out, const Product& p, const Scales& scales) {
+void multiply_in(Domain domain, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& out,
+                 const Product& p, const Scales& scales) {
   using Value = typename Domain::Value;
   const auto read_a = domain.reader(a);
   const auto read_b = domain.reader(b);
@@ -37,15 +38,18 @@ void multiply_in(Domain domain, const Tensor& a, const Tensor& b, const Tensor* 
         sum = plus(sum, times(read_a(p.a + m * p.a_row + k * p.a_depth), read_b(p.b + k * p.b_depth + n * p.b_column)));
       }
       sum = times(alpha, sum);
-      if (bias != nullptr && beta != Value{0}) sum = plus(sum, times(beta, read_bias(m * p.bias_row + n * p.bias_column)));
+      if (bias != nullptr && beta != Value{0})
+        sum = plus(sum, times(beta, read_bias(m * p.bias_row + n * p.bias_column)));
       write(p.out + m * p.out_row + n * p.out_column, sum);
     }
   }
 }
 
-void multiply(const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& out, const Product& product, const Scales& scales) {
+void multiply(const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& out, const Product& product,
+              const Scales& scales) {
   if (out.elements() == 0) return;
-  in_domain([&](auto domain) { multiply_in(domain, a, b, bias, out, product, scales); }, a, b, out, bias == nullptr ? a : *bias);
+  in_domain([&](auto domain) { multiply_in(domain, a, b, bias, out, product, scales); }, a, b, out,
+            bias == nullptr ? a : *bias);
 }
 
 // The product of two matrices; the sizes are known to fit.
@@ -53,12 +57,20 @@ Product product_of(const Tensor& a, const Tensor& b, const Tensor& out) {
   const Layout la = layout_of(a);
   const Layout lb = layout_of(b);
   const Layout lo = layout_of(out);
-  return {.rows = la.sizes[0], .columns = lb.sizes[1], .depth = la.sizes[1], .a_row = la.strides[0], .a_depth = la.strides[1], .b_depth = lb.strides[0],
-          .b_column = lb.strides[1], .out_row = lo.strides[0], .out_column = lo.strides[1]};
+  return {.rows = la.sizes[0],
+          .columns = lb.sizes[1],
+          .depth = la.sizes[1],
+          .a_row = la.strides[0],
+          .a_depth = la.strides[1],
+          .b_depth = lb.strides[0],
+          .b_column = lb.strides[1],
+          .out_row = lo.strides[0],
+          .out_column = lo.strides[1]};
 }
 
 bool matrices_fit(const Tensor& a, const Tensor& b, const Tensor& out) {
-  return a.rank() == 2 && b.rank() == 2 && out.rank() == 2 && a.sizes[1] == b.sizes[0] && out.sizes[0] == a.sizes[0] && out.sizes[1] == b.sizes[1];
+  return a.rank() == 2 && b.rank() == 2 && out.rank() == 2 && a.sizes[1] == b.sizes[0] && out.sizes[0] == a.sizes[0] &&
+         out.sizes[1] == b.sizes[1];
 }
 
 }  // namespace
@@ -100,15 +112,23 @@ Error bmm(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& a = call.tensor(0);
   const Tensor& b = call.tensor(1);
   const Tensor& out = call.out(2);
-  call.require(a.rank() == 3 && b.rank() == 3 && out.rank() == 3 && a.sizes[0] == b.sizes[0] && a.sizes[0] == out.sizes[0] && a.sizes[2] == b.sizes[1] &&
-               out.sizes[1] == a.sizes[1] && out.sizes[2] == b.sizes[2]);
+  call.require(a.rank() == 3 && b.rank() == 3 && out.rank() == 3 && a.sizes[0] == b.sizes[0] &&
+               a.sizes[0] == out.sizes[0] && a.sizes[2] == b.sizes[1] && out.sizes[1] == a.sizes[1] &&
+               out.sizes[2] == b.sizes[2]);
   CARINA_RT_TRY(call.error());
   const Layout la = layout_of(a);
   const Layout lb = layout_of(b);
   const Layout lo = layout_of(out);
   if (out.elements() == 0) return Error::kOk;
-  Product product{.rows = la.sizes[1], .columns = lb.sizes[2], .depth = la.sizes[2], .a_row = la.strides[1], .a_depth = la.strides[2],
-                  .b_depth = lb.strides[1], .b_column = lb.strides[2], .out_row = lo.strides[1], .out_column = lo.strides[2]};
+  Product product{.rows = la.sizes[1],
+                  .columns = lb.sizes[2],
+                  .depth = la.sizes[2],
+                  .a_row = la.strides[1],
+                  .a_depth = la.strides[2],
+                  .b_depth = lb.strides[1],
+                  .b_column = lb.strides[2],
+                  .out_row = lo.strides[1],
+                  .out_column = lo.strides[2]};
   for (int64_t batch = 0; batch < la.sizes[0]; ++batch) {
     product.a = batch * la.strides[0];
     product.b = batch * lb.strides[0];
@@ -125,7 +145,8 @@ Error linear(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& weight = call.tensor(1);
   const Tensor* bias = call.optional_tensor(2);
   const Tensor& out = call.out(3);
-  call.require(in.rank() >= 1 && weight.rank() == 2 && out.rank() == in.rank() && in.sizes.back() == weight.sizes[1] && out.sizes.back() == weight.sizes[0]);
+  call.require(in.rank() >= 1 && weight.rank() == 2 && out.rank() == in.rank() && in.sizes.back() == weight.sizes[1] &&
+               out.sizes.back() == weight.sizes[0]);
   CARINA_RT_TRY(call.error());
   const auto depth = int64_t{weight.sizes[1]};
   const auto columns = int64_t{weight.sizes[0]};
@@ -139,8 +160,16 @@ Error linear(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   const Layout lw = layout_of(weight);
   multiply(in, weight, bias, out,
-           {.rows = rows, .columns = columns, .depth = depth, .a_row = depth, .a_depth = 1, .b_depth = lw.strides[1], .b_column = lw.strides[0], .out_row = columns,
-            .out_column = 1, .bias_column = bias != nullptr && bias->elements() > 1 ? 1 : 0},
+           {.rows = rows,
+            .columns = columns,
+            .depth = depth,
+            .a_row = depth,
+            .a_depth = 1,
+            .b_depth = lw.strides[1],
+            .b_column = lw.strides[0],
+            .out_row = columns,
+            .out_column = 1,
+            .bias_column = bias != nullptr && bias->elements() > 1 ? 1 : 0},
            {});
   return Error::kOk;
 }

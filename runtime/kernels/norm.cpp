@@ -10,7 +10,8 @@ namespace carina::runtime {
 
 namespace {
 
-// A run of elements that is normalised by its own mean and variance; element k is scaled by entry k / per_weight of the weight.
+// A run of elements that is normalised by its own mean and variance; element k is scaled by entry k / per_weight of the
+// weight.
 struct Group {
   int64_t begin, count;
   int64_t first_weight, per_weight;
@@ -21,7 +22,8 @@ struct Statistics {
   double inverse_deviation;
 };
 
-Statistics normalise(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out, const Group& group) {
+Statistics normalise(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out,
+                     const Group& group) {
   const auto read = Numbers::reader(in);
   const auto write = Numbers::writer(out);
   double sum = 0;
@@ -42,7 +44,8 @@ Statistics normalise(const Tensor& in, const Tensor* weight, const Tensor* bias,
 }
 
 bool has_elements(const Tensor* tensor, int64_t count) {
-  return tensor == nullptr || (static_cast<int64_t>(tensor->elements()) == count && tensor->contiguous() && is_floating(tensor->type));
+  return tensor == nullptr ||
+         (static_cast<int64_t>(tensor->elements()) == count && tensor->contiguous() && is_floating(tensor->type));
 }
 
 }  // namespace
@@ -67,10 +70,12 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
     count *= in.sizes[in.rank() - shape.size() + i];
   }
   const int64_t rows = count == 0 ? 0 : static_cast<int64_t>(in.elements()) / count;
-  call.require(has_elements(weight, count) && has_elements(bias, count) && static_cast<int64_t>(mean.elements()) >= rows && static_cast<int64_t>(deviation.elements()) >= rows);
+  call.require(has_elements(weight, count) && has_elements(bias, count) &&
+               static_cast<int64_t>(mean.elements()) >= rows && static_cast<int64_t>(deviation.elements()) >= rows);
   CARINA_RT_TRY(call.error());
   for (int64_t row = 0; row < rows; ++row) {
-    const Statistics statistics = normalise(in, weight, bias, eps, out, {.begin = row * count, .count = count, .first_weight = 0, .per_weight = 1});
+    const Statistics statistics = normalise(in, weight, bias, eps, out,
+                                            {.begin = row * count, .count = count, .first_weight = 0, .per_weight = 1});
     Numbers::writer(mean)(row, statistics.mean);
     Numbers::writer(deviation)(row, statistics.inverse_deviation);
   }
@@ -98,10 +103,14 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
   if (in.elements() == 0) return Error::kOk;
   const int64_t per_channel = static_cast<int64_t>(in.elements()) / (batches * channels);
   const int64_t count = channels / groups * per_channel;
-  call.require(static_cast<int64_t>(mean.elements()) >= batches * groups && static_cast<int64_t>(deviation.elements()) >= batches * groups);
+  call.require(static_cast<int64_t>(mean.elements()) >= batches * groups &&
+               static_cast<int64_t>(deviation.elements()) >= batches * groups);
   CARINA_RT_TRY(call.error());
   for (int64_t i = 0; i < batches * groups; ++i) {
-    const Group group{.begin = i * count, .count = count, .first_weight = i % groups * (channels / groups), .per_weight = per_channel};
+    const Group group{.begin = i * count,
+                      .count = count,
+                      .first_weight = i % groups * (channels / groups),
+                      .per_weight = per_channel};
     const Statistics statistics = normalise(in, weight, bias, eps, out, group);
     Numbers::writer(mean)(i, statistics.mean);
     Numbers::writer(deviation)(i, statistics.inverse_deviation);
@@ -123,7 +132,8 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
   call.support(is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
   const int64_t channels = in.sizes[1];
-  call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) && has_elements(&variance, channels));
+  call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) &&
+               has_elements(&variance, channels));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);

@@ -69,16 +69,19 @@ struct Pool {
 
 // What both pools check of their arguments.
 Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bool ceil_mode) {
-  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, pool.in) && picture_of(out, Missing::kBatch, pool.out) && is_sane(pool.rows) && is_sane(pool.columns));
+  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, pool.in) &&
+               picture_of(out, Missing::kBatch, pool.out) && is_sane(pool.rows) && is_sane(pool.columns));
   CARINA_RT_TRY(call.error());
-  call.require(pool.in.batches == pool.out.batches && pool.in.channels == pool.out.channels && pool.out.height == out_size(pool.rows, pool.in.height, ceil_mode) &&
+  call.require(pool.in.batches == pool.out.batches && pool.in.channels == pool.out.channels &&
+               pool.out.height == out_size(pool.rows, pool.in.height, ceil_mode) &&
                pool.out.width == out_size(pool.columns, pool.in.width, ceil_mode));
   call.require(2 * pool.rows.padding <= pool.rows.kernel && 2 * pool.columns.padding <= pool.columns.kernel);
   return call.error();
 }
 
 template <typename Domain>
-typename Domain::Value sum_over(const typename Domain::Reader& read, const Picture& in, int64_t n, int64_t c, const Span& rows, const Span& columns) {
+typename Domain::Value sum_over(const typename Domain::Reader& read, const Picture& in, int64_t n, int64_t c,
+                                const Span& rows, const Span& columns) {
   typename Domain::Value sum{0};
   for (int64_t y = rows.begin; y < rows.end; ++y) {
     for (int64_t x = columns.begin; x < columns.end; ++x) sum = plus(sum, read(index_in(in, n, c, y, x)));
@@ -108,7 +111,8 @@ Error avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
         for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
           const Span rows = span_of(pool.rows, pool.in.height, y);
           const Span columns = span_of(pool.columns, pool.in.width, x);
-          const int64_t inside = std::max<int64_t>(rows.end - rows.begin, 0) * std::max<int64_t>(columns.end - columns.begin, 0);
+          const int64_t inside =
+              std::max<int64_t>(rows.end - rows.begin, 0) * std::max<int64_t>(columns.end - columns.begin, 0);
           const int64_t count = divisor != 0 ? divisor : include_padding ? rows.padded * columns.padded : inside;
           const auto sum = sum_over<Domain>(read, pool.in, n, c, rows, columns);
           write(index_in(pool.out, n, c, y, x), count == 0 ? sum : sum / static_cast<typename Domain::Value>(count));
@@ -125,8 +129,8 @@ Error adaptive_avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(2);
   Picture from;
   Picture to;
-  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, from) && picture_of(out, Missing::kBatch, to) && from.batches == to.batches &&
-               from.channels == to.channels);
+  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, from) &&
+               picture_of(out, Missing::kBatch, to) && from.batches == to.batches && from.channels == to.channels);
   CARINA_RT_TRY(call.error());
   if (out.elements() == 0) return Error::kOk;
   in_domain(
@@ -138,7 +142,8 @@ Error adaptive_avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
           const Span rows = adaptive_span_of(from.height, to.height, y);
           const Span columns = adaptive_span_of(from.width, to.width, x);
           const int64_t count = std::max<int64_t>(rows.padded * columns.padded, 1);
-          write(index_in(to, n, c, y, x), sum_over<Domain>(read, from, n, c, rows, columns) / static_cast<typename Domain::Value>(count));
+          write(index_in(to, n, c, y, x),
+                sum_over<Domain>(read, from, n, c, rows, columns) / static_cast<typename Domain::Value>(count));
         });
       },
       in, out);

@@ -13,7 +13,8 @@ constexpr KernelEntry kPortableKernels[] = {
 #undef CARINA_PORTABLE_KERNEL
 };
 
-static_assert(std::ranges::is_sorted(kPortableKernels, std::ranges::less_equal(), &KernelEntry::name), "portable_kernels.def is in the order of the names");
+static_assert(std::ranges::is_sorted(kPortableKernels, std::ranges::less_equal(), &KernelEntry::name),
+              "portable_kernels.def is in the order of the names");
 
 // Every kernel that our compiler may write into a program (facts/executorch_kernels.def) is here.
 constexpr bool has_kernel(const KernelRow& row) {
@@ -24,10 +25,13 @@ constexpr bool has_kernel(const KernelRow& row) {
   }
   return false;
 }
-static_assert(std::ranges::all_of(kKernelRows, has_kernel), "facts/executorch_kernels.def names a kernel that runtime/kernels does not have");
+static_assert(std::ranges::all_of(kKernelRows, has_kernel),
+              "facts/executorch_kernels.def names a kernel that runtime/kernels does not have");
 
 }  // namespace
 
-std::span<const KernelEntry> portable_kernels() { return kPortableKernels; }
+std::span<const KernelEntry> portable_kernels() {
+  return kPortableKernels;
+}
 
 }  // namespace carina::runtime

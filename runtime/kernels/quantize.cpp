@@ -6,8 +6,8 @@
 
 namespace carina::runtime {
 
-// (input, scale, zero_point, quant_min, quant_max, dtype, out). In float, as ExecuTorch computes it: the reciprocal of the scale is rounded
-// first, and half way goes to the even neighbour.
+// (input, scale, zero_point, quant_min, quant_max, dtype, out). In float, as ExecuTorch computes it: the reciprocal of
+// the scale is rounded first, and half way goes to the even neighbour.
 Error quantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -40,7 +40,8 @@ Error dequantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
   const IntegerLoader load = integer_loader(in.type);
   const NumberStorer store = number_storer(out.type);
   for (size_t i = 0; i < in.elements(); ++i) {
-    const auto value = static_cast<float>(static_cast<int64_t>(static_cast<uint64_t>(load(in.data, i)) - static_cast<uint64_t>(zero_point)));
+    const auto value = static_cast<float>(
+        static_cast<int64_t>(static_cast<uint64_t>(load(in.data, i)) - static_cast<uint64_t>(zero_point)));
     store(out.data, i, static_cast<double>(value * scale));
   }
   return Error::kOk;

@@ -77,7 +77,8 @@ Error place_of_extreme(Arguments arguments, const Better& better) {
   const int64_t dim = call.integer_or(1, 0);
   const Tensor& out = call.out(3);
   Reduction reduction;
-  call.require(plan_reduction(in, flat ? std::span<const int64_t>() : std::span(&dim, 1), out, reduction) && (reduction.reduced.count() > 0 || out.elements() == 0));
+  call.require(plan_reduction(in, flat ? std::span<const int64_t>() : std::span(&dim, 1), out, reduction) &&
+               (reduction.reduced.count() > 0 || out.elements() == 0));
   CARINA_RT_TRY(call.error());
   const IntegerStorer store = integer_storer(out.type);
   const int64_t outputs = reduction.kept.count();
@@ -132,7 +133,8 @@ Error variance_over(Call& call, const Tensor& in, std::span<const int64_t> dims,
   call.support(is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
   reduce(
-      in, out, reduction, [](auto /*zero*/) { return Spread{}; }, [](Spread& state, auto value) { add_to(state, static_cast<double>(value)); },
+      in, out, reduction, [](auto /*zero*/) { return Spread{}; },
+      [](Spread& state, auto value) { add_to(state, static_cast<double>(value)); },
       [correction](const Spread& state) {
         const double divisor = std::fmax(state.count - correction, 0);
         return state.count == 0 ? std::numeric_limits<double>::quiet_NaN() : state.squares / divisor;
@@ -144,8 +146,10 @@ Error variance_over(Call& call, const Tensor& in, std::span<const int64_t> dims,
 struct Sum {
   template <typename T>
   auto operator()(T zero) const {
-    if constexpr (std::is_same_v<T, int64_t>) return zero;
-    else return 0.0;
+    if constexpr (std::is_same_v<T, int64_t>)
+      return zero;
+    else
+      return 0.0;
   }
 };
 struct AddTo {
@@ -178,7 +182,8 @@ Error product_over(Call& call, const Tensor& in, std::span<const int64_t> dims, 
   call.require(plan_reduction(in, dims, out, reduction));
   CARINA_RT_TRY(call.error());
   reduce(
-      in, out, reduction, [](auto zero) { return decltype(zero)(1); }, [](auto& state, auto value) { state = times(state, value); }, Keep{});
+      in, out, reduction, [](auto zero) { return decltype(zero)(1); },
+      [](auto& state, auto value) { state = times(state, value); }, Keep{});
   return Error::kOk;
 }
 
@@ -187,7 +192,8 @@ Error any_over(Call& call, const Tensor& in, std::span<const int64_t> dims, cons
   call.require(plan_reduction(in, dims, out, reduction));
   CARINA_RT_TRY(call.error());
   reduce(
-      in, out, reduction, [](auto /*zero*/) { return false; }, [](bool& state, auto value) { state |= value != 0; }, [](bool state) { return state ? 1 : 0; });
+      in, out, reduction, [](auto /*zero*/) { return false; }, [](bool& state, auto value) { state |= value != 0; },
+      [](bool state) { return state ? 1 : 0; });
   return Error::kOk;
 }
 
@@ -240,12 +246,20 @@ Error prod(Arguments arguments, Arena& /*scratch*/) {
 }
 
 // (input, dims, keepdim, out)
-Error amax(Arguments arguments, Arena& /*scratch*/) { return extreme(arguments, Larger{}); }
-Error amin(Arguments arguments, Arena& /*scratch*/) { return extreme(arguments, Smaller{}); }
+Error amax(Arguments arguments, Arena& /*scratch*/) {
+  return extreme(arguments, Larger{});
+}
+Error amin(Arguments arguments, Arena& /*scratch*/) {
+  return extreme(arguments, Smaller{});
+}
 
 // (input, dim or None, keepdim, out)
-Error argmax(Arguments arguments, Arena& /*scratch*/) { return place_of_extreme(arguments, Larger{}); }
-Error argmin(Arguments arguments, Arena& /*scratch*/) { return place_of_extreme(arguments, Smaller{}); }
+Error argmax(Arguments arguments, Arena& /*scratch*/) {
+  return place_of_extreme(arguments, Larger{});
+}
+Error argmin(Arguments arguments, Arena& /*scratch*/) {
+  return place_of_extreme(arguments, Smaller{});
+}
 
 namespace {
 
@@ -258,7 +272,8 @@ Error value_and_place(Arguments arguments, const Better& better) {
   const Tensor& values = call.out(3);
   static_cast<void>(call.out(4));
   Reduction reduction;
-  call.require(plan_reduction(in, std::span(&dim, 1), values, reduction) && (reduction.reduced.count() > 0 || values.elements() == 0));
+  call.require(plan_reduction(in, std::span(&dim, 1), values, reduction) &&
+               (reduction.reduced.count() > 0 || values.elements() == 0));
   CARINA_RT_TRY(call.error());
   EValue* const for_places[] = {arguments[0], arguments[1], arguments[2], arguments[4]};
   CARINA_RT_TRY(place_of_extreme(for_places, better));
@@ -290,12 +305,20 @@ Error extreme_of_all(Arguments arguments, const Better& better) {
 
 }  // namespace
 
-Error max_dim(Arguments arguments, Arena& /*scratch*/) { return value_and_place(arguments, Larger{}); }
-Error min_dim(Arguments arguments, Arena& /*scratch*/) { return value_and_place(arguments, Smaller{}); }
+Error max_dim(Arguments arguments, Arena& /*scratch*/) {
+  return value_and_place(arguments, Larger{});
+}
+Error min_dim(Arguments arguments, Arena& /*scratch*/) {
+  return value_and_place(arguments, Smaller{});
+}
 
 // (input, out)
-Error max_all(Arguments arguments, Arena& /*scratch*/) { return extreme_of_all(arguments, Larger{}); }
-Error min_all(Arguments arguments, Arena& /*scratch*/) { return extreme_of_all(arguments, Smaller{}); }
+Error max_all(Arguments arguments, Arena& /*scratch*/) {
+  return extreme_of_all(arguments, Larger{});
+}
+Error min_all(Arguments arguments, Arena& /*scratch*/) {
+  return extreme_of_all(arguments, Smaller{});
+}
 
 // (input, out)
 Error any_all(Arguments arguments, Arena& /*scratch*/) {

@@ -6,20 +6,22 @@
 
 namespace carina::runtime {
 
-// A reduction taken apart: `kept` visits the output's elements (tensor 0: the input, 1: the output), `reduced` the input's elements for each,
-// starting where `kept` stands.
+// A reduction taken apart: `kept` visits the output's elements (tensor 0: the input, 1: the output), `reduced` the
+// input's elements for each, starting where `kept` stands.
 struct Reduction {
   Walk<2> kept;
   Walk<1> reduced;
 };
 
-// `dims`: what to reduce over; empty: everything. False when a dimension is none or twice, or when `out` has other sizes (with or without the
-// reduced axes).
+// `dims`: what to reduce over; empty: everything. False when a dimension is none or twice, or when `out` has other
+// sizes (with or without the reduced axes).
 bool plan_reduction(const Tensor& in, std::span<const int64_t> dims, const Tensor& out, Reduction& reduction);
 
-// For each output element: state = start, then step(state, value) for each input element, then finish(state) is written.
+// For each output element: state = start, then step(state, value) for each input element, then finish(state) is
+// written.
 template <typename State, typename Step, typename Finish>
-void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const State& start, const Step& step, const Finish& finish) {
+void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const State& start, const Step& step,
+            const Finish& finish) {
   const int64_t outputs = reduction.kept.count();
   const int64_t each = reduction.reduced.count();
   in_domain(
@@ -28,7 +30,8 @@ void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const Sta
         const auto write = domain.writer(out);
         for (int64_t i = 0; i < outputs; ++i, reduction.kept.next()) {
           auto state = start(typename decltype(domain)::Value{});
-          for (int64_t k = 0; k < each; ++k, reduction.reduced.next()) step(state, read(reduction.kept.at[0] + reduction.reduced.at[0]));
+          for (int64_t k = 0; k < each; ++k, reduction.reduced.next())
+            step(state, read(reduction.kept.at[0] + reduction.reduced.at[0]));
           write(reduction.kept.at[1], static_cast<typename decltype(domain)::Value>(finish(state)));
         }
       },

@@ -28,7 +28,8 @@ Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   return {.begin = start, .count = (end - start) / step + ((end - start) % step != 0 ? 1 : 0), .step = step};
 }
 
-// Between a range of `axis` of `whole` and all of `part`, which has the range's count there and otherwise whole's sizes.
+// Between a range of `axis` of `whole` and all of `part`, which has the range's count there and otherwise whole's
+// sizes.
 bool range_walk(const Tensor& whole, size_t axis, const Range& range, const Tensor& part, Walk<2>& walk) {
   const Layout from = layout_of(whole);
   const Layout to = layout_of(part);
@@ -92,7 +93,9 @@ Error copy_all(const Tensor& in, const Tensor& out) {
   return map_unary(in, out, [](auto a) { return a; });
 }
 
-bool writable(const EValue* value) { return readable(value) && !value->tensor.read_only; }
+bool writable(const EValue* value) {
+  return readable(value) && !value->tensor.read_only;
+}
 
 }  // namespace
 
@@ -270,7 +273,9 @@ Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
     const int64_t before = entry < pad.size() ? pad[entry] : 0;
     const int64_t after = entry < pad.size() ? pad[entry + 1] : 0;
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    if (before < -kMost || before > kMost || after < -kMost || after > kMost || to.sizes[axis] != from.sizes[axis] + before + after) return Error::kInvalidArgument;
+    if (before < -kMost || before > kMost || after < -kMost || after > kMost ||
+        to.sizes[axis] != from.sizes[axis] + before + after)
+      return Error::kInvalidArgument;
     const int64_t skipped = std::max<int64_t>(-before, 0);
     const int64_t first = std::max<int64_t>(before, 0);
     const int64_t count = std::max<int64_t>(std::min(from.sizes[axis] - skipped, to.sizes[axis] - first), 0);

@@ -24,7 +24,8 @@ void softmax_row(const Reader& read, const Writer& write, const Row& row) {
   for (int64_t i = 1; i < row.count; ++i) most = std::max(most, read(row.from + i * row.from_step));
   decltype(most) sum = 0;
   for (int64_t i = 0; i < row.count; ++i) sum += std::exp(read(row.from + i * row.from_step) - most);
-  for (int64_t i = 0; i < row.count; ++i) write(row.to + i * row.to_step, std::exp(read(row.from + i * row.from_step) - most) / sum);
+  for (int64_t i = 0; i < row.count; ++i)
+    write(row.to + i * row.to_step, std::exp(read(row.from + i * row.from_step) - most) / sum);
 }
 
 template <typename Reader, typename Writer>
@@ -34,7 +35,8 @@ void log_softmax_row(const Reader& read, const Writer& write, const Row& row) {
   decltype(most) sum = 0;
   for (int64_t i = 0; i < row.count; ++i) sum += std::exp(read(row.from + i * row.from_step) - most);
   const auto log_sum = std::log(sum);
-  for (int64_t i = 0; i < row.count; ++i) write(row.to + i * row.to_step, read(row.from + i * row.from_step) - most - log_sum);
+  for (int64_t i = 0; i < row.count; ++i)
+    write(row.to + i * row.to_step, read(row.from + i * row.from_step) - most - log_sum);
 }
 
 // (input, dim, half_to_float, out): `run` for each row along `dim`.
@@ -62,7 +64,8 @@ Error for_rows(Arguments arguments, const Function& run) {
           const auto read = domain.reader(in);
           const auto write = domain.writer(out);
           const int64_t count = from.rank == 0 ? 1 : from.sizes[axis];
-          for (int64_t i = 0; i < rows; ++i, walk.next()) run(read, write, Row{count, walk.at[0], from.strides[axis], walk.at[1], to.strides[axis]});
+          for (int64_t i = 0; i < rows; ++i, walk.next())
+            run(read, write, Row{count, walk.at[0], from.strides[axis], walk.at[1], to.strides[axis]});
         }
       },
       in, out);
@@ -72,11 +75,13 @@ Error for_rows(Arguments arguments, const Function& run) {
 }  // namespace
 
 Error softmax(Arguments arguments, Arena& /*scratch*/) {
-  return for_rows(arguments, [](const auto& read, const auto& write, const Row& row) { softmax_row(read, write, row); });
+  return for_rows(arguments,
+                  [](const auto& read, const auto& write, const Row& row) { softmax_row(read, write, row); });
 }
 
 Error log_softmax(Arguments arguments, Arena& /*scratch*/) {
-  return for_rows(arguments, [](const auto& read, const auto& write, const Row& row) { log_softmax_row(read, write, row); });
+  return for_rows(arguments,
+                  [](const auto& read, const auto& write, const Row& row) { log_softmax_row(read, write, row); });
 }
 
 }  // namespace carina::runtime

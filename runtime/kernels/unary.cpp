@@ -12,8 +12,10 @@ namespace {
 template <typename Function>
 Error rounding(Arguments arguments, const Function& function) {
   return unary_kernel(arguments, [&](auto a) {
-    if constexpr (std::is_same_v<decltype(a), int64_t>) return a;
-    else return function(a);
+    if constexpr (std::is_same_v<decltype(a), int64_t>)
+      return a;
+    else
+      return function(a);
   });
 }
 
@@ -29,8 +31,8 @@ Error floating(Arguments arguments, const Function& function) {
 }  // namespace
 
 // All of these: (a, out).
-#define CARINA_UNARY(name, expression)                                                    \
-  Error name(Arguments arguments, Arena& /*scratch*/) {                                   \
+#define CARINA_UNARY(name, expression)                                                           \
+  Error name(Arguments arguments, Arena& /*scratch*/) {                                          \
     return unary_kernel(arguments, [](auto a) { return static_cast<decltype(a)>(expression); }); \
   }
 CARINA_UNARY(abs, a < 0 ? minus(decltype(a)(0), a) : a == 0 ? decltype(a)(0) : a)
@@ -40,8 +42,8 @@ CARINA_UNARY(isnan, a != a)
 CARINA_UNARY(isinf, std::isinf(static_cast<double>(a)))
 #undef CARINA_UNARY
 
-#define CARINA_UNARY(name, expression)                                                                    \
-  Error name(Arguments arguments, Arena& /*scratch*/) {                                                   \
+#define CARINA_UNARY(name, expression)                                                       \
+  Error name(Arguments arguments, Arena& /*scratch*/) {                                      \
     return floating(arguments, [](auto a) { return static_cast<decltype(a)>(expression); }); \
   }
 CARINA_UNARY(reciprocal, decltype(a)(1) / a)

@@ -27,8 +27,8 @@ inline int64_t entry_of(Call& call, std::span<const int64_t> list, size_t axis, 
 // Numbers small enough that positions computed from them cannot overflow.
 inline bool is_sane(const Window& window) {
   constexpr int64_t kMost = int64_t{1} << 31;
-  return window.kernel >= 1 && window.kernel < kMost && window.stride >= 1 && window.stride < kMost && window.padding >= 0 && window.padding < kMost &&
-         window.dilation >= 1 && window.dilation < kMost;
+  return window.kernel >= 1 && window.kernel < kMost && window.stride >= 1 && window.stride < kMost &&
+         window.padding >= 0 && window.padding < kMost && window.dilation >= 1 && window.dilation < kMost;
 }
 
 // A picture [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.

@@ -8,11 +8,13 @@
 
 namespace carina {
 
-// Read-only bytes that keep their owner (a mapped file, an allocation) alive; copying copies the handle, never the bytes.
+// Read-only bytes that keep their owner (a mapped file, an allocation) alive; copying copies the handle, never the
+// bytes.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes) : owner_(std::move(owner)), bytes_(bytes) {}
+  Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes)
+      : owner_(std::move(owner)), bytes_(bytes) {}
 
   // A part of this buffer with the same owner. `offset + size` must lie inside.
   [[nodiscard]] Buffer slice(size_t offset, size_t size) const { return {owner_, bytes_.subspan(offset, size)}; }

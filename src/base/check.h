@@ -12,10 +12,10 @@ namespace carina {
 }  // namespace carina
 
 // CARINA_CHECK(condition, "format", arguments...): an invariant of ours that must hold whatever the input.
-#define CARINA_CHECK(condition, ...)                                                                         \
-  do {                                                                                                       \
-    if (!(condition)) [[unlikely]]                                                                           \
-      ::carina::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__));                 \
+#define CARINA_CHECK(condition, ...)                                                         \
+  do {                                                                                       \
+    if (!(condition)) [[unlikely]]                                                           \
+      ::carina::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__)); \
   } while (false)
 
 #define CARINA_UNREACHABLE(what, value) \

@@ -18,7 +18,8 @@ enum class Fault {
 
 enum class Severity { kError, kWarning, kNote };
 
-// One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty parts are not shown.
+// One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty parts are not
+// shown.
 struct Diagnostic {
   std::string where;  // file, node, line of the user's model: "model.pt2: conv_7 (model.py:41)"
   std::string what;
@@ -55,15 +56,15 @@ std::string to_string(const Diagnostics& diagnostics);
 #define CARINA_CONCAT(a, b) CARINA_CONCAT_(a, b)
 
 // CARINA_TRY(auto x, f()): x = *f(), or leaves the function with f's diagnostics.
-#define CARINA_TRY(declaration, expression)                                            \
-  auto CARINA_CONCAT(try_, __LINE__) = (expression);                                   \
-  if (!CARINA_CONCAT(try_, __LINE__)) {                                                \
-    return std::unexpected(std::move(CARINA_CONCAT(try_, __LINE__)).error());          \
-  }                                                                                    \
+#define CARINA_TRY(declaration, expression)                                   \
+  auto CARINA_CONCAT(try_, __LINE__) = (expression);                          \
+  if (!CARINA_CONCAT(try_, __LINE__)) {                                       \
+    return std::unexpected(std::move(CARINA_CONCAT(try_, __LINE__)).error()); \
+  }                                                                           \
   declaration = *std::move(CARINA_CONCAT(try_, __LINE__))
 
 // CARINA_CHECKED(f()): leaves the function with f's diagnostics when it failed; for Result<void>.
-#define CARINA_CHECKED(expression)                                                                      \
-  do {                                                                                                  \
-    if (auto checked = (expression); !checked) return std::unexpected(std::move(checked).error());      \
+#define CARINA_CHECKED(expression)                                                                 \
+  do {                                                                                             \
+    if (auto checked = (expression); !checked) return std::unexpected(std::move(checked).error()); \
   } while (false)

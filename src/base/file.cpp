@@ -48,7 +48,7 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
 Result<Buffer> map_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return system_error(path, "cannot open the file");
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return system_error(path, "cannot read the file's size");
   if (!S_ISREG(status.st_mode)) {
     return fail({.where = path, .what = "not a regular file", .fault = Fault::kEnvironment});

@@ -22,9 +22,13 @@ struct MemoryFile {
   [[nodiscard]] uint64_t size() const { return std::max<uint64_t>(source.size(), sink.size()); }
 };
 
-MemoryFile& memory_file(voidpf stream) { return *static_cast<MemoryFile*>(stream); }
+MemoryFile& memory_file(voidpf stream) {
+  return *static_cast<MemoryFile*>(stream);
+}
 
-voidpf ZCALLBACK open_memory(voidpf opaque, const void* /*name*/, int /*mode*/) { return opaque; }
+voidpf ZCALLBACK open_memory(voidpf opaque, const void* /*name*/, int /*mode*/) {
+  return opaque;
+}
 
 uLong ZCALLBACK read_memory(voidpf /*opaque*/, voidpf stream, void* buffer, uLong size) {
   MemoryFile& file = memory_file(stream);
@@ -45,18 +49,26 @@ uLong ZCALLBACK write_memory(voidpf /*opaque*/, voidpf stream, const void* buffe
   return size;
 }
 
-ZPOS64_T ZCALLBACK tell_memory(voidpf /*opaque*/, voidpf stream) { return memory_file(stream).position; }
+ZPOS64_T ZCALLBACK tell_memory(voidpf /*opaque*/, voidpf stream) {
+  return memory_file(stream).position;
+}
 
 long ZCALLBACK seek_memory(voidpf /*opaque*/, voidpf stream, ZPOS64_T offset, int origin) {
   MemoryFile& file = memory_file(stream);
-  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_CUR ? file.position : origin == ZLIB_FILEFUNC_SEEK_END ? file.size() : 0;
+  const uint64_t base = origin == ZLIB_FILEFUNC_SEEK_CUR   ? file.position
+                        : origin == ZLIB_FILEFUNC_SEEK_END ? file.size()
+                                                           : 0;
   if (base + offset > file.size()) return -1;
   file.position = base + offset;
   return 0;
 }
 
-int ZCALLBACK close_memory(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
-int ZCALLBACK error_memory(voidpf /*opaque*/, voidpf /*stream*/) { return 0; }
+int ZCALLBACK close_memory(voidpf /*opaque*/, voidpf /*stream*/) {
+  return 0;
+}
+int ZCALLBACK error_memory(voidpf /*opaque*/, voidpf /*stream*/) {
+  return 0;
+}
 
 zlib_filefunc64_def memory_functions(MemoryFile& file) {
   return {.zopen64_file = open_memory,
@@ -116,11 +128,14 @@ Result<ZipReader> ZipReader::open(Buffer archive, std::string name, Limits limit
   for (; status == UNZ_OK; status = unzGoToNextFile(handle.get())) {
     unz_file_info64 info{};
     std::string entry_name(65536, '\0');
-    if (unzGetCurrentFileInfo64(handle.get(), &info, entry_name.data(), entry_name.size(), nullptr, 0, nullptr, 0) != UNZ_OK) break;
+    if (unzGetCurrentFileInfo64(handle.get(), &info, entry_name.data(), entry_name.size(), nullptr, 0, nullptr, 0) !=
+        UNZ_OK)
+      break;
     entry_name.resize(std::min<size_t>(info.size_filename, entry_name.size()));
     // raw = 1: nothing is inflated; only the local header is read, which gives the payload's place.
     if (unzOpenCurrentFile2(handle.get(), nullptr, nullptr, 1) != UNZ_OK) {
-      return fail({.where = reader.name_ + ":" + entry_name, .what = "the entry's header does not match the central directory"});
+      return fail({.where = reader.name_ + ":" + entry_name,
+                   .what = "the entry's header does not match the central directory"});
     }
     const Entry entry{.offset = static_cast<size_t>(unzGetCurrentFileZStreamPos64(handle.get())),
                       .compressed_bytes = static_cast<size_t>(info.compressed_size),
@@ -136,7 +151,8 @@ Result<ZipReader> ZipReader::open(Buffer archive, std::string name, Limits limit
     }
     reader.names_.push_back(std::move(entry_name));
   }
-  if (status != UNZ_END_OF_LIST_OF_FILE) return fail({.where = reader.name_, .what = "the central directory is damaged"});
+  if (status != UNZ_END_OF_LIST_OF_FILE)
+    return fail({.where = reader.name_, .what = "the central directory is damaged"});
   return reader;
 }
 
@@ -155,15 +171,21 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
                    .got = fmt::format("{}", entry.bytes)});
     }
     // Deflate packs at most 1032:1; a header that claims more lies, and its allocation would be the bomb.
-    if (entry.bytes / 1100 > packed.size()) return fail({.where = where, .what = "the entry's size is not possible: a damaged archive or a zip bomb"});
+    if (entry.bytes / 1100 > packed.size())
+      return fail({.where = where, .what = "the entry's size is not possible: a damaged archive or a zip bomb"});
     CARINA_TRY(data, inflate_entry(packed.bytes(), entry.bytes, where));
   } else if (entry.method != 0) {
-    return fail({.where = where, .what = "unsupported compression method", .expected = "stored or deflated", .got = std::to_string(entry.method)});
+    return fail({.where = where,
+                 .what = "unsupported compression method",
+                 .expected = "stored or deflated",
+                 .got = std::to_string(entry.method)});
   } else if (entry.bytes != entry.compressed_bytes) {
     return fail({.where = where, .what = "a stored entry's two sizes differ: the archive is damaged"});
   }
   if (crc_of(data.bytes()) != entry.crc) {
-    return fail({.where = where, .what = "the entry's checksum does not match: the file is damaged", .hint = "save or copy the file again"});
+    return fail({.where = where,
+                 .what = "the entry's checksum does not match: the file is damaged",
+                 .hint = "save or copy the file again"});
   }
   return data;
 }
@@ -178,7 +200,8 @@ Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
     zip_fileinfo info{};
     info.dosDate = 0x00210000;  // 1980-01-01: the same bytes whenever written
     const int zip64 = entry.data.size() >= UINT32_MAX ? 1 : 0;
-    good = zipOpenNewFileInZip64(handle, entry.name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) == ZIP_OK &&
+    good = zipOpenNewFileInZip64(handle, entry.name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) ==
+               ZIP_OK &&
            zipWriteInFileInZip(handle, entry.data.data(), static_cast<unsigned>(entry.data.size())) == ZIP_OK &&
            zipCloseFileInZip(handle) == ZIP_OK;
   }

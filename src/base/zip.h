@@ -13,8 +13,8 @@
 
 namespace carina {
 
-// Reads a zip archive (zip64 included) by its central directory. Stored entries are views of the archive's bytes; deflated
-// ones are inflated on request. Each entry's CRC is checked when it is read.
+// Reads a zip archive (zip64 included) by its central directory. Stored entries are views of the archive's bytes;
+// deflated ones are inflated on request. Each entry's CRC is checked when it is read.
 class ZipReader {
  public:
   struct Limits {
@@ -24,7 +24,9 @@ class ZipReader {
 
   // `name` is what messages call the archive.
   static Result<ZipReader> open(Buffer archive, std::string name, Limits limits);
-  static Result<ZipReader> open(Buffer archive, std::string name) { return open(std::move(archive), std::move(name), {}); }
+  static Result<ZipReader> open(Buffer archive, std::string name) {
+    return open(std::move(archive), std::move(name), {});
+  }
 
   // The entries' names in the order of the archive.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }

@@ -33,7 +33,9 @@ Result<FloatModel> load_float_model(const AccuracyRequest& request, const Log& l
   CARINA_CHECKED(lower::prepare(graph, log));
   CARINA_TRY(ir::Graph tosa, lower::to_tosa(graph, log));
   std::vector<InputType> inputs = input_types(graph);
-  CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create({.graphs = {std::move(tosa)}}, {.threads = request.threads, .where = request.model}));
+  CARINA_TRY(interpret::Interpreter interpreter,
+             interpret::Interpreter::create({.graphs = {std::move(tosa)}},
+                                            {.threads = request.threads, .where = request.model}));
   return FloatModel{.inputs = std::move(inputs), .interpreter = std::move(interpreter)};
 }
 
@@ -45,26 +47,41 @@ std::vector<double> numbers_as(const Tensor& tensor) {
 
 Result<std::vector<double>> numbers_of(const Tensor& tensor, const std::string& where) {
   switch (tensor.dtype) {
-    case DType::kFp32: return numbers_as<float>(tensor);
-    case DType::kFp64: return numbers_as<double>(tensor);
-    case DType::kInt8: return numbers_as<int8_t>(tensor);
-    case DType::kUInt8: return numbers_as<uint8_t>(tensor);
-    case DType::kInt16: return numbers_as<int16_t>(tensor);
-    case DType::kInt32: return numbers_as<int32_t>(tensor);
-    case DType::kInt64: return numbers_as<int64_t>(tensor);
-    default: return fail({.where = where, .what = "expected numbers", .got = type_text(tensor.dtype, tensor.shape)});
+    case DType::kFp32:
+      return numbers_as<float>(tensor);
+    case DType::kFp64:
+      return numbers_as<double>(tensor);
+    case DType::kInt8:
+      return numbers_as<int8_t>(tensor);
+    case DType::kUInt8:
+      return numbers_as<uint8_t>(tensor);
+    case DType::kInt16:
+      return numbers_as<int16_t>(tensor);
+    case DType::kInt32:
+      return numbers_as<int32_t>(tensor);
+    case DType::kInt64:
+      return numbers_as<int64_t>(tensor);
+    default:
+      return fail({.where = where, .what = "expected numbers", .got = type_text(tensor.dtype, tensor.shape)});
   }
 }
 
-size_t answer(const std::vector<double>& scores) { return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin()); }
+size_t answer(const std::vector<double>& scores) {
+  return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
+}
 
 Result<std::vector<double>> load_labels(const AccuracyRequest& request, size_t samples) {
   CARINA_TRY(const auto arrays, load_arrays(request.data));
   const auto found = arrays.find("y");
-  if (found == arrays.end()) return fail({.where = request.data, .what = "no labels", .expected = "an array y with the right class of each sample"});
+  if (found == arrays.end())
+    return fail(
+        {.where = request.data, .what = "no labels", .expected = "an array y with the right class of each sample"});
   CARINA_TRY(std::vector<double> labels, numbers_of(found->second, request.data + ":y"));
   if (labels.size() != samples) {
-    return fail({.where = request.data, .what = "the number of labels differs from the number of samples", .expected = std::to_string(samples), .got = std::to_string(labels.size())});
+    return fail({.where = request.data,
+                 .what = "the number of labels differs from the number of samples",
+                 .expected = std::to_string(samples),
+                 .got = std::to_string(labels.size())});
   }
   return labels;
 }
@@ -103,7 +120,9 @@ Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Lo
     CARINA_TRY(on_integers, ProgramRunner::load(program, request.program, backends));
   }
 
-  report::AccuracyReport report{.program = request.program, .samples = static_cast<int64_t>(samples.size()), .has_integer_graph = on_integers != nullptr};
+  report::AccuracyReport report{.program = request.program,
+                                .samples = static_cast<int64_t>(samples.size()),
+                                .has_integer_graph = on_integers != nullptr};
   NoiseMeter noise;
   for (size_t n = 0; n < samples.size(); ++n) {
     log.progress("samples", n, samples.size());

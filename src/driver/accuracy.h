@@ -16,8 +16,9 @@ struct AccuracyRequest {
   int threads = 1;
 };
 
-// Runs the labelled samples through the float model (TOSA FP in the interpreter), the program with its delegates' integer graphs in the
-// interpreter, and the program on the simulated NPU. The first output's largest element is the answer. Errors: as compile's and run's; no labels.
+// Runs the labelled samples through the float model (TOSA FP in the interpreter), the program with its delegates'
+// integer graphs in the interpreter, and the program on the simulated NPU. The first output's largest element is the
+// answer. Errors: as compile's and run's; no labels.
 Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -12,6 +12,7 @@
 #include "driver/outputs.h"
 #include "driver/samples.h"
 #include "facts/executorch.h"
+#include "lower/core_aten.h"
 #include "lower/lower.h"
 #include "lower/prepare.h"
 #include "npu/delegate_blob.h"
@@ -29,7 +30,9 @@ namespace carina::driver {
 
 namespace {
 
-bool is_tosa(const std::string& path) { return path.ends_with(".tosa"); }
+bool is_tosa(const std::string& path) {
+  return path.ends_with(".tosa");
+}
 
 bool is_quantize_node(const ir::Node& node) {
   return node.op.is_aten() && node.op.name().starts_with("quantized_decomposed.quantize_per_");
@@ -44,7 +47,9 @@ struct Prepared {
 Result<std::string> quantize_graph(ir::Graph& graph, const CompileRequest& request, const Log& log) {
   if (std::ranges::any_of(graph.nodes, is_quantize_node)) {
     if (!request.calibration.empty() || request.quantize == QuantizeMode::kInt8) {
-      log.note({.where = request.model, .what = "the model is quantized already; the calibration data is not used", .severity = Severity::kNote});
+      log.note({.where = request.model,
+                .what = "the model is quantized already; the calibration data is not used",
+                .severity = Severity::kNote});
     }
     CARINA_CHECKED(quantize::fold_imported(graph, log));
     return "imported from the model";
@@ -52,7 +57,10 @@ Result<std::string> quantize_graph(ir::Graph& graph, const CompileRequest& reque
   if (request.quantize == QuantizeMode::kNone) return "none";
   if (request.calibration.empty()) {
     if (request.quantize == QuantizeMode::kInt8) {
-      return fail({.where = request.model, .what = "int8 quantization needs calibration data", .hint = "give --calibrate FILE.npz with real inputs of the model", .fault = Fault::kUsage});
+      return fail({.where = request.model,
+                   .what = "int8 quantization needs calibration data",
+                   .hint = "give --calibrate FILE.npz with real inputs of the model",
+                   .fault = Fault::kUsage});
     }
     return "none";
   }
@@ -74,28 +82,37 @@ Result<Prepared> prepare_model(const CompileRequest& request, const Log& log) {
 
 partition::NpuFamily family_of(npu::Product product) {
   switch (product) {
-    case npu::Product::kU55: return partition::NpuFamily::kU55;
-    case npu::Product::kU65: return partition::NpuFamily::kU65;
-    case npu::Product::kU85: return partition::NpuFamily::kU85;
+    case npu::Product::kU55:
+      return partition::NpuFamily::kU55;
+    case npu::Product::kU65:
+      return partition::NpuFamily::kU65;
+    case npu::Product::kU85:
+      return partition::NpuFamily::kU85;
   }
   CARINA_UNREACHABLE("product", product);
 }
 
 // The TOSA subset that a delegate keeps to, as the Arm backend names it.
-std::string_view tosa_spec(npu::Product product) { return product == npu::Product::kU85 ? "TOSA-1.0+INT+int16+int4+cf" : "TOSA-1.0+INT+int16+int4+u55"; }
+std::string_view tosa_spec(npu::Product product) {
+  return product == npu::Product::kU85 ? "TOSA-1.0+INT+int16+int4+cf" : "TOSA-1.0+INT+int16+int4+u55";
+}
 
-std::vector<uint8_t> bytes_of(std::string_view text) { return {text.begin(), text.end()}; }
+std::vector<uint8_t> bytes_of(std::string_view text) {
+  return {text.begin(), text.end()};
+}
 
 Result<pte::Delegate> delegate_of(const npu::CompiledNetwork& network, const plan::Target& target) {
   CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
   return pte::Delegate{
       .backend = std::string(kEthosUBackendId),
-          .blob = Buffer::copy_of(blob.bytes),
-          .compile_specs = {{"tosa_spec", bytes_of(tosa_spec(target.accelerator.product))},
-                            {"compile_flags", bytes_of(fmt::format("--accelerator-config={} --system-config={} --memory-mode={}", target.accelerator.name, target.system.name, target.memory.name))},
-                            {"output_format", bytes_of("vela")},
-                            {"target", bytes_of(target.accelerator.name)},
-                            {std::string(kLayerNamesSpec), layer_names_text(network.layers)}}};
+      .blob = Buffer::copy_of(blob.bytes),
+      .compile_specs = {
+          {"tosa_spec", bytes_of(tosa_spec(target.accelerator.product))},
+          {"compile_flags", bytes_of(fmt::format("--accelerator-config={} --system-config={} --memory-mode={}",
+                                                 target.accelerator.name, target.system.name, target.memory.name))},
+          {"output_format", bytes_of("vela")},
+          {"target", bytes_of(target.accelerator.name)},
+          {std::string(kLayerNamesSpec), layer_names_text(network.layers)}}};
 }
 
 // One delegate on its way: its TOSA graph, and what the NPU compiler made of it.
@@ -105,7 +122,8 @@ struct NpuPart {
   simulate::Report timing;
 };
 
-Result<NpuPart> compile_part(ir::Graph tosa, const plan::Target& target, const CompileRequest& request, const Log& log) {
+Result<NpuPart> compile_part(ir::Graph tosa, const plan::Target& target, const CompileRequest& request,
+                             const Log& log) {
   plan::Options options;
   options.threads = request.threads;
   options.arena_limit_bytes = request.sram_budget_bytes;
@@ -118,7 +136,8 @@ Result<void> dump(const NpuPart& part, size_t index, const plan::Target& target,
   CARINA_CHECKED(make_folder(folder));
   CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {part.tosa}}));
   CARINA_TRY(const auto npz, npu::write_vela_raw(part.network));
-  CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, tosa_spec(target.accelerator.product)), tosa));
+  CARINA_CHECKED(
+      write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, tosa_spec(target.accelerator.product)), tosa));
   return write_file(fmt::format("{}/output_tag{}_vela.npz", folder, index), npz);
 }
 
@@ -135,16 +154,30 @@ report::DelegateReport delegate_report(const NpuPart& part) {
 // A .tosa as a program: one call of one delegate, its inputs and outputs as they are.
 partition::Partitioned whole_graph_delegated(const ir::Graph& tosa) {
   partition::Partitioned result;
-  ir::Node call{.op = AtenOp::executorch_call_delegate_default, .name = "delegate_0", .inputs = {}, .outputs = {}, .attributes = {{"delegate", int64_t{0}}}, .source = {}};
+  ir::Node call{.op = AtenOp::executorch_call_delegate_default,
+                .name = "delegate_0",
+                .inputs = {},
+                .outputs = {},
+                .attributes = {{"delegate", int64_t{0}}},
+                .source = {}};
   result.program.name = "forward";
-  for (const ir::ValueId input : tosa.inputs) call.inputs.push_back(result.program.add_value(tosa[input].name, tosa[input].dtype, tosa[input].shape));
-  for (const ir::ValueId output : tosa.outputs) call.outputs.push_back(result.program.add_value(tosa[output].name, tosa[output].dtype, tosa[output].shape));
+  for (const ir::ValueId input : tosa.inputs)
+    call.inputs.push_back(result.program.add_value(tosa[input].name, tosa[input].dtype, tosa[input].shape));
+  for (const ir::ValueId output : tosa.outputs)
+    call.outputs.push_back(result.program.add_value(tosa[output].name, tosa[output].dtype, tosa[output].shape));
   result.program.inputs = call.inputs;
   result.program.outputs = call.outputs;
   result.program.add_node(std::move(call));
   for (size_t n = 0; n < tosa.nodes.size(); ++n) {
     const ir::Node& node = tosa.nodes[n];
-    result.decisions.push_back({.node = ir::NodeId(n), .name = node.name, .op = std::string(node.op.name()), .source = node.source, .runs_on_npu = true, .delegate = 0, .reason = "TOSA input", .hint = {}});
+    result.decisions.push_back({.node = ir::NodeId(n),
+                                .name = node.name,
+                                .op = std::string(node.op.name()),
+                                .source = node.source,
+                                .runs_on_npu = true,
+                                .delegate = 0,
+                                .reason = "TOSA input",
+                                .hint = {}});
   }
   return result;
 }
@@ -161,13 +194,17 @@ struct Split {
 Result<Split> split_tosa(const CompileRequest& request) {
   CARINA_TRY(const Buffer file, map_file(request.model));
   CARINA_TRY(ir::Module module, tosa::read_tosa(file, request.model));
-  if (module.graphs.size() != 1) return fail({.where = request.model, .what = "control flow does not run on the NPU", .got = fmt::format("{} regions", module.graphs.size())});
+  if (module.graphs.size() != 1)
+    return fail({.where = request.model,
+                 .what = "control flow does not run on the NPU",
+                 .got = fmt::format("{} regions", module.graphs.size())});
   Split split{.partitioned = whole_graph_delegated(module.main()), .tosa = {}, .quantization = "as in the TOSA file"};
   split.tosa.push_back(std::move(module.main()));
   return split;
 }
 
-Result<Split> split_prepared(const Prepared& prepared, const CompileRequest& request, const plan::Target& target, const Refusals& refused, const Log& log) {
+Result<Split> split_prepared(const Prepared& prepared, const CompileRequest& request, const plan::Target& target,
+                             const Refusals& refused, const Log& log) {
   partition::PartitionOptions options{.family = family_of(target.accelerator.product),
                                       .target = std::string(target.accelerator.name),
                                       .cpu_nodes = request.cpu_nodes,
@@ -179,6 +216,7 @@ Result<Split> split_prepared(const Prepared& prepared, const CompileRequest& req
     const auto reason = refused.find(decision.name);
     if (reason != refused.end()) decision.reason = reason->second;
   }
+  CARINA_CHECKED(lower::to_core_aten(partitioned.program, log));
   Split split{.partitioned = std::move(partitioned), .tosa = {}, .quantization = prepared.quantization};
   for (const ir::Graph& delegate : split.partitioned.delegates) {
     CARINA_TRY(ir::Graph tosa, lower::to_tosa(delegate, log));
@@ -188,7 +226,8 @@ Result<Split> split_prepared(const Prepared& prepared, const CompileRequest& req
 }
 
 // The parts of a split, compiled; or the nodes that the NPU's compiler refused.
-Result<std::vector<NpuPart>> compile_parts(const Split& split, const plan::Target& target, const CompileRequest& request, const Log& log) {
+Result<std::vector<NpuPart>> compile_parts(const Split& split, const plan::Target& target,
+                                           const CompileRequest& request, const Log& log) {
   std::vector<NpuPart> parts;
   for (size_t i = 0; i < split.tosa.size(); ++i) {
     log.progress("compile for the NPU", i, split.tosa.size());
@@ -198,12 +237,14 @@ Result<std::vector<NpuPart>> compile_parts(const Split& split, const plan::Targe
   return parts;
 }
 
-// The nodes of the user's graph that errors are about: their place is "name" or "name (source)". Nothing when an error is about something else.
+// The nodes of the user's graph that errors are about: their place is "name" or "name (source)". Nothing when an error
+// is about something else.
 std::optional<Refusals> refusals_of(const Diagnostics& errors, const ir::Graph& graph) {
   Refusals refused;
   for (const Diagnostic& error : errors) {
     const std::string name = error.where.substr(0, error.where.find(" ("));
-    if (error.fault != Fault::kInput || std::ranges::find(graph.nodes, name, &ir::Node::name) == graph.nodes.end()) return std::nullopt;
+    if (error.fault != Fault::kInput || std::ranges::find(graph.nodes, name, &ir::Node::name) == graph.nodes.end())
+      return std::nullopt;
     refused.emplace(name, error.what);
   }
   return refused;
@@ -234,7 +275,8 @@ Result<Parts> compile_tosa(const CompileRequest& request, const plan::Target& ta
   return Parts{.split = std::move(split), .parts = std::move(parts)};
 }
 
-std::vector<report::NodeReport> node_reports(const partition::Partitioned& partitioned, const std::map<std::string, int64_t>& cycles) {
+std::vector<report::NodeReport> node_reports(const partition::Partitioned& partitioned,
+                                             const std::map<std::string, int64_t>& cycles) {
   std::vector<report::NodeReport> reports;
   for (const partition::Decision& decision : partitioned.decisions) {
     const auto cost = decision.runs_on_npu ? cycles.find(decision.name) : cycles.end();
@@ -253,13 +295,20 @@ std::vector<report::NodeReport> node_reports(const partition::Partitioned& parti
 
 Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const plan::Target target, find_target(request.target));
-  CARINA_TRY(const Parts compiled_parts, is_tosa(request.model) ? compile_tosa(request, target, log) : compile_pt2(request, target, log));
+  CARINA_TRY(const Parts compiled_parts,
+             is_tosa(request.model) ? compile_tosa(request, target, log) : compile_pt2(request, target, log));
   const auto& [split, parts] = compiled_parts;
 
   Compiled compiled;
   report::CompileReport& report = compiled.report;
-  report = {.model = request.model, .target = std::string(target.accelerator.name), .system_config = std::string(target.system.name),
-            .memory_mode = std::string(target.memory.name), .quantization = split.quantization, .nodes = {}, .delegates = {}, .output = {}};
+  report = {.model = request.model,
+            .target = std::string(target.accelerator.name),
+            .system_config = std::string(target.system.name),
+            .memory_mode = std::string(target.memory.name),
+            .quantization = split.quantization,
+            .nodes = {},
+            .delegates = {},
+            .output = {}};
   report.clock_hz = static_cast<int64_t>(target.system.core_clock_hz);
 
   std::vector<pte::Delegate> delegates;

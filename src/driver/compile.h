@@ -21,14 +21,14 @@ enum class QuantizeMode {
 enum class DelegateMode { kNpu, kNothing };
 
 struct CompileRequest {
-  std::string model;                        // .pt2 or .tosa
+  std::string model;  // .pt2 or .tosa
   TargetRequest target;
   QuantizeMode quantize = QuantizeMode::kAuto;
-  std::string calibration;                  // .npz, .npy or a folder; empty: none
+  std::string calibration;  // .npz, .npy or a folder; empty: none
   DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;       // nodes to keep on the CPU
-  int64_t sram_budget_bytes = 0;            // what a delegate's arena may take; 0: no limit
-  std::string dump_folder;                  // intermediate files go there; empty: none are written
+  std::vector<std::string> cpu_nodes;  // nodes to keep on the CPU
+  int64_t sram_budget_bytes = 0;       // what a delegate's arena may take; 0: no limit
+  std::string dump_folder;             // intermediate files go there; empty: none are written
   int threads = 1;
 };
 
@@ -37,12 +37,13 @@ struct Compiled {
   report::CompileReport report;
 };
 
-// The whole way from a model to a program. A node that partitioning gave to the NPU and the NPU's compiler refuses goes to the CPU, with the
-// compiler's reason. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa and
-// output_tag<n>_vela.npz, as the Arm flow names them. Errors: of every room on the way.
+// The whole way from a model to a program. A node that partitioning gave to the NPU and the NPU's compiler refuses goes
+// to the CPU, with the compiler's reason. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa
+// and output_tag<n>_vela.npz, as the Arm flow names them. Errors: of every room on the way.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
-// The model as one TOSA file: INT where it is quantized, else FP. Errors: as compile()'s, and a model that does not lower as a whole.
+// The model as one TOSA file: INT where it is quantized, else FP. Errors: as compile()'s, and a model that does not
+// lower as a whole.
 Result<std::vector<std::byte>> to_tosa(const CompileRequest& request, const Log& log);
 
 }  // namespace carina::driver

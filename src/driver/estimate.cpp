@@ -11,13 +11,15 @@ namespace carina::driver {
 namespace {
 
 const npu::LayerNote* note_at(const npu::CompiledNetwork& network, size_t word) {
-  const auto found = std::ranges::find_if(network.layers, [word](const npu::LayerNote& n) { return word >= n.first_word && word < n.end_word; });
+  const auto found = std::ranges::find_if(
+      network.layers, [word](const npu::LayerNote& n) { return word >= n.first_word && word < n.end_word; });
   return found == network.layers.end() ? nullptr : &*found;
 }
 
 std::string operation_name(const simulate::OperationReport& operation) {
   std::string name = operation.name;
-  std::ranges::transform(name, name.begin(), [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  std::ranges::transform(name, name.begin(),
+                         [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
   return name;
 }
 
@@ -26,13 +28,16 @@ double utilization(int64_t macs, int64_t cycles, int macs_per_cycle) {
 }
 
 std::vector<std::pair<std::string, int64_t>> breakdown(const simulate::Cycles& cycles) {
-  std::vector<std::pair<std::string, int64_t>> parts{
-      {"mac", static_cast<int64_t>(cycles.mac)},       {"weight decode", static_cast<int64_t>(cycles.weight_decode)},
-      {"output", static_cast<int64_t>(cycles.output)}, {"dma", static_cast<int64_t>(cycles.exposed_dma)},
-      {"issue", static_cast<int64_t>(cycles.issue)}};
+  std::vector<std::pair<std::string, int64_t>> parts{{"mac", static_cast<int64_t>(cycles.mac)},
+                                                     {"weight decode", static_cast<int64_t>(cycles.weight_decode)},
+                                                     {"output", static_cast<int64_t>(cycles.output)},
+                                                     {"dma", static_cast<int64_t>(cycles.exposed_dma)},
+                                                     {"issue", static_cast<int64_t>(cycles.issue)}};
   for (int m = 0; m < simulate::kMemoryKinds; ++m) {
     const auto kind = static_cast<simulate::MemoryKind>(m);
-    if (cycles.access[static_cast<size_t>(m)] > 0) parts.emplace_back(std::string(simulate::name_of(kind)) + " access", static_cast<int64_t>(cycles.access[static_cast<size_t>(m)]));
+    if (cycles.access[static_cast<size_t>(m)] > 0)
+      parts.emplace_back(std::string(simulate::name_of(kind)) + " access",
+                         static_cast<int64_t>(cycles.access[static_cast<size_t>(m)]));
   }
   return parts;
 }
@@ -64,11 +69,13 @@ Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const
   memory.regions[static_cast<size_t>(network.weight_region)] = constants;
   memory.regions[static_cast<size_t>(network.scratch_region)] = scratch;
   if (!fast.empty()) memory.regions[static_cast<size_t>(network.fast_scratch_region)] = fast;
-  const simulate::Options options{.timing = simulate::Timing::kOn, .own_system_config = target.system, .own_memory_mode = target.memory};
+  const simulate::Options options{
+      .timing = simulate::Timing::kOn, .own_system_config = target.system, .own_memory_mode = target.memory};
   return simulate::run(network.command_payload, memory, options);
 }
 
-report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network, const plan::Target& target) {
+report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
+                             const plan::Target& target) {
   const int macs_per_cycle = target.accelerator.macs_per_cycle;
   report::NpuReport npu{.target = std::string(target.accelerator.name),
                         .system_config = std::string(target.system.name),
@@ -76,7 +83,8 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
                         .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
                         .cycles = static_cast<int64_t>(simulated.cycles.total),
                         .macs = static_cast<int64_t>(simulated.macs),
-                        .utilization = utilization(static_cast<int64_t>(simulated.macs), static_cast<int64_t>(simulated.cycles.total), macs_per_cycle),
+                        .utilization = utilization(static_cast<int64_t>(simulated.macs),
+                                                   static_cast<int64_t>(simulated.cycles.total), macs_per_cycle),
                         .layers = {},
                         .traffic_bytes = traffic(simulated.traffic),
                         .pmu = {}};
@@ -104,7 +112,8 @@ std::map<std::string, int64_t> cycles_by_node(const simulate::Report& simulated,
   for (const simulate::OperationReport& operation : simulated.operations) {
     const npu::LayerNote* note = note_at(network, operation.word_offset);
     if (note == nullptr) continue;
-    cycles[note->tosa_ops.empty() ? note->name : note->tosa_ops.front()] += static_cast<int64_t>(operation.cycles.total);
+    cycles[note->tosa_ops.empty() ? note->name : note->tosa_ops.front()] +=
+        static_cast<int64_t>(operation.cycles.total);
   }
   return cycles;
 }

@@ -10,13 +10,15 @@ namespace carina::driver {
 
 namespace {
 
-constexpr std::array kMemoryKinds{npu::MemoryKind::kSram, npu::MemoryKind::kDram, npu::MemoryKind::kOnChipFlash, npu::MemoryKind::kOffChipFlash};
+constexpr std::array kMemoryKinds{npu::MemoryKind::kSram, npu::MemoryKind::kDram, npu::MemoryKind::kOnChipFlash,
+                                  npu::MemoryKind::kOffChipFlash};
 
 }  // namespace
 
 std::string lower_case(std::string_view text) {
   std::string result(text);
-  std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::ranges::transform(result, result.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return result;
 }
 
@@ -27,7 +29,8 @@ const std::string* IniValues::find(std::string_view key) const {
 
 const std::string* IniValues::required(std::string_view key) {
   const std::string* value = find(key);
-  if (value == nullptr) errors_.push_back({.where = where_, .what = fmt::format("{} is missing", key), .fault = Fault::kUsage});
+  if (value == nullptr)
+    errors_.push_back({.where = where_, .what = fmt::format("{} is missing", key), .fault = Fault::kUsage});
   return value;
 }
 
@@ -35,7 +38,8 @@ void IniValues::refuse(std::string_view key, std::string expected) {
   const std::string what = fmt::format("{} has an unusable value", key);
   const std::string* value = find(key);
   if (value == nullptr || std::ranges::find(errors_, what, &Diagnostic::what) != errors_.end()) return;
-  errors_.push_back({.where = where_, .what = what, .expected = std::move(expected), .got = *value, .fault = Fault::kUsage});
+  errors_.push_back(
+      {.where = where_, .what = what, .expected = std::move(expected), .got = *value, .fault = Fault::kUsage});
 }
 
 template <typename Number>
@@ -43,7 +47,8 @@ Number IniValues::number(std::string_view key, const std::string& text, Range<Nu
   Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   // Written so that a NaN is refused too.
-  const bool fits = error == std::errc{} && end == text.data() + text.size() && value >= range.smallest && value <= range.largest;
+  const bool fits =
+      error == std::errc{} && end == text.data() + text.size() && value >= range.smallest && value <= range.largest;
   if (!fits) refuse(key, fmt::format("a number from {} to {}", range.smallest, range.largest));
   return fits ? value : range.smallest;
 }
@@ -79,8 +84,12 @@ npu::MemoryPort IniValues::port(size_t number, npu::Product product) {
     return {};
   }
   const auto named = [&](std::string_view rest) { return fmt::format("{}_{}", *text, rest); };
-  const auto whole = [&](std::string_view rest, Range<int64_t> range) { return static_cast<int>(integer(named(rest), range)); };
-  const auto whole_or = [&](std::string_view rest, int64_t absent, Range<int64_t> range) { return static_cast<int>(integer_or(named(rest), absent, range)); };
+  const auto whole = [&](std::string_view rest, Range<int64_t> range) {
+    return static_cast<int>(integer(named(rest), range));
+  };
+  const auto whole_or = [&](std::string_view rest, int64_t absent, Range<int64_t> range) {
+    return static_cast<int>(integer_or(named(rest), absent, range));
+  };
   constexpr Range<int64_t> kLatency{0, 1'000'000};
   constexpr Range<int64_t> kOutstanding{0, 1024};
   // Only the model of U85 asks how many reads may be outstanding, so files of the others may leave that out.

@@ -20,8 +20,8 @@ struct Range {
   Number largest;
 };
 
-// Typed values of one section of an ini file (keys in lower case). What is missing or wrong is collected, so that the user
-// sees all of it at once; the values returned then mean nothing.
+// Typed values of one section of an ini file (keys in lower case). What is missing or wrong is collected, so that the
+// user sees all of it at once; the values returned then mean nothing.
 class IniValues {
  public:
   using Section = std::map<std::string, std::string, std::less<>>;

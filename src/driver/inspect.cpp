@@ -32,7 +32,9 @@ using report::Listing;
 Result<Listing> list_graphs(const ir::Module& module) {
   Listing listing;
   for (const ir::Graph& graph : module.graphs) {
-    listing.add("graph", {{"name", graph.name}, {"nodes", std::to_string(graph.nodes.size())}, {"values", std::to_string(graph.values.size())}});
+    listing.add("graph", {{"name", graph.name},
+                          {"nodes", std::to_string(graph.nodes.size())},
+                          {"values", std::to_string(graph.values.size())}});
   }
   listing.text = ir::print(module, {.elide_above_elements = kShownElements});
   return listing;
@@ -51,39 +53,56 @@ struct ValueText {
     if (t.allocation) text += fmt::format(" at {}:{}", t.allocation->memory_id, t.allocation->offset_bytes);
     return text;
   }
-  std::string operator()(const pte::IntList& list) const { return fmt::format("ints of values [{}]", fmt::join(list.values, ",")); }
-  std::string operator()(const pte::DoubleList& list) const { return fmt::format("[{}]", fmt::join(list.numbers, ",")); }
+  std::string operator()(const pte::IntList& list) const {
+    return fmt::format("ints of values [{}]", fmt::join(list.values, ","));
+  }
+  std::string operator()(const pte::DoubleList& list) const {
+    return fmt::format("[{}]", fmt::join(list.numbers, ","));
+  }
   std::string operator()(const pte::BoolList& list) const { return fmt::format("{} bools", list.flags.size()); }
-  std::string operator()(const pte::TensorList& list) const { return fmt::format("tensors [{}]", fmt::join(list.tensors, ",")); }
+  std::string operator()(const pte::TensorList& list) const {
+    return fmt::format("tensors [{}]", fmt::join(list.tensors, ","));
+  }
 };
 
 struct InstructionText {
   const pte::Plan& plan;
   std::string operator()(const pte::KernelCall& c) const {
     const pte::Operator& op = plan.operators[static_cast<size_t>(c.op)];
-    return fmt::format("kernel {}{}{} ({})", op.name, op.overload.empty() ? "" : ".", op.overload, fmt::join(c.arguments, ", "));
+    return fmt::format("kernel {}{}{} ({})", op.name, op.overload.empty() ? "" : ".", op.overload,
+                       fmt::join(c.arguments, ", "));
   }
   std::string operator()(const pte::DelegateCall& c) const {
-    return fmt::format("delegate {} {} ({})", c.delegate, plan.delegates[static_cast<size_t>(c.delegate)].backend, fmt::join(c.arguments, ", "));
+    return fmt::format("delegate {} {} ({})", c.delegate, plan.delegates[static_cast<size_t>(c.delegate)].backend,
+                       fmt::join(c.arguments, ", "));
   }
   std::string operator()(const pte::MoveCall& c) const { return fmt::format("move {} -> {}", c.from, c.to); }
-  std::string operator()(const pte::JumpFalseCall& c) const { return fmt::format("if not {} go to {}", c.condition, c.destination); }
+  std::string operator()(const pte::JumpFalseCall& c) const {
+    return fmt::format("if not {} go to {}", c.condition, c.destination);
+  }
   std::string operator()(const pte::FreeCall& c) const { return fmt::format("free {}", c.value); }
 };
 
 void list_plan(const pte::Plan& plan, Listing& listing) {
-  listing.add("method", {{"name", plan.name}, {"inputs", fmt::format("{}", fmt::join(plan.inputs, " "))}, {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
+  listing.add("method", {{"name", plan.name},
+                         {"inputs", fmt::format("{}", fmt::join(plan.inputs, " "))},
+                         {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
                          {"planned_bytes", fmt::format("{}", fmt::join(plan.planned_bytes, " "))}});
-  for (size_t i = 0; i < plan.values.size(); ++i) listing.add("value", {{"index", std::to_string(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
+  for (size_t i = 0; i < plan.values.size(); ++i)
+    listing.add("value", {{"index", std::to_string(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
   for (size_t i = 0; i < plan.delegates.size(); ++i) {
     const pte::Delegate& delegate = plan.delegates[i];
-    listing.add("delegate", {{"index", std::to_string(i)}, {"backend", delegate.backend}, {"bytes", std::to_string(delegate.blob.size())}});
+    listing.add(
+        "delegate",
+        {{"index", std::to_string(i)}, {"backend", delegate.backend}, {"bytes", std::to_string(delegate.blob.size())}});
     for (const auto& [key, value] : delegate.compile_specs) {
-      if (value.size() <= 256) listing.add("compile_spec", {{"key", key}, {"value", std::string(value.begin(), value.end())}});
+      if (value.size() <= 256)
+        listing.add("compile_spec", {{"key", key}, {"value", std::string(value.begin(), value.end())}});
     }
   }
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    listing.add("instruction", {{"index", std::to_string(i)}, {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
+    listing.add("instruction",
+                {{"index", std::to_string(i)}, {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
   }
 }
 
@@ -92,7 +111,9 @@ Result<Listing> list_program(const Buffer& file, const std::string& path) {
   Listing listing;
   size_t constant_bytes = 0;
   for (const Buffer& constant : program.constants) constant_bytes += constant.size();
-  listing.add("program", {{"bytes", std::to_string(file.size())}, {"constants", std::to_string(program.constants.size() - 1)}, {"constant_bytes", std::to_string(constant_bytes)}});
+  listing.add("program", {{"bytes", std::to_string(file.size())},
+                          {"constants", std::to_string(program.constants.size() - 1)},
+                          {"constant_bytes", std::to_string(constant_bytes)}});
   for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
   return listing;
 }
@@ -100,8 +121,10 @@ Result<Listing> list_program(const Buffer& file, const std::string& path) {
 Result<Listing> list_arrays(const Buffer& file, const std::string& path) {
   CARINA_TRY(const NpzContent content, read_npz(file, path));
   Listing listing;
-  for (const auto& [name, array] : content.arrays) listing.add("array", {{"name", name}, {"type", type_text(array.dtype, array.shape)}});
-  for (const std::string& name : content.skipped) listing.add("array", {{"name", name}, {"type", "pickled objects, not read"}});
+  for (const auto& [name, array] : content.arrays)
+    listing.add("array", {{"name", name}, {"type", type_text(array.dtype, array.shape)}});
+  for (const std::string& name : content.skipped)
+    listing.add("array", {{"name", name}, {"type", "pickled objects, not read"}});
   return listing;
 }
 
@@ -117,7 +140,8 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
   }
   if (path.ends_with(".pte")) return list_program(file, path);
   if (path.ends_with(".npz")) return list_arrays(file, path);
-  return fail({.where = path, .what = "unknown kind of file", .expected = ".pt2, .tosa, .pte or .npz", .fault = Fault::kUsage});
+  return fail(
+      {.where = path, .what = "unknown kind of file", .expected = ".pt2, .tosa, .pte or .npz", .fault = Fault::kUsage});
 }
 
 Result<std::vector<npu::Command>> commands_of(const npu::Payload& payload, const std::string& path) {
@@ -147,8 +171,10 @@ Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& pa
   for (const pte::Plan& plan : program.plans) {
     for (size_t i = 0; i < plan.delegates.size(); ++i) {
       if (plan.delegates[i].backend != kEthosUBackendId) continue;
-      CARINA_TRY(npu::CompiledNetwork network, npu::read_delegate_blob(plan.delegates[i].blob, path, npu::BlobAlignment::kAny, {}));
-      streams.push_back({.title = fmt::format("{}: method {}, delegate {}", path, plan.name, i), .network = std::move(network)});
+      CARINA_TRY(npu::CompiledNetwork network,
+                 npu::read_delegate_blob(plan.delegates[i].blob, path, npu::BlobAlignment::kAny, {}));
+      streams.push_back(
+          {.title = fmt::format("{}: method {}, delegate {}", path, plan.name, i), .network = std::move(network)});
     }
   }
   if (streams.empty()) return fail({.where = path, .what = "the program has no Ethos-U delegate"});
@@ -169,12 +195,17 @@ Result<std::string> disassemble(const std::string& path, TextFormat format) {
   Listing listing;
   for (const Stream& stream : streams) {
     CARINA_TRY(const npu::Payload payload, npu::parse_payload(stream.network.command_payload, path));
-    if (payload.accelerator() == nullptr) return fail({.where = path, .what = "the stream is for an NPU that Carina does not know", .got = fmt::format("CONFIG {:#x}", payload.config_word)});
+    if (payload.accelerator() == nullptr)
+      return fail({.where = path,
+                   .what = "the stream is for an NPU that Carina does not know",
+                   .got = fmt::format("CONFIG {:#x}", payload.config_word)});
     CARINA_TRY(const std::vector<npu::Command> commands, commands_of(payload, path));
-    text += fmt::format("// {} for {}\n", stream.title, payload.accelerator()->name) + npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
+    text += fmt::format("// {} for {}\n", stream.title, payload.accelerator()->name) +
+            npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
     for (const npu::Command& command : commands) {
       const npu::CommandText shown = npu::describe(payload.accelerator()->product, command);
-      std::vector<std::pair<std::string, std::string>> fields{{"offset", fmt::format("{:#x}", shown.byte_offset)}, {"command", std::string(shown.name)}};
+      std::vector<std::pair<std::string, std::string>> fields{{"offset", fmt::format("{:#x}", shown.byte_offset)},
+                                                              {"command", std::string(shown.name)}};
       for (const npu::FieldText& field : shown.fields) fields.emplace_back(std::string(field.name), field.text);
       listing.add("command", std::move(fields));
     }

@@ -29,14 +29,17 @@ Sample zeros(std::span<const InputType> inputs) {
 
 std::string file_name_of(const std::string& value) {
   std::string name = value;
-  std::ranges::replace_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.'; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.'; },
+      '_');
   return name;
 }
 
 // Writes each value as it is made; the first failure is kept and ends the run's report.
 interpret::Observer dump_to(const std::string& folder, Result<void>& status) {
   return [folder, &status](const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
-    if (status) status = write_file(fmt::format("{}/{}.npy", folder, file_name_of(graph[value].name)), npy_bytes(tensor));
+    if (status)
+      status = write_file(fmt::format("{}/{}.npy", folder, file_name_of(graph[value].name)), npy_bytes(tensor));
   };
 }
 
@@ -61,8 +64,12 @@ Result<report::InterpretReport> interpret(const InterpretRequest& request, const
   CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(sample));
   CARINA_CHECKED(dumped);
   std::vector<NamedTensor> named;
-  for (size_t i = 0; i < outputs.size(); ++i) named.push_back({.name = module.main()[module.main().outputs[i]].name, .tensor = outputs[i]});
-  report::InterpretReport report{.model = request.model, .outputs = {}, .planned_bytes = static_cast<int64_t>(interpreter.planned_bytes()), .profile = {}};
+  for (size_t i = 0; i < outputs.size(); ++i)
+    named.push_back({.name = module.main()[module.main().outputs[i]].name, .tensor = outputs[i]});
+  report::InterpretReport report{.model = request.model,
+                                 .outputs = {},
+                                 .planned_bytes = static_cast<int64_t>(interpreter.planned_bytes()),
+                                 .profile = {}};
   CARINA_TRY(report.outputs, report_tensors(named, request.output_folder));
   for (const interpret::NodeTime& time : interpreter.profile()) {
     report.profile.push_back({.name = time.name, .op = std::string(time.op), .nanoseconds = time.nanoseconds});

@@ -18,7 +18,8 @@ struct InterpretRequest {
   int threads = 1;
 };
 
-// Evaluates a TOSA file in the interpreter. Errors: of the reader and of the interpreter, inputs that do not fit, folders that cannot be written.
+// Evaluates a TOSA file in the interpreter. Errors: of the reader and of the interpreter, inputs that do not fit,
+// folders that cannot be written.
 Result<report::InterpretReport> interpret(const InterpretRequest& request, const Log& log);
 
 }  // namespace carina::driver

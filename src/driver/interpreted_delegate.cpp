@@ -31,7 +31,8 @@ Result<InterpretedDelegates> InterpretedDelegates::load(const std::string& folde
   for (std::string path = file_of_tag(folder, 0); !path.empty(); path = file_of_tag(folder, delegates.parts_.size())) {
     CARINA_TRY(const Buffer file, map_file(path));
     CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
-    CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create(module, {.threads = threads, .where = path}));
+    CARINA_TRY(interpret::Interpreter interpreter,
+               interpret::Interpreter::create(module, {.threads = threads, .where = path}));
     Part part{.inputs = {}, .shapes = {}, .interpreter = std::move(interpreter)};
     for (const ir::ValueId input : module.main().inputs) {
       part.inputs.push_back(module.main()[input].dtype);
@@ -39,13 +40,20 @@ Result<InterpretedDelegates> InterpretedDelegates::load(const std::string& folde
     }
     delegates.parts_.push_back(std::move(part));
   }
-  if (delegates.parts_.empty()) return fail({.where = folder, .what = "no output_tag0_*.tosa in the folder", .hint = "give the folder that `carina compile --dump` wrote"});
+  if (delegates.parts_.empty())
+    return fail({.where = folder,
+                 .what = "no output_tag0_*.tosa in the folder",
+                 .hint = "give the folder that `carina compile --dump` wrote"});
   return delegates;
 }
 
-std::string_view InterpretedDelegates::id() const { return kEthosUBackendId; }
+std::string_view InterpretedDelegates::id() const {
+  return kEthosUBackendId;
+}
 
-runtime::Error InterpretedDelegates::init(std::span<const std::byte> /*blob*/, std::span<const runtime::CompileSpec> /*specs*/, runtime::Arena& /*arena*/, void** handle) {
+runtime::Error InterpretedDelegates::init(std::span<const std::byte> /*blob*/,
+                                          std::span<const runtime::CompileSpec> /*specs*/, runtime::Arena& /*arena*/,
+                                          void** handle) {
   if (next_ >= parts_.size()) return runtime::Error::kInvalidProgram;
   *handle = &parts_[next_++];
   return runtime::Error::kOk;
@@ -57,8 +65,11 @@ runtime::Error InterpretedDelegates::execute(void* handle, runtime::Arguments ar
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < part.inputs.size(); ++i) {
     const runtime::Tensor& argument = arguments[i]->tensor;
-    if (!arguments[i]->is_tensor() || argument.bytes != tensor_bytes(part.inputs[i], part.shapes[i])) return runtime::Error::kInvalidArgument;
-    inputs.push_back({.dtype = part.inputs[i], .shape = part.shapes[i], .data = Buffer::copy_of({static_cast<const std::byte*>(argument.data), argument.bytes})});
+    if (!arguments[i]->is_tensor() || argument.bytes != tensor_bytes(part.inputs[i], part.shapes[i]))
+      return runtime::Error::kInvalidArgument;
+    inputs.push_back({.dtype = part.inputs[i],
+                      .shape = part.shapes[i],
+                      .data = Buffer::copy_of({static_cast<const std::byte*>(argument.data), argument.bytes})});
   }
   auto outputs = part.interpreter.run(inputs);
   if (!outputs) {

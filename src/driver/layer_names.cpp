@@ -23,7 +23,8 @@ std::optional<size_t> take_number(std::string_view& line) {
 
 std::vector<uint8_t> layer_names_text(const std::vector<npu::LayerNote>& layers) {
   std::string text;
-  for (const npu::LayerNote& note : layers) text += fmt::format("{} {} {}\n", note.first_word, note.end_word, note.name);
+  for (const npu::LayerNote& note : layers)
+    text += fmt::format("{} {} {}\n", note.first_word, note.end_word, note.name);
   return {text.begin(), text.end()};
 }
 

@@ -8,8 +8,8 @@
 
 namespace carina::driver {
 
-// A delegate's layer notes travel in its compile specs under this key, so that a run of the .pte can name what it measures. ExecuTorch's runtime
-// takes no notice of it.
+// A delegate's layer notes travel in its compile specs under this key, so that a run of the .pte can name what it
+// measures. ExecuTorch's runtime takes no notice of it.
 inline constexpr std::string_view kLayerNamesSpec = "carina_layers";
 
 // One line per note: "first_word end_word name".

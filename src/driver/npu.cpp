@@ -18,7 +18,9 @@ namespace carina::driver {
 
 namespace {
 
-DType dtype_of_bytes(int32_t bytes) { return bytes == 1 ? DType::kInt8 : bytes == 2 ? DType::kInt16 : DType::kInt32; }
+DType dtype_of_bytes(int32_t bytes) {
+  return bytes == 1 ? DType::kInt8 : bytes == 2 ? DType::kInt16 : DType::kInt32;
+}
 
 Shape shape_of(const npu::IoTensor& io) {
   size_t leading = 0;
@@ -36,10 +38,14 @@ struct Memories {
 };
 
 Memories make_memories(const npu::CompiledNetwork& network) {
-  Memories m{.weights = network.weights, .scratch = std::vector<std::byte>(static_cast<size_t>(network.scratch_bytes)), .fast = std::vector<std::byte>(static_cast<size_t>(network.fast_scratch_bytes)), .memory = {}};
+  Memories m{.weights = network.weights,
+             .scratch = std::vector<std::byte>(static_cast<size_t>(network.scratch_bytes)),
+             .fast = std::vector<std::byte>(static_cast<size_t>(network.fast_scratch_bytes)),
+             .memory = {}};
   m.memory.regions[static_cast<size_t>(network.weight_region)] = m.weights;
   m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch;
-  // Without fast scratch of its own, its region is the arena itself, as in TFLite files for Shared_Sram; Vela then names any region for it.
+  // Without fast scratch of its own, its region is the arena itself, as in TFLite files for Shared_Sram; Vela then
+  // names any region for it.
   std::span<std::byte>& fast_region = m.memory.regions[static_cast<size_t>(network.fast_scratch_region)];
   if (!m.fast.empty()) {
     fast_region = m.fast;
@@ -49,39 +55,52 @@ Memories make_memories(const npu::CompiledNetwork& network) {
   return m;
 }
 
-Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::Memory& memory, const std::string& where) {
+Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::Memory& memory,
+                                      const std::string& where) {
   const std::span<std::byte> region = memory.regions[static_cast<size_t>(io.region)];
   const auto bytes = static_cast<size_t>(shape_of(io).elements()) * static_cast<size_t>(io.element_bytes);
   const auto offset = static_cast<size_t>(io.offset);
   if (offset > region.size() || bytes > region.size() - offset) {
-    return fail({.where = where, .what = "a network input or output lies outside its region", .expected = fmt::format("at most {} bytes", region.size()), .got = fmt::format("{} bytes at {}", bytes, offset)});
+    return fail({.where = where,
+                 .what = "a network input or output lies outside its region",
+                 .expected = fmt::format("at most {} bytes", region.size()),
+                 .got = fmt::format("{} bytes at {}", bytes, offset)});
   }
   return region.subspan(offset, bytes);
 }
 
-Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::CompiledNetwork& network, const simulate::Memory& memory) {
+Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::CompiledNetwork& network,
+                                const simulate::Memory& memory) {
   if (request.inputs.empty()) return {};
   if (request.inputs.size() != network.inputs.size()) {
-    return fail({.where = request.stream, .what = "wrong number of inputs", .expected = std::to_string(network.inputs.size()), .got = std::to_string(request.inputs.size())});
+    return fail({.where = request.stream,
+                 .what = "wrong number of inputs",
+                 .expected = std::to_string(network.inputs.size()),
+                 .got = std::to_string(request.inputs.size())});
   }
   for (size_t i = 0; i < network.inputs.size(); ++i) {
     CARINA_TRY(const Buffer file, map_file(request.inputs[i]));
     CARINA_TRY(const Tensor tensor, read_npy(file, request.inputs[i]));
     CARINA_TRY(const std::span<std::byte> place, place_of(network.inputs[i], memory, request.stream));
     if (tensor.data.size() != place.size()) {
-      return fail({.where = request.inputs[i], .what = "the array has the wrong size for the network's input", .expected = fmt::format("{} bytes", place.size()), .got = fmt::format("{}", tensor.data.size())});
+      return fail({.where = request.inputs[i],
+                   .what = "the array has the wrong size for the network's input",
+                   .expected = fmt::format("{} bytes", place.size()),
+                   .got = fmt::format("{}", tensor.data.size())});
     }
     std::ranges::copy(tensor.data.bytes(), place.begin());
   }
   return {};
 }
 
-Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& network, const simulate::Memory& memory, const std::string& where) {
+Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& network, const simulate::Memory& memory,
+                                                const std::string& where) {
   std::vector<NamedTensor> outputs;
   for (const npu::IoTensor& io : network.outputs) {
     CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, where));
-    outputs.push_back({.name = fmt::format("output_{}", outputs.size()),
-                       .tensor = {.dtype = dtype_of_bytes(io.element_bytes), .shape = shape_of(io), .data = Buffer::copy_of(place)}});
+    outputs.push_back(
+        {.name = fmt::format("output_{}", outputs.size()),
+         .tensor = {.dtype = dtype_of_bytes(io.element_bytes), .shape = shape_of(io), .data = Buffer::copy_of(place)}});
   }
   return outputs;
 }
@@ -92,8 +111,14 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
   CARINA_TRY(const Buffer file, map_file(request.stream));
   CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
-  if (payload.accelerator() == nullptr) return fail({.where = request.stream, .what = "the stream is for an NPU that Carina does not know", .got = fmt::format("CONFIG {:#x}", payload.config_word)});
-  CARINA_TRY(const plan::Target target, find_target({.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file}));
+  if (payload.accelerator() == nullptr)
+    return fail({.where = request.stream,
+                 .what = "the stream is for an NPU that Carina does not know",
+                 .got = fmt::format("CONFIG {:#x}", payload.config_word)});
+  CARINA_TRY(const plan::Target target, find_target({.accelerator = std::string(payload.accelerator()->name),
+                                                     .system_config = request.system_config,
+                                                     .memory_mode = request.memory_mode,
+                                                     .config_file = request.config_file}));
   Memories memories = make_memories(network);
   CARINA_CHECKED(load_stream_inputs(request, network, memories.memory));
   const simulate::Options options{.timing = request.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
@@ -103,9 +128,16 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                                   .own_memory_mode = target.memory};
   CARINA_TRY(const simulate::Report simulated, simulate::run(network.command_payload, memories.memory, options));
   for (const Diagnostic& finding : simulated.findings) log.note(finding);
-  if (!request.trace_file.empty()) CARINA_CHECKED(write_file(request.trace_file, simulate::perfetto_trace(simulated, target.system.core_clock_hz)));
+  if (!request.trace_file.empty())
+    CARINA_CHECKED(write_file(request.trace_file, simulate::perfetto_trace(simulated, target.system.core_clock_hz)));
   CARINA_TRY(const std::vector<NamedTensor> outputs, stream_outputs(network, memories.memory, request.stream));
-  report::RunReport report{.program = request.stream, .outputs = {}, .memory = {}, .cpu_kernels = {}, .delegate_calls = 1, .timed = request.timed, .npu = npu_report(simulated, network, target)};
+  report::RunReport report{.program = request.stream,
+                           .outputs = {},
+                           .memory = {},
+                           .cpu_kernels = {},
+                           .delegate_calls = 1,
+                           .timed = request.timed,
+                           .npu = npu_report(simulated, network, target)};
   CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
   return report;
 }

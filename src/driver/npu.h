@@ -14,16 +14,17 @@ struct NpuRunRequest {
   std::vector<std::string> inputs;  // one .npy per network input; none: zeros
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   bool timed = false;
-  bool check = false;               // hazards, undefined reads, layout conflicts: findings are warnings in the log
+  bool check = false;  // hazards, undefined reads, layout conflicts: findings are warnings in the log
   std::string system_config;
   std::string memory_mode;
-  std::string config_file;          // a vela.ini; empty: what is built in
-  std::string trace_file;           // Perfetto trace; empty: none; needs timed
+  std::string config_file;  // a vela.ini; empty: what is built in
+  std::string trace_file;   // Perfetto trace; empty: none; needs timed
   int threads = 1;
 };
 
-// Runs one command stream on the simulator. Inputs may have any shape of the right number of bytes; outputs are int8, int16 or int32 by their
-// element size, in the shape that the file gives without leading ones. Errors: of the reader and the simulator; inputs that do not fit.
+// Runs one command stream on the simulator. Inputs may have any shape of the right number of bytes; outputs are int8,
+// int16 or int32 by their element size, in the shape that the file gives without leading ones. Errors: of the reader
+// and the simulator; inputs that do not fit.
 Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -14,8 +14,10 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// What a report says of each tensor; with a folder, also writes it to FOLDER/output_<n>.npy (the folder is made). Errors: the folder cannot be written.
-Result<std::vector<report::TensorReport>> report_tensors(const std::vector<NamedTensor>& tensors, const std::string& folder);
+// What a report says of each tensor; with a folder, also writes it to FOLDER/output_<n>.npy (the folder is made).
+// Errors: the folder cannot be written.
+Result<std::vector<report::TensorReport>> report_tensors(const std::vector<NamedTensor>& tensors,
+                                                         const std::string& folder);
 
 // Makes the folder and those above it. Errors: it cannot be made.
 Result<void> make_folder(const std::string& folder);

@@ -19,9 +19,12 @@ struct TypeRow {
   DType dtype;
 };
 constexpr TypeRow kTypes[] = {
-    {PteScalarType::kByte, DType::kUInt8},   {PteScalarType::kChar, DType::kInt8},     {PteScalarType::kShort, DType::kInt16},   {PteScalarType::kInt, DType::kInt32},
-    {PteScalarType::kLong, DType::kInt64},   {PteScalarType::kHalf, DType::kFp16},     {PteScalarType::kFloat, DType::kFp32},    {PteScalarType::kDouble, DType::kFp64},
-    {PteScalarType::kBool, DType::kBool},    {PteScalarType::kBFloat16, DType::kBf16}, {PteScalarType::kUInt16, DType::kUInt16}, {PteScalarType::kUInt32, DType::kUInt32},
+    {PteScalarType::kByte, DType::kUInt8},    {PteScalarType::kChar, DType::kInt8},
+    {PteScalarType::kShort, DType::kInt16},   {PteScalarType::kInt, DType::kInt32},
+    {PteScalarType::kLong, DType::kInt64},    {PteScalarType::kHalf, DType::kFp16},
+    {PteScalarType::kFloat, DType::kFp32},    {PteScalarType::kDouble, DType::kFp64},
+    {PteScalarType::kBool, DType::kBool},     {PteScalarType::kBFloat16, DType::kBf16},
+    {PteScalarType::kUInt16, DType::kUInt16}, {PteScalarType::kUInt32, DType::kUInt32},
 };
 
 DType dtype_of(PteScalarType type) {
@@ -44,12 +47,14 @@ std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const st
   return fail({.where = where_, .what = std::move(what)});
 }
 
-Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where, std::span<runtime::Backend* const> backends) {
+Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
+                                                           std::span<runtime::Backend* const> backends) {
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
   runner->file_ = file;
   runner->where_ = where;
   runner->backends_.assign(backends.begin(), backends.end());
-  if (const runtime::Error error = runner->program_.load(file.bytes()); error != runtime::Error::kOk) return runner->error(error, "cannot load the program");
+  if (const runtime::Error error = runner->program_.load(file.bytes()); error != runtime::Error::kOk)
+    return runner->error(error, "cannot load the program");
   if (runner->program_.methods() == 0) return fail({.where = where, .what = "the program has no method"});
   for (size_t m = 0; m < runner->program_.methods(); ++m) {
     if (runner->program_.method_name(m) == "forward") runner->method_index_ = m;
@@ -61,17 +66,23 @@ Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, c
 Result<void> ProgramRunner::load_method() {
   for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
     const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
-    if (bytes > kLargestArenaBytes) return fail({.where = where_, .what = "the program plans more memory than is allowed", .expected = fmt::format("at most {} bytes", kLargestArenaBytes), .got = std::to_string(bytes)});
+    if (bytes > kLargestArenaBytes)
+      return fail({.where = where_,
+                   .what = "the program plans more memory than is allowed",
+                   .expected = fmt::format("at most {} bytes", kLargestArenaBytes),
+                   .got = std::to_string(bytes)});
     planned_memory_.push_back(MutableBuffer::allocate(bytes));
     planned_.push_back(planned_memory_.back().bytes());
     std::ranges::fill(planned_.back(), std::byte{0});  // mutable state starts at zero
   }
   runtime::Error error = runtime::Error::kOutOfMemory;
-  for (size_t bytes = kFirstArenaBytes; error == runtime::Error::kOutOfMemory && bytes <= kLargestArenaBytes; bytes *= 2) {
+  for (size_t bytes = kFirstArenaBytes; error == runtime::Error::kOutOfMemory && bytes <= kLargestArenaBytes;
+       bytes *= 2) {
     method_memory_ = MutableBuffer::allocate(bytes);
     method_arena_ = runtime::Arena(method_memory_.bytes());
     const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
-    error = method_.load(program_, method_index_, memory, {.kernels = runtime::portable_kernels(), .backends = backends_});
+    error =
+        method_.load(program_, method_index_, memory, {.kernels = runtime::portable_kernels(), .backends = backends_});
   }
   if (error != runtime::Error::kOk) return this->error(error, "cannot load the method");
   return {};
@@ -81,19 +92,30 @@ std::vector<InputType> ProgramRunner::inputs() const {
   std::vector<InputType> types;
   for (size_t i = 0; i < method_.inputs(); ++i) {
     const runtime::EValue& value = method_.input(i);
-    types.push_back({.name = fmt::format("input_{}", i), .dtype = value.is_tensor() ? dtype_of(value.tensor.type) : DType::kUnknown, .shape = value.is_tensor() ? shape_of(value.tensor) : Shape{}});
+    types.push_back({.name = fmt::format("input_{}", i),
+                     .dtype = value.is_tensor() ? dtype_of(value.tensor.type) : DType::kUnknown,
+                     .shape = value.is_tensor() ? shape_of(value.tensor) : Shape{}});
   }
   return types;
 }
 
 Result<void> ProgramRunner::set_inputs(const Sample& sample) {
   const std::vector<InputType> wanted = inputs();
-  if (sample.size() != wanted.size()) return fail({.where = where_, .what = "wrong number of inputs", .expected = std::to_string(wanted.size()), .got = std::to_string(sample.size())});
+  if (sample.size() != wanted.size())
+    return fail({.where = where_,
+                 .what = "wrong number of inputs",
+                 .expected = std::to_string(wanted.size()),
+                 .got = std::to_string(sample.size())});
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (sample[i].dtype != wanted[i].dtype || sample[i].shape != wanted[i].shape) {
-      return fail({.where = where_, .what = fmt::format("input {} does not fit", i), .expected = type_text(wanted[i].dtype, wanted[i].shape), .got = type_text(sample[i].dtype, sample[i].shape)});
+      return fail({.where = where_,
+                   .what = fmt::format("input {} does not fit", i),
+                   .expected = type_text(wanted[i].dtype, wanted[i].shape),
+                   .got = type_text(sample[i].dtype, sample[i].shape)});
     }
-    if (const runtime::Error error = method_.set_input(i, sample[i].data.bytes().first(tensor_bytes(sample[i].dtype, sample[i].shape))); error != runtime::Error::kOk) {
+    if (const runtime::Error error =
+            method_.set_input(i, sample[i].data.bytes().first(tensor_bytes(sample[i].dtype, sample[i].shape)));
+        error != runtime::Error::kOk) {
       return this->error(error, fmt::format("cannot set input {}", i));
     }
   }
@@ -102,7 +124,8 @@ Result<void> ProgramRunner::set_inputs(const Sample& sample) {
 
 Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
   runtime::Error error = runtime::Error::kOutOfMemory;
-  for (size_t bytes = std::max(kFirstArenaBytes, scratch_arena_.total_bytes()); bytes <= kLargestArenaBytes; bytes *= 2) {
+  for (size_t bytes = std::max(kFirstArenaBytes, scratch_arena_.total_bytes()); bytes <= kLargestArenaBytes;
+       bytes *= 2) {
     if (bytes != scratch_arena_.total_bytes()) {
       scratch_memory_ = MutableBuffer::allocate(bytes);
       scratch_arena_ = runtime::Arena(scratch_memory_.bytes());
@@ -119,7 +142,10 @@ Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
     const runtime::EValue& value = method_.output(i);
     if (!value.is_tensor()) continue;
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes);
-    outputs.push_back({.name = fmt::format("output_{}", i), .tensor = {.dtype = dtype_of(value.tensor.type), .shape = shape_of(value.tensor), .data = Buffer::copy_of(bytes)}});
+    outputs.push_back(
+        {.name = fmt::format("output_{}", i),
+         .tensor = {
+             .dtype = dtype_of(value.tensor.type), .shape = shape_of(value.tensor), .data = Buffer::copy_of(bytes)}});
   }
   return outputs;
 }
@@ -140,7 +166,8 @@ std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
 std::vector<std::string> ProgramRunner::kernels() const {
   std::vector<std::string> names;
   for (size_t i = 0; i < method_.instructions(); ++i) {
-    if (!method_.calls_delegate(i) && !method_.instruction_name(i).empty()) names.emplace_back(method_.instruction_name(i));
+    if (!method_.calls_delegate(i) && !method_.instruction_name(i).empty())
+      names.emplace_back(method_.instruction_name(i));
   }
   return names;
 }

@@ -15,17 +15,20 @@
 
 namespace carina::driver {
 
-// The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method "forward" (else the first).
+// The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method "forward"
+// (else the first).
 class ProgramRunner {
  public:
   // `backends` must outlive the runner. Errors: a damaged program, a kernel or backend that is missing (by name).
-  static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where, std::span<runtime::Backend* const> backends);
+  static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
+                                                     std::span<runtime::Backend* const> backends);
 
   [[nodiscard]] std::vector<InputType> inputs() const;
   // Runs once. Errors: inputs of other number, type or shape; what a kernel or delegate says.
   Result<std::vector<NamedTensor>> run(const Sample& sample);
 
-  // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run used.
+  // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
+  // used.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> memory() const;
   // Names of the kernels that the method calls, in order, and the number of delegate calls.
   [[nodiscard]] std::vector<std::string> kernels() const;

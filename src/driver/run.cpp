@@ -29,7 +29,8 @@ std::string flag_value(const std::string& flags, std::string_view name) {
   return flags.substr(start, flags.find(' ', start) - start);
 }
 
-// The target that the program's first Ethos-U delegate was compiled for: the NPU by its payload, the memories by its compile specs.
+// The target that the program's first Ethos-U delegate was compiled for: the NPU by its payload, the memories by its
+// compile specs.
 Result<plan::Target> target_of(const pte::Program& program, const RunRequest& request, const Log& log) {
   for (const pte::Plan& plan : program.plans) {
     for (const pte::Delegate& delegate : plan.delegates) {
@@ -37,7 +38,10 @@ Result<plan::Target> target_of(const pte::Program& program, const RunRequest& re
       CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, request.program));
       CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.program));
       if (payload.accelerator() == nullptr) break;
-      TargetRequest target{.accelerator = std::string(payload.accelerator()->name), .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file};
+      TargetRequest target{.accelerator = std::string(payload.accelerator()->name),
+                           .system_config = request.system_config,
+                           .memory_mode = request.memory_mode,
+                           .config_file = request.config_file};
       for (const auto& [key, value] : delegate.compile_specs) {
         if (key != "compile_flags") continue;
         const std::string flags(value.begin(), value.end());
@@ -46,14 +50,27 @@ Result<plan::Target> target_of(const pte::Program& program, const RunRequest& re
       }
       auto found = find_target(target);
       if (found) return found;
-      // Compiled with a vela.ini that is not at hand: only the estimates depend on it, so the family's memories stand in.
-      TargetRequest asked{.accelerator = target.accelerator, .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file};
+      // Compiled with a vela.ini that is not at hand: only the estimates depend on it, so the family's memories stand
+      // in.
+      TargetRequest asked{.accelerator = target.accelerator,
+                          .system_config = request.system_config,
+                          .memory_mode = request.memory_mode,
+                          .config_file = request.config_file};
       auto fallback = find_target(asked);
-      if (fallback) log.note({.where = request.program, .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}", target.system_config, target.memory_mode, fallback->system.name, fallback->memory.name), .hint = "--config FILE with those sections", .severity = Severity::kWarning});
+      if (fallback)
+        log.note({.where = request.program,
+                  .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}",
+                                      target.system_config, target.memory_mode, fallback->system.name,
+                                      fallback->memory.name),
+                  .hint = "--config FILE with those sections",
+                  .severity = Severity::kWarning});
       return fallback;
     }
   }
-  return find_target({.accelerator = "ethos-u55-128", .system_config = request.system_config, .memory_mode = request.memory_mode, .config_file = request.config_file});
+  return find_target({.accelerator = "ethos-u55-128",
+                      .system_config = request.system_config,
+                      .memory_mode = request.memory_mode,
+                      .config_file = request.config_file});
 }
 
 // What ExecuTorch's runner feeds when it is given nothing: ones.
@@ -65,7 +82,9 @@ Sample ones(std::span<const InputType> inputs) {
     const double one = 1.0;
     const float one_f = 1.0F;
     const int64_t one_i = 1;
-    const void* value = input.dtype == DType::kFp32 ? static_cast<const void*>(&one_f) : input.dtype == DType::kFp64 ? static_cast<const void*>(&one) : &one_i;
+    const void* value = input.dtype == DType::kFp32   ? static_cast<const void*>(&one_f)
+                        : input.dtype == DType::kFp64 ? static_cast<const void*>(&one)
+                                                      : &one_i;
     for (size_t at = 0; at < tensor.bytes().size(); at += bytes) std::memcpy(tensor.bytes().data() + at, value, bytes);
     sample.push_back(std::move(tensor).freeze());
   }
@@ -79,8 +98,10 @@ std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program) {
     const auto* call = std::get_if<pte::DelegateCall>(&instruction);
     if (call == nullptr) continue;
     npu::CompiledNetwork& notes = calls.emplace_back();
-    for (const auto& [key, value] : program.plans.front().delegates[static_cast<size_t>(call->delegate)].compile_specs) {
-      if (key == kLayerNamesSpec) notes.layers = layer_notes_of({reinterpret_cast<const char*>(value.data()), value.size()});
+    for (const auto& [key, value] :
+         program.plans.front().delegates[static_cast<size_t>(call->delegate)].compile_specs) {
+      if (key == kLayerNamesSpec)
+        notes.layers = layer_notes_of({reinterpret_cast<const char*>(value.data()), value.size()});
     }
   }
   return calls;
@@ -100,7 +121,8 @@ void add_counts(Counts& sums, const Counts& more) {
 }
 
 // The delegates' reports of one inference as one.
-report::NpuReport joined(const std::vector<simulate::Report>& reports, const std::vector<npu::CompiledNetwork>& notes, const plan::Target& target) {
+report::NpuReport joined(const std::vector<simulate::Report>& reports, const std::vector<npu::CompiledNetwork>& notes,
+                         const plan::Target& target) {
   report::NpuReport all;
   for (size_t i = 0; i < reports.size(); ++i) {
     report::NpuReport one = npu_report(reports[i], i < notes.size() ? notes[i] : npu::CompiledNetwork{}, target);
@@ -114,7 +136,9 @@ report::NpuReport joined(const std::vector<simulate::Report>& reports, const std
     add_counts(all.pmu, one.pmu);
     add_counts(all.traffic_bytes, one.traffic_bytes);
   }
-  if (all.cycles > 0) all.utilization = static_cast<double>(all.macs) / (static_cast<double>(all.cycles) * target.accelerator.macs_per_cycle);
+  if (all.cycles > 0)
+    all.utilization =
+        static_cast<double>(all.macs) / (static_cast<double>(all.cycles) * target.accelerator.macs_per_cycle);
   return all;
 }
 
@@ -141,7 +165,13 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
     std::ranges::copy(npu.failure(), std::back_inserter(errors));
     return fail(std::move(errors));
   }
-  report::RunReport report{.program = request.program, .outputs = {}, .memory = runner->memory(), .cpu_kernels = runner->kernels(), .delegate_calls = runner->delegate_calls(), .timed = request.timed, .npu = joined(npu.reports(), notes_of_calls(program), target)};
+  report::RunReport report{.program = request.program,
+                           .outputs = {},
+                           .memory = runner->memory(),
+                           .cpu_kernels = runner->kernels(),
+                           .delegate_calls = runner->delegate_calls(),
+                           .timed = request.timed,
+                           .npu = joined(npu.reports(), notes_of_calls(program), target)};
   CARINA_TRY(report.outputs, report_tensors(*outputs, request.output_folder));
   return report;
 }

@@ -14,14 +14,14 @@ struct RunRequest {
   std::vector<std::string> inputs;  // one .npy per input; none: ones
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   bool timed = false;
-  std::string system_config;        // for timed runs; empty: what the program was compiled for
+  std::string system_config;  // for timed runs; empty: what the program was compiled for
   std::string memory_mode;
-  std::string config_file;          // a vela.ini; empty: what is built in
+  std::string config_file;  // a vela.ini; empty: what is built in
   int threads = 1;
 };
 
-// Runs a program once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. Errors: a damaged program, an unknown backend or
-// kernel, inputs that do not fit, faults that the simulator finds.
+// Runs a program once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. Errors: a damaged program,
+// an unknown backend or kernel, inputs that do not fit, faults that the simulator finds.
 Result<report::RunReport> run(const RunRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -18,7 +18,8 @@ using Arrays = std::map<std::string, Tensor>;
 // How many samples of `wanted` an array holds along its first axis; nothing when it does not fit.
 std::optional<int64_t> samples_in(const Shape& array, const Shape& wanted) {
   if (array == wanted) return 1;
-  const bool batched = wanted.rank() > 0 && wanted[0] == 1 && array.rank() == wanted.rank() && std::ranges::equal(array.dims().subspan(1), wanted.dims().subspan(1));
+  const bool batched = wanted.rank() > 0 && wanted[0] == 1 && array.rank() == wanted.rank() &&
+                       std::ranges::equal(array.dims().subspan(1), wanted.dims().subspan(1));
   const bool stacked = array.rank() == wanted.rank() + 1 && std::ranges::equal(array.dims().subspan(1), wanted.dims());
   if ((batched || stacked) && array[0] > 0) return array[0];
   return std::nullopt;
@@ -42,24 +43,34 @@ const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inp
   return found;
 }
 
-Result<std::vector<Sample>> samples_of(const Arrays& arrays, std::span<const InputType> inputs, const std::string& where) {
+Result<std::vector<Sample>> samples_of(const Arrays& arrays, std::span<const InputType> inputs,
+                                       const std::string& where) {
   std::vector<Sample> samples;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor* array = array_for(arrays, inputs[i], inputs.size());
     if (array == nullptr) {
       std::string names;
-      for (const auto& [name, tensor] : arrays) names += fmt::format("{}{}: {}", names.empty() ? "" : ", ", name, type_text(tensor.dtype, tensor.shape));
-      return fail({.where = where, .what = fmt::format("no array for the input {}", inputs[i].name),
-                   .expected = fmt::format("an array of that name, {} with any number of samples", type_text(inputs[i].dtype, inputs[i].shape)), .got = names});
+      for (const auto& [name, tensor] : arrays)
+        names += fmt::format("{}{}: {}", names.empty() ? "" : ", ", name, type_text(tensor.dtype, tensor.shape));
+      return fail({.where = where,
+                   .what = fmt::format("no array for the input {}", inputs[i].name),
+                   .expected = fmt::format("an array of that name, {} with any number of samples",
+                                           type_text(inputs[i].dtype, inputs[i].shape)),
+                   .got = names});
     }
     const auto count = samples_in(array->shape, inputs[i].shape);
     if (array->dtype != inputs[i].dtype || !count) {
-      return fail({.where = where, .what = fmt::format("the array for the input {} does not fit", inputs[i].name),
-                   .expected = type_text(inputs[i].dtype, inputs[i].shape), .got = type_text(array->dtype, array->shape)});
+      return fail({.where = where,
+                   .what = fmt::format("the array for the input {} does not fit", inputs[i].name),
+                   .expected = type_text(inputs[i].dtype, inputs[i].shape),
+                   .got = type_text(array->dtype, array->shape)});
     }
     if (i == 0) samples.resize(static_cast<size_t>(*count));
     if (samples.size() != static_cast<size_t>(*count)) {
-      return fail({.where = where, .what = "the inputs have different numbers of samples", .expected = std::to_string(samples.size()), .got = std::to_string(*count)});
+      return fail({.where = where,
+                   .what = "the inputs have different numbers of samples",
+                   .expected = std::to_string(samples.size()),
+                   .got = std::to_string(*count)});
     }
     for (int64_t n = 0; n < *count; ++n) samples[static_cast<size_t>(n)].push_back(nth_sample(*array, inputs[i], n));
   }
@@ -84,11 +95,14 @@ Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const
 
 }  // namespace
 
-std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{} {}", name_of(dtype), to_string(shape)); }
+std::string type_text(DType dtype, const Shape& shape) {
+  return fmt::format("{} {}", name_of(dtype), to_string(shape));
+}
 
 std::vector<InputType> input_types(const ir::Graph& graph) {
   std::vector<InputType> types;
-  for (const ir::ValueId id : graph.inputs) types.push_back({.name = graph[id].name, .dtype = graph[id].dtype, .shape = graph[id].shape});
+  for (const ir::ValueId id : graph.inputs)
+    types.push_back({.name = graph[id].name, .dtype = graph[id].dtype, .shape = graph[id].shape});
   return types;
 }
 
@@ -112,8 +126,12 @@ Result<std::vector<Sample>> load_samples(const std::string& path, std::span<cons
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs) {
   if (paths.size() != inputs.size()) {
     std::string wanted;
-    for (const InputType& input : inputs) wanted += fmt::format("{}{} {}", wanted.empty() ? "" : ", ", input.name, type_text(input.dtype, input.shape));
-    return fail({.where = "inputs", .what = "wrong number of inputs", .expected = fmt::format("{} ({})", inputs.size(), wanted), .got = std::to_string(paths.size()),
+    for (const InputType& input : inputs)
+      wanted += fmt::format("{}{} {}", wanted.empty() ? "" : ", ", input.name, type_text(input.dtype, input.shape));
+    return fail({.where = "inputs",
+                 .what = "wrong number of inputs",
+                 .expected = fmt::format("{} ({})", inputs.size(), wanted),
+                 .got = std::to_string(paths.size()),
                  .hint = "give one -i FILE.npy for each input, in this order"});
   }
   Sample sample;
@@ -121,11 +139,15 @@ Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const I
     CARINA_TRY(const Buffer file, map_file(paths[i]));
     CARINA_TRY(Tensor tensor, read_npy(file, paths[i]));
     // NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.
-    const bool same_storage = element_bytes(tensor.dtype) == element_bytes(inputs[i].dtype) &&
-                              (tensor.dtype == inputs[i].dtype || inputs[i].dtype == DType::kInt48 || inputs[i].dtype == DType::kInt4 || inputs[i].dtype == DType::kBf16 ||
-                               inputs[i].dtype == DType::kFp8E4M3 || inputs[i].dtype == DType::kFp8E5M2 || inputs[i].dtype == DType::kShape);
+    const bool same_storage =
+        element_bytes(tensor.dtype) == element_bytes(inputs[i].dtype) &&
+        (tensor.dtype == inputs[i].dtype || inputs[i].dtype == DType::kInt48 || inputs[i].dtype == DType::kInt4 ||
+         inputs[i].dtype == DType::kBf16 || inputs[i].dtype == DType::kFp8E4M3 || inputs[i].dtype == DType::kFp8E5M2 ||
+         inputs[i].dtype == DType::kShape);
     if (!same_storage || tensor.shape != inputs[i].shape) {
-      return fail({.where = paths[i], .what = fmt::format("the array does not fit the input {}", inputs[i].name), .expected = type_text(inputs[i].dtype, inputs[i].shape),
+      return fail({.where = paths[i],
+                   .what = fmt::format("the array does not fit the input {}", inputs[i].name),
+                   .expected = type_text(inputs[i].dtype, inputs[i].shape),
                    .got = type_text(tensor.dtype, tensor.shape)});
     }
     tensor.dtype = inputs[i].dtype;

@@ -22,10 +22,10 @@ struct InputType {
 };
 std::vector<InputType> input_types(const ir::Graph& graph);
 
-// Reads data for a network's inputs from an .npz, an .npy, or a folder of them (in the order of their names). An array belongs to the
-// input of its name; a network of one input also takes the array "x", or the only array of a fitting shape. Arrays may carry many samples along
-// the first axis: [N, rest] for an input of [1, rest], or [N, shape]. Errors: no array for an input, a shape or dtype that does not fit, inputs with different
-// numbers of samples.
+// Reads data for a network's inputs from an .npz, an .npy, or a folder of them (in the order of their names). An array
+// belongs to the input of its name; a network of one input also takes the array "x", or the only array of a fitting
+// shape. Arrays may carry many samples along the first axis: [N, rest] for an input of [1, rest], or [N, shape].
+// Errors: no array for an input, a shape or dtype that does not fit, inputs with different numbers of samples.
 Result<std::vector<Sample>> load_samples(const std::string& path, std::span<const InputType> inputs);
 
 // The arrays of an .npz beside the inputs', for labels; Errors: as the reader's.

@@ -50,7 +50,8 @@ std::string supported_ops_markdown() {
   std::string page(kIntroduction);
   for (const AtenOpRow& row : kAtenOps) {
     const ir::Op op(row.op);
-    page += fmt::format("| {} | {} | {} | {} |\n", row.name, lower::has_lowering(op) ? "yes" : "-", partition::has_rule(op) ? "yes" : "-", kernel_of(row.name));
+    page += fmt::format("| {} | {} | {} | {} |\n", row.name, lower::has_lowering(op) ? "yes" : "-",
+                        partition::has_rule(op) ? "yes" : "-", kernel_of(row.name));
   }
   page += kTosaIntroduction;
   for (const auto& row : detail::kTosaOpNames) {

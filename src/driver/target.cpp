@@ -22,8 +22,13 @@ std::vector<std::string> with_built_in(std::vector<std::string> names, const Row
   return names;
 }
 
-std::unexpected<Diagnostics> unknown(std::string_view kind, const std::string& name, const std::vector<std::string>& known) {
-  return fail({.where = "target", .what = fmt::format("unknown {}", kind), .expected = fmt::format("{}", fmt::join(known, ", ")), .got = name, .fault = Fault::kUsage});
+std::unexpected<Diagnostics> unknown(std::string_view kind, const std::string& name,
+                                     const std::vector<std::string>& known) {
+  return fail({.where = "target",
+               .what = fmt::format("unknown {}", kind),
+               .expected = fmt::format("{}", fmt::join(known, ", ")),
+               .got = name,
+               .fault = Fault::kUsage});
 }
 
 // Names that the file does not have are left to the tables that are built in.
@@ -31,12 +36,15 @@ Result<plan::Target> find_in_file(const TargetRequest& request) {
   CARINA_TRY(plan::Target target, plan::find_target(request.accelerator, {}, {}));
   CARINA_TRY(const Buffer file, map_file(request.config_file));
   CARINA_TRY(const VelaIni ini, VelaIni::parse(file, request.config_file));
-  const std::string system(request.system_config.empty() ? target.system.name : std::string_view(request.system_config));
+  const std::string system(request.system_config.empty() ? target.system.name
+                                                         : std::string_view(request.system_config));
   const std::string memory(request.memory_mode.empty() ? target.memory.name : std::string_view(request.memory_mode));
   const bool own_system = ini.has_system_config(system);
   const bool own_memory = ini.has_memory_mode(memory);
-  if (!own_system && npu::find_system_config(system) == nullptr) return unknown("system configuration", system, with_built_in(ini.system_configs(), npu::kSystemConfigs));
-  if (!own_memory && npu::find_memory_mode(memory) == nullptr) return unknown("memory mode", memory, with_built_in(ini.memory_modes(), npu::kMemoryModes));
+  if (!own_system && npu::find_system_config(system) == nullptr)
+    return unknown("system configuration", system, with_built_in(ini.system_configs(), npu::kSystemConfigs));
+  if (!own_memory && npu::find_memory_mode(memory) == nullptr)
+    return unknown("memory mode", memory, with_built_in(ini.memory_modes(), npu::kMemoryModes));
   CARINA_TRY(target, plan::find_target(request.accelerator, own_system ? "" : system, own_memory ? "" : memory));
   if (own_system) {
     CARINA_TRY(target.system, ini.system_config(system, target.accelerator.product));
@@ -50,12 +58,18 @@ Result<plan::Target> find_in_file(const TargetRequest& request) {
 }  // namespace
 
 Result<plan::Target> find_target(const TargetRequest& request) {
-  CARINA_TRY(plan::Target target, request.config_file.empty() ? plan::find_target(request.accelerator, request.system_config, request.memory_mode) : find_in_file(request));
+  CARINA_TRY(plan::Target target,
+             request.config_file.empty()
+                 ? plan::find_target(request.accelerator, request.system_config, request.memory_mode)
+                 : find_in_file(request));
   const npu::MemoryKind arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind;
   if (arena != npu::MemoryKind::kSram && arena != npu::MemoryKind::kDram) {
     return fail({.where = "target",
-                 .what = fmt::format("memory mode {} puts the arena in {}, which cannot be written", target.memory.name, npu::name_of(arena)),
-                 .hint = fmt::format("choose another memory mode (Shared_Sram, Sram_Only), or a system configuration with DRAM; {} has {} behind AXI port {}", target.system.name, npu::name_of(arena), target.memory.arena_port),
+                 .what = fmt::format("memory mode {} puts the arena in {}, which cannot be written", target.memory.name,
+                                     npu::name_of(arena)),
+                 .hint = fmt::format("choose another memory mode (Shared_Sram, Sram_Only), or a system configuration "
+                                     "with DRAM; {} has {} behind AXI port {}",
+                                     target.system.name, npu::name_of(arena), target.memory.arena_port),
                  .fault = Fault::kUsage});
   }
   return target;

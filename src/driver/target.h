@@ -12,7 +12,7 @@ struct TargetRequest {
   std::string accelerator;    // "ethos-u55-128"
   std::string system_config;  // a section of vela.ini, or one of those built in
   std::string memory_mode;
-  std::string config_file;    // a vela.ini, whose sections come before those built in; empty: only those built in
+  std::string config_file;  // a vela.ini, whose sections come before those built in; empty: only those built in
 };
 
 // Errors (usage): unknown names, each with the list of valid ones; a damaged or incomplete ini file; an arena in memory

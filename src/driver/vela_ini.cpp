@@ -31,7 +31,11 @@ std::string_view kept(std::string_view name) {
 
 // The text with long comments left out, line by line, so that inih never cuts anything.
 Result<std::string> fitted(std::string_view text, const std::string& where) {
-  if (text.size() > kLargestFile) return fail({.where = where, .what = "too large for a configuration file", .expected = fmt::format("at most {} bytes", kLargestFile), .got = fmt::format("{}", text.size())});
+  if (text.size() > kLargestFile)
+    return fail({.where = where,
+                 .what = "too large for a configuration file",
+                 .expected = fmt::format("at most {} bytes", kLargestFile),
+                 .got = fmt::format("{}", text.size())});
   if (text.contains('\0')) return fail({.where = where, .what = "not a text file: it holds a NUL byte"});
   std::string result;
   for (size_t start = 0, number = 1; start < text.size(); ++number) {
@@ -39,8 +43,15 @@ Result<std::string> fitted(std::string_view text, const std::string& where) {
     const std::string_view line = text.substr(start, end - start);
     const size_t first = line.find_first_not_of(" \t\r");
     const bool comment = first == std::string_view::npos || line[first] == ';' || line[first] == '#';
-    if (!comment && line.size() > kLongestLine) return fail({.where = fmt::format("{}:{}", where, number), .what = "the line is too long", .expected = fmt::format("at most {} characters", kLongestLine), .got = fmt::format("{}", line.size())});
-    if (!comment && line[first] == '[' && line.substr(first).find(']') > kLongestSection) return fail({.where = fmt::format("{}:{}", where, number), .what = "the section's name is too long", .expected = fmt::format("at most {} characters", kLongestSection)});
+    if (!comment && line.size() > kLongestLine)
+      return fail({.where = fmt::format("{}:{}", where, number),
+                   .what = "the line is too long",
+                   .expected = fmt::format("at most {} characters", kLongestLine),
+                   .got = fmt::format("{}", line.size())});
+    if (!comment && line[first] == '[' && line.substr(first).find(']') > kLongestSection)
+      return fail({.where = fmt::format("{}:{}", where, number),
+                   .what = "the section's name is too long",
+                   .expected = fmt::format("at most {} characters", kLongestSection)});
     if (!comment) result += line;
     result += '\n';
     start = end + 1;
@@ -53,7 +64,10 @@ Result<std::string> fitted(std::string_view text, const std::string& where) {
 int VelaIni::add_entry(void* self, const char* section, const char* key, const char* value) {
   auto& ini = *static_cast<VelaIni*>(self);
   const auto [at, is_new] = ini.sections_[section].emplace(lower_case(key), value);
-  if (!is_new) ini.errors_.push_back({.where = fmt::format("{}: [{}]", ini.where_, section), .what = fmt::format("{} is given twice", key), .got = fmt::format("{} and {}", at->second, value)});
+  if (!is_new)
+    ini.errors_.push_back({.where = fmt::format("{}: [{}]", ini.where_, section),
+                           .what = fmt::format("{} is given twice", key),
+                           .got = fmt::format("{} and {}", at->second, value)});
   return 1;
 }
 
@@ -61,15 +75,26 @@ Result<VelaIni> VelaIni::parse(const Buffer& text, const std::string& where) {
   CARINA_TRY(const std::string lines, fitted({reinterpret_cast<const char*>(text.data()), text.size()}, where));
   VelaIni ini(where);
   const int line = ini_parse_string(lines.c_str(), &VelaIni::add_entry, &ini);
-  if (line != 0) return fail({.where = fmt::format("{}:{}", where, line), .what = "not a configuration file of Vela", .expected = "[section], KEY=VALUE or ; comment"});
+  if (line != 0)
+    return fail({.where = fmt::format("{}:{}", where, line),
+                 .what = "not a configuration file of Vela",
+                 .expected = "[section], KEY=VALUE or ; comment"});
   if (!ini.errors_.empty()) return fail(std::move(ini.errors_));
   return ini;
 }
 
-bool VelaIni::has_system_config(std::string_view name) const { return sections_.contains(fmt::format("{}{}", kSystemPrefix, name)); }
-bool VelaIni::has_memory_mode(std::string_view name) const { return sections_.contains(fmt::format("{}{}", kModePrefix, name)); }
-std::vector<std::string> VelaIni::system_configs() const { return names(kSystemPrefix); }
-std::vector<std::string> VelaIni::memory_modes() const { return names(kModePrefix); }
+bool VelaIni::has_system_config(std::string_view name) const {
+  return sections_.contains(fmt::format("{}{}", kSystemPrefix, name));
+}
+bool VelaIni::has_memory_mode(std::string_view name) const {
+  return sections_.contains(fmt::format("{}{}", kModePrefix, name));
+}
+std::vector<std::string> VelaIni::system_configs() const {
+  return names(kSystemPrefix);
+}
+std::vector<std::string> VelaIni::memory_modes() const {
+  return names(kModePrefix);
+}
 
 std::vector<std::string> VelaIni::names(std::string_view prefix) const {
   std::vector<std::string> found;
@@ -87,8 +112,15 @@ Result<VelaIni::Section> VelaIni::resolved(const std::string& section) const {
     const bool circle = std::ranges::find(path, at) != path.end();
     path.push_back(at);
     const auto found = sections_.find(at);
-    if (circle) return fail({.where = fmt::format("{}: [{}]", where_, section), .what = "the section inherits from itself", .got = fmt::format("{}", fmt::join(path, " -> ")), .fault = Fault::kUsage});
-    if (found == sections_.end()) return fail({.where = fmt::format("{}: [{}]", where_, section), .what = fmt::format("inherits from [{}], which the file does not have", at), .fault = Fault::kUsage});
+    if (circle)
+      return fail({.where = fmt::format("{}: [{}]", where_, section),
+                   .what = "the section inherits from itself",
+                   .got = fmt::format("{}", fmt::join(path, " -> ")),
+                   .fault = Fault::kUsage});
+    if (found == sections_.end())
+      return fail({.where = fmt::format("{}: [{}]", where_, section),
+                   .what = fmt::format("inherits from [{}], which the file does not have", at),
+                   .fault = Fault::kUsage});
     for (const auto& [key, value] : found->second) keys.emplace(key, value);
     const auto parent = found->second.find("inherit");
     if (parent == found->second.end()) return keys;
@@ -98,10 +130,17 @@ Result<VelaIni::Section> VelaIni::resolved(const std::string& section) const {
 
 Result<npu::SystemConfig> VelaIni::system_config(std::string_view name, npu::Product product) const {
   const std::string section = fmt::format("{}{}", kSystemPrefix, name);
-  if (!sections_.contains(section)) return fail({.where = where_, .what = fmt::format("no section [{}]", section), .expected = fmt::format("{}", fmt::join(system_configs(), ", ")), .fault = Fault::kUsage});
+  if (!sections_.contains(section))
+    return fail({.where = where_,
+                 .what = fmt::format("no section [{}]", section),
+                 .expected = fmt::format("{}", fmt::join(system_configs(), ", ")),
+                 .fault = Fault::kUsage});
   CARINA_TRY(const Section keys, resolved(section));
   IniValues values(keys, fmt::format("{}: [{}]", where_, section));
-  npu::SystemConfig config{.name = kept(name), .product = product, .core_clock_hz = values.real("core_clock", {.smallest = 1, .largest = 1e12}), .ports = {}};
+  npu::SystemConfig config{.name = kept(name),
+                           .product = product,
+                           .core_clock_hz = values.real("core_clock", {.smallest = 1, .largest = 1e12}),
+                           .ports = {}};
   for (size_t port = 0; port < config.ports.size(); ++port) config.ports[port] = values.port(port, product);
   if (!values.errors().empty()) return fail(values.errors());
   return config;
@@ -109,14 +148,19 @@ Result<npu::SystemConfig> VelaIni::system_config(std::string_view name, npu::Pro
 
 Result<npu::MemoryMode> VelaIni::memory_mode(std::string_view name) const {
   const std::string section = fmt::format("{}{}", kModePrefix, name);
-  if (!sections_.contains(section)) return fail({.where = where_, .what = fmt::format("no section [{}]", section), .expected = fmt::format("{}", fmt::join(memory_modes(), ", ")), .fault = Fault::kUsage});
+  if (!sections_.contains(section))
+    return fail({.where = where_,
+                 .what = fmt::format("no section [{}]", section),
+                 .expected = fmt::format("{}", fmt::join(memory_modes(), ", ")),
+                 .fault = Fault::kUsage});
   CARINA_TRY(const Section keys, resolved(section));
   IniValues values(keys, fmt::format("{}: [{}]", where_, section));
-  const npu::MemoryMode mode{.name = kept(name),
-                             .constants_port = values.axi("const_mem_area"),
-                             .arena_port = values.axi("arena_mem_area"),
-                             .cache_port = values.axi("cache_mem_area"),
-                             .cache_bytes = values.integer_or("arena_cache_size", 0, {.smallest = 1, .largest = int64_t{1} << 40})};
+  const npu::MemoryMode mode{
+      .name = kept(name),
+      .constants_port = values.axi("const_mem_area"),
+      .arena_port = values.axi("arena_mem_area"),
+      .cache_port = values.axi("cache_mem_area"),
+      .cache_bytes = values.integer_or("arena_cache_size", 0, {.smallest = 1, .largest = int64_t{1} << 40})};
   if (mode.cache_port != 0) values.refuse("cache_mem_area", "Axi0: the cache is SRAM");
   if (!values.errors().empty()) return fail(values.errors());
   return mode;

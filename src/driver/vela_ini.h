@@ -12,8 +12,8 @@
 
 namespace carina::driver {
 
-// A configuration file of Vela: the sections [System_Config.NAME] and [Memory_Mode.NAME], where a section may inherit the
-// keys of another. Names of sections are case-sensitive, keys are not, as in Vela. Other sections are left alone.
+// A configuration file of Vela: the sections [System_Config.NAME] and [Memory_Mode.NAME], where a section may inherit
+// the keys of another. Names of sections are case-sensitive, keys are not, as in Vela. Other sections are left alone.
 // Source: ethos-u-vela 5.2.0, OPTIONS.md and config_files/Arm/vela.ini.
 class VelaIni {
  public:
@@ -25,9 +25,9 @@ class VelaIni {
   [[nodiscard]] std::vector<std::string> system_configs() const;
   [[nodiscard]] std::vector<std::string> memory_modes() const;
 
-  // The section's values; its name lives as long as the process. The file does not say which NPU a system is for: that is
-  // the caller's `product`. Errors, all of a section at once: no such section, missing keys, values that are no number or
-  // out of range, an inherited section that is missing or inherits in a circle, SRAM not behind AXI port 0.
+  // The section's values; its name lives as long as the process. The file does not say which NPU a system is for: that
+  // is the caller's `product`. Errors, all of a section at once: no such section, missing keys, values that are no
+  // number or out of range, an inherited section that is missing or inherits in a circle, SRAM not behind AXI port 0.
   [[nodiscard]] Result<npu::SystemConfig> system_config(std::string_view name, npu::Product product) const;
   [[nodiscard]] Result<npu::MemoryMode> memory_mode(std::string_view name) const;
 

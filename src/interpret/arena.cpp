@@ -8,7 +8,9 @@ namespace carina::interpret {
 
 namespace {
 
-bool meet(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
+bool meet(const Block& a, const Block& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
 size_t lowest_free(const Block& block, const std::vector<const Block*>& placed_by_offset) {
   size_t offset = 0;

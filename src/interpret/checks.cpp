@@ -27,7 +27,8 @@ Checks& Checks::at_least(size_t inputs, size_t outputs) {
 
 Checks& Checks::rank(const Operand& operand, size_t low, size_t high) {
   if (failed_ || (operand.rank() >= low && operand.rank() <= high)) return *this;
-  return refuse(fmt::format("rank of {}", operand.name), low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high),
+  return refuse(fmt::format("rank of {}", operand.name),
+                low == high ? fmt::format("{}", low) : fmt::format("{} to {}", low, high),
                 fmt::format("{}", operand.rank()));
 }
 
@@ -43,7 +44,9 @@ Checks& Checks::type(const Operand& operand, std::initializer_list<DType> allowe
   return refuse(fmt::format("type of {}", operand.name), names, std::string(name_of(operand.dtype)));
 }
 
-Checks& Checks::same_type(const Operand& operand, DType expected) { return type(operand, {expected}); }
+Checks& Checks::same_type(const Operand& operand, DType expected) {
+  return type(operand, {expected});
+}
 
 Checks& Checks::require(bool holds, std::string_view what, std::string_view got) {
   if (failed_ || holds) return *this;
@@ -55,7 +58,8 @@ Checks& Checks::list(std::string_view attribute, size_t length, int64_t low, int
   const std::vector<int64_t>& values = plan_.node.attributes.integers(attribute);
   const bool in_range = std::ranges::all_of(values, [&](int64_t v) { return v >= low && v <= high; });
   if (values.size() == length && in_range) return *this;
-  return refuse(std::string(attribute), fmt::format("{} values in [{}, {}]", length, low, high), fmt::format("[{}]", fmt::join(values, ",")));
+  return refuse(std::string(attribute), fmt::format("{} values in [{}, {}]", length, low, high),
+                fmt::format("[{}]", fmt::join(values, ",")));
 }
 
 Checks& Checks::axis(const Operand& operand) {
@@ -106,7 +110,8 @@ std::string types_text(const TypeRow& row) {
 
 std::string types_found(const NodePlan& plan, size_t inputs) {
   std::string text;
-  for (size_t i = 0; i < std::min(inputs, plan.in.size()); ++i) text += fmt::format("{}{}", i == 0 ? "" : ",", name_of(plan.in[i].dtype));
+  for (size_t i = 0; i < std::min(inputs, plan.in.size()); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ",", name_of(plan.in[i].dtype));
   return text + " -> " + std::string(plan.out.empty() ? "nothing" : name_of(plan.out[0].dtype));
 }
 
@@ -128,10 +133,14 @@ int64_t scalar_at(const std::byte* data, DType dtype) {
     return static_cast<int64_t>(value);
   };
   switch (element_bytes(dtype)) {
-    case 1: return dtype == DType::kUInt8 ? read(uint8_t{}) : read(int8_t{});
-    case 2: return dtype == DType::kUInt16 ? read(uint16_t{}) : read(int16_t{});
-    case 4: return read(int32_t{});
-    default: return read(int64_t{});
+    case 1:
+      return dtype == DType::kUInt8 ? read(uint8_t{}) : read(int8_t{});
+    case 2:
+      return dtype == DType::kUInt16 ? read(uint16_t{}) : read(int16_t{});
+    case 4:
+      return read(int32_t{});
+    default:
+      return read(int64_t{});
   }
 }
 

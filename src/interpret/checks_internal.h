@@ -24,7 +24,7 @@ class Checks {
   Checks& require(bool holds, std::string_view what, std::string_view got = {});
   // A list attribute of that length whose values are in [low, high].
   Checks& list(std::string_view attribute, size_t length, int64_t low, int64_t high);
-  Checks& axis(const Operand& operand);   // attribute "axis" in [0, rank)
+  Checks& axis(const Operand& operand);  // attribute "axis" in [0, rank)
   // One element of an integer type: a zero point, a shift.
   Checks& scalar(const Operand& operand);
 
@@ -42,7 +42,8 @@ class Checks {
 // The constant integers of a shape operand. Errors: not a constant, not `length` long.
 Result<std::vector<int64_t>> shape_constant(const NodePlan& plan, const Operand& operand, size_t length);
 
-// A type combination that an op has, and its kernel. `types` are the first inputs and then the output; the rest is kUnknown.
+// A type combination that an op has, and its kernel. `types` are the first inputs and then the output; the rest is
+// kUnknown.
 struct TypeRow {
   std::array<DType, 5> types;
   Kernel (*make)(const NodePlan&);

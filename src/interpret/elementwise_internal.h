@@ -11,15 +11,15 @@
 
 namespace carina::interpret {
 
-// How N operands are walked in step with an output that they broadcast to: rows of `inner` elements, the rest of the axes
-// outside. Axes that every operand walks contiguously are merged, so most ops are one row.
+// How N operands are walked in step with an output that they broadcast to: rows of `inner` elements, the rest of the
+// axes outside. Axes that every operand walks contiguously are merged, so most ops are one row.
 template <size_t N>
 struct Walk {
-  int64_t inner = 1;                                // elements in a row
-  std::array<int64_t, N> inner_stride{};            // 0 or 1
+  int64_t inner = 1;                      // elements in a row
+  std::array<int64_t, N> inner_stride{};  // 0 or 1
   int64_t rows = 1;
-  std::vector<int64_t> outer;                       // sizes of the other axes, outermost first
-  std::array<std::vector<int64_t>, N> outer_stride; // in elements
+  std::vector<int64_t> outer;                        // sizes of the other axes, outermost first
+  std::array<std::vector<int64_t>, N> outer_stride;  // in elements
 
   // Where row `row` of operand `n` starts.
   [[nodiscard]] int64_t offset(size_t n, int64_t row) const {
@@ -88,10 +88,10 @@ void for_each_row(ThreadPool& pool, const Walk<N>& walk, const Row& row) {
 }
 
 // An element function is a struct with
-//   Out::Compute apply(A::Compute..., bool& bad) const    bad: set when the operands break a REQUIRE of the specification
-//   static constexpr std::string_view kRequire            what they must keep (empty: nothing can break)
-// and kernels of one, two or three operands are made from it. Storage: see elements_internal.h. `bind` makes the function
-// from the call when it depends on further operands (zero points, shifts).
+//   Out::Compute apply(A::Compute..., bool& bad) const    bad: set when the operands break a REQUIRE of the
+//   specification static constexpr std::string_view kRequire            what they must keep (empty: nothing can break)
+// and kernels of one, two or three operands are made from it. Storage: see elements_internal.h. `bind` makes the
+// function from the call when it depends on further operands (zero points, shifts).
 template <typename Out, typename... Ins, typename Bind>
 Kernel elementwise_with(const NodePlan& plan, Bind bind) {
   constexpr size_t N = sizeof...(Ins);
@@ -102,7 +102,8 @@ Kernel elementwise_with(const NodePlan& plan, Bind bind) {
   auto run = [walk = std::move(walk), shape = *plan.out[0].shape, bind](const Call& call) -> Result<void> {
     const F f = bind(call);
     FirstBad first_bad;
-    const auto one_row = [&]<size_t... I>(std::index_sequence<I...>, int64_t out_at, const std::array<int64_t, N>& at, int64_t length) {
+    const auto one_row = [&]<size_t... I>(std::index_sequence<I...>, int64_t out_at, const std::array<int64_t, N>& at,
+                                          int64_t length) {
       auto* out = call.output<typename Out::Storage>(0) + out_at;
       const auto in = std::make_tuple((call.input<typename Ins::Storage>(I) + at[I])...);
       const auto element = [&](int64_t i, bool& bad) {

@@ -11,7 +11,7 @@ namespace carina::interpret {
 
 namespace {
 
-constexpr double kLn2High = 0x1.62e42fefap-1;   // 35 bits: n * kLn2High is exact for |n| < 2^18
+constexpr double kLn2High = 0x1.62e42fefap-1;  // 35 bits: n * kLn2High is exact for |n| < 2^18
 constexpr double kLn2Low = 0x1.cf79abc9e3b3ap-40;
 
 // Horner's scheme from the highest coefficient down.
@@ -22,7 +22,9 @@ double polynomial(const std::array<double, N>& lowest_first, double x) {
   return sum;
 }
 
-constexpr double inverse_factorial(int n) { return n <= 1 ? 1.0 : inverse_factorial(n - 1) / n; }
+constexpr double inverse_factorial(int n) {
+  return n <= 1 ? 1.0 : inverse_factorial(n - 1) / n;
+}
 
 template <size_t N>
 constexpr std::array<double, N> exp_series() {
@@ -32,7 +34,9 @@ constexpr std::array<double, N> exp_series() {
 }
 
 // 2^n for n in the range of normal doubles.
-double power_of_two(int n) { return std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52); }
+double power_of_two(int n) {
+  return std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52);
+}
 
 // e^x for any x that is a number; 0 and infinity beyond doubles' range.
 double exp_of(double x) {
@@ -70,11 +74,12 @@ Reduced reduce_large(float x) {
                                                       0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561};
   const auto bits = std::bit_cast<uint32_t>(std::fabs(x));
   const uint64_t mantissa = (bits & 0x7FFFFFU) | 0x800000U;
-  const int exponent = static_cast<int>(bits >> 23) - 150;     // |x| = mantissa * 2^exponent, exponent >= -3
-  const int skip = exponent - 2 < 0 ? 0 : exponent - 2;        // bits of 2/pi whose product is a multiple of 4
-  const auto word = [&](int index) {                           // 32 bits of 2/pi from bit skip + 32 * index
+  const int exponent = static_cast<int>(bits >> 23) - 150;  // |x| = mantissa * 2^exponent, exponent >= -3
+  const int skip = exponent - 2 < 0 ? 0 : exponent - 2;     // bits of 2/pi whose product is a multiple of 4
+  const auto word = [&](int index) {                        // 32 bits of 2/pi from bit skip + 32 * index
     const int at = skip + 32 * index;
-    const uint64_t pair = (uint64_t{kTwoOverPi[static_cast<size_t>(at / 32)]} << 32) | kTwoOverPi[static_cast<size_t>(at / 32 + 1)];
+    const uint64_t pair =
+        (uint64_t{kTwoOverPi[static_cast<size_t>(at / 32)]} << 32) | kTwoOverPi[static_cast<size_t>(at / 32 + 1)];
     return (pair >> (32 - at % 32)) & 0xFFFFFFFFU;
   };
   const uint64_t low = mantissa * word(2);
@@ -82,7 +87,7 @@ Reduced reduce_large(float x) {
   const uint64_t high = mantissa * word(0) + (middle >> 32);
   // high:middle holds mantissa * 2/pi * 2^(64 + skip) modulo 2^64; the binary point of x * 2/pi is `point` bits down.
   const uint64_t product = (high << 32) | (middle & 0xFFFFFFFFU);
-  const int point = exponent - skip;                           // 2, or less for small exponents
+  const int point = exponent - skip;  // 2, or less for small exponents
   const uint64_t scaled = point >= 0 ? product : product >> -point;
   const int integer_bits = point >= 0 ? point : 0;
   uint64_t quadrant = integer_bits == 0 ? 0 : scaled >> (64 - integer_bits);
@@ -95,7 +100,7 @@ Reduced reduce_large(float x) {
 
 Reduced reduce(float x) {
   if (std::fabs(x) >= 0x1p20F) return reduce_large(x);
-  constexpr double kHigh = 0x1.921fb544p+0;                     // the first 33 bits of pi/2: products with n are exact
+  constexpr double kHigh = 0x1.921fb544p+0;  // the first 33 bits of pi/2: products with n are exact
   constexpr double kMiddle = 0x1.0b4611a6p-34;
   constexpr double kLow = 0x1.3198a2e037073p-69;
   const double n = std::floor(x * (2 * std::numbers::inv_pi) + 0.5);
@@ -122,18 +127,26 @@ double cosine(double r) {
 
 float sine_of_quadrant(const Reduced& angle, int add) {
   switch ((angle.quadrant + add) & 3) {
-    case 0: return static_cast<float>(sine(angle.rest));
-    case 1: return static_cast<float>(cosine(angle.rest));
-    case 2: return static_cast<float>(-sine(angle.rest));
-    default: return static_cast<float>(-cosine(angle.rest));
+    case 0:
+      return static_cast<float>(sine(angle.rest));
+    case 1:
+      return static_cast<float>(cosine(angle.rest));
+    case 2:
+      return static_cast<float>(-sine(angle.rest));
+    default:
+      return static_cast<float>(-cosine(angle.rest));
   }
 }
 
-bool is_odd_integer(float y) { return std::fabs(y) < 0x1p24F && std::floor(y) == y && (static_cast<int64_t>(y) & 1) != 0; }
+bool is_odd_integer(float y) {
+  return std::fabs(y) < 0x1p24F && std::floor(y) == y && (static_cast<int64_t>(y) & 1) != 0;
+}
 
 }  // namespace
 
-float exact_exp(float x) { return std::isnan(x) ? x : static_cast<float>(exp_of(x)); }
+float exact_exp(float x) {
+  return std::isnan(x) ? x : static_cast<float>(exp_of(x));
+}
 
 float exact_log(float x) {
   if (std::isnan(x)) return x;
@@ -161,7 +174,9 @@ float exact_tanh(float x) {
   return static_cast<float>(x < 0 ? -t : t);
 }
 
-float exact_sigmoid(float x) { return std::isnan(x) ? x : static_cast<float>(1 / (1 + exp_of(-static_cast<double>(x)))); }
+float exact_sigmoid(float x) {
+  return std::isnan(x) ? x : static_cast<float>(1 / (1 + exp_of(-static_cast<double>(x))));
+}
 
 // erf x = 2/sqrt(pi) e^(-x^2) (x + 2 x^3/3 + 4 x^5/15 + ...): all terms positive, so nothing cancels.
 float exact_erf(float x) {
@@ -178,12 +193,15 @@ float exact_erf(float x) {
 }
 
 float exact_pow(float x, float y) {
-  const bool special = x == 0 || y == 0 || x == 1 || !std::isfinite(x) || !std::isfinite(y) || (x < 0 && std::floor(y) != y);
+  const bool special =
+      x == 0 || y == 0 || x == 1 || !std::isfinite(x) || !std::isfinite(y) || (x < 0 && std::floor(y) != y);
   if (special) return std::pow(x, y);  // exact by the standard: 0, 1, infinities and NaN only
   const double magnitude = exp_of(static_cast<double>(y) * log_of(std::fabs(x)));
   return static_cast<float>(x < 0 && is_odd_integer(y) ? -magnitude : magnitude);
 }
 
-float exact_rsqrt(float x) { return static_cast<float>(1 / std::sqrt(static_cast<double>(x))); }
+float exact_rsqrt(float x) {
+  return static_cast<float>(1 / std::sqrt(static_cast<double>(x)));
+}
 
 }  // namespace carina::interpret

@@ -3,8 +3,8 @@
 namespace carina::interpret {
 
 // Elementary functions whose bits are the same on every machine: the C library's differ between versions and, in one
-// library, between processors with and without fused multiply-add. Computed in double from products and sums alone, each
-// rounded once, and rounded to float at the end: nearly always the correctly rounded result.
+// library, between processors with and without fused multiply-add. Computed in double from products and sums alone,
+// each rounded once, and rounded to float at the end: nearly always the correctly rounded result.
 float exact_exp(float x);
 float exact_log(float x);
 float exact_sin(float x);

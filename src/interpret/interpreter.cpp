@@ -19,7 +19,8 @@ constexpr size_t kMaxNesting = 256;
 }  // namespace
 
 struct Interpreter::Session final : Linker {
-  Session(const ir::Module& a_module, const Options& an_options) : module(a_module), options(an_options), pool(an_options.threads) {}
+  Session(const ir::Module& a_module, const Options& an_options)
+      : module(a_module), options(an_options), pool(an_options.threads) {}
 
   Result<Program*> program(const std::string& graph_name, const std::string& where) override;
   Result<Variable*> variable(const std::string& name, const Operand& like, const std::string& where) override;
@@ -31,7 +32,7 @@ struct Interpreter::Session final : Linker {
   Options options;
   ThreadPool pool;
   std::map<std::string, std::unique_ptr<Program>> programs;
-  std::vector<std::string> order;           // of planning, inner graphs first
+  std::vector<std::string> order;  // of planning, inner graphs first
   std::vector<std::string> being_planned;
   std::map<std::string, std::unique_ptr<Variable>> variables;
   Program* main = nullptr;
@@ -40,7 +41,8 @@ struct Interpreter::Session final : Linker {
 Result<Program*> Interpreter::Session::program(const std::string& graph_name, const std::string& where) {
   if (const auto known = programs.find(graph_name); known != programs.end()) return known->second.get();
   if (std::ranges::find(being_planned, graph_name) != being_planned.end() || being_planned.size() >= kMaxNesting) {
-    return fail({.where = where, .what = fmt::format("graph {} runs itself, or control flow is nested too deep", graph_name)});
+    return fail(
+        {.where = where, .what = fmt::format("graph {} runs itself, or control flow is nested too deep", graph_name)});
   }
   const ir::Graph* graph = module.find(graph_name);
   if (graph == nullptr) return fail({.where = where, .what = fmt::format("there is no graph {}", graph_name)});
@@ -55,7 +57,8 @@ Result<Program*> Interpreter::Session::program(const std::string& graph_name, co
   return result;
 }
 
-Result<Variable*> Interpreter::Session::variable(const std::string& name, const Operand& like, const std::string& where) {
+Result<Variable*> Interpreter::Session::variable(const std::string& name, const Operand& like,
+                                                 const std::string& where) {
   auto& slot = variables[name];
   if (slot == nullptr) {
     slot = std::make_unique<Variable>();
@@ -64,7 +67,8 @@ Result<Variable*> Interpreter::Session::variable(const std::string& name, const 
     slot->bytes.resize(tensor_bytes(like.dtype, *like.shape));
   }
   if (slot->dtype != like.dtype || !(slot->shape == *like.shape)) {
-    return fail({.where = where, .what = fmt::format("variable {} has another type or shape here", name),
+    return fail({.where = where,
+                 .what = fmt::format("variable {} has another type or shape here", name),
                  .expected = fmt::format("{} {}", name_of(slot->dtype), to_string(slot->shape)),
                  .got = fmt::format("{} {}", name_of(like.dtype), to_string(*like.shape))});
   }
@@ -81,11 +85,14 @@ size_t Interpreter::Session::planned_bytes() const {
 Result<void> Interpreter::Session::check_budget() const {
   size_t bytes = planned_bytes();
   if (main != nullptr) {
-    for (const ir::ValueId output : main->graph().outputs) bytes += tensor_bytes(main->graph()[output].dtype, main->graph()[output].shape);
+    for (const ir::ValueId output : main->graph().outputs)
+      bytes += tensor_bytes(main->graph()[output].dtype, main->graph()[output].shape);
   }
   if (bytes <= options.memory_budget_bytes) return {};
-  return fail({.where = options.where, .what = "the graph does not fit the memory budget",
-               .expected = fmt::format("at most {} bytes", options.memory_budget_bytes), .got = fmt::format("{}", bytes)});
+  return fail({.where = options.where,
+               .what = "the graph does not fit the memory budget",
+               .expected = fmt::format("at most {} bytes", options.memory_budget_bytes),
+               .got = fmt::format("{}", bytes)});
 }
 
 Interpreter::Interpreter(std::unique_ptr<Session> session) : session_(std::move(session)) {}
@@ -107,18 +114,22 @@ namespace {
 
 Result<void> check_inputs(const ir::Graph& graph, std::span<const Tensor> inputs, const std::string& where) {
   if (inputs.size() != graph.inputs.size()) {
-    return fail({.where = where, .what = "number of inputs", .expected = fmt::format("{}", graph.inputs.size()),
+    return fail({.where = where,
+                 .what = "number of inputs",
+                 .expected = fmt::format("{}", graph.inputs.size()),
                  .got = fmt::format("{}", inputs.size())});
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ir::Value& value = graph[graph.inputs[i]];
     const Tensor& tensor = inputs[i];
     if (tensor.dtype != value.dtype || !(tensor.shape == value.shape)) {
-      return fail({.where = where, .what = fmt::format("input {} ({})", i, value.name),
+      return fail({.where = where,
+                   .what = fmt::format("input {} ({})", i, value.name),
                    .expected = fmt::format("{} {}", name_of(value.dtype), to_string(value.shape)),
                    .got = fmt::format("{} {}", name_of(tensor.dtype), to_string(tensor.shape))});
     }
-    CARINA_CHECK(tensor.data.size() == tensor_bytes(tensor.dtype, tensor.shape), "input {} has {} bytes", i, tensor.data.size());
+    CARINA_CHECK(tensor.data.size() == tensor_bytes(tensor.dtype, tensor.shape), "input {} has {} bytes", i,
+                 tensor.data.size());
   }
   return {};
 }
@@ -161,7 +172,9 @@ void Interpreter::reset_variables() {
   }
 }
 
-size_t Interpreter::planned_bytes() const { return session_->planned_bytes(); }
+size_t Interpreter::planned_bytes() const {
+  return session_->planned_bytes();
+}
 
 std::vector<NodeTime> Interpreter::profile() const {
   std::vector<NodeTime> times;

@@ -14,44 +14,46 @@
 
 namespace carina::interpret {
 
-// Called with each value as soon as it is known: the inputs and constants that nodes read are not repeated, graph inputs
-// come once at the start, then each node's outputs in order. The tensor is a view that is valid during the call only (copy
-// its bytes to keep it). Values of control-flow graphs are reported with their own graph, once per execution.
+// Called with each value as soon as it is known: the inputs and constants that nodes read are not repeated, graph
+// inputs come once at the start, then each node's outputs in order. The tensor is a view that is valid during the call
+// only (copy its bytes to keep it). Values of control-flow graphs are reported with their own graph, once per
+// execution.
 using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor)>;
 
 enum class Profiling { kOff, kOn };
 
 struct Options {
-  int threads = 1;                                          // >= 1; results do not depend on it
-  size_t memory_budget_bytes = size_t{4} << 30;             // arena, scratch, packed weights and outputs together
-  Observer observer = {};                                   // set: no internal fusing, every value is computed and shown
+  int threads = 1;                               // >= 1; results do not depend on it
+  size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
+  Observer observer = {};                        // set: no internal fusing, every value is computed and shown
   Profiling profiling = Profiling::kOff;
-  std::string where = {};                                   // the file's name, put before node names in messages
-  int64_t loop_limit = int64_t{1} << 32;                    // iterations of one WHILE_LOOP execution before it is an error
+  std::string where = {};                 // the file's name, put before node names in messages
+  int64_t loop_limit = int64_t{1} << 32;  // iterations of one WHILE_LOOP execution before it is an error
 };
 
 // What one node cost over all runs since create(); fused nodes are counted with the node that they were fused into.
 struct NodeTime {
   std::string graph;
   ir::NodeId node;
-  std::string name;      // of the node
-  std::string_view op;   // "tosa.CONV2D"
+  std::string name;     // of the node
+  std::string_view op;  // "tosa.CONV2D"
   int64_t calls = 0;
   int64_t nanoseconds = 0;
 };
 
-// Evaluates TOSA 1.0 graphs: integers exactly as the specification says, floats in fp32 or wider accumulation with bits that
-// depend neither on the processor nor on the number of threads.
+// Evaluates TOSA 1.0 graphs: integers exactly as the specification says, floats in fp32 or wider accumulation with bits
+// that depend neither on the processor nor on the number of threads.
 class Interpreter {
  public:
   // Plans the module's main graph: kernels chosen, weights packed, one arena laid out by liveness. The module is copied
-  // (constants share their bytes), so it need not outlive the call. Errors: an operator, type combination, shape or attribute
-  // that TOSA 1.0 does not define, shapes not known, control flow that is recursive, more memory than the budget.
+  // (constants share their bytes), so it need not outlive the call. Errors: an operator, type combination, shape or
+  // attribute that TOSA 1.0 does not define, shapes not known, control flow that is recursive, more memory than the
+  // budget.
   static Result<Interpreter> create(const ir::Module& module, const Options& options);
 
-  // Runs the main graph on `inputs`, in the order of graph.inputs, each of its value's type and shape; gives the outputs in the
-  // order of graph.outputs. VARIABLE state is kept from run to run. Errors: wrong inputs; a REQUIRE of the specification that the
-  // data break (naming node and element).
+  // Runs the main graph on `inputs`, in the order of graph.inputs, each of its value's type and shape; gives the
+  // outputs in the order of graph.outputs. VARIABLE state is kept from run to run. Errors: wrong inputs; a REQUIRE of
+  // the specification that the data break (naming node and element).
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
   // Puts every VARIABLE back to its initial value.

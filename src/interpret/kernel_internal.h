@@ -39,21 +39,25 @@ struct Runtime {
 struct Call {
   std::span<const std::byte* const> in;
   std::span<std::byte* const> out;
-  std::byte* scratch;         // Kernel::scratch_bytes, aligned to 64
+  std::byte* scratch;  // Kernel::scratch_bytes, aligned to 64
   Runtime& runtime;
-  std::string_view where;     // "model.tosa: conv_7", for messages
+  std::string_view where;  // "model.tosa: conv_7", for messages
 
   template <typename T>
-  [[nodiscard]] const T* input(size_t i) const { return reinterpret_cast<const T*>(in[i]); }
+  [[nodiscard]] const T* input(size_t i) const {
+    return reinterpret_cast<const T*>(in[i]);
+  }
   template <typename T>
-  [[nodiscard]] T* output(size_t i) const { return reinterpret_cast<T*>(out[i]); }
+  [[nodiscard]] T* output(size_t i) const {
+    return reinterpret_cast<T*>(out[i]);
+  }
 };
 
 // A node made ready: everything that does not depend on the data is done.
 struct Kernel {
   std::function<Result<void>(const Call&)> run;
   size_t scratch_bytes = 0;
-  size_t packed_bytes = 0;   // weights and tables that the kernel keeps
+  size_t packed_bytes = 0;  // weights and tables that the kernel keeps
 };
 
 // What is known of an operand before running.
@@ -61,7 +65,7 @@ struct Operand {
   std::string_view name;
   DType dtype;
   const Shape* shape;
-  const Tensor* constant;    // null when the data come later
+  const Tensor* constant;  // null when the data come later
 
   [[nodiscard]] int64_t dim(size_t axis) const { return (*shape)[axis]; }
   [[nodiscard]] size_t rank() const { return shape->rank(); }
@@ -122,7 +126,9 @@ class FirstBad {
 std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
 
 // How many pieces work is split into at most; a kernel that needs scratch has one for each.
-inline int64_t max_pieces(int threads) { return threads == 1 ? 1 : int64_t{4} * threads; }
+inline int64_t max_pieces(int threads) {
+  return threads == 1 ? 1 : int64_t{4} * threads;
+}
 
 // Calls body(piece, begin, end) over [0, count), on several threads when there are some and the work is worth it.
 template <typename Body>

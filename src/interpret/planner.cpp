@@ -36,16 +36,22 @@ Result<void> Planner::check_value(size_t index) const {
   const ir::Value& value = graph_.values[index];
   const std::string where = options_.where.empty() ? value.name : options_.where + ": " + value.name;
   if (std::ranges::any_of(value.shape.dims(), [](int64_t dim) { return dim < 0; })) {
-    return fail({.where = where, .what = "shape is not known", .expected = "sizes of at least 0", .got = to_string(value.shape),
+    return fail({.where = where,
+                 .what = "shape is not known",
+                 .expected = "sizes of at least 0",
+                 .got = to_string(value.shape),
                  .hint = "dynamic shapes must be made static before the graph is run"});
   }
   if (value.dtype == DType::kUnknown) return fail({.where = where, .what = "type is not known"});
   const auto elements = checked_product(value.shape.dims());
-  const auto bytes = elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(value.dtype))) : std::nullopt;
+  const auto bytes =
+      elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(value.dtype))) : std::nullopt;
   if (!bytes || (!value.constant && static_cast<uint64_t>(*bytes) > options_.memory_budget_bytes)) {
-    return fail({.where = where, .what = fmt::format("{} does not fit the memory budget", to_string(value.shape)),
+    return fail({.where = where,
+                 .what = fmt::format("{} does not fit the memory budget", to_string(value.shape)),
                  .expected = fmt::format("at most {} bytes", options_.memory_budget_bytes),
-                 .got = bytes ? fmt::format("{}", *bytes) : "more than 2^63", .fault = Fault::kInput});
+                 .got = bytes ? fmt::format("{}", *bytes) : "more than 2^63",
+                 .fault = Fault::kInput});
   }
   if (value.constant && (value.constant->dtype != value.dtype || !(value.constant->shape == value.shape) ||
                          value.constant->data.size() != static_cast<size_t>(*bytes))) {
@@ -59,7 +65,8 @@ Result<void> Planner::check_graph() {
   std::vector<bool> known(graph_.values.size(), false);
   for (size_t v = 0; v < known.size(); ++v) known[v] = graph_.values[v].constant.has_value();
   for (const ir::ValueId input : graph_.inputs) {
-    if (!input.valid() || input.index() >= known.size()) return fail({.where = options_.where, .what = "graph input without a value"});
+    if (!input.valid() || input.index() >= known.size())
+      return fail({.where = options_.where, .what = "graph input without a value"});
     known[input.index()] = true;
   }
   for (const ir::Node& node : graph_.nodes) {
@@ -93,7 +100,8 @@ void Planner::take_constants() {
     const auto& constant = graph_.values[v].constant;
     if (!constant) continue;
     Tensor tensor = *constant;
-    if (reinterpret_cast<uintptr_t>(tensor.data.data()) % element_bytes(tensor.dtype) != 0) tensor.data = Buffer::copy_of(tensor.data.bytes());
+    if (reinterpret_cast<uintptr_t>(tensor.data.data()) % element_bytes(tensor.dtype) != 0)
+      tensor.data = Buffer::copy_of(tensor.data.bytes());
     program_->constants_[v] = std::move(tensor);
     program_->places_[v] = {.kind = Place::Kind::kConstant, .index = v};
   }
@@ -112,7 +120,13 @@ Operand Planner::operand(ir::ValueId value) const {
 }
 
 NodePlan Planner::node_plan(const ir::Node& node) const {
-  NodePlan plan{.graph = graph_, .node = node, .in = {}, .out = {}, .where = where_of(node), .linker = linker_, .threads = options_.threads};
+  NodePlan plan{.graph = graph_,
+                .node = node,
+                .in = {},
+                .out = {},
+                .where = where_of(node),
+                .linker = linker_,
+                .threads = options_.threads};
   for (const ir::ValueId input : node.inputs) plan.in.push_back(operand(input));
   for (const ir::ValueId output : node.outputs) plan.out.push_back(operand(output));
   return plan;
@@ -127,14 +141,17 @@ void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
   roots_[to.index()] = root(from.index());
   if (program_->places_[from.index()].kind != Place::Kind::kConstant) return;
   program_->places_[to.index()] = {.kind = Place::Kind::kConstant, .index = to.index()};
-  program_->constants_[to.index()] = {.dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
+  program_->constants_[to.index()] = {
+      .dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
 }
 
 Result<void> Planner::make_step(size_t node_index) {
   const ir::Node& node = graph_.nodes[node_index];
-  if (!node.op.is_tosa()) return fail({.where = where_of(node), .what = fmt::format("{} is not a TOSA operator", node.op.name())});
+  if (!node.op.is_tosa())
+    return fail({.where = where_of(node), .what = fmt::format("{} is not a TOSA operator", node.op.name())});
   const OpRow* row = kernel_row_of(node.op.tosa());
-  if (row == nullptr) return fail({.where = where_of(node), .what = fmt::format("{} is not an operator of TOSA 1.0", node.op.name())});
+  if (row == nullptr)
+    return fail({.where = where_of(node), .what = fmt::format("{} is not an operator of TOSA 1.0", node.op.name())});
   CARINA_CHECKED(ir::check_row(node, where_of(node)));
   if (const auto fused = fused_.find(node_index); fused != fused_.end()) {
     add_step(node_index, std::move(fused->second.kernel), fused->second.reads, fused->second.writes);
@@ -152,7 +169,8 @@ Result<void> Planner::make_step(size_t node_index) {
   return {};
 }
 
-void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads, const std::vector<ir::ValueId>& writes) {
+void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads,
+                       const std::vector<ir::ValueId>& writes) {
   program_->packed_bytes_ += kernel.packed_bytes;
   program_->steps_.push_back({.kernel = std::move(kernel),
                               .node = ir::NodeId(node_index),
@@ -173,7 +191,8 @@ std::vector<size_t> Planner::tail_of(size_t node_index) const {
     if (is_output_[value.index()] || users_[value.index()].size() != 1) break;
     const size_t next = users_[value.index()].front().index();
     node = &graph_.nodes[next];
-    const bool first = !node->inputs.empty() && node->inputs.front() == value && node->outputs.size() == 1 && node->op.is_tosa();
+    const bool first =
+        !node->inputs.empty() && node->inputs.front() == value && node->outputs.size() == 1 && node->op.is_tosa();
     if (!first || done_[next] || !ir::check_row(*node, {})) break;
     if (node->op.tosa() != TosaOp::RESCALE && node->op.tosa() != TosaOp::CLAMP) break;
     tail.push_back(next);
@@ -188,7 +207,8 @@ std::vector<size_t> Planner::front_of(size_t node_index) const {
   for (size_t i = 0; i < 2 && i < node.inputs.size(); ++i) {
     const ir::ValueId value = node.inputs[i];
     const ir::NodeId producer = producers_[value.index()];
-    if (!producer.valid() || done_[producer.index()] || is_output_[value.index()] || users_[value.index()].size() != 1) return {};
+    if (!producer.valid() || done_[producer.index()] || is_output_[value.index()] || users_[value.index()].size() != 1)
+      return {};
     const ir::Node& made_by = graph_[producer];
     if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {})) return {};
     front.push_back(producer.index());
@@ -273,7 +293,9 @@ Result<void> Planner::place_rest() {
   std::vector<size_t> value_of_block;
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     if (root(v) != v || program_->places_[v].kind != Place::Kind::kNowhere || first_use_[v] == SIZE_MAX) continue;
-    blocks.push_back({.bytes = tensor_bytes(graph_.values[v].dtype, graph_.values[v].shape), .first = first_use_[v], .last = last_use_[v]});
+    blocks.push_back({.bytes = tensor_bytes(graph_.values[v].dtype, graph_.values[v].shape),
+                      .first = first_use_[v],
+                      .last = last_use_[v]});
     value_of_block.push_back(v);
   }
   const size_t scratch_begin = blocks.size();
@@ -282,13 +304,16 @@ Result<void> Planner::place_rest() {
   }
   const auto total = lay_out(blocks);
   if (!total || *total + program_->packed_bytes_ > options_.memory_budget_bytes) {
-    return fail({.where = options_.where, .what = fmt::format("graph {} does not fit the memory budget", graph_.name),
+    return fail({.where = options_.where,
+                 .what = fmt::format("graph {} does not fit the memory budget", graph_.name),
                  .expected = fmt::format("at most {} bytes", options_.memory_budget_bytes),
                  .got = total ? fmt::format("{}", *total + program_->packed_bytes_) : "more than 2^63"});
   }
   program_->arena_bytes_ = *total;
-  for (size_t b = 0; b < scratch_begin; ++b) program_->places_[value_of_block[b]] = {.kind = Place::Kind::kArena, .index = blocks[b].offset};
-  for (size_t s = 0; s < program_->steps_.size(); ++s) program_->steps_[s].scratch_offset = blocks[scratch_begin + s].offset;
+  for (size_t b = 0; b < scratch_begin; ++b)
+    program_->places_[value_of_block[b]] = {.kind = Place::Kind::kArena, .index = blocks[b].offset};
+  for (size_t s = 0; s < program_->steps_.size(); ++s)
+    program_->steps_[s].scratch_offset = blocks[scratch_begin + s].offset;
   for (size_t v = 0; v < graph_.values.size(); ++v) program_->places_[v] = program_->places_[root(v)];
   return {};
 }

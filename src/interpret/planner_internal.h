@@ -18,12 +18,13 @@ class Planner {
   Result<std::unique_ptr<Program>> plan();
 
  private:
-  Result<void> check_graph();          // ids, one producer before its users, known shapes, sizes within the budget
+  Result<void> check_graph();  // ids, one producer before its users, known shapes, sizes within the budget
   Result<void> check_value(size_t index) const;
   void take_constants();
   Result<void> make_steps();
   Result<void> make_step(size_t node_index);
-  void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads, const std::vector<ir::ValueId>& writes);
+  void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads,
+                const std::vector<ir::ValueId>& writes);
   // Chooses the nodes that one kernel computes together with their neighbours.
   void fuse_nodes();
   bool fuse_node(size_t node_index);
@@ -50,14 +51,14 @@ class Planner {
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
   };
-  std::map<size_t, Fused> fused_;      // by node
+  std::map<size_t, Fused> fused_;  // by node
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<ir::NodeId> producers_;
   std::vector<bool> is_output_;
-  std::vector<bool> done_;             // by node: a step computes it already
-  std::vector<size_t> roots_;          // by value: the value whose bytes it uses
-  std::vector<size_t> first_use_;      // by root: step that writes it
-  std::vector<size_t> last_use_;       // by root
+  std::vector<bool> done_;         // by node: a step computes it already
+  std::vector<size_t> roots_;      // by value: the value whose bytes it uses
+  std::vector<size_t> first_use_;  // by root: step that writes it
+  std::vector<size_t> last_use_;   // by root
 };
 
 }  // namespace carina::interpret

@@ -10,15 +10,21 @@ void Program::allocate() {
   allocated_ = true;
 }
 
-std::byte* Program::address(ir::ValueId value, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {
+std::byte* Program::address(ir::ValueId value, std::span<const std::byte* const> inputs,
+                            std::span<std::byte* const> outputs) {
   const Place place = places_[value.index()];
   switch (place.kind) {
-    case Place::Kind::kNowhere: return nullptr;
+    case Place::Kind::kNowhere:
+      return nullptr;
     // Kernels get what they may write as out operands only; an input or constant never stands there.
-    case Place::Kind::kConstant: return const_cast<std::byte*>(constants_[place.index].data.data());
-    case Place::Kind::kInput: return const_cast<std::byte*>(inputs[place.index]);
-    case Place::Kind::kOutput: return outputs[place.index];
-    case Place::Kind::kArena: return arena_.bytes().data() + place.index;
+    case Place::Kind::kConstant:
+      return const_cast<std::byte*>(constants_[place.index].data.data());
+    case Place::Kind::kInput:
+      return const_cast<std::byte*>(inputs[place.index]);
+    case Place::Kind::kOutput:
+      return outputs[place.index];
+    case Place::Kind::kArena:
+      return arena_.bytes().data() + place.index;
   }
   CARINA_UNREACHABLE("place", place.kind);
 }
@@ -39,17 +45,22 @@ void Program::observe(ir::ValueId value, const std::byte* data) const {
 }
 
 Result<void> Program::run_step(Step& step, Runtime& runtime) {
-  const Call call{.in = step.in, .out = step.out, .scratch = arena_.bytes().data() + step.scratch_offset, .runtime = runtime,
+  const Call call{.in = step.in,
+                  .out = step.out,
+                  .scratch = arena_.bytes().data() + step.scratch_offset,
+                  .runtime = runtime,
                   .where = step.where};
   if (options_.profiling == Profiling::kOff) return step.kernel.run(call);
   const auto begin = std::chrono::steady_clock::now();
   Result<void> result = step.kernel.run(call);
-  step.nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+  step.nanoseconds +=
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
   ++step.calls;
   return result;
 }
 
-Result<void> Program::execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Runtime& runtime) {
+Result<void> Program::execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
+                              Runtime& runtime) {
   bind(inputs, outputs);
   const bool observed = static_cast<bool>(options_.observer);
   for (size_t i = 0; observed && i < graph_.inputs.size(); ++i) observe(graph_.inputs[i], inputs[i]);
@@ -69,7 +80,11 @@ void Program::add_times(std::vector<NodeTime>& times) const {
   for (const Step& step : steps_) {
     if (step.calls == 0) continue;
     const ir::Node& node = graph_[step.node];
-    times.push_back({.graph = graph_.name, .node = step.node, .name = node.name, .op = node.op.name(), .calls = step.calls,
+    times.push_back({.graph = graph_.name,
+                     .node = step.node,
+                     .name = node.name,
+                     .op = node.op.name(),
+                     .calls = step.calls,
                      .nanoseconds = step.nanoseconds});
   }
 }

@@ -37,7 +37,7 @@ class Program {
  private:
   struct Step {
     Kernel kernel;
-    ir::NodeId node;                       // the first of the nodes that it computes
+    ir::NodeId node;  // the first of the nodes that it computes
     std::string where;
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
@@ -57,15 +57,16 @@ class Program {
   friend class Planner;
 
   void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
-  [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
+  [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs,
+                                   std::span<std::byte* const> outputs);
   void observe(ir::ValueId value, const std::byte* data) const;
   Result<void> run_step(Step& step, Runtime& runtime);
 
   const ir::Graph& graph_;
   const Options& options_;
   std::vector<Step> steps_;
-  std::vector<Place> places_;              // by value; values that share bytes have equal places
-  std::vector<Tensor> constants_;          // by value; aligned for their types
+  std::vector<Place> places_;      // by value; values that share bytes have equal places
+  std::vector<Tensor> constants_;  // by value; aligned for their types
   std::vector<OutputCopy> output_copies_;
   size_t arena_bytes_ = 0;
   size_t packed_bytes_ = 0;

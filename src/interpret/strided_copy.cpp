@@ -18,7 +18,8 @@ void StridedCopy::simplify() {
   std::vector<Axis> kept;
   for (const Axis& axis : axes) {
     if (axis.size == 1) continue;
-    if (!kept.empty() && kept.back().in_stride == axis.in_stride * axis.size && kept.back().out_stride == axis.out_stride * axis.size) {
+    if (!kept.empty() && kept.back().in_stride == axis.in_stride * axis.size &&
+        kept.back().out_stride == axis.out_stride * axis.size) {
       kept.back() = {.size = kept.back().size * axis.size, .in_stride = axis.in_stride, .out_stride = axis.out_stride};
     } else {
       kept.push_back(axis);
@@ -44,7 +45,8 @@ void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCo
   constexpr int64_t kTile = 16;
   const bool crosswise = a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
   if (!crosswise) {
-    for (int64_t i = 0; i < a.size; ++i) copy_row(in + i * a.in_stride, b.in_stride, out + i * a.out_stride, b.out_stride, b.size);
+    for (int64_t i = 0; i < a.size; ++i)
+      copy_row(in + i * a.in_stride, b.in_stride, out + i * a.out_stride, b.out_stride, b.size);
     return;
   }
   for (int64_t i0 = 0; i0 < a.size; i0 += kTile) {
@@ -94,11 +96,16 @@ void run_typed(const StridedCopy& copy, ThreadPool& pool, const std::byte* in_by
 void StridedCopy::run(ThreadPool& pool, const std::byte* in, std::byte* out) const {
   if (std::ranges::any_of(axes, [](const Axis& axis) { return axis.size == 0; })) return;
   switch (element_bytes) {
-    case 1: return run_typed<uint8_t>(*this, pool, in, out);
-    case 2: return run_typed<uint16_t>(*this, pool, in, out);
-    case 4: return run_typed<uint32_t>(*this, pool, in, out);
-    case 8: return run_typed<uint64_t>(*this, pool, in, out);
-    default: CARINA_UNREACHABLE("element bytes", element_bytes);
+    case 1:
+      return run_typed<uint8_t>(*this, pool, in, out);
+    case 2:
+      return run_typed<uint16_t>(*this, pool, in, out);
+    case 4:
+      return run_typed<uint32_t>(*this, pool, in, out);
+    case 8:
+      return run_typed<uint64_t>(*this, pool, in, out);
+    default:
+      CARINA_UNREACHABLE("element bytes", element_bytes);
   }
 }
 

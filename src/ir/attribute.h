@@ -20,8 +20,8 @@ struct Bytes {
 
 // The value of an attribute. None (monostate) is PyTorch's None. Enumerations are int64_t with the numbers of the TOSA
 // schema or of c10; scalars of a tensor's type (CLAMP's min_val) are int64_t for integer types and double for floats.
-using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                               std::vector<bool>, DType, Bytes>;
+using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<double>, std::vector<bool>, DType, Bytes>;
 
 // A node's attributes by name, in the order of the op's row.
 class Attributes {
@@ -65,7 +65,9 @@ class Attributes {
     return get<double>(name);
   }
   [[nodiscard]] int64_t integer(std::string_view name) const { return get<int64_t>(name); }
-  [[nodiscard]] const std::vector<int64_t>& integers(std::string_view name) const { return get<std::vector<int64_t>>(name); }
+  [[nodiscard]] const std::vector<int64_t>& integers(std::string_view name) const {
+    return get<std::vector<int64_t>>(name);
+  }
   [[nodiscard]] const std::vector<std::pair<std::string, Attribute>>& list() const { return list_; }
   bool operator==(const Attributes&) const = default;
 

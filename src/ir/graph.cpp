@@ -76,14 +76,17 @@ std::vector<bool> is_output(const Graph& graph) {
 namespace {
 
 // Nodes with an effect beyond their outputs.
-bool has_effect(const Node& node) { return node.op.is_tosa() && node.op.tosa() == TosaOp::VARIABLE_WRITE; }
+bool has_effect(const Node& node) {
+  return node.op.is_tosa() && node.op.tosa() == TosaOp::VARIABLE_WRITE;
+}
 
 std::vector<bool> live_nodes(const Graph& graph) {
   std::vector<bool> needed = is_output(graph);
   std::vector<bool> live(graph.nodes.size(), false);
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const Node& node = graph.nodes[n];
-    live[n] = has_effect(node) || std::ranges::any_of(node.outputs, [&](ValueId v) { return v.valid() && needed[v.index()]; });
+    live[n] = has_effect(node) ||
+              std::ranges::any_of(node.outputs, [&](ValueId v) { return v.valid() && needed[v.index()]; });
     if (!live[n]) continue;
     for (const ValueId input : node.inputs) {
       if (input.valid()) needed[input.index()] = true;

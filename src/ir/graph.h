@@ -20,11 +20,11 @@ using NodeId = Id<struct NodeTag>;
 
 // A tensor (or TOSA shape, DType::kShape with shape [rank]) that flows between nodes.
 struct Value {
-  std::string name;                 // unique in its graph
-  DType dtype = DType::kUnknown;    // logical type: a quantized ATen value stays fp32 here
+  std::string name;               // unique in its graph
+  DType dtype = DType::kUnknown;  // logical type: a quantized ATen value stays fp32 here
   Shape shape;
-  // ATen stage: the value is represented by integers with these parameters (set by import or by the quantizer). A constant
-  // with this set holds either those integers (constant->dtype == quantization->dtype) or still the floats.
+  // ATen stage: the value is represented by integers with these parameters (set by import or by the quantizer). A
+  // constant with this set holds either those integers (constant->dtype == quantization->dtype) or still the floats.
   std::optional<Quantization> quantization;
   // A constant's data. TOSA's CONST and CONST_SHAPE are not nodes: a constant is a property of a value.
   std::optional<Tensor> constant;
@@ -33,14 +33,15 @@ struct Value {
 // One operation on values.
 struct Node {
   Op op;
-  std::string name;                   // as the user's graph calls it; for messages and reports
-  std::vector<ValueId> inputs;        // tensor operands in the row's order; a list operand is spread; none: an invalid id
+  std::string name;             // as the user's graph calls it; for messages and reports
+  std::vector<ValueId> inputs;  // tensor operands in the row's order; a list operand is spread; none: an invalid id
   std::vector<ValueId> outputs;
-  Attributes attributes;              // every attribute of the row, defaults filled in
-  std::string source;                 // "model.py:41", the line of the user's model; may be empty
+  Attributes attributes;  // every attribute of the row, defaults filled in
+  std::string source;     // "model.py:41", the line of the user's model; may be empty
 };
 
-// A straight-line graph: nodes stand in an order in which each can be evaluated. Values and nodes are addressed by index.
+// A straight-line graph: nodes stand in an order in which each can be evaluated. Values and nodes are addressed by
+// index.
 struct Graph {
   std::string name;
   std::vector<Value> values;
@@ -61,7 +62,8 @@ struct Graph {
   ValueId add_constant(std::string_view name, Tensor tensor) {
     const DType dtype = tensor.dtype;
     const Shape shape = tensor.shape;
-    return add_value({.name = std::string(name), .dtype = dtype, .shape = shape, .quantization = {}, .constant = std::move(tensor)});
+    return add_value(
+        {.name = std::string(name), .dtype = dtype, .shape = shape, .quantization = {}, .constant = std::move(tensor)});
   }
   NodeId add_node(Node node);
   [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;

@@ -16,8 +16,10 @@ TosaOp Op::tosa() const {
 
 std::string_view Op::name() const {
   switch (stage_) {
-    case Stage::kAten: return name_of(static_cast<AtenOp>(index_));
-    case Stage::kTosa: return name_of(static_cast<TosaOp>(index_));
+    case Stage::kAten:
+      return name_of(static_cast<AtenOp>(index_));
+    case Stage::kTosa:
+      return name_of(static_cast<TosaOp>(index_));
   }
   CARINA_UNREACHABLE("stage", stage_);
 }

@@ -10,14 +10,20 @@ namespace carina::ir {
 namespace {
 
 Result<void> check_names(std::span<const Pass> pipeline, const PassOptions& options) {
-  const auto known = [&](std::string_view name) { return std::ranges::find(pipeline, name, &Pass::name) != pipeline.end(); };
+  const auto known = [&](std::string_view name) {
+    return std::ranges::find(pipeline, name, &Pass::name) != pipeline.end();
+  };
   std::vector<std::string> asked = options.disabled;
   if (!options.stop_after.empty()) asked.push_back(options.stop_after);
   for (const std::string& name : asked) {
     if (known(name)) continue;
     std::string names;
     for (const Pass& pass : pipeline) names += (names.empty() ? "" : ", ") + std::string(pass.name);
-    return fail({.where = "passes", .what = "unknown pass", .expected = "one of " + names, .got = name, .fault = Fault::kUsage});
+    return fail({.where = "passes",
+                 .what = "unknown pass",
+                 .expected = "one of " + names,
+                 .got = name,
+                 .fault = Fault::kUsage});
   }
   return {};
 }
@@ -51,7 +57,8 @@ Result<void> verify_structure(const Graph& graph) {
     if (!names.insert(value.name).second) return broken(graph, fmt::format("two values are called {}", value.name));
     if (!value.constant) continue;
     defined[v] = true;
-    if (value.constant->shape != value.shape || value.constant->data.size() < tensor_bytes(value.constant->dtype, value.shape)) {
+    if (value.constant->shape != value.shape ||
+        value.constant->data.size() < tensor_bytes(value.constant->dtype, value.shape)) {
       return broken(graph, fmt::format("the constant {} does not match its type", value.name));
     }
   }
@@ -62,16 +69,19 @@ Result<void> verify_structure(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     for (const ValueId input : node.inputs) {
       if (!input.valid()) continue;
-      if (!in_range(input) || !defined[input.index()]) return broken(graph, fmt::format("{} reads a value before it is made", node.name));
+      if (!in_range(input) || !defined[input.index()])
+        return broken(graph, fmt::format("{} reads a value before it is made", node.name));
     }
     for (const ValueId output : node.outputs) {
       if (!output.valid()) continue;
-      if (!in_range(output) || defined[output.index()]) return broken(graph, fmt::format("{} makes a value that is already made", node.name));
+      if (!in_range(output) || defined[output.index()])
+        return broken(graph, fmt::format("{} makes a value that is already made", node.name));
       defined[output.index()] = true;
     }
   }
   for (const ValueId output : graph.outputs) {
-    if (output.valid() && (!in_range(output) || !defined[output.index()])) return broken(graph, "a graph output is never made");
+    if (output.valid() && (!in_range(output) || !defined[output.index()]))
+      return broken(graph, "a graph output is never made");
   }
   return {};
 }

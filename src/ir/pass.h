@@ -20,17 +20,17 @@ struct Pass {
 
 // What the runner does besides running; the same for every pipeline.
 struct PassOptions {
-  std::string stop_after;                  // name of a pass; empty: run all
-  std::vector<std::string> disabled;       // names of passes to leave out
-  bool verify_each = false;                // verify_structure() after each pass
+  std::string stop_after;             // name of a pass; empty: run all
+  std::vector<std::string> disabled;  // names of passes to leave out
+  bool verify_each = false;           // verify_structure() after each pass
   std::function<void(std::string_view pass, const Graph& graph)> after = [](std::string_view, const Graph&) {};
 };
 
 // Runs the passes in order. Errors: a pass fails, an unknown pass name in the options, a graph that does not verify.
 Result<void> run_passes(Graph& graph, std::span<const Pass> pipeline, const PassOptions& options, const Log& log);
 
-// What holds for every graph of every stage: ids in range, one producer per value, producers before users, no producer for
-// inputs and constants, unique names, constants whose bytes match their type. Returns the first violation.
+// What holds for every graph of every stage: ids in range, one producer per value, producers before users, no producer
+// for inputs and constants, unique names, constants whose bytes match their type. Returns the first violation.
 Result<void> verify_structure(const Graph& graph);
 
 }  // namespace carina::ir

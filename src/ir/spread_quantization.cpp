@@ -10,7 +10,8 @@ using ir::ValueId;
 namespace {
 
 bool moves_data(const Node& node) {
-  constexpr AtenOp kMovers[] = {AtenOp::view_default, AtenOp::permute_default, AtenOp::slice_Tensor, AtenOp::expand_default, AtenOp::repeat_default};
+  constexpr AtenOp kMovers[] = {AtenOp::view_default, AtenOp::permute_default, AtenOp::slice_Tensor,
+                                AtenOp::expand_default, AtenOp::repeat_default};
   return node.op.is_aten() && std::ranges::find(kMovers, node.op.aten()) != std::end(kMovers);
 }
 
@@ -25,9 +26,11 @@ void spread_backwards(ir::Graph& graph) {
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     if (!keeps_order(*node)) continue;
     ir::Value& before = graph[node->inputs[0]];
-    const bool alone = users[node->inputs[0].index()].size() == 1 && !outputs[node->inputs[0].index()] && !before.constant;
+    const bool alone =
+        users[node->inputs[0].index()].size() == 1 && !outputs[node->inputs[0].index()] && !before.constant;
     const bool an_input = std::ranges::find(graph.inputs, node->inputs[0]) != graph.inputs.end();
-    if (alone && !an_input && !before.quantization && before.dtype == DType::kFp32) before.quantization = graph[node->outputs[0]].quantization;
+    if (alone && !an_input && !before.quantization && before.dtype == DType::kFp32)
+      before.quantization = graph[node->outputs[0]].quantization;
   }
 }
 

@@ -10,8 +10,8 @@
 
 namespace carina::ir {
 
-// The text form of graphs: docs/ir.md, section "Text form". It is total: parse(print(module)) is identical to the module,
-// for both stages, with constants, quantization, names and sources; unless constants were elided.
+// The text form of graphs: docs/ir.md, section "Text form". It is total: parse(print(module)) is identical to the
+// module, for both stages, with constants, quantization, names and sources; unless constants were elided.
 
 struct PrintOptions {
   // Constants with more elements are shown as "elided(...)", for people; such text cannot be parsed.
@@ -19,13 +19,17 @@ struct PrintOptions {
 };
 
 std::string print(const Module& module, const PrintOptions& options);
-inline std::string print(const Module& module) { return print(module, PrintOptions{}); }
+inline std::string print(const Module& module) {
+  return print(module, PrintOptions{});
+}
 std::string print(const Graph& graph, const PrintOptions& options);
-inline std::string print(const Graph& graph) { return print(graph, PrintOptions{}); }
+inline std::string print(const Graph& graph) {
+  return print(graph, PrintOptions{});
+}
 
-// Reads the text form. `where` is what messages call the text; they carry line and column. Errors: wrong grammar, unknown
-// ops and types, values that are not declared or declared twice, constants that do not match their type, attributes of TOSA
-// operators that are not the row's.
+// Reads the text form. `where` is what messages call the text; they carry line and column. Errors: wrong grammar,
+// unknown ops and types, values that are not declared or declared twice, constants that do not match their type,
+// attributes of TOSA operators that are not the row's.
 Result<Module> parse(std::string_view text, const std::string& where);
 
 // The same graphs under the same ids and names, with the same bits in constants and floating-point attributes.

@@ -25,7 +25,8 @@ Result<uint64_t> parse_bits(Scanner& scan) {
   CARINA_CHECKED(scan.expect("("));
   const std::string_view raw = scan.now().raw;
   uint64_t bits = 0;
-  if (!raw.starts_with("0x") || std::from_chars(raw.data() + 2, raw.data() + raw.size(), bits, 16).ptr != raw.data() + raw.size()) {
+  if (!raw.starts_with("0x") ||
+      std::from_chars(raw.data() + 2, raw.data() + raw.size(), bits, 16).ptr != raw.data() + raw.size()) {
     return scan.error("unexpected text", "hexadecimal digits as in 0x7fc00000");
   }
   scan.advance();
@@ -53,8 +54,11 @@ Result<T> parse_real(Scanner& scan) {
 Result<std::vector<uint8_t>> parse_hex(Scanner& scan) {
   CARINA_CHECKED(scan.expect("hex"));
   const std::string_view digits = scan.now().raw;
-  if (scan.now().kind != Token::Kind::kString || digits.size() % 2 != 0) return scan.error("unexpected text", "quoted pairs of hexadecimal digits");
-  const auto value_of = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  if (scan.now().kind != Token::Kind::kString || digits.size() % 2 != 0)
+    return scan.error("unexpected text", "quoted pairs of hexadecimal digits");
+  const auto value_of = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
   std::vector<uint8_t> out(digits.size() / 2);
   for (size_t i = 0; i < out.size(); ++i) {
     const int high = value_of(digits[2 * i]);
@@ -85,8 +89,10 @@ void append(std::vector<uint8_t>& out, T value) {
 
 Result<void> append_integer(Scanner& scan, DType dtype, std::vector<uint8_t>& out) {
   CARINA_TRY(const int64_t value, scan.integer());
-  const IntegerRange range = dtype == DType::kInt64 || dtype == DType::kShape ? IntegerRange{INT64_MIN, INT64_MAX} : range_of(dtype);
-  if (value < range.min || value > range.max) return scan.error(fmt::format("{} does not fit {}", value, name_of(dtype)));
+  const IntegerRange range =
+      dtype == DType::kInt64 || dtype == DType::kShape ? IntegerRange{INT64_MIN, INT64_MAX} : range_of(dtype);
+  if (value < range.min || value > range.max)
+    return scan.error(fmt::format("{} does not fit {}", value, name_of(dtype)));
   const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
   out.insert(out.end(), bytes, bytes + element_bytes(dtype));
   return {};
@@ -99,13 +105,15 @@ Result<void> append_narrow(Scanner& scan, DType dtype, std::vector<uint8_t>& out
     CARINA_TRY(bits, parse_bits(scan));
   } else {
     CARINA_TRY(const float value, parse_real<float>(scan));
-    bits = dtype == DType::kFp16   ? fp16_of_fp32(value)
-           : dtype == DType::kBf16 ? bf16_of_fp32(value)
+    bits = dtype == DType::kFp16      ? fp16_of_fp32(value)
+           : dtype == DType::kBf16    ? bf16_of_fp32(value)
            : dtype == DType::kFp8E4M3 ? fp8e4m3_of_fp32(value)
                                       : fp8e5m2_of_fp32(value);
   }
-  if (wide) append(out, static_cast<uint16_t>(bits));
-  else append(out, static_cast<uint8_t>(bits));
+  if (wide)
+    append(out, static_cast<uint16_t>(bits));
+  else
+    append(out, static_cast<uint8_t>(bits));
   return {};
 }
 
@@ -160,7 +168,8 @@ Result<std::vector<bool>> parse_bools(Scanner& scan) {
 }
 
 bool looks_real(std::string_view word) {
-  return word == "bits" || (word.find_first_of(".eE") != std::string_view::npos && word.find_first_of("0123456789") <= 1);
+  return word == "bits" ||
+         (word.find_first_of(".eE") != std::string_view::npos && word.find_first_of("0123456789") <= 1);
 }
 
 // The kind of a list is told by its first item.
@@ -320,7 +329,8 @@ class Parser {
     CARINA_CHECKED(key("range"));
     CARINA_TRY(const std::vector<int64_t> range, parse_integers(scan_));
     if (q.scales.empty() || q.zero_points.size() != q.scales.size() || range.size() != 2) {
-      return scan_.error("a quantization needs as many zero points as scales, at least one, and a range of two numbers");
+      return scan_.error(
+          "a quantization needs as many zero points as scales, at least one, and a range of two numbers");
     }
     q.qmin = range[0];
     q.qmax = range[1];
@@ -335,14 +345,16 @@ class Parser {
   }
 
   Result<void> parse_constant(ValueId id) {
-    if (scan_.is("elided")) return scan_.error("the constant " + graph_[id].name + " was left out when the text was printed");
+    if (scan_.is("elided"))
+      return scan_.error("the constant " + graph_[id].name + " was left out when the text was printed");
     DType dtype = graph_[id].dtype;
     if (const auto other = dtype_of_word(scan_.now().raw)) {
       dtype = *other;
       scan_.advance();
     }
     const Shape shape = graph_[id].shape;
-    if (std::ranges::any_of(shape.dims(), [](int64_t size) { return size < 0; })) return scan_.error("a constant of unknown size");
+    if (std::ranges::any_of(shape.dims(), [](int64_t size) { return size < 0; }))
+      return scan_.error("a constant of unknown size");
     std::vector<uint8_t> bytes;
     if (scan_.is("hex")) {
       CARINA_TRY(bytes, parse_hex(scan_));
@@ -351,14 +363,21 @@ class Parser {
     }
     const size_t needed = tensor_bytes(dtype, shape);
     if (bytes.size() != needed || dtype == DType::kUnknown) {
-      return scan_.error(fmt::format("the constant {} has {} bytes, its type {} {}", graph_[id].name, bytes.size(), to_string(shape), needed));
+      return scan_.error(fmt::format("the constant {} has {} bytes, its type {} {}", graph_[id].name, bytes.size(),
+                                     to_string(shape), needed));
     }
-    graph_[id].constant = Tensor{.dtype = dtype, .shape = shape, .data = Buffer::copy_of(std::as_bytes(std::span(bytes)))};
+    graph_[id].constant =
+        Tensor{.dtype = dtype, .shape = shape, .data = Buffer::copy_of(std::as_bytes(std::span(bytes)))};
     return {};
   }
 
   Result<void> parse_node(std::vector<ValueId> outputs) {
-    Node node{.op = *op_of_name(scan_.now().raw), .name = {}, .inputs = {}, .outputs = std::move(outputs), .attributes = {}, .source = {}};
+    Node node{.op = *op_of_name(scan_.now().raw),
+              .name = {},
+              .inputs = {},
+              .outputs = std::move(outputs),
+              .attributes = {},
+              .source = {}};
     if (!node.outputs.empty() && node.outputs[0].valid()) node.name = graph_[node.outputs[0]].name;
     scan_.advance();
     CARINA_CHECKED(scan_.expect("("));
@@ -374,7 +393,8 @@ class Parser {
     if (scan_.accept("at")) {
       CARINA_TRY(node.source, scan_.name("a place in the model"));
     }
-    if (node.op.is_tosa()) CARINA_CHECKED(check_row(node, fmt::format("{}: {} ({})", where_, node.op.name(), node.name)));
+    if (node.op.is_tosa())
+      CARINA_CHECKED(check_row(node, fmt::format("{}: {} ({})", where_, node.op.name(), node.name)));
     graph_.add_node(std::move(node));
     return {};
   }
@@ -404,6 +424,8 @@ class Parser {
 
 }  // namespace
 
-Result<Module> parse(std::string_view text, const std::string& where) { return Parser(text, where).parse(); }
+Result<Module> parse(std::string_view text, const std::string& where) {
+  return Parser(text, where).parse();
+}
 
 }  // namespace carina::ir

@@ -16,7 +16,8 @@ constexpr size_t kListedElements = 64;  // larger constants are written as the h
 
 bool is_plain(std::string_view name) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-' || c == '/';
   };
   return !name.empty() && std::ranges::all_of(name, plain);
 }
@@ -36,7 +37,9 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-std::string name_text(std::string_view name) { return is_plain(name) ? std::string(name) : quoted(name); }
+std::string name_text(std::string_view name) {
+  return is_plain(name) ? std::string(name) : quoted(name);
+}
 
 std::string hex_text(std::span<const std::byte> bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -49,8 +52,8 @@ std::string hex_text(std::span<const std::byte> bytes) {
   return out + "\"";
 }
 
-// Shortest digits that give the same value again; always with a point or exponent, so that it is not an integer. Values that
-// digits do not name are written as their bits.
+// Shortest digits that give the same value again; always with a point or exponent, so that it is not an integer. Values
+// that digits do not name are written as their bits.
 template <typename T, typename Bits>
 std::string real_text(T value) {
   if (!std::isfinite(value)) return fmt::format("bits(0x{:x})", std::bit_cast<Bits>(value));
@@ -58,16 +61,27 @@ std::string real_text(T value) {
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out;
 }
-std::string double_text(double value) { return real_text<double, uint64_t>(value); }
+std::string double_text(double value) {
+  return real_text<double, uint64_t>(value);
+}
 
 std::string narrow_text(DType dtype, uint32_t bits) {
   float value = 0;
   switch (dtype) {
-    case DType::kFp16: value = fp32_of_fp16(static_cast<uint16_t>(bits)); break;
-    case DType::kBf16: value = fp32_of_bf16(static_cast<uint16_t>(bits)); break;
-    case DType::kFp8E4M3: value = fp32_of_fp8e4m3(static_cast<uint8_t>(bits)); break;
-    case DType::kFp8E5M2: value = fp32_of_fp8e5m2(static_cast<uint8_t>(bits)); break;
-    default: CARINA_UNREACHABLE("narrow float", dtype);
+    case DType::kFp16:
+      value = fp32_of_fp16(static_cast<uint16_t>(bits));
+      break;
+    case DType::kBf16:
+      value = fp32_of_bf16(static_cast<uint16_t>(bits));
+      break;
+    case DType::kFp8E4M3:
+      value = fp32_of_fp8e4m3(static_cast<uint8_t>(bits));
+      break;
+    case DType::kFp8E5M2:
+      value = fp32_of_fp8e5m2(static_cast<uint8_t>(bits));
+      break;
+    default:
+      CARINA_UNREACHABLE("narrow float", dtype);
   }
   return std::isfinite(value) ? real_text<float, uint32_t>(value) : fmt::format("bits(0x{:x})", bits);
 }
@@ -81,24 +95,37 @@ T element(const Tensor& tensor, size_t index) {
 
 std::string element_text(const Tensor& tensor, size_t i) {
   switch (tensor.dtype) {
-    case DType::kBool: return element<uint8_t>(tensor, i) != 0 ? "true" : "false";
+    case DType::kBool:
+      return element<uint8_t>(tensor, i) != 0 ? "true" : "false";
     case DType::kInt4:
-    case DType::kInt8: return std::to_string(element<int8_t>(tensor, i));
-    case DType::kUInt8: return std::to_string(element<uint8_t>(tensor, i));
-    case DType::kInt16: return std::to_string(element<int16_t>(tensor, i));
-    case DType::kUInt16: return std::to_string(element<uint16_t>(tensor, i));
-    case DType::kInt32: return std::to_string(element<int32_t>(tensor, i));
-    case DType::kUInt32: return std::to_string(element<uint32_t>(tensor, i));
+    case DType::kInt8:
+      return std::to_string(element<int8_t>(tensor, i));
+    case DType::kUInt8:
+      return std::to_string(element<uint8_t>(tensor, i));
+    case DType::kInt16:
+      return std::to_string(element<int16_t>(tensor, i));
+    case DType::kUInt16:
+      return std::to_string(element<uint16_t>(tensor, i));
+    case DType::kInt32:
+      return std::to_string(element<int32_t>(tensor, i));
+    case DType::kUInt32:
+      return std::to_string(element<uint32_t>(tensor, i));
     case DType::kInt48:
     case DType::kInt64:
-    case DType::kShape: return std::to_string(element<int64_t>(tensor, i));
-    case DType::kFp32: return real_text<float, uint32_t>(element<float>(tensor, i));
-    case DType::kFp64: return double_text(element<double>(tensor, i));
+    case DType::kShape:
+      return std::to_string(element<int64_t>(tensor, i));
+    case DType::kFp32:
+      return real_text<float, uint32_t>(element<float>(tensor, i));
+    case DType::kFp64:
+      return double_text(element<double>(tensor, i));
     case DType::kFp16:
-    case DType::kBf16: return narrow_text(tensor.dtype, element<uint16_t>(tensor, i));
+    case DType::kBf16:
+      return narrow_text(tensor.dtype, element<uint16_t>(tensor, i));
     case DType::kFp8E4M3:
-    case DType::kFp8E5M2: return narrow_text(tensor.dtype, element<uint8_t>(tensor, i));
-    case DType::kUnknown: break;
+    case DType::kFp8E5M2:
+      return narrow_text(tensor.dtype, element<uint8_t>(tensor, i));
+    case DType::kUnknown:
+      break;
   }
   CARINA_UNREACHABLE("type of a constant", tensor.dtype);
 }
@@ -109,7 +136,9 @@ std::string list_text(const List& list, const Text& text) {
   for (size_t i = 0; i < list.size(); ++i) out += (i == 0 ? "" : ", ") + text(list[i]);
   return out + "]";
 }
-std::string integer_text(int64_t value) { return std::to_string(value); }
+std::string integer_text(int64_t value) {
+  return std::to_string(value);
+}
 
 // Whether each element is a value of its type: memory is wider than bool, int4 and int48, and may hold others.
 bool all_named(const Tensor& tensor) {
@@ -166,9 +195,12 @@ std::string attribute_text(const Attribute& attribute, const TosaAttribute* row)
     std::string operator()(double value) const { return double_text(value); }
     std::string operator()(const std::string& value) const { return quoted(value); }
     std::string operator()(const std::vector<int64_t>& list) const { return list_text(list, integer_text); }
-    std::string operator()(const std::vector<double>& list) const { return list.empty() ? "floats[]" : list_text(list, double_text); }
+    std::string operator()(const std::vector<double>& list) const {
+      return list.empty() ? "floats[]" : list_text(list, double_text);
+    }
     std::string operator()(const std::vector<bool>& list) const {
-      return list.empty() ? "bools[]" : list_text(list, [](bool value) { return std::string(value ? "true" : "false"); });
+      return list.empty() ? "bools[]"
+                          : list_text(list, [](bool value) { return std::string(value ? "true" : "false"); });
     }
     std::string operator()(DType dtype) const { return std::string(name_of(dtype)); }
     std::string operator()(const Bytes& value) const { return hex_text(std::as_bytes(std::span(value.bytes))); }
@@ -190,7 +222,9 @@ class Printer {
   }
 
  private:
-  [[nodiscard]] std::string reference(ValueId id) const { return id.valid() ? "%" + name_text(graph_[id].name) : "none"; }
+  [[nodiscard]] std::string reference(ValueId id) const {
+    return id.valid() ? "%" + name_text(graph_[id].name) : "none";
+  }
 
   [[nodiscard]] std::string declaration(ValueId id) const {
     const Value& value = graph_[id];
@@ -241,7 +275,8 @@ class Printer {
     out_ += std::string(node.op.name()) + "(";
     for (size_t i = 0; i < node.inputs.size(); ++i) out_ += (i == 0 ? "" : ", ") + reference(node.inputs[i]);
     out_ += ")" + attributes_text(node);
-    const bool named_after_output = !node.outputs.empty() && node.outputs[0].valid() && graph_[node.outputs[0]].name == node.name;
+    const bool named_after_output =
+        !node.outputs.empty() && node.outputs[0].valid() && graph_[node.outputs[0]].name == node.name;
     if (!named_after_output) out_ += " name " + quoted(node.name);
     if (!node.source.empty()) out_ += " at " + quoted(node.source);
     out_ += "\n";
@@ -265,7 +300,9 @@ class Printer {
 
 }  // namespace
 
-std::string print(const Graph& graph, const PrintOptions& options) { return Printer(graph, options).print(); }
+std::string print(const Graph& graph, const PrintOptions& options) {
+  return Printer(graph, options).print();
+}
 
 std::string print(const Module& module, const PrintOptions& options) {
   std::string out;
@@ -283,8 +320,9 @@ bool identical(const Attribute& a, const Attribute& b) {
 }
 
 bool identical(const Attributes& a, const Attributes& b) {
-  return std::ranges::equal(a.list(), b.list(),
-                            [](const auto& x, const auto& y) { return x.first == y.first && identical(x.second, y.second); });
+  return std::ranges::equal(a.list(), b.list(), [](const auto& x, const auto& y) {
+    return x.first == y.first && identical(x.second, y.second);
+  });
 }
 
 bool identical(const Value& a, const Value& b) {
@@ -302,8 +340,8 @@ bool identical(const Node& a, const Node& b) {
 
 bool identical(const Graph& a, const Graph& b) {
   const auto same = [](const auto& x, const auto& y) { return identical(x, y); };
-  return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs && std::ranges::equal(a.values, b.values, same) &&
-         std::ranges::equal(a.nodes, b.nodes, same);
+  return a.name == b.name && a.inputs == b.inputs && a.outputs == b.outputs &&
+         std::ranges::equal(a.values, b.values, same) && std::ranges::equal(a.nodes, b.nodes, same);
 }
 
 }  // namespace

@@ -9,9 +9,12 @@ namespace carina::ir {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-' || c == '/';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+         c == '-' || c == '/';
 }
 
 }  // namespace
@@ -28,8 +31,10 @@ size_t Scanner::word_end(size_t from) const {
 
 void Scanner::advance() {
   while (position_ < text_.size() && (is_space(text_[position_]) || text_[position_] == '#')) {
-    if (text_[position_] == '#') position_ = std::min(text_.find('\n', position_), text_.size());
-    else ++position_;
+    if (text_[position_] == '#')
+      position_ = std::min(text_.find('\n', position_), text_.size());
+    else
+      ++position_;
   }
   now_ = {.kind = Token::Kind::kEnd, .raw = {}, .offset = position_};
   if (position_ >= text_.size()) return;
@@ -44,7 +49,9 @@ void Scanner::advance() {
   }
   const bool word = is_word(c);
   const size_t end = word ? word_end(position_) : position_ + 1;
-  now_ = {.kind = word ? Token::Kind::kWord : Token::Kind::kPunctuation, .raw = text_.substr(position_, end - position_), .offset = position_};
+  now_ = {.kind = word ? Token::Kind::kWord : Token::Kind::kPunctuation,
+          .raw = text_.substr(position_, end - position_),
+          .offset = position_};
   position_ = end;
 }
 
@@ -60,7 +67,8 @@ Result<void> Scanner::expect(std::string_view raw) {
 }
 
 Result<std::string> Scanner::name(std::string_view what) {
-  if (now_.kind != Token::Kind::kWord && now_.kind != Token::Kind::kString) return error("unexpected text", std::string(what));
+  if (now_.kind != Token::Kind::kWord && now_.kind != Token::Kind::kString)
+    return error("unexpected text", std::string(what));
   Result<std::string> out = now_.kind == Token::Kind::kWord ? std::string(now_.raw) : unescape(*this, now_.raw);
   if (out) advance();
   return out;
@@ -80,8 +88,11 @@ Result<int64_t> Scanner::integer() {
 std::unexpected<Diagnostics> Scanner::error(std::string what, std::string expected) const {
   const auto before = text_.substr(0, now_.offset);
   const auto line = 1 + std::ranges::count(before, '\n');
-  const size_t column = before.size() - (before.find_last_of('\n') == std::string_view::npos ? 0 : before.find_last_of('\n') + 1) + 1;
-  return fail({.where = fmt::format("{}:{}:{}", where_, line, column), .what = std::move(what), .expected = std::move(expected),
+  const size_t column =
+      before.size() - (before.find_last_of('\n') == std::string_view::npos ? 0 : before.find_last_of('\n') + 1) + 1;
+  return fail({.where = fmt::format("{}:{}:{}", where_, line, column),
+               .what = std::move(what),
+               .expected = std::move(expected),
                .got = at_end() ? "the end of the text" : fmt::format("'{}'", now_.raw.substr(0, 40))});
 }
 

@@ -22,7 +22,9 @@ class Scanner {
 
   [[nodiscard]] const Token& now() const { return now_; }
   [[nodiscard]] bool at_end() const { return now_.kind == Token::Kind::kEnd; }
-  [[nodiscard]] bool is(std::string_view raw) const { return now_.raw == raw && now_.kind != Token::Kind::kString && !at_end(); }
+  [[nodiscard]] bool is(std::string_view raw) const {
+    return now_.raw == raw && now_.kind != Token::Kind::kString && !at_end();
+  }
   void advance();
   // Goes past the token when it is `raw`.
   bool accept(std::string_view raw);

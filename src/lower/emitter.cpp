@@ -28,7 +28,8 @@ Tensor narrowed(DType dtype, const Shape& shape, std::span<const int64_t> values
   return std::move(tensor).freeze();
 }
 
-// A factor with 15 bits, for the 48-bit accumulators of int16. Source: the RESCALE arithmetic of ExecuTorch's Arm backend.
+// A factor with 15 bits, for the 48-bit accumulators of int16. Source: the RESCALE arithmetic of ExecuTorch's Arm
+// backend.
 ScaleFactor narrow_factor_of(double scale) {
   int exponent = 0;
   auto multiplier = static_cast<int32_t>(std::round(std::frexp(scale, &exponent) * (1 << 15)));
@@ -40,38 +41,53 @@ ScaleFactor narrow_factor_of(double scale) {
 }
 
 // RESCALE's factors reach from 0 to 2^28; a real factor beyond saturates every value anyway.
-double representable(double scale) { return std::isfinite(scale) ? std::clamp(scale, 0.0, 268435456.0) : 268435456.0; }
+double representable(double scale) {
+  return std::isfinite(scale) ? std::clamp(scale, 0.0, 268435456.0) : 268435456.0;
+}
 
 }  // namespace
 
 std::vector<int64_t> integers_of(const Tensor& tensor) {
   switch (element_bytes(tensor.dtype)) {
-    case 1: return row_of(tensor.dtype).is_signed ? widened<int8_t>(tensor) : widened<uint8_t>(tensor);
-    case 2: return row_of(tensor.dtype).is_signed ? widened<int16_t>(tensor) : widened<uint16_t>(tensor);
-    case 4: return row_of(tensor.dtype).is_signed ? widened<int32_t>(tensor) : widened<uint32_t>(tensor);
-    default: return widened<int64_t>(tensor);
+    case 1:
+      return row_of(tensor.dtype).is_signed ? widened<int8_t>(tensor) : widened<uint8_t>(tensor);
+    case 2:
+      return row_of(tensor.dtype).is_signed ? widened<int16_t>(tensor) : widened<uint16_t>(tensor);
+    case 4:
+      return row_of(tensor.dtype).is_signed ? widened<int32_t>(tensor) : widened<uint32_t>(tensor);
+    default:
+      return widened<int64_t>(tensor);
   }
 }
 
 Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
   switch (element_bytes(dtype)) {
-    case 1: return narrowed<int8_t>(dtype, shape, values);
-    case 2: return narrowed<int16_t>(dtype, shape, values);
-    case 4: return narrowed<int32_t>(dtype, shape, values);
-    default: return narrowed<int64_t>(dtype, shape, values);
+    case 1:
+      return narrowed<int8_t>(dtype, shape, values);
+    case 2:
+      return narrowed<int16_t>(dtype, shape, values);
+    case 4:
+      return narrowed<int32_t>(dtype, shape, values);
+    default:
+      return narrowed<int64_t>(dtype, shape, values);
   }
 }
 
 ValueId Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attributes, const Made& made) {
   const ValueId output = graph_.add_value(fmt::format("{}.{}", name_, made.suffix), made.dtype, made.shape);
-  graph_.add_node({.op = op, .name = name_, .inputs = std::move(inputs), .outputs = {output},
-                   .attributes = std::move(attributes), .source = source_});
+  graph_.add_node({.op = op,
+                   .name = name_,
+                   .inputs = std::move(inputs),
+                   .outputs = {output},
+                   .attributes = std::move(attributes),
+                   .source = source_});
   return output;
 }
 
 ValueId Emitter::integers(DType dtype, std::span<const int64_t> values) {
   const Shape shape{static_cast<int64_t>(values.size())};
-  if (values.size() > 4) return constant(fmt::format("{}.{}", name_, name_of(dtype)), integer_tensor(dtype, shape, values));
+  if (values.size() > 4)
+    return constant(fmt::format("{}.{}", name_, name_of(dtype)), integer_tensor(dtype, shape, values));
   const std::string name = fmt::format("{}.{}", name_of(dtype), fmt::join(values, "_"));
   const auto [entry, is_new] = constants_.try_emplace(name);
   if (is_new) entry->second = constant(name, integer_tensor(dtype, shape, values));
@@ -92,8 +108,9 @@ ValueId Emitter::splat(DType dtype, double value, size_t rank) {
   const std::string name = fmt::format("{}.{}.rank{}", name_of(dtype), value, rank);
   const auto [entry, is_new] = constants_.try_emplace(name);
   if (is_new) {
-    entry->second = constant(name, dtype == DType::kFp32 ? Tensor::of<float>(dtype, shape, std::vector{static_cast<float>(value)})
-                                                         : integer_tensor(dtype, shape, std::vector{static_cast<int64_t>(value)}));
+    entry->second =
+        constant(name, dtype == DType::kFp32 ? Tensor::of<float>(dtype, shape, std::vector{static_cast<float>(value)})
+                                             : integer_tensor(dtype, shape, std::vector{static_cast<int64_t>(value)}));
   }
   return entry->second;
 }
@@ -104,6 +121,11 @@ ValueId Emitter::zero_point(DType dtype, int64_t value) {
 
 ValueId Emitter::reshape(ValueId input, const Shape& shape) {
   if (graph_[input].shape == shape) return input;
+  if (graph_[input].constant) {
+    Tensor tensor = *graph_[input].constant;
+    tensor.shape = shape;
+    return constant(graph_[input].name + ".reshape", std::move(tensor));
+  }
   const ValueId target = shape_constant(shape.dims());
   return emit(TosaOp::RESHAPE, {input, target}, {}, {.dtype = dtype(input), .shape = shape, .suffix = "reshape"});
 }
@@ -120,7 +142,8 @@ ValueId Emitter::transpose(ValueId input, const std::vector<int64_t>& perms) {
   if (std::ranges::is_sorted(perms)) return input;
   Shape result = shape(input);
   for (size_t i = 0; i < perms.size(); ++i) result[i] = shape(input)[static_cast<size_t>(perms[i])];
-  return emit(TosaOp::TRANSPOSE, {input}, {{"perms", perms}}, {.dtype = dtype(input), .shape = result, .suffix = "transpose"});
+  return emit(TosaOp::TRANSPOSE, {input}, {{"perms", perms}},
+              {.dtype = dtype(input), .shape = result, .suffix = "transpose"});
 }
 
 ValueId Emitter::slice(ValueId input, const std::vector<int64_t>& start, const Shape& size) {
@@ -152,8 +175,11 @@ ValueId Emitter::rescale(ValueId input, const Rescaling& rescaling) {
   const ValueId shift = integers(DType::kInt8, shifts);
   const ValueId input_zp = integer(from, rescaling.input_zp), output_zp = integer(rescaling.to, rescaling.output_zp);
   return emit(TosaOp::RESCALE, {input, multiplier, shift, input_zp, output_zp},
-              {{"scale32", !wide}, {"rounding_mode", kSingleRound}, {"per_channel", rescaling.scales.size() > 1},
-               {"input_unsigned", false}, {"output_unsigned", false}},
+              {{"scale32", !wide},
+               {"rounding_mode", kSingleRound},
+               {"per_channel", rescaling.scales.size() > 1},
+               {"input_unsigned", false},
+               {"output_unsigned", false}},
               {.dtype = rescaling.to, .shape = shape(input), .suffix = "rescale"});
 }
 

@@ -54,6 +54,7 @@ class Emitter {
   // The zero point operand of a tensor of this type: `value` in integers, 0.0 in floats.
   ir::ValueId zero_point(DType dtype, int64_t value);
 
+  // Constants are reshaped at once.
   ir::ValueId reshape(ir::ValueId input, const Shape& shape);
   ir::ValueId transpose(ir::ValueId input, const std::vector<int64_t>& perms);
   ir::ValueId slice(ir::ValueId input, const std::vector<int64_t>& start, const Shape& size);

@@ -7,8 +7,8 @@
 #include <ranges>
 #include <set>
 
-#include "lower/lowering_internal.h"
 #include "ir/spread_quantization.h"
+#include "lower/lowering_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
 
 namespace carina::lower {
@@ -20,16 +20,16 @@ namespace {
 
 constexpr std::array kCleanUp{
     ir::Pass{.name = "sink-transposes", .run = sink_transposes},
+    ir::Pass{.name = "fold-padding", .run = fold_padding},
     ir::Pass{.name = "fold-movement", .run = fold_movement},
     ir::Pass{.name = "fold-flatten", .run = fold_flatten},
-    ir::Pass{.name = "fold-padding", .run = fold_padding},
     ir::Pass{.name = "merge-duplicates", .run = merge_duplicates},
 };
 
 std::vector<LoweringRow> all_rows() {
   std::vector<LoweringRow> rows;
-  for (const auto family : {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(), clamp_rows(),
-                            unary_rows(), movement_rows()}) {
+  for (const auto family : {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(),
+                            clamp_rows(), unary_rows(), movement_rows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   std::ranges::sort(rows, {}, &LoweringRow::op);
@@ -45,17 +45,20 @@ const LoweringRow* row_of(ir::Op op) {
 
 // These quantize a float constant by themselves.
 bool takes_float_constants(AtenOp op) {
-  constexpr AtenOp kOps[] = {AtenOp::add_Tensor, AtenOp::sub_Tensor, AtenOp::mul_Tensor, AtenOp::maximum_default,
-                             AtenOp::minimum_default, AtenOp::conv2d_default, AtenOp::linear_default};
+  constexpr AtenOp kOps[] = {AtenOp::add_Tensor,      AtenOp::sub_Tensor,      AtenOp::mul_Tensor,
+                             AtenOp::maximum_default, AtenOp::minimum_default, AtenOp::conv2d_default,
+                             AtenOp::linear_default};
   return std::ranges::find(kOps, op) != std::end(kOps);
 }
 
 Result<void> check_activation(const Node& node, const ir::Value& value) {
   if (!value.quantization) return {};
   const Quantization& q = *value.quantization;
-  if (!value.constant && q.per_channel()) return fail(about(node, value.name + " is quantized per channel: only constants can be"));
+  if (!value.constant && q.per_channel())
+    return fail(about(node, value.name + " is quantized per channel: only constants can be"));
   if (q.dtype != DType::kInt8 && q.dtype != DType::kInt16 && !value.constant) {
-    return fail(about(node, fmt::format("{} is quantized to {}: only int8 and int16 activations are supported", value.name, name_of(q.dtype))));
+    return fail(about(node, fmt::format("{} is quantized to {}: only int8 and int16 activations are supported",
+                                        value.name, name_of(q.dtype))));
   }
   if (!std::ranges::all_of(q.scales, [](double s) { return s > 0 && s < 1e30; })) {
     return fail(about(node, value.name + " has a scale that is not a positive number"));
@@ -70,14 +73,18 @@ Result<void> check_types(const ir::Graph& graph, const Node& node) {
   for (const ValueId id : node.inputs) {
     if (!id.valid()) continue;
     const ir::Value& input = graph[id];
-    if (input.shape.rank() > 6) return fail(about(node, fmt::format("{} has rank {}: at most 6 is supported", input.name, input.shape.rank())));
-    if (std::ranges::any_of(input.shape.dims(), [](int64_t n) { return n < 0; })) return fail(about(node, input.name + " has no static shape"));
+    if (input.shape.rank() > 6)
+      return fail(about(node, fmt::format("{} has rank {}: at most 6 is supported", input.name, input.shape.rank())));
+    if (std::ranges::any_of(input.shape.dims(), [](int64_t n) { return n < 0; }))
+      return fail(about(node, input.name + " has no static shape"));
     CARINA_CHECKED(check_activation(node, input));
-    if (input.dtype == DType::kInt64 && !input.constant) return fail(about(node, input.name + " is int64: int32 is the widest integer supported"));
+    if (input.dtype == DType::kInt64 && !input.constant)
+      return fail(about(node, input.name + " is int64: int32 is the widest integer supported"));
     const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(node.op.aten()));
     if (counts && input.quantization.has_value() != output.quantization.has_value()) {
       const std::string side = output.quantization ? "the result is quantized" : "the result is not";
-      return fail(about(node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ", side)));
+      return fail(
+          about(node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ", side)));
     }
   }
   return {};
@@ -92,7 +99,8 @@ Diagnostic no_lowering(const Node& node) {
 // Values without an error behind them are lowered; the rest is checked as far as it goes, so that one run shows all.
 class Translation {
  public:
-  Translation(const ir::Graph& aten, ir::Graph& tosa) : in_(aten, tosa), aten_(aten), tosa_(tosa), broken_(aten.values.size()) {}
+  Translation(const ir::Graph& aten, ir::Graph& tosa)
+      : in_(aten, tosa), aten_(aten), tosa_(tosa), broken_(aten.values.size()) {}
 
   Result<void> run() {
     for (const ValueId input : aten_.inputs) add_input(input);
@@ -114,7 +122,8 @@ class Translation {
 
   void add_input(ValueId id) {
     const ir::Value& value = aten_[id];
-    const ValueId input = tosa_.add_value(value.name, value.quantization ? value.quantization->dtype : value.dtype, value.shape);
+    const ValueId input =
+        tosa_.add_value(value.name, value.quantization ? value.quantization->dtype : value.dtype, value.shape);
     tosa_.inputs.push_back(input);
     in_.bind(id, input);
   }
@@ -124,7 +133,8 @@ class Translation {
     if (row == nullptr) return fail(no_lowering(node));
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);
     CARINA_CHECKED(check_types(aten_, node));
-    const bool readable = std::ranges::none_of(node.inputs, [&](ValueId id) { return id.valid() && broken_[id.index()]; });
+    const bool readable =
+        std::ranges::none_of(node.inputs, [&](ValueId id) { return id.valid() && broken_[id.index()]; });
     if (!readable) {
       mark_broken(node.outputs.front());
       return {};
@@ -186,7 +196,8 @@ class Names {
 
  private:
   static bool keeps_elements(const Node& node) {
-    return node.op == ir::Op(TosaOp::TRANSPOSE) || node.op == ir::Op(TosaOp::RESHAPE) || node.op == ir::Op(TosaOp::IDENTITY);
+    return node.op == ir::Op(TosaOp::TRANSPOSE) || node.op == ir::Op(TosaOp::RESHAPE) ||
+           node.op == ir::Op(TosaOp::IDENTITY);
   }
 
   static void restore(ir::Graph& graph, const std::string& name, const std::vector<std::string>& same) {
@@ -204,7 +215,9 @@ class Names {
 
 }  // namespace
 
-bool has_lowering(ir::Op op) { return row_of(op) != nullptr; }
+bool has_lowering(ir::Op op) {
+  return row_of(op) != nullptr;
+}
 
 Result<ir::Graph> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   ir::Graph quantized = aten;

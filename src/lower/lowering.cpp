@@ -13,20 +13,26 @@ namespace {
 class ChannelOf {
  public:
   ChannelOf(const Shape& shape, const Quantization& q) : size_(q.scales.size()) {
-    for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < shape.rank(); ++axis) inner_ *= shape[axis];
+    for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < shape.rank(); ++axis)
+      inner_ *= shape[axis];
   }
-  size_t operator()(size_t element) const { return element / static_cast<size_t>(std::max<int64_t>(inner_, 1)) % size_; }
+  size_t operator()(size_t element) const {
+    return element / static_cast<size_t>(std::max<int64_t>(inner_, 1)) % size_;
+  }
 
  private:
   size_t size_;
   int64_t inner_ = 1;
 };
 
-Tensor as_int32(const Tensor& tensor) { return integer_tensor(DType::kInt32, tensor.shape, integers_of(tensor)); }
+Tensor as_int32(const Tensor& tensor) {
+  return integer_tensor(DType::kInt32, tensor.shape, integers_of(tensor));
+}
 
 Tensor as_fp32(const Tensor& tensor) {
   MutableTensor narrow(DType::kFp32, tensor.shape);
-  std::ranges::transform(tensor.values<double>(), narrow.values<float>().begin(), [](double v) { return static_cast<float>(v); });
+  std::ranges::transform(tensor.values<double>(), narrow.values<float>().begin(),
+                         [](double v) { return static_cast<float>(v); });
   return std::move(narrow).freeze();
 }
 
@@ -87,7 +93,8 @@ ValueId Lowering::operand(ValueId id) {
   if (known.valid()) return known;
   const ir::Value& constant = aten[id];
   CARINA_CHECK(constant.constant.has_value(), "{} is used before it is lowered", constant.name);
-  known = out.constant(constant.name, constant.quantization ? quantized_constant(constant) : plain_constant(*constant.constant));
+  known = out.constant(constant.name,
+                       constant.quantization ? quantized_constant(constant) : plain_constant(*constant.constant));
   return known;
 }
 
@@ -101,8 +108,11 @@ void Lowering::bind(ValueId id, ValueId tosa) {
 ValueId Lowering::requantize(ValueId input, const Quantization& from, const Quantization& to) {
   const bool same = from.dtype == to.dtype && from.scales == to.scales && from.zero_points == to.zero_points;
   if (same) return input;
-  return within_range(out.rescale(input, {.scales = {from.scale() / to.scale()}, .input_zp = from.zero_point(),
-                                          .output_zp = to.zero_point(), .to = to.dtype}), to);
+  return within_range(out.rescale(input, {.scales = {from.scale() / to.scale()},
+                                          .input_zp = from.zero_point(),
+                                          .output_zp = to.zero_point(),
+                                          .to = to.dtype}),
+                      to);
 }
 
 ValueId Lowering::within_range(ValueId input, const Quantization& q) {

@@ -14,7 +14,8 @@ namespace carina::lower {
 // What a node's lowering sees: the ATen graph, the values lowered so far, and the emitter.
 class Lowering {
  public:
-  Lowering(const ir::Graph& graph, ir::Graph& tosa) : aten(graph), out(tosa), lowered_(graph.values.size()) {}
+  Lowering(const ir::Graph& graph, ir::Graph& tosa)
+      : aten(graph), out(tosa), lowered_(graph.values.size()), makers_(ir::producers(graph)) {}
 
   const ir::Graph& aten;
   Emitter out;
@@ -26,6 +27,11 @@ class Lowering {
   [[nodiscard]] bool is_quantized(ir::ValueId id) const { return aten[id].quantization.has_value(); }
   // The node works on integers that stand for reals.
   [[nodiscard]] bool is_quantized(const ir::Node& node) const { return is_quantized(node.outputs.front()); }
+
+  // The node that makes a value, if one does.
+  [[nodiscard]] const ir::Node* maker(ir::ValueId id) const {
+    return makers_[id.index()].valid() ? &aten[makers_[id.index()]] : nullptr;
+  }
 
   // The TOSA value of an ATen value; a constant is converted at its first use (quantized values to their integers).
   ir::ValueId operand(ir::ValueId id);
@@ -40,6 +46,7 @@ class Lowering {
 
  private:
   std::vector<ir::ValueId> lowered_;
+  std::vector<ir::NodeId> makers_;
 };
 
 // One ATen op's lowering. `lower` returns the TOSA value of the node's (only) output.
@@ -58,10 +65,12 @@ std::span<const LoweringRow> clamp_rows();
 std::span<const LoweringRow> unary_rows();
 std::span<const LoweringRow> movement_rows();
 
-// A real number as the integer that stands for it; the arithmetic of quantized_decomposed.quantize_per_tensor, in float32
-// with rounding to even.
+// A real number as the integer that stands for it; the arithmetic of quantized_decomposed.quantize_per_tensor, in
+// float32 with rounding to even.
 int64_t quantized(float value, double scale, int64_t zero_point, int64_t qmin, int64_t qmax);
-inline int64_t quantized(float value, const Quantization& q) { return quantized(value, q.scale(), q.zero_point(), q.qmin, q.qmax); }
+inline int64_t quantized(float value, const Quantization& q) {
+  return quantized(value, q.scale(), q.zero_point(), q.qmin, q.qmax);
+}
 
 // The integers of a constant with quantization parameters, whether it holds them already or still the floats.
 Tensor quantized_constant(const ir::Value& value);

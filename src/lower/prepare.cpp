@@ -18,7 +18,9 @@ constexpr std::array kPipeline{
 
 }  // namespace
 
-std::span<const ir::Pass> prepare_pipeline() { return kPipeline; }
+std::span<const ir::Pass> prepare_pipeline() {
+  return kPipeline;
+}
 
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   return ir::run_passes(aten, kPipeline, options, log);

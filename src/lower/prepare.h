@@ -9,12 +9,12 @@
 
 namespace carina::lower {
 
-// Normalises an ATen graph before quantization: what has no effect on values is removed, batch norms are folded, composite
-// ops (softmax, layer_norm ...) become chains of simple ones so that every intermediate is an ATen value that calibration
-// can observe and the quantizer can annotate. Values that survive keep their names; new ones are called after the node that
-// they come from. Graph inputs and outputs keep their order, names, shapes and types. Idempotent. Works on float graphs and
-// on graphs whose values carry `quantization` (import folds quantize/dequantize nodes before or after).
-// Errors: all ops that cannot be normalised, in one go.
+// Normalises an ATen graph before quantization: what has no effect on values is removed, batch norms are folded,
+// composite ops (softmax, layer_norm ...) become chains of simple ones so that every intermediate is an ATen value that
+// calibration can observe and the quantizer can annotate. Values that survive keep their names; new ones are called
+// after the node that they come from. Graph inputs and outputs keep their order, names, shapes and types. Idempotent.
+// Works on float graphs and on graphs whose values carry `quantization` (import folds quantize/dequantize nodes before
+// or after). Errors: all ops that cannot be normalised, in one go.
 Result<void> prepare(ir::Graph& aten, const Log& log);
 // The same with the runner's options (stop after a pass, leave one out, look at the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);

@@ -13,7 +13,8 @@ namespace {
 // The graph with groups as nodes. Unit = a group, or a single node on the CPU; a unit's id is its smallest node.
 class Units {
  public:
-  Units(const ir::Graph& graph, const std::vector<bool>& eligible) : eligible_(eligible), unit_of_(graph.nodes.size()), next_(graph.nodes.size()), previous_(graph.nodes.size()) {
+  Units(const ir::Graph& graph, const std::vector<bool>& eligible)
+      : eligible_(eligible), unit_of_(graph.nodes.size()), next_(graph.nodes.size()), previous_(graph.nodes.size()) {
     const auto producer = ir::producers(graph);
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
       unit_of_[n] = n;
@@ -59,7 +60,8 @@ class Units {
 
   // Everything that `unit` reads comes from `from` or itself: no way around.
   [[nodiscard]] bool reads_only(size_t unit, size_t from) const {
-    return std::ranges::all_of(previous_[unit], [&](size_t node) { return unit_of_[node] == from || unit_of_[node] == unit; });
+    return std::ranges::all_of(previous_[unit],
+                               [&](size_t node) { return unit_of_[node] == from || unit_of_[node] == unit; });
   }
 
   // Whether a path leads from one unit to another through a third.

@@ -31,20 +31,27 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
       if (std::ranges::any_of(graph.nodes, [&](const Node& node) { return matches(node, name); })) continue;
       std::set<std::string> all;
       for (const Node& node : graph.nodes) all.insert(what == "node" ? node.name : std::string(node.op.name()));
-      errors.push_back({.where = "--cpu-" + std::string(what), .what = "the model has no such " + std::string(what), .got = name,
-                        .hint = fmt::format("it has: {}", fmt::join(all, ", ")), .fault = Fault::kUsage});
+      errors.push_back({.where = "--cpu-" + std::string(what),
+                        .what = "the model has no such " + std::string(what),
+                        .got = name,
+                        .hint = fmt::format("it has: {}", fmt::join(all, ", ")),
+                        .fault = Fault::kUsage});
     }
   };
   check(options.cpu_nodes, "node", [](const Node& node, const std::string& name) { return node.name == name; });
-  check(options.cpu_ops, "op", [](const Node& node, const std::string& name) { return is_called(node.op.name(), name); });
+  check(options.cpu_ops, "op",
+        [](const Node& node, const std::string& name) { return is_called(node.op.name(), name); });
   if (!errors.empty()) return fail(std::move(errors));
   return {};
 }
 
 std::optional<Refusal> users_wish(const Node& node, const PartitionOptions& options) {
-  if (options.delegate_nothing) return Refusal{.reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
-  if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end()) return Refusal{.reason = "kept on the CPU by name, as asked", .hint = {}};
-  const bool by_op = std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
+  if (options.delegate_nothing)
+    return Refusal{.reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
+  if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
+    return Refusal{.reason = "kept on the CPU by name, as asked", .hint = {}};
+  const bool by_op =
+      std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
   return by_op ? std::optional(Refusal{.reason = "kept on the CPU by its op, as asked", .hint = {}}) : std::nullopt;
 }
 
@@ -54,8 +61,13 @@ std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& op
     const Node& node = spread.nodes[n];
     auto refusal = users_wish(node, options);
     if (!refusal) refusal = refusal_of({.graph = spread, .node = node, .options = options});
-    decisions.push_back({.node = ir::NodeId(n), .name = node.name, .op = std::string(node.op.name()), .source = node.source,
-                         .runs_on_npu = !refusal, .delegate = kOnCpu, .reason = refusal ? refusal->reason : "supported",
+    decisions.push_back({.node = ir::NodeId(n),
+                         .name = node.name,
+                         .op = std::string(node.op.name()),
+                         .source = node.source,
+                         .runs_on_npu = !refusal,
+                         .delegate = kOnCpu,
+                         .reason = refusal ? refusal->reason : "supported",
                          .hint = refusal ? refusal->hint : ""});
   }
   return decisions;

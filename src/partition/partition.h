@@ -16,22 +16,22 @@ enum class NpuFamily : uint8_t { kU55, kU65, kU85 };
 
 struct PartitionOptions {
   NpuFamily family = NpuFamily::kU55;
-  std::string target = "ethos-u55";      // as messages call it
-  std::vector<std::string> cpu_nodes;    // names of nodes that the user keeps on the CPU
-  std::vector<std::string> cpu_ops;      // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
-  bool delegate_nothing = false;         // --no-delegate: everything on the CPU
+  std::string target = "ethos-u55";    // as messages call it
+  std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
+  std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
+  bool delegate_nothing = false;       // --no-delegate: everything on the CPU
 };
 
 // Where a node of the prepared graph runs, and why.
 struct Decision {
-  ir::NodeId node;          // index in the graph that was given to partition()
-  std::string name;         // the node's name, op and source line, so that a report needs no graph
+  ir::NodeId node;   // index in the graph that was given to partition()
+  std::string name;  // the node's name, op and source line, so that a report needs no graph
   std::string op;
   std::string source;
   bool runs_on_npu = false;
-  int delegate = -1;        // which delegate, when on the NPU
-  std::string reason;       // "stride_y is 5, ethos-u55 supports at most 3"; on the NPU: "supported"
-  std::string hint;         // what would put it on the NPU; may be empty
+  int delegate = -1;   // which delegate, when on the NPU
+  std::string reason;  // "stride_y is 5, ethos-u55 supports at most 3"; on the NPU: "supported"
+  std::string hint;    // what would put it on the NPU; may be empty
 };
 
 // A graph split in two sides.
@@ -47,9 +47,9 @@ struct Partitioned {
   std::vector<Decision> decisions;  // one per node of the given graph, in its order
 };
 
-// Splits a prepared graph (with `quantization` on values where it is quantized) into delegates for the NPU and the rest.
-// Delegates are as large as possible without making a cycle; subgraphs that only move data are not worth one. Errors:
-// a name in cpu_nodes or cpu_ops that is not in the graph (usage).
+// Splits a prepared graph (with `quantization` on values where it is quantized) into delegates for the NPU and the
+// rest. Delegates are as large as possible without making a cycle; subgraphs that only move data are not worth one.
+// Errors: a name in cpu_nodes or cpu_ops that is not in the graph (usage).
 Result<Partitioned> partition(const ir::Graph& aten, const PartitionOptions& options, const Log& log);
 
 // Whether nodes of this op may run on an NPU at all; types, shapes and limits are not looked at.

@@ -24,7 +24,9 @@ struct Candidate {
   [[nodiscard]] const ir::Value& input(size_t index) const { return graph[node.inputs[index]]; }
   [[nodiscard]] const ir::Value& output() const { return graph[node.outputs.front()]; }
   // The type that the NPU would see: that of the integers for a quantized value.
-  [[nodiscard]] static DType type_of(const ir::Value& value) { return value.quantization ? value.quantization->dtype : value.dtype; }
+  [[nodiscard]] static DType type_of(const ir::Value& value) {
+    return value.quantization ? value.quantization->dtype : value.dtype;
+  }
 };
 
 // The first rule that a node breaks, if any: op known, types integers or quantized, shapes static, limits of the op.

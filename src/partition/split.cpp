@@ -19,7 +19,8 @@ using ir::ValueId;
 template <typename T>
 void dequantize(const Tensor& tensor, const Quantization& q, MutableTensor& reals) {
   size_t inner = 1;
-  for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < tensor.shape.rank(); ++axis) inner *= static_cast<size_t>(tensor.shape[axis]);
+  for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < tensor.shape.rank(); ++axis)
+    inner *= static_cast<size_t>(tensor.shape[axis]);
   const auto integers = tensor.values<T>();
   auto out = reals.values<float>();
   for (size_t i = 0; i < integers.size(); ++i) {
@@ -34,19 +35,29 @@ Tensor real_constant(const ir::Value& value) {
   if (!value.quantization || is_float(tensor.dtype)) return tensor;
   MutableTensor reals(DType::kFp32, tensor.shape);
   switch (element_bytes(tensor.dtype)) {
-    case 1: dequantize<int8_t>(tensor, *value.quantization, reals); break;
-    case 2: dequantize<int16_t>(tensor, *value.quantization, reals); break;
-    default: dequantize<int32_t>(tensor, *value.quantization, reals); break;
+    case 1:
+      dequantize<int8_t>(tensor, *value.quantization, reals);
+      break;
+    case 2:
+      dequantize<int16_t>(tensor, *value.quantization, reals);
+      break;
+    default:
+      dequantize<int32_t>(tensor, *value.quantization, reals);
+      break;
   }
   return std::move(reals).freeze();
 }
 
 ir::Attributes quantize_attributes(const Quantization& q) {
-  return {{"scale", q.scale()}, {"zero_point", q.zero_point()}, {"quant_min", q.qmin}, {"quant_max", q.qmax}, {"dtype", q.dtype}};
+  return {{"scale", q.scale()},
+          {"zero_point", q.zero_point()},
+          {"quant_min", q.qmin},
+          {"quant_max", q.qmax},
+          {"dtype", q.dtype}};
 }
 
-// Builds both sides. Each value of the original has up to three forms in the program: the reals as a CPU node made them,
-// their integers, and the reals that the integers stand for.
+// Builds both sides. Each value of the original has up to three forms in the program: the reals as a CPU node made
+// them, their integers, and the reals that the integers stand for.
 class Splitter {
  public:
   Splitter(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of)
@@ -61,8 +72,10 @@ class Splitter {
       program().inputs.push_back(reals_[input]);
     }
     for (const auto& members : ordered_groups(graph_, group_of_)) {
-      if (group_of_[members.front()] == kOnCpu) add_cpu_node(graph_.nodes[members.front()]);
-      else add_delegate(members);
+      if (group_of_[members.front()] == kOnCpu)
+        add_cpu_node(graph_.nodes[members.front()]);
+      else
+        add_delegate(members);
     }
     for (const ValueId output : graph_.outputs) program().outputs.push_back(output_form(output));
     ir::remove_dead(program());
@@ -73,11 +86,17 @@ class Splitter {
   ir::Graph& program() { return result_.program; }
 
   // A border node between reals and integers.
-  ValueId border(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to, std::string_view suffix) {
+  ValueId border(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to,
+                 std::string_view suffix) {
     const ValueId result = program().add_value(fmt::format("{}_{}", original.name, suffix), to, original.shape);
     ir::Attributes attributes = quantize_attributes(q);
     if (op == AtenOp::dequantize_per_tensor_default) attributes.set("out_dtype", std::monostate());
-    program().add_node({.op = op, .name = program()[result].name, .inputs = {from}, .outputs = {result}, .attributes = std::move(attributes), .source = {}});
+    program().add_node({.op = op,
+                        .name = program()[result].name,
+                        .inputs = {from},
+                        .outputs = {result},
+                        .attributes = std::move(attributes),
+                        .source = {}});
     return result;
   }
 
@@ -86,7 +105,8 @@ class Splitter {
     const auto& q = spread_[id].quantization;
     if (!q) return reals_.at(id);
     if (const auto known = integers_.find(id); known != integers_.end()) return known->second;
-    return integers_[id] = border(AtenOp::quantize_per_tensor_default, reals_.at(id), graph_[id], *q, q->dtype, "quantized");
+    return integers_[id] =
+               border(AtenOp::quantize_per_tensor_default, reals_.at(id), graph_[id], *q, q->dtype, "quantized");
   }
 
   // What CPU kernels read: a quantized value is what its integers stand for.
@@ -98,14 +118,17 @@ class Splitter {
     const bool from_delegate = !reals_.contains(id);
     const auto& q = from_delegate ? spread_[id].quantization : value.quantization;
     if (!q || (!from_delegate && is_representable(id))) return rounded_[id] = reals_.at(id);
-    return rounded_[id] = border(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
+    return rounded_[id] =
+               border(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
   }
 
   // A CPU node that only moved reals which integers with the same parameters stand for: no need to round again.
   [[nodiscard]] bool is_representable(ValueId id) const {
     const ir::NodeId maker = producer_[id.index()];
     if (!maker.valid() || !only_moves_data(graph_[maker].op)) return false;
-    return std::ranges::all_of(graph_[maker].inputs, [&](ValueId input) { return input.valid() && graph_[input].quantization == graph_[id].quantization; });
+    return std::ranges::all_of(graph_[maker].inputs, [&](ValueId input) {
+      return input.valid() && graph_[input].quantization == graph_[id].quantization;
+    });
   }
 
   ValueId output_form(ValueId id) {
@@ -119,13 +142,15 @@ class Splitter {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = node.outputs[i];
       if (!output.valid()) continue;
-      copy.outputs[i] = reals_[output] = program().add_value(graph_[output].name, graph_[output].dtype, graph_[output].shape);
+      copy.outputs[i] = reals_[output] =
+          program().add_value(graph_[output].name, graph_[output].dtype, graph_[output].shape);
     }
     program().add_node(std::move(copy));
   }
 
   [[nodiscard]] bool leaves(ValueId id, int group) const {
-    return outputs_[id.index()] || std::ranges::any_of(users_[id.index()], [&](ir::NodeId user) { return group_of_[user.index()] != group; });
+    return outputs_[id.index()] ||
+           std::ranges::any_of(users_[id.index()], [&](ir::NodeId user) { return group_of_[user.index()] != group; });
   }
 
   void add_delegate(const std::vector<size_t>& members) {
@@ -133,8 +158,12 @@ class Splitter {
     const size_t index = result_.delegates.size();
     ir::Graph delegate;
     delegate.name = fmt::format("delegate_{}", index);
-    Node call{.op = AtenOp::executorch_call_delegate_default, .name = delegate.name, .inputs = {}, .outputs = {},
-              .attributes = {{"delegate", static_cast<int64_t>(index)}}, .source = {}};
+    Node call{.op = AtenOp::executorch_call_delegate_default,
+              .name = delegate.name,
+              .inputs = {},
+              .outputs = {},
+              .attributes = {{"delegate", static_cast<int64_t>(index)}},
+              .source = {}};
     std::map<ValueId, ValueId> inside;
     const auto take = [&](ValueId id) {
       if (!id.valid()) return id;

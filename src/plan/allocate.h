@@ -18,8 +18,8 @@ struct Allocation {
   int64_t total_bytes = 0;
 };
 
-// Places buffers so that no two that live at the same time overlap, in as little space as a bounded search finds: largest
-// first into the lowest gap, then reordering what stands on top. Deterministic.
+// Places buffers so that no two that live at the same time overlap, in as little space as a bounded search finds:
+// largest first into the lowest gap, then reordering what stands on top. Deterministic.
 Allocation allocate(std::span<const Buffer1D> buffers, int64_t alignment_bytes);
 
 // The most bytes that live at any one time: no allocation can be smaller.

@@ -7,7 +7,8 @@
 
 #include "base/checked_math.h"
 
-// Source of legality and cost: facts of the shared buffer and of the search (architecture_allocator.py of ethos-u-vela).
+// Source of legality and cost: facts of the shared buffer and of the search (architecture_allocator.py of
+// ethos-u-vela).
 namespace carina::plan {
 namespace {
 
@@ -15,8 +16,8 @@ struct Requirements {
   const Operation& op;
   const npu::AcceleratorConfig& npu;
   bool elementwise;
-  bool equal_depth;   // an output channel reads its own input channel only
-  int lut_start;      // bank behind the last that buffers may take
+  bool equal_depth;  // an output channel reads its own input channel only
+  int lut_start;     // bank behind the last that buffers may take
   int ifm_granule;
   int acc_granule;
   int acc_bits;
@@ -25,15 +26,19 @@ struct Requirements {
 int ifm_granule_of(const Operation& op, const npu::Shram& shram) {
   const bool elementwise = op.kind == OperationKind::kElementwise;
   switch (op.ifm.type.bits) {
-    case 8: return elementwise ? shram.ifm8_elementwise_granule_banks : shram.ifm8_granule_banks;
-    case 16: return elementwise ? shram.ifm16_elementwise_granule_banks : shram.ifm16_granule_banks;
-    default: return shram.ifm32_granule_banks;
+    case 8:
+      return elementwise ? shram.ifm8_elementwise_granule_banks : shram.ifm8_granule_banks;
+    case 16:
+      return elementwise ? shram.ifm16_elementwise_granule_banks : shram.ifm16_granule_banks;
+    default:
+      return shram.ifm32_granule_banks;
   }
 }
 
 Requirements requirements_of(const Operation& op, const Target& target) {
   const npu::Shram& shram = target.accelerator.shram;
-  const bool reduces = op.kind == OperationKind::kConv || (op.kind == OperationKind::kPool && op.pool == npu::PoolingMode::REDUCE_SUM);
+  const bool reduces =
+      op.kind == OperationKind::kConv || (op.kind == OperationKind::kPool && op.pool == npu::PoolingMode::REDUCE_SUM);
   const int lut_banks = op.uses_table() ? npu::kShramLutBanks : 0;
   return {.op = op,
           .npu = target.accelerator,
@@ -78,7 +83,8 @@ int banks_of(int64_t bytes, int granule) {
 // Lays the buffers out; false if they do not fit.
 bool lay_out(const Requirements& r, BlockConfig& b) {
   const IfmBlock ifm = ifm_block(r, b);
-  const int ifm_banks = banks_of(ifm.height * ifm.width * round_up<int64_t>(ifm.depth * r.op.ifm.type.bytes(), 8), r.ifm_granule);
+  const int ifm_banks =
+      banks_of(ifm.height * ifm.width * round_up<int64_t>(ifm.depth * r.op.ifm.type.bytes(), 8), r.ifm_granule);
   const int ifm_end = npu::kShramOutputBanks + ifm_banks;
   if (r.elementwise) {
     const bool second = r.op.second == SecondOperand::kFeatureMap;
@@ -137,7 +143,8 @@ class CostModel {
     const IfmBlock ifm = ifm_block(r_, b);
     const double blocks_deep = r_.equal_depth ? 1 : static_cast<double>(ceil_div(ofm.depth, b.depth));
     const double area_blocks = ratio(ofm.height, b.height) * ratio(ofm.width, b.width);
-    double fetched = static_cast<double>(ifm.height * ifm.width * r_.op.ifm.depth * sub_kernels()) * area_blocks * blocks_deep;
+    double fetched =
+        static_cast<double>(ifm.height * ifm.width * r_.op.ifm.depth * sub_kernels()) * area_blocks * blocks_deep;
     if (r_.op.is_convolution()) fetched += weights(b);
     double cost = fetched / elements;
     const int64_t ifm_elements = r_.op.ifm.height * r_.op.ifm.width * r_.op.ifm.depth;
@@ -146,7 +153,9 @@ class CostModel {
   }
 
  private:
-  static double ratio(int64_t whole, int64_t part) { return std::max(1.0, static_cast<double>(whole) / static_cast<double>(part)); }
+  static double ratio(int64_t whole, int64_t part) {
+    return std::max(1.0, static_cast<double>(whole) / static_cast<double>(part));
+  }
   [[nodiscard]] int64_t sub_kernels() const {
     const Kernel& k = r_.op.kernel;
     return ceil_div<int64_t>(k.height, npu::kSubkernelSize) * ceil_div<int64_t>(k.width, npu::kSubkernelSize);
@@ -155,7 +164,8 @@ class CostModel {
     const FeatureMap& ofm = r_.op.ofm;
     const int64_t refetches = ceil_div(ofm.height, b.height) * ceil_div(ofm.width, b.width);
     const bool depthwise = r_.op.kind == OperationKind::kDepthwise;
-    return static_cast<double>(r_.op.kernel.taps() * r_.op.ifm.depth * refetches) * (depthwise ? 1.0 : static_cast<double>(ofm.depth));
+    return static_cast<double>(r_.op.kernel.taps() * r_.op.ifm.depth * refetches) *
+           (depthwise ? 1.0 : static_cast<double>(ofm.depth));
   }
   const Requirements& r_;
 };

@@ -21,7 +21,8 @@ struct BlockConfig {
   bool operator==(const BlockConfig&) const = default;
 };
 
-// The cheapest legal block (or, for tests, any). Errors: none fits the shared buffer, which no supported operation meets.
+// The cheapest legal block (or, for tests, any). Errors: none fits the shared buffer, which no supported operation
+// meets.
 std::optional<BlockConfig> choose_block(const Operation& op, const Target& target, const Variation& variation);
 
 // The input block that an OFM block of this size needs.

@@ -51,7 +51,8 @@ class BoxCutter {
   }
 
   void unroll_repeats() {
-    const auto inner = std::stable_partition(outer_.begin(), outer_.end(), [&](const SharedAxis& a) { return repeats_where_it_must_not(a); });
+    const auto inner = std::stable_partition(outer_.begin(), outer_.end(),
+                                             [&](const SharedAxis& a) { return repeats_where_it_must_not(a); });
     inner_.assign(std::make_move_iterator(inner), std::make_move_iterator(outer_.end()));
     outer_.erase(inner, outer_.end());
   }
@@ -161,7 +162,7 @@ class BoxCutter {
   std::span<const View> views_;
   size_t may_repeat_;
   ChannelAxis channels_;
-  std::vector<SharedAxis> outer_;   // unrolled
+  std::vector<SharedAxis> outer_;  // unrolled
   std::vector<SharedAxis> inner_;
   std::array<SharedAxis, 3> box_axes_;
   std::vector<Box> boxes_;

@@ -29,12 +29,14 @@ struct Box {
 inline constexpr size_t kMaxBoxes = 100'001;
 inline constexpr size_t kNoBroadcast = static_cast<size_t>(-1);
 
-// Which axis becomes the box's channels: whichever stands side by side, or only the innermost (where channels are told apart).
+// Which axis becomes the box's channels: whichever stands side by side, or only the innermost (where channels are told
+// apart).
 enum class ChannelAxis : uint8_t { kAny, kInnermost };
 
-// Cuts the common iteration space of `views` into boxes, in order. All views have the shape of views[0], the destination;
-// axes that an operand repeats have stride 0 in it. Only operand `may_repeat` may keep such axes inside a box; repeats of
-// the others are unrolled. Channels stand side by side in all operands of a box (or there is one channel).
+// Cuts the common iteration space of `views` into boxes, in order. All views have the shape of views[0], the
+// destination; axes that an operand repeats have stride 0 in it. Only operand `may_repeat` may keep such axes inside a
+// box; repeats of the others are unrolled. Channels stand side by side in all operands of a box (or there is one
+// channel).
 std::vector<Box> boxes_of(std::span<const View> views, size_t may_repeat, ChannelAxis channels = ChannelAxis::kAny);
 
 // The feature map of one operand of a box.

@@ -19,11 +19,16 @@ namespace {
 
 Result<void> check_target(const Target& target) {
   if (target.accelerator.product != npu::Product::kU55) {
-    return fail({.where = "target", .what = fmt::format("compiling for {} is not supported", target.accelerator.name), .expected = "an ethos-u55", .fault = Fault::kUsage});
+    return fail({.where = "target",
+                 .what = fmt::format("compiling for {} is not supported", target.accelerator.name),
+                 .expected = "an ethos-u55",
+                 .fault = Fault::kUsage});
   }
   if (target.memory.arena_port != 0) {
-    return fail({.where = "target", .what = fmt::format("memory mode {} is not supported for ethos-u55", target.memory.name),
-                 .expected = "Shared_Sram or Sram_Only", .fault = Fault::kUsage});
+    return fail({.where = "target",
+                 .what = fmt::format("memory mode {} is not supported for ethos-u55", target.memory.name),
+                 .expected = "Shared_Sram or Sram_Only",
+                 .fault = Fault::kUsage});
   }
   return {};
 }
@@ -39,7 +44,8 @@ Result<void> choose_blocks(Program& program, const Target& target, const Variati
     program.blocks[i] = block.value_or(BlockConfig{});
   });
   for (size_t i = 0; i < operations.size(); ++i) {
-    if (!fits[i]) return fail({.where = operations[i].name, .what = "no block of this operation fits the NPU's shared buffer"});
+    if (!fits[i])
+      return fail({.where = operations[i].name, .what = "no block of this operation fits the NPU's shared buffer"});
   }
   return {};
 }
@@ -66,7 +72,8 @@ npu::IoTensor io_tensor(const PlanTensor& tensor) {
   return io;
 }
 
-npu::CompiledNetwork assemble(Program& program, const ir::Graph& graph, const Target& target, const Variation& variation) {
+npu::CompiledNetwork assemble(Program& program, const ir::Graph& graph, const Target& target,
+                              const Variation& variation) {
   npu::CompiledNetwork compiled;
   const std::vector<uint32_t> stream = emit_stream(program, graph, target, variation, compiled.layers);
   compiled.command_payload = npu::build_payload(target.accelerator, stream);
@@ -79,7 +86,8 @@ npu::CompiledNetwork assemble(Program& program, const ir::Graph& graph, const Ta
 
 }  // namespace
 
-Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options, const Log& log) {
+Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
+                                     const Log& log) {
   CARINA_CHECKED(check_target(target));
   ThreadPool threads(options.threads);
   constexpr size_t kSteps = 5;

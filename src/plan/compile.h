@@ -24,17 +24,18 @@ struct Variation {
 };
 
 struct Options {
-  int threads = 1;               // results do not depend on it
-  int64_t arena_limit_bytes = 0; // what the arena may take; 0: no limit but the address space
+  int threads = 1;                // results do not depend on it
+  int64_t arena_limit_bytes = 0;  // what the arena may take; 0: no limit but the address space
   Variation variation = {};
 };
 
-// Compiles a TOSA graph (conventions of ir::Graph; integer types) for the whole of it to run on the NPU: command stream,
-// constants, and where inputs and outputs lie in the arena. Region 0 holds constants, region 1 the arena, as in Vela's
-// output. The same graph and target give the same bytes. Errors: an operator, type or attribute that the NPU cannot do,
-// each node named with the reason, all of them at once; a network that does not fit the arena, by how much and because of
-// which tensors.
-Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options, const Log& log);
+// Compiles a TOSA graph (conventions of ir::Graph; integer types) for the whole of it to run on the NPU: command
+// stream, constants, and where inputs and outputs lie in the arena. Region 0 holds constants, region 1 the arena, as in
+// Vela's output. The same graph and target give the same bytes. Errors: an operator, type or attribute that the NPU
+// cannot do, each node named with the reason, all of them at once; a network that does not fit the arena, by how much
+// and because of which tensors.
+Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
+                                     const Log& log);
 
 // Why a TOSA operator does not run on a product family whatever its types; nothing when it may.
 std::optional<std::string_view> why_not(TosaOp op, npu::Product product);

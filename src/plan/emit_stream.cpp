@@ -18,23 +18,32 @@ using npu::Reg;
 struct MapRegisters {
   Reg region, base0, base1, base2, base3, height0, height1, width0, stride_y, stride_x, stride_c, zero_point;
 };
-constexpr MapRegisters kIfm{Reg::IFM_REGION,     Reg::IFM_BASE0,      Reg::IFM_BASE1,     Reg::IFM_BASE2,    Reg::IFM_BASE3,    Reg::IFM_HEIGHT0_M1,
-                            Reg::IFM_HEIGHT1_M1, Reg::IFM_WIDTH0_M1,  Reg::IFM_STRIDE_Y,  Reg::IFM_STRIDE_X, Reg::IFM_STRIDE_C, Reg::IFM_ZERO_POINT};
-constexpr MapRegisters kIfm2{Reg::IFM2_REGION,     Reg::IFM2_BASE0,     Reg::IFM2_BASE1,    Reg::IFM2_BASE2,    Reg::IFM2_BASE3,    Reg::IFM2_HEIGHT0_M1,
-                             Reg::IFM2_HEIGHT1_M1, Reg::IFM2_WIDTH0_M1, Reg::IFM2_STRIDE_Y, Reg::IFM2_STRIDE_X, Reg::IFM2_STRIDE_C, Reg::IFM2_ZERO_POINT};
-constexpr MapRegisters kOfm{Reg::OFM_REGION,     Reg::OFM_BASE0,     Reg::OFM_BASE1,    Reg::OFM_BASE2,    Reg::OFM_BASE3,    Reg::OFM_HEIGHT0_M1,
-                            Reg::OFM_HEIGHT1_M1, Reg::OFM_WIDTH0_M1, Reg::OFM_STRIDE_Y, Reg::OFM_STRIDE_X, Reg::OFM_STRIDE_C, Reg::OFM_ZERO_POINT};
+constexpr MapRegisters kIfm{Reg::IFM_REGION,   Reg::IFM_BASE0,      Reg::IFM_BASE1,      Reg::IFM_BASE2,
+                            Reg::IFM_BASE3,    Reg::IFM_HEIGHT0_M1, Reg::IFM_HEIGHT1_M1, Reg::IFM_WIDTH0_M1,
+                            Reg::IFM_STRIDE_Y, Reg::IFM_STRIDE_X,   Reg::IFM_STRIDE_C,   Reg::IFM_ZERO_POINT};
+constexpr MapRegisters kIfm2{Reg::IFM2_REGION,   Reg::IFM2_BASE0,      Reg::IFM2_BASE1,      Reg::IFM2_BASE2,
+                             Reg::IFM2_BASE3,    Reg::IFM2_HEIGHT0_M1, Reg::IFM2_HEIGHT1_M1, Reg::IFM2_WIDTH0_M1,
+                             Reg::IFM2_STRIDE_Y, Reg::IFM2_STRIDE_X,   Reg::IFM2_STRIDE_C,   Reg::IFM2_ZERO_POINT};
+constexpr MapRegisters kOfm{Reg::OFM_REGION,   Reg::OFM_BASE0,      Reg::OFM_BASE1,      Reg::OFM_BASE2,
+                            Reg::OFM_BASE3,    Reg::OFM_HEIGHT0_M1, Reg::OFM_HEIGHT1_M1, Reg::OFM_WIDTH0_M1,
+                            Reg::OFM_STRIDE_Y, Reg::OFM_STRIDE_X,   Reg::OFM_STRIDE_C,   Reg::OFM_ZERO_POINT};
 
 npu::ActivationPrecision precision_of(ElementType type) {
   switch (type.bits) {
-    case 8: return npu::ActivationPrecision::B8;
-    case 16: return npu::ActivationPrecision::B16;
-    case 32: return npu::ActivationPrecision::B32;
-    default: CARINA_UNREACHABLE("element bits", type.bits);
+    case 8:
+      return npu::ActivationPrecision::B8;
+    case 16:
+      return npu::ActivationPrecision::B16;
+    case 32:
+      return npu::ActivationPrecision::B32;
+    default:
+      CARINA_UNREACHABLE("element bits", type.bits);
   }
 }
 
-uint64_t number(auto value) { return static_cast<uint64_t>(value); }
+uint64_t number(auto value) {
+  return static_cast<uint64_t>(value);
+}
 
 int region_of(const PlanTensor& tensor) {
   return static_cast<int>(tensor.kind == TensorKind::kConstant ? npu::Region::kConstants : npu::Region::kArena);
@@ -42,7 +51,8 @@ int region_of(const PlanTensor& tensor) {
 
 class Emitter {
  public:
-  Emitter(const Program& program, const Target& target) : program_(program), target_(target), out_(target.accelerator.product) {}
+  Emitter(const Program& program, const Target& target)
+      : program_(program), target_(target), out_(target.accelerator.product) {}
 
   void operation(const Command& command, int blockdep) {
     const Operation& op = program_.network.operations[command.operation];
@@ -73,8 +83,8 @@ class Emitter {
 
   void copy(const Operation& op) {
     const PlanTensor &from = program_.network[op.ifm.tensor], &to = program_.network[op.ofm.tensor];
-    transfer(region_of(from), from.address + op.ifm.offset * op.ifm.type.bytes(), to.address + op.ofm.offset * op.ofm.type.bytes(), op.dma_bytes,
-             region_of(to));
+    transfer(region_of(from), from.address + op.ifm.offset * op.ifm.type.bytes(),
+             to.address + op.ofm.offset * op.ofm.type.bytes(), op.dma_bytes, region_of(to));
   }
 
   void load_table(const Operation& op, int slot) {
@@ -85,7 +95,8 @@ class Emitter {
   void load_weights(size_t index) {
     const EncodedWeights& encoded = program_.encoded[program_.encoded_of[index]];
     const PlanTensor& to = program_.network[program_.staged[index]];
-    transfer(static_cast<int>(npu::Region::kConstants), encoded.address, to.address, static_cast<int64_t>(encoded.bytes.size()), region_of(to));
+    transfer(static_cast<int>(npu::Region::kConstants), encoded.address, to.address,
+             static_cast<int64_t>(encoded.bytes.size()), region_of(to));
   }
 
   void wait(const HazardTracker::Waits& waits) {
@@ -118,7 +129,8 @@ class Emitter {
   }
 
   [[nodiscard]] npu::ActivationFormat format_of(const FeatureMap& map) const {
-    return program_.network[map.tensor].format == Format::kNhcwb16 ? npu::ActivationFormat::NHCWB16 : npu::ActivationFormat::NHWC;
+    return program_.network[map.tensor].format == Format::kNhcwb16 ? npu::ActivationFormat::NHCWB16
+                                                                   : npu::ActivationFormat::NHWC;
   }
 
   void ifm(const Operation& op) {
@@ -207,7 +219,8 @@ class Emitter {
     }
     uint64_t precision = CARINA_FIELD(IFM2_PRECISION, "activation_type").set(0, number(op.ifm2.type.is_signed));
     precision = CARINA_FIELD(IFM2_PRECISION, "activation_precision").set(precision, number(precision_of(op.ifm2.type)));
-    if (!scalar) precision = CARINA_FIELD(IFM2_PRECISION, "activation_format").set(precision, number(format_of(op.ifm2)));
+    if (!scalar)
+      precision = CARINA_FIELD(IFM2_PRECISION, "activation_format").set(precision, number(format_of(op.ifm2)));
     out_.set_fields(Reg::IFM2_PRECISION, precision);
     uint64_t broadcast = CARINA_FIELD(IFM2_BROADCAST, "broadcast_h").set(0, number(op.broadcast.height));
     broadcast = CARINA_FIELD(IFM2_BROADCAST, "broadcast_w").set(broadcast, number(op.broadcast.width));
@@ -229,11 +242,16 @@ class Emitter {
 
   void start(const Operation& op) {
     switch (op.kind) {
-      case OperationKind::kConv: return out_.op(npu::Op::CONV);
-      case OperationKind::kDepthwise: return out_.op(npu::Op::DEPTHWISE);
-      case OperationKind::kPool: return out_.op(npu::Op::POOL, static_cast<uint16_t>(op.pool));
-      case OperationKind::kElementwise: return out_.op(npu::Op::ELEMENTWISE, static_cast<uint16_t>(op.elementwise));
-      case OperationKind::kDma: break;
+      case OperationKind::kConv:
+        return out_.op(npu::Op::CONV);
+      case OperationKind::kDepthwise:
+        return out_.op(npu::Op::DEPTHWISE);
+      case OperationKind::kPool:
+        return out_.op(npu::Op::POOL, static_cast<uint16_t>(op.pool));
+      case OperationKind::kElementwise:
+        return out_.op(npu::Op::ELEMENTWISE, static_cast<uint16_t>(op.elementwise));
+      case OperationKind::kDma:
+        break;
     }
     CARINA_UNREACHABLE("operation", op.kind);
   }
@@ -246,7 +264,8 @@ class Emitter {
 #undef CARINA_FIELD
 
 bool is_transfer(const Program& program, const Command& command) {
-  return command.kind != Command::Kind::kOperation || program.network.operations[command.operation].kind == OperationKind::kDma;
+  return command.kind != Command::Kind::kOperation ||
+         program.network.operations[command.operation].kind == OperationKind::kDma;
 }
 
 // Per TOSA node: the names of the nodes that its operations compute.
@@ -259,16 +278,19 @@ std::vector<std::vector<std::string>> names_by_node(const Program& program, cons
   return names;
 }
 
-npu::LayerNote note_of(const Operation& op, const ir::Graph& graph, const std::vector<std::vector<std::string>>& names) {
-  npu::LayerNote note{.name = op.name, .tosa_ops = op.node.valid() ? names[op.node.index()] : std::vector<std::string>{}};
-  if (op.node.valid() && !graph.nodes[op.node.index()].source.empty()) note.source_lines.push_back(graph.nodes[op.node.index()].source);
+npu::LayerNote note_of(const Operation& op, const ir::Graph& graph,
+                       const std::vector<std::vector<std::string>>& names) {
+  npu::LayerNote note{.name = op.name,
+                      .tosa_ops = op.node.valid() ? names[op.node.index()] : std::vector<std::string>{}};
+  if (op.node.valid() && !graph.nodes[op.node.index()].source.empty())
+    note.source_lines.push_back(graph.nodes[op.node.index()].source);
   return note;
 }
 
 }  // namespace
 
-std::vector<uint32_t> emit_stream(const Program& program, const ir::Graph& graph, const Target& target, const Variation& variation,
-                                  std::vector<npu::LayerNote>& notes) {
+std::vector<uint32_t> emit_stream(const Program& program, const ir::Graph& graph, const Target& target,
+                                  const Variation& variation, std::vector<npu::LayerNote>& notes) {
   Emitter emitter(program, target);
   HazardTracker hazards(target.limits());
   const auto names = names_by_node(program, graph);
@@ -284,8 +306,12 @@ std::vector<uint32_t> emit_stream(const Program& program, const ir::Graph& graph
     if (!overlap) waits = {.kernels = 0, .dmas = 0};
     emitter.wait(waits);
     switch (command.kind) {
-      case Command::Kind::kLoadTable: emitter.load_table(op, command.slot); break;
-      case Command::Kind::kLoadWeights: emitter.load_weights(command.operation); break;
+      case Command::Kind::kLoadTable:
+        emitter.load_table(op, command.slot);
+        break;
+      case Command::Kind::kLoadWeights:
+        emitter.load_weights(command.operation);
+        break;
       case Command::Kind::kOperation:
         if (op.kind == OperationKind::kDma) {
           emitter.copy(op);

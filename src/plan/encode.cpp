@@ -22,8 +22,8 @@ struct Request {
   int64_t first_channel = 0;
   npu::WeightTraversal traversal = {};
   auto key() const {
-    return std::tuple(weights, first_channel, traversal.kind, traversal.order, traversal.ofm_depth, traversal.dilation_y, traversal.dilation_x,
-                      traversal.ofm_block_depth, traversal.ifm_bits);
+    return std::tuple(weights, first_channel, traversal.kind, traversal.order, traversal.ofm_depth,
+                      traversal.dilation_y, traversal.dilation_x, traversal.ofm_block_depth, traversal.ifm_bits);
   }
 };
 
@@ -31,25 +31,27 @@ Request request_of(const Program& program, size_t index, const Target& target) {
   const Operation& op = program.network.operations[index];
   const Weights& weights = program.network[op.weights];
   const BlockConfig& block = program.blocks[index];
-  return {.weights = op.weights,
-          .first_channel = op.first_channel,
-          .traversal = {.accelerator = &target.accelerator,
-                        .kind = op.kind == OperationKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
-                        .order = block.order,
-                        .ofm_depth = static_cast<int>(op.ofm.depth),
-                        .ifm_depth = static_cast<int>(weights.in_channels),
-                        .kernel_height = static_cast<int>(weights.height),
-                        .kernel_width = static_cast<int>(weights.width),
-                        .dilation_y = static_cast<int>(op.kernel.dilation_y),
-                        .dilation_x = static_cast<int>(op.kernel.dilation_x),
-                        .ofm_block_depth = static_cast<int>(block.depth),
-                        .ifm_bits = op.ifm.type.bits,
-                        .stride_y = static_cast<int>(op.kernel.stride_y),
-                        .stride_x = static_cast<int>(op.kernel.stride_x)}};
+  return {
+      .weights = op.weights,
+      .first_channel = op.first_channel,
+      .traversal = {.accelerator = &target.accelerator,
+                    .kind = op.kind == OperationKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
+                    .order = block.order,
+                    .ofm_depth = static_cast<int>(op.ofm.depth),
+                    .ifm_depth = static_cast<int>(weights.in_channels),
+                    .kernel_height = static_cast<int>(weights.height),
+                    .kernel_width = static_cast<int>(weights.width),
+                    .dilation_y = static_cast<int>(op.kernel.dilation_y),
+                    .dilation_x = static_cast<int>(op.kernel.dilation_x),
+                    .ofm_block_depth = static_cast<int>(block.depth),
+                    .ifm_bits = op.ifm.type.bits,
+                    .stride_y = static_cast<int>(op.kernel.stride_y),
+                    .stride_x = static_cast<int>(op.kernel.stride_x)}};
 }
 
 EncodedWeights encode(const Request& request, const Weights& weights) {
-  const auto first = static_cast<size_t>(request.first_channel), count = static_cast<size_t>(request.traversal.ofm_depth);
+  const auto first = static_cast<size_t>(request.first_channel),
+             count = static_cast<size_t>(request.traversal.ofm_depth);
   std::vector<npu::ChannelScale> scales;
   scales.reserve(count);
   for (size_t o = first; o < first + count; ++o) {
@@ -68,10 +70,12 @@ EncodedWeights encode(const Request& request, const Weights& weights) {
 }
 
 Result<void> check_lengths(const EncodedWeights& encoded, const Weights& weights, const npu::ProductLimits& limits) {
-  if (encoded.scale_bytes >> limits.scale_length_bits == 0 && encoded.weight_bytes <= limits.max_weight_stream_bytes) return {};
+  if (encoded.scale_bytes >> limits.scale_length_bits == 0 && encoded.weight_bytes <= limits.max_weight_stream_bytes)
+    return {};
   return fail({.where = weights.name,
                .what = "the weights are too long for the NPU's registers",
-               .expected = fmt::format("at most {} bytes of scales, {} of weights", (1 << limits.scale_length_bits) - 1, limits.max_weight_stream_bytes),
+               .expected = fmt::format("at most {} bytes of scales, {} of weights", (1 << limits.scale_length_bits) - 1,
+                                       limits.max_weight_stream_bytes),
                .got = fmt::format("{} and {}", encoded.scale_bytes, encoded.weight_bytes)});
 }
 
@@ -85,7 +89,8 @@ void share_equal_streams(Program& program) {
     const uint64_t hash = content_hash(candidate.bytes);
     const auto [begin, end] = by_hash.equal_range(hash);
     const auto same = std::find_if(begin, end, [&](const auto& entry) {
-      return distinct[entry.second].scale_bytes == candidate.scale_bytes && distinct[entry.second].bytes == candidate.bytes;
+      return distinct[entry.second].scale_bytes == candidate.scale_bytes &&
+             distinct[entry.second].bytes == candidate.bytes;
     });
     if (same != end) {
       kept[i] = same->second;
@@ -116,7 +121,9 @@ Result<void> encode_weights(Program& program, const Target& target, ThreadPool& 
     program.encoded_of[i] = entry->second;
   }
   program.encoded.resize(requests.size());
-  threads.parallel_for(requests.size(), [&](size_t i) { program.encoded[i] = encode(requests[i], program.network[requests[i].weights]); });
+  threads.parallel_for(requests.size(), [&](size_t i) {
+    program.encoded[i] = encode(requests[i], program.network[requests[i].weights]);
+  });
   for (size_t i = 0; i < requests.size(); ++i) {
     CARINA_CHECKED(check_lengths(program.encoded[i], program.network[requests[i].weights], target.limits()));
   }
@@ -139,7 +146,8 @@ void place_constants(Program& program) {
   const auto place = [&](TensorId id) {
     if (!id.valid()) return;
     PlanTensor& tensor = program.network[id];
-    if (tensor.kind == TensorKind::kConstant && tensor.address < 0) tensor.address = append(program.constants, tensor.data.bytes());
+    if (tensor.kind == TensorKind::kConstant && tensor.address < 0)
+      tensor.address = append(program.constants, tensor.data.bytes());
   };
   for (size_t i = 0; i < program.network.operations.size(); ++i) {
     const Operation& op = program.network.operations[i];

@@ -10,9 +10,9 @@
 namespace carina::plan {
 
 enum class TensorKind : uint8_t {
-  kConstant,      // read-only, in the constants' region
-  kInput,         // filled before the run
-  kOutput,        // read after the run
+  kConstant,  // read-only, in the constants' region
+  kInput,     // filled before the run
+  kOutput,    // read after the run
   kIntermediate,
 };
 
@@ -30,27 +30,27 @@ struct PlanTensor {
   std::string name = {};
   TensorKind kind = TensorKind::kIntermediate;
   int64_t element_bytes = 1;
-  Shape shape = {};                    // TOSA's
-  Extent extent = {};                  // of the same elements
+  Shape shape = {};    // TOSA's
+  Extent extent = {};  // of the same elements
   Format format = Format::kNhwc;
-  Buffer data = {};                    // a constant's bytes
+  Buffer data = {};  // a constant's bytes
   int64_t align_bytes = 16;
-  int64_t address = -1;           // bytes from the region's start, once placed
+  int64_t address = -1;  // bytes from the region's start, once placed
 
   // Bytes that the tensor takes where it stands.
   [[nodiscard]] int64_t bytes() const;
 };
 
-// Weights of one convolution (or only biases and scales, for pools that scale per channel): w[o][ky][kx][i], for depthwise
-// kernels w[c][ky][kx]. Zero points are taken off.
+// Weights of one convolution (or only biases and scales, for pools that scale per channel): w[o][ky][kx][i], for
+// depthwise kernels w[c][ky][kx]. Zero points are taken off.
 struct Weights {
   std::string name = {};
   int64_t out_channels = 0;
   int64_t height = 1;
   int64_t width = 1;
-  int64_t in_channels = 1;        // 1 for depthwise kernels
-  std::vector<int16_t> values = {};    // empty: scales only
-  std::vector<int64_t> biases = {};    // one per output channel
+  int64_t in_channels = 1;           // 1 for depthwise kernels
+  std::vector<int16_t> values = {};  // empty: scales only
+  std::vector<int64_t> biases = {};  // one per output channel
   std::vector<uint32_t> multipliers = {};
   std::vector<uint8_t> shifts = {};
 };
@@ -60,7 +60,7 @@ struct Network {
   std::vector<PlanTensor> tensors = {};
   std::vector<Weights> weights = {};
   std::vector<Operation> operations = {};
-  std::vector<TensorId> inputs = {};   // in the graph's order
+  std::vector<TensorId> inputs = {};  // in the graph's order
   std::vector<TensorId> outputs = {};
   std::vector<ir::NodeId> done_by = {};  // per TOSA node: the node whose operations compute it too, if another
 
@@ -73,7 +73,8 @@ struct Network {
   }
 };
 
-// The three axes that stand for `shape`: channels last, the innermost other axis that is not 1 as width, the rest as height.
+// The three axes that stand for `shape`: channels last, the innermost other axis that is not 1 as width, the rest as
+// height.
 Extent extent_of(const Shape& shape);
 
 }  // namespace carina::plan

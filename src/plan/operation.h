@@ -28,8 +28,8 @@ inline constexpr ElementType kSigned8{8, true};
 inline constexpr ElementType kSigned16{16, true};
 inline constexpr ElementType kSigned32{32, true};
 
-// Up to three axes of a tensor's elements as the NPU addresses them; channels stand side by side. Strides and the offset
-// are in elements of `type`, as in View.
+// Up to three axes of a tensor's elements as the NPU addresses them; channels stand side by side. Strides and the
+// offset are in elements of `type`, as in View.
 struct FeatureMap {
   TensorId tensor = {};
   int64_t offset = 0;
@@ -63,7 +63,8 @@ struct OperandScaling {
   bool operator==(const OperandScaling&) const = default;
 };
 
-// After scaling and zero point: clamp, then look up. A table is a constant of 256 bytes (8 bits) or 512 words (16 bits).
+// After scaling and zero point: clamp, then look up. A table is a constant of 256 bytes (8 bits) or 512 words (16
+// bits).
 struct Activation {
   int64_t min = 0;
   int64_t max = 0;
@@ -110,28 +111,30 @@ struct Operation {
   npu::ElementwiseMode elementwise = npu::ElementwiseMode::ADD;
 
   FeatureMap ofm = {};
-  FeatureMap ifm = {};              // DMA: the source
+  FeatureMap ifm = {};  // DMA: the source
   SecondOperand second = SecondOperand::kNone;
-  FeatureMap ifm2 = {};             // kScalar: only its type and zero point count
-  int64_t scalar = 0;          // as stored, before the zero point is taken off
-  Broadcast broadcast = {};         // of ifm2
-  bool swapped = false;        // op(ifm2, ifm)
+  FeatureMap ifm2 = {};      // kScalar: only its type and zero point count
+  int64_t scalar = 0;        // as stored, before the zero point is taken off
+  Broadcast broadcast = {};  // of ifm2
+  bool swapped = false;      // op(ifm2, ifm)
 
   Kernel kernel = {};
   Padding padding = {};
-  WeightsId weights = {};           // CONV, DEPTHWISE, and pools with a scale per channel
-  int64_t first_channel = 0;   // of `weights`; the OFM's depth says how many
-  bool per_channel = false;    // scales come from `weights`
-  Scaling scaling = {};             // else this; its rounding counts always
+  WeightsId weights = {};     // CONV, DEPTHWISE, and pools with a scale per channel
+  int64_t first_channel = 0;  // of `weights`; the OFM's depth says how many
+  bool per_channel = false;   // scales come from `weights`
+  Scaling scaling = {};       // else this; its rounding counts always
   OperandScaling operands = {};
   Activation activation = {};
   AccWidth acc = AccWidth::k32;
 
   int64_t dma_bytes = 0;
-  ir::NodeId node = {};             // the TOSA node that asked for it, for messages and reports
+  ir::NodeId node = {};  // the TOSA node that asked for it, for messages and reports
   std::string name = {};
 
-  [[nodiscard]] bool is_convolution() const { return kind == OperationKind::kConv || kind == OperationKind::kDepthwise; }
+  [[nodiscard]] bool is_convolution() const {
+    return kind == OperationKind::kConv || kind == OperationKind::kDepthwise;
+  }
   [[nodiscard]] bool uses_table() const { return activation.table.valid(); }
 };
 

@@ -65,8 +65,11 @@ class Sharing {
  private:
   bool share(TensorId from, TensorId to) {
     const PlanTensor &a = program_.network[from], &b = program_.network[to];
-    if (from == to || owner_[to.index()] != to.index() || a.kind != TensorKind::kIntermediate || b.kind == TensorKind::kConstant) return false;
-    const bool alike = a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes;
+    if (from == to || owner_[to.index()] != to.index() || a.kind != TensorKind::kIntermediate ||
+        b.kind == TensorKind::kConstant)
+      return false;
+    const bool alike =
+        a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes;
     Life& life_a = lives_[owner_[from.index()]];
     Life& life_b = lives_[to.index()];
     // Until the last reading of a, nothing but operations that read a where they write b may touch either.
@@ -85,7 +88,9 @@ class Sharing {
     if (command.kind != Command::Kind::kOperation) return true;
     const Operation& op = program_.network.operations[command.operation];
     const bool second = op.second == SecondOperand::kFeatureMap;
-    const auto touches = [&](TensorId id) { return op.ofm.tensor == id || op.ifm.tensor == id || (second && op.ifm2.tensor == id); };
+    const auto touches = [&](TensorId id) {
+      return op.ofm.tensor == id || op.ifm.tensor == id || (second && op.ifm2.tensor == id);
+    };
     if (!touches(from) && !touches(to)) return true;
     if (op.kind != OperationKind::kElementwise || op.ofm.tensor != to) return false;
     return reads_in_place(op.ifm, op.ofm, from, to) && (!second || reads_in_place(op.ifm2, op.ofm, from, to));
@@ -102,9 +107,12 @@ class Sharing {
   std::vector<size_t> owner_;
 };
 
-std::string megabytes(int64_t bytes) { return fmt::format("{} bytes", bytes); }
+std::string megabytes(int64_t bytes) {
+  return fmt::format("{} bytes", bytes);
+}
 
-Diagnostic too_large(const Program& program, std::span<const Buffer1D> buffers, std::span<const size_t> tensor_of, int64_t total, int64_t limit) {
+Diagnostic too_large(const Program& program, std::span<const Buffer1D> buffers, std::span<const size_t> tensor_of,
+                     int64_t total, int64_t limit) {
   int64_t worst_time = 0, worst = -1;
   for (const Buffer1D& b : buffers) {
     int64_t live = 0;
@@ -120,7 +128,8 @@ Diagnostic too_large(const Program& program, std::span<const Buffer1D> buffers, 
   constexpr size_t kNamed = 5;
   for (size_t i = 0; i < std::min(kNamed, live.size()); ++i) {
     const PlanTensor& tensor = program.network.tensors[tensor_of[live[i]]];
-    names += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", tensor.name, to_string(tensor.shape), megabytes(buffers[live[i]].bytes));
+    names += fmt::format("{}{} {} ({})", i == 0 ? "" : ", ", tensor.name, to_string(tensor.shape),
+                         megabytes(buffers[live[i]].bytes));
   }
   return {.where = "arena",
           .what = fmt::format("the network does not fit the NPU's memory by {}", megabytes(total - limit)),
@@ -146,11 +155,13 @@ Result<void> place_tensors(Program& program, const Options& options) {
   const Allocation allocation = allocate(buffers, npu::kBaseAlignmentBytes);
   constexpr int64_t kAddressSpace = (int64_t{1} << 31) - 1;  // bases of U55 have 32 bits, strides a sign
   const int64_t limit = options.arena_limit_bytes > 0 ? options.arena_limit_bytes : kAddressSpace;
-  if (allocation.total_bytes > limit) return fail(too_large(program, buffers, tensor_of, allocation.total_bytes, limit));
+  if (allocation.total_bytes > limit)
+    return fail(too_large(program, buffers, tensor_of, allocation.total_bytes, limit));
   for (size_t i = 0; i < buffers.size(); ++i) program.network.tensors[tensor_of[i]].address = allocation.addresses[i];
   for (size_t i = 0; i < lives.size(); ++i) {
     PlanTensor& tensor = program.network.tensors[i];
-    if (tensor.kind != TensorKind::kConstant && sharing.owner(i) != i) tensor.address = program.network.tensors[sharing.owner(i)].address;
+    if (tensor.kind != TensorKind::kConstant && sharing.owner(i) != i)
+      tensor.address = program.network.tensors[sharing.owner(i)].address;
   }
   program.arena_bytes = allocation.total_bytes;
   return {};

@@ -28,14 +28,14 @@ struct Command {
 // A network with every decision taken; what remains is to write it down.
 struct Program {
   Network network;
-  std::vector<BlockConfig> blocks;             // per operation
+  std::vector<BlockConfig> blocks;  // per operation
   std::vector<EncodedWeights> encoded;
-  std::vector<size_t> encoded_of;              // per operation: index into `encoded`, or kNone
-  std::vector<TensorId> staged;                // per operation: where its weights are copied to, if they are
-  std::vector<std::vector<size_t>> loads;      // per operation: whose weights start to be copied before it
+  std::vector<size_t> encoded_of;          // per operation: index into `encoded`, or kNone
+  std::vector<TensorId> staged;            // per operation: where its weights are copied to, if they are
+  std::vector<std::vector<size_t>> loads;  // per operation: whose weights start to be copied before it
   std::vector<Command> commands;
-  std::vector<std::byte> constants;            // region 0
-  int64_t arena_bytes = 0;                     // region 1
+  std::vector<std::byte> constants;  // region 0
+  int64_t arena_bytes = 0;           // region 1
 
   static constexpr size_t kNone = static_cast<size_t>(-1);
 };

@@ -50,14 +50,17 @@ class TableCache {
     return latest;
   }
   void touch(int first, int count, TensorId table) {
-    for (int i = first; i < first + count; ++i) slots_[static_cast<size_t>(i)] = {.table = i == first ? table : TensorId(), .used = now_};
+    for (int i = first; i < first + count; ++i)
+      slots_[static_cast<size_t>(i)] = {.table = i == first ? table : TensorId(), .used = now_};
   }
   bool kept_by_others_;
   int64_t now_ = 0;
   std::array<Slot, kSlots> slots_{};
 };
 
-int slots_of(const PlanTensor& table) { return std::max(1, static_cast<int>(table.data.size()) / npu::kLutSlotBytes); }
+int slots_of(const PlanTensor& table) {
+  return std::max(1, static_cast<int>(table.data.size()) / npu::kLutSlotBytes);
+}
 
 }  // namespace
 
@@ -74,7 +77,8 @@ void schedule(Program& program, const Target& target) {
     } else if (operations[i].kind != OperationKind::kDma) {
       tables.other_operation();
     }
-    for (const size_t user : program.loads[i]) program.commands.push_back({.kind = Command::Kind::kLoadWeights, .operation = user});
+    for (const size_t user : program.loads[i])
+      program.commands.push_back({.kind = Command::Kind::kLoadWeights, .operation = user});
     program.commands.push_back({.kind = Command::Kind::kOperation, .operation = i, .slot = slot});
   }
 }

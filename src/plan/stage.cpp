@@ -10,7 +10,8 @@
 namespace carina::plan {
 namespace {
 
-// Without a limit of the user's, staging may grow the arena to this; networks that need more for themselves are not grown.
+// Without a limit of the user's, staging may grow the arena to this; networks that need more for themselves are not
+// grown.
 constexpr int64_t kUnaskedArenaBytes = 512 * 1024;
 
 int64_t arena_budget(int64_t needed, const Options& options) {
@@ -57,15 +58,20 @@ struct Group {
   [[nodiscard]] size_t last() const { return users.back(); }
 };
 
-// How long an operation takes with its weights in slow memory, and in the arena; how long it then keeps slow memory busy.
+// How long an operation takes with its weights in slow memory, and in the arena; how long it then keeps slow memory
+// busy.
 struct Times {
   double in_place = 0;
   double staged = 0;
   double slow_reads = 0;
 };
 
-const npu::MemoryPort& slow_port(const Target& target) { return target.system.ports[static_cast<size_t>(target.memory.constants_port)]; }
-const npu::MemoryPort& fast_port(const Target& target) { return target.system.ports[static_cast<size_t>(target.memory.arena_port)]; }
+const npu::MemoryPort& slow_port(const Target& target) {
+  return target.system.ports[static_cast<size_t>(target.memory.constants_port)];
+}
+const npu::MemoryPort& fast_port(const Target& target) {
+  return target.system.ports[static_cast<size_t>(target.memory.arena_port)];
+}
 
 std::vector<Times> times_of(const Program& program, const Target& target) {
   std::vector<Times> times;
@@ -79,8 +85,12 @@ std::vector<Times> times_of(const Program& program, const Target& target) {
     const Estimate e = estimate(op, program.blocks[i], target);
     const double maps = e.feature_map_bytes / fast;
     const size_t encoded = program.encoded_of[i];
-    const double weights = encoded == Program::kNone ? 0 : static_cast<double>(program.encoded[encoded].bytes.size()) * static_cast<double>(e.weight_fetches);
-    times.push_back({.in_place = std::max({e.npu_cycles, maps, weights / slow}), .staged = std::max(e.npu_cycles, maps + weights / fast), .slow_reads = weights / slow});
+    const double weights = encoded == Program::kNone ? 0
+                                                     : static_cast<double>(program.encoded[encoded].bytes.size()) *
+                                                           static_cast<double>(e.weight_fetches);
+    times.push_back({.in_place = std::max({e.npu_cycles, maps, weights / slow}),
+                     .staged = std::max(e.npu_cycles, maps + weights / fast),
+                     .slow_reads = weights / slow});
   }
   return times;
 }
@@ -94,8 +104,11 @@ std::vector<Group> groups_of(const Program& program, const Target& target) {
     if (group == Program::kNone) {
       group = groups.size();
       const auto bytes = static_cast<int64_t>(program.encoded[program.encoded_of[i]].bytes.size());
-      groups.push_back({.encoded = program.encoded_of[i], .users = {}, .bytes = bytes,
-                        .copy_cycles = static_cast<double>(bytes) / bytes_per_cycle(slow_port(target), target) + slow_port(target).read_latency_cycles});
+      groups.push_back({.encoded = program.encoded_of[i],
+                        .users = {},
+                        .bytes = bytes,
+                        .copy_cycles = static_cast<double>(bytes) / bytes_per_cycle(slow_port(target), target) +
+                                       slow_port(target).read_latency_cycles});
     }
     groups[group].users.push_back(i);
   }
@@ -109,13 +122,17 @@ class Stager {
   static constexpr size_t kAhead[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
   Stager(const Program& program, const Target& target, const Options& options)
-      : live_(live_bytes(program)), times_(times_of(program, target)), groups_(groups_of(program, target)), group_of_(times_.size(), Program::kNone) {
+      : live_(live_bytes(program)),
+        times_(times_of(program, target)),
+        groups_(groups_of(program, target)),
+        group_of_(times_.size(), Program::kNone) {
     budget_ = arena_budget(live_.empty() ? 0 : std::ranges::max(live_), options);
     loads_.resize(times_.size());
     for (size_t g = 0; g < groups_.size(); ++g) {
       for (const size_t user : groups_[g].users) group_of_[user] = g;
     }
-    for (const Operation& op : program.network.operations) transfers_.push_back(op.uses_table() || op.kind == OperationKind::kDma);
+    for (const Operation& op : program.network.operations)
+      transfers_.push_back(op.uses_table() || op.kind == OperationKind::kDma);
   }
 
   const std::vector<Group>& run() {
@@ -178,8 +195,9 @@ class Stager {
     set(g, choice);
   }
 
-  // Transfers run one after the other beside the operations, and share slow memory with operations that read their weights
-  // from it. One that stands before an operation starts with it: its place in the arena may be in use until then.
+  // Transfers run one after the other beside the operations, and share slow memory with operations that read their
+  // weights from it. One that stands before an operation starts with it: its place in the arena may be in use until
+  // then.
   [[nodiscard]] double total_cycles() const {
     std::vector<double> ready(groups_.size(), 0);
     std::vector<size_t> running;  // groups whose copies are under way
@@ -230,7 +248,8 @@ void stage_weights(Program& program, const Target& target, const Options& option
   for (const Group& group : stager.run()) {
     if (!group.from) continue;
     const std::string name = program.network.operations[group.first()].name + " weights";
-    const TensorId buffer = program.network.add({.name = name, .shape = Shape{group.bytes}, .extent = {.depth = group.bytes}});
+    const TensorId buffer =
+        program.network.add({.name = name, .shape = Shape{group.bytes}, .extent = {.depth = group.bytes}});
     for (const size_t user : group.users) program.staged[user] = buffer;
     program.loads[*group.from].push_back(group.first());
   }

@@ -15,7 +15,11 @@ std::string names_of(const Rows& rows) {
 }
 
 std::unexpected<Diagnostics> unknown(std::string_view kind, std::string_view name, const std::string& known) {
-  return fail({.where = "target", .what = fmt::format("unknown {}", kind), .expected = known, .got = std::string(name), .fault = Fault::kUsage});
+  return fail({.where = "target",
+               .what = fmt::format("unknown {}", kind),
+               .expected = known,
+               .got = std::string(name),
+               .fault = Fault::kUsage});
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ struct Target {
   [[nodiscard]] bool constants_are_slow() const { return memory.constants_port != memory.arena_port; }
 };
 
-// The target of these names; an empty system configuration or memory mode means the family's default. Errors (usage): an
-// unknown name, each with the list of those there are; a system configuration of another family.
+// The target of these names; an empty system configuration or memory mode means the family's default. Errors (usage):
+// an unknown name, each with the list of those there are; a system configuration of another family.
 Result<Target> find_target(std::string_view accelerator, std::string_view system_config, std::string_view memory_mode);
 
 }  // namespace carina::plan

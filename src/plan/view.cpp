@@ -121,7 +121,9 @@ View broadcasted(const View& view, const Shape& shape) {
   return result;
 }
 
-View sliced_axis(View view, size_t axis, int64_t start, int64_t size) { return stepped_axis(std::move(view), axis, start, 1, size); }
+View sliced_axis(View view, size_t axis, int64_t start, int64_t size) {
+  return stepped_axis(std::move(view), axis, start, 1, size);
+}
 
 View stepped_axis(View view, size_t axis, int64_t start, int64_t step, int64_t size) {
   Axis& cut = view.axes[axis];

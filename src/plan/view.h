@@ -12,16 +12,16 @@ namespace carina::plan {
 
 using TensorId = Id<struct TensorTag>;
 
-// One axis of a view: how many elements, and how far apart they are in the tensor, in elements. Stride 0 repeats (broadcast),
-// a negative stride runs backwards.
+// One axis of a view: how many elements, and how far apart they are in the tensor, in elements. Stride 0 repeats
+// (broadcast), a negative stride runs backwards.
 struct Axis {
   int64_t size = 1;
   int64_t stride = 0;
   bool operator==(const Axis&) const = default;
 };
 
-// Elements of a tensor, addressed as if the tensor stood in memory row by row without gaps (NHWC). How it stands really is
-// decided later; views that do not fit another format keep the tensor in this one.
+// Elements of a tensor, addressed as if the tensor stood in memory row by row without gaps (NHWC). How it stands really
+// is decided later; views that do not fit another format keep the tensor in this one.
 struct View {
   TensorId tensor = {};
   int64_t offset = 0;  // elements
@@ -38,8 +38,8 @@ View dense_view(TensorId tensor, const Shape& shape);
 // Whether the elements stand one after another in the view's order.
 bool is_dense(const View& view);
 
-// Whether the elements fill a box of memory without gaps, in whatever order of axes; then `order` gives the axes outermost
-// first.
+// Whether the elements fill a box of memory without gaps, in whatever order of axes; then `order` gives the axes
+// outermost first.
 bool is_permuted_dense(const View& view, std::vector<int64_t>& order);
 
 // The same elements in the same order under another shape (as many elements), when strides can express it.

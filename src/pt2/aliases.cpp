@@ -9,9 +9,13 @@ namespace carina::pt2 {
 
 namespace {
 
-uint32_t key_of(ir::ValueId value) { return static_cast<uint32_t>(value.index()); }
+uint32_t key_of(ir::ValueId value) {
+  return static_cast<uint32_t>(value.index());
+}
 
-std::vector<int64_t> sizes_of(const ir::Value& value) { return {value.shape.dims().begin(), value.shape.dims().end()}; }
+std::vector<int64_t> sizes_of(const ir::Value& value) {
+  return {value.shape.dims().begin(), value.shape.dims().end()};
+}
 
 std::vector<int64_t> inverse_of(const std::vector<int64_t>& permutation) {
   const auto rank = static_cast<int64_t>(permutation.size());
@@ -60,10 +64,18 @@ const ViewRow* row_of_view(const ir::Node& node) {
 // The node that gives the viewed tensor `base` after its view was overwritten with `source`.
 std::optional<ir::Node> node_back(const ir::Graph& graph, const ir::Node& view, ir::ValueId base, ir::ValueId source) {
   const ViewRow* row = row_of_view(view);
-  ir::Node node{.op = AtenOp::view_default, .name = view.name + "_write", .inputs = {source}, .outputs = {}, .attributes = {}, .source = view.source};
+  ir::Node node{.op = AtenOp::view_default,
+                .name = view.name + "_write",
+                .inputs = {source},
+                .outputs = {},
+                .attributes = {},
+                .source = view.source};
   switch (row->back) {
-    case WayBack::kSame: return std::nullopt;
-    case WayBack::kReshape: node.attributes.set("size", sizes_of(graph[base])); return node;
+    case WayBack::kSame:
+      return std::nullopt;
+    case WayBack::kReshape:
+      node.attributes.set("size", sizes_of(graph[base]));
+      return node;
     case WayBack::kPermute:
       node.op = AtenOp::permute_default;
       node.attributes.set("dims", inverse_of(view.attributes.integers("dims")));
@@ -129,9 +141,10 @@ Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, 
   for (auto view = view_of_.find(key_of(before)); view != view_of_.end(); view = view_of_.find(key_of(before))) {
     const ir::Node node = graph_[view->second.node];
     if (row_of_view(node) == nullptr) {
-      return fail({.where = where,
-                   .what = fmt::format("a tensor is changed in place through {} of it, which is not supported", node.op.name()),
-                   .hint = "write the model without the in-place operation, or export it with run_decompositions()"});
+      return fail(
+          {.where = where,
+           .what = fmt::format("a tensor is changed in place through {} of it, which is not supported", node.op.name()),
+           .hint = "write the model without the in-place operation, or export it with run_decompositions()"});
     }
     const ir::ValueId base = view->second.base;
     const ir::ValueId source = replaced.at(key_of(before));

@@ -11,8 +11,8 @@
 
 namespace carina::pt2 {
 
-// Turns in-place writes into functional form. Names that share memory (a tensor and its views) are a family; a write through
-// one of them gives all later uses of the family new values.
+// Turns in-place writes into functional form. Names that share memory (a tensor and its views) are a family; a write
+// through one of them gives all later uses of the family new values.
 class Aliases {
  public:
   explicit Aliases(ir::Graph& graph) : graph_(graph) {}
@@ -21,10 +21,12 @@ class Aliases {
   void bind(Scope& scope, std::string_view name, ir::ValueId value);
   // Node `view`, just added, made `value` as a view of its first operand.
   void add_view(ir::ValueId value, ir::NodeId view);
-  // The names that stood for `before` now stand for `after` (x.squeeze_() changes what x is, not what its memory holds).
+  // The names that stood for `before` now stand for `after` (x.squeeze_() changes what x is, not what its memory
+  // holds).
   void rename(ir::ValueId before, ir::ValueId after);
-  // The value `before` has been overwritten: from now on its memory holds `after`. Views that are used later are made again,
-  // and a write through a view is carried to what it is a view of. Errors: a view for which that is not possible.
+  // The value `before` has been overwritten: from now on its memory holds `after`. Views that are used later are made
+  // again, and a write through a view is carried to what it is a view of. Errors: a view for which that is not
+  // possible.
   Result<void> overwrite(ir::ValueId before, ir::ValueId after, const std::string& where);
   // The tensor whose memory this value shows (itself when it is no view). Versions after writes lead to the first.
   [[nodiscard]] ir::ValueId origin(ir::ValueId value) const;
@@ -35,9 +37,9 @@ class Aliases {
     std::string_view name;
   };
   struct Family {
-    std::vector<Binding> names;         // in the order of binding
-    std::vector<ir::ValueId> members;   // values, the base first
-    ir::ValueId first_base;             // the base before all writes
+    std::vector<Binding> names;        // in the order of binding
+    std::vector<ir::ValueId> members;  // values, the base first
+    ir::ValueId first_base;            // the base before all writes
   };
   struct View {
     ir::NodeId node;

@@ -31,7 +31,8 @@ class Archive {
   Result<Buffer> read_storage(Store store, std::string_view path_name);
 
  private:
-  Archive(ZipReader zip, std::string where, size_t file_bytes) : zip_(std::move(zip)), where_(std::move(where)), budget_bytes_(budget_of(file_bytes)) {}
+  Archive(ZipReader zip, std::string where, size_t file_bytes)
+      : zip_(std::move(zip)), where_(std::move(where)), budget_bytes_(budget_of(file_bytes)) {}
   static size_t budget_of(size_t file_bytes);
   [[nodiscard]] std::string entry(std::string_view path) const { return root_ + std::string(path); }
   Result<void> check_container();
@@ -40,8 +41,8 @@ class Archive {
 
   ZipReader zip_;
   std::string where_;
-  std::string root_;   // "model/"
-  std::string model_;  // "model"
+  std::string root_;     // "model/"
+  std::string model_;    // "model"
   size_t budget_bytes_;  // what may still be read: entries that overlay each other must not keep us busy for hours
   std::map<std::string, Buffer, std::less<>> storages_;
 };

@@ -19,8 +19,12 @@ struct PendingScalar {
 };
 
 // A category of PyTorch's type promotion: a number only changes a tensor's type when its category is higher.
-int category_of(DType dtype) { return is_float(dtype) ? 2 : dtype == DType::kBool ? 0 : 1; }
-int category_of(const ir::Attribute& number) { return std::holds_alternative<double>(number) ? 2 : std::holds_alternative<bool>(number) ? 0 : 1; }
+int category_of(DType dtype) {
+  return is_float(dtype) ? 2 : dtype == DType::kBool ? 0 : 1;
+}
+int category_of(const ir::Attribute& number) {
+  return std::holds_alternative<double>(number) ? 2 : std::holds_alternative<bool>(number) ? 0 : 1;
+}
 
 template <typename T>
 Tensor scalar_of(DType dtype, T value) {
@@ -34,30 +38,48 @@ Tensor scalar_tensor(DType dtype, const ir::Attribute& number) {
         return 0;
       },
       number);
-  const int64_t whole = std::holds_alternative<int64_t>(number) ? std::get<int64_t>(number) : std::holds_alternative<bool>(number) ? int64_t{std::get<bool>(number)} : 0;
+  const int64_t whole = std::holds_alternative<int64_t>(number) ? std::get<int64_t>(number)
+                        : std::holds_alternative<bool>(number)  ? int64_t{std::get<bool>(number)}
+                                                                : 0;
   const auto single = static_cast<float>(real);
   switch (dtype) {
-    case DType::kFp64: return scalar_of(dtype, real);
-    case DType::kFp16: return scalar_of(dtype, fp16_of_fp32(single));
-    case DType::kBf16: return scalar_of(dtype, bf16_of_fp32(single));
-    case DType::kFp8E4M3: return scalar_of(dtype, fp8e4m3_of_fp32(single));
-    case DType::kFp8E5M2: return scalar_of(dtype, fp8e5m2_of_fp32(single));
-    case DType::kInt64: return scalar_of(dtype, whole);
+    case DType::kFp64:
+      return scalar_of(dtype, real);
+    case DType::kFp16:
+      return scalar_of(dtype, fp16_of_fp32(single));
+    case DType::kBf16:
+      return scalar_of(dtype, bf16_of_fp32(single));
+    case DType::kFp8E4M3:
+      return scalar_of(dtype, fp8e4m3_of_fp32(single));
+    case DType::kFp8E5M2:
+      return scalar_of(dtype, fp8e5m2_of_fp32(single));
+    case DType::kInt64:
+      return scalar_of(dtype, whole);
     case DType::kInt32:
-    case DType::kUInt32: return scalar_of(dtype, static_cast<int32_t>(whole));
+    case DType::kUInt32:
+      return scalar_of(dtype, static_cast<int32_t>(whole));
     case DType::kInt16:
-    case DType::kUInt16: return scalar_of(dtype, static_cast<int16_t>(whole));
+    case DType::kUInt16:
+      return scalar_of(dtype, static_cast<int16_t>(whole));
     case DType::kInt8:
-    case DType::kUInt8: return scalar_of(dtype, static_cast<int8_t>(whole));
-    case DType::kBool: return scalar_of(dtype, static_cast<uint8_t>(whole != 0));
-    default: return scalar_of(DType::kFp32, single);
+    case DType::kUInt8:
+      return scalar_of(dtype, static_cast<int8_t>(whole));
+    case DType::kBool:
+      return scalar_of(dtype, static_cast<uint8_t>(whole != 0));
+    default:
+      return scalar_of(DType::kFp32, single);
   }
 }
 
 class Reader {
  public:
   Reader(ir::Graph& graph, const Scope& scope, Symbols& symbols, const std::string& where, ir::Node& node)
-      : graph_(graph), scope_(scope), symbols_(symbols), where_(where), node_(node), schema_(schema_of(node.op.aten())) {}
+      : graph_(graph),
+        scope_(scope),
+        symbols_(symbols),
+        where_(where),
+        node_(node),
+        schema_(schema_of(node.op.aten())) {}
 
   Result<void> read(JsonView arguments, DType result_dtype) {
     CARINA_TRY(const std::vector<JsonView> given, match(arguments));
@@ -98,14 +120,16 @@ class Reader {
       const size_t at = name.empty() ? i : is_self ? 0 : static_cast<size_t>(row - schema_.arguments.begin());
       if (at >= given.size() || given[at]) {
         return fail({.where = where_,
-                     .what = fmt::format("{} has no argument {} in torch 2.13", node_.op.name(), name.empty() ? std::to_string(i) : std::string(name)),
+                     .what = fmt::format("{} has no argument {} in torch 2.13", node_.op.name(),
+                                         name.empty() ? std::to_string(i) : std::string(name)),
                      .hint = "was the model saved by a newer torch?"});
       }
       given[at] = arguments[i]["arg"];
     }
     for (size_t i = 0; i < given.size(); ++i) {
       if (!given[i] && !schema_.arguments[i].has_default) {
-        return fail({.where = where_, .what = fmt::format("argument {} of {} is missing", schema_.arguments[i].name, node_.op.name())});
+        return fail({.where = where_,
+                     .what = fmt::format("argument {} of {} is missing", schema_.arguments[i].name, node_.op.name())});
       }
     }
     return given;
@@ -115,7 +139,8 @@ class Reader {
 
   Result<ir::ValueId> tensor_named(const ArgumentRow& row, std::string_view name) const {
     const std::optional<ir::ValueId> value = scope_.find(name);
-    if (!value || !value->valid()) return fail(wrong(row, "a tensor that an earlier node or the model's inputs give", name));
+    if (!value || !value->valid())
+      return fail(wrong(row, "a tensor that an earlier node or the model's inputs give", name));
     return *value;
   }
 
@@ -142,7 +167,8 @@ class Reader {
     if (kind == "as_tensor" || (kind == "as_none" && row.optional)) return add_element(row, given);
     const Result<ir::Attribute> number = read_number(row, kind, value);
     if (!number) return fail(wrong(row, "a tensor", kind));
-    pending_.push_back({.input = node_.inputs.size(), .name = fmt::format("{}_{}", node_.name, row.name), .value = *number});
+    pending_.push_back(
+        {.input = node_.inputs.size(), .name = fmt::format("{}_{}", node_.name, row.name), .value = *number});
     node_.inputs.emplace_back();
     return {};
   }
@@ -170,7 +196,9 @@ class Reader {
     }
     if (dtype == DType::kUnknown || category_of(scalar.value) > category_of(dtype)) {
       const int category = category_of(scalar.value);
-      dtype = category == 2 ? (is_float(result_dtype) ? result_dtype : DType::kFp32) : category == 1 ? DType::kInt64 : DType::kBool;
+      dtype = category == 2   ? (is_float(result_dtype) ? result_dtype : DType::kFp32)
+              : category == 1 ? DType::kInt64
+                              : DType::kBool;
     }
     node_.inputs[scalar.input] = graph_.add_constant(scalar.name, scalar_tensor(dtype, scalar.value));
   }
@@ -186,18 +214,27 @@ class Reader {
     }
     if (row.is_list) return read_list(row, kind, value);
     switch (row.type) {
-      case ArgumentType::kInt: return read_integer(row, kind, value);
-      case ArgumentType::kFloat: return read_float(row, kind, value);
-      case ArgumentType::kScalar: return read_scalar(row, kind, value);
-      case ArgumentType::kBool: return read_bool(row, kind, value);
+      case ArgumentType::kInt:
+        return read_integer(row, kind, value);
+      case ArgumentType::kFloat:
+        return read_float(row, kind, value);
+      case ArgumentType::kScalar:
+        return read_scalar(row, kind, value);
+      case ArgumentType::kBool:
+        return read_bool(row, kind, value);
       case ArgumentType::kString:
         if (kind == "as_string") return std::string(value.text());
         return fail(wrong(row, "a string", kind));
-      case ArgumentType::kDType: return read_dtype(row, kind, value);
-      case ArgumentType::kLayout: return read_enum(row, kind, "as_layout", value, c10_layout);
-      case ArgumentType::kMemoryFormat: return read_enum(row, kind, "as_memory_format", value, c10_memory_format);
-      case ArgumentType::kDevice: return int64_t{0};  // wherever the model was exported, it runs where we put it
-      case ArgumentType::kTensor: break;
+      case ArgumentType::kDType:
+        return read_dtype(row, kind, value);
+      case ArgumentType::kLayout:
+        return read_enum(row, kind, "as_layout", value, c10_layout);
+      case ArgumentType::kMemoryFormat:
+        return read_enum(row, kind, "as_memory_format", value, c10_memory_format);
+      case ArgumentType::kDevice:
+        return int64_t{0};  // wherever the model was exported, it runs where we put it
+      case ArgumentType::kTensor:
+        break;
     }
     CARINA_UNREACHABLE("argument type", row.type);
   }
@@ -219,13 +256,15 @@ class Reader {
     if (kind == "as_sym_int") return symbolic_integer(row, value);
     if (kind == "as_sym_float") {
       const auto [form, number] = value.alternative();
-      const std::optional<double> example = form == "as_float" ? std::optional(number.number()) : scope_.symbolic_float(number.text());
+      const std::optional<double> example =
+          form == "as_float" ? std::optional(number.number()) : scope_.symbolic_float(number.text());
       if (!example) return fail(depends_on_data(row));
       return *example;
     }
     if (kind == "as_sym_bool") {
       const auto [form, truth] = value.alternative();
-      const std::optional<bool> example = form == "as_bool" ? std::optional(truth.boolean()) : scope_.symbolic_bool(truth.text());
+      const std::optional<bool> example =
+          form == "as_bool" ? std::optional(truth.boolean()) : scope_.symbolic_bool(truth.text());
       if (!example) return fail(depends_on_data(row));
       return *example;
     }
@@ -268,8 +307,8 @@ class Reader {
     return *dtype;
   }
 
-  Result<ir::Attribute> read_enum(const ArgumentRow& row, std::string_view kind, std::string_view wanted, JsonView value,
-                                  std::optional<int64_t> (*c10)(int64_t)) const {
+  Result<ir::Attribute> read_enum(const ArgumentRow& row, std::string_view kind, std::string_view wanted,
+                                  JsonView value, std::optional<int64_t> (*c10)(int64_t)) const {
     if (kind != wanted) return fail(wrong(row, wanted, kind));
     const std::optional<int64_t> number = c10(value.integer());
     if (!number) return fail(wrong(row, "a supported layout or memory format", std::to_string(value.integer())));
@@ -278,10 +317,14 @@ class Reader {
 
   Result<ir::Attribute> read_list(const ArgumentRow& row, std::string_view kind, JsonView value) const {
     switch (row.type) {
-      case ArgumentType::kInt: return read_integers(row, kind, value);
-      case ArgumentType::kFloat: return read_floats(row, kind, value);
-      case ArgumentType::kBool: return read_bools(row, kind, value);
-      default: return fail(wrong(row, "a list that is supported", kind));
+      case ArgumentType::kInt:
+        return read_integers(row, kind, value);
+      case ArgumentType::kFloat:
+        return read_floats(row, kind, value);
+      case ArgumentType::kBool:
+        return read_bools(row, kind, value);
+      default:
+        return fail(wrong(row, "a list that is supported", kind));
     }
   }
 
@@ -328,8 +371,8 @@ class Reader {
 
 }  // namespace
 
-Result<void> read_arguments(JsonView arguments, ir::Graph& graph, const Scope& scope, Symbols& symbols, DType result_dtype,
-                            const std::string& where, ir::Node& node) {
+Result<void> read_arguments(JsonView arguments, ir::Graph& graph, const Scope& scope, Symbols& symbols,
+                            DType result_dtype, const std::string& where, ir::Node& node) {
   return Reader(graph, scope, symbols, where, node).read(arguments, result_dtype);
 }
 

@@ -50,7 +50,9 @@ std::string Importer::where_of(const ir::Node& node) const {
   return fmt::format("{}: {} ({})", archive_.where(), node.name, node.source);
 }
 
-Scope& Importer::open_scope(JsonView graph) { return *scopes_.emplace_back(std::make_unique<Scope>(graph)); }
+Scope& Importer::open_scope(JsonView graph) {
+  return *scopes_.emplace_back(std::make_unique<Scope>(graph));
+}
 
 Result<ir::Graph> Importer::run() {
   check_version();
@@ -64,7 +66,8 @@ Result<ir::Graph> Importer::run() {
   if (!problems_.empty()) return fail(std::move(problems_));
   CARINA_CHECKED(settle_changes());
   if (!symbols_.empty()) {
-    note(fmt::format("the model has sizes that may change; they are fixed at the example's: {}", symbols_.summary()), "export it again with an example of the size that you need");
+    note(fmt::format("the model has sizes that may change; they are fixed at the example's: {}", symbols_.summary()),
+         "export it again with an example of the size that you need");
   }
   return std::move(graph_);
 }
@@ -77,11 +80,14 @@ void Importer::check_version() {
   if (major != kMajor || minor < kOldestMinor) {
     return refuse({.where = archive_.where(),
                    .what = "the exported program is of a version that is not supported",
-                   .expected = fmt::format("schema {}.{} to {}.{} (torch 2.9 to 2.13)", kMajor, kOldestMinor, kMajor, kNewestMinor),
+                   .expected = fmt::format("schema {}.{} to {}.{} (torch 2.9 to 2.13)", kMajor, kOldestMinor, kMajor,
+                                           kNewestMinor),
                    .got = fmt::format("{}.{}", major, minor),
                    .hint = "save the model again with torch.export.save of torch 2.9 to 2.13"});
   }
-  if (minor > kNewestMinor) note(fmt::format("the exported program is of schema {}.{}, newer than the {}.{} that is known", major, minor, kMajor, kNewestMinor));
+  if (minor > kNewestMinor)
+    note(fmt::format("the exported program is of schema {}.{}, newer than the {}.{} that is known", major, minor,
+                     kMajor, kNewestMinor));
 }
 
 // Inputs and outputs.
@@ -101,10 +107,11 @@ void Importer::import_inputs(Scope& scope) {
     } else if (kind == "tensor_constant") {
       import_constant(scope, spec["arg"]["name"].text(), Store::kConstants, spec["tensor_constant_name"].text());
     } else if (kind != "constant_input" && !broken()) {
-      refuse({.where = fmt::format("{}: input {}", archive_.where(), i),
-              .what = fmt::format("inputs of kind {} are not supported", kind),
-              .expected = "tensors",
-              .hint = kind == "custom_obj" ? "a TorchScript object cannot be compiled: replace it by plain tensors" : ""});
+      refuse(
+          {.where = fmt::format("{}: input {}", archive_.where(), i),
+           .what = fmt::format("inputs of kind {} are not supported", kind),
+           .expected = "tensors",
+           .hint = kind == "custom_obj" ? "a TorchScript object cannot be compiled: replace it by plain tensors" : ""});
     }
   }
 }
@@ -113,7 +120,9 @@ void Importer::import_user_input(Scope& scope, JsonView argument) {
   const auto [kind, value] = argument.alternative();
   if (kind == "as_none" || kind == "as_int" || kind == "as_float" || kind == "as_string" || kind == "as_bool") return;
   if (kind != "as_tensor") {
-    return refuse({.where = archive_.where(), .what = fmt::format("a model input is {}, not a tensor", kind), .hint = "make it a constant of the model, or a tensor"});
+    return refuse({.where = archive_.where(),
+                   .what = fmt::format("a model input is {}, not a tensor", kind),
+                   .hint = "make it a constant of the model, or a tensor"});
   }
   const std::string_view name = value["name"].text();
   const ir::ValueId id = add_result(scope, name, fmt::format("{}: input {}", archive_.where(), name));
@@ -123,7 +132,8 @@ void Importer::import_user_input(Scope& scope, JsonView argument) {
 }
 
 void Importer::import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn) {
-  Result<Tensor> tensor = read_stored_tensor(archive_, store, store == Store::kWeights ? weights_ : constants_, fqn, symbols_);
+  Result<Tensor> tensor =
+      read_stored_tensor(archive_, store, store == Store::kWeights ? weights_ : constants_, fqn, symbols_);
   if (!tensor) {
     if (!broken()) refuse(std::move(tensor).error());
     return scope.bind(name, graph_.add_value(name, DType::kFp32, Shape{}));
@@ -145,15 +155,20 @@ void Importer::import_outputs(Scope& scope) {
   const JsonView outputs = scope.graph()["outputs"];
   for (size_t i = 0; i < specs.size() && !broken(); ++i) {
     program_.errors().context = fmt::format("output {}", i);
-    if (i >= outputs.size()) return outputs.complain(fmt::format("{} outputs, as many as the signature has", specs.size()));
+    if (i >= outputs.size())
+      return outputs.complain(fmt::format("{} outputs, as many as the signature has", specs.size()));
     const auto [kind, spec] = specs[i].alternative();
     if (kind == "user_output") {
       import_user_output(scope, outputs[i], i);
     } else if (kind == "buffer_mutation" || kind == "parameter_mutation" || kind == "user_input_mutation") {
-      const std::string_view key = kind == "buffer_mutation" ? "buffer_name" : kind == "parameter_mutation" ? "parameter_name" : "user_input_name";
+      const std::string_view key = kind == "buffer_mutation"      ? "buffer_name"
+                                   : kind == "parameter_mutation" ? "parameter_name"
+                                                                  : "user_input_name";
       mark_overwritten(spec[key].text());
     } else if (!broken()) {
-      refuse({.where = fmt::format("{}: output {}", archive_.where(), i), .what = fmt::format("outputs of kind {} are not supported", kind), .hint = "export the model for inference"});
+      refuse({.where = fmt::format("{}: output {}", archive_.where(), i),
+              .what = fmt::format("outputs of kind {} are not supported", kind),
+              .hint = "export the model for inference"});
     }
   }
 }
@@ -187,33 +202,43 @@ void Importer::import_node(Scope& scope, JsonView json) {
   const std::string_view name = json["target"].text();
   const Target target = target_of_name(name);
   if (target.kind == TargetKind::kSymbolic || target.kind == TargetKind::kAssertion) return;
-  ir::Node node{.op = target.op, .name = name_of_node(json), .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
+  ir::Node node{
+      .op = target.op, .name = name_of_node(json), .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
   program_.errors().context = fmt::format("node {}", node.name);
   if (const JsonView trace = json["metadata"].optional("stack_trace")) node.source = source_line(trace.text());
   switch (target.kind) {
-    case TargetKind::kOperator: return import_operator(scope, json, false, std::move(node));
-    case TargetKind::kInPlace: return import_operator(scope, json, true, std::move(node));
-    case TargetKind::kRegion: return import_region(scope, json, where_of(node));
+    case TargetKind::kOperator:
+      return import_operator(scope, json, false, std::move(node));
+    case TargetKind::kInPlace:
+      return import_operator(scope, json, true, std::move(node));
+    case TargetKind::kRegion:
+      return import_region(scope, json, where_of(node));
     case TargetKind::kSymbolic:
-    case TargetKind::kAssertion: return;
-    case TargetKind::kUnknown: break;
+    case TargetKind::kAssertion:
+      return;
+    case TargetKind::kUnknown:
+      break;
   }
   refuse({.where = where_of(node),
-          .what = fmt::format("the operator {} is not supported{}{}", name, target.reason.empty() ? "" : ": ", target.reason),
+          .what = fmt::format("the operator {} is not supported{}{}", name, target.reason.empty() ? "" : ": ",
+                              target.reason),
           .hint = "replace it in the model by supported operators"});
   // Its results still get values, so that the nodes after it can be looked at.
-  for (const NamedValue& result : add_results(scope, json["outputs"], where_of(node))) aliases_.bind(scope, result.name, result.value);
+  for (const NamedValue& result : add_results(scope, json["outputs"], where_of(node)))
+    aliases_.bind(scope, result.name, result.value);
 }
 
 void Importer::import_operator(Scope& scope, JsonView json, bool in_place, ir::Node node) {
   const std::string where = where_of(node);
   const std::vector<NamedValue> results = add_results(scope, json["outputs"], where);
-  const DType result_dtype = results.empty() || !results.front().value.valid() ? DType::kFp32 : graph_[results.front().value].dtype;
+  const DType result_dtype =
+      results.empty() || !results.front().value.valid() ? DType::kFp32 : graph_[results.front().value].dtype;
   Result<void> arguments = read_arguments(json["inputs"], graph_, scope, symbols_, result_dtype, where, node);
   if (!arguments && !broken()) refuse(std::move(arguments).error());
   if (arguments) {
     for (const NamedValue& result : results) node.outputs.push_back(result.value);
-    if (Result<void> tracked = track_memory(graph_.add_node(std::move(node)), in_place, where); !tracked) refuse(std::move(tracked).error());
+    if (Result<void> tracked = track_memory(graph_.add_node(std::move(node)), in_place, where); !tracked)
+      refuse(std::move(tracked).error());
   }
   for (const NamedValue& result : results) {
     if (result.value.valid() && !result.name.empty()) aliases_.bind(scope, result.name, result.value);
@@ -222,7 +247,8 @@ void Importer::import_operator(Scope& scope, JsonView json, bool in_place, ir::N
 
 Result<void> Importer::track_memory(ir::NodeId id, bool in_place, const std::string& where) {
   const ir::Node node = graph_[id];
-  if (node.inputs.empty() || !node.inputs.front().valid() || node.outputs.empty() || !node.outputs.front().valid()) return {};
+  if (node.inputs.empty() || !node.inputs.front().valid() || node.outputs.empty() || !node.outputs.front().valid())
+    return {};
   const ir::ValueId operand = node.inputs.front();
   const bool view = gives_view(node);
   if (view) {
@@ -237,9 +263,12 @@ Result<void> Importer::track_memory(ir::NodeId id, bool in_place, const std::str
   return {};
 }
 
-std::vector<Importer::NamedValue> Importer::add_results(const Scope& scope, JsonView outputs, const std::string& where) {
+std::vector<Importer::NamedValue> Importer::add_results(const Scope& scope, JsonView outputs,
+                                                        const std::string& where) {
   std::vector<NamedValue> results;
-  const auto add = [&](std::string_view name) { results.push_back({.name = name, .value = add_result(scope, name, where)}); };
+  const auto add = [&](std::string_view name) {
+    results.push_back({.name = name, .value = add_result(scope, name, where)});
+  };
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto [kind, value] = outputs[i].alternative();
     if (kind == "as_tensor") {
@@ -267,7 +296,10 @@ ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, cons
 
 // wrap_with_set_grad_enabled(flag, graph, operands...): the graph's nodes take the node's place.
 void Importer::import_region(Scope& scope, JsonView json, const std::string& where) {
-  if (++depth_ > kMaxDepth) return refuse({.where = where, .what = "regions are nested too deeply", .expected = fmt::format("at most {} levels", kMaxDepth)});
+  if (++depth_ > kMaxDepth)
+    return refuse({.where = where,
+                   .what = "regions are nested too deeply",
+                   .expected = fmt::format("at most {} levels", kMaxDepth)});
   const JsonView inputs = json["inputs"];
   Scope* region = nullptr;
   size_t operand = 0;
@@ -278,7 +310,8 @@ void Importer::import_region(Scope& scope, JsonView json, const std::string& whe
     } else if (kind == "as_tensor" && region != nullptr) {
       const JsonView formal = region->graph()["inputs"];
       const std::optional<ir::ValueId> id = scope.find(value["name"].text());
-      if (operand >= formal.size() || !id || !id->valid()) return inputs.complain("operands as the region declares them");
+      if (operand >= formal.size() || !id || !id->valid())
+        return inputs.complain("operands as the region declares them");
       aliases_.bind(*region, formal[operand++]["as_tensor"]["name"].text(), *id);
     }
   }
@@ -316,8 +349,8 @@ void Importer::mark_overwritten(std::string_view name) {
   }
 }
 
-// A change of an input is lost, with a note. A change of a constant that the program reads is state between runs: refused.
-// A counter that only counts is dead code.
+// A change of an input is lost, with a note. A change of a constant that the program reads is state between runs:
+// refused. A counter that only counts is dead code.
 Result<void> Importer::settle_changes() {
   ir::remove_dead(graph_);
   Diagnostics states;
@@ -325,11 +358,14 @@ Result<void> Importer::settle_changes() {
     const std::optional<ir::ValueId> id = graph_.find_value(name);
     if (!id) continue;
     if (graph_[*id].constant) {
-      states.push_back({.where = fmt::format("{}: {}", archive_.where(), name),
-                        .what = "the model changes this buffer or parameter when it runs, and reads it: state between runs is not supported",
-                        .hint = "call model.eval() before the export; or pass the state in as an input and return it as an output"});
+      states.push_back(
+          {.where = fmt::format("{}: {}", archive_.where(), name),
+           .what = "the model changes this buffer or parameter when it runs, and reads it: state between runs is not "
+                   "supported",
+           .hint = "call model.eval() before the export; or pass the state in as an input and return it as an output"});
     } else if (std::ranges::find(graph_.inputs, *id) != graph_.inputs.end()) {
-      note(fmt::format("the model overwrites its input {}; the compiled program leaves the caller's tensor as it is", name));
+      note(fmt::format("the model overwrites its input {}; the compiled program leaves the caller's tensor as it is",
+                       name));
     }
   }
   if (!states.empty()) return fail(std::move(states));

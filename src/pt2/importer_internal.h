@@ -16,8 +16,8 @@
 
 namespace carina::pt2 {
 
-// Makes an ATen graph of the description of an exported program. Goes on after a node that it cannot read, so that the user
-// sees all that is wrong at once.
+// Makes an ATen graph of the description of an exported program. Goes on after a node that it cannot read, so that the
+// user sees all that is wrong at once.
 class Importer {
  public:
   // All of them outlive the importer.

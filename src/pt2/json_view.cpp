@@ -43,7 +43,8 @@ struct ErrorFinder : nlohmann::json_sax<nlohmann::json> {
 
 void JsonView::complain(std::string_view expected) const {
   if (errors_->first) return;
-  const std::string where = errors_->context.empty() ? errors_->where : fmt::format("{}: {}", errors_->where, errors_->context);
+  const std::string where =
+      errors_->context.empty() ? errors_->where : fmt::format("{}: {}", errors_->where, errors_->context);
   errors_->first = Diagnostic{.where = where,
                               .what = "the description of the model is not as torch.export writes it",
                               .expected = std::string(expected),
@@ -67,7 +68,8 @@ JsonView JsonView::optional(std::string_view key) const {
 
 int64_t JsonView::integer() const {
   if (json_ != nullptr && json_->is_number_integer()) {
-    const bool fits = !json_->is_number_unsigned() || json_->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    const bool fits = !json_->is_number_unsigned() ||
+                      json_->get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
     if (fits) return json_->get<int64_t>();
   }
   complain("a whole number of 64 bits");
@@ -124,7 +126,9 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& wher
   if (!json.is_discarded()) return json;
   ErrorFinder finder;
   nlohmann::json::sax_parse(text.begin(), text.end(), &finder);
-  return fail({.where = where, .what = fmt::format("not JSON: mistake at byte {}", finder.offset), .hint = "the file is damaged: save or copy it again"});
+  return fail({.where = where,
+               .what = fmt::format("not JSON: mistake at byte {}", finder.offset),
+               .hint = "the file is damaged: save or copy it again"});
 }
 
 }  // namespace carina::pt2

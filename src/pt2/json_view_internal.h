@@ -18,8 +18,8 @@ struct JsonErrors {
   std::optional<Diagnostic> first;
 };
 
-// A place in a JSON text that is not trusted. A wrong access notes an error and gives a null view or a zero, so that code
-// reads straight on and asks once, at the end, whether anything was wrong.
+// A place in a JSON text that is not trusted. A wrong access notes an error and gives a null view or a zero, so that
+// code reads straight on and asks once, at the end, whether anything was wrong.
 class JsonView {
  public:
   JsonView(const nlohmann::json* json, JsonErrors* errors) : json_(json), errors_(errors) {}

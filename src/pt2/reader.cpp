@@ -10,7 +10,8 @@ Result<ir::Graph> read_pt2(const Buffer& file, const std::string& where, const L
   CARINA_TRY(const nlohmann::json weights, archive.read_config(Store::kWeights));
   CARINA_TRY(const nlohmann::json constants, archive.read_config(Store::kConstants));
   JsonErrors errors{.where = archive.model_where(), .context = {}, .first = {}};
-  Importer importer(JsonView(&model, &errors), JsonView(&weights, &errors), JsonView(&constants, &errors), archive, log);
+  Importer importer(JsonView(&model, &errors), JsonView(&weights, &errors), JsonView(&constants, &errors), archive,
+                    log);
   CARINA_TRY(ir::Graph graph, importer.run());
   graph.name = "main";
   return graph;

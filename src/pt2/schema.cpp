@@ -16,11 +16,11 @@ struct TypeName {
   ArgumentType type;
 };
 constexpr std::array kTypeNames = {
-    TypeName{"Tensor", ArgumentType::kTensor},     TypeName{"SymInt", ArgumentType::kInt},
-    TypeName{"int", ArgumentType::kInt},           TypeName{"float", ArgumentType::kFloat},
-    TypeName{"Scalar", ArgumentType::kScalar},     TypeName{"bool", ArgumentType::kBool},
-    TypeName{"str", ArgumentType::kString},        TypeName{"ScalarType", ArgumentType::kDType},
-    TypeName{"Layout", ArgumentType::kLayout},     TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
+    TypeName{"Tensor", ArgumentType::kTensor}, TypeName{"SymInt", ArgumentType::kInt},
+    TypeName{"int", ArgumentType::kInt},       TypeName{"float", ArgumentType::kFloat},
+    TypeName{"Scalar", ArgumentType::kScalar}, TypeName{"bool", ArgumentType::kBool},
+    TypeName{"str", ArgumentType::kString},    TypeName{"ScalarType", ArgumentType::kDType},
+    TypeName{"Layout", ArgumentType::kLayout}, TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
     TypeName{"Device", ArgumentType::kDevice},
 };
 
@@ -66,7 +66,9 @@ class Parser {
   std::string_view word() {
     skip_spaces();
     const size_t begin = position_;
-    while (position_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[position_])) != 0 || text_[position_] == '_')) ++position_;
+    while (position_ < text_.size() &&
+           (std::isalnum(static_cast<unsigned char>(text_[position_])) != 0 || text_[position_] == '_'))
+      ++position_;
     CARINA_CHECK(position_ > begin, "schema {}: expected a name at {}", text_, position_);
     return text_.substr(begin, position_ - begin);
   }
@@ -118,7 +120,8 @@ class Parser {
     const std::string_view digits = number_text();
     int64_t value = 0;
     const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    CARINA_CHECK(!digits.empty() && end == digits.data() + digits.size(), "schema {}: whole number '{}'", text_, digits);
+    CARINA_CHECK(!digits.empty() && end == digits.data() + digits.size(), "schema {}: whole number '{}'", text_,
+                 digits);
     return value;
   }
   ir::Attribute number() {
@@ -172,7 +175,8 @@ class Parser {
     if (row.type == ArgumentType::kString) return quoted();
     ir::Attribute value = number();
     // "float eps=0" is a float all the same.
-    if (const auto* whole = std::get_if<int64_t>(&value); whole != nullptr && row.type == ArgumentType::kFloat) return static_cast<double>(*whole);
+    if (const auto* whole = std::get_if<int64_t>(&value); whole != nullptr && row.type == ArgumentType::kFloat)
+      return static_cast<double>(*whole);
     return value;
   }
 
@@ -200,7 +204,9 @@ class Parser {
 
 }  // namespace
 
-Schema parse_schema(std::string_view text) { return Parser(text).parse(); }
+Schema parse_schema(std::string_view text) {
+  return Parser(text).parse();
+}
 
 const Schema& schema_of(AtenOp op) {
   static const std::vector<Schema> kSchemas = [] {

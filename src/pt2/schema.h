@@ -33,8 +33,8 @@ struct ArgumentRow {
   bool optional = false;           // the whole argument may be None
   bool keyword_only = false;
   bool has_default = false;
-  int64_t list_size = 0;           // SymInt[2]: 2; a single number stands for as many; 0: any length
-  ir::Attribute default_value;     // as a node's attribute holds it; none for tensors
+  int64_t list_size = 0;        // SymInt[2]: 2; a single number stands for as many; 0: any length
+  ir::Attribute default_value;  // as a node's attribute holds it; none for tensors
 };
 
 // An operator's arguments and results.
@@ -44,8 +44,8 @@ struct Schema {
   bool returns_view = false;         // a result may share memory with an argument: "Tensor(a)"
 };
 
-// Parses PyTorch's notation of a schema without the operator's name: "(Tensor self, int[1]? dim=None) -> Tensor". The text
-// is one of our own rows: a mistake in it is ours.
+// Parses PyTorch's notation of a schema without the operator's name: "(Tensor self, int[1]? dim=None) -> Tensor". The
+// text is one of our own rows: a mistake in it is ours.
 Schema parse_schema(std::string_view text);
 
 // The schema of a row of facts/aten_ops.def; all are parsed once, at the first call.

@@ -12,8 +12,8 @@
 
 namespace carina::pt2 {
 
-// The names of one graph of the exported program; subgraphs have scopes of their own and reuse names. Keys are views of the
-// JSON text, which outlives the scope.
+// The names of one graph of the exported program; subgraphs have scopes of their own and reuse names. Keys are views of
+// the JSON text, which outlives the scope.
 class Scope {
  public:
   explicit Scope(JsonView graph) : graph_(graph) {}

@@ -9,10 +9,12 @@ namespace carina::pt2 {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kLibraries = {"site-packages/torch/", "site-packages/torchao/", "site-packages/executorch/"};
+constexpr std::array<std::string_view, 3> kLibraries = {"site-packages/torch/", "site-packages/torchao/",
+                                                        "site-packages/executorch/"};
 
 bool is_library(std::string_view file) {
-  return file.starts_with('<') || std::ranges::any_of(kLibraries, [&](std::string_view library) { return file.contains(library); });
+  return file.starts_with('<') ||
+         std::ranges::any_of(kLibraries, [&](std::string_view library) { return file.contains(library); });
 }
 
 }  // namespace
@@ -21,10 +23,12 @@ std::string source_line(std::string_view stack_trace) {
   // Frames are lines '  File "path/model.py", line 41, in forward'.
   constexpr std::string_view kFile = "File \"";
   constexpr std::string_view kLine = "\", line ";
-  for (size_t at = stack_trace.rfind(kFile); at != std::string_view::npos; at = at == 0 ? std::string_view::npos : stack_trace.rfind(kFile, at - 1)) {
+  for (size_t at = stack_trace.rfind(kFile); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : stack_trace.rfind(kFile, at - 1)) {
     const std::string_view frame = stack_trace.substr(at + kFile.size());
     const size_t end = frame.find(kLine);
-    if (end == std::string_view::npos || frame.substr(0, end).contains('\n') || is_library(frame.substr(0, end))) continue;
+    if (end == std::string_view::npos || frame.substr(0, end).contains('\n') || is_library(frame.substr(0, end)))
+      continue;
     const std::string_view path = frame.substr(0, end);
     const std::string_view number = frame.substr(end + kLine.size());
     const size_t digits = std::min(number.find_first_not_of("0123456789"), number.size());

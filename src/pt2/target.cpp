@@ -14,27 +14,42 @@ struct Renamed {
   std::string_view functional;
 };
 constexpr std::array kRenamed = {
-    Renamed{"aten.pow_.Scalar", "aten.pow.Tensor_Scalar"},          Renamed{"aten.pow_.Tensor", "aten.pow.Tensor_Tensor"},
-    Renamed{"aten.transpose_.default", "aten.transpose.int"},       Renamed{"aten.floor_divide_.Tensor", "aten.floor_divide.default"},
+    Renamed{"aten.pow_.Scalar", "aten.pow.Tensor_Scalar"},
+    Renamed{"aten.pow_.Tensor", "aten.pow.Tensor_Tensor"},
+    Renamed{"aten.transpose_.default", "aten.transpose.int"},
+    Renamed{"aten.floor_divide_.Tensor", "aten.floor_divide.default"},
     Renamed{"aten.float_power_.Tensor", "aten.float_power.Tensor_Tensor"},
-    Renamed{"aten.__iand__.Scalar", "aten.__and__.Scalar"},         Renamed{"aten.__iand__.Tensor", "aten.__and__.Tensor"},
-    Renamed{"aten.__ior__.Scalar", "aten.__or__.Scalar"},           Renamed{"aten.__ior__.Tensor", "aten.__or__.Tensor"},
-    Renamed{"aten.__ixor__.Scalar", "aten.__xor__.Scalar"},         Renamed{"aten.__ixor__.Tensor", "aten.__xor__.Tensor"},
-    Renamed{"aten.__ilshift__.Scalar", "aten.__lshift__.Scalar"},   Renamed{"aten.__ilshift__.Tensor", "aten.__lshift__.Tensor"},
-    Renamed{"aten.__irshift__.Scalar", "aten.__rshift__.Scalar"},   Renamed{"aten.__irshift__.Tensor", "aten.__rshift__.Tensor"},
+    Renamed{"aten.__iand__.Scalar", "aten.__and__.Scalar"},
+    Renamed{"aten.__iand__.Tensor", "aten.__and__.Tensor"},
+    Renamed{"aten.__ior__.Scalar", "aten.__or__.Scalar"},
+    Renamed{"aten.__ior__.Tensor", "aten.__or__.Tensor"},
+    Renamed{"aten.__ixor__.Scalar", "aten.__xor__.Scalar"},
+    Renamed{"aten.__ixor__.Tensor", "aten.__xor__.Tensor"},
+    Renamed{"aten.__ilshift__.Scalar", "aten.__lshift__.Scalar"},
+    Renamed{"aten.__ilshift__.Tensor", "aten.__lshift__.Tensor"},
+    Renamed{"aten.__irshift__.Scalar", "aten.__rshift__.Scalar"},
+    Renamed{"aten.__irshift__.Tensor", "aten.__rshift__.Tensor"},
 };
 
 // Nodes that check something and compute nothing.
 constexpr std::array<std::string_view, 9> kAssertions = {
-    "aten._assert_tensor_metadata.default", "aten._assert_scalar.default",      "aten._assert_async.default",
-    "aten._assert_async.msg",               "aten.sym_constrain_range.default", "aten.sym_constrain_range_for_size.default",
-    "aten._functional_assert_scalar.default", "aten._functional_sym_constrain_range.default", "aten._functional_sym_constrain_range_for_size.default",
+    "aten._assert_tensor_metadata.default",
+    "aten._assert_scalar.default",
+    "aten._assert_async.default",
+    "aten._assert_async.msg",
+    "aten.sym_constrain_range.default",
+    "aten.sym_constrain_range_for_size.default",
+    "aten._functional_assert_scalar.default",
+    "aten._functional_sym_constrain_range.default",
+    "aten._functional_sym_constrain_range_for_size.default",
 };
 
-constexpr std::array<std::string_view, 6> kSymbolicPrefixes = {"_operator.", "math.", "torch.sym_", "torch.ops.aten.sym_", "torch.ops.math.", "builtins."};
+constexpr std::array<std::string_view, 6> kSymbolicPrefixes = {"_operator.",          "math.",           "torch.sym_",
+                                                               "torch.ops.aten.sym_", "torch.ops.math.", "builtins."};
 
 // Higher-order operators that stand for Python's control flow.
-constexpr std::array<std::string_view, 6> kControlFlow = {"cond", "while_loop", "map_impl", "scan", "associative_scan", "switch"};
+constexpr std::array<std::string_view, 6> kControlFlow = {"cond", "while_loop",       "map_impl",
+                                                          "scan", "associative_scan", "switch"};
 
 std::optional<AtenOp> row_named(std::string_view name) {
   static const std::unordered_map<std::string_view, AtenOp> kByName = [] {

@@ -18,7 +18,7 @@ enum class TargetKind {
 };
 struct Target {
   TargetKind kind = TargetKind::kUnknown;
-  AtenOp op{};                  // of kOperator and kInPlace
+  AtenOp op{};                   // of kOperator and kInPlace
   std::string_view reason = {};  // of kUnknown: what the user is told besides the name
 };
 

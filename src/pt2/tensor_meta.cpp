@@ -45,13 +45,17 @@ constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
 constexpr size_t kMaxDenseBytes = size_t{1} << 28;
 
 constexpr int64_t kStrided = 7;
-constexpr std::array<std::string_view, 7> kSparseLayouts = {"unknown", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "mkldnn"};
+constexpr std::array<std::string_view, 7> kSparseLayouts = {"unknown",    "sparse_coo", "sparse_csr", "sparse_csc",
+                                                            "sparse_bsr", "sparse_bsc", "mkldnn"};
 
 Result<std::vector<int64_t>> read_sizes(JsonView list, Symbols& symbols, const std::string& where) {
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < list.size(); ++i) {
     const std::optional<int64_t> size = symbols.integer(list[i]);
-    if (!size) return fail({.where = where, .what = "a size depends on the data", .hint = "only sizes that are fixed, or known from the example input, are supported"});
+    if (!size)
+      return fail({.where = where,
+                   .what = "a size depends on the data",
+                   .hint = "only sizes that are fixed, or known from the example input, are supported"});
     sizes.push_back(*size);
   }
   return sizes;
@@ -59,13 +63,18 @@ Result<std::vector<int64_t>> read_sizes(JsonView list, Symbols& symbols, const s
 
 Result<void> check_sizes(std::span<const int64_t> sizes, DType dtype, const std::string& where) {
   if (sizes.size() > Shape::kMaxRank) {
-    return fail({.where = where, .what = "too many dimensions", .expected = fmt::format("at most {}", Shape::kMaxRank), .got = std::to_string(sizes.size())});
+    return fail({.where = where,
+                 .what = "too many dimensions",
+                 .expected = fmt::format("at most {}", Shape::kMaxRank),
+                 .got = std::to_string(sizes.size())});
   }
   int64_t bytes = static_cast<int64_t>(element_bytes(dtype));
   for (const int64_t size : sizes) {
     const std::optional<int64_t> product = size < 0 ? std::nullopt : checked_mul(bytes, std::max<int64_t>(size, 1));
     if (!product || *product > kMaxTensorBytes) {
-      return fail({.where = where, .what = "the tensor's shape is not possible", .got = fmt::format("[{}]", fmt::join(sizes, ","))});
+      return fail({.where = where,
+                   .what = "the tensor's shape is not possible",
+                   .got = fmt::format("[{}]", fmt::join(sizes, ","))});
     }
     bytes = *product;
   }
@@ -116,21 +125,30 @@ Tensor gather(const TensorMeta& meta, const Buffer& storage) {
 Result<Tensor> tensor_in(const TensorMeta& meta, const Buffer& storage, const std::string& where) {
   if (meta.shape.elements() == 0) return Tensor{.dtype = meta.dtype, .shape = meta.shape, .data = {}};
   if (storage.size() == 0) {
-    return fail({.where = where, .what = "the weights are missing: the model was exported with fake tensors", .hint = "export a model that holds its real weights"});
+    return fail({.where = where,
+                 .what = "the weights are missing: the model was exported with fake tensors",
+                 .hint = "export a model that holds its real weights"});
   }
   const size_t bytes = element_bytes(meta.dtype);
   const std::optional<int64_t> reach = meta.storage_offset < 0 ? std::nullopt : reach_of(meta);
   if (!reach || static_cast<uint64_t>(*reach) > storage.size() / bytes) {
-    return fail({.where = where,
-                 .what = "the tensor reaches past the end of its stored bytes",
-                 .expected = reach ? fmt::format("{} elements of {} bytes", *reach, bytes) : "a possible offset and strides",
-                 .got = fmt::format("{} bytes", storage.size())});
+    return fail(
+        {.where = where,
+         .what = "the tensor reaches past the end of its stored bytes",
+         .expected = reach ? fmt::format("{} elements of {} bytes", *reach, bytes) : "a possible offset and strides",
+         .got = fmt::format("{} bytes", storage.size())});
   }
-  const Buffer dense = storage.slice(static_cast<size_t>(meta.storage_offset) * bytes, storage.size() - static_cast<size_t>(meta.storage_offset) * bytes);
+  const Buffer dense = storage.slice(static_cast<size_t>(meta.storage_offset) * bytes,
+                                     storage.size() - static_cast<size_t>(meta.storage_offset) * bytes);
   const bool aligned = reinterpret_cast<uintptr_t>(dense.data()) % bytes == 0;
-  if (is_dense(meta) && aligned) return Tensor{.dtype = meta.dtype, .shape = meta.shape, .data = dense.slice(0, tensor_bytes(meta.dtype, meta.shape))};
+  if (is_dense(meta) && aligned)
+    return Tensor{
+        .dtype = meta.dtype, .shape = meta.shape, .data = dense.slice(0, tensor_bytes(meta.dtype, meta.shape))};
   if (tensor_bytes(meta.dtype, meta.shape) > std::max(kMaxDenseBytes, storage.size())) {
-    return fail({.where = where, .what = "the tensor repeats its elements too often", .got = to_string(meta.shape), .hint = "store it without expanding, and expand it in forward()"});
+    return fail({.where = where,
+                 .what = "the tensor repeats its elements too often",
+                 .got = to_string(meta.shape),
+                 .hint = "store it without expanding, and expand it in forward()"});
   }
   return gather(meta, storage);
 }
@@ -197,25 +215,37 @@ Result<TensorMeta> read_tensor_meta(JsonView json, Symbols& symbols, const std::
   const int64_t scalar_type = json["dtype"].integer();
   const std::optional<DType> dtype = dtype_of_scalar_type(scalar_type);
   if (!dtype && json["dtype"]) {
-    return fail({.where = where, .what = fmt::format("tensors of type {} are not supported", scalar_type_name(scalar_type))});
+    return fail(
+        {.where = where, .what = fmt::format("tensors of type {} are not supported", scalar_type_name(scalar_type))});
   }
   const int64_t layout = json["layout"].integer();
   if (layout != kStrided) {
-    const std::string name = layout >= 0 && layout < kStrided ? std::string(kSparseLayouts[static_cast<size_t>(layout)]) : std::to_string(layout);
-    return fail({.where = where, .what = fmt::format("tensors of layout {} are not supported", name), .expected = "strided (dense)"});
+    const std::string name = layout >= 0 && layout < kStrided ? std::string(kSparseLayouts[static_cast<size_t>(layout)])
+                                                              : std::to_string(layout);
+    return fail({.where = where,
+                 .what = fmt::format("tensors of layout {} are not supported", name),
+                 .expected = "strided (dense)"});
   }
   CARINA_TRY(const std::vector<int64_t> sizes, read_sizes(json["sizes"], symbols, where));
   CARINA_TRY(std::vector<int64_t> strides, read_sizes(json["strides"], symbols, where));
   CARINA_CHECKED(check_sizes(sizes, dtype.value_or(DType::kInt8), where));
-  if (strides.size() != sizes.size()) return fail({.where = where, .what = "the tensor has not as many strides as dimensions"});
+  if (strides.size() != sizes.size())
+    return fail({.where = where, .what = "the tensor has not as many strides as dimensions"});
   const std::optional<int64_t> offset = symbols.integer(json["storage_offset"]);
-  return TensorMeta{.dtype = dtype.value_or(DType::kInt8), .shape = Shape(sizes), .strides = std::move(strides), .storage_offset = offset.value_or(-1)};
+  return TensorMeta{.dtype = dtype.value_or(DType::kInt8),
+                    .shape = Shape(sizes),
+                    .strides = std::move(strides),
+                    .storage_offset = offset.value_or(-1)};
 }
 
-Result<Tensor> read_stored_tensor(Archive& archive, Store store, JsonView config, std::string_view fqn, Symbols& symbols) {
+Result<Tensor> read_stored_tensor(Archive& archive, Store store, JsonView config, std::string_view fqn,
+                                  Symbols& symbols) {
   const std::string where = fmt::format("{}: {}", archive.where(), fqn);
   const JsonView payload = config["config"].optional(fqn);
-  if (!payload) return fail({.where = where, .what = "the archive does not hold this tensor", .hint = "the file is incomplete: save the model again"});
+  if (!payload)
+    return fail({.where = where,
+                 .what = "the archive does not hold this tensor",
+                 .hint = "the file is incomplete: save the model again"});
   if (payload["use_pickle"].boolean()) {
     return fail({.where = where,
                  .what = "the tensor is stored as a pickle: it is a tensor subclass, which is not supported",

@@ -47,6 +47,7 @@ Result<TensorMeta> read_tensor_meta(JsonView json, Symbols& symbols, const std::
 
 // The tensor of name `fqn` in a store: a view of the archive's bytes when they are dense there, otherwise a dense copy.
 // Errors: pickled, missing, empty or too short payload.
-Result<Tensor> read_stored_tensor(Archive& archive, Store store, JsonView config, std::string_view fqn, Symbols& symbols);
+Result<Tensor> read_stored_tensor(Archive& archive, Store store, JsonView config, std::string_view fqn,
+                                  Symbols& symbols);
 
 }  // namespace carina::pt2

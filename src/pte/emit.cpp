@@ -20,18 +20,23 @@ const KernelRow* kernel_of(const ir::Node& node) {
   return found == kKernelRows.end() ? nullptr : &*found;
 }
 
-std::string place_of(const ir::Node& node) { return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source); }
+std::string place_of(const ir::Node& node) {
+  return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
+}
 
 // Everything that cannot be written, in one go.
 Diagnostics unwritable(const ir::Graph& graph) {
   Diagnostics errors;
   for (const ir::Node& node : graph.nodes) {
     if (node.op == ir::Op(AtenOp::executorch_call_delegate_default) || kernel_of(node) != nullptr) continue;
-    errors.push_back({.where = place_of(node), .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name())});
+    errors.push_back(
+        {.where = place_of(node),
+         .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name())});
   }
   for (const ir::Value& value : graph.values) {
     const DType dtype = value.constant ? value.constant->dtype : value.dtype;
-    if (!scalar_type_of(dtype)) errors.push_back({.where = value.name, .what = fmt::format("a .pte cannot hold a tensor of {}", name_of(dtype))});
+    if (!scalar_type_of(dtype))
+      errors.push_back({.where = value.name, .what = fmt::format("a .pte cannot hold a tensor of {}", name_of(dtype))});
   }
   return errors;
 }
@@ -55,7 +60,8 @@ class Emitter {
       }
     }
     step_ = static_cast<int64_t>(graph_.nodes.size());
-    for (const ir::ValueId output : graph_.outputs) plan().outputs.push_back(output.valid() ? tensor(output) : scalar(None{}));
+    for (const ir::ValueId output : graph_.outputs)
+      plan().outputs.push_back(output.valid() ? tensor(output) : scalar(None{}));
     place();
     return std::move(program_);
   }
@@ -82,13 +88,18 @@ class Emitter {
   int32_t tensor(ir::ValueId id) {
     const auto found = index_of_.find(id);
     const int32_t index = found == index_of_.end() ? new_tensor(id) : found->second;
-    if (const auto lifetime = lifetime_of_.find(index); lifetime != lifetime_of_.end()) lifetimes_[lifetime->second].last_step = step_;
+    if (const auto lifetime = lifetime_of_.find(index); lifetime != lifetime_of_.end())
+      lifetimes_[lifetime->second].last_step = step_;
     return index;
   }
 
   int32_t new_tensor(ir::ValueId id) {
     const ir::Value& value = graph_[id];
-    TensorSpec spec{.dtype = value.constant ? value.constant->dtype : value.dtype, .shape = value.shape, .dim_order = {}, .constant = 0, .allocation = {}};
+    TensorSpec spec{.dtype = value.constant ? value.constant->dtype : value.dtype,
+                    .shape = value.shape,
+                    .dim_order = {},
+                    .constant = 0,
+                    .allocation = {}};
     if (value.constant) {
       spec.constant = static_cast<uint32_t>(program_.constants.size());
       program_.constants.push_back(value.constant->data);
@@ -172,10 +183,15 @@ class Emitter {
     if (!row.hidden_outputs.empty()) {
       const auto dtype = dtype_of_name(row.hidden_outputs);
       CARINA_CHECK(dtype.has_value(), "{} in the row of {}", row.hidden_outputs, row.aten);
-      outputs.push_back(planned_tensor({.dtype = *dtype, .shape = graph_[node.outputs.front()].shape, .dim_order = {}, .constant = 0, .allocation = {}}));
+      outputs.push_back(planned_tensor({.dtype = *dtype,
+                                        .shape = graph_[node.outputs.front()].shape,
+                                        .dim_order = {},
+                                        .constant = 0,
+                                        .allocation = {}}));
     }
     call.arguments.insert(call.arguments.end(), outputs.begin(), outputs.end());
-    call.arguments.push_back(outputs.size() == 1 ? outputs.front() : add(TensorList{.tensors = outputs, .optional = false}));
+    call.arguments.push_back(outputs.size() == 1 ? outputs.front()
+                                                 : add(TensorList{.tensors = outputs, .optional = false}));
     plan().instructions.emplace_back(std::move(call));
   }
 
@@ -201,7 +217,8 @@ class Emitter {
     plan().delegates.assign(delegates_.begin(), delegates_.end());
     const MemoryPlan memory = plan_memory(lifetimes_);
     for (const auto& [index, lifetime] : lifetime_of_) {
-      std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]).allocation = Allocation{.memory_id = 1, .offset_bytes = memory.offsets[lifetime]};
+      std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]).allocation =
+          Allocation{.memory_id = 1, .offset_bytes = memory.offsets[lifetime]};
     }
     plan().planned_bytes = {static_cast<int64_t>(memory.total_bytes)};
   }

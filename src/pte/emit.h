@@ -9,8 +9,9 @@
 namespace carina::pte {
 
 // Makes the program of partition's `program` graph: each ATen node becomes a call of the out-variant kernel of
-// facts/executorch_kernels.def, each executorch_call_delegate a call of `delegates[index]`; tensors get planned memory by their life times.
-// A delegate that several nodes call stands once. Errors: a node whose op has no kernel (all of them are reported), a dtype that .pte does not have.
+// facts/executorch_kernels.def, each executorch_call_delegate a call of `delegates[index]`; tensors get planned memory
+// by their life times. A delegate that several nodes call stands once. Errors: a node whose op has no kernel (all of
+// them are reported), a dtype that .pte does not have.
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates);
 
 }  // namespace carina::pte

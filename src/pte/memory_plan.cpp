@@ -10,7 +10,9 @@ namespace carina::pte {
 
 namespace {
 
-bool alive_together(const Lifetime& a, const Lifetime& b) { return a.first_step <= b.last_step && b.first_step <= a.last_step; }
+bool alive_together(const Lifetime& a, const Lifetime& b) {
+  return a.first_step <= b.last_step && b.first_step <= a.last_step;
+}
 
 }  // namespace
 

@@ -18,7 +18,8 @@ struct MemoryPlan {
   uint64_t total_bytes = 0;       // a multiple of 16
 };
 
-// Places tensors so that two that are alive in the same step never overlap; largest first, each at the lowest free place.
+// Places tensors so that two that are alive in the same step never overlap; largest first, each at the lowest free
+// place.
 MemoryPlan plan_memory(std::span<const Lifetime> tensors);
 
 }  // namespace carina::pte

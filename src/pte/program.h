@@ -13,7 +13,8 @@
 
 namespace carina::pte {
 
-// The content of a .pte file, as values. Indices are those of the file. Source: ExecuTorch's program.fbs (facts/schemas).
+// The content of a .pte file, as values. Indices are those of the file. Source: ExecuTorch's program.fbs
+// (facts/schemas).
 
 // A place in planned memory: the buffer `memory_id` (from 1) of the plan and an offset into it.
 struct Allocation {
@@ -45,7 +46,8 @@ struct TensorList {
   std::vector<int32_t> tensors;  // indices of tensor values; -1 (None) in an optional list
   bool optional = false;
 };
-using Value = std::variant<None, int64_t, bool, double, std::string, TensorSpec, IntList, DoubleList, BoolList, TensorList>;
+using Value =
+    std::variant<None, int64_t, bool, double, std::string, TensorSpec, IntList, DoubleList, BoolList, TensorList>;
 
 struct KernelCall {
   int32_t op = 0;  // index into Plan::operators
@@ -82,7 +84,7 @@ struct Delegate {
 // One method.
 struct Plan {
   std::string name = "forward";
-  std::string encoded_inputs;   // pytree text, may be empty
+  std::string encoded_inputs;  // pytree text, may be empty
   std::string encoded_outputs;
   std::vector<Value> values;
   std::vector<int32_t> inputs;

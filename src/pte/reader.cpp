@@ -40,7 +40,10 @@ struct Context {
   const fb::Program* root = nullptr;
 
   [[nodiscard]] std::unexpected<Diagnostics> broken(std::string what, std::string got = {}) const {
-    return fail({.where = where, .what = std::move(what), .got = std::move(got), .hint = "the file is damaged or not made by ExecuTorch or Carina"});
+    return fail({.where = where,
+                 .what = std::move(what),
+                 .got = std::move(got),
+                 .hint = "the file is damaged or not made by ExecuTorch or Carina"});
   }
 };
 
@@ -56,23 +59,28 @@ Result<Layout> read_layout(const Context& context) {
   layout.program_bytes = load<uint64_t>(bytes, 16);
   layout.segment_base = load<uint64_t>(bytes, 24);
   // Older headers have 24 bytes and no segment size: the segments then reach to the end.
-  layout.segment_bytes = header_bytes >= 32 ? load<uint64_t>(bytes, 32) : bytes.size() - std::min<uint64_t>(layout.segment_base, bytes.size());
+  layout.segment_bytes = header_bytes >= 32 ? load<uint64_t>(bytes, 32)
+                                            : bytes.size() - std::min<uint64_t>(layout.segment_base, bytes.size());
   const auto end = checked_add(layout.segment_base, layout.segment_bytes);
   if (header_bytes < 24 || layout.program_bytes > bytes.size() || !end || *end > bytes.size()) {
-    return context.broken("the extended header points outside the file", fmt::format("program {} B, segments at {} of {} B in a file of {} B", layout.program_bytes,
-                                                                                      layout.segment_base, layout.segment_bytes, bytes.size()));
+    return context.broken("the extended header points outside the file",
+                          fmt::format("program {} B, segments at {} of {} B in a file of {} B", layout.program_bytes,
+                                      layout.segment_base, layout.segment_bytes, bytes.size()));
   }
   return layout;
 }
 
 Result<Buffer> segment(const Context& context, uint32_t index) {
   const auto* segments = context.root->segments();
-  if (segments == nullptr || index >= segments->size()) return context.broken("a segment index is out of range", std::to_string(index));
+  if (segments == nullptr || index >= segments->size())
+    return context.broken("a segment index is out of range", std::to_string(index));
   const uint64_t offset = segments->Get(index)->offset();
   const uint64_t size = segments->Get(index)->size();
-  if (size > 0 && context.layout.segment_base == 0) return context.broken("the file has segments but no extended header");
+  if (size > 0 && context.layout.segment_base == 0)
+    return context.broken("the file has segments but no extended header");
   const auto end = checked_add(offset, size);
-  if (!end || *end > context.layout.segment_bytes) return context.broken(fmt::format("segment {} lies outside the file", index));
+  if (!end || *end > context.layout.segment_bytes)
+    return context.broken(fmt::format("segment {} lies outside the file", index));
   return context.file.slice(context.layout.segment_base + offset, size);
 }
 
@@ -84,7 +92,9 @@ std::vector<T> copied(const flatbuffers::Vector<T>* list) {
   return items;
 }
 
-std::string text(const flatbuffers::String* string) { return string == nullptr ? std::string() : string->str(); }
+std::string text(const flatbuffers::String* string) {
+  return string == nullptr ? std::string() : string->str();
+}
 
 Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor) {
   TensorSpec spec;
@@ -103,38 +113,50 @@ Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor)
   std::vector<uint8_t> sorted = spec.dim_order;
   std::ranges::sort(sorted);
   for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted.size() != dims.size() || sorted[i] != i) return context.broken("a tensor's dim_order is not a permutation of its axes");
+    if (sorted.size() != dims.size() || sorted[i] != i)
+      return context.broken("a tensor's dim_order is not a permutation of its axes");
   }
   if (tensor.storage_offset() != 0) return context.broken("a tensor has a storage offset");
   spec.constant = tensor.data_buffer_idx();
   if (const auto* allocation = tensor.allocation_info()) {
-    spec.allocation = Allocation{.memory_id = allocation->memory_id(),
-                                 .offset_bytes = uint64_t{allocation->memory_offset_high()} << 32 | allocation->memory_offset_low()};
+    spec.allocation =
+        Allocation{.memory_id = allocation->memory_id(),
+                   .offset_bytes = uint64_t{allocation->memory_offset_high()} << 32 | allocation->memory_offset_low()};
   }
   return spec;
 }
 
 Result<Value> read_value(const Context& context, const fb::EValue& value) {
-  if (value.val_type() != fb::KernelTypes::NONE && value.val() == nullptr) return context.broken("a value has a kind but no content");
+  if (value.val_type() != fb::KernelTypes::NONE && value.val() == nullptr)
+    return context.broken("a value has a kind but no content");
   switch (value.val_type()) {
     case fb::KernelTypes::NONE:
-    case fb::KernelTypes::Null: return None{};
-    case fb::KernelTypes::Int: return value.val_as_Int()->int_val();
-    case fb::KernelTypes::Bool: return value.val_as_Bool()->bool_val();
-    case fb::KernelTypes::Double: return value.val_as_Double()->double_val();
-    case fb::KernelTypes::String: return text(value.val_as_String()->string_val());
+    case fb::KernelTypes::Null:
+      return None{};
+    case fb::KernelTypes::Int:
+      return value.val_as_Int()->int_val();
+    case fb::KernelTypes::Bool:
+      return value.val_as_Bool()->bool_val();
+    case fb::KernelTypes::Double:
+      return value.val_as_Double()->double_val();
+    case fb::KernelTypes::String:
+      return text(value.val_as_String()->string_val());
     case fb::KernelTypes::Tensor: {
       CARINA_TRY(TensorSpec tensor, read_tensor(context, *value.val_as_Tensor()));
       return tensor;
     }
-    case fb::KernelTypes::IntList: return IntList{.values = copied(value.val_as_IntList()->items())};
-    case fb::KernelTypes::DoubleList: return DoubleList{.numbers = copied(value.val_as_DoubleList()->items())};
+    case fb::KernelTypes::IntList:
+      return IntList{.values = copied(value.val_as_IntList()->items())};
+    case fb::KernelTypes::DoubleList:
+      return DoubleList{.numbers = copied(value.val_as_DoubleList()->items())};
     case fb::KernelTypes::BoolList: {
       const std::vector<uint8_t> flags = copied(value.val_as_BoolList()->items());
       return BoolList{.flags = std::vector<bool>(flags.begin(), flags.end())};
     }
-    case fb::KernelTypes::TensorList: return TensorList{.tensors = copied(value.val_as_TensorList()->items()), .optional = false};
-    case fb::KernelTypes::OptionalTensorList: return TensorList{.tensors = copied(value.val_as_OptionalTensorList()->items()), .optional = true};
+    case fb::KernelTypes::TensorList:
+      return TensorList{.tensors = copied(value.val_as_TensorList()->items()), .optional = false};
+    case fb::KernelTypes::OptionalTensorList:
+      return TensorList{.tensors = copied(value.val_as_OptionalTensorList()->items()), .optional = true};
   }
   return context.broken("a value has an unknown kind", std::to_string(static_cast<int>(value.val_type())));
 }
@@ -143,18 +165,24 @@ Result<Instruction> read_instruction(const Context& context, const fb::Instructi
   if (instruction.instr_args() == nullptr) return context.broken("an instruction has no content");
   switch (instruction.instr_args_type()) {
     case fb::InstructionArguments::KernelCall:
-      return KernelCall{.op = instruction.instr_args_as_KernelCall()->op_index(), .arguments = copied(instruction.instr_args_as_KernelCall()->args())};
+      return KernelCall{.op = instruction.instr_args_as_KernelCall()->op_index(),
+                        .arguments = copied(instruction.instr_args_as_KernelCall()->args())};
     case fb::InstructionArguments::DelegateCall:
-      return DelegateCall{.delegate = instruction.instr_args_as_DelegateCall()->delegate_index(), .arguments = copied(instruction.instr_args_as_DelegateCall()->args())};
+      return DelegateCall{.delegate = instruction.instr_args_as_DelegateCall()->delegate_index(),
+                          .arguments = copied(instruction.instr_args_as_DelegateCall()->args())};
     case fb::InstructionArguments::MoveCall:
-      return MoveCall{.from = instruction.instr_args_as_MoveCall()->move_from(), .to = instruction.instr_args_as_MoveCall()->move_to()};
+      return MoveCall{.from = instruction.instr_args_as_MoveCall()->move_from(),
+                      .to = instruction.instr_args_as_MoveCall()->move_to()};
     case fb::InstructionArguments::JumpFalseCall:
       return JumpFalseCall{.condition = instruction.instr_args_as_JumpFalseCall()->cond_value_index(),
                            .destination = instruction.instr_args_as_JumpFalseCall()->destination_instruction()};
-    case fb::InstructionArguments::FreeCall: return FreeCall{.value = instruction.instr_args_as_FreeCall()->value_index()};
-    case fb::InstructionArguments::NONE: break;
+    case fb::InstructionArguments::FreeCall:
+      return FreeCall{.value = instruction.instr_args_as_FreeCall()->value_index()};
+    case fb::InstructionArguments::NONE:
+      break;
   }
-  return context.broken("an instruction has an unknown kind", std::to_string(static_cast<int>(instruction.instr_args_type())));
+  return context.broken("an instruction has an unknown kind",
+                        std::to_string(static_cast<int>(instruction.instr_args_type())));
 }
 
 Result<Delegate> read_delegate(const Context& context, const fb::BackendDelegate& delegate) {
@@ -165,14 +193,16 @@ Result<Delegate> read_delegate(const Context& context, const fb::BackendDelegate
     CARINA_TRY(result.blob, segment(context, reference->index()));
   } else {
     const auto* all = context.root->backend_delegate_data();
-    if (reference->location() != 0 || all == nullptr || reference->index() >= all->size()) return context.broken("a delegate's data index is out of range");
+    if (reference->location() != 0 || all == nullptr || reference->index() >= all->size())
+      return context.broken("a delegate's data index is out of range");
     if (const auto* data = all->Get(reference->index())->data()) {
       const auto offset = static_cast<size_t>(reinterpret_cast<const std::byte*>(data->data()) - context.file.data());
       result.blob = context.file.slice(offset, data->size());
     }
   }
   if (delegate.compile_specs() != nullptr) {
-    for (const auto* spec : *delegate.compile_specs()) result.compile_specs.emplace_back(text(spec->key()), copied(spec->value()));
+    for (const auto* spec : *delegate.compile_specs())
+      result.compile_specs.emplace_back(text(spec->key()), copied(spec->value()));
   }
   return result;
 }
@@ -180,13 +210,16 @@ Result<Delegate> read_delegate(const Context& context, const fb::BackendDelegate
 // Every index of a plan lies in its table, and every allocation in its buffer.
 class PlanChecker {
  public:
-  PlanChecker(const Context& context, const Plan& plan, size_t constants) : context_(context), plan_(plan), constants_(constants) {}
+  PlanChecker(const Context& context, const Plan& plan, size_t constants)
+      : context_(context), plan_(plan), constants_(constants) {}
 
   [[nodiscard]] Result<void> check() const {
-    for (const Value& value : plan_.values) CARINA_CHECKED(std::visit([this](const auto& v) { return check_value(v); }, value));
+    for (const Value& value : plan_.values)
+      CARINA_CHECKED(std::visit([this](const auto& v) { return check_value(v); }, value));
     CARINA_CHECKED(check_indices(plan_.inputs, "a plan input"));
     CARINA_CHECKED(check_indices(plan_.outputs, "a plan output"));
-    for (const Instruction& instruction : plan_.instructions) CARINA_CHECKED(std::visit([this](const auto& i) { return check_instruction(i); }, instruction));
+    for (const Instruction& instruction : plan_.instructions)
+      CARINA_CHECKED(std::visit([this](const auto& i) { return check_instruction(i); }, instruction));
     return {};
   }
 
@@ -197,49 +230,64 @@ class PlanChecker {
   }
   [[nodiscard]] Result<void> check_value(const TensorSpec& tensor) const {
     const auto bytes = static_cast<uint64_t>(tensor.shape.elements()) * element_bytes(tensor.dtype);
-    if (tensor.constant >= constants_ && tensor.constant > 0) return context_.broken("a tensor's constant index is out of range");
+    if (tensor.constant >= constants_ && tensor.constant > 0)
+      return context_.broken("a tensor's constant index is out of range");
     if (!tensor.allocation) return {};
     const uint32_t id = tensor.allocation->memory_id;
-    if (id < 1 || id > plan_.planned_bytes.size()) return context_.broken("a tensor's memory id is out of range", std::to_string(id));
+    if (id < 1 || id > plan_.planned_bytes.size())
+      return context_.broken("a tensor's memory id is out of range", std::to_string(id));
     const auto end = checked_add(tensor.allocation->offset_bytes, bytes);
-    if (!end || *end > static_cast<uint64_t>(plan_.planned_bytes[id - 1])) return context_.broken("a tensor's memory lies outside its buffer");
+    if (!end || *end > static_cast<uint64_t>(plan_.planned_bytes[id - 1]))
+      return context_.broken("a tensor's memory lies outside its buffer");
     return {};
   }
   [[nodiscard]] Result<void> check_value(const IntList& list) const {
     for (const int64_t index : list.values) {
-      const bool is_int = index >= 0 && static_cast<uint64_t>(index) < plan_.values.size() && std::holds_alternative<int64_t>(plan_.values[static_cast<size_t>(index)]);
-      if (!is_int) return context_.broken("an integer list points to something that is not an integer", std::to_string(index));
+      const bool is_int = index >= 0 && static_cast<uint64_t>(index) < plan_.values.size() &&
+                          std::holds_alternative<int64_t>(plan_.values[static_cast<size_t>(index)]);
+      if (!is_int)
+        return context_.broken("an integer list points to something that is not an integer", std::to_string(index));
     }
     return {};
   }
   [[nodiscard]] Result<void> check_value(const TensorList& list) const {
     for (const int32_t index : list.tensors) {
       if (list.optional && index == -1) continue;
-      if (!is_tensor(index)) return context_.broken("a tensor list points to something that is not a tensor", std::to_string(index));
+      if (!is_tensor(index))
+        return context_.broken("a tensor list points to something that is not a tensor", std::to_string(index));
     }
     return {};
   }
   [[nodiscard]] Result<void> check_instruction(const KernelCall& call) const {
-    if (call.op < 0 || static_cast<size_t>(call.op) >= plan_.operators.size()) return context_.broken("a kernel call's operator index is out of range");
+    if (call.op < 0 || static_cast<size_t>(call.op) >= plan_.operators.size())
+      return context_.broken("a kernel call's operator index is out of range");
     return check_indices(call.arguments, "a kernel call's argument");
   }
   [[nodiscard]] Result<void> check_instruction(const DelegateCall& call) const {
-    if (call.delegate < 0 || static_cast<size_t>(call.delegate) >= plan_.delegates.size()) return context_.broken("a delegate call's index is out of range");
+    if (call.delegate < 0 || static_cast<size_t>(call.delegate) >= plan_.delegates.size())
+      return context_.broken("a delegate call's index is out of range");
     return check_indices(call.arguments, "a delegate call's argument");
   }
-  [[nodiscard]] Result<void> check_instruction(const MoveCall& call) const { return check_indices(std::vector<int32_t>{call.from, call.to}, "a move"); }
+  [[nodiscard]] Result<void> check_instruction(const MoveCall& call) const {
+    return check_indices(std::vector<int32_t>{call.from, call.to}, "a move");
+  }
   [[nodiscard]] Result<void> check_instruction(const JumpFalseCall& call) const {
-    if (call.destination < 0 || static_cast<size_t>(call.destination) > plan_.instructions.size()) return context_.broken("a jump leaves the program");
+    if (call.destination < 0 || static_cast<size_t>(call.destination) > plan_.instructions.size())
+      return context_.broken("a jump leaves the program");
     return check_indices(std::vector<int32_t>{call.condition}, "a jump's condition");
   }
-  [[nodiscard]] Result<void> check_instruction(const FreeCall& call) const { return check_indices(std::vector<int32_t>{call.value}, "a free"); }
+  [[nodiscard]] Result<void> check_instruction(const FreeCall& call) const {
+    return check_indices(std::vector<int32_t>{call.value}, "a free");
+  }
 
   [[nodiscard]] bool is_tensor(int32_t index) const {
-    return index >= 0 && static_cast<size_t>(index) < plan_.values.size() && std::holds_alternative<TensorSpec>(plan_.values[static_cast<size_t>(index)]);
+    return index >= 0 && static_cast<size_t>(index) < plan_.values.size() &&
+           std::holds_alternative<TensorSpec>(plan_.values[static_cast<size_t>(index)]);
   }
   [[nodiscard]] Result<void> check_indices(const std::vector<int32_t>& indices, const char* what) const {
     for (const int32_t index : indices) {
-      if (index < 0 || static_cast<size_t>(index) >= plan_.values.size()) return context_.broken(fmt::format("{} is out of range", what), std::to_string(index));
+      if (index < 0 || static_cast<size_t>(index) >= plan_.values.size())
+        return context_.broken(fmt::format("{} is out of range", what), std::to_string(index));
     }
     return {};
   }
@@ -265,7 +313,8 @@ Result<Plan> read_plan(const Context& context, const fb::ExecutionPlan& source, 
   plan.inputs = copied(source.inputs());
   plan.outputs = copied(source.outputs());
   if (source.operators() != nullptr) {
-    for (const auto* op : *source.operators()) plan.operators.push_back({.name = text(op->name()), .overload = text(op->overload())});
+    for (const auto* op : *source.operators())
+      plan.operators.push_back({.name = text(op->name()), .overload = text(op->overload())});
   }
   if (source.delegates() != nullptr) {
     for (const auto* delegate : *source.delegates()) {
@@ -273,8 +322,10 @@ Result<Plan> read_plan(const Context& context, const fb::ExecutionPlan& source, 
       plan.delegates.push_back(std::move(read));
     }
   }
-  if (source.chains() != nullptr && source.chains()->size() > 1) return context.broken("a method has several chains, which Carina does not read");
-  if (source.chains() != nullptr && source.chains()->size() == 1 && source.chains()->Get(0)->instructions() != nullptr) {
+  if (source.chains() != nullptr && source.chains()->size() > 1)
+    return context.broken("a method has several chains, which Carina does not read");
+  if (source.chains() != nullptr && source.chains()->size() == 1 &&
+      source.chains()->Get(0)->instructions() != nullptr) {
     for (const auto* instruction : *source.chains()->Get(0)->instructions()) {
       CARINA_TRY(Instruction read, read_instruction(context, *instruction));
       plan.instructions.push_back(std::move(read));
@@ -282,7 +333,8 @@ Result<Plan> read_plan(const Context& context, const fb::ExecutionPlan& source, 
   }
   const std::vector<int64_t> sizes = copied(source.non_const_buffer_sizes());
   if (!sizes.empty()) plan.planned_bytes.assign(sizes.begin() + 1, sizes.end());
-  if (std::ranges::any_of(plan.planned_bytes, [](int64_t b) { return b < 0; })) return context.broken("a memory buffer has a negative size");
+  if (std::ranges::any_of(plan.planned_bytes, [](int64_t b) { return b < 0; }))
+    return context.broken("a memory buffer has a negative size");
   CARINA_CHECKED(PlanChecker(context, plan, constants).check());
   return plan;
 }
@@ -308,7 +360,8 @@ Result<void> trim_constants(const Context& context, Program& program) {
       const auto* tensor = std::get_if<TensorSpec>(&value);
       if (tensor == nullptr || tensor->constant == 0) continue;
       const size_t needed = tensor_bytes(tensor->dtype, tensor->shape);
-      if (needed > program.constants[tensor->constant].size()) return context.broken("a constant's data is shorter than its tensor");
+      if (needed > program.constants[tensor->constant].size())
+        return context.broken("a constant's data is shorter than its tensor");
       bytes[tensor->constant] = std::max(bytes[tensor->constant], needed);
     }
   }
@@ -321,16 +374,21 @@ Result<void> trim_constants(const Context& context, Program& program) {
 Result<Program> read_program(const Buffer& file, const std::string& where) {
   Context context{.file = file, .where = where, .layout = {}};
   CARINA_TRY(context.layout, read_layout(context));
-  if (context.layout.program_bytes >= FLATBUFFERS_MAX_BUFFER_SIZE) return context.broken("the FlatBuffer is larger than the format allows");
+  if (context.layout.program_bytes >= FLATBUFFERS_MAX_BUFFER_SIZE)
+    return context.broken("the FlatBuffer is larger than the format allows");
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   flatbuffers::Verifier verifier(bytes, context.layout.program_bytes, 64, 10'000'000);
   if (!fb::VerifyProgramBuffer(verifier)) return context.broken("the FlatBuffer's structure is broken or cut off");
   context.root = fb::GetProgram(bytes);
   if (context.root->version() != 0) {
-    return fail({.where = where, .what = "unsupported program version", .expected = "0", .got = std::to_string(context.root->version())});
+    return fail({.where = where,
+                 .what = "unsupported program version",
+                 .expected = "0",
+                 .got = std::to_string(context.root->version())});
   }
   if (context.root->constant_buffer() != nullptr && context.root->constant_buffer()->size() > 0) {
-    return context.broken("constants inside the FlatBuffer: a program of an ExecuTorch before 1.0, which Carina does not read");
+    return context.broken(
+        "constants inside the FlatBuffer: a program of an ExecuTorch before 1.0, which Carina does not read");
   }
   Program program;
   CARINA_TRY(program.constants, read_constants(context));

@@ -43,7 +43,8 @@ Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& te
   Offset<fb::AllocationDetails> allocation;
   if (tensor.allocation) {
     const uint64_t offset = tensor.allocation->offset_bytes;
-    allocation = fb::CreateAllocationDetails(builder, tensor.allocation->memory_id, static_cast<uint32_t>(offset), static_cast<uint32_t>(offset >> 32));
+    allocation = fb::CreateAllocationDetails(builder, tensor.allocation->memory_id, static_cast<uint32_t>(offset),
+                                             static_cast<uint32_t>(offset >> 32));
   }
   std::vector<int32_t> sizes;
   for (const int64_t dim : tensor.shape.dims()) sizes.push_back(static_cast<int32_t>(dim));
@@ -65,16 +66,23 @@ struct ValueWriter {
   Written operator()(int64_t v) const { return {fb::KernelTypes::Int, fb::CreateInt(builder, v).Union()}; }
   Written operator()(bool v) const { return {fb::KernelTypes::Bool, fb::CreateBool(builder, v).Union()}; }
   Written operator()(double v) const { return {fb::KernelTypes::Double, fb::CreateDouble(builder, v).Union()}; }
-  Written operator()(const std::string& v) const { return {fb::KernelTypes::String, fb::CreateStringDirect(builder, v.c_str()).Union()}; }
+  Written operator()(const std::string& v) const {
+    return {fb::KernelTypes::String, fb::CreateStringDirect(builder, v.c_str()).Union()};
+  }
   Written operator()(const TensorSpec& v) const { return {fb::KernelTypes::Tensor, write_tensor(builder, v).Union()}; }
-  Written operator()(const IntList& v) const { return {fb::KernelTypes::IntList, fb::CreateIntListDirect(builder, &v.values).Union()}; }
-  Written operator()(const DoubleList& v) const { return {fb::KernelTypes::DoubleList, fb::CreateDoubleListDirect(builder, &v.numbers).Union()}; }
+  Written operator()(const IntList& v) const {
+    return {fb::KernelTypes::IntList, fb::CreateIntListDirect(builder, &v.values).Union()};
+  }
+  Written operator()(const DoubleList& v) const {
+    return {fb::KernelTypes::DoubleList, fb::CreateDoubleListDirect(builder, &v.numbers).Union()};
+  }
   Written operator()(const BoolList& v) const {
     const std::vector<uint8_t> flags(v.flags.begin(), v.flags.end());
     return {fb::KernelTypes::BoolList, fb::CreateBoolListDirect(builder, &flags).Union()};
   }
   Written operator()(const TensorList& v) const {
-    if (v.optional) return {fb::KernelTypes::OptionalTensorList, fb::CreateOptionalTensorListDirect(builder, &v.tensors).Union()};
+    if (v.optional)
+      return {fb::KernelTypes::OptionalTensorList, fb::CreateOptionalTensorListDirect(builder, &v.tensors).Union()};
     return {fb::KernelTypes::TensorList, fb::CreateTensorListDirect(builder, &v.tensors).Union()};
   }
 };
@@ -82,19 +90,24 @@ struct ValueWriter {
 struct InstructionWriter {
   FlatBufferBuilder& builder;
   Offset<fb::Instruction> operator()(const KernelCall& c) const {
-    return fb::CreateInstruction(builder, fb::InstructionArguments::KernelCall, fb::CreateKernelCallDirect(builder, c.op, &c.arguments).Union());
+    return fb::CreateInstruction(builder, fb::InstructionArguments::KernelCall,
+                                 fb::CreateKernelCallDirect(builder, c.op, &c.arguments).Union());
   }
   Offset<fb::Instruction> operator()(const DelegateCall& c) const {
-    return fb::CreateInstruction(builder, fb::InstructionArguments::DelegateCall, fb::CreateDelegateCallDirect(builder, c.delegate, &c.arguments).Union());
+    return fb::CreateInstruction(builder, fb::InstructionArguments::DelegateCall,
+                                 fb::CreateDelegateCallDirect(builder, c.delegate, &c.arguments).Union());
   }
   Offset<fb::Instruction> operator()(const MoveCall& c) const {
-    return fb::CreateInstruction(builder, fb::InstructionArguments::MoveCall, fb::CreateMoveCall(builder, c.from, c.to).Union());
+    return fb::CreateInstruction(builder, fb::InstructionArguments::MoveCall,
+                                 fb::CreateMoveCall(builder, c.from, c.to).Union());
   }
   Offset<fb::Instruction> operator()(const JumpFalseCall& c) const {
-    return fb::CreateInstruction(builder, fb::InstructionArguments::JumpFalseCall, fb::CreateJumpFalseCall(builder, c.condition, c.destination).Union());
+    return fb::CreateInstruction(builder, fb::InstructionArguments::JumpFalseCall,
+                                 fb::CreateJumpFalseCall(builder, c.condition, c.destination).Union());
   }
   Offset<fb::Instruction> operator()(const FreeCall& c) const {
-    return fb::CreateInstruction(builder, fb::InstructionArguments::FreeCall, fb::CreateFreeCall(builder, c.value).Union());
+    return fb::CreateInstruction(builder, fb::InstructionArguments::FreeCall,
+                                 fb::CreateFreeCall(builder, c.value).Union());
   }
 };
 
@@ -106,9 +119,11 @@ struct DelegateWriter {
   std::vector<Offset<fb::BackendDelegateInlineData>> inline_data;
 
   Offset<fb::BackendDelegate> operator()(const Delegate& delegate) {
-    const auto reference = options.delegate_data == DelegateData::kInline ? write_inline(delegate.blob) : write_segment(delegate.blob);
+    const auto reference =
+        options.delegate_data == DelegateData::kInline ? write_inline(delegate.blob) : write_segment(delegate.blob);
     std::vector<Offset<fb::CompileSpec>> specs;
-    for (const auto& [key, value] : delegate.compile_specs) specs.push_back(fb::CreateCompileSpecDirect(builder, key.c_str(), &value));
+    for (const auto& [key, value] : delegate.compile_specs)
+      specs.push_back(fb::CreateCompileSpecDirect(builder, key.c_str(), &value));
     return fb::CreateBackendDelegateDirect(builder, delegate.backend.c_str(), reference, &specs);
   }
 
@@ -131,17 +146,21 @@ Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& pla
     values.push_back(fb::CreateEValue(builder, written.tag, written.value));
   }
   std::vector<Offset<fb::Operator>> operators;
-  for (const Operator& op : plan.operators) operators.push_back(fb::CreateOperatorDirect(builder, op.name.c_str(), op.overload.c_str()));
+  for (const Operator& op : plan.operators)
+    operators.push_back(fb::CreateOperatorDirect(builder, op.name.c_str(), op.overload.c_str()));
   std::vector<Offset<fb::BackendDelegate>> delegates;
   for (const Delegate& delegate : plan.delegates) delegates.push_back(delegate_writer(delegate));
   std::vector<Offset<fb::Instruction>> instructions;
-  for (const Instruction& instruction : plan.instructions) instructions.push_back(std::visit(InstructionWriter{builder}, instruction));
+  for (const Instruction& instruction : plan.instructions)
+    instructions.push_back(std::visit(InstructionWriter{builder}, instruction));
   const std::vector<int32_t> none;
   const std::vector<Offset<fb::Chain>> chains{fb::CreateChainDirect(builder, &none, &none, &instructions)};
   std::vector<int64_t> buffer_sizes{0};  // entry 0 is unused: memory ids count from 1
   buffer_sizes.insert(buffer_sizes.end(), plan.planned_bytes.begin(), plan.planned_bytes.end());
-  const auto meta = fb::CreateContainerMetadataDirect(builder, plan.encoded_inputs.c_str(), plan.encoded_outputs.c_str());
-  return fb::CreateExecutionPlanDirect(builder, plan.name.c_str(), meta, &values, &plan.inputs, &plan.outputs, &chains, &operators, &delegates, &buffer_sizes);
+  const auto meta =
+      fb::CreateContainerMetadataDirect(builder, plan.encoded_inputs.c_str(), plan.encoded_outputs.c_str());
+  return fb::CreateExecutionPlanDirect(builder, plan.name.c_str(), meta, &values, &plan.inputs, &plan.outputs, &chains,
+                                       &operators, &delegates, &buffer_sizes);
 }
 
 // All constants in one segment, each aligned; returns their offsets in it.
@@ -155,7 +174,9 @@ std::vector<uint64_t> lay_out_constants(std::span<const Buffer> constants, std::
   return offsets;
 }
 
-void put(std::vector<std::byte>& out, size_t at, const void* data, size_t size) { std::memcpy(out.data() + at, data, size); }
+void put(std::vector<std::byte>& out, size_t at, const void* data, size_t size) {
+  std::memcpy(out.data() + at, data, size);
+}
 
 // FlatBuffer + header + segments -> file: the header is slid in behind the identifier, and the root offset counts it.
 std::vector<std::byte> join(std::span<const std::byte> flatbuffer, const std::vector<std::byte>& segments) {
@@ -190,7 +211,9 @@ size_t data_bytes(const Program& program) {
 
 Result<std::vector<std::byte>> write_program(const Program& program, const WriteOptions& options) {
   if (options.delegate_data == DelegateData::kInline && data_bytes(program) > (size_t{1} << 30)) {
-    return fail({.where = "program", .what = "the delegates are too large to stand inside the FlatBuffer", .hint = "write them to segments"});
+    return fail({.where = "program",
+                 .what = "the delegates are too large to stand inside the FlatBuffer",
+                 .hint = "write them to segments"});
   }
   FlatBufferBuilder builder(data_bytes(program) + (1 << 16));
   Segments segments;
@@ -202,7 +225,9 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
   for (const Plan& plan : program.plans) plans.push_back(write_plan(builder, plan, delegate_writer));
   const std::vector<Offset<fb::Buffer>> no_buffers;
   const auto constants = fb::CreateSubsegmentOffsetsDirect(builder, constant_index, &constant_offsets);
-  builder.Finish(fb::CreateProgramDirect(builder, 0, &plans, &no_buffers, &delegate_writer.inline_data, &segments.table, constants), kPteIdentifier.data());
+  builder.Finish(fb::CreateProgramDirect(builder, 0, &plans, &no_buffers, &delegate_writer.inline_data, &segments.table,
+                                         constants),
+                 kPteIdentifier.data());
   const std::span<const std::byte> flatbuffer = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   if (segments.bytes.empty()) return std::vector<std::byte>(flatbuffer.begin(), flatbuffer.end());
   return join(flatbuffer, segments.bytes);

@@ -18,8 +18,8 @@ struct WriteOptions {
   DelegateData delegate_data = DelegateData::kInline;
 };
 
-// The bytes of the .pte: FlatBuffer "ET12", extended header and segments where there are any. Deterministic. Errors: a program over 2 GiB.
-// Source: ExecuTorch 1.5, exir/_serialize/_program.py (layout).
+// The bytes of the .pte: FlatBuffer "ET12", extended header and segments where there are any. Deterministic. Errors: a
+// program over 2 GiB. Source: ExecuTorch 1.5, exir/_serialize/_program.py (layout).
 Result<std::vector<std::byte>> write_program(const Program& program, const WriteOptions& options);
 
 }  // namespace carina::pte

@@ -17,7 +17,11 @@ using ir::ValueId;
 class Folder {
  public:
   explicit Folder(ir::Graph& graph)
-      : graph_(graph), users_(ir::users(graph)), is_output_(ir::is_output(graph)), parameters_(graph.nodes.size()), now_(graph.values.size()) {
+      : graph_(graph),
+        users_(ir::users(graph)),
+        is_output_(ir::is_output(graph)),
+        parameters_(graph.nodes.size()),
+        now_(graph.values.size()) {
     for (size_t v = 0; v < now_.size(); ++v) now_[v] = ValueId(v);
   }
 
@@ -49,7 +53,9 @@ class Folder {
     return {};
   }
 
-  [[nodiscard]] bool is_role(NodeId node, Role role) const { return parameters_[node.index()] && role_of(graph_[node]) == role; }
+  [[nodiscard]] bool is_role(NodeId node, Role role) const {
+    return parameters_[node.index()] && role_of(graph_[node]) == role;
+  }
 
   // The integers of this quantize node only go back to floats, by the same parameters.
   [[nodiscard]] bool only_dequantized(NodeId quantize) const {
@@ -64,7 +70,9 @@ class Folder {
   // Nobody reads the value but quantize nodes of these parameters.
   [[nodiscard]] bool only_quantized(ValueId value, const Quantization& parameters) const {
     if (is_output_[value.index()]) return false;
-    return std::ranges::all_of(users_[value.index()], [&](NodeId user) { return is_role(user, Role::kQuantize) && parameters_[user.index()] == parameters; });
+    return std::ranges::all_of(users_[value.index()], [&](NodeId user) {
+      return is_role(user, Role::kQuantize) && parameters_[user.index()] == parameters;
+    });
   }
 
   void fold(NodeId id) {
@@ -74,7 +82,8 @@ class Folder {
     if (is_role(id, Role::kQuantize)) {
       // Somebody reads the integers themselves: the node stays, but what it reads is made as integers all the same.
       ir::Value& input = graph_[now_[node.inputs.front().index()]];
-      if (!input.quantization && !parameters->per_channel() && only_quantized(node.inputs.front(), *parameters)) input.quantization = parameters;
+      if (!input.quantization && !parameters->per_channel() && only_quantized(node.inputs.front(), *parameters))
+        input.quantization = parameters;
     }
     if (is_role(id, Role::kDequantize)) {
       if (folded(node.outputs.front())) return;
@@ -94,7 +103,8 @@ class Folder {
   void fold_pair(const Node& quantize, const Quantization& parameters) {
     const ValueId original = quantize.inputs.front();
     const ValueId quantized = with_parameters(original, now_[original.index()], quantize, parameters);
-    for (const NodeId dequantize : users_[quantize.outputs.front().index()]) now_[graph_[dequantize].outputs.front().index()] = quantized;
+    for (const NodeId dequantize : users_[quantize.outputs.front().index()])
+      now_[graph_[dequantize].outputs.front().index()] = quantized;
   }
 
   ValueId with_parameters(ValueId original, ValueId value, const Node& quantize, const Quantization& parameters) {
@@ -103,7 +113,11 @@ class Folder {
       graph_[value].quantization = parameters;
       return value;
     }
-    ir::Value copy{.name = graph_[quantize.outputs.front()].name, .dtype = graph_[value].dtype, .shape = graph_[value].shape, .quantization = parameters, .constant = {}};
+    ir::Value copy{.name = graph_[quantize.outputs.front()].name,
+                   .dtype = graph_[value].dtype,
+                   .shape = graph_[value].shape,
+                   .quantization = parameters,
+                   .constant = {}};
     if (graph_[value].constant && !graph_[value].quantization) {
       copy.constant = graph_[value].constant;
       return graph_.add_value(std::move(copy));
@@ -136,7 +150,11 @@ class Folder {
       graph_[integers].dtype = logical;
       value = integers;
     } else {
-      value = graph_.add_value({.name = graph_[integers].name, .dtype = logical, .shape = graph_[integers].shape, .quantization = parameters, .constant = graph_[integers].constant});
+      value = graph_.add_value({.name = graph_[integers].name,
+                                .dtype = logical,
+                                .shape = graph_[integers].shape,
+                                .quantization = parameters,
+                                .constant = graph_[integers].constant});
     }
     readings_[integers.index()].push_back(value);
   }
@@ -144,7 +162,8 @@ class Folder {
   [[nodiscard]] bool only_dequantized_as(ValueId integers, const Quantization& parameters, DType logical) const {
     if (is_output_[integers.index()]) return false;
     return std::ranges::all_of(users_[integers.index()], [&](NodeId user) {
-      return is_role(user, Role::kDequantize) && parameters_[user.index()] == parameters && graph_[graph_[user].outputs.front()].dtype == logical;
+      return is_role(user, Role::kDequantize) && parameters_[user.index()] == parameters &&
+             graph_[graph_[user].outputs.front()].dtype == logical;
     });
   }
 
@@ -153,12 +172,14 @@ class Folder {
   std::vector<bool> is_output_;
   std::vector<std::optional<Quantization>> parameters_;  // per node, where it quantizes or dequantizes by constants
   std::unordered_map<size_t, std::vector<ValueId>> readings_;  // per constant of integers: the values made of it
-  std::vector<ValueId> now_;                             // which value stands for each original one
+  std::vector<ValueId> now_;                                   // which value stands for each original one
   std::vector<Node> kept_;
 };
 
 }  // namespace
 
-Result<void> fold_imported(ir::Graph& aten, const Log& /*log*/) { return Folder(aten).run(); }
+Result<void> fold_imported(ir::Graph& aten, const Log& /*log*/) {
+  return Folder(aten).run();
+}
 
 }  // namespace carina::quantize

@@ -10,11 +10,12 @@ namespace carina::quantize {
 // Value::quantization, exactly: what a value stands for after the fold is what the dequantize node gave.
 // - integers -> dequantize: a constant that keeps its integers and has their parameters;
 // - x -> quantize -> dequantize: x itself gets the parameters, when nobody reads its unquantized form;
-// - the same where x is quantized otherwise, or is read as a float as well: an aten.clone whose result has the parameters
+// - the same where x is quantized otherwise, or is read as a float as well: an aten.clone whose result has the
+// parameters
 //   (between two quantized values it is the requantization);
 // - graph inputs and outputs stay logically float.
-// Integers that somebody else reads (an integer graph output, integer arithmetic) keep their quantize or dequantize node.
-// Errors: parameters that are not possible, all of them at once. Source: quantized_decomposed of PyTorch.
+// Integers that somebody else reads (an integer graph output, integer arithmetic) keep their quantize or dequantize
+// node. Errors: parameters that are not possible, all of them at once. Source: quantized_decomposed of PyTorch.
 Result<void> fold_imported(ir::Graph& aten, const Log& log);
 
 }  // namespace carina::quantize

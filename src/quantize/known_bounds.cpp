@@ -24,7 +24,8 @@ bool is_shifted_exponential(const ir::Graph& graph, const std::vector<NodeId>& p
   return amax != nullptr && amax->inputs[0] == sub->inputs[0];
 }
 
-// Probabilities get the scale 1/256, as PyTorch's fixed parameters of softmax: fractions of a power of two are exact, and 1 saturates to 255/256.
+// Probabilities get the scale 1/256, as PyTorch's fixed parameters of softmax: fractions of a power of two are exact,
+// and 1 saturates to 255/256.
 constexpr double kLargestProbability = 255.0 / 256.0;
 
 }  // namespace
@@ -35,11 +36,14 @@ std::vector<std::optional<double>> known_upper_bounds(const ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
     const ValueId result = node.outputs.empty() ? ValueId() : node.outputs.front();
     if (node.op == ir::Op(AtenOp::sum_dim_IntList) && is_shifted_exponential(graph, producer, node.inputs[0])) {
-      const int64_t terms = graph[node.inputs[0]].shape.elements() / std::max<int64_t>(graph[result].shape.elements(), 1);
+      const int64_t terms =
+          graph[node.inputs[0]].shape.elements() / std::max<int64_t>(graph[result].shape.elements(), 1);
       bounds[result.index()] = static_cast<double>(terms);
     }
-    if (node.op == ir::Op(AtenOp::reciprocal_default) && bounds[node.inputs[0].index()]) bounds[result.index()] = kLargestProbability;
-    const bool is_softmax = node.op == ir::Op(AtenOp::mul_Tensor) && is_shifted_exponential(graph, producer, node.inputs[0]) && bounds[node.inputs[1].index()];
+    if (node.op == ir::Op(AtenOp::reciprocal_default) && bounds[node.inputs[0].index()])
+      bounds[result.index()] = kLargestProbability;
+    const bool is_softmax = node.op == ir::Op(AtenOp::mul_Tensor) &&
+                            is_shifted_exponential(graph, producer, node.inputs[0]) && bounds[node.inputs[1].index()];
     if (is_softmax) bounds[result.index()] = kLargestProbability;
   }
   return bounds;

@@ -8,12 +8,12 @@
 
 namespace carina::quantize {
 
-// Upper bounds that hold whatever the input, for the values inside a softmax: a sum of N exponentials of x - max(x) is at most N, its
-// reciprocal and the result at most 1. One entry per value.
+// Upper bounds that hold whatever the input, for the values inside a softmax: a sum of N exponentials of x - max(x) is
+// at most N, its reciprocal and the result at most 1. One entry per value.
 std::vector<std::optional<double>> known_upper_bounds(const ir::Graph& graph);
 
-// Calibration sees a few samples, and a value inside a softmax that leaves the calibrated range ruins the whole row, so such ranges get headroom:
-// twice what was seen, but not beyond the bound.
+// Calibration sees a few samples, and a value inside a softmax that leaves the calibrated range ruins the whole row, so
+// such ranges get headroom: twice what was seen, but not beyond the bound.
 Range with_headroom(Range range, std::optional<double> upper_bound);
 
 }  // namespace carina::quantize

@@ -18,9 +18,12 @@ struct Row {
 };
 // Operands are (input), or (input, scales, zero_points) where the parameters are tensors.
 constexpr std::array kRows = {
-    Row{AtenOp::quantize_per_tensor_default, Role::kQuantize, false},     Row{AtenOp::quantize_per_tensor_tensor, Role::kQuantize, false},
-    Row{AtenOp::dequantize_per_tensor_default, Role::kDequantize, false}, Row{AtenOp::dequantize_per_tensor_tensor, Role::kDequantize, false},
-    Row{AtenOp::quantize_per_channel_default, Role::kQuantize, true},     Row{AtenOp::dequantize_per_channel_default, Role::kDequantize, true},
+    Row{AtenOp::quantize_per_tensor_default, Role::kQuantize, false},
+    Row{AtenOp::quantize_per_tensor_tensor, Role::kQuantize, false},
+    Row{AtenOp::dequantize_per_tensor_default, Role::kDequantize, false},
+    Row{AtenOp::dequantize_per_tensor_tensor, Role::kDequantize, false},
+    Row{AtenOp::quantize_per_channel_default, Role::kQuantize, true},
+    Row{AtenOp::dequantize_per_channel_default, Role::kDequantize, true},
 };
 
 const Row* row_of(const ir::Node& node) {
@@ -39,19 +42,29 @@ std::vector<Out> converted(const Tensor& tensor) {
 template <typename Out>
 std::optional<std::vector<Out>> elements_of(const Tensor& tensor) {
   switch (tensor.dtype) {
-    case DType::kFp32: return converted<Out, float>(tensor);
-    case DType::kFp64: return converted<Out, double>(tensor);
-    case DType::kInt64: return converted<Out, int64_t>(tensor);
-    case DType::kInt32: return converted<Out, int32_t>(tensor);
-    case DType::kInt16: return converted<Out, int16_t>(tensor);
-    case DType::kInt8: return converted<Out, int8_t>(tensor);
-    case DType::kUInt8: return converted<Out, uint8_t>(tensor);
-    default: return std::nullopt;
+    case DType::kFp32:
+      return converted<Out, float>(tensor);
+    case DType::kFp64:
+      return converted<Out, double>(tensor);
+    case DType::kInt64:
+      return converted<Out, int64_t>(tensor);
+    case DType::kInt32:
+      return converted<Out, int32_t>(tensor);
+    case DType::kInt16:
+      return converted<Out, int16_t>(tensor);
+    case DType::kInt8:
+      return converted<Out, int8_t>(tensor);
+    case DType::kUInt8:
+      return converted<Out, uint8_t>(tensor);
+    default:
+      return std::nullopt;
   }
 }
 
 Diagnostic about(const ir::Node& node, std::string what, std::string got) {
-  return {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source), .what = std::move(what), .got = std::move(got)};
+  return {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
+          .what = std::move(what),
+          .got = std::move(got)};
 }
 
 // Scales and zero points, of attributes or of constant tensors; unchecked.
@@ -68,13 +81,17 @@ Result<Quantization> raw_parameters(const ir::Graph& graph, const ir::Node& node
     return q;
   }
   const auto scales = elements_of<double>(*graph[node.inputs[1]].constant);
-  if (!scales) return fail(about(node, "the scales of a quantization are of a type that they cannot have", std::string(name_of(graph[node.inputs[1]].dtype))));
+  if (!scales)
+    return fail(about(node, "the scales of a quantization are of a type that they cannot have",
+                      std::string(name_of(graph[node.inputs[1]].dtype))));
   q.scales = *scales;
   q.zero_points.assign(q.scales.size(), 0);
   if (node.inputs[2].valid()) {
     // Symmetric quantization may write its zeros as floats.
     const auto zeros = elements_of<double>(*graph[node.inputs[2]].constant);
-    if (!zeros || zeros->size() != q.scales.size()) return fail(about(node, "a quantization has not as many zero points as scales", fmt::format("{}", q.scales.size())));
+    if (!zeros || zeros->size() != q.scales.size())
+      return fail(
+          about(node, "a quantization has not as many zero points as scales", fmt::format("{}", q.scales.size())));
     const bool small = std::ranges::all_of(*zeros, [](double z) { return std::abs(z) < 9e15; });
     if (!small) return fail(about(node, "a zero point is not possible", ""));
     std::ranges::transform(*zeros, q.zero_points.begin(), [](double z) { return static_cast<int64_t>(z); });
@@ -87,21 +104,28 @@ Result<void> set_axis(const ir::Graph& graph, const ir::Node& node, Quantization
   const auto rank = static_cast<int64_t>(shape.rank());
   int64_t axis = node.attributes.integer("axis");
   if (axis < 0) axis += rank;
-  const bool fits = axis >= 0 && axis < rank && shape[static_cast<size_t>(axis)] == static_cast<int64_t>(q.scales.size());
-  if (!fits) return fail(about(node, "the axis of a quantization is not as long as its list of scales", fmt::format("axis {} of {}, {} scales", axis, to_string(shape), q.scales.size())));
+  const bool fits =
+      axis >= 0 && axis < rank && shape[static_cast<size_t>(axis)] == static_cast<int64_t>(q.scales.size());
+  if (!fits)
+    return fail(about(node, "the axis of a quantization is not as long as its list of scales",
+                      fmt::format("axis {} of {}, {} scales", axis, to_string(shape), q.scales.size())));
   q.axis = static_cast<int>(axis);
   return {};
 }
 
 Result<void> check(const ir::Node& node, const Quantization& q) {
-  if (!is_integer(q.dtype)) return fail(about(node, "quantization to a type that is no integer", std::string(name_of(q.dtype))));
+  if (!is_integer(q.dtype))
+    return fail(about(node, "quantization to a type that is no integer", std::string(name_of(q.dtype))));
   const IntegerRange range = range_of(q.dtype);
   if (q.qmin > q.qmax || q.qmin < range.min || q.qmax > range.max) {
-    return fail(about(node, fmt::format("the range of a quantization does not fit {}", name_of(q.dtype)), fmt::format("[{}, {}]", q.qmin, q.qmax)));
+    return fail(about(node, fmt::format("the range of a quantization does not fit {}", name_of(q.dtype)),
+                      fmt::format("[{}, {}]", q.qmin, q.qmax)));
   }
   for (size_t i = 0; i < q.scales.size(); ++i) {
-    if (!(q.scales[i] > 0) || !std::isfinite(q.scales[i])) return fail(about(node, "a scale must be a positive number", fmt::format("{}", q.scales[i])));
-    if (q.zero_points[i] < range.min || q.zero_points[i] > range.max) return fail(about(node, "a zero point lies outside the type", fmt::format("{}", q.zero_points[i])));
+    if (!(q.scales[i] > 0) || !std::isfinite(q.scales[i]))
+      return fail(about(node, "a scale must be a positive number", fmt::format("{}", q.scales[i])));
+    if (q.zero_points[i] < range.min || q.zero_points[i] > range.max)
+      return fail(about(node, "a zero point lies outside the type", fmt::format("{}", q.zero_points[i])));
   }
   return {};
 }

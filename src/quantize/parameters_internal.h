@@ -7,14 +7,15 @@ namespace carina::quantize {
 
 enum class Role { kNone, kQuantize, kDequantize };
 
-// Whether a node is quantized_decomposed.quantize_per_* or dequantize_per_* with parameters that a Quantization can hold.
+// Whether a node is quantized_decomposed.quantize_per_* or dequantize_per_* with parameters that a Quantization can
+// hold.
 Role role_of(const ir::Node& node);
 
 // Whether the parameters of such a node are constants (those of dynamic quantization are not).
 bool has_constant_parameters(const ir::Graph& graph, const ir::Node& node);
 
-// The parameters of such a node. Errors: scales that are not positive numbers, zero points outside the range, a range that
-// the type does not have, not as many scales as the axis is long.
+// The parameters of such a node. Errors: scales that are not positive numbers, zero points outside the range, a range
+// that the type does not have, not as many scales as the axis is long.
 Result<Quantization> parameters_of(const ir::Graph& graph, const ir::Node& node);
 
 }  // namespace carina::quantize

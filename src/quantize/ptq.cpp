@@ -15,7 +15,9 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-bool is_real(const ir::Graph& graph, ValueId id) { return id.valid() && graph[id].dtype == DType::kFp32; }
+bool is_real(const ir::Graph& graph, ValueId id) {
+  return id.valid() && graph[id].dtype == DType::kFp32;
+}
 
 // Weights and biases that several nodes read become one value each, of the same bytes: their parameters may differ.
 void separate_weights(ir::Graph& graph) {
@@ -26,7 +28,8 @@ void separate_weights(ir::Graph& graph) {
       const ValueId id = node.inputs[i];
       if (!id.valid() || !graph[id].constant || graph[id].quantization) continue;
       const bool is_weight = role && (i == role->weight || i == role->bias);
-      if (id.index() < taken.size() && taken[id.index()] && is_weight) node.inputs[i] = graph.add_value(ir::Value(graph[id]));
+      if (id.index() < taken.size() && taken[id.index()] && is_weight)
+        node.inputs[i] = graph.add_value(ir::Value(graph[id]));
       if (id.index() < taken.size()) taken[id.index()] = true;
     }
   }
@@ -37,29 +40,43 @@ Quantization weight_parameters(const Tensor& weight, int axis, double smallest_s
   const auto values = weight.values<float>();
   const auto channels = static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
   size_t inner = 1;
-  for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i) inner *= static_cast<size_t>(weight.shape[i]);
+  for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
+    inner *= static_cast<size_t>(weight.shape[i]);
   std::vector<float> magnitudes(channels, 0);
   for (size_t i = 0; i < values.size(); ++i) {
     float& magnitude = magnitudes[i / inner % channels];
     magnitude = std::max(magnitude, std::abs(values[i]));
   }
-  Quantization q{.dtype = DType::kInt8, .scales = {}, .zero_points = std::vector<int64_t>(channels, 0), .axis = axis, .qmin = -127, .qmax = 127};
+  Quantization q{.dtype = DType::kInt8,
+                 .scales = {},
+                 .zero_points = std::vector<int64_t>(channels, 0),
+                 .axis = axis,
+                 .qmin = -127,
+                 .qmax = 127};
   for (const float magnitude : magnitudes) q.scales.push_back(symmetric_scale(magnitude, smallest_scale));
   return q;
 }
 
 // int32 of scale input * weight. Source: facts/arm_backend.md 4.1.
 Quantization bias_parameters(const Quantization& input, const Quantization& weight) {
-  Quantization q{.dtype = DType::kInt32, .scales = {}, .zero_points = weight.zero_points, .axis = 0, .qmin = -2147483647, .qmax = 2147483647};
+  Quantization q{.dtype = DType::kInt32,
+                 .scales = {},
+                 .zero_points = weight.zero_points,
+                 .axis = 0,
+                 .qmin = -2147483647,
+                 .qmax = 2147483647};
   for (const double scale : weight.scales) q.scales.push_back(scale * input.scale());
   return q;
 }
 
-bool is_finite(const Tensor& tensor) { return std::ranges::all_of(tensor.values<float>(), [](float v) { return std::isfinite(v); }); }
+bool is_finite(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.values<float>(), [](float v) { return std::isfinite(v); });
+}
 
 class Quantizer {
  public:
-  Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options), sharing_(sharing_of(graph)) {}
+  Quantizer(ir::Graph& graph, const PtqOptions& options)
+      : graph_(graph), options_(options), sharing_(sharing_of(graph)) {}
 
   Result<void> run(std::span<const std::vector<Tensor>> samples, const Log& log) {
     find_weights();
@@ -77,7 +94,8 @@ class Quantizer {
       const std::optional<WeightRole> role = weight_role_of(node);
       if (!role) continue;
       for (const size_t i : {role->weight, role->bias}) {
-        if (i < node.inputs.size() && is_real(graph_, node.inputs[i]) && graph_[node.inputs[i]].constant) is_weight_[node.inputs[i].index()] = true;
+        if (i < node.inputs.size() && is_real(graph_, node.inputs[i]) && graph_[node.inputs[i]].constant)
+          is_weight_[node.inputs[i].index()] = true;
       }
     }
   }
@@ -87,7 +105,8 @@ class Quantizer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
       if (!value.constant || value.dtype != DType::kFp32 || is_weight_[v]) continue;
-      if (!observers_[sharing_.group[v]].observe(value.constant->values<float>())) return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
+      if (!observers_[sharing_.group[v]].observe(value.constant->values<float>()))
+        return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
     }
     return {};
   }
@@ -108,7 +127,8 @@ class Quantizer {
       if (graph_.values[v].dtype != DType::kFp32 || is_weight_[v]) continue;
       std::optional<Quantization>& q = parameters[sharing_.group[v]];
       if (!q) {
-        const Range seen = observers_[sharing_.group[v]].choose(is_computed[sharing_.group[v]] ? options_.ranges : RangeChoice::kMinMax);
+        const Range seen = observers_[sharing_.group[v]].choose(is_computed[sharing_.group[v]] ? options_.ranges
+                                                                                               : RangeChoice::kMinMax);
         q = affine_parameters(with_headroom(seen, bounds[sharing_.group[v]]), options_.smallest_scale);
       }
       graph_.values[v].quantization = q;
@@ -120,12 +140,14 @@ class Quantizer {
     if (!role || !is_real(graph_, node.inputs.front())) return {};
     ir::Value& weight = graph_[node.inputs[role->weight]];
     if (!weight.constant || weight.dtype != DType::kFp32) return {};
-    if (!is_finite(*weight.constant)) return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
+    if (!is_finite(*weight.constant))
+      return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
     weight.quantization = weight_parameters(*weight.constant, role->axis, options_.smallest_scale);
     if (role->bias >= node.inputs.size() || !is_real(graph_, node.inputs[role->bias])) return {};
     ir::Value& bias = graph_[node.inputs[role->bias]];
     if (!bias.constant) return {};
-    if (!is_finite(*bias.constant)) return fail({.where = fmt::format("{} ({})", node.name, bias.name), .what = "the bias is not finite"});
+    if (!is_finite(*bias.constant))
+      return fail({.where = fmt::format("{} ({})", node.name, bias.name), .what = "the bias is not finite"});
     bias.quantization = bias_parameters(*graph_[node.inputs.front()].quantization, *weight.quantization);
     return {};
   }
@@ -139,7 +161,8 @@ class Quantizer {
 
 }  // namespace
 
-Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samples, const PtqOptions& options, const Log& log) {
+Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samples, const PtqOptions& options,
+                      const Log& log) {
   separate_weights(aten);
   return Quantizer(aten, options).run(samples, log);
 }

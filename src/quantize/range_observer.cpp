@@ -38,7 +38,10 @@ Extremes extremes_of(std::span<const float> elements) {
     for (size_t lane = 0; lane < kLanes; ++lane) see(lane, elements[i + lane]);
   }
   for (size_t i = whole; i < elements.size(); ++i) see(0, elements[i]);
-  return {.min = std::ranges::min(least), .max = std::ranges::max(greatest), .zeros = std::accumulate(zeros.begin(), zeros.end(), uint64_t{0}), .numbers = std::ranges::max(not_numbers) == 0};
+  return {.min = std::ranges::min(least),
+          .max = std::ranges::max(greatest),
+          .zeros = std::accumulate(zeros.begin(), zeros.end(), uint64_t{0}),
+          .numbers = std::ranges::max(not_numbers) == 0};
 }
 
 std::vector<float> without_infinities(std::span<const float> elements) {
@@ -49,7 +52,9 @@ std::vector<float> without_infinities(std::span<const float> elements) {
   return limited;
 }
 
-int64_t bin_of(double value, int width_log2) { return static_cast<int64_t>(std::floor(std::ldexp(value, -width_log2))); }
+int64_t bin_of(double value, int width_log2) {
+  return static_cast<int64_t>(std::floor(std::ldexp(value, -width_log2)));
+}
 
 // Sums over the bins up to each edge: how many elements, their sum and their sum of squares (at the bins' centres).
 struct Moments {
@@ -59,9 +64,13 @@ struct Moments {
 };
 
 // The square error of all elements of a part of the histogram when they are clipped to `limit`.
-double clipping_error(const Moments& part, double limit) { return part.squares - 2 * limit * part.sum + limit * limit * part.count; }
+double clipping_error(const Moments& part, double limit) {
+  return part.squares - 2 * limit * part.sum + limit * limit * part.count;
+}
 
-Moments operator-(const Moments& a, const Moments& b) { return {.count = a.count - b.count, .sum = a.sum - b.sum, .squares = a.squares - b.squares}; }
+Moments operator-(const Moments& a, const Moments& b) {
+  return {.count = a.count - b.count, .sum = a.sum - b.sum, .squares = a.squares - b.squares};
+}
 
 // At most kCandidates edges from `from` to `to`, both among them.
 std::vector<size_t> candidates(size_t from, size_t to) {
@@ -85,7 +94,8 @@ bool RangeObserver::observe(std::span<const float> elements) {
   cover(seen.min, seen.max);
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   uint64_t* const counts = counts_.data();
-  // The scale is a power of two and all lie in the bins: the difference is not negative, so cutting it off is its floor.
+  // The scale is a power of two and all lie in the bins: the difference is not negative, so cutting it off is its
+  // floor.
   for (const float value : elements) ++counts[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
   count_ += elements.size();
   zeros_ += seen.zeros;
@@ -117,7 +127,8 @@ void RangeObserver::halve_resolution() {
   const int64_t first = half(first_);
   const int64_t last = half(first_ + static_cast<int64_t>(counts_.size()) - 1);
   std::vector<uint64_t> merged(static_cast<size_t>(last - first + 1), 0);
-  for (size_t i = 0; i < counts_.size(); ++i) merged[static_cast<size_t>(half(first_ + static_cast<int64_t>(i)) - first)] += counts_[i];
+  for (size_t i = 0; i < counts_.size(); ++i)
+    merged[static_cast<size_t>(half(first_ + static_cast<int64_t>(i)) - first)] += counts_[i];
   first_ = first;
   counts_ = std::move(merged);
 }
@@ -136,9 +147,14 @@ Range RangeObserver::least_square_error() const {
     const int64_t bin = first_ + static_cast<int64_t>(i);
     const double centre = (static_cast<double>(bin) + 0.5) * width;
     const auto count = static_cast<double>(bin == 0 ? counts_[i] - zeros_ : counts_[i]);
-    below[i + 1] = {.count = below[i].count + count, .sum = below[i].sum + count * centre, .squares = below[i].squares + count * centre * centre};
+    below[i + 1] = {.count = below[i].count + count,
+                    .sum = below[i].sum + count * centre,
+                    .squares = below[i].squares + count * centre * centre};
   }
-  const auto value_at = [&](size_t edge) { return std::clamp((static_cast<double>(first_) + static_cast<double>(edge)) * width, std::min(0.0, double{min_}), std::max(0.0, double{max_})); };
+  const auto value_at = [&](size_t edge) {
+    return std::clamp((static_cast<double>(first_) + static_cast<double>(edge)) * width, std::min(0.0, double{min_}),
+                      std::max(0.0, double{max_}));
+  };
   const auto zero = static_cast<size_t>(-first_);
   Range best{.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
   double least = INFINITY;
@@ -146,7 +162,8 @@ Range RangeObserver::least_square_error() const {
     for (const size_t high : candidates(counts_.size(), zero)) {
       const double scale = (value_at(high) - value_at(low)) / kSteps;
       if (scale <= 0) continue;
-      const double error = clipping_error(below[low], value_at(low)) + clipping_error(below.back() - below[high], value_at(high)) +
+      const double error = clipping_error(below[low], value_at(low)) +
+                           clipping_error(below.back() - below[high], value_at(high)) +
                            (below[high].count - below[low].count) * scale * scale / 12;
       if (error < least) {
         least = error;
@@ -161,7 +178,12 @@ Quantization affine_parameters(Range range, double smallest_scale) {
   const float min = std::min(static_cast<float>(range.min), 0.0F), max = std::max(static_cast<float>(range.max), 0.0F);
   const float scale = std::max((max - min) / static_cast<float>(kSteps), static_cast<float>(smallest_scale));
   const int64_t zero_point = -128 - static_cast<int64_t>(std::nearbyint(min / scale));
-  return {.dtype = DType::kInt8, .scales = {scale}, .zero_points = {std::clamp<int64_t>(zero_point, -128, 127)}, .axis = Quantization::kPerTensor, .qmin = -128, .qmax = 127};
+  return {.dtype = DType::kInt8,
+          .scales = {scale},
+          .zero_points = {std::clamp<int64_t>(zero_point, -128, 127)},
+          .axis = Quantization::kPerTensor,
+          .qmin = -128,
+          .qmax = 127};
 }
 
 double symmetric_scale(double magnitude, double smallest_scale) {

@@ -14,11 +14,13 @@ struct Range {
   double max = 0;
 };
 
-// What calibration saw of a value, or of several that share their parameters: least, greatest, and a histogram whose bins
-// are multiples of a power of two, so that widening it merges bins exactly and the order of the tensors does not matter.
+// What calibration saw of a value, or of several that share their parameters: least, greatest, and a histogram whose
+// bins are multiples of a power of two, so that widening it merges bins exactly and the order of the tensors does not
+// matter.
 class RangeObserver {
  public:
-  // Adds the elements. Infinities (of masks) count as kMinusInfinity and kPlusInfinity. Returns false when one is no number.
+  // Adds the elements. Infinities (of masks) count as kMinusInfinity and kPlusInfinity. Returns false when one is no
+  // number.
   bool observe(std::span<const float> elements);
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // The range that the integers are to cover; zero always lies inside.
@@ -42,8 +44,9 @@ class RangeObserver {
   std::vector<uint64_t> counts_;  // empty before the first element
 };
 
-// Affine int8 parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / 255, not less than
-// `smallest_scale`; zero point such that 0 is exact. Source: torch.ao.quantization UniformQuantizationObserverBase.
+// Affine int8 parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / 255, not less
+// than `smallest_scale`; zero point such that 0 is exact. Source: torch.ao.quantization
+// UniformQuantizationObserverBase.
 Quantization affine_parameters(Range range, double smallest_scale);
 // The scale of symmetric integers in [-127, 127].
 double symmetric_scale(double magnitude, double smallest_scale);

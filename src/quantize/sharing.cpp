@@ -91,9 +91,10 @@ class Groups {
   std::vector<size_t> parent_;
 };
 
-// The activation takes the place of the value before it: nobody else reads that value, and the node that makes it chooses
-// its result's parameters freely.
-bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers, const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output) {
+// The activation takes the place of the value before it: nobody else reads that value, and the node that makes it
+// chooses its result's parameters freely.
+bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers,
+           const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output) {
   const ir::NodeId producer = producers[before.index()];
   if (!producer.valid() || users[before.index()].size() != 1 || is_output[before.index()]) return false;
   const std::optional<Keeps> keeps = keeps_of(graph[producer]);
@@ -107,10 +108,15 @@ std::optional<WeightRole> weight_role_of(const Node& node) {
     case AtenOp::conv1d_default:
     case AtenOp::conv2d_default:
     case AtenOp::conv3d_default:
-    case AtenOp::linear_default: return WeightRole{};
-    case AtenOp::convolution_default: return WeightRole{.axis = node.attributes.get<bool>("transposed") && node.attributes.integer("groups") == 1 ? 1 : 0};
-    case AtenOp::conv_transpose2d_input: return WeightRole{.axis = node.attributes.integer("groups") == 1 ? 1 : 0};
-    default: return std::nullopt;
+    case AtenOp::linear_default:
+      return WeightRole{};
+    case AtenOp::convolution_default:
+      return WeightRole{.axis =
+                            node.attributes.get<bool>("transposed") && node.attributes.integer("groups") == 1 ? 1 : 0};
+    case AtenOp::conv_transpose2d_input:
+      return WeightRole{.axis = node.attributes.integer("groups") == 1 ? 1 : 0};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -120,7 +126,8 @@ Sharing sharing_of(const ir::Graph& graph) {
   const auto is_output = ir::is_output(graph);
   const auto is_real = [&](ValueId id) { return id.valid() && graph[id].dtype == DType::kFp32; };
   Groups groups(graph.values.size());
-  Sharing sharing{.group = std::vector<size_t>(graph.values.size()), .is_observed = std::vector<bool>(graph.values.size(), true)};
+  Sharing sharing{.group = std::vector<size_t>(graph.values.size()),
+                  .is_observed = std::vector<bool>(graph.values.size(), true)};
   for (const Node& node : graph.nodes) {
     const std::optional<Keeps> keeps = keeps_of(node);
     if (!keeps || node.outputs.empty() || !is_real(node.outputs.front())) continue;
@@ -133,7 +140,8 @@ Sharing sharing_of(const ir::Graph& graph) {
       if (*keeps != Keeps::kAll) break;
     }
     const ValueId before = node.inputs.front();
-    if (*keeps == Keeps::kActivation && is_real(before) && fuses(graph, before, producers, users, is_output)) sharing.is_observed[before.index()] = false;
+    if (*keeps == Keeps::kActivation && is_real(before) && fuses(graph, before, producers, users, is_output))
+      sharing.is_observed[before.index()] = false;
   }
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
   return sharing;

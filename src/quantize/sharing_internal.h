@@ -22,9 +22,9 @@ struct Sharing {
   std::vector<bool> is_observed;  // per value: its elements widen the group's range
 };
 
-// Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before an
-// activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts off need
-// not be represented. Source: facts/arm_backend.md 4.2, 4.3.
+// Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before
+// an activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts
+// off need not be represented. Source: facts/arm_backend.md 4.2, 4.3.
 Sharing sharing_of(const ir::Graph& graph);
 
 }  // namespace carina::quantize

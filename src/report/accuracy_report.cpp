@@ -9,7 +9,8 @@ namespace carina::report {
 namespace {
 
 std::string share(int64_t part, int64_t whole) {
-  return fmt::format("{} of {} ({:.2f} %)", part, whole, whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return fmt::format("{} of {} ({:.2f} %)", part, whole,
+                     whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
 }  // namespace
@@ -17,17 +18,23 @@ std::string share(int64_t part, int64_t whole) {
 std::string to_text(const AccuracyReport& report) {
   std::string out = fmt::format("{} on {} labelled samples\n", report.program, report.samples);
   out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
-  if (report.has_integer_graph) out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, report.samples));
+  if (report.has_integer_graph)
+    out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, report.samples));
   out += fmt::format("  NPU right:            {}\n", share(report.npu_right, report.samples));
-  if (report.has_integer_graph) out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, report.samples));
+  if (report.has_integer_graph)
+    out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, report.samples));
   out += fmt::format("  NPU answers as the float model:  {}\n", share(report.npu_answers_as_float, report.samples));
   out += fmt::format("  SQNR of the NPU's outputs to the float model's: {:.1f} dB\n", report.sqnr_db);
   return out;
 }
 
 std::string to_json(const AccuracyReport& report) {
-  nlohmann::ordered_json json = {{"program", report.program}, {"samples", report.samples}, {"float_right", report.float_right}, {"npu_right", report.npu_right},
-                                 {"npu_answers_as_float", report.npu_answers_as_float}, {"sqnr_db", report.sqnr_db}};
+  nlohmann::ordered_json json = {{"program", report.program},
+                                 {"samples", report.samples},
+                                 {"float_right", report.float_right},
+                                 {"npu_right", report.npu_right},
+                                 {"npu_answers_as_float", report.npu_answers_as_float},
+                                 {"sqnr_db", report.sqnr_db}};
   if (report.has_integer_graph) {
     json["integer_right"] = report.integer_right;
     json["npu_equals_integer"] = report.npu_equals_integer;

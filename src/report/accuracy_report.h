@@ -15,7 +15,7 @@ struct AccuracyReport {
   int64_t npu_right = 0;
   int64_t npu_equals_integer = 0;  // samples whose NPU output has the same bits as the integer graph's
   int64_t npu_answers_as_float = 0;
-  double sqnr_db = 0;              // of the NPU's outputs against the float model's, over all samples
+  double sqnr_db = 0;  // of the NPU's outputs against the float model's, over all samples
 };
 
 std::string to_text(const AccuracyReport& report);

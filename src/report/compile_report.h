@@ -22,8 +22,8 @@ struct DelegateReport {
   int64_t tosa_operators = 0;
   int64_t npu_operations = 0;
   int64_t command_stream_bytes = 0;
-  int64_t weight_bytes = 0;    // encoded weights, scales, tables and constants: read-only
-  int64_t scratch_bytes = 0;   // the arena that the delegate needs while it runs
+  int64_t weight_bytes = 0;   // encoded weights, scales, tables and constants: read-only
+  int64_t scratch_bytes = 0;  // the arena that the delegate needs while it runs
   int64_t macs = 0;
   int64_t cycles = 0;
 };
@@ -37,10 +37,10 @@ struct CompileReport {
   std::string quantization;  // "int8 (calibrated on 40 samples)", "imported", "none"
   std::vector<NodeReport> nodes;
   std::vector<DelegateReport> delegates;
-  std::string output;           // path of the .pte; empty for explain
-  int64_t program_bytes = 0;    // size of the .pte: flash
-  int64_t planned_bytes = 0;    // memory that the executor plans for the tensors between delegates and kernels
-  int64_t scratch_bytes = 0;    // the largest scratch of a delegate
+  std::string output;         // path of the .pte; empty for explain
+  int64_t program_bytes = 0;  // size of the .pte: flash
+  int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels
+  int64_t scratch_bytes = 0;  // the largest scratch of a delegate
   int64_t clock_hz = 0;
   int64_t cycles = 0;
 };

@@ -24,7 +24,9 @@ std::string to_json(const Listing& listing) {
     for (const auto& [name, value] : part.properties) json[name] = value;
     parts.push_back(std::move(json));
   }
-  return nlohmann::ordered_json{{"parts", parts}, {"text", listing.text}}.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return nlohmann::ordered_json{{"parts", parts}, {"text", listing.text}}.dump(
+             2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace carina::report

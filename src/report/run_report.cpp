@@ -12,21 +12,29 @@ namespace {
 
 std::string layers_table(const NpuReport& npu) {
   using enum Align;
-  Table table({{.title = "layer"}, {.title = "operation"}, {.title = "MACs", .align = kRight}, {.title = "cycles", .align = kRight},
-               {.title = "share", .align = kRight}, {.title = "MAC use", .align = kRight}, {.title = "bound by"}});
+  Table table({{.title = "layer"},
+               {.title = "operation"},
+               {.title = "MACs", .align = kRight},
+               {.title = "cycles", .align = kRight},
+               {.title = "share", .align = kRight},
+               {.title = "MAC use", .align = kRight},
+               {.title = "bound by"}});
   for (const LayerReport& layer : npu.layers) {
-    const double share = npu.cycles == 0 ? 0 : 100.0 * static_cast<double>(layer.cycles) / static_cast<double>(npu.cycles);
-    table.add({layer.name, layer.operation, layer.macs == 0 ? "-" : grouped(layer.macs), grouped(layer.cycles), fmt::format("{:.1f} %", share),
-               layer.macs == 0 ? "-" : fmt::format("{:.1f} %", 100 * layer.utilization), layer.bottleneck});
+    const double share =
+        npu.cycles == 0 ? 0 : 100.0 * static_cast<double>(layer.cycles) / static_cast<double>(npu.cycles);
+    table.add({layer.name, layer.operation, layer.macs == 0 ? "-" : grouped(layer.macs), grouped(layer.cycles),
+               fmt::format("{:.1f} %", share), layer.macs == 0 ? "-" : fmt::format("{:.1f} %", 100 * layer.utilization),
+               layer.bottleneck});
   }
   return table.text(2);
 }
 
 std::string npu_text(const NpuReport& npu) {
-  std::string out = fmt::format("NPU {} ({}, {}), per inference:\n", npu.target, npu.system_config, npu.memory_mode) + layers_table(npu);
+  std::string out = fmt::format("NPU {} ({}, {}), per inference:\n", npu.target, npu.system_config, npu.memory_mode) +
+                    layers_table(npu);
   const double time = npu.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(npu.cycles) / static_cast<double>(npu.clock_hz);
-  out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilisation {:.1f} %\n", grouped(npu.cycles), time,
-                     npu.clock_hz / 1'000'000, grouped(npu.macs), 100 * npu.utilization);
+  out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilisation {:.1f} %\n", grouped(npu.cycles),
+                     time, npu.clock_hz / 1'000'000, grouped(npu.macs), 100 * npu.utilization);
   for (const auto& [name, bytes] : npu.traffic_bytes) out += fmt::format("traffic {}: {} B\n", name, grouped(bytes));
   for (const auto& [name, count] : npu.pmu) out += fmt::format("pmu {}: {}\n", name, grouped(count));
   return out;
@@ -41,7 +49,8 @@ nlohmann::ordered_json pairs(const std::vector<std::pair<std::string, int64_t>>&
 std::string outputs_text(const std::vector<TensorReport>& outputs) {
   std::string out;
   for (const TensorReport& tensor : outputs) {
-    out += fmt::format("{}: {} = {}{}\n", tensor.name, tensor.type, tensor.preview, tensor.file.empty() ? "" : " -> " + tensor.file);
+    out += fmt::format("{}: {} = {}{}\n", tensor.name, tensor.type, tensor.preview,
+                       tensor.file.empty() ? "" : " -> " + tensor.file);
   }
   return out;
 }
@@ -57,12 +66,24 @@ nlohmann::ordered_json outputs_json(const std::vector<TensorReport>& outputs) {
 nlohmann::ordered_json npu_json(const NpuReport& npu) {
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (const LayerReport& layer : npu.layers) {
-    layers.push_back({{"name", layer.name}, {"operation", layer.operation}, {"macs", layer.macs}, {"cycles", layer.cycles},
-                      {"breakdown", pairs(layer.breakdown)}, {"bottleneck", layer.bottleneck}, {"utilization", layer.utilization}});
+    layers.push_back({{"name", layer.name},
+                      {"operation", layer.operation},
+                      {"macs", layer.macs},
+                      {"cycles", layer.cycles},
+                      {"breakdown", pairs(layer.breakdown)},
+                      {"bottleneck", layer.bottleneck},
+                      {"utilization", layer.utilization}});
   }
-  return {{"target", npu.target}, {"system_config", npu.system_config}, {"memory_mode", npu.memory_mode}, {"clock_hz", npu.clock_hz},
-          {"cycles", npu.cycles}, {"macs", npu.macs}, {"utilization", npu.utilization}, {"layers", layers},
-          {"traffic_bytes", pairs(npu.traffic_bytes)}, {"pmu", pairs(npu.pmu)}};
+  return {{"target", npu.target},
+          {"system_config", npu.system_config},
+          {"memory_mode", npu.memory_mode},
+          {"clock_hz", npu.clock_hz},
+          {"cycles", npu.cycles},
+          {"macs", npu.macs},
+          {"utilization", npu.utilization},
+          {"layers", layers},
+          {"traffic_bytes", pairs(npu.traffic_bytes)},
+          {"pmu", pairs(npu.pmu)}};
 }
 
 }  // namespace
@@ -81,8 +102,11 @@ std::string to_text(const RunReport& report) {
 }
 
 std::string to_json(const RunReport& report) {
-  nlohmann::ordered_json json = {{"program", report.program}, {"outputs", outputs_json(report.outputs)}, {"memory", pairs(report.memory)},
-                                 {"cpu_kernels", report.cpu_kernels}, {"delegate_calls", report.delegate_calls}};
+  nlohmann::ordered_json json = {{"program", report.program},
+                                 {"outputs", outputs_json(report.outputs)},
+                                 {"memory", pairs(report.memory)},
+                                 {"cpu_kernels", report.cpu_kernels},
+                                 {"delegate_calls", report.delegate_calls}};
   if (report.timed && report.delegate_calls > 0) json["npu"] = npu_json(report.npu);
   return json.dump(2) + "\n";
 }
@@ -92,14 +116,19 @@ std::string to_text(const InterpretReport& report) {
   out += fmt::format("interpreter memory: {} B\n", grouped(report.planned_bytes));
   if (report.profile.empty()) return out;
   Table table({{.title = "node"}, {.title = "operator"}, {.title = "time us", .align = Align::kRight}});
-  for (const OperatorTime& time : report.profile) table.add({time.name, time.op, fmt::format("{:.1f}", static_cast<double>(time.nanoseconds) * 1e-3)});
+  for (const OperatorTime& time : report.profile)
+    table.add({time.name, time.op, fmt::format("{:.1f}", static_cast<double>(time.nanoseconds) * 1e-3)});
   return out + table.text(2);
 }
 
 std::string to_json(const InterpretReport& report) {
   nlohmann::ordered_json profile = nlohmann::ordered_json::array();
-  for (const OperatorTime& time : report.profile) profile.push_back({{"name", time.name}, {"op", time.op}, {"nanoseconds", time.nanoseconds}});
-  const nlohmann::ordered_json json = {{"model", report.model}, {"outputs", outputs_json(report.outputs)}, {"planned_bytes", report.planned_bytes}, {"profile", profile}};
+  for (const OperatorTime& time : report.profile)
+    profile.push_back({{"name", time.name}, {"op", time.op}, {"nanoseconds", time.nanoseconds}});
+  const nlohmann::ordered_json json = {{"model", report.model},
+                                       {"outputs", outputs_json(report.outputs)},
+                                       {"planned_bytes", report.planned_bytes},
+                                       {"profile", profile}};
   return json.dump(2) + "\n";
 }
 

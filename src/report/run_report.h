@@ -15,8 +15,8 @@ struct LayerReport {
   int64_t cycles = 0;
   // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
   std::vector<std::pair<std::string, int64_t>> breakdown;
-  std::string bottleneck;     // the unit that set the time
-  double utilization = 0;     // MACs done / MACs possible in `cycles`, 0 to 1
+  std::string bottleneck;  // the unit that set the time
+  double utilization = 0;  // MACs done / MACs possible in `cycles`, 0 to 1
 };
 
 // The NPU's part of a run, per inference.
@@ -35,8 +35,8 @@ struct NpuReport {
 
 struct TensorReport {
   std::string name;
-  std::string type;   // "fp32 [1,10]"
-  std::string file;   // where it was written, may be empty
+  std::string type;     // "fp32 [1,10]"
+  std::string file;     // where it was written, may be empty
   std::string preview;  // the first elements
 };
 

@@ -56,7 +56,8 @@ HostRange hull(const std::vector<HostRange>& ranges) {
 
 bool overlap_any(const std::vector<HostRange>& a, const std::vector<HostRange>& b) {
   if (!hull(a).overlaps(hull(b))) return false;
-  return std::ranges::any_of(a, [&](const HostRange& x) { return std::ranges::any_of(b, [&](const HostRange& y) { return x.overlaps(y); }); });
+  return std::ranges::any_of(
+      a, [&](const HostRange& x) { return std::ranges::any_of(b, [&](const HostRange& y) { return x.overlaps(y); }); });
 }
 
 // OFM blocks in the order of execution: depth fastest, then width, then height.
@@ -73,7 +74,12 @@ struct BlockGrid {
     const auto z = static_cast<int32_t>(i % nz);
     const auto x = static_cast<int32_t>(i / nz % nx);
     const auto y = static_cast<int32_t>(i / nz / nx);
-    return {.y0 = y * block.height, .y1 = (y + 1) * block.height, .x0 = x * block.width, .x1 = (x + 1) * block.width, .c0 = z * block.depth, .c1 = (z + 1) * block.depth};
+    return {.y0 = y * block.height,
+            .y1 = (y + 1) * block.height,
+            .x0 = x * block.width,
+            .x1 = (x + 1) * block.width,
+            .c0 = z * block.depth,
+            .c1 = (z + 1) * block.depth};
   }
 };
 
@@ -81,7 +87,8 @@ Box input_box(const Operation& op, const Box& o) {
   if (op.kind == OperationKind::kElementwise) return o;
   const Kernel& k = op.kernel;
   const int up = op.upscale == Upscale::kNone ? 1 : 2;
-  const bool all_channels = op.kind == OperationKind::kConvolution || (op.kind == OperationKind::kPool && op.pool == PoolMode::kReduceSum);
+  const bool all_channels =
+      op.kind == OperationKind::kConvolution || (op.kind == OperationKind::kPool && op.pool == PoolMode::kReduceSum);
   const int32_t y1 = std::min(o.y1, op.ofm_extent.height) - 1;
   const int32_t x1 = std::min(o.x1, op.ofm_extent.width) - 1;
   return {.y0 = std::max(0, o.y0 * k.stride_y - op.padding.top) / up,
@@ -106,16 +113,23 @@ Checker::Checker(const npu::AcceleratorConfig& accelerator, const Memory& memory
 
 void Checker::find(const Operation& op, std::string what, std::string got) {
   if (findings_.size() >= kMaxFindings) return;
-  findings_.push_back({.where = fmt::format("command {} at word 0x{:x} ({})", op.command_index, op.word_offset, op.name), .what = std::move(what),
-                       .expected = {}, .got = std::move(got), .hint = {}, .severity = Severity::kWarning});
+  findings_.push_back(
+      {.where = fmt::format("command {} at word 0x{:x} ({})", op.command_index, op.word_offset, op.name),
+       .what = std::move(what),
+       .expected = {},
+       .got = std::move(got),
+       .hint = {},
+       .severity = Severity::kWarning});
 }
 
 std::string Checker::place(const std::byte* address, const MemoryMap& memory) const {
   for (int r = 0; r < 8; ++r) {
     const std::span<std::byte> region = memory.region(r);
-    if (address >= region.data() && address < region.data() + region.size()) return fmt::format("0x{:x} of region {}", address - region.data(), r);
+    if (address >= region.data() && address < region.data() + region.size())
+      return fmt::format("0x{:x} of region {}", address - region.data(), r);
   }
-  if (address >= internal_.data() && address < internal_.data() + internal_.size()) return fmt::format("0x{:x} of internal memory", address - internal_.data());
+  if (address >= internal_.data() && address < internal_.data() + internal_.size())
+    return fmt::format("0x{:x} of internal memory", address - internal_.data());
   return "a chaining buffer";
 }
 
@@ -137,14 +151,17 @@ std::vector<Checker::Access> Checker::accesses_of(const Prepared& prepared) {
   return accesses;
 }
 
-void Checker::check_waits(const Operation& op, const std::vector<Access>& accesses, const std::deque<Outstanding>& outstanding, const char* missing, const MemoryMap& memory) {
+void Checker::check_waits(const Operation& op, const std::vector<Access>& accesses,
+                          const std::deque<Outstanding>& outstanding, const char* missing, const MemoryMap& memory) {
   for (const Outstanding& other : outstanding) {
     for (const Access& theirs : other.accesses) {
       for (const Access& ours : accesses) {
         if ((!ours.writes && !theirs.writes) || !ours.range.overlaps(theirs.range)) continue;
-        return find(op, fmt::format("{} {} what {} {} and may still be doing: {} is missing", ours.role, ours.writes ? "overwrites" : "reads", other.name,
-                                    theirs.writes ? "writes" : "reads", missing),
-                    place(std::max(ours.range.begin, theirs.range.begin), memory));
+        return find(
+            op,
+            fmt::format("{} {} what {} {} and may still be doing: {} is missing", ours.role,
+                        ours.writes ? "overwrites" : "reads", other.name, theirs.writes ? "writes" : "reads", missing),
+            place(std::max(ours.range.begin, theirs.range.begin), memory));
       }
     }
   }
@@ -153,14 +170,16 @@ void Checker::check_waits(const Operation& op, const std::vector<Access>& access
 std::vector<Checker::Job> Checker::last_writes(const Prepared& prepared, int count) const {
   const BlockGrid grid(prepared.op);
   std::vector<Job> jobs;
-  for (int64_t i = grid.count() - 1; i >= 0 && static_cast<int>(jobs.size()) < count; --i) append_bytes(prepared.work.ofm, grid.at(i), jobs.emplace_back().bytes);
+  for (int64_t i = grid.count() - 1; i >= 0 && static_cast<int>(jobs.size()) < count; --i)
+    append_bytes(prepared.work.ofm, grid.at(i), jobs.emplace_back().bytes);
   return jobs;
 }
 
 // An OFM block is as many jobs as it takes to go through the input channels.
 std::vector<Checker::Job> Checker::first_reads(const Prepared& prepared, int count) const {
   const Operation& op = prepared.op;
-  const bool sums = op.kind == OperationKind::kConvolution || (op.kind == OperationKind::kPool && op.pool == PoolMode::kReduceSum);
+  const bool sums =
+      op.kind == OperationKind::kConvolution || (op.kind == OperationKind::kPool && op.pool == PoolMode::kReduceSum);
   const int32_t step = sums ? std::max(1, ifm_block_depth(op, accelerator_)) : op.ifm_depth;
   const int64_t parts = sums ? (op.ifm_depth + step - 1) / step : 1;
   const BlockGrid grid(op);
@@ -169,16 +188,18 @@ std::vector<Checker::Job> Checker::first_reads(const Prepared& prepared, int cou
     std::vector<HostRange>& bytes = jobs.emplace_back().bytes;
     const Box box = grid.at(i / parts);
     const auto c0 = static_cast<int32_t>(i % parts) * step;
-    const bool ifm = op.ifm.storage != Storage::kChained && !op.ifm_broadcast.scalar && prepared.work.ifm.box().depth != 0;
+    const bool ifm =
+        op.ifm.storage != Storage::kChained && !op.ifm_broadcast.scalar && prepared.work.ifm.box().depth != 0;
     if (op.kind == OperationKind::kResize && ifm) {
-      append_bytes(prepared.work.ifm, {.y0 = 0, .y1 = 1 << 17, .x0 = 0, .x1 = 1 << 17, .c0 = box.c0, .c1 = box.c1}, bytes);
+      append_bytes(prepared.work.ifm, {.y0 = 0, .y1 = 1 << 17, .x0 = 0, .x1 = 1 << 17, .c0 = box.c0, .c1 = box.c1},
+                   bytes);
     } else if (ifm) {
       Box input = broadcast_box(input_box(op, box), op.ifm_broadcast);
       if (sums) input.c0 = c0, input.c1 = std::min(op.ifm_depth, c0 + step);
       append_bytes(prepared.work.ifm, input, bytes);
     }
     if (!op.reads_ifm2() || op.ifm2.storage == Storage::kChained) continue;
-    const Box second = op.weight_source == WeightSource::kIfm2 ? Box{0, 1, box.c0, box.c1, 0, op.ifm_depth}
+    const Box second = op.weight_source == WeightSource::kIfm2  ? Box{0, 1, box.c0, box.c1, 0, op.ifm_depth}
                        : op.kind == OperationKind::kElementwise ? broadcast_box(box, op.ifm2_broadcast)
                                                                 : box;
     append_bytes(prepared.work.ifm2, second, bytes);
@@ -186,7 +207,8 @@ std::vector<Checker::Job> Checker::first_reads(const Prepared& prepared, int cou
   return jobs;
 }
 
-// With BLOCKDEP b, block i of this operation may start while blocks last-j of the previous one are unfinished, for i + j < b.
+// With BLOCKDEP b, block i of this operation may start while blocks last-j of the previous one are unfinished, for i +
+// j < b.
 void Checker::check_block_dependency(const Prepared& prepared, const MemoryMap& memory) {
   const Operation& op = prepared.op;
   const int dependency = op.blockdep;
@@ -196,8 +218,12 @@ void Checker::check_block_dependency(const Prepared& prepared, const MemoryMap& 
     for (size_t j = 0; j < last_jobs_.size(); ++j) {
       if (!last_moved_ && static_cast<int>(i + j) >= dependency) continue;
       if (!overlap_any(reads[i].bytes, last_jobs_[j].bytes)) continue;
-      return find(op, fmt::format("BLOCKDEP {} lets block {} read what block {} from the end of the previous operation has not written", dependency, i, j),
-                  place(reads[i].bytes.front().begin, memory));
+      return find(
+          op,
+          fmt::format(
+              "BLOCKDEP {} lets block {} read what block {} from the end of the previous operation has not written",
+              dependency, i, j),
+          place(reads[i].bytes.front().begin, memory));
     }
   }
 }
@@ -223,7 +249,8 @@ void Checker::kernel(const Prepared& prepared, const MemoryMap& memory) {
     }
   }
   first_ = false;
-  kernels_.push_back({.name = fmt::format("command {} ({})", op.command_index, op.name), .accesses = std::move(accesses)});
+  kernels_.push_back(
+      {.name = fmt::format("command {} ({})", op.command_index, op.name), .accesses = std::move(accesses)});
   wait_kernels(limits.max_outstanding_kernels);
 }
 

@@ -10,7 +10,8 @@ namespace carina::simulate {
 namespace {
 
 // Which input positions along one axis some output position looks at, in memory's own (not upscaled) coordinates.
-std::vector<bool> touched(int32_t outputs, int32_t stride, int32_t pad, int32_t taps, int32_t dilation, int32_t extent, int32_t size, Upscale upscale) {
+std::vector<bool> touched(int32_t outputs, int32_t stride, int32_t pad, int32_t taps, int32_t dilation, int32_t extent,
+                          int32_t size, Upscale upscale) {
   std::vector<bool> positions(static_cast<size_t>(size));
   for (int32_t o = 0; o < outputs; ++o) {
     for (int32_t k = 0; k < taps; ++k) {
@@ -23,7 +24,9 @@ std::vector<bool> touched(int32_t outputs, int32_t stride, int32_t pad, int32_t 
   return positions;
 }
 
-std::vector<bool> all(int32_t size) { return std::vector<bool>(static_cast<size_t>(std::max(0, size)), true); }
+std::vector<bool> all(int32_t size) {
+  return std::vector<bool>(static_cast<size_t>(std::max(0, size)), true);
+}
 
 template <typename Body>
 void for_each_run(const PlacedMap& map, int32_t y, int32_t x, const RowPart& part, const Body& body) {
@@ -32,12 +35,14 @@ void for_each_run(const PlacedMap& map, int32_t y, int32_t x, const RowPart& par
   const auto depth = static_cast<size_t>(map.box().depth);
   (void)y;
   if (!map.brick()) return body(std::span(pixel, depth * es));
-  for (size_t c = 0; c < depth; c += 16) body(std::span(pixel + static_cast<int64_t>(c / 16) * map.brick_stride(), std::min<size_t>(16, depth - c) * es));
+  for (size_t c = 0; c < depth; c += 16)
+    body(std::span(pixel + static_cast<int64_t>(c / 16) * map.brick_stride(), std::min<size_t>(16, depth - c) * es));
 }
 
 }  // namespace
 
-void Checker::check_map(const Operation& op, const PlacedMap& map, const std::vector<bool>& rows, const std::vector<bool>& columns, const char* role, const MemoryMap& memory) {
+void Checker::check_map(const Operation& op, const PlacedMap& map, const std::vector<bool>& rows,
+                        const std::vector<bool>& columns, const char* role, const MemoryMap& memory) {
   for (int32_t y = 0; y < map.box().height; ++y) {
     if (!rows[static_cast<size_t>(y)]) continue;
     for (const RowPart& part : map.row(y)) {
@@ -47,7 +52,9 @@ void Checker::check_map(const Operation& op, const PlacedMap& map, const std::ve
         for_each_run(map, y, x, part, [&](std::span<const std::byte> bytes) {
           if (bad == nullptr) bad = shadow_.first_undefined(bytes);
         });
-        if (bad != nullptr) return find(op, fmt::format("{} reads memory that was never written", role), fmt::format("{}, row {}, column {}", place(bad, memory), y, x));
+        if (bad != nullptr)
+          return find(op, fmt::format("{} reads memory that was never written", role),
+                      fmt::format("{}, row {}, column {}", place(bad, memory), y, x));
       }
     }
   }
@@ -60,16 +67,22 @@ void Checker::check_reads(const Prepared& prepared, const MemoryMap& memory) {
     const bool windowed = op.kind != OperationKind::kElementwise && op.kind != OperationKind::kResize;
     const Kernel& k = op.kernel;
     const Extent& extent = prepared.work.ifm_extent;
-    const auto rows = windowed ? touched(op.ofm_extent.height, k.stride_y, op.padding.top, k.height, k.dilation_y, extent.height, ifm.box().height, op.upscale) : all(ifm.box().height);
-    const auto columns = windowed ? touched(op.ofm_extent.width, k.stride_x, op.padding.left, k.width, k.dilation_x, extent.width, ifm.box().width, op.upscale) : all(ifm.box().width);
+    const auto rows = windowed ? touched(op.ofm_extent.height, k.stride_y, op.padding.top, k.height, k.dilation_y,
+                                         extent.height, ifm.box().height, op.upscale)
+                               : all(ifm.box().height);
+    const auto columns = windowed ? touched(op.ofm_extent.width, k.stride_x, op.padding.left, k.width, k.dilation_x,
+                                            extent.width, ifm.box().width, op.upscale)
+                                  : all(ifm.box().width);
     check_map(op, ifm, rows, columns, "IFM", memory);
   }
   if (op.reads_ifm2() && op.ifm2.storage != Storage::kChained) {
-    check_map(op, prepared.work.ifm2, all(prepared.work.ifm2.box().height), all(prepared.work.ifm2.box().width), "IFM2", memory);
+    check_map(op, prepared.work.ifm2, all(prepared.work.ifm2.box().height), all(prepared.work.ifm2.box().width), "IFM2",
+              memory);
   }
   const auto check_range = [&](const HostRange& range, const char* role) {
     if (range.empty()) return;
-    if (const std::byte* bad = shadow_.first_undefined({range.begin, range.end})) find(op, fmt::format("{} reads memory that was never written", role), place(bad, memory));
+    if (const std::byte* bad = shadow_.first_undefined({range.begin, range.end}))
+      find(op, fmt::format("{} reads memory that was never written", role), place(bad, memory));
   };
   for (const HostRange& range : prepared.weight_ranges) check_range(range, "the weight stream");
   for (const HostRange& range : prepared.scale_ranges) check_range(range, "the scale table");

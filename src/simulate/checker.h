@@ -10,8 +10,8 @@
 
 namespace carina::simulate {
 
-// What hardware does not check: each finding names the command, the register state and the address. Executing in order hides
-// these mistakes; on the NPU they give wrong results now and then.
+// What hardware does not check: each finding names the command, the register state and the address. Executing in order
+// hides these mistakes; on the NPU they give wrong results now and then.
 class Checker {
  public:
   Checker(const npu::AcceleratorConfig& accelerator, const Memory& memory, std::span<const std::byte> internal);
@@ -42,14 +42,16 @@ class Checker {
   void find(const Operation& op, std::string what, std::string got);
   [[nodiscard]] std::string place(const std::byte* address, const MemoryMap& memory) const;
   // Hazards (check_hazards.cpp)
-  void check_waits(const Operation& op, const std::vector<Access>& accesses, const std::deque<Outstanding>& outstanding, const char* missing, const MemoryMap& memory);
+  void check_waits(const Operation& op, const std::vector<Access>& accesses, const std::deque<Outstanding>& outstanding,
+                   const char* missing, const MemoryMap& memory);
   void check_block_dependency(const Prepared& prepared, const MemoryMap& memory);
   [[nodiscard]] std::vector<Job> first_reads(const Prepared& prepared, int count) const;
   [[nodiscard]] std::vector<Job> last_writes(const Prepared& prepared, int count) const;
   static std::vector<Access> accesses_of(const Prepared& prepared);
   // Definedness (check_reads.cpp)
   void check_reads(const Prepared& prepared, const MemoryMap& memory);
-  void check_map(const Operation& op, const PlacedMap& map, const std::vector<bool>& rows, const std::vector<bool>& columns, const char* role, const MemoryMap& memory);
+  void check_map(const Operation& op, const PlacedMap& map, const std::vector<bool>& rows,
+                 const std::vector<bool>& columns, const char* role, const MemoryMap& memory);
   void note_writes(const Prepared& prepared);
   // Layout (check_layout.cpp)
   void check_block(const Operation& op);

@@ -17,19 +17,31 @@ enum class Kind : uint8_t { kDepthFirst, kPartKernel, kDepthwise, kPool, kElemen
 
 Kind kind_of(const Operation& op) {
   switch (op.kind) {
-    case OperationKind::kConvolution: return op.traversal == Traversal::kPartKernel ? Kind::kPartKernel : Kind::kDepthFirst;
-    case OperationKind::kDepthwise: return Kind::kDepthwise;
-    case OperationKind::kPool: return op.pool == PoolMode::kReduceSum ? Kind::kDepthFirst : Kind::kPool;
-    case OperationKind::kElementwise: return Kind::kElementwise;
-    default: return Kind::kResize;
+    case OperationKind::kConvolution:
+      return op.traversal == Traversal::kPartKernel ? Kind::kPartKernel : Kind::kDepthFirst;
+    case OperationKind::kDepthwise:
+      return Kind::kDepthwise;
+    case OperationKind::kPool:
+      return op.pool == PoolMode::kReduceSum ? Kind::kDepthFirst : Kind::kPool;
+    case OperationKind::kElementwise:
+      return Kind::kElementwise;
+    default:
+      return Kind::kResize;
   }
 }
 
-bool sums_over_depth(Kind kind) { return kind == Kind::kDepthFirst || kind == Kind::kPartKernel; }
-bool is_bricked(const FeatureMap& map) { return map.format == Format::kNhcwb16; }
-int64_t elements(const Extent& e) { return int64_t{e.height} * e.width * e.depth; }
+bool sums_over_depth(Kind kind) {
+  return kind == Kind::kDepthFirst || kind == Kind::kPartKernel;
+}
+bool is_bricked(const FeatureMap& map) {
+  return map.format == Format::kNhcwb16;
+}
+int64_t elements(const Extent& e) {
+  return int64_t{e.height} * e.width * e.depth;
+}
 Extent clipped(const Extent& a, const Extent& b) {
-  return {.height = std::min(a.height, b.height), .width = std::min(a.width, b.width), .depth = std::min(a.depth, b.depth)};
+  return {
+      .height = std::min(a.height, b.height), .width = std::min(a.width, b.width), .depth = std::min(a.depth, b.depth)};
 }
 // Elements that move when a tensor of this format is read or written: bricks are whole.
 int64_t stored_elements(const FeatureMap& map, const Extent& e) {
@@ -51,9 +63,12 @@ std::string list_of_systems(npu::Product product) {
 
 double axi_bytes_per_cycle(npu::Product product, int ports_used) {
   switch (product) {
-    case npu::Product::kU55: return npu::kU55AxiBytesPerCycle;
-    case npu::Product::kU65: return npu::kU65AxiBytesPerCycle;
-    case npu::Product::kU85: return npu::kU85AxiBytesPerCyclePerPort * ports_used;
+    case npu::Product::kU55:
+      return npu::kU55AxiBytesPerCycle;
+    case npu::Product::kU65:
+      return npu::kU65AxiBytesPerCycle;
+    case npu::Product::kU85:
+      return npu::kU85AxiBytesPerCyclePerPort * ports_used;
   }
   return 0;
 }
@@ -63,33 +78,43 @@ double axi_bytes_per_cycle(npu::Product product, int ports_used) {
 // The pieces that an operation is cut into.
 struct CycleModel::Geometry {
   Kind kind;
-  Extent ublock;            // of the OFM
-  Extent block;             // of the OFM, clipped to it
-  Extent ifm;               // the window space
-  Extent ifm_block;         // clipped
-  int64_t ublocks_xy = 1;   // in a block
+  Extent ublock;           // of the OFM
+  Extent block;            // of the OFM, clipped to it
+  Extent ifm;              // the window space
+  Extent ifm_block;        // clipped
+  int64_t ublocks_xy = 1;  // in a block
   int64_t ublocks_z = 1;
-  double blocks = 1;        // that the OFM has, in blocks' worth of ublocks
-  int64_t blocks_xy = 1;    // whole blocks
+  double blocks = 1;      // that the OFM has, in blocks' worth of ublocks
+  int64_t blocks_xy = 1;  // whole blocks
   int64_t blocks_z = 1;
   int64_t sub_kernels = 1;
 };
 
 Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, const Options& options) {
   const npu::FamilyDefaults& defaults = npu::defaults_of(accelerator.product);
-  const std::string system_name = options.system_config.empty() ? std::string(defaults.system_config) : options.system_config;
+  const std::string system_name =
+      options.system_config.empty() ? std::string(defaults.system_config) : options.system_config;
   const std::string mode_name = options.memory_mode.empty() ? std::string(defaults.memory_mode) : options.memory_mode;
-  const npu::SystemConfig* system = options.own_system_config ? &*options.own_system_config : npu::find_system_config(system_name);
+  const npu::SystemConfig* system =
+      options.own_system_config ? &*options.own_system_config : npu::find_system_config(system_name);
   if (system == nullptr || system->product != accelerator.product) {
-    return fail(Diagnostic{.where = "system configuration", .what = fmt::format("{} has no such system configuration", accelerator.name),
-                           .expected = list_of_systems(accelerator.product), .got = system_name, .hint = {}, .fault = Fault::kUsage});
+    return fail(Diagnostic{.where = "system configuration",
+                           .what = fmt::format("{} has no such system configuration", accelerator.name),
+                           .expected = list_of_systems(accelerator.product),
+                           .got = system_name,
+                           .hint = {},
+                           .fault = Fault::kUsage});
   }
   CycleModel model;
   model.accelerator_ = &accelerator;
   const npu::MemoryMode* mode = options.own_memory_mode ? &*options.own_memory_mode : npu::find_memory_mode(mode_name);
   if (mode == nullptr) {
-    return fail(Diagnostic{.where = "memory mode", .what = "there is no such memory mode", .expected = list_of_modes(), .got = mode_name,
-                           .hint = {}, .fault = Fault::kUsage});
+    return fail(Diagnostic{.where = "memory mode",
+                           .what = "there is no such memory mode",
+                           .expected = list_of_modes(),
+                           .got = mode_name,
+                           .hint = {},
+                           .fault = Fault::kUsage});
   }
   model.mode_ = *mode;
   model.clock_hz_ = system->core_clock_hz;
@@ -111,14 +136,19 @@ const Port& CycleModel::port_of_region(int region) const {
 }
 
 CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
-  Geometry g{.kind = kind_of(op), .ublock = {}, .block = clipped(op.block, op.ofm_extent), .ifm = window_extent(op), .ifm_block = {}};
+  Geometry g{.kind = kind_of(op),
+             .ublock = {},
+             .block = clipped(op.block, op.ofm_extent),
+             .ifm = window_extent(op),
+             .ifm_block = {}};
   if (op.u85) {
     g.ublock = {.height = op.microblock_height, .width = op.microblock_width, .depth = op.microblock_depth};
   } else {
     const npu::Block3& u = accelerator_->ofm_ublocks[0].block;
     g.ublock = {.height = u.height, .width = u.width, .depth = u.depth};
     // Parts with two rows of MAC units use them side by side on tensors of one row.
-    if (u.height == 2 && op.is_convolution_like() && op.ofm_extent.height == 1 && op.ofm_extent.width % 2 == 0 && op.kernel.height == 1) {
+    if (u.height == 2 && op.is_convolution_like() && op.ofm_extent.height == 1 && op.ofm_extent.width % 2 == 0 &&
+        op.kernel.height == 1) {
       g.ublock = {.height = 1, .width = 4, .depth = u.depth};
     }
   }
@@ -126,15 +156,21 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
   const int32_t limit = op.sub_kernel;
   const int32_t extra = op.upscale == Upscale::kNearest ? 1 : 0;
   const int32_t upscale = op.upscale == Upscale::kNone ? 1 : 2;
-  const auto along = [&](int32_t block, int32_t stride, int32_t extent) { return ((block - 1) * stride + std::min(extent, limit) + extra + upscale - 1) / upscale; };
+  const auto along = [&](int32_t block, int32_t stride, int32_t extent) {
+    return ((block - 1) * stride + std::min(extent, limit) + extra + upscale - 1) / upscale;
+  };
   int32_t depth = g.block.depth;
   if (sums_over_depth(g.kind)) {
     const int32_t bits = 8 * op.ifm.type.bytes;
-    depth = op.u85 ? (g.kind == Kind::kPartKernel ? 16 : bits == 32 ? 32 : 64)
-                   : bits == 16 ? round_up(std::min(op.ifm_depth, 16), 4)
-                                : round_up(std::min(op.ifm_depth, g.kind == Kind::kPartKernel ? 16 : 32), 8);
+    depth = op.u85       ? (g.kind == Kind::kPartKernel ? 16
+                            : bits == 32                ? 32
+                                                        : 64)
+            : bits == 16 ? round_up(std::min(op.ifm_depth, 16), 4)
+                         : round_up(std::min(op.ifm_depth, g.kind == Kind::kPartKernel ? 16 : 32), 8);
   }
-  g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h), .width = along(g.block.width, k.stride_x, k.extent_w), .depth = depth};
+  g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h),
+                 .width = along(g.block.width, k.stride_x, k.extent_w),
+                 .depth = depth};
   if (g.kind == Kind::kElementwise || g.kind == Kind::kResize) {
     g.ifm = ifm_box(op);
     g.ifm_block = g.block;
@@ -146,7 +182,8 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
                              static_cast<double>(ceil_div<int64_t>(op.ofm_extent.height, g.ublock.height)) *
                              static_cast<double>(ceil_div<int64_t>(op.ofm_extent.depth, g.ublock.depth));
   g.blocks = ofm_ublocks / static_cast<double>(g.ublocks_xy * g.ublocks_z);
-  g.blocks_xy = ceil_div<int64_t>(op.ofm_extent.width, g.block.width) * ceil_div<int64_t>(op.ofm_extent.height, g.block.height);
+  g.blocks_xy =
+      ceil_div<int64_t>(op.ofm_extent.width, g.block.width) * ceil_div<int64_t>(op.ofm_extent.height, g.block.height);
   g.blocks_z = ceil_div<int64_t>(op.ofm_extent.depth, g.block.depth);
   g.sub_kernels = ceil_div<int64_t>(k.width, limit) * ceil_div<int64_t>(k.height, limit);
   return g;
@@ -161,7 +198,8 @@ double CycleModel::pipeline_delay(const Operation& op, const Geometry& g, int64_
                     : wide && accelerator_->macs_per_cycle <= 128 ? npu::kPipelineDelayAcc40Cycles
                                                                   : npu::kPipelineDelayCycles;
   double cycles = 0;
-  if (g.ublocks_xy == 1) cycles = static_cast<double>(g.ublocks_z == 1 ? delay * steps : delay * (steps - 1) * g.ublocks_z);
+  if (g.ublocks_xy == 1)
+    cycles = static_cast<double>(g.ublocks_z == 1 ? delay * steps : delay * (steps - 1) * g.ublocks_z);
   if (smallest && wide && g.ublocks_z > 1 && (g.block.width <= g.ublock.width || g.block.height <= g.ublock.height)) {
     cycles += static_cast<double>(delay * g.ublocks_z);
   }
@@ -184,34 +222,40 @@ double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
   const int bits = 8 * op.ifm.type.bytes;
   const auto xy = static_cast<double>(g.ublocks_xy);
   const auto z = static_cast<double>(g.ublocks_z);
-  const double decode = static_cast<double>(npu::kWeightDecodeElemsPerOfmUblockChannel) * g.ublock.depth / npu::kWeightDecodeElemsPerCycle /
-                        (op.u85 ? op.weight_streams : 1);
+  const double decode = static_cast<double>(npu::kWeightDecodeElemsPerOfmUblockChannel) * g.ublock.depth /
+                        npu::kWeightDecodeElemsPerCycle / (op.u85 ? op.weight_streams : 1);
   const double sparse = op.sparse_weights ? 0.5 : 1.0;
   double cycles = 0;
   for (int32_t y = 0; y < op.kernel.height; y += op.sub_kernel) {
     for (int32_t x = 0; x < op.kernel.width; x += op.sub_kernel) {
-      const int64_t taps = int64_t{std::min(op.sub_kernel, op.kernel.height - y)} * std::min(op.sub_kernel, op.kernel.width - x);
+      const int64_t taps =
+          int64_t{std::min(op.sub_kernel, op.kernel.height - y)} * std::min(op.sub_kernel, op.kernel.width - x);
       int64_t steps = taps;
       switch (g.kind) {
         case Kind::kPool:
           steps = 1;
-          cycles += static_cast<double>(std::max<int64_t>(npu::kMacCyclesPerUblock, taps)) * xy * z * (accelerator_->macs_per_cycle == 32 ? 1.0 : pool_width_factor(op));
+          cycles += static_cast<double>(std::max<int64_t>(npu::kMacCyclesPerUblock, taps)) * xy * z *
+                    (accelerator_->macs_per_cycle == 32 ? 1.0 : pool_width_factor(op));
           break;
         case Kind::kDepthwise:
           steps = ceil_div<int64_t>(taps, npu::kDepthwiseTapsPerStep);
           cycles += std::max(decode, npu::kMacCyclesPerUblock * xy * bits / 8) * static_cast<double>(steps) * z;
           break;
         case Kind::kDepthFirst: {
-          const double per_tap = op.u85 ? static_cast<double>(ceil_div(g.ifm_block.depth, 8)) * xy : npu::kMacCyclesPerUblock * xy;
+          const double per_tap =
+              op.u85 ? static_cast<double>(ceil_div(g.ifm_block.depth, 8)) * xy : npu::kMacCyclesPerUblock * xy;
           cycles += std::max(decode, per_tap) * static_cast<double>(taps) * z * (op.u85 ? bits / 8.0 : 1.0) * sparse;
           break;
         }
         case Kind::kPartKernel:
-          steps = ceil_div<int64_t>(taps, bits == 16 ? npu::kPartKernelTapsPerStep16Bit : npu::kPartKernelTapsPerStep8Bit);
-          cycles += std::max(decode, npu::kMacCyclesPerUblock * xy) * static_cast<double>(steps * ceil_div<int64_t>(g.ifm_block.depth, 8)) * z * sparse;
+          steps =
+              ceil_div<int64_t>(taps, bits == 16 ? npu::kPartKernelTapsPerStep16Bit : npu::kPartKernelTapsPerStep8Bit);
+          cycles += std::max(decode, npu::kMacCyclesPerUblock * xy) *
+                    static_cast<double>(steps * ceil_div<int64_t>(g.ifm_block.depth, 8)) * z * sparse;
           break;
         case Kind::kElementwise:
-        case Kind::kResize: return 0;
+        case Kind::kResize:
+          return 0;
       }
       cycles += pipeline_delay(op, g, steps);
     }
@@ -224,7 +268,9 @@ double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
 
 namespace {
 
-bool is_add(const Operation& op) { return op.elementwise == ElementwiseMode::kAdd || op.elementwise == ElementwiseMode::kSub; }
+bool is_add(const Operation& op) {
+  return op.elementwise == ElementwiseMode::kAdd || op.elementwise == ElementwiseMode::kSub;
+}
 
 npu::OutputKind output_kind(const Operation& op) {
   using enum npu::OutputKind;
@@ -243,10 +289,14 @@ npu::U85OutputKind u85_output_kind(const Operation& op) {
     return op.ofm.type.bytes < 4 || op.ofm.storage == Storage::kChained ? kBinary32Narrow : kBinary32Wide;
   }
   switch (op.ofm.type.bytes) {
-    case 1: return kOfm8;
-    case 2: return kOfm16;
-    case 4: return kOfm32;
-    default: return kOfm64;
+    case 1:
+      return kOfm8;
+    case 2:
+      return kOfm16;
+    case 4:
+      return kOfm32;
+    default:
+      return kOfm64;
   }
 }
 
@@ -262,16 +312,20 @@ bool clamps(const Operation& op) {
 
 double CycleModel::output_cycles_per_element(const Operation& op) const {
   if (op.u85) {
-    if (op.kind == OperationKind::kElementwise && op.elementwise == ElementwiseMode::kDiv) return npu::kU85DivCyclesPerElem;
+    if (op.kind == OperationKind::kElementwise && op.elementwise == ElementwiseMode::kDiv)
+      return npu::kU85DivCyclesPerElem;
     const npu::U85OutputCycles* row = npu::find_u85_output_cycles(accelerator_->macs_per_cycle);
     const bool moved = op.transpose != Transpose::kHwc || op.reverse == Reverse::kW;
-    return std::max(row->output_cycles_per_elem[static_cast<size_t>(u85_output_kind(op))], row->activation_cycles_per_elem[moved ? 1 : 0]);
+    return std::max(row->output_cycles_per_elem[static_cast<size_t>(u85_output_kind(op))],
+                    row->activation_cycles_per_elem[moved ? 1 : 0]);
   }
   const npu::OutputCycles* row = npu::find_output_cycles(accelerator_->name);
   const npu::ActivationKind activation = op.activation.lut != Lut::kNone ? npu::ActivationKind::kTable
                                          : clamps(op)                    ? npu::ActivationKind::kRelu
                                                                          : npu::ActivationKind::kNone;
-  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))], row->activation_cycles_per_elem[static_cast<size_t>(activation)]) / op.cores;
+  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))],
+                  row->activation_cycles_per_elem[static_cast<size_t>(activation)]) /
+         op.cores;
 }
 
 // ---- Memory ----
@@ -280,7 +334,8 @@ double CycleModel::bandwidth(const Port& port, int read_buffer_words) const {
   if (accelerator_->product != npu::Product::kU85 || port.read_latency_cycles == 0) return port.bytes_per_cycle;
   const double words_per_burst = static_cast<double>(port.burst_bytes) / npu::kReadBufferWordBytes;
   const double in_flight = std::min(read_buffer_words / words_per_burst, port.bursts_outstanding);
-  return std::min(port.bytes_per_cycle, port.burst_bytes * in_flight / port.read_latency_cycles * npu::kU85OutstandingEfficiency);
+  return std::min(port.bytes_per_cycle,
+                  port.burst_bytes * in_flight / port.read_latency_cycles * npu::kU85OutstandingEfficiency);
 }
 
 // Bytes on the bus for `bytes` useful ones: short runs waste the rest of a burst. Source: facts/ethosu 7.4.
@@ -303,7 +358,8 @@ double CycleModel::transferred(const FeatureMap& map, const Extent& block, doubl
 
 double CycleModel::read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const {
   if (map.storage == Storage::kChained) return 0;
-  return transferred(map, block, bytes, false) / bandwidth(port_of_region(map.region), op.u85 ? accelerator_->u85.read_buffer_ifm_words : 0);
+  return transferred(map, block, bytes, false) /
+         bandwidth(port_of_region(map.region), op.u85 ? accelerator_->u85.read_buffer_ifm_words : 0);
 }
 
 double CycleModel::write_cycles(const Operation& op, const Extent& block, double bytes) const {
@@ -315,34 +371,43 @@ double CycleModel::write_cycles(const Operation& op, const Extent& block, double
 double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
   if (weights.encoded_bytes == 0) return 0;
   if (!op.u85) {
-    return static_cast<double>(weights.values) * static_cast<double>(planes) / npu::kWeightDecodeElemsPerCycle / op.cores;
+    return static_cast<double>(weights.values) * static_cast<double>(planes) / npu::kWeightDecodeElemsPerCycle /
+           op.cores;
   }
   const double zeros = std::clamp(weights.zero_rate, npu::kU85DecodeMinZeroRate, npu::kU85DecodeMaxZeroRate);
-  const double standard = (npu::kU85DecodeBaseElemsPerCycle + (zeros - npu::kU85DecodeMinZeroRate) * npu::kU85DecodeZeroRateGain) * accelerator_->weight_decoders;
-  const double fast = weights.distinct_values <= 16 ? npu::kU85FastDecodeElemsPerCycleFewValues : npu::kU85FastDecodeElemsPerCycle;
+  const double standard =
+      (npu::kU85DecodeBaseElemsPerCycle + (zeros - npu::kU85DecodeMinZeroRate) * npu::kU85DecodeZeroRateGain) *
+      accelerator_->weight_decoders;
+  const double fast =
+      weights.distinct_values <= 16 ? npu::kU85FastDecodeElemsPerCycleFewValues : npu::kU85FastDecodeElemsPerCycle;
   const Port& port = port_of_region(op.weight_region);
-  const int words = op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
+  const int words =
+      op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
   const double fetch = static_cast<double>(weights.encoded_bytes) / bandwidth(port, words) + port.read_latency_cycles;
   return std::max(static_cast<double>(weights.values) / (op.fast_weights ? fast : standard), fetch);
 }
 
 // ---- Operations ----
 
-void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const {
+void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights,
+                                 Cycles& cycles) const {
   const double mac = mac_cycles(op, g);
   double output = std::ceil(output_cycles_per_element(op) * static_cast<double>(elements(g.block)));
   if (weights.scale_bytes != 0) {
-    output = std::max(output, static_cast<double>(npu::kScaleEntryBytes) * g.block.depth * port_of_region(op.scale_region).read_latency_cycles / npu::kBiasLatencyDivisor);
+    output = std::max(output, static_cast<double>(npu::kScaleEntryBytes) * g.block.depth *
+                                  port_of_region(op.scale_region).read_latency_cycles / npu::kBiasLatencyDivisor);
   }
   const double ifm_bytes = static_cast<double>(elements(g.ifm_block)) * op.ifm.type.bytes;
   const double ofm_bytes = static_cast<double>(elements(g.block)) * op.ofm.type.bytes;
-  const double first_read = port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.ifm_block, ifm_bytes);
+  const double first_read =
+      port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.ifm_block, ifm_bytes);
   const double last_write = port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, ofm_bytes);
   const double memory = g.blocks > 1 ? std::abs(last_write - first_read) : 0;
   const double command = (memory + mac + output) / npu::kCommandCyclesDivisor;
   const double mac_block = std::max(mac, command);
   const double output_block = std::max(output, command);
-  const double body = mac_block > output_block ? std::floor(mac_block * g.blocks) + output_block : output_block * g.blocks + mac_block;
+  const double body =
+      mac_block > output_block ? std::floor(mac_block * g.blocks) + output_block : output_block * g.blocks + mac_block;
   cycles.mac = static_cast<uint64_t>(mac * g.blocks);
   cycles.output = static_cast<uint64_t>(output * g.blocks);
   cycles.npu = static_cast<uint64_t>(body + first_read + last_write);
@@ -353,8 +418,9 @@ void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cy
   const auto count = static_cast<double>(stored_elements(op.ofm, op.ofm_extent));
   const double per_element = output_cycles_per_element(op);
   const auto block = static_cast<double>(elements(g.block));
-  double moving = port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.block, block * op.ifm.type.bytes) +
-                  port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, block * op.ofm.type.bytes);
+  double moving =
+      port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.block, block * op.ifm.type.bytes) +
+      port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, block * op.ofm.type.bytes);
   if (op.ofm.storage == Storage::kChained) moving = 0;
   cycles.output = static_cast<uint64_t>(std::ceil(per_element * count));
   const double issued = std::ceil(count * (moving / block + per_element) / npu::kCommandCyclesDivisor);
@@ -362,7 +428,8 @@ void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cy
   cycles.issue = cycles.npu - cycles.output;
 }
 
-void CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights, OperationReport& report) const {
+void CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
+                                 OperationReport& report) const {
   std::array<double, kMemoryKinds> access{};
   const auto add_read = [&](const FeatureMap& map, double bytes, const Extent& block) {
     if (map.storage == Storage::kChained || map.storage == Storage::kNone) return;
@@ -373,15 +440,19 @@ void CycleModel::estimate_access(const Operation& op, const Geometry& g, const W
   if (g.kind == Kind::kElementwise) {
     const auto count = static_cast<double>(stored_elements(op.ifm, op.ofm_extent));
     if (!op.ifm_broadcast.scalar) add_read(op.ifm, count * op.ifm.type.bytes, g.block);
-    if (op.reads_ifm2()) add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, op.ofm_extent)) * op.ifm2.type.bytes, g.block);
+    if (op.reads_ifm2())
+      add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, op.ofm_extent)) * op.ifm2.type.bytes, g.block);
   } else {
     const bool all_depth = sums_over_depth(g.kind);
     const auto area = static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width);
     const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
-    const auto stored_depth = static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
+    const auto stored_depth =
+        static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
     const auto repeats = static_cast<double>(g.sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
-    if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool) add_read(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
-    if (op.reads_ifm2()) add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
+    if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool)
+      add_read(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
+    if (op.reads_ifm2())
+      add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
   }
   if (op.ofm.storage != Storage::kChained && op.acc_output == AccOutput::kWrite) {
     const auto memory = static_cast<size_t>(port_of_region(op.ofm.region).memory);
@@ -395,11 +466,13 @@ void CycleModel::estimate_access(const Operation& op, const Geometry& g, const W
     const auto memory = static_cast<size_t>(port.memory);
     const uint64_t bytes = weights.encoded_bytes * static_cast<uint64_t>(g.blocks_xy) + weights.scale_bytes;
     report.traffic[memory].weight_read_bytes += bytes;
-    access[memory] += static_cast<double>(bytes) / bandwidth(port, op.u85 ? accelerator_->u85.read_buffer_weights_words : 0);
+    access[memory] +=
+        static_cast<double>(bytes) / bandwidth(port, op.u85 ? accelerator_->u85.read_buffer_weights_words : 0);
     // U85 fetches the scales again for each block, through a channel with a small buffer.
     const Port& scales = port_of_region(op.scale_region);
     if (op.u85) {
-      access[static_cast<size_t>(scales.memory)] += static_cast<double>(weights.scale_bytes) * static_cast<double>(g.blocks_xy) /
+      access[static_cast<size_t>(scales.memory)] += static_cast<double>(weights.scale_bytes) *
+                                                    static_cast<double>(g.blocks_xy) /
                                                     bandwidth(scales, accelerator_->u85.read_buffer_scale_words);
     }
   }
@@ -427,12 +500,18 @@ void CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationR
     const Port& port = port_of_region(region);
     return static_cast<double>(bytes) / bandwidth(port, accelerator_->u85.read_buffer_mem_to_mem_words) + latency;
   };
-  const double read = dma.source_internal ? 0 : side(false, dma.source_region, port_of_region(dma.source_region).read_latency_cycles);
-  const double write = dma.destination_internal ? 0 : static_cast<double>(bytes) / port_of_region(dma.destination_region).bytes_per_cycle + port_of_region(dma.destination_region).write_latency_cycles;
+  const double read =
+      dma.source_internal ? 0 : side(false, dma.source_region, port_of_region(dma.source_region).read_latency_cycles);
+  const double write = dma.destination_internal
+                           ? 0
+                           : static_cast<double>(bytes) / port_of_region(dma.destination_region).bytes_per_cycle +
+                                 port_of_region(dma.destination_region).write_latency_cycles;
   report.cycles.dma = static_cast<uint64_t>(std::max(read, write));
   // Region 0 holds weights, scales and tables; what moves between the others is feature maps.
   const bool constants = dma.source_region == 0;
-  const auto memory_of = [&](bool internal, int region) { return static_cast<size_t>(internal ? MemoryKind::kInternal : port_of_region(region).memory); };
+  const auto memory_of = [&](bool internal, int region) {
+    return static_cast<size_t>(internal ? MemoryKind::kInternal : port_of_region(region).memory);
+  };
   Traffic& from = report.traffic[memory_of(dma.source_internal, dma.source_region)];
   Traffic& to = report.traffic[memory_of(dma.destination_internal, dma.destination_region)];
   (constants ? from.weight_read_bytes : from.feature_map_read_bytes) += bytes;

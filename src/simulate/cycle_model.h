@@ -13,9 +13,9 @@ namespace carina::simulate {
 
 // What the model has to know of an operation's weights.
 struct WeightFacts {
-  uint64_t encoded_bytes = 0;    // all streams, padding included
+  uint64_t encoded_bytes = 0;  // all streams, padding included
   uint64_t scale_bytes = 0;
-  uint64_t values = 0;           // decoded, padding included
+  uint64_t values = 0;  // decoded, padding included
   double zero_rate = 0;
   size_t distinct_values = 0;
 };
@@ -30,8 +30,8 @@ struct Port {
   int write_latency_cycles = 0;
 };
 
-// Estimates after Vela's performance model (docs/cycle-model.md; facts/npu_performance.h holds its numbers). All cycles are
-// of the NPU's clock.
+// Estimates after Vela's performance model (docs/cycle-model.md; facts/npu_performance.h holds its numbers). All cycles
+// are of the NPU's clock.
 class CycleModel {
  public:
   // Errors: a system configuration or memory mode that does not exist or is another product's; lists the valid ones.
@@ -59,7 +59,8 @@ class CycleModel {
   [[nodiscard]] double transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const;
   void estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const;
   void estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const;
-  void estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights, OperationReport& report) const;
+  void estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
+                       OperationReport& report) const;
 
   const npu::AcceleratorConfig* accelerator_ = nullptr;
   npu::MemoryMode mode_{};

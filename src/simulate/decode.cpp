@@ -17,8 +17,10 @@ using npu::Reg;
 namespace {
 
 // A field that all products have under one name, though not always in the same bits.
-#define FIELD(reg, name)                                                                         \
-  (npu::is_u85(r.product()) ? npu::field_of(Reg::reg, name, Product::kU85) : npu::field_of(Reg::reg, name, Product::kU55)).get(r.data(Reg::reg))
+#define FIELD(reg, name)                                                    \
+  (npu::is_u85(r.product()) ? npu::field_of(Reg::reg, name, Product::kU85)  \
+                            : npu::field_of(Reg::reg, name, Product::kU55)) \
+      .get(r.data(Reg::reg))
 #define FIELD_U55(reg, name) npu::field_of(Reg::reg, name, Product::kU55).get(r.data(Reg::reg))
 #define FIELD_U65(reg, name) npu::field_of(Reg::reg, name, Product::kU65).get(r.data(Reg::reg))
 #define FIELD_U85(reg, name) npu::field_of(Reg::reg, name, Product::kU85).get(r.data(Reg::reg))
@@ -64,8 +66,12 @@ ElementType element_type(uint32_t is_signed, uint32_t precision) {
 
 FeatureMap ifm_of(const npu::RegisterFile& r) {
   FeatureMap map = place_of(r, {.base = {Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3},
-                                .stride_y = Reg::IFM_STRIDE_Y, .stride_x = Reg::IFM_STRIDE_X, .stride_c = Reg::IFM_STRIDE_C,
-                                .width0 = Reg::IFM_WIDTH0_M1, .height0 = Reg::IFM_HEIGHT0_M1, .height1 = Reg::IFM_HEIGHT1_M1});
+                                .stride_y = Reg::IFM_STRIDE_Y,
+                                .stride_x = Reg::IFM_STRIDE_X,
+                                .stride_c = Reg::IFM_STRIDE_C,
+                                .width0 = Reg::IFM_WIDTH0_M1,
+                                .height0 = Reg::IFM_HEIGHT0_M1,
+                                .height1 = Reg::IFM_HEIGHT1_M1});
   map.region = static_cast<uint8_t>(FIELD(IFM_REGION, "region"));
   map.type = element_type(FIELD(IFM_PRECISION, "activation_type"), FIELD(IFM_PRECISION, "activation_precision"));
   map.format = static_cast<Format>(FIELD(IFM_PRECISION, "activation_format") & 1);
@@ -76,8 +82,12 @@ FeatureMap ifm_of(const npu::RegisterFile& r) {
 
 FeatureMap ifm2_of(const npu::RegisterFile& r) {
   FeatureMap map = place_of(r, {.base = {Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3},
-                                .stride_y = Reg::IFM2_STRIDE_Y, .stride_x = Reg::IFM2_STRIDE_X, .stride_c = Reg::IFM2_STRIDE_C,
-                                .width0 = Reg::IFM2_WIDTH0_M1, .height0 = Reg::IFM2_HEIGHT0_M1, .height1 = Reg::IFM2_HEIGHT1_M1});
+                                .stride_y = Reg::IFM2_STRIDE_Y,
+                                .stride_x = Reg::IFM2_STRIDE_X,
+                                .stride_c = Reg::IFM2_STRIDE_C,
+                                .width0 = Reg::IFM2_WIDTH0_M1,
+                                .height0 = Reg::IFM2_HEIGHT0_M1,
+                                .height1 = Reg::IFM2_HEIGHT1_M1});
   map.region = static_cast<uint8_t>(FIELD(IFM2_REGION, "region"));
   map.type = element_type(FIELD(IFM2_PRECISION, "activation_type"), FIELD(IFM2_PRECISION, "activation_precision"));
   map.format = static_cast<Format>(FIELD(IFM2_PRECISION, "activation_format") & 1);
@@ -88,8 +98,12 @@ FeatureMap ifm2_of(const npu::RegisterFile& r) {
 
 FeatureMap ofm_of(const npu::RegisterFile& r) {
   FeatureMap map = place_of(r, {.base = {Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3},
-                                .stride_y = Reg::OFM_STRIDE_Y, .stride_x = Reg::OFM_STRIDE_X, .stride_c = Reg::OFM_STRIDE_C,
-                                .width0 = Reg::OFM_WIDTH0_M1, .height0 = Reg::OFM_HEIGHT0_M1, .height1 = Reg::OFM_HEIGHT1_M1});
+                                .stride_y = Reg::OFM_STRIDE_Y,
+                                .stride_x = Reg::OFM_STRIDE_X,
+                                .stride_c = Reg::OFM_STRIDE_C,
+                                .width0 = Reg::OFM_WIDTH0_M1,
+                                .height0 = Reg::OFM_HEIGHT0_M1,
+                                .height1 = Reg::OFM_HEIGHT1_M1});
   map.region = static_cast<uint8_t>(FIELD(OFM_REGION, "region"));
   map.type = element_type(FIELD(OFM_PRECISION, "activation_type"), FIELD(OFM_PRECISION, "activation_precision"));
   map.format = static_cast<Format>(FIELD(OFM_PRECISION, "activation_format") & 1);
@@ -138,8 +152,10 @@ Result<void> decode_kernel(const npu::RegisterFile& r, Operation& op) {
   if (upscale > 2) return fail(bad_value("IFM_UPSCALE", "mode", upscale, "0..2"));
   op.upscale = static_cast<Upscale>(upscale);
   Kernel& k = op.kernel;
-  k.stride_x = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_x_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_x_msb")) + 1;
-  k.stride_y = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_y_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_y_msb")) + 1;
+  k.stride_x =
+      static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_x_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_x_msb")) + 1;
+  k.stride_y =
+      static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_y_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_y_msb")) + 1;
   k.dilation_x = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "dilation_x")) + 1;
   k.dilation_y = static_cast<int32_t>(FIELD(KERNEL_STRIDE, "dilation_y")) + 1;
   const auto width_m1 = static_cast<int32_t>(FIELD(KERNEL_WIDTH_M1, "width_m1"));
@@ -153,27 +169,31 @@ Result<void> decode_kernel(const npu::RegisterFile& r, Operation& op) {
   return {};
 }
 
-constexpr std::array kRoundModesU85 = {RoundMode::kDoubleSymmetric, RoundMode::kNatural,        RoundMode::kDoubleAsymmetric,
-                                       RoundMode::kSymmetric,       RoundMode::kTruncateToZero, RoundMode::kTruncateToLower};
+constexpr std::array kRoundModesU85 = {RoundMode::kDoubleSymmetric,  RoundMode::kNatural,
+                                       RoundMode::kDoubleAsymmetric, RoundMode::kSymmetric,
+                                       RoundMode::kTruncateToZero,   RoundMode::kTruncateToLower};
 constexpr std::array kRoundModesU55 = {RoundMode::kDoubleSymmetric, RoundMode::kTruncateToZero, RoundMode::kNatural};
 
 Result<void> decode_scaling_u85(const npu::RegisterFile& r, Operation& op) {
   const uint32_t mode = FIELD_U85(OFM_SCALE, "round_mode");
   if (mode >= kRoundModesU85.size()) return fail(bad_value("OFM_SCALE", "round_mode", mode, "0..5"));
   const auto scaling = [](uint32_t multiplier, uint32_t shift, uint32_t dbl, RoundMode round) {
-    return Scaling{.multiplier = multiplier, .shift = static_cast<uint8_t>(shift), .mode = round,
+    return Scaling{.multiplier = multiplier,
+                   .shift = static_cast<uint8_t>(shift),
+                   .mode = round,
                    .double_round = static_cast<uint8_t>(dbl)};
   };
   const auto ifm_mode = [](uint32_t m) { return m != 0 ? RoundMode::kNatural : RoundMode::kDoubleSymmetric; };
-  op.output = scaling(FIELD_U85(OFM_SCALE, "scale"), FIELD_U85(OFM_SCALE, "shift"), FIELD_U85(OFM_SCALE, "dbl_rnd"), kRoundModesU85[mode]);
+  op.output = scaling(FIELD_U85(OFM_SCALE, "scale"), FIELD_U85(OFM_SCALE, "shift"), FIELD_U85(OFM_SCALE, "dbl_rnd"),
+                      kRoundModesU85[mode]);
   // Streams of Vela 4 never write the operand scales: then they are one.
   if (r.written(Reg::IFM_SCALE)) {
     op.first = scaling(FIELD_U85(IFM_SCALE, "scale"), FIELD_U85(IFM_SCALE, "shift"), FIELD_U85(IFM_SCALE, "dbl_rnd"),
                        ifm_mode(FIELD_U85(IFM_SCALE, "round_mode")));
   }
   if (r.written(Reg::IFM2_SCALE)) {
-    op.second = scaling(FIELD_U85(IFM2_SCALE, "scale"), FIELD_U85(IFM2_SCALE, "shift"), FIELD_U85(IFM2_SCALE, "dbl_rnd"),
-                        ifm_mode(FIELD_U85(IFM2_SCALE, "round_mode")));
+    op.second = scaling(FIELD_U85(IFM2_SCALE, "scale"), FIELD_U85(IFM2_SCALE, "shift"),
+                        FIELD_U85(IFM2_SCALE, "dbl_rnd"), ifm_mode(FIELD_U85(IFM2_SCALE, "round_mode")));
   }
   if (!r.written(Reg::OFM_SCALE)) op.output = Scaling{};
   op.operand_scaling = OperandScaling::kBothFull;
@@ -188,19 +208,24 @@ Result<void> decode_scaling_u55(const npu::RegisterFile& r, Operation& op) {
   const uint32_t scale_mode = FIELD_U55(IFM_PRECISION, "scale_mode");
   if (scale_mode > 2) return fail(bad_value("IFM_PRECISION", "scale_mode", scale_mode, "0..2"));
   op.operand_scaling = static_cast<OperandScaling>(scale_mode);
-  op.output = {.multiplier = FIELD_U55(OFM_SCALE, "scale"), .shift = static_cast<uint8_t>(FIELD_U55(OFM_SCALE, "shift")),
+  op.output = {.multiplier = FIELD_U55(OFM_SCALE, "scale"),
+               .shift = static_cast<uint8_t>(FIELD_U55(OFM_SCALE, "shift")),
                .mode = kRoundModesU55[mode]};
   if (!r.written(Reg::OFM_SCALE)) op.output = {.mode = kRoundModesU55[mode]};
   // The exact half-way position of the second rounding depends on the operands' width (facts/ethosu 4.4).
   const uint8_t d = op.ifm.type.bytes == 1 ? 20 : 15;
-  op.first = {.multiplier = FIELD_U55(OPA_SCALE, "scale"), .shift = static_cast<uint8_t>(FIELD_U55(OPA_SCALE, "shift")),
-              .mode = kRoundModesU55[ifm_mode], .double_round = d};
+  op.first = {.multiplier = FIELD_U55(OPA_SCALE, "scale"),
+              .shift = static_cast<uint8_t>(FIELD_U55(OPA_SCALE, "shift")),
+              .mode = kRoundModesU55[ifm_mode],
+              .double_round = d};
   op.second = {.multiplier = FIELD_U55(OPB_SCALE, "scale"), .mode = kRoundModesU55[ifm_mode]};
   return {};
 }
 
 // Bounds of a type as 64-bit numbers; an 8-byte element is wide enough never to clamp.
-int64_t type_min(const ElementType& t) { return t.is_signed ? -(int64_t{1} << (8 * std::min<int>(t.bytes, 7) - 1)) : 0; }
+int64_t type_min(const ElementType& t) {
+  return t.is_signed ? -(int64_t{1} << (8 * std::min<int>(t.bytes, 7) - 1)) : 0;
+}
 int64_t type_max(const ElementType& t) {
   return (int64_t{1} << (8 * std::min<int>(t.bytes, 7) - (t.is_signed ? 1 : 0))) - 1;
 }
@@ -220,17 +245,23 @@ constexpr ElementType kS8{.bytes = 1, .is_signed = true};
 constexpr ElementType kS16{.bytes = 2, .is_signed = true};
 constexpr ElementType kS32{.bytes = 4, .is_signed = true};
 constexpr std::array kLutFunctionsU85 = {
-    LutFunction{0, Lut::kNone, kS8, kS8},    LutFunction{1, Lut::kTable, kU8, kU8},    LutFunction{4, Lut::kTable, kS8, kS8},
-    LutFunction{5, Lut::kTable, kS8, kS16},  LutFunction{7, Lut::kTable, kS8, kS32},   LutFunction{8, Lut::kTable, kS16, kS16},
-    LutFunction{9, Lut::kTable, kS16, kS32}, LutFunction{10, Lut::kTanh, kS16, kS16},  LutFunction{11, Lut::kSigmoid, kS16, kS16},
+    LutFunction{0, Lut::kNone, kS8, kS8},       LutFunction{1, Lut::kTable, kU8, kU8},
+    LutFunction{4, Lut::kTable, kS8, kS8},      LutFunction{5, Lut::kTable, kS8, kS16},
+    LutFunction{7, Lut::kTable, kS8, kS32},     LutFunction{8, Lut::kTable, kS16, kS16},
+    LutFunction{9, Lut::kTable, kS16, kS32},    LutFunction{10, Lut::kTanh, kS16, kS16},
+    LutFunction{11, Lut::kSigmoid, kS16, kS16},
 };
 
 Result<void> decode_activation_u85(const npu::RegisterFile& r, Operation& op) {
   const uint32_t function = FIELD_U85(ACTIVATION, "activation_function");
   const auto row = std::ranges::find(kLutFunctionsU85, function, &LutFunction::function);
-  if (row == kLutFunctionsU85.end()) return fail(bad_value("ACTIVATION", "activation_function", function, "0, 1, 4, 5, 7..11"));
+  if (row == kLutFunctionsU85.end())
+    return fail(bad_value("ACTIVATION", "activation_function", function, "0, 1, 4, 5, 7..11"));
   Activation& a = op.activation;
-  a = {.lut = row->lut, .slot = static_cast<uint8_t>(FIELD_U85(ACTIVATION, "table")), .lut_input = row->input, .lut_output = row->output};
+  a = {.lut = row->lut,
+       .slot = static_cast<uint8_t>(FIELD_U85(ACTIVATION, "table")),
+       .lut_input = row->input,
+       .lut_output = row->output};
   a.clamp = FIELD_U85(ACTIVATION, "activation_clip_range") == 0;
   const bool is_signed = row->lut == Lut::kNone ? op.ofm.type.is_signed : row->input.is_signed;
   a.min = bound_of(r.data(Reg::ACTIVATION_MIN), is_signed);
@@ -244,20 +275,34 @@ Result<void> decode_activation_u55(const npu::RegisterFile& r, Operation& op) {
   Activation& a = op.activation;
   a = {.lut_input = op.ofm.type, .lut_output = op.ofm.type};
   switch (function) {
-    case 0: break;
-    case 3: a.lut = Lut::kTanh; break;
-    case 4: a.lut = Lut::kSigmoid; break;
+    case 0:
+      break;
+    case 3:
+      a.lut = Lut::kTanh;
+      break;
+    case 4:
+      a.lut = Lut::kSigmoid;
+      break;
     default:
-      if (function < 16 || function > 23) return fail(bad_value("ACTIVATION", "activation_function", function, "0, 3, 4, 16..23"));
+      if (function < 16 || function > 23)
+        return fail(bad_value("ACTIVATION", "activation_function", function, "0, 3, 4, 16..23"));
       a.lut = Lut::kTable;
       a.slot = static_cast<uint8_t>(function - 16);
   }
   switch (clip) {
-    case 0: break;
-    case 2: a.lut_input = kU8; break;
-    case 3: a.lut_input = kS8; break;
-    case 5: a.lut_input = kS16; break;
-    default: return fail(bad_value("ACTIVATION", "activation_clip_range", clip, "0, 2, 3, 5"));
+    case 0:
+      break;
+    case 2:
+      a.lut_input = kU8;
+      break;
+    case 3:
+      a.lut_input = kS8;
+      break;
+    case 5:
+      a.lut_input = kS16;
+      break;
+    default:
+      return fail(bad_value("ACTIVATION", "activation_clip_range", clip, "0, 2, 3, 5"));
   }
   a.min = type_min(a.lut_input);
   a.max = type_max(a.lut_input);
@@ -296,7 +341,8 @@ Result<void> decode_accumulator(const npu::RegisterFile& r, const CoreShape& cor
   op.microblock = static_cast<uint8_t>(microblock);
   op.microblock_height = kMicroblocks[microblock].height;
   op.microblock_width = kMicroblocks[microblock].width;
-  // The MAC array's positions times its depth is the same for each microblock of a configuration: 16 (128 MACs), 32, ...
+  // The MAC array's positions times its depth is the same for each microblock of a configuration: 16 (128 MACs), 32,
+  // ...
   op.microblock_depth = std::max(1, core.macs / 8 / (op.microblock_height * op.microblock_width));
   return {};
 }
@@ -329,12 +375,15 @@ void decode_weights(const npu::RegisterFile& r, const CoreShape& core, Operation
   }
 }
 
-int32_t sign_extend_12(uint32_t value) { return static_cast<int32_t>(value << 20) >> 20; }
+int32_t sign_extend_12(uint32_t value) {
+  return static_cast<int32_t>(value << 20) >> 20;
+}
 
 void decode_resize(const npu::RegisterFile& r, Operation& op) {
   const auto step = [](uint32_t n_m1, uint32_t one_int, uint32_t one_mod, uint32_t offset) {
     const auto n = static_cast<int32_t>(n_m1) + 1;
-    return ResizeStep{.numerator = n, .denominator = static_cast<int32_t>(one_int) * n + static_cast<int32_t>(one_mod),
+    return ResizeStep{.numerator = n,
+                      .denominator = static_cast<int32_t>(one_int) * n + static_cast<int32_t>(one_mod),
                       .offset = sign_extend_12(offset)};
   };
   op.resize_x = step(FIELD_U85(RESIZE_X_SCALE_N_M1, "resize_x_scale_n_m1"), FIELD_U85(RESIZE_X, "one_step_int"),
@@ -377,7 +426,8 @@ Result<Operation> decode_dma(const npu::RegisterFile& r) {
     d.index_skip1 = r.address(Reg::DMA0_IDX_SKIP1);
     return op;
   }
-  // U65: rows are packed on one side; SKIP is the gap after each row (0) and each plane (1) on the external side's source.
+  // U65: rows are packed on one side; SKIP is the gap after each row (0) and each plane (1) on the external side's
+  // source.
   d.source_stride0 = static_cast<int64_t>(d.length) + r.address(Reg::DMA0_SKIP0);
   d.source_stride1 = d.count0 * d.source_stride0 + r.address(Reg::DMA0_SKIP1);
   d.destination_stride0 = static_cast<int64_t>(d.length);
@@ -391,19 +441,20 @@ struct ElementwiseRow {
   std::string_view name;
 };
 constexpr std::array kElementwiseRows = {
-    ElementwiseRow{0, ElementwiseMode::kMul, "MUL"},       ElementwiseRow{1, ElementwiseMode::kAdd, "ADD"},
-    ElementwiseRow{2, ElementwiseMode::kSub, "SUB"},       ElementwiseRow{3, ElementwiseMode::kMin, "MIN"},
-    ElementwiseRow{4, ElementwiseMode::kMax, "MAX"},       ElementwiseRow{5, ElementwiseMode::kLrelu, "LRELU"},
-    ElementwiseRow{6, ElementwiseMode::kAbs, "ABS"},       ElementwiseRow{7, ElementwiseMode::kClz, "CLZ"},
-    ElementwiseRow{8, ElementwiseMode::kShr, "SHR"},       ElementwiseRow{9, ElementwiseMode::kShl, "SHL"},
-    ElementwiseRow{10, ElementwiseMode::kLsr, "LSR"},      ElementwiseRow{11, ElementwiseMode::kDiv, "DIV"},
-    ElementwiseRow{16, ElementwiseMode::kCmpEq, "CMP_EQ"}, ElementwiseRow{17, ElementwiseMode::kCmpNe, "CMP_NE"},
-    ElementwiseRow{18, ElementwiseMode::kCmpGe, "CMP_GE"}, ElementwiseRow{19, ElementwiseMode::kCmpGt, "CMP_GT"},
-    ElementwiseRow{33, ElementwiseMode::kAnd, "AND"},      ElementwiseRow{34, ElementwiseMode::kOr, "OR"},
-    ElementwiseRow{35, ElementwiseMode::kXor, "XOR"},      ElementwiseRow{36, ElementwiseMode::kNot, "NOT"},
+    ElementwiseRow{0, ElementwiseMode::kMul, "MUL"},         ElementwiseRow{1, ElementwiseMode::kAdd, "ADD"},
+    ElementwiseRow{2, ElementwiseMode::kSub, "SUB"},         ElementwiseRow{3, ElementwiseMode::kMin, "MIN"},
+    ElementwiseRow{4, ElementwiseMode::kMax, "MAX"},         ElementwiseRow{5, ElementwiseMode::kLrelu, "LRELU"},
+    ElementwiseRow{6, ElementwiseMode::kAbs, "ABS"},         ElementwiseRow{7, ElementwiseMode::kClz, "CLZ"},
+    ElementwiseRow{8, ElementwiseMode::kShr, "SHR"},         ElementwiseRow{9, ElementwiseMode::kShl, "SHL"},
+    ElementwiseRow{10, ElementwiseMode::kLsr, "LSR"},        ElementwiseRow{11, ElementwiseMode::kDiv, "DIV"},
+    ElementwiseRow{16, ElementwiseMode::kCmpEq, "CMP_EQ"},   ElementwiseRow{17, ElementwiseMode::kCmpNe, "CMP_NE"},
+    ElementwiseRow{18, ElementwiseMode::kCmpGe, "CMP_GE"},   ElementwiseRow{19, ElementwiseMode::kCmpGt, "CMP_GT"},
+    ElementwiseRow{33, ElementwiseMode::kAnd, "AND"},        ElementwiseRow{34, ElementwiseMode::kOr, "OR"},
+    ElementwiseRow{35, ElementwiseMode::kXor, "XOR"},        ElementwiseRow{36, ElementwiseMode::kNot, "NOT"},
     ElementwiseRow{42, ElementwiseMode::kAndNot, "AND_NOT"},
 };
-constexpr std::array<std::string_view, 8> kPoolNames = {"MAX", "AVERAGE", "REDUCE_SUM", "SUM", "NONE", "MIN", "ARGMAX_X", "ARGMAX_Y"};
+constexpr std::array<std::string_view, 8> kPoolNames = {"MAX",  "AVERAGE", "REDUCE_SUM", "SUM",
+                                                        "NONE", "MIN",     "ARGMAX_X",   "ARGMAX_Y"};
 constexpr std::array<std::string_view, 3> kResizeNames = {"BILINEAR", "REPLICATE", "NEAREST"};
 
 Result<void> decode_kind(Op op_code, uint64_t data, const npu::RegisterFile& r, Operation& op) {
@@ -467,7 +518,8 @@ Result<Operation> decode(Op op_code, uint64_t data, const npu::RegisterFile& r, 
     decode_resize(r, op);
     const uint32_t transpose = FIELD_U85(OFM_PRECISION, "activation_transpose");
     constexpr std::array<int, 8> kTransposes = {0, 1, 2, 3, -1, -1, 4, 5};
-    if (kTransposes[transpose] < 0) return fail(bad_value("OFM_PRECISION", "activation_transpose", transpose, "0..3, 6, 7"));
+    if (kTransposes[transpose] < 0)
+      return fail(bad_value("OFM_PRECISION", "activation_transpose", transpose, "0..3, 6, 7"));
     op.transpose = static_cast<Transpose>(kTransposes[transpose]);
     op.reverse = static_cast<Reverse>(FIELD_U85(OFM_PRECISION, "activation_reverse"));
   }

@@ -23,7 +23,8 @@ void include(HostRange& range, std::span<const std::byte> bytes) {
 
 // One row's address: base + i * stride0 + j * stride1, negative sums included (they fail the range check as huge).
 uint64_t row_address(uint64_t base, int64_t i, int64_t stride0, int64_t j, int64_t stride1) {
-  return base + static_cast<uint64_t>(i) * static_cast<uint64_t>(stride0) + static_cast<uint64_t>(j) * static_cast<uint64_t>(stride1);
+  return base + static_cast<uint64_t>(i) * static_cast<uint64_t>(stride0) +
+         static_cast<uint64_t>(j) * static_cast<uint64_t>(stride1);
 }
 
 struct Cursor {
@@ -33,7 +34,8 @@ struct Cursor {
   uint64_t index_address;
 
   Result<std::span<std::byte>> at(bool internal, int region, uint64_t address, std::string_view role) {
-    return internal ? memory.internal_range(address, dma.length, role) : memory.range(region, address, dma.length, role);
+    return internal ? memory.internal_range(address, dma.length, role)
+                    : memory.range(region, address, dma.length, role);
   }
 
   // The element that the next index names.
@@ -42,8 +44,10 @@ struct Cursor {
     include(effect.index, bytes);
     const int64_t index = load<int32_t>(bytes.data());
     if (index < 0 || index > dma.index_max) {
-      return fail(Diagnostic{.where = {}, .what = "a DMA index is beyond its limit", .expected = fmt::format("0..{}", dma.index_max),
-                   .got = fmt::format("{} at 0x{:x} of region {}", index, index_address, dma.index_region)});
+      return fail(Diagnostic{.where = {},
+                             .what = "a DMA index is beyond its limit",
+                             .expected = fmt::format("0..{}", dma.index_max),
+                             .got = fmt::format("{} at 0x{:x} of region {}", index, index_address, dma.index_region)});
     }
     index_address += 4;
     return index;
@@ -56,11 +60,13 @@ struct Cursor {
       CARINA_TRY(const int64_t index, next_index());
       (dma.gather ? from : to) = index;
     }
-    CARINA_TRY(const auto source, at(dma.source_internal, dma.source_region,
-                                     row_address(dma.source, from, dma.source_stride0, j, dma.source_stride1), "DMA source"));
-    CARINA_TRY(const auto destination,
-               at(dma.destination_internal, dma.destination_region,
-                  row_address(dma.destination, to, dma.destination_stride0, j, dma.destination_stride1), "DMA destination"));
+    CARINA_TRY(const auto source,
+               at(dma.source_internal, dma.source_region,
+                  row_address(dma.source, from, dma.source_stride0, j, dma.source_stride1), "DMA source"));
+    CARINA_TRY(
+        const auto destination,
+        at(dma.destination_internal, dma.destination_region,
+           row_address(dma.destination, to, dma.destination_stride0, j, dma.destination_stride1), "DMA destination"));
     include(effect.source, source);
     include(effect.destination, destination);
     if (!source.empty()) std::memmove(destination.data(), source.data(), source.size());

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "facts/npu_targets.h"
 #include "facts/npu_pmu.h"
+#include "facts/npu_targets.h"
 #include "simulate/simulator.h"
 
 using carina::simulate::Memory;
@@ -100,18 +100,23 @@ bool refuse(carina_ethosu_driver& driver, const char* reason) {
   return false;
 }
 
-bool make_job(carina_ethosu_driver& driver, const void* payload, int payload_size, const uint64_t* base, const size_t* size, int base_count, Job& job) {
-  if (payload == nullptr || payload_size <= 0 || payload_size % 4 != 0) return refuse(driver, "the payload's size is no multiple of 4");
-  if (base_count < 0 || base_count > kMaxRegions || (base_count > 0 && (base == nullptr || size == nullptr))) return refuse(driver, "wrong base addresses");
+bool make_job(carina_ethosu_driver& driver, const void* payload, int payload_size, const uint64_t* base,
+              const size_t* size, int base_count, Job& job) {
+  if (payload == nullptr || payload_size <= 0 || payload_size % 4 != 0)
+    return refuse(driver, "the payload's size is no multiple of 4");
+  if (base_count < 0 || base_count > kMaxRegions || (base_count > 0 && (base == nullptr || size == nullptr)))
+    return refuse(driver, "wrong base addresses");
   const auto* bytes = static_cast<const std::byte*>(payload);
   job.payload.assign(bytes, bytes + payload_size);
   for (int i = 0; i < base_count; ++i) {
     auto* data = reinterpret_cast<std::byte*>(static_cast<uintptr_t>(base[i]));
-    if (static_cast<uintptr_t>(base[i]) % carina::npu::kBaseAlignmentBytes != 0) return refuse(driver, "a base address is not 16-byte aligned");
+    if (static_cast<uintptr_t>(base[i]) % carina::npu::kBaseAlignmentBytes != 0)
+      return refuse(driver, "a base address is not 16-byte aligned");
     job.memory.regions[static_cast<size_t>(i)] = {data, size[i]};
   }
   if (!driver.fast_memory.empty()) {
-    if (base_count > 2 && size[2] > driver.fast_memory.size()) return refuse(driver, "the fast memory is smaller than base pointer 2 asks for");
+    if (base_count > 2 && size[2] > driver.fast_memory.size())
+      return refuse(driver, "the fast memory is smaller than base pointer 2 asks for");
     job.memory.regions[2] = driver.fast_memory;
   }
   return true;
@@ -122,7 +127,8 @@ bool make_job(carina_ethosu_driver& driver, const void* payload, int payload_siz
 extern "C" {
 
 struct carina_ethosu_driver* carina_ethosu_init(const char* npu_name, void* fast_memory, size_t fast_memory_size) {
-  const carina::npu::AcceleratorConfig* config = npu_name == nullptr ? nullptr : carina::npu::find_accelerator(npu_name);
+  const carina::npu::AcceleratorConfig* config =
+      npu_name == nullptr ? nullptr : carina::npu::find_accelerator(npu_name);
   if (config == nullptr) return nullptr;
   auto driver = std::make_unique<carina_ethosu_driver>(*config);
   driver->fast_memory = {static_cast<std::byte*>(fast_memory), fast_memory == nullptr ? 0 : fast_memory_size};
@@ -149,9 +155,13 @@ int carina_ethosu_soft_reset(struct carina_ethosu_driver* driver) {
   return 0;
 }
 
-int carina_ethosu_request_power(struct carina_ethosu_driver*) { return 0; }
+int carina_ethosu_request_power(struct carina_ethosu_driver*) {
+  return 0;
+}
 void carina_ethosu_release_power(struct carina_ethosu_driver*) {}
-void carina_ethosu_get_driver_version(struct carina_ethosu_driver_version* version) { *version = kVersion; }
+void carina_ethosu_get_driver_version(struct carina_ethosu_driver_version* version) {
+  *version = kVersion;
+}
 
 void carina_ethosu_get_hw_info(struct carina_ethosu_driver* driver, struct carina_ethosu_hw_info* info) {
   *info = {};
@@ -162,8 +172,9 @@ void carina_ethosu_get_hw_info(struct carina_ethosu_driver* driver, struct carin
   std::memcpy(info->name, name.data(), std::min(name.size(), sizeof(info->name) - 1));
 }
 
-int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* payload, int payload_size, uint64_t* const base_addr, const size_t* base_addr_size,
-                               int base_addr_count, void* user_arg) {
+int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* payload, int payload_size,
+                               uint64_t* const base_addr, const size_t* base_addr_size, int base_addr_count,
+                               void* user_arg) {
   if (driver->worker) {
     driver->error = "an inference is under way";
     return -1;
@@ -187,9 +198,11 @@ int carina_ethosu_wait(struct carina_ethosu_driver* driver, bool block) {
   return driver->result;
 }
 
-int carina_ethosu_invoke_v3(struct carina_ethosu_driver* driver, const void* payload, int payload_size, uint64_t* const base_addr, const size_t* base_addr_size,
-                            int base_addr_count, void* user_arg) {
-  const int started = carina_ethosu_invoke_async(driver, payload, payload_size, base_addr, base_addr_size, base_addr_count, user_arg);
+int carina_ethosu_invoke_v3(struct carina_ethosu_driver* driver, const void* payload, int payload_size,
+                            uint64_t* const base_addr, const size_t* base_addr_size, int base_addr_count,
+                            void* user_arg) {
+  const int started =
+      carina_ethosu_invoke_async(driver, payload, payload_size, base_addr, base_addr_size, base_addr_count, user_arg);
   return started != 0 ? started : carina_ethosu_wait(driver, true);
 }
 
@@ -212,12 +225,22 @@ void carina_ethosu_release_driver(struct carina_ethosu_driver* driver) {
   pool().released.notify_all();
 }
 
-void carina_ethosu_set_hooks(const struct carina_ethosu_hooks* given) { hooks() = given == nullptr ? carina_ethosu_hooks{} : *given; }
-const char* carina_ethosu_last_error(const struct carina_ethosu_driver* driver) { return driver->error.c_str(); }
-uint16_t carina_ethosu_irq_history(const struct carina_ethosu_driver* driver) { return driver->irq_history; }
+void carina_ethosu_set_hooks(const struct carina_ethosu_hooks* given) {
+  hooks() = given == nullptr ? carina_ethosu_hooks{} : *given;
+}
+const char* carina_ethosu_last_error(const struct carina_ethosu_driver* driver) {
+  return driver->error.c_str();
+}
+uint16_t carina_ethosu_irq_history(const struct carina_ethosu_driver* driver) {
+  return driver->irq_history;
+}
 
-void carina_ethosu_pmu_enable(struct carina_ethosu_driver* driver) { driver->pmu_enabled = true; }
-void carina_ethosu_pmu_disable(struct carina_ethosu_driver* driver) { driver->pmu_enabled = false; }
+void carina_ethosu_pmu_enable(struct carina_ethosu_driver* driver) {
+  driver->pmu_enabled = true;
+}
+void carina_ethosu_pmu_disable(struct carina_ethosu_driver* driver) {
+  driver->pmu_enabled = false;
+}
 
 uint32_t carina_ethosu_pmu_get_num_event_counters(const struct carina_ethosu_driver* driver) {
   return static_cast<uint32_t>(carina::npu::pmu_counters(driver->accelerator.product));
@@ -225,7 +248,8 @@ uint32_t carina_ethosu_pmu_get_num_event_counters(const struct carina_ethosu_dri
 
 bool carina_ethosu_pmu_set_event_type(struct carina_ethosu_driver* driver, uint32_t counter, uint16_t event) {
   if (counter >= carina_ethosu_pmu_get_num_event_counters(driver)) return false;
-  const bool known = carina::npu::name_of(static_cast<carina::npu::PmuEvent>(event), driver->accelerator.product) != "?";
+  const bool known =
+      carina::npu::name_of(static_cast<carina::npu::PmuEvent>(event), driver->accelerator.product) != "?";
   if (known) driver->event_types[counter] = event;
   return known;
 }
@@ -233,7 +257,9 @@ bool carina_ethosu_pmu_set_event_type(struct carina_ethosu_driver* driver, uint3
 uint64_t carina_ethosu_pmu_get_event_counter(const struct carina_ethosu_driver* driver, uint32_t counter) {
   return counter < driver->event_counts.size() ? driver->event_counts[counter] : 0;
 }
-uint64_t carina_ethosu_pmu_get_cycle_counter(const struct carina_ethosu_driver* driver) { return driver->cycles; }
+uint64_t carina_ethosu_pmu_get_cycle_counter(const struct carina_ethosu_driver* driver) {
+  return driver->cycles;
+}
 void carina_ethosu_pmu_counters_reset(struct carina_ethosu_driver* driver) {
   driver->cycles = 0;
   driver->event_counts = {};

@@ -1,8 +1,9 @@
 #pragma once
 
-// A C interface shaped like Arm's Ethos-U core driver, with the simulator in the hardware's place: firmware and other runtimes
-// link it instead of the driver. Names carry the prefix carina_ so that both can live in one program; a program that wants to
-// replace the driver maps ethosu_x to carina_ethosu_x with the macros below (define CARINA_ETHOSU_REPLACE_DRIVER first).
+// A C interface shaped like Arm's Ethos-U core driver, with the simulator in the hardware's place: firmware and other
+// runtimes link it instead of the driver. Names carry the prefix carina_ so that both can live in one program; a
+// program that wants to replace the driver maps ethosu_x to carina_ethosu_x with the macros below (define
+// CARINA_ETHOSU_REPLACE_DRIVER first).
 //
 // Return values as the driver's: 0 done, 1 still running, -1 fault or time-out, -2 nothing was started.
 // Base pointers are host addresses. carina_ethosu_wait() with block = false may return 1; results are there after 0.
@@ -24,10 +25,10 @@ struct carina_ethosu_driver_version {
 };
 
 struct carina_ethosu_hw_info {
-  uint32_t config_word;    // of the CONFIG register
-  uint32_t id_word;        // of the ID register
+  uint32_t config_word;  // of the CONFIG register
+  uint32_t id_word;      // of the ID register
   uint32_t macs_per_cycle;
-  char name[32];           // "ethos-u55-128"
+  char name[32];  // "ethos-u55-128"
 };
 
 // An NPU of this name. `fast_memory` takes the place of base pointer 2 if given. NULL when there is no such NPU.
@@ -39,11 +40,14 @@ void carina_ethosu_release_power(struct carina_ethosu_driver* driver);
 void carina_ethosu_get_driver_version(struct carina_ethosu_driver_version* version);
 void carina_ethosu_get_hw_info(struct carina_ethosu_driver* driver, struct carina_ethosu_hw_info* info);
 
-// Runs a driver payload on base addresses with their sizes; at most 8. Inputs and outputs lie where the stream expects them.
-int carina_ethosu_invoke_v3(struct carina_ethosu_driver* driver, const void* payload, int payload_size, uint64_t* const base_addr,
-                            const size_t* base_addr_size, int base_addr_count, void* user_arg);
-int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* payload, int payload_size, uint64_t* const base_addr,
-                               const size_t* base_addr_size, int base_addr_count, void* user_arg);
+// Runs a driver payload on base addresses with their sizes; at most 8. Inputs and outputs lie where the stream expects
+// them.
+int carina_ethosu_invoke_v3(struct carina_ethosu_driver* driver, const void* payload, int payload_size,
+                            uint64_t* const base_addr, const size_t* base_addr_size, int base_addr_count,
+                            void* user_arg);
+int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* payload, int payload_size,
+                               uint64_t* const base_addr, const size_t* base_addr_size, int base_addr_count,
+                               void* user_arg);
 int carina_ethosu_wait(struct carina_ethosu_driver* driver, bool block);
 
 // One driver after the other, from all those that carina_ethosu_init() made; reserve waits until one is free.

@@ -9,7 +9,8 @@ namespace carina::simulate {
 // The fast way to execute an operation: SIMD kernels on small dense types. Gives the bits of execute_scalar().
 class FastOperation {
  public:
-  // Nothing when only the scalar kernels can do it (rare types, accumulators that might not fit). `work` must outlive it.
+  // Nothing when only the scalar kernels can do it (rare types, accumulators that might not fit). `work` must outlive
+  // it.
   static std::unique_ptr<FastOperation> make(const Work& work);
   virtual ~FastOperation() = default;
   // May be called for several ranges of rows at the same time.

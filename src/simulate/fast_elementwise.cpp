@@ -34,17 +34,20 @@ class FastElementwise8 final : public FastOperation {
     for (int32_t y = rows.begin; y < rows.end; ++y) {
       load(work_.ifm, op.ifm_broadcast, first_, y, a);
       load(work_.ifm2, op.ifm2_broadcast, second_, y, b);
-      for (size_t x = 0; x < width; ++x, out += output_.channels()) combine(a.data() + x * depth, b.data() + x * depth, depth, out);
+      for (size_t x = 0; x < width; ++x, out += output_.channels())
+        combine(a.data() + x * depth, b.data() + x * depth, depth, out);
     }
     output_.write_rows(work_, acc, rows);
   }
   [[nodiscard]] int32_t rows_together() const override {
-    const int64_t row = std::max<int64_t>(1, int64_t{work_.op->ofm_extent.width} * static_cast<int64_t>(output_.channels()));
+    const int64_t row =
+        std::max<int64_t>(1, int64_t{work_.op->ofm_extent.width} * static_cast<int64_t>(output_.channels()));
     return static_cast<int32_t>(std::clamp<int64_t>(64 * 1024 / row, 1, work_.op->ofm_extent.height));
   }
 
  private:
-  void load(const PlacedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y, std::span<int32_t> out) const {
+  void load(const PlacedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y,
+            std::span<int32_t> out) const {
     const Extent& ofm = work_.op->ofm_extent;
     if (broadcast.scalar) {
       std::ranges::fill(out, table[0]);  // its table holds one value
@@ -69,11 +72,16 @@ class FastElementwise8 final : public FastOperation {
   void combine(const int32_t* a, const int32_t* b, size_t count, int32_t* out) const {
     if (work_.op->swap_operands) std::swap(a, b);
     switch (work_.op->elementwise) {
-      case ElementwiseMode::kAdd: return apply(a, b, count, out, [](int32_t p, int32_t q) { return p + q; });
-      case ElementwiseMode::kSub: return apply(a, b, count, out, [](int32_t p, int32_t q) { return p - q; });
-      case ElementwiseMode::kMul: return apply(a, b, count, out, [](int32_t p, int32_t q) { return p * q; });
-      case ElementwiseMode::kMin: return apply(a, b, count, out, [](int32_t p, int32_t q) { return std::min(p, q); });
-      default: return apply(a, b, count, out, [](int32_t p, int32_t q) { return std::max(p, q); });
+      case ElementwiseMode::kAdd:
+        return apply(a, b, count, out, [](int32_t p, int32_t q) { return p + q; });
+      case ElementwiseMode::kSub:
+        return apply(a, b, count, out, [](int32_t p, int32_t q) { return p - q; });
+      case ElementwiseMode::kMul:
+        return apply(a, b, count, out, [](int32_t p, int32_t q) { return p * q; });
+      case ElementwiseMode::kMin:
+        return apply(a, b, count, out, [](int32_t p, int32_t q) { return std::min(p, q); });
+      default:
+        return apply(a, b, count, out, [](int32_t p, int32_t q) { return std::max(p, q); });
     }
   }
   template <typename F>
@@ -94,7 +102,8 @@ struct Operand {
 
 // The table of one operand, or nothing when a value does not fit.
 template <typename Scale>
-std::optional<Operand> make_operand(const FeatureMap& map, const Broadcast& broadcast, int64_t scalar, const Scale& scale) {
+std::optional<Operand> make_operand(const FeatureMap& map, const Broadcast& broadcast, int64_t scalar,
+                                    const Scale& scale) {
   Operand operand;
   for (int i = 0; i < 256; ++i) {
     const int64_t raw = broadcast.scalar ? scalar : map.type.is_signed ? int64_t{static_cast<int8_t>(i)} : int64_t{i};
@@ -123,10 +132,12 @@ std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work) {
   // With swapped operands the function's first argument is IFM2.
   const auto as_first = [&](int64_t v) { return scaled ? function.scale_first(v) : v; };
   const auto as_second = [&](int64_t v) { return scaled ? function.scale_second(v) : v; };
-  const auto ifm = op.swap_operands ? make_operand(op.ifm, op.ifm_broadcast, op.scalar, as_second) : make_operand(op.ifm, op.ifm_broadcast, op.scalar, as_first);
-  const auto ifm2 = op.swap_operands ? make_operand(op.ifm2, op.ifm2_broadcast, op.scalar, as_first) : make_operand(op.ifm2, op.ifm2_broadcast, op.scalar, as_second);
+  const auto ifm = op.swap_operands ? make_operand(op.ifm, op.ifm_broadcast, op.scalar, as_second)
+                                    : make_operand(op.ifm, op.ifm_broadcast, op.scalar, as_first);
+  const auto ifm2 = op.swap_operands ? make_operand(op.ifm2, op.ifm2_broadcast, op.scalar, as_first)
+                                     : make_operand(op.ifm2, op.ifm2_broadcast, op.scalar, as_second);
   if (!ifm || !ifm2) return nullptr;
-  const int64_t largest = mode == kMul ? ifm->largest * ifm2->largest
+  const int64_t largest = mode == kMul                   ? ifm->largest * ifm2->largest
                           : mode == kAdd || mode == kSub ? ifm->largest + ifm2->largest
                                                          : std::max(ifm->largest, ifm2->largest);
   if (largest > std::numeric_limits<int32_t>::max()) return nullptr;

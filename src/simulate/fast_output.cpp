@@ -16,14 +16,20 @@ namespace {
 constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
 
 // The position of a channel in the arrays of 64-bit values (kernels.h, ChannelScales).
-size_t split_index(size_t c) { return c / kChannelGroup * kChannelGroup + c % 2 * (kChannelGroup / 2) + c % kChannelGroup / 2; }
+size_t split_index(size_t c) {
+  return c / kChannelGroup * kChannelGroup + c % 2 * (kChannelGroup / 2) + c % kChannelGroup / 2;
+}
 
 std::optional<OutputType> output_type(const ElementType& type) {
   switch (type.bytes) {
-    case 1: return type.is_signed ? OutputType::kS8 : OutputType::kU8;
-    case 2: return type.is_signed ? OutputType::kS16 : OutputType::kU16;
-    case 4: return OutputType::kS32;
-    default: return std::nullopt;
+    case 1:
+      return type.is_signed ? OutputType::kS8 : OutputType::kU8;
+    case 2:
+      return type.is_signed ? OutputType::kS16 : OutputType::kU16;
+    case 4:
+      return OutputType::kS32;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -55,7 +61,8 @@ FastOutput::FastOutput(const Work& work) : stored_bytes_(work.op->ofm.type.bytes
 
 std::optional<FastOutput> FastOutput::make(const Work& work, int64_t largest_acc) {
   const Operation& op = *work.op;
-  if (op.acc_output != AccOutput::kWrite || op.acc_input != AccInput::kReset || largest_acc > kMax32) return std::nullopt;
+  if (op.acc_output != AccOutput::kWrite || op.acc_input != AccInput::kReset || largest_acc > kMax32)
+    return std::nullopt;
   FastOutput fast(work);
   if (fast.prepare_vectors(work, largest_acc)) fast.way_ = Way::kVectors;
   return fast;
@@ -112,17 +119,27 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
   const auto es = static_cast<size_t>(stored_bytes_);
   Scratch& scratch = thread_scratch();
   const std::span<std::byte> scaled = scratch.scaled.get(values * (table_.empty() ? es : 1));
-  scale_output({.acc = acc, .pixels = values / channels(), .channels = channels(),
-                .scales = {.bias = bias_.data(), .multiplier = multiplier_.data(), .round_positive = round_positive_.data(),
-                           .round_negative = round_negative_.data(), .shift = shift_.data()},
-                .zero_point = zero_point_, .min = min_, .max = max_, .type = stage_type_, .out = scaled.data()});
+  scale_output({.acc = acc,
+                .pixels = values / channels(),
+                .channels = channels(),
+                .scales = {.bias = bias_.data(),
+                           .multiplier = multiplier_.data(),
+                           .round_positive = round_positive_.data(),
+                           .round_negative = round_negative_.data(),
+                           .shift = shift_.data()},
+                .zero_point = zero_point_,
+                .min = min_,
+                .max = max_,
+                .type = stage_type_,
+                .out = scaled.data()});
   if (table_.empty()) return scaled;
   if (es == 1) {
     for (std::byte& value : scaled) value = table_[std::to_integer<size_t>(value)];
     return scaled;
   }
   const std::span<std::byte> looked_up = scratch.looked_up.get(values * es);
-  for (size_t i = 0; i < values; ++i) std::memcpy(looked_up.data() + i * es, table_.data() + std::to_integer<size_t>(scaled[i]) * es, es);
+  for (size_t i = 0; i < values; ++i)
+    std::memcpy(looked_up.data() + i * es, table_.data() + std::to_integer<size_t>(scaled[i]) * es, es);
   return looked_up;
 }
 
@@ -143,10 +160,12 @@ std::span<std::byte> FastOutput::scale_one_by_one(const OutputStage& stage, cons
 void FastOutput::write_rows(const Work& work, const int32_t* acc, Rows rows) const {
   const size_t row_values = static_cast<size_t>(work.op->ofm_extent.width) * channels();
   const size_t values = static_cast<size_t>(rows.count()) * row_values;
-  const std::span<std::byte> scaled = way_ == Way::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
+  const std::span<std::byte> scaled =
+      way_ == Way::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
   const auto es = static_cast<size_t>(stored_bytes_);
   const std::byte* row = scaled.data();
-  for (int32_t y = rows.begin; y < rows.end; ++y, row += row_values * es) store_row(work, y, row, static_cast<int64_t>(channels() * es));
+  for (int32_t y = rows.begin; y < rows.end; ++y, row += row_values * es)
+    store_row(work, y, row, static_cast<int64_t>(channels() * es));
 }
 
 }  // namespace carina::simulate

@@ -27,7 +27,8 @@ class FastOutput {
   bool prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc);
   void prepare_table(const OutputStage& stage);
   [[nodiscard]] std::span<std::byte> scale_vectors(const int32_t* acc, size_t values) const;
-  [[nodiscard]] std::span<std::byte> scale_one_by_one(const OutputStage& stage, const int32_t* acc, size_t values) const;
+  [[nodiscard]] std::span<std::byte> scale_one_by_one(const OutputStage& stage, const int32_t* acc,
+                                                      size_t values) const;
 
   enum class Way : uint8_t { kVectors, kOneByOne };
   Way way_ = Way::kOneByOne;
@@ -44,6 +45,8 @@ class FastOutput {
   int stored_bytes_ = 1;
 };
 
-inline size_t padded_channels(int32_t channels) { return (static_cast<size_t>(channels) + kChannelGroup - 1) / kChannelGroup * kChannelGroup; }
+inline size_t padded_channels(int32_t channels) {
+  return (static_cast<size_t>(channels) + kChannelGroup - 1) / kChannelGroup * kChannelGroup;
+}
 
 }  // namespace carina::simulate

@@ -11,12 +11,18 @@ namespace {
 constexpr int64_t kWindowElems = 128 * 1024;  // 256 KiB
 constexpr int64_t kAccElems = 64 * 1024;
 
-int64_t window_columns(const Operation& op) { return int64_t{op.ofm_extent.width - 1} * op.kernel.stride_x + op.kernel.extent_w; }
+int64_t window_columns(const Operation& op) {
+  return int64_t{op.ofm_extent.width - 1} * op.kernel.stride_x + op.kernel.extent_w;
+}
 
 }  // namespace
 
 Window::Window(const Work& work, size_t channels, int16_t fill)
-    : work_(work), channels_(static_cast<int64_t>(channels)), fill_(fill), columns_(window_columns(*work.op)), row_elems_(columns_ * channels_) {}
+    : work_(work),
+      channels_(static_cast<int64_t>(channels)),
+      fill_(fill),
+      columns_(window_columns(*work.op)),
+      row_elems_(columns_ * channels_) {}
 
 int64_t Window::tap_offset(int32_t ky, int32_t kx) const {
   const Kernel& k = work_.op->kernel;
@@ -31,7 +37,8 @@ void Window::load(Rows rows) {
   // The last group of channels may be read past the end of the window.
   int16_t* data = scratch.window.get(static_cast<size_t>(count * row_elems_) + 64).data();
   for (int64_t r = 0; r < count; ++r) load_row(first + r, data + r * row_elems_);
-  const std::span<const int16_t*> pixels = scratch.pixels.get(static_cast<size_t>(int64_t{rows.count()} * op.ofm_extent.width));
+  const std::span<const int16_t*> pixels =
+      scratch.pixels.get(static_cast<size_t>(int64_t{rows.count()} * op.ofm_extent.width));
   size_t p = 0;
   for (int32_t y = 0; y < rows.count(); ++y) {
     const int16_t* row = data + int64_t{y} * op.kernel.stride_y * row_elems_;
@@ -78,7 +85,8 @@ int32_t rows_for_cache(const Work& work, size_t channels_in, size_t channels_out
   const Operation& op = *work.op;
   const int64_t window_row = window_columns(op) * static_cast<int64_t>(channels_in);
   const int64_t acc_row = int64_t{op.ofm_extent.width} * static_cast<int64_t>(channels_out);
-  const int64_t by_window = (kWindowElems / std::max<int64_t>(1, window_row) - op.kernel.extent_h) / op.kernel.stride_y + 1;
+  const int64_t by_window =
+      (kWindowElems / std::max<int64_t>(1, window_row) - op.kernel.extent_h) / op.kernel.stride_y + 1;
   const int64_t by_acc = kAccElems / std::max<int64_t>(1, acc_row);
   return static_cast<int32_t>(std::clamp<int64_t>(std::min(by_window, by_acc), 1, op.ofm_extent.height));
 }

@@ -15,7 +15,9 @@ namespace {
 constexpr int64_t kMax16 = std::numeric_limits<int16_t>::max();
 constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
 
-int64_t padded_depth(const Operation& op) { return (int64_t{op.ifm_depth} + 1) / 2 * 2; }
+int64_t padded_depth(const Operation& op) {
+  return (int64_t{op.ifm_depth} + 1) / 2 * 2;
+}
 
 // The pieces of a filter that are contiguous in the window, for `channels` per column.
 std::vector<TapRun> tap_runs(const Operation& op, const Window& window, int64_t channels) {
@@ -47,8 +49,12 @@ class FastConvolution final : public FastOperation {
     const std::vector<TapRun> runs = tap_runs(*work_.op, window, channels);
     const PackedWeights& packed = work_.weights->packed;
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
-    convolve({.pixels = window.pixels(), .runs = runs, .weights = packed.pairs.data(), .pairs = packed.pairs_per_group,
-              .groups = output_.channels() / kChannelGroup, .acc = acc});
+    convolve({.pixels = window.pixels(),
+              .runs = runs,
+              .weights = packed.pairs.data(),
+              .pairs = packed.pairs_per_group,
+              .groups = output_.channels() / kChannelGroup,
+              .acc = acc});
     output_.write_rows(work_, acc, rows);
   }
   [[nodiscard]] int32_t rows_together() const override {
@@ -72,10 +78,16 @@ class FastDepthwise final : public FastOperation {
       for (int32_t kx = 0; kx < work_.op->kernel.width; ++kx) taps.push_back(window.tap_offset(ky, kx));
     }
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
-    depthwise({.pixels = window.pixels(), .taps = taps, .weights = work_.weights->packed.taps.data(), .channels = output_.channels(), .acc = acc});
+    depthwise({.pixels = window.pixels(),
+               .taps = taps,
+               .weights = work_.weights->packed.taps.data(),
+               .channels = output_.channels(),
+               .acc = acc});
     output_.write_rows(work_, acc, rows);
   }
-  [[nodiscard]] int32_t rows_together() const override { return rows_for_cache(work_, output_.channels(), output_.channels()); }
+  [[nodiscard]] int32_t rows_together() const override {
+    return rows_for_cache(work_, output_.channels(), output_.channels());
+  }
 
  private:
   const Work& work_;
@@ -97,13 +109,19 @@ class FastWideConvolution final : public FastOperation {
     std::ranges::fill(sum, 0);
     const PackedWeights& packed = work_.weights->packed;
     for (const TapRun& run : short_runs(tap_runs(*work_.op, window, depth))) {
-      convolve({.pixels = window.pixels(), .runs = std::span(&run, 1), .weights = packed.pairs.data(), .pairs = packed.pairs_per_group,
-                .groups = channels_ / kChannelGroup, .acc = part.data()});
+      convolve({.pixels = window.pixels(),
+                .runs = std::span(&run, 1),
+                .weights = packed.pairs.data(),
+                .pairs = packed.pairs_per_group,
+                .groups = channels_ / kChannelGroup,
+                .acc = part.data()});
       for (size_t i = 0; i < values; ++i) sum[i] += part[i];
     }
     write(sum, rows);
   }
-  [[nodiscard]] int32_t rows_together() const override { return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op)), 2 * channels_); }
+  [[nodiscard]] int32_t rows_together() const override {
+    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op)), 2 * channels_);
+  }
 
  private:
   // A product is below 2^15 * 2^8, so 127 pairs of them fit 31 bits.
@@ -112,7 +130,8 @@ class FastWideConvolution final : public FastOperation {
     std::vector<TapRun> parts;
     for (const TapRun& run : runs) {
       for (size_t at = 0; at < run.pairs; at += kMaxPairs) {
-        parts.push_back({.offset = run.offset + static_cast<int64_t>(2 * at), .pairs = std::min(kMaxPairs, run.pairs - at),
+        parts.push_back({.offset = run.offset + static_cast<int64_t>(2 * at),
+                         .pairs = std::min(kMaxPairs, run.pairs - at),
                          .weight_pairs = run.weight_pairs + at});
       }
     }
@@ -122,7 +141,8 @@ class FastWideConvolution final : public FastOperation {
   void write(std::span<int64_t> sum, Rows rows) const {
     const Extent& ofm = work_.op->ofm_extent;
     const int es = work_.op->ofm.type.bytes;
-    const std::span<std::byte> row = thread_scratch().scaled.get(static_cast<size_t>(ofm.width) * channels_ * static_cast<size_t>(es));
+    const std::span<std::byte> row =
+        thread_scratch().scaled.get(static_cast<size_t>(ofm.width) * channels_ * static_cast<size_t>(es));
     const int64_t* acc = sum.data();
     for (int32_t y = rows.begin; y < rows.end; ++y) {
       for (int32_t x = 0; x < ofm.width; ++x, acc += channels_) {
@@ -148,7 +168,9 @@ class FastPool final : public FastOperation {
 
   void execute(Rows rows) const override {
     constexpr auto kLowest = std::numeric_limits<int16_t>::min();
-    const int16_t fill = fold_ == Fold::kMax ? kLowest : fold_ == Fold::kMin ? std::numeric_limits<int16_t>::max() : int16_t{0};
+    const int16_t fill = fold_ == Fold::kMax   ? kLowest
+                         : fold_ == Fold::kMin ? std::numeric_limits<int16_t>::max()
+                                               : int16_t{0};
     Window window(work_, output_.channels(), fill);
     window.load(rows);
     std::vector<int64_t> taps;
@@ -160,7 +182,9 @@ class FastPool final : public FastOperation {
     if (work_.output->mode() == OutputStage::Mode::kDivide) divide(acc, rows);
     output_.write_rows(work_, acc, rows);
   }
-  [[nodiscard]] int32_t rows_together() const override { return rows_for_cache(work_, output_.channels(), output_.channels()); }
+  [[nodiscard]] int32_t rows_together() const override {
+    return rows_for_cache(work_, output_.channels(), output_.channels());
+  }
 
  private:
   // Taps of a window that are inside the IFM, along one axis.
@@ -179,8 +203,10 @@ class FastPool final : public FastOperation {
     for (int32_t y = rows.begin; y < rows.end; ++y) {
       const int64_t high = valid(y, k.stride_y, op.padding.top, k.height, k.dilation_y, work_.ifm_extent.height);
       for (int32_t x = 0; x < op.ofm_extent.width; ++x, acc += output_.channels()) {
-        const int64_t count = high * valid(x, k.stride_x, op.padding.left, k.width, k.dilation_x, work_.ifm_extent.width);
-        for (size_t c = 0; c < output_.channels(); ++c) acc[c] = count == 0 ? 0 : static_cast<int32_t>(divide_half_away(acc[c], count));
+        const int64_t count =
+            high * valid(x, k.stride_x, op.padding.left, k.width, k.dilation_x, work_.ifm_extent.width);
+        for (size_t c = 0; c < output_.channels(); ++c)
+          acc[c] = count == 0 ? 0 : static_cast<int32_t>(divide_half_away(acc[c], count));
       }
     }
   }
@@ -193,8 +219,9 @@ class FastPool final : public FastOperation {
 // Whether a window of padding only can occur: MAX of nothing has no value for the fast kernel.
 bool may_be_empty(const Work& work) {
   const Operation& op = *work.op;
-  return op.padding.top >= op.kernel.extent_h || op.padding.left >= op.kernel.extent_w || op.padding.bottom >= op.kernel.extent_h ||
-         op.padding.right >= op.kernel.extent_w || work.ifm_extent.height == 0 || work.ifm_extent.width == 0 || op.kernel.dilation_x != 1 ||
+  return op.padding.top >= op.kernel.extent_h || op.padding.left >= op.kernel.extent_w ||
+         op.padding.bottom >= op.kernel.extent_h || op.padding.right >= op.kernel.extent_w ||
+         work.ifm_extent.height == 0 || work.ifm_extent.width == 0 || op.kernel.dilation_x != 1 ||
          op.kernel.dilation_y != 1;
 }
 
@@ -219,10 +246,13 @@ int64_t largest_magnitude(const FeatureMap& map) {
 
 std::unique_ptr<FastOperation> make_fast_windowed(const Work& work) {
   const Operation& op = *work.op;
-  if (op.ifm.type.bytes > 2 || op.ifm.storage == Storage::kChained || work.ifm_extent.height == 0 || work.ifm_extent.width == 0) return nullptr;
+  if (op.ifm.type.bytes > 2 || op.ifm.storage == Storage::kChained || work.ifm_extent.height == 0 ||
+      work.ifm_extent.width == 0)
+    return nullptr;
   const int64_t magnitude = largest_magnitude(op.ifm);
   // -32768 itself fits, too; its products are what the bounds below are about.
-  if (magnitude > kMax16 + 1 || (magnitude == kMax16 + 1 && !(op.ifm.type.is_signed && op.ifm.zero_point == 0))) return nullptr;
+  if (magnitude > kMax16 + 1 || (magnitude == kMax16 + 1 && !(op.ifm.type.is_signed && op.ifm.zero_point == 0)))
+    return nullptr;
   if (op.kind == OperationKind::kPool) return make_pool(work, magnitude);
   if (!op.is_convolution_like() || work.weights == nullptr) return nullptr;
   const int64_t largest = work.weights->max_sum_abs * magnitude;
@@ -230,7 +260,8 @@ std::unique_ptr<FastOperation> make_fast_windowed(const Work& work) {
     if (op.kind == OperationKind::kDepthwise) return std::make_unique<FastDepthwise>(work, *std::move(output));
     return std::make_unique<FastConvolution>(work, *std::move(output));
   }
-  const bool plain = op.acc_input == AccInput::kReset && op.acc_output == AccOutput::kWrite && op.weight_source == WeightSource::kStream;
+  const bool plain = op.acc_input == AccInput::kReset && op.acc_output == AccOutput::kWrite &&
+                     op.weight_source == WeightSource::kStream;
   if (op.kind == OperationKind::kConvolution && plain) return std::make_unique<FastWideConvolution>(work);
   return nullptr;
 }

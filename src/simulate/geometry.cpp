@@ -11,8 +11,11 @@ Extent window_extent(const Operation& op) {
   const Extent& ofm = op.ofm_extent;
   const int32_t height = (ofm.height - 1) * k.stride_y + k.extent_h - op.padding.top - op.padding.bottom;
   const int32_t width = (ofm.width - 1) * k.stride_x + k.extent_w - op.padding.left - op.padding.right;
-  const bool reads_all_channels = op.kind == OperationKind::kConvolution || (op.kind == OperationKind::kPool && op.pool == PoolMode::kReduceSum);
-  return {.height = std::max(0, height), .width = std::max(0, width), .depth = reads_all_channels ? op.ifm_depth : ofm.depth};
+  const bool reads_all_channels =
+      op.kind == OperationKind::kConvolution || (op.kind == OperationKind::kPool && op.pool == PoolMode::kReduceSum);
+  return {.height = std::max(0, height),
+          .width = std::max(0, width),
+          .depth = reads_all_channels ? op.ifm_depth : ofm.depth};
 }
 
 namespace {
@@ -40,7 +43,8 @@ Extent ifm_box(const Operation& op) {
 }
 
 Extent ifm2_box(const Operation& op) {
-  if (op.weight_source == WeightSource::kIfm2) return {.height = 1, .width = op.ofm_extent.depth, .depth = op.ifm_depth};
+  if (op.weight_source == WeightSource::kIfm2)
+    return {.height = 1, .width = op.ofm_extent.depth, .depth = op.ifm_depth};
   if (op.kind == OperationKind::kElementwise) return broadcast_box(op.ofm_extent, op.ifm2_broadcast);
   return op.ofm_extent;
 }
@@ -48,28 +52,40 @@ Extent ifm2_box(const Operation& op) {
 Extent stored_extent(const Operation& op) {
   const auto [h, w, c] = op.ofm_extent;
   switch (op.transpose) {
-    case Transpose::kHwc: return {.height = h, .width = w, .depth = c};
-    case Transpose::kWhc: return {.height = w, .width = h, .depth = c};
-    case Transpose::kHcw: return {.height = h, .width = c, .depth = w};
-    case Transpose::kWch: return {.height = w, .width = c, .depth = h};
-    case Transpose::kChw: return {.height = c, .width = h, .depth = w};
-    case Transpose::kCwh: return {.height = c, .width = w, .depth = h};
+    case Transpose::kHwc:
+      return {.height = h, .width = w, .depth = c};
+    case Transpose::kWhc:
+      return {.height = w, .width = h, .depth = c};
+    case Transpose::kHcw:
+      return {.height = h, .width = c, .depth = w};
+    case Transpose::kWch:
+      return {.height = w, .width = c, .depth = h};
+    case Transpose::kChw:
+      return {.height = c, .width = h, .depth = w};
+    case Transpose::kCwh:
+      return {.height = c, .width = w, .depth = h};
   }
   return op.ofm_extent;
 }
 
 Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& ifm2) {
   if (op.kernel.taps() != 1) {
-    return fail(Diagnostic{.where = {}, .what = "a matrix multiplication has a kernel of one element", .expected = "1x1",
+    return fail(Diagnostic{.where = {},
+                           .what = "a matrix multiplication has a kernel of one element",
+                           .expected = "1x1",
                            .got = std::to_string(op.kernel.height) + "x" + std::to_string(op.kernel.width)});
   }
   DecodedWeights weights{.channels = op.ofm_extent.depth, .height = 1, .width = 1, .depth = op.ifm_depth};
   std::vector<int32_t> row(static_cast<size_t>(int64_t{weights.channels} * weights.depth));
-  read_row(ifm2, 0, 0, weights.channels, weights.depth, op.ifm2.type.bytes >= 4 ? 0 : op.ifm2.zero_point, row.data(), weights.depth);
+  read_row(ifm2, 0, 0, weights.channels, weights.depth, op.ifm2.type.bytes >= 4 ? 0 : op.ifm2.zero_point, row.data(),
+           weights.depth);
   weights.values.resize(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
     if (row[i] != static_cast<int16_t>(row[i])) {
-      return fail(Diagnostic{.where = {}, .what = "IFM2 as weights holds a value beyond 16 bits", .expected = "-32768..32767", .got = std::to_string(row[i])});
+      return fail(Diagnostic{.where = {},
+                             .what = "IFM2 as weights holds a value beyond 16 bits",
+                             .expected = "-32768..32767",
+                             .got = std::to_string(row[i])});
     }
     weights.values[i] = static_cast<int16_t>(row[i]);
   }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-// The SIMD kernels: each is compiled for every target of this architecture and picks the best at run time. Results are the
-// same on all of them. They know dense buffers only. Private to the room.
+// The SIMD kernels: each is compiled for every target of this architecture and picks the best at run time. Results are
+// the same on all of them. They know dense buffers only. Private to the room.
 namespace carina::simulate {
 
 // Channels are handled in groups of this many: the buffers below are padded to it.
@@ -28,10 +28,10 @@ struct TapRun {
 struct ConvolutionTask {
   std::span<const int16_t* const> pixels;  // the first tap of each output position
   std::span<const TapRun> runs;
-  const int16_t* weights = nullptr;        // [groups][pairs][16 channels][2]
-  size_t pairs = 0;                        // of a group
+  const int16_t* weights = nullptr;  // [groups][pairs][16 channels][2]
+  size_t pairs = 0;                  // of a group
   size_t groups = 0;
-  int32_t* acc = nullptr;                  // [pixels][groups * 16], overwritten
+  int32_t* acc = nullptr;  // [pixels][groups * 16], overwritten
 };
 // acc = sum of products, modulo 2^32.
 void convolve(const ConvolutionTask& task);
@@ -49,17 +49,17 @@ enum class Fold : uint8_t { kMax, kMin, kSum };
 struct PoolTask {
   std::span<const int16_t* const> pixels;
   std::span<const int64_t> taps;
-  size_t channels = 0;     // padded to 16
+  size_t channels = 0;  // padded to 16
   Fold fold = Fold::kSum;
   int32_t* acc = nullptr;  // [pixels][channels], overwritten
 };
 void pool(const PoolTask& task);
 
-// What scale_output() needs of each channel. Rounding terms and shifts stand in the order in which products of 32-bit lanes
-// come out: in each group of 16 the even channels first.
+// What scale_output() needs of each channel. Rounding terms and shifts stand in the order in which products of 32-bit
+// lanes come out: in each group of 16 the even channels first.
 struct ChannelScales {
   const int32_t* bias = nullptr;
-  const int32_t* multiplier = nullptr;   // below 2^31
+  const int32_t* multiplier = nullptr;  // below 2^31
   const int64_t* round_positive = nullptr;
   const int64_t* round_negative = nullptr;
   const int64_t* shift = nullptr;
@@ -69,15 +69,16 @@ enum class OutputType : uint8_t { kS8, kU8, kS16, kU16, kS32 };
 struct OutputTask {
   const int32_t* acc = nullptr;  // [pixels][channels]
   size_t pixels = 0;
-  size_t channels = 0;           // padded to 16
+  size_t channels = 0;  // padded to 16
   ChannelScales scales;
   int32_t zero_point = 0;
   int32_t min = 0;
   int32_t max = 0;
   OutputType type = OutputType::kS8;
-  std::byte* out = nullptr;      // [pixels][channels] of the type
+  std::byte* out = nullptr;  // [pixels][channels] of the type
 };
-// out = clamp(((acc + bias) * multiplier + round) >> shift, then + zero_point). The sum and the result must fit 32 bits.
+// out = clamp(((acc + bias) * multiplier + round) >> shift, then + zero_point). The sum and the result must fit 32
+// bits.
 void scale_output(const OutputTask& task);
 
 // The name of the target in use ("AVX3_DL").

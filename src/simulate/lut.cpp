@@ -34,7 +34,8 @@ const std::array<uint16_t, 257>& sigmoid_table() {
   return table;
 }
 
-// The table at |value|, or `saturated` behind its end, with `fraction_bits` below the index, in units of 2^-fraction_bits of an entry.
+// The table at |value|, or `saturated` behind its end, with `fraction_bits` below the index, in units of
+// 2^-fraction_bits of an entry.
 int64_t interpolate(int64_t magnitude, int fraction_bits, int64_t saturated) {
   const int64_t index = magnitude >> fraction_bits;
   if (index >= 255) return saturated;

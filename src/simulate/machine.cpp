@@ -39,11 +39,15 @@ size_t internal_bytes(const npu::AcceleratorConfig& accelerator) {
 
 // Where a table slot lies in internal memory. Source: facts/ethosu 4.8.
 uint64_t lut_address(const npu::AcceleratorConfig& accelerator, int slot) {
-  const int start = accelerator.product == npu::Product::kU85 ? 0 : (accelerator.shram.banks - npu::kShramLutBanks) * npu::kShramBankBytes;
+  const int start = accelerator.product == npu::Product::kU85
+                        ? 0
+                        : (accelerator.shram.banks - npu::kShramLutBanks) * npu::kShramBankBytes;
   return static_cast<uint64_t>(start) + static_cast<uint64_t>(slot) * npu::kLutSlotBytes;
 }
 
-uint64_t elements(const Extent& e) { return uint64_t(e.height) * uint64_t(e.width) * uint64_t(e.depth); }
+uint64_t elements(const Extent& e) {
+  return uint64_t(e.height) * uint64_t(e.width) * uint64_t(e.depth);
+}
 
 Diagnostics located(Diagnostics diagnostics, const std::string& where) {
   for (Diagnostic& d : diagnostics) {
@@ -53,48 +57,60 @@ Diagnostics located(Diagnostics diagnostics, const std::string& where) {
 }
 
 CoreShape core_shape(const npu::AcceleratorConfig& accelerator) {
-  return {.cores = accelerator.cores, .weight_decoders = accelerator.weight_decoders, .macs = accelerator.macs_per_cycle};
+  return {
+      .cores = accelerator.cores, .weight_decoders = accelerator.weight_decoders, .macs = accelerator.macs_per_cycle};
 }
 
 // Multiply-accumulates (windowed operations) of an operation.
 uint64_t mac_count(const Operation& op) {
   const auto taps = static_cast<uint64_t>(op.kernel.taps());
   switch (op.kind) {
-    case OperationKind::kConvolution: return elements(op.ofm_extent) * taps * static_cast<uint64_t>(op.ifm_depth);
-    case OperationKind::kDepthwise: return elements(op.ofm_extent) * taps;
+    case OperationKind::kConvolution:
+      return elements(op.ofm_extent) * taps * static_cast<uint64_t>(op.ifm_depth);
+    case OperationKind::kDepthwise:
+      return elements(op.ofm_extent) * taps;
     case OperationKind::kPool:
       if (op.pool == PoolMode::kNone) return 0;
-      return elements(op.ofm_extent) * taps * (op.pool == PoolMode::kReduceSum ? static_cast<uint64_t>(op.ifm_depth) : 1);
-    default: return 0;
+      return elements(op.ofm_extent) * taps *
+             (op.pool == PoolMode::kReduceSum ? static_cast<uint64_t>(op.ifm_depth) : 1);
+    default:
+      return 0;
   }
 }
 
 // A bound of the work that cannot overflow: every factor is at most 2^16, 2^16, 2^16, 2^32 and 2^16.
 uint64_t work_of(const Operation& op) {
-  const double macs = static_cast<double>(elements(op.ofm_extent)) * static_cast<double>(op.kernel.taps()) * op.ifm_depth;
+  const double macs =
+      static_cast<double>(elements(op.ofm_extent)) * static_cast<double>(op.kernel.taps()) * op.ifm_depth;
   return macs > 1e18 ? ~uint64_t{0} : elements(op.ofm_extent) + mac_count(op) + elements(ifm_box(op));
 }
 
 bool may_overflow(const Work& work) {
   const Operation& op = *work.op;
   if (op.ifm.type.bytes > 2) return op.is_convolution_like() || op.kind == OperationKind::kPool;
-  const int64_t inputs = work.weights != nullptr ? work.weights->max_sum_abs : op.kernel.taps() * (op.pool == PoolMode::kReduceSum ? op.ifm_depth : 1);
+  const int64_t inputs = work.weights != nullptr
+                             ? work.weights->max_sum_abs
+                             : op.kernel.taps() * (op.pool == PoolMode::kReduceSum ? op.ifm_depth : 1);
   return Wide{inputs} * largest_magnitude(op.ifm) >= Wide{1} << (op.acc_bits - 1);
 }
 
 Result<void> check_size(const Operation& op) {
   const Extent box = ifm_box(op);
   const uint64_t row = uint64_t(op.ofm_extent.width) * uint64_t(op.ofm_extent.depth);
-  const uint64_t window = uint64_t(box.width) * uint64_t(box.depth) * uint64_t(std::min(op.kernel.height, std::max(1, box.height)));
+  const uint64_t window =
+      uint64_t(box.width) * uint64_t(box.depth) * uint64_t(std::min(op.kernel.height, std::max(1, box.height)));
   if (row <= kMaxElementsPerRow && window <= kMaxWindowElements && uint64_t(op.kernel.height) <= 65536) return {};
-  return fail(Diagnostic{.where = {}, .what = "the operation is larger than the simulator takes",
-               .expected = fmt::format("at most {} output elements a row and {} input elements a window", kMaxElementsPerRow, kMaxWindowElements),
-               .got = fmt::format("{} and {}", row, window)});
+  return fail(Diagnostic{.where = {},
+                         .what = "the operation is larger than the simulator takes",
+                         .expected = fmt::format("at most {} output elements a row and {} input elements a window",
+                                                 kMaxElementsPerRow, kMaxWindowElements),
+                         .got = fmt::format("{} and {}", row, window)});
 }
 
 }  // namespace
 
-Machine::Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerator, const npu::Payload& payload, const Memory& memory)
+Machine::Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerator, const npu::Payload& payload,
+                 const Memory& memory)
     : persistent_(persistent),
       accelerator_(accelerator),
       payload_(payload),
@@ -114,7 +130,8 @@ Result<void> Machine::start_observers() {
     const npu::ProductLimits& limits = npu::limits_of(accelerator_.product);
     observers_->timeline.emplace(limits.max_outstanding_kernels, limits.max_outstanding_dmas);
   }
-  if (persistent_.options.checking == Checking::kOn) observers_->checker.emplace(accelerator_, given_, memory_.internal());
+  if (persistent_.options.checking == Checking::kOn)
+    observers_->checker.emplace(accelerator_, given_, memory_.internal());
   if (persistent_.options.poison == Poison::kOn) poison();
   return {};
 }
@@ -127,8 +144,10 @@ Result<Report> Machine::run() {
     CARINA_TRY(const bool more, reader.next(command));
     if (!more) break;
     if (++report_.commands > persistent_.options.max_commands) {
-      return fail(Diagnostic{.where = "command stream", .what = "the stream does not end within the limit of commands",
-                   .expected = fmt::format("at most {} commands", persistent_.options.max_commands), .got = "more"});
+      return fail(Diagnostic{.where = "command stream",
+                             .what = "the stream does not end within the limit of commands",
+                             .expected = fmt::format("at most {} commands", persistent_.options.max_commands),
+                             .got = "more"});
     }
     CARINA_TRY(const bool running, step(command, reader));
     ++command_index_;
@@ -167,11 +186,13 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
     case Op::BRANCH:
       if ((command.param & 1) == 0 || result_flag_) CARINA_CHECKED(reader.seek(command.payload));
       return true;
-    default: break;
+    default:
+      break;
   }
   auto done = operate(command);
   if (!done) {
-    return fail(located(std::move(done).error(), fmt::format("command {} at word 0x{:x} ({})", command_index_, command.word_index, command.row().name)));
+    return fail(located(std::move(done).error(), fmt::format("command {} at word 0x{:x} ({})", command_index_,
+                                                             command.word_index, command.row().name)));
   }
   return true;
 }
@@ -186,8 +207,10 @@ Result<void> Machine::operate(const npu::Command& command) {
 Result<void> Machine::spend(uint64_t work) {
   const uint64_t left = persistent_.options.max_work - work_done_;
   if (work > left) {
-    return fail(Diagnostic{.where = {}, .what = "the run exceeds the limit of work", .expected = fmt::format("at most {} in total", persistent_.options.max_work),
-                 .got = "more"});
+    return fail(Diagnostic{.where = {},
+                           .what = "the run exceeds the limit of work",
+                           .expected = fmt::format("at most {} in total", persistent_.options.max_work),
+                           .got = "more"});
   }
   work_done_ += work;
   return {};
@@ -223,7 +246,8 @@ Result<void> Machine::run_kernel(Operation op) {
 }
 
 Result<PlacedMap> Machine::place(const FeatureMap& map, const Extent& box, std::string_view role) {
-  if (map.storage == Storage::kNone) return fail(Diagnostic{.where = {}, .what = fmt::format("{} has no storage, but the operation reads it", role)});
+  if (map.storage == Storage::kNone)
+    return fail(Diagnostic{.where = {}, .what = fmt::format("{} has no storage, but the operation reads it", role)});
   if (map.storage != Storage::kChained) return PlacedMap::place(map, box, memory_.region(map.region), role);
   ChainSlot& slot = chain_[map.region];
   FeatureMap chained = map;
@@ -279,11 +303,13 @@ Result<void> Machine::resolve_weights(Prepared& prepared) {
   } else if (op.has_weights()) {
     WeightStreams streams;
     for (size_t s = 0; s < static_cast<size_t>(op.weight_streams); ++s) {
-      CARINA_TRY(streams[s], memory_.range(op.weight_region, op.weights[s].base, op.weights[s].bytes, fmt::format("weight stream {}", s)));
+      CARINA_TRY(streams[s], memory_.range(op.weight_region, op.weights[s].base, op.weights[s].bytes,
+                                           fmt::format("weight stream {}", s)));
       prepared.weight_ranges[s] = {.begin = streams[s].data(), .end = streams[s].data() + streams[s].size()};
     }
     const uint64_t left = persistent_.options.max_work - work_done_;
-    CARINA_TRY(prepared.weights, persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30)));
+    CARINA_TRY(prepared.weights,
+               persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30)));
   }
   prepared.work.weights = prepared.weights.get();
   return {};
@@ -295,10 +321,12 @@ Result<void> Machine::resolve_output(Prepared& prepared) {
   if (uses_scale_table(op)) {
     std::array<std::span<const std::byte>, 2> tables;
     for (size_t core = 0; core < static_cast<size_t>(op.cores); ++core) {
-      CARINA_TRY(tables[core], memory_.range(op.scale_region, op.scales[core].base, op.scales[core].bytes, "scale table"));
+      CARINA_TRY(tables[core],
+                 memory_.range(op.scale_region, op.scales[core].base, op.scales[core].bytes, "scale table"));
       prepared.scale_ranges[core] = {.begin = tables[core].data(), .end = tables[core].data() + tables[core].size()};
     }
-    CARINA_TRY(table, read_scale_table(std::span(tables).first(static_cast<size_t>(op.cores)), op.ofm_extent.depth, op));
+    CARINA_TRY(table,
+               read_scale_table(std::span(tables).first(static_cast<size_t>(op.cores)), op.ofm_extent.depth, op));
   }
   std::span<const std::byte> lut;
   if (op.activation.lut == Lut::kTable) {
@@ -316,10 +344,12 @@ void Machine::execute(const Prepared& prepared) {
   const Operation& op = prepared.op;
   const bool writes = op.acc_output == AccOutput::kWrite;
   const bool in_place = op.kind == OperationKind::kElementwise && same_place(op.ifm, op.ofm);
-  const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) || (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
+  const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) ||
+                     (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
   const int32_t height = op.ofm_extent.height;
   // Only the scalar kernels see accumulators that do not fit.
-  const bool scalar = persistent_.options.kernels == Kernels::kScalar || alone || (work.overflow != nullptr && may_overflow(work));
+  const bool scalar =
+      persistent_.options.kernels == Kernels::kScalar || alone || (work.overflow != nullptr && may_overflow(work));
   const std::unique_ptr<FastOperation> fast = scalar ? nullptr : FastOperation::make(work);
   const int threads = alone ? 1 : persistent_.pool.threads();
   // With several threads, pieces small enough that all have work; never so small that results would depend on them.
@@ -337,7 +367,8 @@ void Machine::execute(const Prepared& prepared) {
 
 void Machine::note_result_flag(const Prepared& prepared) {
   if (elements(prepared.op.ofm_extent) != 1 || prepared.op.acc_output != AccOutput::kWrite) return;
-  if (const std::byte* value = element_at(prepared.work.ofm, 0, 0, 0)) result_flag_ = (std::to_integer<int>(*value) & 1) != 0;
+  if (const std::byte* value = element_at(prepared.work.ofm, 0, 0, 0))
+    result_flag_ = (std::to_integer<int>(*value) & 1) != 0;
 }
 
 OperationReport& Machine::report_operation(const Operation& op) {
@@ -358,8 +389,10 @@ OperationReport& Machine::report_operation(const Operation& op) {
 
 void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
   WeightFacts facts;
-  for (const HostRange& range : prepared.weight_ranges) facts.encoded_bytes += static_cast<uint64_t>(range.end - range.begin);
-  for (const HostRange& range : prepared.scale_ranges) facts.scale_bytes += static_cast<uint64_t>(range.end - range.begin);
+  for (const HostRange& range : prepared.weight_ranges)
+    facts.encoded_bytes += static_cast<uint64_t>(range.end - range.begin);
+  for (const HostRange& range : prepared.scale_ranges)
+    facts.scale_bytes += static_cast<uint64_t>(range.end - range.begin);
   if (prepared.weights != nullptr && prepared.op.has_weights()) {
     facts.values = prepared.weights->stream_values;
     facts.zero_rate = prepared.weights->zero_rate;

@@ -37,7 +37,8 @@ class MemoryMap {
   MemoryMap(const Memory& memory, size_t internal_bytes) : regions_(memory.regions), internal_(internal_bytes) {}
 
   // Error: not inside the region.
-  [[nodiscard]] Result<std::span<std::byte>> range(int region, uint64_t base, uint64_t bytes, std::string_view role) const;
+  [[nodiscard]] Result<std::span<std::byte>> range(int region, uint64_t base, uint64_t bytes,
+                                                   std::string_view role) const;
   [[nodiscard]] Result<std::span<std::byte>> internal_range(uint64_t base, uint64_t bytes, std::string_view role);
   [[nodiscard]] std::span<std::byte> region(int region) const { return regions_[static_cast<size_t>(region)]; }
   [[nodiscard]] std::span<std::byte> internal() { return internal_; }
@@ -69,7 +70,8 @@ struct DmaEffect {
 // One run of one command stream.
 class Machine {
  public:
-  Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerator, const npu::Payload& payload, const Memory& memory);
+  Machine(Persistent& persistent, const npu::AcceleratorConfig& accelerator, const npu::Payload& payload,
+          const Memory& memory);
   ~Machine();
   Result<Report> run();
 

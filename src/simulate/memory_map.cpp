@@ -7,7 +7,8 @@ namespace carina::simulate {
 namespace {
 
 Diagnostic outside(std::string_view role, std::string place, uint64_t base, uint64_t bytes, size_t size) {
-  return {.where = {}, .what = fmt::format("{} reaches outside {}", role, place),
+  return {.where = {},
+          .what = fmt::format("{} reaches outside {}", role, place),
           .expected = fmt::format("addresses 0x0..0x{:x} ({} bytes)", size, size),
           .got = fmt::format("0x{:x}..0x{:x}", base, base + bytes)};
 }
@@ -16,7 +17,8 @@ Diagnostic outside(std::string_view role, std::string place, uint64_t base, uint
 
 Result<std::span<std::byte>> MemoryMap::range(int region, uint64_t base, uint64_t bytes, std::string_view role) const {
   const std::span<std::byte> all = regions_[static_cast<size_t>(region)];
-  if (base > all.size() || bytes > all.size() - base) return fail(outside(role, fmt::format("region {}", region), base, bytes, all.size()));
+  if (base > all.size() || bytes > all.size() - base)
+    return fail(outside(role, fmt::format("region {}", region), base, bytes, all.size()));
   return all.subspan(base, bytes);
 }
 

@@ -6,8 +6,9 @@
 
 #include "simulate/report.h"
 
-// One NPU operation as the registers stood when its command was read. Private to the room: the kernels see this record and
-// never a register. Numbers keep the specification's meaning, but sizes are sizes (no "minus one") and enums are ours.
+// One NPU operation as the registers stood when its command was read. Private to the room: the kernels see this record
+// and never a register. Numbers keep the specification's meaning, but sizes are sizes (no "minus one") and enums are
+// ours.
 namespace carina::simulate {
 
 struct ElementType {
@@ -57,8 +58,27 @@ struct Scaling {
 
 enum class PoolMode : uint8_t { kMax, kAverage, kReduceSum, kSum, kNone, kMin, kArgmaxX, kArgmaxY };
 enum class ElementwiseMode : uint8_t {
-  kMul, kAdd, kSub, kMin, kMax, kLrelu, kAbs, kClz, kShr, kShl, kLsr, kDiv,
-  kCmpEq, kCmpNe, kCmpGe, kCmpGt, kAnd, kOr, kXor, kNot, kAndNot,
+  kMul,
+  kAdd,
+  kSub,
+  kMin,
+  kMax,
+  kLrelu,
+  kAbs,
+  kClz,
+  kShr,
+  kShl,
+  kLsr,
+  kDiv,
+  kCmpEq,
+  kCmpNe,
+  kCmpGe,
+  kCmpGt,
+  kAnd,
+  kOr,
+  kXor,
+  kNot,
+  kAndNot,
 };
 enum class ResizeMode : uint8_t { kBilinear, kReplicate, kNearest };
 enum class OperandScaling : uint8_t { kBoth16, kFirst32, kSecond32, kBothFull };  // U55's three modes, U85's one
@@ -102,10 +122,10 @@ struct Stream {
 
 struct Activation {
   Lut lut = Lut::kNone;
-  uint8_t slot = 0;           // in units of 256 bytes
-  ElementType lut_input{};      // what the clamped value is
-  ElementType lut_output{};     // what the table holds
-  bool clamp = true;          // false: values wrap
+  uint8_t slot = 0;          // in units of 256 bytes
+  ElementType lut_input{};   // what the clamped value is
+  ElementType lut_output{};  // what the table holds
+  bool clamp = true;         // false: values wrap
   int64_t min = 0;
   int64_t max = 0;
 };
@@ -151,7 +171,7 @@ struct Operation {
   ResizeMode resize = ResizeMode::kNearest;
   WeightSource weight_source = WeightSource::kStream;
 
-  Extent ofm_extent{};        // before the OFM transpose
+  Extent ofm_extent{};  // before the OFM transpose
   int32_t ifm_depth = 1;
   FeatureMap ifm{};
   FeatureMap ifm2{};
@@ -169,18 +189,18 @@ struct Operation {
   Traversal traversal = Traversal::kDepthFirst;
   int sub_kernel = 8;  // decomposition limit: 8x8 or 4x4
 
-  Scaling output{};           // global scale, or only its rounding when per_channel
+  Scaling output{};  // global scale, or only its rounding when per_channel
   bool per_channel = false;
   OperandScaling operand_scaling = OperandScaling::kBothFull;
-  Scaling first{};            // IFM_SCALE or OPA_SCALE
-  Scaling second{};           // IFM2_SCALE or OPB_SCALE
+  Scaling first{};   // IFM_SCALE or OPA_SCALE
+  Scaling second{};  // IFM2_SCALE or OPB_SCALE
   Activation activation{};
 
   Extent block{};
-  int acc_bits = 32;        // 32, 40, 48
+  int acc_bits = 32;  // 32, 40, 48
   AccInput acc_input = AccInput::kReset;
   AccOutput acc_output = AccOutput::kWrite;
-  uint8_t microblock = 0;         // as ACC_FORMAT numbers it
+  uint8_t microblock = 0;  // as ACC_FORMAT numbers it
   int32_t microblock_height = 1;
   int32_t microblock_width = 1;
   int32_t microblock_depth = 8;
@@ -192,23 +212,24 @@ struct Operation {
   bool sparse_weights = false;
   uint8_t scale_region = 0;
   std::array<Stream, 2> scales{};
-  int cores = 1;            // that share the work (U65: PARALLEL_MODE)
+  int cores = 1;  // that share the work (U65: PARALLEL_MODE)
 
   ResizeStep resize_x{};
   ResizeStep resize_y{};
   int blockdep = 0;
-  int ifm_bank_end = 0;     // SHRAM, U55/U65
+  int ifm_bank_end = 0;  // SHRAM, U55/U65
   int ifm2_bank_start = 0;
   int acc_bank_start = 0;
 
   DmaTransfer dma{};
 
   [[nodiscard]] bool has_weights() const {
-    return (kind == OperationKind::kConvolution || kind == OperationKind::kDepthwise) && weight_source == WeightSource::kStream;
+    return (kind == OperationKind::kConvolution || kind == OperationKind::kDepthwise) &&
+           weight_source == WeightSource::kStream;
   }
   [[nodiscard]] bool is_unary() const {
-    return elementwise == ElementwiseMode::kAbs || elementwise == ElementwiseMode::kClz || elementwise == ElementwiseMode::kLrelu ||
-           elementwise == ElementwiseMode::kNot;
+    return elementwise == ElementwiseMode::kAbs || elementwise == ElementwiseMode::kClz ||
+           elementwise == ElementwiseMode::kLrelu || elementwise == ElementwiseMode::kNot;
   }
   [[nodiscard]] bool reads_ifm2() const {
     if (kind == OperationKind::kElementwise) return !is_unary() && !ifm2_broadcast.scalar;
@@ -216,7 +237,9 @@ struct Operation {
   }
   // Of the second operand of an elementwise operation; 0 when it has none.
   [[nodiscard]] int ifm2_bytes() const { return is_unary() ? 0 : ifm2.type.bytes; }
-  [[nodiscard]] bool is_convolution_like() const { return kind == OperationKind::kConvolution || kind == OperationKind::kDepthwise; }
+  [[nodiscard]] bool is_convolution_like() const {
+    return kind == OperationKind::kConvolution || kind == OperationKind::kDepthwise;
+  }
 };
 
 }  // namespace carina::simulate

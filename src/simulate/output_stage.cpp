@@ -9,8 +9,9 @@
 
 namespace carina::simulate {
 
-Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> tables, int32_t channels, const Operation& op) {
-  const npu::ScaleForm form = !op.u85           ? npu::ScaleForm::kBias40Scale32
+Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> tables, int32_t channels,
+                                    const Operation& op) {
+  const npu::ScaleForm form = !op.u85             ? npu::ScaleForm::kBias40Scale32
                               : op.acc_bits == 48 ? npu::ScaleForm::kBias48Scale15
                                                   : npu::ScaleForm::kBias32Scale31;
   const auto cores = static_cast<int32_t>(tables.size());
@@ -23,8 +24,10 @@ Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> 
     const std::span<const std::byte> bytes = tables[static_cast<size_t>(core)];
     const size_t needed = static_cast<size_t>((channels - core + cores - 1) / cores) * npu::kScaleEntryBytesInStream;
     if (bytes.size() < needed) {
-      return fail(Diagnostic{.where = {}, .what = "the scale table is shorter than the output's channels need",
-                   .expected = fmt::format("{} bytes", needed), .got = fmt::format("{} bytes", bytes.size())});
+      return fail(Diagnostic{.where = {},
+                             .what = "the scale table is shorter than the output's channels need",
+                             .expected = fmt::format("{} bytes", needed),
+                             .got = fmt::format("{} bytes", bytes.size())});
     }
     size_t at = 0;
     for (int32_t c = core; c < channels; c += cores, at += npu::kScaleEntryBytesInStream) {
@@ -83,24 +86,32 @@ OutputStage::OutputStage(const Operation& op, ScaleTable table, std::span<const 
   if (mode_ == Mode::kNone || (mode_ == Mode::kDivide && (!op.u85 || op.per_channel))) global_ = {};
   // Of 32-bit elementwise operations only the shift acts (facts/ethosu 4.4, 10.5); on U85 of MUL only.
   const bool wide = op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4;
-  if (op.kind == OperationKind::kElementwise && wide && (!op.u85 || op.elementwise == ElementwiseMode::kMul)) global_.multiplier = 1;
+  if (op.kind == OperationKind::kElementwise && wide && (!op.u85 || op.elementwise == ElementwiseMode::kMul))
+    global_.multiplier = 1;
   const bool wide_result = op.ofm.type.bytes >= 4 && activation_.lut == Lut::kNone;
   zero_point_ = wide_result ? 0 : op.ofm.zero_point;
 }
 
 int64_t OutputStage::activate(int64_t value) const {
   switch (activation_.lut) {
-    case Lut::kNone: return value;
-    case Lut::kTable: return look_up(lut_, activation_.lut_input, activation_.lut_output, value);
-    case Lut::kTanh: return tanh_q15(value);
-    case Lut::kSigmoid: return sigmoid_q15(value);
+    case Lut::kNone:
+      return value;
+    case Lut::kTable:
+      return look_up(lut_, activation_.lut_input, activation_.lut_output, value);
+    case Lut::kTanh:
+      return tanh_q15(value);
+    case Lut::kSigmoid:
+      return sigmoid_q15(value);
   }
   return value;
 }
 
 Scaling OutputStage::scaling(size_t channel) const {
   if (mode_ != Mode::kPerChannel) return global_;
-  return {.multiplier = table_.multiplier[channel], .shift = table_.shift[channel], .mode = global_.mode, .double_round = global_.double_round};
+  return {.multiplier = table_.multiplier[channel],
+          .shift = table_.shift[channel],
+          .mode = global_.mode,
+          .double_round = global_.double_round};
 }
 
 int64_t OutputStage::value(int64_t acc, int32_t channel, int64_t count) const {

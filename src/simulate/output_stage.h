@@ -18,8 +18,10 @@ struct ScaleTable {
   [[nodiscard]] bool empty() const { return bias.empty(); }
 };
 
-// Reads the entries of all channels; `tables[k]` holds core k's channels (k, k + cores, ...). Errors: a table too short.
-Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> tables, int32_t channels, const Operation& op);
+// Reads the entries of all channels; `tables[k]` holds core k's channels (k, k + cores, ...). Errors: a table too
+// short.
+Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> tables, int32_t channels,
+                                    const Operation& op);
 
 // What happens to an accumulator between the MAC array and memory, in the order of facts/ethosu 4.2.
 class OutputStage {

@@ -12,7 +12,8 @@ std::array<PlacedMap::Tile, 4> PlacedMap::tiles(const FeatureMap& map) const {
   const auto base = [&](size_t i) { return static_cast<int64_t>(map.base[i]); };
   if (map.storage == Storage::kTile3x1) {  // three tiles above each other (docs/npu-open-points.md)
     const int32_t first = std::min(h, map.height0);
-    const int32_t second = std::min<int32_t>(h, static_cast<int32_t>(std::min<int64_t>(h, int64_t{map.height0} + map.height1)));
+    const int32_t second =
+        std::min<int32_t>(h, static_cast<int32_t>(std::min<int64_t>(h, int64_t{map.height0} + map.height1)));
     return {Tile{.offset = base(0), .y0 = 0, .y1 = first, .x0 = 0, .x1 = w},
             Tile{.offset = base(1), .y0 = first, .y1 = second, .x0 = 0, .x1 = w},
             Tile{.offset = base(2), .y0 = second, .y1 = h, .x0 = 0, .x1 = w}, Tile{}};
@@ -42,16 +43,18 @@ Result<void> PlacedMap::check_tile(const Tile& tile, size_t index, const Feature
   const auto size = static_cast<int64_t>(region_.size());
   if (low < 0 || high > size) {
     return fail(Diagnostic{.where = {},
-                 .what = fmt::format("{} reaches outside region {}", role, map.region),
-                 .expected = fmt::format("addresses 0x0..0x{:x} ({} bytes)", size, size),
-                 .got = fmt::format("tile {} of {}x{}x{} from 0x{:x} spans {}0x{:x}..0x{:x}", index, tile.y1 - tile.y0,
-                                    tile.x1 - tile.x0, box_.depth, tile.offset, low < 0 ? "-" : "", low < 0 ? -low : low, high)});
+                           .what = fmt::format("{} reaches outside region {}", role, map.region),
+                           .expected = fmt::format("addresses 0x0..0x{:x} ({} bytes)", size, size),
+                           .got = fmt::format("tile {} of {}x{}x{} from 0x{:x} spans {}0x{:x}..0x{:x}", index,
+                                              tile.y1 - tile.y0, tile.x1 - tile.x0, box_.depth, tile.offset,
+                                              low < 0 ? "-" : "", low < 0 ? -low : low, high)});
   }
   ranges_[index] = {.begin = region_.data() + low, .end = region_.data() + high};
   return {};
 }
 
-Result<PlacedMap> PlacedMap::place(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role) {
+Result<PlacedMap> PlacedMap::place(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
+                                   std::string_view role) {
   PlacedMap placed;
   placed.region_ = region;
   placed.box_ = box;
@@ -70,7 +73,8 @@ std::array<RowPart, 2> PlacedMap::row(int32_t y) const {
   size_t used = 0;
   for (const Tile& tile : tiles_) {
     if (y < tile.y0 || y >= tile.y1 || tile.x0 >= tile.x1) continue;
-    parts[used++] = {.data = region_.data() + tile.offset + int64_t{y - tile.y0} * row_stride_, .begin = tile.x0, .end = tile.x1};
+    parts[used++] = {
+        .data = region_.data() + tile.offset + int64_t{y - tile.y0} * row_stride_, .begin = tile.x0, .end = tile.x1};
     if (used == 2) break;
   }
   if (used == 2 && parts[1].begin < parts[0].begin) std::swap(parts[0], parts[1]);

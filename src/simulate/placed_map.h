@@ -19,25 +19,30 @@ struct HostRange {
   [[nodiscard]] bool empty() const { return begin >= end; }
 };
 
-// A part of one row of a feature map that is contiguous in x: columns [begin, end), `data` at column `begin`, channel 0.
+// A part of one row of a feature map that is contiguous in x: columns [begin, end), `data` at column `begin`, channel
+// 0.
 struct RowPart {
   std::byte* data = nullptr;
   int32_t begin = 0;
   int32_t end = 0;
 };
 
-// A feature map whose elements [0,h) x [0,w) x [0,d) were all checked to lie inside its region. Source: facts/ethosu 3.1, 3.2.
+// A feature map whose elements [0,h) x [0,w) x [0,d) were all checked to lie inside its region. Source:
+// facts/ethosu 3.1, 3.2.
 class PlacedMap {
  public:
   PlacedMap() = default;
   // Errors: an element outside `region`; the message names `role` ("IFM"), the region and the first bad address.
-  static Result<PlacedMap> place(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role);
+  static Result<PlacedMap> place(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
+                                 std::string_view role);
 
   [[nodiscard]] const Extent& box() const { return box_; }
   [[nodiscard]] const ElementType& type() const { return type_; }
   [[nodiscard]] bool brick() const { return format_ == Format::kNhcwb16; }
   [[nodiscard]] int64_t pixel_stride() const { return pixel_stride_; }  // bytes from one column to the next
-  [[nodiscard]] int64_t brick_stride() const { return brick_stride_; }  // bytes from one group of 16 channels to the next
+  [[nodiscard]] int64_t brick_stride() const {
+    return brick_stride_;
+  }  // bytes from one group of 16 channels to the next
   // The (at most two) parts of row y, in order of columns; unused parts are empty.
   [[nodiscard]] std::array<RowPart, 2> row(int32_t y) const;
   // The smallest ranges that hold all elements, one per tile that is used; empty ones elsewhere.

@@ -20,7 +20,7 @@ struct Counts {
   uint64_t output16 = 0;
   uint64_t weight_decode = 0;
   uint64_t mac_waits_for_weights = 0;
-  std::array<uint64_t, 2> read_bytes{};   // SRAM's port, the other port
+  std::array<uint64_t, 2> read_bytes{};  // SRAM's port, the other port
   std::array<uint64_t, 2> write_bytes{};
 };
 
@@ -53,18 +53,25 @@ constexpr std::array kEvents = {
     EventRow{PmuEvent::NPU_IDLE, npu::Products::kAll, [](const Counts&, uint64_t) { return uint64_t{0}; }},
     EventRow{PmuEvent::NPU_ACTIVE, npu::Products::kAll, [](const Counts& c, uint64_t) { return c.total; }},
     EventRow{PmuEvent::MAC_ACTIVE, npu::Products::kAll, [](const Counts& c, uint64_t) { return c.mac; }},
-    EventRow{PmuEvent::MAC_ACTIVE_8BIT, npu::Products::kU55U65, [](const Counts& c, uint64_t) { return c.mac - c.mac16; }},
+    EventRow{PmuEvent::MAC_ACTIVE_8BIT, npu::Products::kU55U65,
+             [](const Counts& c, uint64_t) { return c.mac - c.mac16; }},
     EventRow{PmuEvent::MAC_ACTIVE_16BIT, npu::Products::kU55U65, [](const Counts& c, uint64_t) { return c.mac16; }},
     EventRow{PmuEvent::MAC_DPU_ACTIVE, npu::Products::kAll, [](const Counts& c, uint64_t) { return c.mac; }},
-    EventRow{PmuEvent::MAC_STALLED_BY_W, npu::Products::kU85, [](const Counts& c, uint64_t) { return c.mac_waits_for_weights; }},
+    EventRow{PmuEvent::MAC_STALLED_BY_W, npu::Products::kU85,
+             [](const Counts& c, uint64_t) { return c.mac_waits_for_weights; }},
     EventRow{PmuEvent::AO_ACTIVE, npu::Products::kAll, [](const Counts& c, uint64_t) { return c.output; }},
-    EventRow{PmuEvent::AO_ACTIVE_8BIT, npu::Products::kU55U65, [](const Counts& c, uint64_t) { return c.output - c.output16; }},
+    EventRow{PmuEvent::AO_ACTIVE_8BIT, npu::Products::kU55U65,
+             [](const Counts& c, uint64_t) { return c.output - c.output16; }},
     EventRow{PmuEvent::AO_ACTIVE_16BIT, npu::Products::kU55U65, [](const Counts& c, uint64_t) { return c.output16; }},
     EventRow{PmuEvent::WD_ACTIVE, npu::Products::kAll, [](const Counts& c, uint64_t) { return c.weight_decode; }},
-    EventRow{PmuEvent::AXI0_RD_DATA_BEAT_RECEIVED, npu::Products::kAll, [](const Counts& c, uint64_t beat) { return c.read_bytes[0] / beat; }},
-    EventRow{PmuEvent::AXI0_WR_DATA_BEAT_WRITTEN, npu::Products::kAll, [](const Counts& c, uint64_t beat) { return c.write_bytes[0] / beat; }},
-    EventRow{PmuEvent::AXI1_RD_DATA_BEAT_RECEIVED, npu::Products::kAll, [](const Counts& c, uint64_t beat) { return c.read_bytes[1] / beat; }},
-    EventRow{PmuEvent::AXI1_WR_DATA_BEAT_WRITTEN, npu::Products::kAll, [](const Counts& c, uint64_t beat) { return c.write_bytes[1] / beat; }},
+    EventRow{PmuEvent::AXI0_RD_DATA_BEAT_RECEIVED, npu::Products::kAll,
+             [](const Counts& c, uint64_t beat) { return c.read_bytes[0] / beat; }},
+    EventRow{PmuEvent::AXI0_WR_DATA_BEAT_WRITTEN, npu::Products::kAll,
+             [](const Counts& c, uint64_t beat) { return c.write_bytes[0] / beat; }},
+    EventRow{PmuEvent::AXI1_RD_DATA_BEAT_RECEIVED, npu::Products::kAll,
+             [](const Counts& c, uint64_t beat) { return c.read_bytes[1] / beat; }},
+    EventRow{PmuEvent::AXI1_WR_DATA_BEAT_WRITTEN, npu::Products::kAll,
+             [](const Counts& c, uint64_t beat) { return c.write_bytes[1] / beat; }},
 };
 
 }  // namespace
@@ -75,7 +82,8 @@ std::vector<PmuCounter> count_events(const Report& report, const npu::Accelerato
   std::vector<PmuCounter> counters;
   for (const EventRow& row : kEvents) {
     if (!npu::contains(row.products, accelerator.product)) continue;
-    counters.push_back({.event = static_cast<uint16_t>(row.event), .name = npu::name_of(row.event, accelerator.product),
+    counters.push_back({.event = static_cast<uint16_t>(row.event),
+                        .name = npu::name_of(row.event, accelerator.product),
                         .count = row.count(counts, beat_bytes)});
   }
   return counters;

@@ -3,7 +3,8 @@
 namespace carina::simulate {
 
 std::string_view name_of(MemoryKind memory) {
-  constexpr std::array<std::string_view, kMemoryKinds> kNames{"Sram", "Dram", "OnChipFlash", "OffChipFlash", "Internal"};
+  constexpr std::array<std::string_view, kMemoryKinds> kNames{"Sram", "Dram", "OnChipFlash", "OffChipFlash",
+                                                              "Internal"};
   return kNames[static_cast<size_t>(memory)];
 }
 

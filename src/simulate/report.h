@@ -57,16 +57,16 @@ struct OperationReport {
   uint32_t command_index = 0;  // ordinal of the command in the stream, operations and register writes counted alike
   uint32_t word_offset = 0;    // of its first word in the command stream
   OperationKind kind = OperationKind::kDma;
-  std::string name;            // "CONV", "POOL MAX", "ELEMENTWISE ADD", "DMA"
+  std::string name;  // "CONV", "POOL MAX", "ELEMENTWISE ADD", "DMA"
   Extent ifm;
   Extent ofm;
-  Extent kernel;               // depth 0; taps before dilation
-  Extent block;                // OFM block
+  Extent kernel;  // depth 0; taps before dilation
+  Extent block;   // OFM block
   uint8_t ifm_bits = 0;
   uint8_t ofm_bits = 0;
   uint64_t macs = 0;
   uint64_t dma_bytes = 0;
-  uint64_t start_cycle = 0;    // timed runs: when it starts on the estimated time line
+  uint64_t start_cycle = 0;  // timed runs: when it starts on the estimated time line
   Cycles cycles;
   TrafficByMemory traffic;
 };
@@ -82,9 +82,9 @@ struct Report {
   uint32_t config_word = 0;
   std::string npu;  // "ethos-u55-128"
   std::vector<OperationReport> operations;
-  uint64_t commands = 0;       // commands executed
-  uint16_t irq_history = 0;    // masks of STOP and IRQ commands, as STATUS[31:16] shows them
-  Cycles cycles;               // sums over the operations
+  uint64_t commands = 0;     // commands executed
+  uint16_t irq_history = 0;  // masks of STOP and IRQ commands, as STATUS[31:16] shows them
+  Cycles cycles;             // sums over the operations
   TrafficByMemory traffic;
   uint64_t macs = 0;
   std::vector<PmuCounter> pmu;  // timed runs: all events that the product counts

@@ -39,12 +39,13 @@ void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
 }
 
 template <typename S, typename T>
-void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
-               int64_t pixel_elems) {
+void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point,
+               T* out, int64_t pixel_elems) {
   const int32_t from = std::max(x0, part.begin);
   const int32_t to = std::min(x1, part.end);
   if constexpr (std::is_same_v<T, int16_t> && sizeof(S) == 1) {
-    // Whole bricks of a row follow each other; the buffer has room for the channels that pad the last one, but memory may end.
+    // Whole bricks of a row follow each other; the buffer has room for the channels that pad the last one, but memory
+    // may end.
     if (map.brick() && from < to) {
       const int32_t whole = depth / kBrick * kBrick;
       const std::byte* pixel = part.data + int64_t{from - part.begin} * kBrick;
@@ -55,7 +56,8 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
       }
       if (whole == depth) return;
       pixel += whole / kBrick * map.brick_stride();
-      for (int32_t x = from; x < to; ++x, pixel += kBrick, row += pixel_elems) convert<S, T>(pixel, depth - whole, zero_point, row + whole);
+      for (int32_t x = from; x < to; ++x, pixel += kBrick, row += pixel_elems)
+        convert<S, T>(pixel, depth - whole, zero_point, row + whole);
       return;
     }
   }
@@ -77,7 +79,8 @@ void read_row_as(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_
                  int64_t pixel_elems) {
   for (const RowPart& part : map.row(y)) {
     // Whole rows of packed pixels need no loop over columns.
-    if (!map.brick() && map.pixel_stride() == int64_t{depth} * map.type().bytes && pixel_elems == depth && part.begin <= x0 && x1 <= part.end && x0 < x1) {
+    if (!map.brick() && map.pixel_stride() == int64_t{depth} * map.type().bytes && pixel_elems == depth &&
+        part.begin <= x0 && x1 <= part.end && x0 < x1) {
       convert<S, T>(part.data + int64_t{x0 - part.begin} * map.pixel_stride(), (x1 - x0) * depth, zero_point, out);
       return;
     }
@@ -92,10 +95,18 @@ void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t d
               int64_t pixel_elems) {
   const auto read = [&]<typename S>() { read_row_as<S, T>(map, y, x0, x1, depth, zero_point, out, pixel_elems); };
   switch (map.type().bytes) {
-    case 1: map.type().is_signed ? read.template operator()<int8_t>() : read.template operator()<uint8_t>(); break;
-    case 2: map.type().is_signed ? read.template operator()<int16_t>() : read.template operator()<uint16_t>(); break;
-    case 4: map.type().is_signed ? read.template operator()<int32_t>() : read.template operator()<uint32_t>(); break;
-    default: read.template operator()<int64_t>(); break;
+    case 1:
+      map.type().is_signed ? read.template operator()<int8_t>() : read.template operator()<uint8_t>();
+      break;
+    case 2:
+      map.type().is_signed ? read.template operator()<int16_t>() : read.template operator()<uint16_t>();
+      break;
+    case 4:
+      map.type().is_signed ? read.template operator()<int32_t>() : read.template operator()<uint32_t>();
+      break;
+    default:
+      read.template operator()<int64_t>();
+      break;
   }
 }
 template void read_row<int16_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int16_t*, int64_t);
@@ -124,11 +135,13 @@ void write_row(const PlacedMap& map, int32_t y, const std::byte* values, int64_t
       const std::byte* source = from + int64_t{c} * es;
       const int32_t channels = std::min(kBrick, depth - c);
       if (channels == kBrick && es == 1) {  // the common case has a fixed size
-        for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += kBrick) std::memcpy(to, source, kBrick);
+        for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += kBrick)
+          std::memcpy(to, source, kBrick);
         continue;
       }
       const auto bytes = static_cast<size_t>(channels) * static_cast<size_t>(es);
-      for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += map.pixel_stride()) std::memcpy(to, source, bytes);
+      for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += map.pixel_stride())
+        std::memcpy(to, source, bytes);
     }
   }
 }

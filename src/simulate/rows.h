@@ -14,19 +14,22 @@ S load(const std::byte* p) {
   return value;
 }
 
-// Elements of columns [x0, x1) and channels [0, depth) of row y, minus `zero_point`, to out[(x - x0) * pixel_elems + c].
-// The columns must lie in the map's box.
+// Elements of columns [x0, x1) and channels [0, depth) of row y, minus `zero_point`, to out[(x - x0) * pixel_elems +
+// c]. The columns must lie in the map's box.
 template <typename T>
 void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
               int64_t pixel_elems);
 
-// Dense elements of the map's own width, `pixel_bytes` apart, to row y, columns [0, box width), channels [0, box depth).
+// Dense elements of the map's own width, `pixel_bytes` apart, to row y, columns [0, box width), channels [0, box
+// depth).
 void write_row(const PlacedMap& map, int32_t y, const std::byte* values, int64_t pixel_bytes);
 
 // The address of one element.
 std::byte* element_at(const PlacedMap& map, int32_t y, int32_t x, int32_t c);
 
 // The low bits of `value` as an element of `bytes` bytes.
-inline void store_element(std::byte* p, int64_t value, int bytes) { std::memcpy(p, &value, static_cast<size_t>(bytes)); }
+inline void store_element(std::byte* p, int64_t value, int bytes) {
+  std::memcpy(p, &value, static_cast<size_t>(bytes));
+}
 
 }  // namespace carina::simulate

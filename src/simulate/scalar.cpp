@@ -13,13 +13,18 @@ namespace {
 
 using Row = std::vector<int64_t>;  // [W][C] of the OFM
 
-bool is_wide(const ElementType& type) { return type.bytes >= 4; }
-int32_t effective_zero_point(const FeatureMap& map) { return is_wide(map.type) ? 0 : map.zero_point; }
+bool is_wide(const ElementType& type) {
+  return type.bytes >= 4;
+}
+int32_t effective_zero_point(const FeatureMap& map) {
+  return is_wide(map.type) ? 0 : map.zero_point;
+}
 
 // The IFM rows that one output row looks at, zero points subtracted.
 class WindowRows {
  public:
-  WindowRows(const Work& work, int32_t oy) : work_(work), kernel_(work.op->kernel), depth_(work.ifm.box().depth), width_(work.ifm.box().width) {
+  WindowRows(const Work& work, int32_t oy)
+      : work_(work), kernel_(work.op->kernel), depth_(work.ifm.box().depth), width_(work.ifm.box().width) {
     rows_.resize(static_cast<size_t>(kernel_.height));
     for (int32_t ky = 0; ky < kernel_.height; ++ky) {
       const int64_t iy = int64_t{oy} * kernel_.stride_y - work.op->padding.top + int64_t{ky} * kernel_.dilation_y;
@@ -28,7 +33,8 @@ class WindowRows {
       if (zero_inserted(iy)) continue;
       Row& row = rows_[static_cast<size_t>(ky)];
       row.resize(static_cast<size_t>(int64_t{width_} * depth_));
-      read_row(work.ifm, static_cast<int32_t>(upscaled(iy)), 0, width_, depth_, effective_zero_point(work.op->ifm), row.data(), depth_);
+      read_row(work.ifm, static_cast<int32_t>(upscaled(iy)), 0, width_, depth_, effective_zero_point(work.op->ifm),
+               row.data(), depth_);
     }
   }
 
@@ -139,7 +145,8 @@ void pool(const Work& work, int32_t oy, Row& acc, std::vector<int64_t>& counts) 
 // One operand of an elementwise operation along an output row.
 class OperandRow {
  public:
-  OperandRow(const PlacedMap& map, const FeatureMap& registers, const Broadcast& broadcast, int64_t scalar, int32_t oy) : broadcast_(broadcast) {
+  OperandRow(const PlacedMap& map, const FeatureMap& registers, const Broadcast& broadcast, int64_t scalar, int32_t oy)
+      : broadcast_(broadcast) {
     if (broadcast.scalar) {
       values_ = {scalar - int64_t{effective_zero_point(registers)}};
       return;
@@ -147,7 +154,8 @@ class OperandRow {
     const int32_t depth = map.box().depth;
     depth_ = depth;
     values_.resize(static_cast<size_t>(int64_t{map.box().width} * depth));
-    read_row(map, broadcast.h ? 0 : oy, 0, map.box().width, depth, effective_zero_point(registers), values_.data(), depth);
+    read_row(map, broadcast.h ? 0 : oy, 0, map.box().width, depth, effective_zero_point(registers), values_.data(),
+             depth);
   }
   [[nodiscard]] int64_t at(int32_t x, int32_t c) const {
     if (broadcast_.scalar) return values_[0];
@@ -188,7 +196,8 @@ ResizePoint resize_point(int32_t o, const ResizeStep& step, int32_t size) {
   int64_t index = position / step.numerator;
   if (position % step.numerator < 0) --index;
   const int64_t last = size - 1;
-  return {.low = std::clamp<int64_t>(index, 0, last), .high = std::clamp<int64_t>(index + 1, 0, last),
+  return {.low = std::clamp<int64_t>(index, 0, last),
+          .high = std::clamp<int64_t>(index + 1, 0, last),
           .fraction = position - index * step.numerator};
 }
 
@@ -201,16 +210,21 @@ void resize(const Work& work, int32_t oy, Row& acc) {
   Row low(static_cast<size_t>(int64_t{box.width} * box.depth));
   Row high(low.size());
   const bool upper = op.resize == ResizeMode::kNearest && 2 * y.fraction >= ny;
-  read_row(work.ifm, static_cast<int32_t>(upper ? y.high : y.low), 0, box.width, box.depth, effective_zero_point(op.ifm), low.data(), box.depth);
-  read_row(work.ifm, static_cast<int32_t>(y.high), 0, box.width, box.depth, effective_zero_point(op.ifm), high.data(), box.depth);
+  read_row(work.ifm, static_cast<int32_t>(upper ? y.high : y.low), 0, box.width, box.depth,
+           effective_zero_point(op.ifm), low.data(), box.depth);
+  read_row(work.ifm, static_cast<int32_t>(y.high), 0, box.width, box.depth, effective_zero_point(op.ifm), high.data(),
+           box.depth);
   for (int32_t ox = 0; ox < op.ofm_extent.width; ++ox) {
     const ResizePoint x = resize_point(ox, op.resize_x, box.width);
     for (int32_t c = 0; c < box.depth; ++c) {
       const auto at = [&](const Row& row, int64_t ix) { return row[static_cast<size_t>(ix * box.depth + c)]; };
       int64_t& out = acc[static_cast<size_t>(int64_t{ox} * box.depth + c)];
       if (op.resize == ResizeMode::kBilinear) {
-        const auto mix = [](int64_t n, int64_t f, int64_t p, int64_t q) { return add_wrapping(multiply_wrapping(n - f, p), multiply_wrapping(f, q)); };
-        out = mix(ny, y.fraction, mix(nx, x.fraction, at(low, x.low), at(low, x.high)), mix(nx, x.fraction, at(high, x.low), at(high, x.high)));
+        const auto mix = [](int64_t n, int64_t f, int64_t p, int64_t q) {
+          return add_wrapping(multiply_wrapping(n - f, p), multiply_wrapping(f, q));
+        };
+        out = mix(ny, y.fraction, mix(nx, x.fraction, at(low, x.low), at(low, x.high)),
+                  mix(nx, x.fraction, at(high, x.low), at(high, x.high)));
       } else {
         out = at(low, op.resize == ResizeMode::kNearest && 2 * x.fraction >= nx ? x.high : x.low);
       }
@@ -221,7 +235,8 @@ void resize(const Work& work, int32_t oy, Row& acc) {
 
 void note_overflow(const Work& work, const Row& acc) {
   const int64_t limit = int64_t{1} << (work.op->acc_bits - 1);
-  if (std::ranges::any_of(acc, [limit](int64_t value) { return value < -limit || value >= limit; })) *work.overflow = true;
+  if (std::ranges::any_of(acc, [limit](int64_t value) { return value < -limit || value >= limit; }))
+    *work.overflow = true;
 }
 
 // What the accumulators hold before the operation adds to them.
@@ -247,15 +262,26 @@ void execute_scalar(const Work& work, Rows rows) {
     start(work, oy, acc);
     switch (op.kind) {
       case OperationKind::kConvolution:
-      case OperationKind::kDepthwise: convolve(work, oy, acc); break;
-      case OperationKind::kPool: pool(work, oy, acc, counts); break;
-      case OperationKind::kElementwise: elementwise(work, oy, acc); break;
-      case OperationKind::kResize: resize(work, oy, acc); break;
-      case OperationKind::kDma: break;
+      case OperationKind::kDepthwise:
+        convolve(work, oy, acc);
+        break;
+      case OperationKind::kPool:
+        pool(work, oy, acc, counts);
+        break;
+      case OperationKind::kElementwise:
+        elementwise(work, oy, acc);
+        break;
+      case OperationKind::kResize:
+        resize(work, oy, acc);
+        break;
+      case OperationKind::kDma:
+        break;
     }
-    if (work.overflow != nullptr && (op.is_convolution_like() || op.kind == OperationKind::kPool)) note_overflow(work, acc);
+    if (work.overflow != nullptr && (op.is_convolution_like() || op.kind == OperationKind::kPool))
+      note_overflow(work, acc);
     if (op.acc_output == AccOutput::kKeep) {
-      if (work.kept != nullptr) std::ranges::copy(acc, work.kept->begin() + int64_t{oy} * static_cast<int64_t>(acc.size()));
+      if (work.kept != nullptr)
+        std::ranges::copy(acc, work.kept->begin() + int64_t{oy} * static_cast<int64_t>(acc.size()));
       continue;
     }
     for (int32_t x = 0; x < op.ofm_extent.width; ++x) {

@@ -9,9 +9,15 @@ namespace carina::simulate {
 __extension__ using Wide = __int128;
 
 // Arithmetic modulo 2^64: for numbers that only a damaged stream can make overflow.
-constexpr int64_t add_wrapping(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-constexpr int64_t subtract_wrapping(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
-constexpr int64_t multiply_wrapping(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+constexpr int64_t add_wrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+constexpr int64_t subtract_wrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+constexpr int64_t multiply_wrapping(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 // What is added to the exact product before the arithmetic shift; shift in [1, 63].
 template <typename T>
@@ -54,7 +60,8 @@ constexpr int64_t apply_narrow(int64_t value, const Scaling& s) {
 // sum / count rounded half away from zero, as AVERAGE pooling divides; 0 for a window of padding only.
 constexpr int64_t divide_half_away(int64_t sum, int64_t count) {
   if (count == 0) return 0;
-  return sum >= 0 ? static_cast<int64_t>((Wide{sum} + count / 2) / count) : static_cast<int64_t>(-((-Wide{sum} + count / 2) / count));
+  return sum >= 0 ? static_cast<int64_t>((Wide{sum} + count / 2) / count)
+                  : static_cast<int64_t>(-((-Wide{sum} + count / 2) / count));
 }
 
 }  // namespace carina::simulate

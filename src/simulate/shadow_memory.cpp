@@ -6,9 +6,11 @@ namespace carina::simulate {
 
 ShadowMemory::ShadowMemory(const Memory& memory, std::span<const std::byte> internal) {
   for (size_t r = 0; r < memory.regions.size(); ++r) {
-    const bool listed = std::ranges::any_of(memory.defined, [&](const MemoryRange& range) { return range.region == static_cast<int>(r); });
+    const bool listed = std::ranges::any_of(
+        memory.defined, [&](const MemoryRange& range) { return range.region == static_cast<int>(r); });
     const bool shared = std::ranges::any_of(memory.defined, [&](const MemoryRange& range) {
-      return range.region >= 0 && range.region < 8 && memory.regions[static_cast<size_t>(range.region)].data() == memory.regions[r].data();
+      return range.region >= 0 && range.region < 8 &&
+             memory.regions[static_cast<size_t>(range.region)].data() == memory.regions[r].data();
     });
     // Fast memory holds nothing when a run starts; it is never an input.
     const bool fast = r == 2;
@@ -18,7 +20,8 @@ ShadowMemory::ShadowMemory(const Memory& memory, std::span<const std::byte> inte
   for (const MemoryRange& range : memory.defined) {
     if (range.region < 0 || range.region >= 8) continue;
     const std::span<std::byte> region = memory.regions[static_cast<size_t>(range.region)];
-    if (range.offset <= region.size() && range.bytes <= region.size() - range.offset) mark(region.subspan(range.offset, range.bytes), true);
+    if (range.offset <= region.size() && range.bytes <= region.size() - range.offset)
+      mark(region.subspan(range.offset, range.bytes), true);
   }
 }
 
@@ -39,7 +42,9 @@ std::span<const uint8_t> ShadowMemory::shadow(std::span<const std::byte> bytes) 
   return const_cast<ShadowMemory*>(this)->shadow(bytes);
 }
 
-void ShadowMemory::mark(std::span<const std::byte> bytes, bool defined) { std::ranges::fill(shadow(bytes), defined ? 1 : 0); }
+void ShadowMemory::mark(std::span<const std::byte> bytes, bool defined) {
+  std::ranges::fill(shadow(bytes), defined ? 1 : 0);
+}
 
 void ShadowMemory::copy(std::span<const std::byte> from, std::span<const std::byte> to) {
   const std::span<const uint8_t> source = shadow(from);

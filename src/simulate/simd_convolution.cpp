@@ -28,8 +28,8 @@ inline constexpr size_t kTilePixels = kVectors <= 2 ? 6 : 2;
 HWY_INLINE V32 multiply_pairs(V32 acc, V16 x, V16 w) {
   const D32 d;
 #if HWY_TARGET == HWY_AVX3_DL
-  // Multiplies and accumulates in one instruction. In assembly because Highway 1.0.3 enables the compiler's intrinsic for
-  // 256 bits only; the processor has it, or this target would not have been chosen.
+  // Multiplies and accumulates in one instruction. In assembly because Highway 1.0.3 enables the compiler's intrinsic
+  // for 256 bits only; the processor has it, or this target would not have been chosen.
   (void)d;
   asm("vpdpwssd %2, %1, %0" : "+v"(acc.raw) : "v"(x.raw), "v"(w.raw));
   return acc;
@@ -56,7 +56,8 @@ struct Tile {
     (body(acc[I], I), ...);
   }
   template <size_t... C>
-  HWY_INLINE void step(const int16_t* const* x, size_t at, const int16_t* const* w, size_t pair, std::index_sequence<C...>) {
+  HWY_INLINE void step(const int16_t* const* x, size_t at, const int16_t* const* w, size_t pair,
+                       std::index_sequence<C...>) {
     const D16 d16;
     constexpr size_t lanes = hn::MaxLanes(D32());
     const std::array<V16, kColumns> weights = {
@@ -74,7 +75,8 @@ struct Tile {
   HWY_INLINE void store(int32_t* out, size_t stride, std::index_sequence<C...>) {
     const D32 d;
     constexpr size_t lanes = hn::MaxLanes(D32());
-    rows([&](auto& a, size_t i) HWY_ATTR { ((hn::StoreU(a[C], d, out + i * stride + C * lanes)), ...); }, std::make_index_sequence<P>());
+    rows([&](auto& a, size_t i) HWY_ATTR { ((hn::StoreU(a[C], d, out + i * stride + C * lanes)), ...); },
+         std::make_index_sequence<P>());
   }
 };
 
@@ -86,7 +88,8 @@ HWY_NOINLINE void tile(const ConvolutionTask& task, size_t pixel, size_t group) 
   const int16_t* w[G];
   const int16_t* x[P];
   for (const TapRun& run : task.runs) {
-    for (size_t g = 0; g < G; ++g) w[g] = task.weights + ((group + g) * task.pairs + run.weight_pairs) * 2 * kChannelGroup;
+    for (size_t g = 0; g < G; ++g)
+      w[g] = task.weights + ((group + g) * task.pairs + run.weight_pairs) * 2 * kChannelGroup;
     for (size_t p = 0; p < P; ++p) x[p] = task.pixels[pixel + p] + run.offset;
     for (size_t i = 0; i < run.pairs; ++i) t.step(x, 2 * i, w, i, columns);
   }
@@ -176,9 +179,12 @@ HWY_INLINE void fold(const PoolTask& task, const Combine& combine) {
 
 void Pool(const PoolTask& task) {
   switch (task.fold) {
-    case Fold::kMax: return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Max(a, b); });
-    case Fold::kMin: return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Min(a, b); });
-    case Fold::kSum: return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Add(a, b); });
+    case Fold::kMax:
+      return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Max(a, b); });
+    case Fold::kMin:
+      return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Min(a, b); });
+    case Fold::kSum:
+      return fold(task, [](V32 a, V32 b) HWY_ATTR { return hn::Add(a, b); });
   }
 }
 
@@ -192,9 +198,15 @@ HWY_EXPORT(Convolve);
 HWY_EXPORT(Depthwise);
 HWY_EXPORT(Pool);
 
-void convolve(const ConvolutionTask& task) { HWY_DYNAMIC_DISPATCH(Convolve)(task); }
-void depthwise(const DepthwiseTask& task) { HWY_DYNAMIC_DISPATCH(Depthwise)(task); }
-void pool(const PoolTask& task) { HWY_DYNAMIC_DISPATCH(Pool)(task); }
+void convolve(const ConvolutionTask& task) {
+  HWY_DYNAMIC_DISPATCH(Convolve)(task);
+}
+void depthwise(const DepthwiseTask& task) {
+  HWY_DYNAMIC_DISPATCH(Depthwise)(task);
+}
+void pool(const PoolTask& task) {
+  HWY_DYNAMIC_DISPATCH(Pool)(task);
+}
 
 }  // namespace carina::simulate
 #endif

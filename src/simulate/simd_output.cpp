@@ -52,7 +52,8 @@ void scale(const OutputTask& task) {
       const size_t group = c / kChannelGroup * kChannelGroup;
       const size_t even = group + (c - group) / 2;
       const V64 low_half = shift_product(hn::MulEven(sum, multiplier), s, even);
-      const V64 high_half = shift_product(hn::MulEven(hn::DupOdd(sum), hn::DupOdd(multiplier)), s, even + kChannelGroup / 2);
+      const V64 high_half =
+          shift_product(hn::MulEven(hn::DupOdd(sum), hn::DupOdd(multiplier)), s, even + kChannelGroup / 2);
       const V32 result = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(high_half)), hn::BitCast(d, low_half));
       store(hn::Min(hn::Max(hn::Add(result, zero_point), low), high), out + c);
     }
@@ -61,11 +62,16 @@ void scale(const OutputTask& task) {
 
 void ScaleOutput(const OutputTask& task) {
   switch (task.type) {
-    case OutputType::kS8: return scale<int8_t>(task);
-    case OutputType::kU8: return scale<uint8_t>(task);
-    case OutputType::kS16: return scale<int16_t>(task);
-    case OutputType::kU16: return scale<uint16_t>(task);
-    case OutputType::kS32: return scale<int32_t>(task);
+    case OutputType::kS8:
+      return scale<int8_t>(task);
+    case OutputType::kU8:
+      return scale<uint8_t>(task);
+    case OutputType::kS16:
+      return scale<int16_t>(task);
+    case OutputType::kU16:
+      return scale<uint16_t>(task);
+    case OutputType::kS32:
+      return scale<int32_t>(task);
   }
 }
 
@@ -77,7 +83,9 @@ namespace carina::simulate {
 
 HWY_EXPORT(ScaleOutput);
 
-void scale_output(const OutputTask& task) { HWY_DYNAMIC_DISPATCH(ScaleOutput)(task); }
+void scale_output(const OutputTask& task) {
+  HWY_DYNAMIC_DISPATCH(ScaleOutput)(task);
+}
 
 }  // namespace carina::simulate
 #endif

@@ -17,7 +17,8 @@ void widen(const T* in, size_t count, int16_t zero_point, int16_t* out) {
   const auto zp = hn::Set(d16, zero_point);
   const size_t lanes = hn::Lanes(d16);
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Sub(hn::PromoteTo(d16, hn::LoadU(d8, in + i)), zp), d16, out + i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::Sub(hn::PromoteTo(d16, hn::LoadU(d8, in + i)), zp), d16, out + i);
   for (; i < count; ++i) out[i] = static_cast<int16_t>(in[i] - zero_point);
 }
 
@@ -34,11 +35,21 @@ void widen_brick(const T* in, size_t pixels, int16_t zero_point, int16_t* out, s
   }
 }
 
-void WidenS8(const int8_t* in, size_t count, int16_t zero_point, int16_t* out) { widen(in, count, zero_point, out); }
-void WidenU8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out) { widen(in, count, zero_point, out); }
-void WidenBrickS8(const int8_t* in, size_t pixels, int16_t zp, int16_t* out, size_t stride) { widen_brick(in, pixels, zp, out, stride); }
-void WidenBrickU8(const uint8_t* in, size_t pixels, int16_t zp, int16_t* out, size_t stride) { widen_brick(in, pixels, zp, out, stride); }
-const char* Target() { return hwy::TargetName(HWY_TARGET); }
+void WidenS8(const int8_t* in, size_t count, int16_t zero_point, int16_t* out) {
+  widen(in, count, zero_point, out);
+}
+void WidenU8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out) {
+  widen(in, count, zero_point, out);
+}
+void WidenBrickS8(const int8_t* in, size_t pixels, int16_t zp, int16_t* out, size_t stride) {
+  widen_brick(in, pixels, zp, out, stride);
+}
+void WidenBrickU8(const uint8_t* in, size_t pixels, int16_t zp, int16_t* out, size_t stride) {
+  widen_brick(in, pixels, zp, out, stride);
+}
+const char* Target() {
+  return hwy::TargetName(HWY_TARGET);
+}
 
 }  // namespace carina::simulate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -64,7 +75,9 @@ void widen_brick_s8(const int8_t* in, size_t pixels, int16_t zero_point, int16_t
 void widen_brick_u8(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride) {
   HWY_DYNAMIC_DISPATCH(WidenBrickU8)(in, pixels, zero_point, out, out_stride);
 }
-const char* kernel_target() { return HWY_DYNAMIC_DISPATCH(Target)(); }
+const char* kernel_target() {
+  return HWY_DYNAMIC_DISPATCH(Target)();
+}
 
 }  // namespace carina::simulate
 #endif

@@ -21,8 +21,10 @@ Result<Report> Simulator::run(std::span<const std::byte> payload, const Memory& 
   const uint32_t config = state_->options.config_word.value_or(parsed.config_word);
   const npu::AcceleratorConfig* accelerator = npu::find_accelerator_of_word(config);
   if (accelerator == nullptr) {
-    return fail(Diagnostic{.where = "driver payload", .what = "no NPU has this CONFIG word", .expected = "an Ethos-U55, U65 or U85",
-                 .got = fmt::format("0x{:08x}", config)});
+    return fail(Diagnostic{.where = "driver payload",
+                           .what = "no NPU has this CONFIG word",
+                           .expected = "an Ethos-U55, U65 or U85",
+                           .got = fmt::format("0x{:08x}", config)});
   }
   CARINA_CHECKED(npu::check_compatible(parsed, accelerator->config_word, accelerator->id_word, "driver payload"));
   return Machine(*state_, *accelerator, parsed, memory).run();

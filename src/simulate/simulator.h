@@ -25,8 +25,8 @@ struct MemoryRange {
 // What the base pointers BASEP0..7 point to. Regions may overlap (TFLite files give region 1 and 2 the same memory).
 struct Memory {
   std::array<std::span<std::byte>, 8> regions{};
-  // The ranges that hold data before the run (network inputs). A region that none of them names counts as wholly defined.
-  // Used by checking and by poison; no influence on results otherwise.
+  // The ranges that hold data before the run (network inputs). A region that none of them names counts as wholly
+  // defined. Used by checking and by poison; no influence on results otherwise.
   std::vector<MemoryRange> defined = {};
 };
 
@@ -53,8 +53,8 @@ struct Options {
   std::optional<npu::MemoryMode> own_memory_mode = {};
 };
 
-// An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second inference
-// of a network is the fast one. Not safe for concurrent calls of run().
+// An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second
+// inference of a network is the fast one. Not safe for concurrent calls of run().
 class Simulator {
  public:
   explicit Simulator(Options options);
@@ -62,9 +62,9 @@ class Simulator {
   Simulator(Simulator&&) noexcept;
   Simulator& operator=(Simulator&&) noexcept;
 
-  // Executes a driver payload ("COP1"): reads and writes `memory`. Errors: a malformed payload or stream, an NPU that does
-  // not match, an access outside its region, a forbidden register state, a limit reached; each with the command's index,
-  // and with the address where there is one. On an error the memory holds what was written until then.
+  // Executes a driver payload ("COP1"): reads and writes `memory`. Errors: a malformed payload or stream, an NPU that
+  // does not match, an access outside its region, a forbidden register state, a limit reached; each with the command's
+  // index, and with the address where there is one. On an error the memory holds what was written until then.
   Result<Report> run(std::span<const std::byte> payload, const Memory& memory);
 
  private:

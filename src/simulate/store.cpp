@@ -17,10 +17,14 @@ struct Position {
 Position reversed(const Operation& op, Position p) {
   const Extent& e = op.ofm_extent;
   switch (op.reverse) {
-    case Reverse::kNone: return p;
-    case Reverse::kH: return {.y = e.height - 1 - p.y, .x = p.x, .c = p.c};
-    case Reverse::kW: return {.y = p.y, .x = e.width - 1 - p.x, .c = p.c};
-    case Reverse::kC: return {.y = p.y, .x = p.x, .c = e.depth - 1 - p.c};
+    case Reverse::kNone:
+      return p;
+    case Reverse::kH:
+      return {.y = e.height - 1 - p.y, .x = p.x, .c = p.c};
+    case Reverse::kW:
+      return {.y = p.y, .x = e.width - 1 - p.x, .c = p.c};
+    case Reverse::kC:
+      return {.y = p.y, .x = p.x, .c = e.depth - 1 - p.c};
   }
   return p;
 }
@@ -28,12 +32,18 @@ Position reversed(const Operation& op, Position p) {
 // (row, column, channel) of the stored tensor. Source: facts/ethosu 3.4.
 Position transposed(Transpose transpose, Position p) {
   switch (transpose) {
-    case Transpose::kHwc: return p;
-    case Transpose::kWhc: return {.y = p.x, .x = p.y, .c = p.c};
-    case Transpose::kHcw: return {.y = p.y, .x = p.c, .c = p.x};
-    case Transpose::kWch: return {.y = p.x, .x = p.c, .c = p.y};
-    case Transpose::kChw: return {.y = p.c, .x = p.y, .c = p.x};
-    case Transpose::kCwh: return {.y = p.c, .x = p.x, .c = p.y};
+    case Transpose::kHwc:
+      return p;
+    case Transpose::kWhc:
+      return {.y = p.x, .x = p.y, .c = p.c};
+    case Transpose::kHcw:
+      return {.y = p.y, .x = p.c, .c = p.x};
+    case Transpose::kWch:
+      return {.y = p.x, .x = p.c, .c = p.y};
+    case Transpose::kChw:
+      return {.y = p.c, .x = p.y, .c = p.x};
+    case Transpose::kCwh:
+      return {.y = p.c, .x = p.x, .c = p.y};
   }
   return p;
 }

@@ -6,8 +6,8 @@
 
 namespace carina::simulate {
 
-// When operations run: the command parser goes through the stream and waits where the stream says so or a queue is full;
-// kernels run one after the other on one engine, transfers on another.
+// When operations run: the command parser goes through the stream and waits where the stream says so or a queue is
+// full; kernels run one after the other on one engine, transfers on another.
 class Timeline {
  public:
   Timeline(int kernel_queue, int dma_queue) : kernel_queue_(kernel_queue), dma_queue_(dma_queue) {}

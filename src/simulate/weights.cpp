@@ -18,12 +18,13 @@ namespace carina::simulate {
 namespace {
 
 constexpr size_t kMaxHeldBytes = size_t{1} << 30;  // then the cache starts anew
-constexpr size_t kHashedBytes = 512;               // of each end of a stream: the comparison of all bytes follows anyway
+constexpr size_t kHashedBytes = 512;  // of each end of a stream: the comparison of all bytes follows anyway
 
 npu::WeightTraversal traversal_of(const Operation& op, const npu::AcceleratorConfig& accelerator) {
   return {.accelerator = &accelerator,
           .kind = op.kind == OperationKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
-          .order = op.traversal == Traversal::kPartKernel ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST,
+          .order = op.traversal == Traversal::kPartKernel ? npu::WeightOrder::PART_KERNEL_FIRST
+                                                          : npu::WeightOrder::DEPTH_FIRST,
           .ofm_depth = op.ofm_extent.depth,
           .ifm_depth = op.kind == OperationKind::kDepthwise ? 1 : op.ifm_depth,
           .kernel_height = op.kernel.height,
@@ -46,11 +47,14 @@ Result<std::vector<std::vector<int16_t>>> decode_sequences(const Operation& op, 
   uint64_t total = 0;
   for (int s = 0; s < count; ++s) total += static_cast<uint64_t>(npu::sequence_length(traversal, s));
   if (total > max_values) {
-    return fail(Diagnostic{.where = {}, .what = "the operation has more weights than the simulator's limit of work",
-                 .expected = fmt::format("at most {}", max_values), .got = fmt::format("{}", total)});
+    return fail(Diagnostic{.where = {},
+                           .what = "the operation has more weights than the simulator's limit of work",
+                           .expected = fmt::format("at most {}", max_values),
+                           .got = fmt::format("{}", total)});
   }
   if (op.fast_weights) {
-    CARINA_TRY(const std::vector<int16_t> sequence, npu::decode_fwd(streams[0], static_cast<size_t>(total), "weight stream"));
+    CARINA_TRY(const std::vector<int16_t> sequence,
+               npu::decode_fwd(streams[0], static_cast<size_t>(total), "weight stream"));
     return npu::split_from_fast_decoder(traversal, sequence);
   }
   std::vector<std::vector<int16_t>> sequences;
@@ -79,7 +83,8 @@ void note_statistics(const std::vector<std::vector<int16_t>>& sequences, Decoded
     }
   }
   weights.distinct_values = seen.count();
-  weights.zero_rate = weights.stream_values == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(weights.stream_values);
+  weights.zero_rate =
+      weights.stream_values == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(weights.stream_values);
 }
 
 }  // namespace
@@ -88,20 +93,27 @@ int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accel
   return npu::ifm_block_depth(traversal_of(op, accelerator));
 }
 
-Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, const WeightStreams& streams,
-                                      uint64_t max_values) {
+Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                      const WeightStreams& streams, uint64_t max_values) {
   const npu::WeightTraversal traversal = traversal_of(op, accelerator);
   if (npu::ofm_ublock_depth(traversal) == 0) {
-    return fail(Diagnostic{.where = {}, .what = "this NPU has no such microblock", .expected = std::string(accelerator.name),
-                 .got = fmt::format("ACC_FORMAT microblock {}", op.microblock)});
+    return fail(Diagnostic{.where = {},
+                           .what = "this NPU has no such microblock",
+                           .expected = std::string(accelerator.name),
+                           .got = fmt::format("ACC_FORMAT microblock {}", op.microblock)});
   }
-  const auto values = Wide{traversal.ofm_depth} * traversal.kernel_height * traversal.kernel_width * traversal.ifm_depth;
+  const auto values =
+      Wide{traversal.ofm_depth} * traversal.kernel_height * traversal.kernel_width * traversal.ifm_depth;
   if (values > static_cast<Wide>(max_values)) {
-    return fail(Diagnostic{.where = {}, .what = "the operation has more weights than the simulator's limit of work",
-                 .expected = fmt::format("at most {}", max_values), .got = "more"});
+    return fail(Diagnostic{.where = {},
+                           .what = "the operation has more weights than the simulator's limit of work",
+                           .expected = fmt::format("at most {}", max_values),
+                           .got = "more"});
   }
   CARINA_TRY(const auto sequences, decode_sequences(op, traversal, streams, max_values));
-  DecodedWeights weights{.channels = traversal.ofm_depth, .height = traversal.kernel_height, .width = traversal.kernel_width,
+  DecodedWeights weights{.channels = traversal.ofm_depth,
+                         .height = traversal.kernel_height,
+                         .width = traversal.kernel_width,
                          .depth = traversal.ifm_depth};
   weights.values.resize(static_cast<size_t>(values));
   if (static_cast<int>(sequences.size()) < npu::stream_count(traversal)) {
@@ -109,9 +121,10 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
   }
   for (int s = 0; s < npu::stream_count(traversal); ++s) {
     if (npu::restore(traversal, s, sequences[static_cast<size_t>(s)], weights.values)) continue;
-    return fail(Diagnostic{.where = {}, .what = fmt::format("weight stream {} holds fewer weights than the operation needs", s),
-                 .expected = fmt::format("{}", npu::sequence_length(traversal, s)),
-                 .got = fmt::format("{}", sequences[static_cast<size_t>(s)].size())});
+    return fail(Diagnostic{.where = {},
+                           .what = fmt::format("weight stream {} holds fewer weights than the operation needs", s),
+                           .expected = fmt::format("{}", npu::sequence_length(traversal, s)),
+                           .got = fmt::format("{}", sequences[static_cast<size_t>(s)].size())});
   }
   note_statistics(sequences, weights);
   finish_weights(weights, op.kind);
@@ -130,7 +143,8 @@ void finish_weights(DecodedWeights& weights, OperationKind kind) {
   if (kind == OperationKind::kDepthwise) {
     weights.packed.taps.assign(per_channel * groups * kChannelGroup, 0);
     for (size_t c = 0; c < channels; ++c) {
-      for (size_t t = 0; t < per_channel; ++t) weights.packed.taps[t * groups * kChannelGroup + c] = weights.values[c * per_channel + t];
+      for (size_t t = 0; t < per_channel; ++t)
+        weights.packed.taps[t * groups * kChannelGroup + c] = weights.values[c * per_channel + t];
     }
     return;
   }
@@ -140,20 +154,35 @@ void finish_weights(DecodedWeights& weights, OperationKind kind) {
   weights.packed.pairs_per_group = taps * depth_pairs;
   weights.packed.pairs.assign(groups * taps * depth_pairs * kChannelGroup * 2, 0);
   for (size_t c = 0; c < channels; ++c) {
-    int16_t* to = weights.packed.pairs.data() + (c / kChannelGroup * taps * depth_pairs * kChannelGroup + c % kChannelGroup) * 2;
+    int16_t* to =
+        weights.packed.pairs.data() + (c / kChannelGroup * taps * depth_pairs * kChannelGroup + c % kChannelGroup) * 2;
     const int16_t* from = weights.values.data() + c * per_channel;
     for (size_t t = 0; t < taps; ++t) {
-      for (size_t i = 0; i < depth; ++i) to[(t * depth_pairs + i / 2) * kChannelGroup * 2 + i % 2] = from[t * depth + i];
+      for (size_t i = 0; i < depth; ++i)
+        to[(t * depth_pairs + i / 2) * kChannelGroup * 2 + i % 2] = from[t * depth + i];
     }
   }
 }
 
-Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op, const npu::AcceleratorConfig& accelerator,
+Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op,
+                                                               const npu::AcceleratorConfig& accelerator,
                                                                const WeightStreams& streams, uint64_t max_values) {
-  const std::array<int64_t, 16> parameters = {
-      static_cast<int64_t>(op.kind), static_cast<int64_t>(op.traversal), op.ofm_extent.depth, op.ifm_depth, op.kernel.height, op.kernel.width,
-      op.kernel.dilation_y * 2 + op.kernel.dilation_x, op.block.depth, op.ifm.type.bytes, op.cores, op.kernel.stride_y, op.kernel.stride_x,
-      op.microblock, (op.fast_weights ? 2 : 0) + (op.sparse_weights ? 1 : 0), accelerator.config_word, op.weight_streams};
+  const std::array<int64_t, 16> parameters = {static_cast<int64_t>(op.kind),
+                                              static_cast<int64_t>(op.traversal),
+                                              op.ofm_extent.depth,
+                                              op.ifm_depth,
+                                              op.kernel.height,
+                                              op.kernel.width,
+                                              op.kernel.dilation_y * 2 + op.kernel.dilation_x,
+                                              op.block.depth,
+                                              op.ifm.type.bytes,
+                                              op.cores,
+                                              op.kernel.stride_y,
+                                              op.kernel.stride_x,
+                                              op.microblock,
+                                              (op.fast_weights ? 2 : 0) + (op.sparse_weights ? 1 : 0),
+                                              accelerator.config_word,
+                                              op.weight_streams};
   uint64_t hash = content_hash(std::as_bytes(std::span(parameters)));
   size_t key_bytes = sizeof(parameters);
   for (const auto& stream : streams) {
@@ -163,7 +192,8 @@ Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& 
   }
   const auto [first, last] = entries_.equal_range(hash);
   const auto equal_key = [&](const Entry& entry) {
-    if (entry.key.size() != key_bytes || std::memcmp(entry.key.data(), parameters.data(), sizeof(parameters)) != 0) return false;
+    if (entry.key.size() != key_bytes || std::memcmp(entry.key.data(), parameters.data(), sizeof(parameters)) != 0)
+      return false;
     size_t at = sizeof(parameters);
     for (const auto& stream : streams) {
       if (!stream.empty() && std::memcmp(entry.key.data() + at, stream.data(), stream.size()) != 0) return false;
@@ -181,7 +211,9 @@ Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& 
   }
   Entry entry;
   entry.key.reserve(key_bytes);
-  const auto append = [&](std::span<const std::byte> bytes) { entry.key.insert(entry.key.end(), bytes.begin(), bytes.end()); };
+  const auto append = [&](std::span<const std::byte> bytes) {
+    entry.key.insert(entry.key.end(), bytes.begin(), bytes.end());
+  };
   append(std::as_bytes(std::span(parameters)));
   for (const auto& stream : streams) append(stream);
   entry.weights = std::make_shared<const DecodedWeights>(std::move(decoded));

@@ -18,21 +18,21 @@ namespace carina::simulate {
 struct PackedWeights {
   std::vector<int16_t> pairs{};  // convolution: [groups][pairs][16 channels][2]
   size_t pairs_per_group = 0;
-  std::vector<int32_t> taps{};   // depthwise: [taps][channels padded to 16]
+  std::vector<int32_t> taps{};  // depthwise: [taps][channels padded to 16]
 };
 
-// The weights of one operation in natural order: values[((o * height + ky) * width + kx) * depth + i]; depthwise: depth is 1
-// and o the channel.
+// The weights of one operation in natural order: values[((o * height + ky) * width + kx) * depth + i]; depthwise: depth
+// is 1 and o the channel.
 struct DecodedWeights {
   int32_t channels = 0;
   int32_t height = 0;
   int32_t width = 0;
   int32_t depth = 0;
   std::vector<int16_t> values{};
-  int64_t max_sum_abs = 0;    // over the channels: the largest sum of |weight|
-  double zero_rate = 0;       // of the stream's values, padding included
+  int64_t max_sum_abs = 0;  // over the channels: the largest sum of |weight|
+  double zero_rate = 0;     // of the stream's values, padding included
   size_t distinct_values = 0;
-  uint64_t stream_values = 0; // over all streams, padding included
+  uint64_t stream_values = 0;  // over all streams, padding included
   PackedWeights packed{};
 };
 
@@ -44,13 +44,13 @@ int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accel
 
 using WeightStreams = std::array<std::span<const std::byte>, 4>;
 
-// Decodes the streams of an operation. Errors: damaged streams, parameters that the accelerator does not have, more weights
-// than `max_values`.
-Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, const WeightStreams& streams,
-                                      uint64_t max_values);
+// Decodes the streams of an operation. Errors: damaged streams, parameters that the accelerator does not have, more
+// weights than `max_values`.
+Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                      const WeightStreams& streams, uint64_t max_values);
 
-// Decoded weights by content: the streams' bytes and all parameters that decide their order. Decoding is the expensive part
-// of a first inference.
+// Decoded weights by content: the streams' bytes and all parameters that decide their order. Decoding is the expensive
+// part of a first inference.
 class WeightCache {
  public:
   // As decode_weights(); the result is shared with later calls for equal content.

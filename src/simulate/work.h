@@ -17,8 +17,8 @@ struct Work {
   const Operation* op = nullptr;
   PlacedMap ifm;
   PlacedMap ifm2;
-  PlacedMap ofm;                      // in the stored (transposed) order
-  Extent ifm_extent;                  // the window space: padding excluded, in upscaled coordinates
+  PlacedMap ofm;      // in the stored (transposed) order
+  Extent ifm_extent;  // the window space: padding excluded, in upscaled coordinates
   const DecodedWeights* weights = nullptr;
   const OutputStage* output = nullptr;
   std::atomic<bool>* overflow = nullptr;  // set when an accumulator does not fit its bits; if asked for

@@ -34,19 +34,27 @@ inline constexpr int kDTypeCount = 18;
 // sign-extended int64, shape an int64. (Files pack some of them tighter; their readers unpack.)
 struct DTypeRow {
   DType dtype;
-  std::string_view name;    // in the text form and in messages
-  size_t element_bytes;     // in memory
-  int bits;                 // of the value itself
-  bool is_integer;          // two's complement or unsigned integer, bool excluded
+  std::string_view name;  // in the text form and in messages
+  size_t element_bytes;   // in memory
+  int bits;               // of the value itself
+  bool is_integer;        // two's complement or unsigned integer, bool excluded
   bool is_signed;
   bool is_float;
 };
 const DTypeRow& row_of(DType dtype);
 
-inline std::string_view name_of(DType dtype) { return row_of(dtype).name; }
-inline size_t element_bytes(DType dtype) { return row_of(dtype).element_bytes; }
-inline bool is_float(DType dtype) { return row_of(dtype).is_float; }
-inline bool is_integer(DType dtype) { return row_of(dtype).is_integer; }
+inline std::string_view name_of(DType dtype) {
+  return row_of(dtype).name;
+}
+inline size_t element_bytes(DType dtype) {
+  return row_of(dtype).element_bytes;
+}
+inline bool is_float(DType dtype) {
+  return row_of(dtype).is_float;
+}
+inline bool is_integer(DType dtype) {
+  return row_of(dtype).is_integer;
+}
 std::optional<DType> dtype_of_name(std::string_view name);
 
 // Smallest and largest value of an integer type (bool: 0 and 1).
@@ -60,15 +68,25 @@ IntegerRange range_of(DType dtype);
 // The C++ type that holds an element in memory -> its DType, for the types where that is one to one.
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kUnknown;
-template <> inline constexpr DType kDTypeOf<bool> = DType::kBool;
-template <> inline constexpr DType kDTypeOf<int8_t> = DType::kInt8;
-template <> inline constexpr DType kDTypeOf<uint8_t> = DType::kUInt8;
-template <> inline constexpr DType kDTypeOf<int16_t> = DType::kInt16;
-template <> inline constexpr DType kDTypeOf<uint16_t> = DType::kUInt16;
-template <> inline constexpr DType kDTypeOf<int32_t> = DType::kInt32;
-template <> inline constexpr DType kDTypeOf<uint32_t> = DType::kUInt32;
-template <> inline constexpr DType kDTypeOf<int64_t> = DType::kInt64;
-template <> inline constexpr DType kDTypeOf<float> = DType::kFp32;
-template <> inline constexpr DType kDTypeOf<double> = DType::kFp64;
+template <>
+inline constexpr DType kDTypeOf<bool> = DType::kBool;
+template <>
+inline constexpr DType kDTypeOf<int8_t> = DType::kInt8;
+template <>
+inline constexpr DType kDTypeOf<uint8_t> = DType::kUInt8;
+template <>
+inline constexpr DType kDTypeOf<int16_t> = DType::kInt16;
+template <>
+inline constexpr DType kDTypeOf<uint16_t> = DType::kUInt16;
+template <>
+inline constexpr DType kDTypeOf<int32_t> = DType::kInt32;
+template <>
+inline constexpr DType kDTypeOf<uint32_t> = DType::kUInt32;
+template <>
+inline constexpr DType kDTypeOf<int64_t> = DType::kInt64;
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kFp32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::kFp64;
 
 }  // namespace carina

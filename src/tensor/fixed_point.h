@@ -10,8 +10,8 @@
 
 namespace carina {
 
-// The fixed-point verbs: the only arithmetic that the interpreter and the NPU simulator share. Each is judged in the tests
-// by an independent wide-integer oracle.
+// The fixed-point verbs: the only arithmetic that the interpreter and the NPU simulator share. Each is judged in the
+// tests by an independent wide-integer oracle.
 
 // TOSA RESCALE's multiplier and shift: real = multiplier * 2^-shift, multiplier in [2^30, 2^31) and shift in [2, 62].
 struct ScaleFactor {
@@ -48,8 +48,8 @@ inline ScaleFactor reciprocal_scale(uint32_t n) {
   return {.multiplier = static_cast<int32_t>(numerator / n), .shift = 30 + k};
 }
 
-// The factor nearest to `scale` with a 31-bit multiplier. Errors: none; a scale too small becomes {0, 62}. `scale` must be
-// positive, finite and below 2^29. Source: the RESCALE arithmetic of ExecuTorch's Arm backend (tosa quant_utils).
+// The factor nearest to `scale` with a 31-bit multiplier. Errors: none; a scale too small becomes {0, 62}. `scale` must
+// be positive, finite and below 2^29. Source: the RESCALE arithmetic of ExecuTorch's Arm backend (tosa quant_utils).
 inline ScaleFactor scale_factor_of(double scale) {
   CARINA_CHECK(std::isfinite(scale) && scale >= 0 && scale < (1 << 29), "scale {}", scale);
   int exponent = 0;

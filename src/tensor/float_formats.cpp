@@ -19,7 +19,9 @@ constexpr Format kBf16{.exponent_bits = 8, .mantissa_bits = 7, .has_infinity = t
 constexpr Format kE4M3{.exponent_bits = 4, .mantissa_bits = 3, .has_infinity = false};
 constexpr Format kE5M2{.exponent_bits = 5, .mantissa_bits = 2, .has_infinity = true};
 
-constexpr int bias_of(Format f) { return (1 << (f.exponent_bits - 1)) - 1; }
+constexpr int bias_of(Format f) {
+  return (1 << (f.exponent_bits - 1)) - 1;
+}
 
 float widen(uint32_t bits, Format f) {
   const uint32_t mantissa_mask = (1U << f.mantissa_bits) - 1;
@@ -31,10 +33,9 @@ float widen(uint32_t bits, Format f) {
     if (!f.has_infinity) return std::bit_cast<float>(sign | 0x7FC00000U);
     return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << (23 - f.mantissa_bits)));
   }
-  const float magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(mantissa), 1 - bias_of(f) - f.mantissa_bits)
-                              : std::ldexp(static_cast<float>(mantissa | (1U << f.mantissa_bits)),
-                                           static_cast<int>(exponent) - bias_of(f) - f.mantissa_bits);
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - bias_of(f) - f.mantissa_bits)
+                                        : std::ldexp(static_cast<float>(mantissa | (1U << f.mantissa_bits)),
+                                                     static_cast<int>(exponent) - bias_of(f) - f.mantissa_bits);
   return sign != 0 ? -magnitude : magnitude;
 }
 
@@ -42,7 +43,8 @@ uint32_t narrow(float value, Format f) {
   const uint32_t exponent_mask = (1U << f.exponent_bits) - 1;
   const uint32_t sign = (std::bit_cast<uint32_t>(value) >> 31) << (f.mantissa_bits + f.exponent_bits);
   const uint32_t infinity = exponent_mask << f.mantissa_bits;
-  const uint32_t nan = f.has_infinity ? infinity | (1U << (f.mantissa_bits - 1)) : infinity | ((1U << f.mantissa_bits) - 1);
+  const uint32_t nan =
+      f.has_infinity ? infinity | (1U << (f.mantissa_bits - 1)) : infinity | ((1U << f.mantissa_bits) - 1);
   if (std::isnan(value)) return sign | nan;
   const uint32_t largest = f.has_infinity ? infinity - 1 : nan - 1;
   const uint32_t overflow = f.has_infinity ? infinity : nan;
@@ -61,12 +63,26 @@ uint32_t narrow(float value, Format f) {
 
 }  // namespace
 
-float fp32_of_fp16(uint16_t bits) { return widen(bits, kFp16); }
-uint16_t fp16_of_fp32(float value) { return static_cast<uint16_t>(narrow(value, kFp16)); }
-uint16_t bf16_of_fp32(float value) { return static_cast<uint16_t>(narrow(value, kBf16)); }
-float fp32_of_fp8e4m3(uint8_t bits) { return widen(bits, kE4M3); }
-uint8_t fp8e4m3_of_fp32(float value) { return static_cast<uint8_t>(narrow(value, kE4M3)); }
-float fp32_of_fp8e5m2(uint8_t bits) { return widen(bits, kE5M2); }
-uint8_t fp8e5m2_of_fp32(float value) { return static_cast<uint8_t>(narrow(value, kE5M2)); }
+float fp32_of_fp16(uint16_t bits) {
+  return widen(bits, kFp16);
+}
+uint16_t fp16_of_fp32(float value) {
+  return static_cast<uint16_t>(narrow(value, kFp16));
+}
+uint16_t bf16_of_fp32(float value) {
+  return static_cast<uint16_t>(narrow(value, kBf16));
+}
+float fp32_of_fp8e4m3(uint8_t bits) {
+  return widen(bits, kE4M3);
+}
+uint8_t fp8e4m3_of_fp32(float value) {
+  return static_cast<uint8_t>(narrow(value, kE4M3));
+}
+float fp32_of_fp8e5m2(uint8_t bits) {
+  return widen(bits, kE5M2);
+}
+uint8_t fp8e5m2_of_fp32(float value) {
+  return static_cast<uint8_t>(narrow(value, kE5M2));
+}
 
 }  // namespace carina

@@ -5,12 +5,14 @@
 
 namespace carina {
 
-// Conversions between fp32 and the narrow float formats, as bit patterns; round to nearest, ties to even, subnormals kept.
-// fp8e4m3 is OCP E4M3FN (no infinity, NaN 0x7F), fp8e5m2 is OCP E5M2 (IEEE-like). Source: IEEE 754, OCP 8-bit FP rev 1.0,
-// TOSA 1.0 section 1.9.
+// Conversions between fp32 and the narrow float formats, as bit patterns; round to nearest, ties to even, subnormals
+// kept. fp8e4m3 is OCP E4M3FN (no infinity, NaN 0x7F), fp8e5m2 is OCP E5M2 (IEEE-like). Source: IEEE 754, OCP 8-bit FP
+// rev 1.0, TOSA 1.0 section 1.9.
 float fp32_of_fp16(uint16_t bits);
 uint16_t fp16_of_fp32(float value);
-inline float fp32_of_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
+inline float fp32_of_bf16(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits} << 16);
+}
 uint16_t bf16_of_fp32(float value);
 float fp32_of_fp8e4m3(uint8_t bits);
 uint8_t fp8e4m3_of_fp32(float value);  // overflow gives NaN

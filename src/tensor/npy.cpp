@@ -21,20 +21,27 @@ struct Descriptor {
   DType dtype;
 };
 constexpr Descriptor kDescriptors[] = {
-    {"|b1", DType::kBool}, {"|i1", DType::kInt8},   {"|u1", DType::kUInt8},  {"<i2", DType::kInt16}, {"<u2", DType::kUInt16}, {"<i4", DType::kInt32},
-    {"<u4", DType::kUInt32}, {"<i8", DType::kInt64}, {"<f2", DType::kFp16}, {"<f4", DType::kFp32},  {"<f8", DType::kFp64},
-    {"<V2", DType::kUInt16}, {"|V2", DType::kUInt16}, {"<V1", DType::kUInt8}, {"|V1", DType::kUInt8},  // raw bits: how ml_dtypes saves bf16 and fp8
+    {"|b1", DType::kBool},   {"|i1", DType::kInt8},  {"|u1", DType::kUInt8},  {"<i2", DType::kInt16},
+    {"<u2", DType::kUInt16}, {"<i4", DType::kInt32}, {"<u4", DType::kUInt32}, {"<i8", DType::kInt64},
+    {"<f2", DType::kFp16},   {"<f4", DType::kFp32},  {"<f8", DType::kFp64},   {"<V2", DType::kUInt16},
+    {"|V2", DType::kUInt16}, {"<V1", DType::kUInt8}, {"|V1", DType::kUInt8},  // raw bits: how ml_dtypes saves bf16 and
+                                                                              // fp8
 };
 
 std::string_view descriptor_of(DType dtype) {
   switch (dtype) {
-    case DType::kInt4: return "|i1";
+    case DType::kInt4:
+      return "|i1";
     case DType::kInt48:
-    case DType::kShape: return "<i8";
-    case DType::kBf16: return "<u2";
+    case DType::kShape:
+      return "<i8";
+    case DType::kBf16:
+      return "<u2";
     case DType::kFp8E4M3:
-    case DType::kFp8E5M2: return "|u1";
-    default: break;
+    case DType::kFp8E5M2:
+      return "|u1";
+    default:
+      break;
   }
   for (const Descriptor& d : kDescriptors) {
     if (d.dtype == dtype) return d.name;
@@ -115,7 +122,8 @@ Tensor to_row_major(const Tensor& column_major) {
   for (int64_t to = 0; to < shape.elements(); ++to) {
     int64_t from = 0;
     for (size_t axis = shape.rank(); axis-- > 0;) from = from * shape[axis] + index[axis];
-    std::memcpy(out.bytes().data() + static_cast<size_t>(to) * bytes, column_major.data.data() + static_cast<size_t>(from) * bytes, bytes);
+    std::memcpy(out.bytes().data() + static_cast<size_t>(to) * bytes,
+                column_major.data.data() + static_cast<size_t>(from) * bytes, bytes);
     for (size_t axis = shape.rank(); axis-- > 0;) {
       if (++index[axis] < shape[axis]) break;
       index[axis] = 0;
@@ -132,7 +140,8 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
   const auto descriptor = quoted_value(header->text, "descr");
   const auto dims = tuple_value(header->text, "shape");
   const auto order = value_of(header->text, "fortran_order");
-  if (!descriptor || !dims || !order) return fail({.where = where, .what = "the .npy header is damaged or of a structured or object type"});
+  if (!descriptor || !dims || !order)
+    return fail({.where = where, .what = "the .npy header is damaged or of a structured or object type"});
   const Buffer data = file.slice(header->data_offset, file.size() - header->data_offset);
 
   if (descriptor->starts_with("|S")) {
@@ -141,12 +150,15 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
     if (!dims->empty() || length < 0 || static_cast<size_t>(length) > data.size()) {
       return fail({.where = where, .what = "a byte string must be a scalar that lies inside the file"});
     }
-    return Tensor{.dtype = DType::kUInt8, .shape = {length}, .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(length)).bytes())};
+    return Tensor{.dtype = DType::kUInt8,
+                  .shape = {length},
+                  .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(length)).bytes())};
   }
   for (const Descriptor& d : kDescriptors) {
     if (d.name != *descriptor) continue;
     const auto elements = checked_product(*dims);
-    const auto bytes = elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(d.dtype))) : std::nullopt;
+    const auto bytes =
+        elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(d.dtype))) : std::nullopt;
     if (!bytes || static_cast<uint64_t>(*bytes) > data.size()) {
       return fail({.where = where,
                    .what = "the data is shorter than its shape says",
@@ -154,10 +166,15 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
                    .got = fmt::format("{}", data.size())});
     }
     // Copied, as an entry of an archive need not be aligned.
-    const Tensor tensor{.dtype = d.dtype, .shape = Shape(*dims), .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(*bytes)).bytes())};
+    const Tensor tensor{.dtype = d.dtype,
+                        .shape = Shape(*dims),
+                        .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(*bytes)).bytes())};
     return order->starts_with("True") && dims->size() > 1 ? to_row_major(tensor) : tensor;
   }
-  return fail({.where = where, .what = "unsupported .npy dtype", .expected = "a little-endian number, bool or byte string", .got = std::string(*descriptor)});
+  return fail({.where = where,
+               .what = "unsupported .npy dtype",
+               .expected = "a little-endian number, bool or byte string",
+               .got = std::string(*descriptor)});
 }
 
 Result<NpzContent> read_npz(const Buffer& file, const std::string& where) {
@@ -181,7 +198,8 @@ std::vector<std::byte> npy_bytes(const Tensor& tensor) {
   for (const int64_t dim : tensor.shape.dims()) shape += fmt::format("{}, ", dim);
   if (tensor.shape.rank() > 1) shape.resize(shape.size() - 2);
   if (tensor.shape.rank() == 1) shape.resize(shape.size() - 1);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor_of(tensor.dtype), shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor_of(tensor.dtype), shape);
   header.resize(round_up<size_t>(10 + header.size() + 1, 64) - 10 - 1, ' ');
   header += '\n';
   std::vector<std::byte> out(10 + header.size() + tensor.data.size());

@@ -10,9 +10,9 @@
 
 namespace carina {
 
-// Reads NumPy's .npy format 1.0 to 3.0: little-endian numbers, bool and raw bits of 1 or 2 bytes (read as uint8, uint16), C or Fortran order (made C). Byte strings '|S<n>' of shape ()
-// become uint8 tensors of shape [n]. `where` is what messages call the data. Errors: other dtypes (pickled objects
-// included), a shape that does not match the data.
+// Reads NumPy's .npy format 1.0 to 3.0: little-endian numbers, bool and raw bits of 1 or 2 bytes (read as uint8,
+// uint16), C or Fortran order (made C). Byte strings '|S<n>' of shape () become uint8 tensors of shape [n]. `where` is
+// what messages call the data. Errors: other dtypes (pickled objects included), a shape that does not match the data.
 Result<Tensor> read_npy(const Buffer& file, const std::string& where);
 
 // Reads all arrays of an .npz that read_npy() understands; arrays of pickled objects (Vela's quantization)
@@ -23,7 +23,8 @@ struct NpzContent {
 };
 Result<NpzContent> read_npz(const Buffer& file, const std::string& where);
 
-// The bytes of an .npy file 1.0. int4 is written as int8, int48 and shape as int64, bf16 as uint16 and fp8 as uint8 (NumPy has no such types).
+// The bytes of an .npy file 1.0. int4 is written as int8, int48 and shape as int64, bf16 as uint16 and fp8 as uint8
+// (NumPy has no such types).
 std::vector<std::byte> npy_bytes(const Tensor& tensor);
 Result<std::vector<std::byte>> npz_bytes(const std::map<std::string, Tensor>& arrays);
 

@@ -12,8 +12,8 @@ namespace carina {
 struct Quantization {
   static constexpr int kPerTensor = -1;
 
-  DType dtype = DType::kInt8;      // of the integers
-  std::vector<double> scales;      // one, or one per index of `axis`
+  DType dtype = DType::kInt8;        // of the integers
+  std::vector<double> scales;        // one, or one per index of `axis`
   std::vector<int64_t> zero_points;  // as many as scales
   int axis = kPerTensor;
   int64_t qmin = -128;

@@ -13,7 +13,9 @@ int64_t Shape::elements() const {
   return *product;
 }
 
-std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape.dims(), ",")); }
+std::string to_string(const Shape& shape) {
+  return fmt::format("[{}]", fmt::join(shape.dims(), ","));
+}
 
 std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return std::nullopt;

@@ -14,14 +14,18 @@ using flatbuffers::Table;
 using flatbuffers::Vector;
 using flatbuffers::voffset_t;
 
-constexpr voffset_t slot(int index) { return static_cast<voffset_t>(4 + 2 * index); }
+constexpr voffset_t slot(int index) {
+  return static_cast<voffset_t>(4 + 2 * index);
+}
 
-// Walks a file as facts/schemas/tosa.fbs lays it out and checks each offset, length and alignment before it is followed. The
-// schema compiler's own verifier is not enough: a FlatBuffer may point to the same part from many places, so that a small
-// file makes it (and a reader) work for hours. Here each step costs, and a file may cost some multiple of its size.
+// Walks a file as facts/schemas/tosa.fbs lays it out and checks each offset, length and alignment before it is
+// followed. The schema compiler's own verifier is not enough: a FlatBuffer may point to the same part from many places,
+// so that a small file makes it (and a reader) work for hours. Here each step costs, and a file may cost some multiple
+// of its size.
 class FileCheck {
  public:
-  explicit FileCheck(flatbuffers::Verifier& verifier, size_t size) : verifier_(verifier), budget_(kFactor * size + kFree) {}
+  explicit FileCheck(flatbuffers::Verifier& verifier, size_t size)
+      : verifier_(verifier), budget_(kFactor * size + kFree) {}
 
   bool graph(const Table& t) {
     return start(t) && t.VerifyOffsetRequired(verifier_, slot(0)) && version(*t.GetPointer<const Table*>(slot(0))) &&
@@ -49,7 +53,9 @@ class FileCheck {
     return t.VerifyField<T>(verifier_, slot(index), sizeof(T));
   }
 
-  bool string(const String* text) { return verifier_.VerifyString(text) && spend(8 + (text == nullptr ? 0 : text->size())); }
+  bool string(const String* text) {
+    return verifier_.VerifyString(text) && spend(8 + (text == nullptr ? 0 : text->size()));
+  }
 
   bool text(const Table& t, int index) {
     return t.VerifyOffset(verifier_, slot(index)) && string(t.GetPointer<const String*>(slot(index)));
@@ -97,7 +103,8 @@ class FileCheck {
     return start(t) && field<int32_t>(t, 0) && field<int32_t>(t, 1) && field<int32_t>(t, 2) && text(t, 3);
   }
   bool compatibility(const Table& t) {
-    return start(t) && table(t, 0, [this](const Table& software) { return software_version(software); }) && field<uint64_t>(t, 1);
+    return start(t) && table(t, 0, [this](const Table& software) { return software_version(software); }) &&
+           field<uint64_t>(t, 1);
   }
   bool region(const Table& t) {
     return start(t) && text(t, 0) && tables(t, 1, [this](const Table& block) { return this->block(block); });
@@ -108,17 +115,18 @@ class FileCheck {
            tables(t, 5, [this](const Table& shape) { return this->shape(shape); });
   }
   bool tensor(const Table& t) {
-    return start(t) && text(t, 0) && numbers<int32_t>(t, 1) && field<uint32_t>(t, 2) && numbers<uint8_t>(t, 3) && field<uint8_t>(t, 4) &&
-           field<uint8_t>(t, 5) && text(t, 6) && field<uint64_t>(t, 7) && field<uint64_t>(t, 8) && field<uint32_t>(t, 9) &&
-           numbers<uint8_t>(t, 10) && field<uint32_t>(t, 11) && field<uint64_t>(t, 12) && field<uint64_t>(t, 13);
+    return start(t) && text(t, 0) && numbers<int32_t>(t, 1) && field<uint32_t>(t, 2) && numbers<uint8_t>(t, 3) &&
+           field<uint8_t>(t, 4) && field<uint8_t>(t, 5) && text(t, 6) && field<uint64_t>(t, 7) &&
+           field<uint64_t>(t, 8) && field<uint32_t>(t, 9) && numbers<uint8_t>(t, 10) && field<uint32_t>(t, 11) &&
+           field<uint64_t>(t, 12) && field<uint64_t>(t, 13);
   }
   bool shape(const Table& t) { return start(t) && text(t, 0) && field<uint32_t>(t, 1) && numbers<uint8_t>(t, 2); }
 
   bool op(const Table& t) {
     if (!start(t) || !field<uint32_t>(t, 0) || !field<uint8_t>(t, 1)) return false;
     const auto tag = t.GetField<uint8_t>(slot(1), 0);
-    return table(t, 2, [&](const Table& attributes) { return this->attributes(attributes, tag); }) && texts(t, 3) && texts(t, 4) &&
-           table(t, 5, [this](const Table& location) { return start(location) && text(location, 0); });
+    return table(t, 2, [&](const Table& attributes) { return this->attributes(attributes, tag); }) && texts(t, 3) &&
+           texts(t, 4) && table(t, 5, [this](const Table& location) { return start(location) && text(location, 0); });
   }
 
   // Tables of operators that Carina does not have are never read.
@@ -134,15 +142,20 @@ class FileCheck {
 
   bool attribute(const Table& t, int index, TosaAttributeKind kind) {
     switch (kind) {
-      case TosaAttributeKind::kBool: return field<uint8_t>(t, index);
+      case TosaAttributeKind::kBool:
+        return field<uint8_t>(t, index);
       case TosaAttributeKind::kInt:
       case TosaAttributeKind::kType:
-      case TosaAttributeKind::kEnum: return field<uint32_t>(t, index);
-      case TosaAttributeKind::kInts: return numbers<int32_t>(t, index);
+      case TosaAttributeKind::kEnum:
+        return field<uint32_t>(t, index);
+      case TosaAttributeKind::kInts:
+        return numbers<int32_t>(t, index);
       case TosaAttributeKind::kScalar:
-      case TosaAttributeKind::kBytes: return numbers<uint8_t>(t, index);
+      case TosaAttributeKind::kBytes:
+        return numbers<uint8_t>(t, index);
       case TosaAttributeKind::kString:
-      case TosaAttributeKind::kGraph: return text(t, index);
+      case TosaAttributeKind::kGraph:
+        return text(t, index);
     }
     return false;
   }
@@ -157,7 +170,8 @@ bool is_sound_1_x(std::span<const uint8_t> file) {
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();  // the budget bounds them
   flatbuffers::Verifier verifier(file.data(), file.size(), options);
-  return verifier.VerifyOffset(0) != 0 && FileCheck(verifier, file.size()).graph(*flatbuffers::GetRoot<Table>(file.data()));
+  return verifier.VerifyOffset(0) != 0 &&
+         FileCheck(verifier, file.size()).graph(*flatbuffers::GetRoot<Table>(file.data()));
 }
 
 }  // namespace carina::tosa

@@ -36,7 +36,8 @@ std::unexpected<Diagnostics> damaged(const std::string& where) {
 }  // namespace
 
 Result<ir::Module> read_tosa(const Buffer& file, const std::string& where) {
-  const Buffer aligned = reinterpret_cast<uintptr_t>(file.data()) % alignof(uint64_t) == 0 ? file : Buffer::copy_of(file.bytes());
+  const Buffer aligned =
+      reinterpret_cast<uintptr_t>(file.data()) % alignof(uint64_t) == 0 ? file : Buffer::copy_of(file.bytes());
   const auto* bytes = reinterpret_cast<const uint8_t*>(aligned.data());
   // Data may stand behind the FlatBuffer itself, which must end below 2 GB.
   const size_t size = std::min<size_t>(aligned.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
@@ -47,7 +48,9 @@ Result<ir::Module> read_tosa(const Buffer& file, const std::string& where) {
   const int32_t major = version.part(0);
   const int32_t minor = version.part(1);
   if (major == 1 && (minor == 0 || minor == 1)) return read_1_x(aligned, where);
-  return fail({.where = where, .what = "a version of TOSA that Carina does not read", .expected = "1.0 or 1.1-draft",
+  return fail({.where = where,
+               .what = "a version of TOSA that Carina does not read",
+               .expected = "1.0 or 1.1-draft",
                .got = fmt::format("{}.{}.{}", major, minor, version.part(2))});
 }
 

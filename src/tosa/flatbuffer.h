@@ -21,16 +21,18 @@ struct WriteOptions {
   FileVersion version = FileVersion::k1_0;
 };
 
-// Reads a TOSA FlatBuffer of version 1.0, 1.1-draft (operators of 1.0) or 0.80, in the graph conventions of ir::Graph: one
-// graph per region, the first is the one to run; CONST and CONST_SHAPE become constants of values; elements are unpacked.
-// Data that is aligned in the file for its type is viewed, not copied. `where` is what messages call the file. Errors:
-// damaged or truncated files, unknown operators, versions and types, names without definition, data shorter than its
-// tensor, shapes whose size overflows. Source: facts/schemas/tosa.fbs.
+// Reads a TOSA FlatBuffer of version 1.0, 1.1-draft (operators of 1.0) or 0.80, in the graph conventions of ir::Graph:
+// one graph per region, the first is the one to run; CONST and CONST_SHAPE become constants of values; elements are
+// unpacked. Data that is aligned in the file for its type is viewed, not copied. `where` is what messages call the
+// file. Errors: damaged or truncated files, unknown operators, versions and types, names without definition, data
+// shorter than its tensor, shapes whose size overflows. Source: facts/schemas/tosa.fbs.
 Result<ir::Module> read_tosa(const Buffer& file, const std::string& where);
 
-// The bytes of a TOSA FlatBuffer: the same module gives the same bytes. Every graph becomes a region of one block. Errors:
-// a module with operators, types or attributes that the version does not have; more than 2 GB.
+// The bytes of a TOSA FlatBuffer: the same module gives the same bytes. Every graph becomes a region of one block.
+// Errors: a module with operators, types or attributes that the version does not have; more than 2 GB.
 Result<std::vector<std::byte>> write_tosa(const ir::Module& module, const WriteOptions& options);
-inline Result<std::vector<std::byte>> write_tosa(const ir::Module& module) { return write_tosa(module, WriteOptions{}); }
+inline Result<std::vector<std::byte>> write_tosa(const ir::Module& module) {
+  return write_tosa(module, WriteOptions{});
+}
 
 }  // namespace carina::tosa

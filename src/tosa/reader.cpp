@@ -19,7 +19,9 @@ namespace {
 namespace format = carina::tosa::fb;
 using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 
-std::string text_of(const flatbuffers::String* text) { return text == nullptr ? std::string() : text->str(); }
+std::string text_of(const flatbuffers::String* text) {
+  return text == nullptr ? std::string() : text->str();
+}
 
 template <typename T>
 uint32_t count_of(const flatbuffers::Vector<T>* list) {
@@ -40,7 +42,8 @@ class BlockReader {
 
   Result<ir::Graph> read(std::string name) {
     graph_.name = std::move(name);
-    for (uint32_t i = 0; i < count_of(block_.inputs()); ++i) input_names_.insert(block_.inputs()->Get(i)->string_view());
+    for (uint32_t i = 0; i < count_of(block_.inputs()); ++i)
+      input_names_.insert(block_.inputs()->Get(i)->string_view());
     for (uint32_t i = 0; i < count_of(block_.tensors()); ++i) CARINA_CHECKED(read_tensor(*block_.tensors()->Get(i)));
     for (uint32_t i = 0; i < count_of(block_.shapes()); ++i) CARINA_CHECKED(read_shape(*block_.shapes()->Get(i)));
     CARINA_TRY(graph_.inputs, values_of(block_.inputs(), where_ + ": inputs"));
@@ -48,7 +51,8 @@ class BlockReader {
       if (made_[input.index()]) return error("input " + graph_[input].name + " is listed twice");
       made_[input.index()] = true;
     }
-    for (uint32_t i = 0; i < count_of(block_.operators()); ++i) CARINA_CHECKED(read_operator(*block_.operators()->Get(i), i));
+    for (uint32_t i = 0; i < count_of(block_.operators()); ++i)
+      CARINA_CHECKED(read_operator(*block_.operators()->Get(i), i));
     CARINA_TRY(graph_.outputs, values_of(block_.outputs(), where_ + ": outputs"));
     for (const ir::ValueId output : graph_.outputs) {
       if (!made_[output.index()]) return error("output " + graph_[output].name + " is never made");
@@ -57,7 +61,8 @@ class BlockReader {
   }
 
  private:
-  [[nodiscard]] std::unexpected<Diagnostics> error(std::string what, std::string expected = {}, std::string got = {}) const {
+  [[nodiscard]] std::unexpected<Diagnostics> error(std::string what, std::string expected = {},
+                                                   std::string got = {}) const {
     return fail({.where = where_, .what = std::move(what), .expected = std::move(expected), .got = std::move(got)});
   }
 
@@ -65,10 +70,12 @@ class BlockReader {
     std::vector<int64_t> sizes;
     if (dims != nullptr) sizes.assign(dims->begin(), dims->end());
     if (sizes.size() > Shape::kMaxRank) {
-      return error("tensor " + name + " has too many axes", fmt::format("at most {}", Shape::kMaxRank), std::to_string(sizes.size()));
+      return error("tensor " + name + " has too many axes", fmt::format("at most {}", Shape::kMaxRank),
+                   std::to_string(sizes.size()));
     }
     if (std::ranges::any_of(sizes, [](int64_t size) { return size < 0; })) {
-      return fail({.where = where_, .what = "tensor " + name + " has an axis of unknown size",
+      return fail({.where = where_,
+                   .what = "tensor " + name + " has an axis of unknown size",
                    .hint = "only tensors of fixed shape are supported"});
     }
     const auto elements = checked_product(sizes);
@@ -77,7 +84,8 @@ class BlockReader {
   }
 
   // The bytes of a tensor's constant in the FlatBuffer or behind it; empty when it has none.
-  Result<Buffer> data_of(const std::string& name, const flatbuffers::Vector<uint8_t>* data, uint64_t offset, uint64_t size) const {
+  Result<Buffer> data_of(const std::string& name, const flatbuffers::Vector<uint8_t>* data, uint64_t offset,
+                         uint64_t size) const {
     if (data != nullptr && data->size() > 0) {
       const auto position = static_cast<size_t>(reinterpret_cast<const std::byte*>(data->data()) - file_.data());
       return file_.slice(position, data->size());
@@ -88,7 +96,8 @@ class BlockReader {
     return file_.slice(offset, size);
   }
 
-  Result<std::optional<Tensor>> constant_of(const std::string& name, DType dtype, const Shape& shape, const Buffer& data) const {
+  Result<std::optional<Tensor>> constant_of(const std::string& name, DType dtype, const Shape& shape,
+                                            const Buffer& data) const {
     if (data.size() == 0) return std::optional<Tensor>();
     const auto needed = file_bytes(dtype, shape.elements());
     if (!needed || *needed > data.size()) {
@@ -104,8 +113,8 @@ class BlockReader {
     // An input's own value wins over data in the file: sub-graphs declare outer constants as their inputs.
     if (input_names_.contains(name)) constant.reset();
     made_.push_back(constant.has_value());
-    const ir::ValueId id =
-        graph_.add_value({.name = name, .dtype = dtype, .shape = shape, .quantization = {}, .constant = std::move(constant)});
+    const ir::ValueId id = graph_.add_value(
+        {.name = name, .dtype = dtype, .shape = shape, .quantization = {}, .constant = std::move(constant)});
     definitions_.emplace(std::move(name), Definition{.value = id, .variable = {}});
     return {};
   }
@@ -114,23 +123,29 @@ class BlockReader {
     const std::string name = text_of(tensor.name());
     const auto dtype = ir::dtype_of_number(static_cast<uint32_t>(tensor.type()));
     if (!dtype || *dtype == DType::kShape) {
-      return error(fmt::format("tensor {} has an unsupported type", name), "a type of TOSA 1.0", fmt::format("number {}", static_cast<uint32_t>(tensor.type())));
+      return error(fmt::format("tensor {} has an unsupported type", name), "a type of TOSA 1.0",
+                   fmt::format("number {}", static_cast<uint32_t>(tensor.type())));
     }
-    if (tensor.scale_size() > 0 || count_of(tensor.scale_data()) > 0) return error("tensor " + name + " is block-scaled, which TOSA 1.0 does not have");
+    if (tensor.scale_size() > 0 || count_of(tensor.scale_data()) > 0)
+      return error("tensor " + name + " is block-scaled, which TOSA 1.0 does not have");
     if (tensor.is_unranked()) {
-      return fail({.where = where_, .what = "tensor " + name + " has no rank", .hint = "only tensors of fixed shape are supported"});
+      return fail({.where = where_,
+                   .what = "tensor " + name + " has no rank",
+                   .hint = "only tensors of fixed shape are supported"});
     }
     CARINA_TRY(const Shape shape, shape_of(name, tensor.shape()));
     CARINA_TRY(const Buffer data, data_of(name, tensor.data(), tensor.offset(), tensor.size()));
     CARINA_TRY(std::optional<Tensor> constant, constant_of(name, *dtype, shape, data));
-    if (tensor.variable()) return define_variable(name, text_of(tensor.variable_name()), *dtype, shape, std::move(constant));
+    if (tensor.variable())
+      return define_variable(name, text_of(tensor.variable_name()), *dtype, shape, std::move(constant));
     return define(name, *dtype, shape, std::move(constant));
   }
 
   Result<void> read_shape(const format::TosaShape& shape) {
     const std::string name = text_of(shape.name());
     const Shape rank{static_cast<int64_t>(shape.rank())};
-    if (shape.rank() > size_t{2} * Shape::kMaxRank) return error("shape " + name + " is too long", "", std::to_string(shape.rank()));
+    if (shape.rank() > size_t{2} * Shape::kMaxRank)
+      return error("shape " + name + " is too long", "", std::to_string(shape.rank()));
     CARINA_TRY(const Buffer data, data_of(name, shape.data(), 0, 0));
     CARINA_TRY(std::optional<Tensor> constant, constant_of(name, DType::kShape, rank, data));
     if (shape.rank() == 0 && !constant) constant = unpack(DType::kShape, rank, Buffer());
@@ -138,10 +153,12 @@ class BlockReader {
   }
 
   // A variable's tensor becomes a VARIABLE node, which declares it, and no value.
-  Result<void> define_variable(std::string name, std::string variable, DType dtype, const Shape& shape, std::optional<Tensor> initial) {
+  Result<void> define_variable(std::string name, std::string variable, DType dtype, const Shape& shape,
+                               std::optional<Tensor> initial) {
     if (variable.empty()) variable = name;
     if (definitions_.contains(name)) return error("the name " + name + " is defined twice");
-    ir::Node node{.op = TosaOp::VARIABLE, .name = variable, .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
+    ir::Node node{
+        .op = TosaOp::VARIABLE, .name = variable, .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
     if (initial) {
       node.inputs.push_back(graph_.add_constant(name + "_initial", *std::move(initial)));
       made_.push_back(true);
@@ -158,8 +175,10 @@ class BlockReader {
     std::vector<ir::ValueId> out;
     for (uint32_t i = 0; i < count_of(names); ++i) {
       const auto found = definitions_.find(names->Get(i)->str());
-      if (found == definitions_.end()) return fail({.where = where, .what = "no tensor or shape is called " + names->Get(i)->str()});
-      if (!found->second.value.valid()) return fail({.where = where, .what = "the variable " + names->Get(i)->str() + " is used as a tensor"});
+      if (found == definitions_.end())
+        return fail({.where = where, .what = "no tensor or shape is called " + names->Get(i)->str()});
+      if (!found->second.value.valid())
+        return fail({.where = where, .what = "the variable " + names->Get(i)->str() + " is used as a tensor"});
       out.push_back(found->second.value);
     }
     return out;
@@ -192,7 +211,9 @@ class BlockReader {
   Result<void> read_operator(const format::TosaOperator& op, uint32_t index) {
     const std::string here = fmt::format("{}: operator {}", where_, index);
     if (op.op() == 0 || op.op() > kTosaOpCount) {
-      return fail({.where = here, .what = fmt::format("unknown operator number {}", op.op()), .hint = "the operators of TOSA 1.0 are 1 to 75"});
+      return fail({.where = here,
+                   .what = fmt::format("unknown operator number {}", op.op()),
+                   .hint = "the operators of TOSA 1.0 are 1 to 75"});
     }
     const auto tosa_op = static_cast<TosaOp>(op.op());
     ir::Node node{.op = tosa_op, .name = {}, .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
@@ -209,13 +230,17 @@ class BlockReader {
   Result<void> read_plain_operator(const format::TosaOperator& op, const std::string& here, ir::Node& node) const {
     const TosaOpRow& row = row_of(node.op.tosa());
     if (op.attribute_type() != format::Attribute::NONE && static_cast<uint32_t>(op.attribute_type()) != op.op()) {
-      return fail({.where = here, .what = "the attributes are those of another operator", .expected = fmt::format("tag {}", op.op()),
+      return fail({.where = here,
+                   .what = "the attributes are those of another operator",
+                   .expected = fmt::format("tag {}", op.op()),
                    .got = fmt::format("tag {}", static_cast<uint32_t>(op.attribute_type()))});
     }
     CARINA_TRY(node.inputs, values_of(op.inputs(), here));
     CARINA_TRY(node.outputs, values_of(op.outputs(), here));
     const DType scalar_type = node.inputs.empty() ? DType::kUnknown : graph_[node.inputs.front()].dtype;
-    const auto* table = op.attribute_type() == format::Attribute::NONE ? nullptr : static_cast<const flatbuffers::Table*>(op.attribute());
+    const auto* table = op.attribute_type() == format::Attribute::NONE
+                            ? nullptr
+                            : static_cast<const flatbuffers::Table*>(op.attribute());
     CARINA_TRY(node.attributes, read_attributes(row, table, scalar_type, here));
     return ir::check_row(node, here);
   }
@@ -238,11 +263,14 @@ class BlockReader {
   Result<void> add(ir::Node node, const std::string& here) {
     for (const ir::ValueId input : node.inputs) {
       if (!made_[input.index()]) {
-        return fail({.where = here, .what = "reads " + graph_[input].name + " before it is made", .hint = "operators must stand in the order of evaluation; cycles are not allowed"});
+        return fail({.where = here,
+                     .what = "reads " + graph_[input].name + " before it is made",
+                     .hint = "operators must stand in the order of evaluation; cycles are not allowed"});
       }
     }
     for (const ir::ValueId output : node.outputs) {
-      if (made_[output.index()]) return fail({.where = here, .what = "makes " + graph_[output].name + ", which is already made"});
+      if (made_[output.index()])
+        return fail({.where = here, .what = "makes " + graph_[output].name + ", which is already made"});
       made_[output.index()] = true;
     }
     graph_.add_node(std::move(node));
@@ -281,7 +309,8 @@ Result<std::vector<NamedBlock>> blocks_of(const format::TosaGraph& file, const s
 }
 
 // Control flow names regions; some files name a region's block instead. Errors: no such graph.
-Result<void> resolve_graph_names(ir::Module& module, const std::unordered_map<std::string, std::string>& graph_of_block, const std::string& where) {
+Result<void> resolve_graph_names(ir::Module& module, const std::unordered_map<std::string, std::string>& graph_of_block,
+                                 const std::string& where) {
   for (ir::Graph& graph : module.graphs) {
     for (ir::Node& node : graph.nodes) {
       for (const TosaAttribute& attribute : row_of(node.op.tosa()).attributes) {
@@ -290,7 +319,8 @@ Result<void> resolve_graph_names(ir::Module& module, const std::unordered_map<st
         if (module.find(name) != nullptr) continue;
         const auto found = graph_of_block.find(name);
         if (found == graph_of_block.end()) {
-          return fail({.where = fmt::format("{}: {}", where, node.name), .what = fmt::format("{}: no region is called {}", attribute.name, name)});
+          return fail({.where = fmt::format("{}: {}", where, node.name),
+                       .what = fmt::format("{}: no region is called {}", attribute.name, name)});
         }
         node.attributes.set(attribute.name, found->second);
       }
@@ -301,7 +331,8 @@ Result<void> resolve_graph_names(ir::Module& module, const std::unordered_map<st
 
 Result<void> check_compatibility(const format::TosaGraph& file, const std::string& where) {
   if (file.compatibility() == nullptr || file.compatibility()->features() == 0) return {};
-  return fail({.where = where, .what = "the file needs features of TOSA 1.1 that Carina does not have",
+  return fail({.where = where,
+               .what = "the file needs features of TOSA 1.1 that Carina does not have",
                .got = fmt::format("feature bits {:#x}", file.compatibility()->features())});
 }
 

@@ -38,11 +38,14 @@ bool is_nonzero_constant(const ir::Value& value) {
   return false;
 }
 
-std::string to_string(std::span<const int64_t> numbers) { return fmt::format("[{}]", fmt::join(numbers, ",")); }
+std::string to_string(std::span<const int64_t> numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
+}
 
 Found differs(std::string_view name, int64_t got, std::optional<int64_t> wanted) {
   if (wanted && *wanted == got) return std::nullopt;
-  return wanted ? fmt::format("{} is {}, must be {}", name, got, *wanted) : fmt::format("{} is {}, but the division leaves a rest", name, got);
+  return wanted ? fmt::format("{} is {}, must be {}", name, got, *wanted)
+                : fmt::format("{} is {}, but the division leaves a rest", name, got);
 }
 
 std::optional<int64_t> exact_quotient(int64_t numerator, int64_t denominator) {
@@ -76,7 +79,8 @@ void find_depths(ModuleIndex& index, int64_t limit) {
   for (int64_t depth = 0; depth < limit && !open.empty(); ++depth) {
     std::vector<std::string_view> settled;
     std::erase_if(open, [&](const auto& entry) {
-      const bool ready = std::ranges::all_of(entry.second, [&](const ir::Graph* run) { return index.depths.at(run->name).has_value(); });
+      const bool ready = std::ranges::all_of(
+          entry.second, [&](const ir::Graph* run) { return index.depths.at(run->name).has_value(); });
       if (ready) settled.push_back(entry.first->name);
       return ready;
     });
@@ -101,8 +105,9 @@ namespace {
 // By operator number - 1.
 std::array<std::span<const Rule>, kTosaOpCount> collect_rules() {
   std::array<std::span<const Rule>, kTosaOpCount> out;
-  for (const auto& family : {convolution_rules(), pooling_rules(), matrix_rules(), elementwise_rules(), reduction_rules(), layout_rules(),
-                             resize_rules(), rescale_rules(), control_flow_rules(), variable_rules()}) {
+  for (const auto& family :
+       {convolution_rules(), pooling_rules(), matrix_rules(), elementwise_rules(), reduction_rules(), layout_rules(),
+        resize_rules(), rescale_rules(), control_flow_rules(), variable_rules()}) {
     for (const OpRules& row : family) out[static_cast<size_t>(row.op) - 1] = row.rules;
   }
   return out;
@@ -135,10 +140,12 @@ void verify_graph(const ModuleIndex& index, const ir::Graph& graph, const Verify
   for (const ir::Node& node : graph.nodes) {
     if (out.size() >= options.max_messages) return;
     if (!node.op.is_tosa()) {
-      out.push_back({.where = fmt::format("{}: {}: {}", options.where, graph.name, node.name), .what = fmt::format("{} is not an operator of TOSA", node.op.name())});
+      out.push_back({.where = fmt::format("{}: {}: {}", options.where, graph.name, node.name),
+                     .what = fmt::format("{} is not an operator of TOSA", node.op.name())});
       continue;
     }
-    const RuleContext at{.index = index, .graph = graph, .node = node, .row = row_of(node.op.tosa()), .options = options};
+    const RuleContext at{
+        .index = index, .graph = graph, .node = node, .row = row_of(node.op.tosa()), .options = options};
     std::optional<Diagnostic> broken = first_broken(at, general_rules());
     if (!broken) broken = first_broken(at, rules_of(node.op.tosa()));
     if (broken) out.push_back(*std::move(broken));

@@ -17,16 +17,19 @@ inline constexpr TosaFeatures kAllTosaFeatures{.bits = (1 << kTosaFeatureNames.s
 struct VerifyOptions {
   std::string where = "graph";               // what messages call the module
   TosaFeatures features = kAllTosaFeatures;  // the profiles and extensions that may be used
-  TosaLevel level = kTosaLevel8K;  // as the reference model
+  TosaLevel level = kTosaLevel8K;            // as the reference model
   size_t max_messages = 20;
 };
 
-// Checks a module against the specification: operand types, ranks and shapes, attributes, constants, profiles, extensions,
-// levels, control flow. Each message names the rule and its section. The list of rules is docs/tosa-operators.md's last
-// chapter. Needs: every node has the operands and attributes of its row (readers and the text parser see to that).
-// Source: TOSA 1.0.2, the ERROR_IF conditions of each operator and the tables of its arguments.
+// Checks a module against the specification: operand types, ranks and shapes, attributes, constants, profiles,
+// extensions, levels, control flow. Each message names the rule and its section. The list of rules is
+// docs/tosa-operators.md's last chapter. Needs: every node has the operands and attributes of its row (readers and the
+// text parser see to that). Source: TOSA 1.0.2, the ERROR_IF conditions of each operator and the tables of its
+// arguments.
 Result<void> verify(const ir::Module& module, const VerifyOptions& options);
-inline Result<void> verify(const ir::Module& module) { return verify(module, VerifyOptions{}); }
+inline Result<void> verify(const ir::Module& module) {
+  return verify(module, VerifyOptions{});
+}
 
 // The verifier's rules, for documentation: general ones have no operator.
 struct RuleText {

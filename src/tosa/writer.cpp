@@ -41,8 +41,8 @@ class GraphWriter {
   }
 
  private:
-  // The values that the file needs, in order: those that an input, output or node names; a VARIABLE's initial value stands
-  // in the variable's tensor.
+  // The values that the file needs, in order: those that an input, output or node names; a VARIABLE's initial value
+  // stands in the variable's tensor.
   [[nodiscard]] std::vector<ir::ValueId> referenced() const {
     std::vector<bool> used(graph_.values.size(), false);
     const auto mark = [&](const std::vector<ir::ValueId>& list) {
@@ -79,7 +79,8 @@ class GraphWriter {
   Result<void> check_value(const ir::Value& value) const {
     const std::string where = fmt::format("{}: {}", graph_.name, value.name);
     if (!ir::tosa_type_of(value.dtype)) {
-      return fail({.where = where, .what = "a type that TOSA 1.0 does not have", .got = std::string(name_of(value.dtype))});
+      return fail(
+          {.where = where, .what = "a type that TOSA 1.0 does not have", .got = std::string(name_of(value.dtype))});
     }
     if (std::ranges::any_of(value.shape.dims(), [](int64_t size) { return size < 0 || size > INT32_MAX; })) {
       return fail({.where = where, .what = "a shape that a TOSA file cannot hold", .got = to_string(value.shape)});
@@ -106,7 +107,12 @@ class GraphWriter {
     }
     if (!constant) return {};
     const TosaOp op = value.dtype == DType::kShape ? TosaOp::CONST_SHAPE : TosaOp::CONST;
-    return write_operator({.op = op, .tag = op, .inputs = {}, .outputs = {names_[id.index()]}, .attributes = empty_table(), .source = {}});
+    return write_operator({.op = op,
+                           .tag = op,
+                           .inputs = {},
+                           .outputs = {names_[id.index()]},
+                           .attributes = empty_table(),
+                           .source = {}});
   }
 
   Offset<void> empty_table() { return Offset<void>(builder_.EndTable(builder_.StartTable())); }
@@ -125,8 +131,9 @@ class GraphWriter {
     const auto outputs = builder_.CreateVector(op.outputs);
     Offset<format::OpLocation> location;
     if (!op.source.empty()) location = format::CreateOpLocation(builder_, builder_.CreateString(op.source));
-    operators_.push_back(format::CreateTosaOperator(builder_, static_cast<uint32_t>(op.op), static_cast<format::Attribute>(op.tag),
-                                                    op.attributes, inputs, outputs, location));
+    operators_.push_back(format::CreateTosaOperator(builder_, static_cast<uint32_t>(op.op),
+                                                    static_cast<format::Attribute>(op.tag), op.attributes, inputs,
+                                                    outputs, location));
     return {};
   }
 
@@ -135,7 +142,9 @@ class GraphWriter {
     for (const ir::ValueId id : values) out.push_back(names_[id.index()]);
     return out;
   }
-  Offset<flatbuffers::Vector<Name>> name_list(const std::vector<ir::ValueId>& values) { return builder_.CreateVector(names_of(values)); }
+  Offset<flatbuffers::Vector<Name>> name_list(const std::vector<ir::ValueId>& values) {
+    return builder_.CreateVector(names_of(values));
+  }
 
   Result<void> write_node(const ir::Node& node) {
     const std::string where = fmt::format("{}: {} ({})", graph_.name, node.op.name(), node.name);
@@ -144,8 +153,12 @@ class GraphWriter {
     if (row.group == "Variable") return write_variable_operator(node, where);
     const DType scalar_type = node.inputs.empty() ? DType::kUnknown : graph_[node.inputs.front()].dtype;
     CARINA_TRY(const Offset<void> attributes, write_attributes(builder_, row, node.attributes, scalar_type, where));
-    return write_operator({.op = row.op, .tag = row.op, .inputs = names_of(node.inputs), .outputs = names_of(node.outputs),
-                           .attributes = attributes, .source = node.source});
+    return write_operator({.op = row.op,
+                           .tag = row.op,
+                           .inputs = names_of(node.inputs),
+                           .outputs = names_of(node.outputs),
+                           .attributes = attributes,
+                           .source = node.source});
   }
 
   // The official tools write accesses to variables as IDENTITY operators with the attribute table of the access.
@@ -155,9 +168,14 @@ class GraphWriter {
     const TosaOp op = node.op.tosa();
     if (op == TosaOp::VARIABLE) return declare_variable(node, *variable);
     const auto declared = std::ranges::find(variables_, *variable, &std::pair<std::string, Name>::first);
-    if (declared == variables_.end()) return fail({.where = where, .what = "the variable " + *variable + " is not declared"});
-    Operator out{.op = TosaOp::IDENTITY, .tag = op, .inputs = names_of(node.inputs), .outputs = names_of(node.outputs),
-                 .attributes = empty_table(), .source = node.source};
+    if (declared == variables_.end())
+      return fail({.where = where, .what = "the variable " + *variable + " is not declared"});
+    Operator out{.op = TosaOp::IDENTITY,
+                 .tag = op,
+                 .inputs = names_of(node.inputs),
+                 .outputs = names_of(node.outputs),
+                 .attributes = empty_table(),
+                 .source = node.source};
     (op == TosaOp::VARIABLE_READ ? out.inputs : out.outputs) = {declared->second};
     return write_operator(out);
   }
@@ -173,7 +191,8 @@ class GraphWriter {
     }
     const auto type = static_cast<format::DType>(ir::tosa_type_of(dtype).value_or(TosaType::kUnknown));
     const auto shape = dims(Shape(node.attributes.integers("var_shape")));
-    tensors_.push_back(format::CreateTosaTensor(builder_, tensor_name, shape, type, bytes, true, false, builder_.CreateString(variable)));
+    tensors_.push_back(format::CreateTosaTensor(builder_, tensor_name, shape, type, bytes, true, false,
+                                                builder_.CreateString(variable)));
     variables_.emplace_back(variable, tensor_name);
     return {};
   }

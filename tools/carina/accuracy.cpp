@@ -1,5 +1,5 @@
-#include "command.h"
 #include "driver/accuracy.h"
+#include "command.h"
 #include "report/accuracy_report.h"
 
 namespace carina::cli {

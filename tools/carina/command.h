@@ -15,11 +15,13 @@ struct Console {
   bool json = false;
   int threads = 1;
 
-  // Where the libraries' notes and progress go: notes to stderr; progress to stderr when it is a terminal, else nowhere.
+  // Where the libraries' notes and progress go: notes to stderr; progress to stderr when it is a terminal, else
+  // nowhere.
   [[nodiscard]] Log log() const;
 };
 
-// Prints errors on stderr, each as "carina: ..."; returns the exit code: 1 the input or the environment is at fault, 2 usage, 3 internal.
+// Prints errors on stderr, each as "carina: ..."; returns the exit code: 1 the input or the environment is at fault, 2
+// usage, 3 internal.
 int report_errors(const Diagnostics& errors);
 
 // Prints `text` on stdout; 0, or 1 when stdout cannot take it.

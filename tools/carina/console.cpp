@@ -12,9 +12,12 @@ namespace {
 
 const char* label(Severity severity) {
   switch (severity) {
-    case Severity::kError: return "error";
-    case Severity::kWarning: return "warning";
-    case Severity::kNote: return "note";
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
   }
   return "";
 }
@@ -22,9 +25,12 @@ const char* label(Severity severity) {
 int exit_code(Fault fault) {
   switch (fault) {
     case Fault::kInput:
-    case Fault::kEnvironment: return 1;
-    case Fault::kUsage: return 2;
-    case Fault::kInternal: return 3;
+    case Fault::kEnvironment:
+      return 1;
+    case Fault::kUsage:
+      return 2;
+    case Fault::kInternal:
+      return 3;
   }
   return 3;
 }
@@ -33,7 +39,9 @@ int exit_code(Fault fault) {
 
 Log Console::log() const {
   Log log;
-  log.note = [](const Diagnostic& diagnostic) { fmt::print(stderr, "carina: {}: {}\n", label(diagnostic.severity), to_string(diagnostic)); };
+  log.note = [](const Diagnostic& diagnostic) {
+    fmt::print(stderr, "carina: {}: {}\n", label(diagnostic.severity), to_string(diagnostic));
+  };
   if (::isatty(STDERR_FILENO) == 1) {
     log.progress = [](std::string_view step, size_t done, size_t total) {
       if (total > 0) {

@@ -16,7 +16,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       request.threads = console.threads;
       const auto compiled = driver::compile(request, console.log());
       if (!compiled) return report_errors(compiled.error());
-      return print(console.json ? report::to_json(compiled->report) : report::to_text(compiled->report, report::Detail::kNodes));
+      return print(console.json ? report::to_json(compiled->report)
+                                : report::to_text(compiled->report, report::Detail::kNodes));
     };
   });
 }

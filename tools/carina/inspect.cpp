@@ -1,5 +1,5 @@
-#include "command.h"
 #include "driver/inspect.h"
+#include "command.h"
 
 namespace carina::cli {
 
@@ -10,7 +10,8 @@ void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& 
   app.add_option("file", file, "A .pt2, .tosa, .pte or .npz")->required();
   app.callback([&] {
     action = [&] {
-      const auto text = driver::inspect(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText, console.log());
+      const auto text =
+          driver::inspect(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText, console.log());
       return text ? print(*text) : report_errors(text.error());
     };
   });

@@ -1,5 +1,5 @@
-#include "command.h"
 #include "driver/interpret.h"
+#include "command.h"
 #include "report/run_report.h"
 
 namespace carina::cli {

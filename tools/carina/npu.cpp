@@ -1,5 +1,5 @@
-#include "command.h"
 #include "driver/npu.h"
+#include "command.h"
 #include "report/run_report.h"
 
 namespace carina::cli {
@@ -20,7 +20,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   run.add_option("--memory-mode", request.memory_mode, "What lives in which memory; default: the family's");
   run.add_option("--config", request.config_file, "A vela.ini with further system configs and memory modes");
   run.add_flag("--json", console.json, "Print the result as JSON");
-  run.add_option("--threads", console.threads, "Worker threads; results do not depend on it")->check(CLI::Range(1, 256));
+  run.add_option("--threads", console.threads, "Worker threads; results do not depend on it")
+      ->check(CLI::Range(1, 256));
   run.callback([&] {
     action = [&] {
       request.threads = console.threads;

@@ -27,8 +27,9 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 
 const Command kTosa{.name = "tosa",
                     .summary = "Lower a model to a TOSA 1.0 file: INT where it is quantized, else FP",
-                    .examples = "  carina tosa model.pt2 -o model.tosa\n"
-                                "  carina tosa model.pt2 --calibrate inputs.npz -o model_int8.tosa",
+                    .examples =
+                        "  carina tosa model.pt2 -o model.tosa\n"
+                        "  carina tosa model.pt2 --calibrate inputs.npz -o model_int8.tosa",
                     .add_options = add_options};
 
 }  // namespace carina::cli

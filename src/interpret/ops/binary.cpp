@@ -146,7 +146,8 @@ Result<Kernel> integers(const NodePlan& plan) {
 
 template <typename Function>
 Result<Kernel> booleans(const NodePlan& plan) {
-  static constexpr TypeRow kRows[] = {{.types = {kBool, kBool, kBool}, .make = &elementwise<Function, Bool, Bool, Bool>}};
+  static constexpr TypeRow kRows[] = {
+      {.types = {kBool, kBool, kBool}, .make = &elementwise<Function, Bool, Bool, Bool>}};
   return prepare_elementwise(plan, 2, kRows);
 }
 
@@ -174,8 +175,12 @@ inline constexpr auto kSelect = &elementwise<Choose<Raw<Storage>>, Raw<Storage>,
 
 }  // namespace
 
-Result<Kernel> prepare_ADD(const NodePlan& plan) { return arithmetic<AddInt, AddFloat>(plan); }
-Result<Kernel> prepare_SUB(const NodePlan& plan) { return arithmetic<SubInt, SubFloat>(plan); }
+Result<Kernel> prepare_ADD(const NodePlan& plan) {
+  return arithmetic<AddInt, AddFloat>(plan);
+}
+Result<Kernel> prepare_SUB(const NodePlan& plan) {
+  return arithmetic<SubInt, SubFloat>(plan);
+}
 
 Result<Kernel> prepare_INTDIV(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {{.types = {kInt32, kInt32, kInt32}, .make = &elementwise<IntDiv, I32, I32, I32>}};
@@ -200,32 +205,57 @@ Result<Kernel> prepare_MINIMUM(const NodePlan& plan) {
                                                : arithmetic<MinInt, MinFloat<NanMode::kPropagate>>(plan);
 }
 
-Result<Kernel> prepare_LOGICAL_LEFT_SHIFT(const NodePlan& plan) { return integers<ShiftLeft<I8>, ShiftLeft<I16>, ShiftLeft<I32>>(plan); }
+Result<Kernel> prepare_LOGICAL_LEFT_SHIFT(const NodePlan& plan) {
+  return integers<ShiftLeft<I8>, ShiftLeft<I16>, ShiftLeft<I32>>(plan);
+}
 Result<Kernel> prepare_LOGICAL_RIGHT_SHIFT(const NodePlan& plan) {
   return integers<ShiftRightLogical<I8>, ShiftRightLogical<I16>, ShiftRightLogical<I32>>(plan);
 }
 Result<Kernel> prepare_ARITHMETIC_RIGHT_SHIFT(const NodePlan& plan) {
   if (plan.node.attributes.get<bool>("round")) {
-    return integers<ShiftRightArithmetic<I8, true>, ShiftRightArithmetic<I16, true>, ShiftRightArithmetic<I32, true>>(plan);
+    return integers<ShiftRightArithmetic<I8, true>, ShiftRightArithmetic<I16, true>, ShiftRightArithmetic<I32, true>>(
+        plan);
   }
-  return integers<ShiftRightArithmetic<I8, false>, ShiftRightArithmetic<I16, false>, ShiftRightArithmetic<I32, false>>(plan);
+  return integers<ShiftRightArithmetic<I8, false>, ShiftRightArithmetic<I16, false>, ShiftRightArithmetic<I32, false>>(
+      plan);
 }
 
-Result<Kernel> prepare_BITWISE_AND(const NodePlan& plan) { return integers<And, And, And>(plan); }
-Result<Kernel> prepare_BITWISE_OR(const NodePlan& plan) { return integers<Or, Or, Or>(plan); }
-Result<Kernel> prepare_BITWISE_XOR(const NodePlan& plan) { return integers<Xor, Xor, Xor>(plan); }
-Result<Kernel> prepare_LOGICAL_AND(const NodePlan& plan) { return booleans<And>(plan); }
-Result<Kernel> prepare_LOGICAL_OR(const NodePlan& plan) { return booleans<Or>(plan); }
-Result<Kernel> prepare_LOGICAL_XOR(const NodePlan& plan) { return booleans<Xor>(plan); }
-Result<Kernel> prepare_EQUAL(const NodePlan& plan) { return comparison<Equal>(plan); }
-Result<Kernel> prepare_GREATER(const NodePlan& plan) { return comparison<Greater>(plan); }
-Result<Kernel> prepare_GREATER_EQUAL(const NodePlan& plan) { return comparison<GreaterEqual>(plan); }
+Result<Kernel> prepare_BITWISE_AND(const NodePlan& plan) {
+  return integers<And, And, And>(plan);
+}
+Result<Kernel> prepare_BITWISE_OR(const NodePlan& plan) {
+  return integers<Or, Or, Or>(plan);
+}
+Result<Kernel> prepare_BITWISE_XOR(const NodePlan& plan) {
+  return integers<Xor, Xor, Xor>(plan);
+}
+Result<Kernel> prepare_LOGICAL_AND(const NodePlan& plan) {
+  return booleans<And>(plan);
+}
+Result<Kernel> prepare_LOGICAL_OR(const NodePlan& plan) {
+  return booleans<Or>(plan);
+}
+Result<Kernel> prepare_LOGICAL_XOR(const NodePlan& plan) {
+  return booleans<Xor>(plan);
+}
+Result<Kernel> prepare_EQUAL(const NodePlan& plan) {
+  return comparison<Equal>(plan);
+}
+Result<Kernel> prepare_GREATER(const NodePlan& plan) {
+  return comparison<Greater>(plan);
+}
+Result<Kernel> prepare_GREATER_EQUAL(const NodePlan& plan) {
+  return comparison<GreaterEqual>(plan);
+}
 
 Result<Kernel> prepare_SELECT(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
-      {.types = {kBool, kBool, kBool, kBool}, .make = kSelect<uint8_t>},     {.types = {kBool, kInt8, kInt8, kInt8}, .make = kSelect<uint8_t>},
-      {.types = {kBool, kInt16, kInt16, kInt16}, .make = kSelect<uint16_t>}, {.types = {kBool, kInt32, kInt32, kInt32}, .make = kSelect<uint32_t>},
-      {.types = {kBool, kFp16, kFp16, kFp16}, .make = kSelect<uint16_t>},    {.types = {kBool, kBf16, kBf16, kBf16}, .make = kSelect<uint16_t>},
+      {.types = {kBool, kBool, kBool, kBool}, .make = kSelect<uint8_t>},
+      {.types = {kBool, kInt8, kInt8, kInt8}, .make = kSelect<uint8_t>},
+      {.types = {kBool, kInt16, kInt16, kInt16}, .make = kSelect<uint16_t>},
+      {.types = {kBool, kInt32, kInt32, kInt32}, .make = kSelect<uint32_t>},
+      {.types = {kBool, kFp16, kFp16, kFp16}, .make = kSelect<uint16_t>},
+      {.types = {kBool, kBf16, kBf16, kBf16}, .make = kSelect<uint16_t>},
       {.types = {kBool, kFp32, kFp32, kFp32}, .make = kSelect<uint32_t>},
   };
   return prepare_elementwise(plan, 3, kRows);

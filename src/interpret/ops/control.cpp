@@ -14,9 +14,11 @@ namespace carina::interpret {
 namespace {
 
 // The graph's inputs and outputs must have the types and shapes of the operands that it is given.
-Result<void> check_signature(const NodePlan& plan, const ir::Graph& graph, std::span<const Operand> in, std::span<const Operand> out) {
+Result<void> check_signature(const NodePlan& plan, const ir::Graph& graph, std::span<const Operand> in,
+                             std::span<const Operand> out) {
   Checks checks(plan);
-  checks.require(graph.inputs.size() == in.size() && graph.outputs.size() == out.size(), "graph " + graph.name + " has other inputs or outputs",
+  checks.require(graph.inputs.size() == in.size() && graph.outputs.size() == out.size(),
+                 "graph " + graph.name + " has other inputs or outputs",
                  fmt::format("{} and {}", graph.inputs.size(), graph.outputs.size()));
   for (size_t i = 0; checks.good() && i < in.size(); ++i) {
     checks.same_type(in[i], graph[graph.inputs[i]].dtype).shape(in[i], graph[graph.inputs[i]].shape);
@@ -27,7 +29,8 @@ Result<void> check_signature(const NodePlan& plan, const ir::Graph& graph, std::
   return checks.done();
 }
 
-Result<Program*> linked(const NodePlan& plan, std::string_view attribute, std::span<const Operand> in, std::span<const Operand> out) {
+Result<Program*> linked(const NodePlan& plan, std::string_view attribute, std::span<const Operand> in,
+                        std::span<const Operand> out) {
   CARINA_TRY(Program * program, plan.linker.program(plan.node.attributes.get<std::string>(attribute), plan.where));
   CARINA_CHECKED(check_signature(plan, program->graph(), in, out));
   return program;
@@ -60,7 +63,9 @@ Result<void> run_loop(const LoopState& state, Program& condition, Program& body,
     std::byte* const go_on_at = reinterpret_cast<std::byte*>(&go_on);
     CARINA_CHECKED(condition.execute(in, {&go_on_at, 1}, call.runtime));
     if (go_on == 0) break;
-    if (iteration == limit) return fail({.where = std::string(call.where), .what = fmt::format("the loop has not ended after {} iterations", limit)});
+    if (iteration == limit)
+      return fail(
+          {.where = std::string(call.where), .what = fmt::format("the loop has not ended after {} iterations", limit)});
     std::byte* side = call.scratch + static_cast<size_t>(iteration % 2) * state.side_bytes;
     for (size_t i = 0; i < out.size(); ++i) out[i] = side + state.offsets[i];
     CARINA_CHECKED(body.execute(in, out, call.runtime));
@@ -95,14 +100,16 @@ Result<Kernel> prepare_WHILE_LOOP(const NodePlan& plan) {
   const bool gives_bool = cond_graph.outputs.size() == 1 && cond_graph[cond_graph.outputs[0]].dtype == DType::kBool &&
                           cond_graph[cond_graph.outputs[0]].shape.elements() == 1;
   CARINA_CHECKED(Checks(plan).require(gives_bool, "graph " + cond_graph.name + " must give one bool").done());
-  const Operand decision{.name = "condition", .dtype = DType::kBool, .shape = &cond_graph[cond_graph.outputs[0]].shape, .constant = nullptr};
+  const Operand decision{.name = "condition",
+                         .dtype = DType::kBool,
+                         .shape = &cond_graph[cond_graph.outputs[0]].shape,
+                         .constant = nullptr};
   CARINA_CHECKED(check_signature(plan, cond_graph, plan.in, {&decision, 1}));
   CARINA_TRY(Program * body, linked(plan, "body_graph", plan.in, plan.out));
   CARINA_TRY(LoopState state, loop_state(plan));
   const size_t scratch = 2 * state.side_bytes;
-  return Kernel{.run = [state = std::move(state), condition, body, limit = plan.linker.loop_limit()](const Call& call) {
-                  return run_loop(state, *condition, *body, limit, call);
-                },
+  return Kernel{.run = [state = std::move(state), condition, body, limit = plan.linker.loop_limit()](
+                           const Call& call) { return run_loop(state, *condition, *body, limit, call); },
                 .scratch_bytes = scratch};
 }
 

@@ -12,19 +12,22 @@ namespace {
 constexpr int64_t kMaxAttribute = INT32_MAX;
 
 struct Names {
-  size_t spatial;       // axes
-  size_t first_axis;    // of the three of ConvGeometry
+  size_t spatial;     // axes
+  size_t first_axis;  // of the three of ConvGeometry
 };
 Names names_of(ConvKind kind) {
   return kind == ConvKind::kConv3d ? Names{.spatial = 3, .first_axis = 0} : Names{.spatial = 2, .first_axis = 1};
 }
 
 // out = (in - 1 + pads - (kernel - 1) * dilation) / stride + 1, which must be whole. Source: TOSA 1.0, section 2.3.2.
-void check_axis(Checks& checks, int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pads) {
+void check_axis(Checks& checks, int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                int64_t pads) {
   const int64_t span = in - 1 + pads - (kernel - 1) * dilation;
   checks.require(kernel >= 1 && in >= 1, "kernel and input must not be empty");
-  checks.require(span >= 0 && span % stride == 0 && span / stride + 1 == out, "output size does not follow from input, padding, kernel and stride",
-                 fmt::format("input {}, kernel {}, stride {}, dilation {}, padding {}, output {}", in, kernel, stride, dilation, pads, out));
+  checks.require(span >= 0 && span % stride == 0 && span / stride + 1 == out,
+                 "output size does not follow from input, padding, kernel and stride",
+                 fmt::format("input {}, kernel {}, stride {}, dilation {}, padding {}, output {}", in, kernel, stride,
+                             dilation, pads, out));
 }
 
 }  // namespace
@@ -34,7 +37,9 @@ Result<void> check_conv_operands(const NodePlan& plan, int64_t out_channels) {
   checks.rank(plan.in[2], 1, 1).scalar(plan.in[3]).scalar(plan.in[4]);
   if (!checks.good()) return checks.done();
   const int64_t biases = plan.in[2].dim(0);
-  checks.require(biases == 1 || biases == out_channels, "bias must have one element or one for each output channel", fmt::format("{}", biases))
+  checks
+      .require(biases == 1 || biases == out_channels, "bias must have one element or one for each output channel",
+               fmt::format("{}", biases))
       .same_type(plan.in[2], plan.out[0].dtype)
       .same_type(plan.in[3], plan.in[0].dtype)
       .same_type(plan.in[4], plan.in[1].dtype);
@@ -46,8 +51,12 @@ Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind) {
   Checks checks(plan);
   checks.operands(5, 1);
   if (checks.good()) {
-    checks.rank(plan.in[0], spatial + 2, spatial + 2).rank(plan.in[1], spatial + 2, spatial + 2).rank(plan.out[0], spatial + 2, spatial + 2);
-    checks.list("pad", 2 * spatial, 0, kMaxAttribute).list("stride", spatial, 1, kMaxAttribute).list("dilation", spatial, 1, kMaxAttribute);
+    checks.rank(plan.in[0], spatial + 2, spatial + 2)
+        .rank(plan.in[1], spatial + 2, spatial + 2)
+        .rank(plan.out[0], spatial + 2, spatial + 2);
+    checks.list("pad", 2 * spatial, 0, kMaxAttribute)
+        .list("stride", spatial, 1, kMaxAttribute)
+        .list("dilation", spatial, 1, kMaxAttribute);
   }
   if (!checks.good()) return fail(checks.done().error());
   const Operand& in = plan.in[0];
@@ -65,14 +74,17 @@ Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind) {
     g.stride[axis] = plan.node.attributes.integers("stride")[i];
     g.dilation[axis] = plan.node.attributes.integers("dilation")[i];
     g.pad[axis] = pad[2 * i];
-    check_axis(checks, g.in[axis], g.out[axis], g.kernel[axis], g.stride[axis], g.dilation[axis], pad[2 * i] + pad[2 * i + 1]);
+    check_axis(checks, g.in[axis], g.out[axis], g.kernel[axis], g.stride[axis], g.dilation[axis],
+               pad[2 * i] + pad[2 * i + 1]);
   }
   if (depthwise) {
     g.multiplier = weight.dim(3);
     const auto channels = checked_mul(g.ic, g.multiplier);
-    checks.require(weight.dim(2) == g.ic && channels && *channels == g.oc, "weights [KH,KW,C,M] and channels do not fit together");
+    checks.require(weight.dim(2) == g.ic && channels && *channels == g.oc,
+                   "weights [KH,KW,C,M] and channels do not fit together");
   } else {
-    checks.require(weight.dim(0) == g.oc && weight.dim(spatial + 1) == g.ic, "weights [OC,..,IC] and channels do not fit together");
+    checks.require(weight.dim(0) == g.oc && weight.dim(spatial + 1) == g.ic,
+                   "weights [OC,..,IC] and channels do not fit together");
   }
   checks.require(out.dim(0) == g.batch, "batch sizes differ");
   CARINA_CHECKED(checks.done());
@@ -109,11 +121,23 @@ Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry) {
   return plain_conv(plan, geometry);
 }
 
-Result<Kernel> prepare_CONV2D(const NodePlan& plan) { return prepare<ConvKind::kConv2d>(plan); }
-Result<Kernel> prepare_CONV3D(const NodePlan& plan) { return prepare<ConvKind::kConv3d>(plan); }
-Result<Kernel> prepare_DEPTHWISE_CONV2D(const NodePlan& plan) { return prepare<ConvKind::kDepthwise>(plan); }
-std::optional<Kernel> fuse_CONV2D(const NodePlan& plan) { return fuse<ConvKind::kConv2d>(plan); }
-std::optional<Kernel> fuse_CONV3D(const NodePlan& plan) { return fuse<ConvKind::kConv3d>(plan); }
-std::optional<Kernel> fuse_DEPTHWISE_CONV2D(const NodePlan& plan) { return fuse<ConvKind::kDepthwise>(plan); }
+Result<Kernel> prepare_CONV2D(const NodePlan& plan) {
+  return prepare<ConvKind::kConv2d>(plan);
+}
+Result<Kernel> prepare_CONV3D(const NodePlan& plan) {
+  return prepare<ConvKind::kConv3d>(plan);
+}
+Result<Kernel> prepare_DEPTHWISE_CONV2D(const NodePlan& plan) {
+  return prepare<ConvKind::kDepthwise>(plan);
+}
+std::optional<Kernel> fuse_CONV2D(const NodePlan& plan) {
+  return fuse<ConvKind::kConv2d>(plan);
+}
+std::optional<Kernel> fuse_CONV3D(const NodePlan& plan) {
+  return fuse<ConvKind::kConv3d>(plan);
+}
+std::optional<Kernel> fuse_DEPTHWISE_CONV2D(const NodePlan& plan) {
+  return fuse<ConvKind::kDepthwise>(plan);
+}
 
 }  // namespace carina::interpret

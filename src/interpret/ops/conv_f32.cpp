@@ -1,5 +1,5 @@
-// Convolutions of fp32 on the vector kernels: dense ones as a matrix product of gathered input rows, depthwise ones pixel
-// by pixel. Every output is one chain of fused multiply-adds in the order of taps and channels, then the bias.
+// Convolutions of fp32 on the vector kernels: dense ones as a matrix product of gathered input rows, depthwise ones
+// pixel by pixel. Every output is one chain of fused multiply-adds in the order of taps and channels, then the bias.
 
 #include <algorithm>
 #include <cmath>
@@ -29,13 +29,17 @@ std::optional<Bounds> bounds_of(const NodePlan& plan) {
   if (plan.tail.empty()) return Bounds{};
   const NodePlan& clamp = plan.tail.front();
   constexpr int64_t kPropagate = 1;
-  if (plan.tail.size() > 1 || clamp.node.op != ir::Op(TosaOp::CLAMP) || clamp.node.attributes.integer("nan_mode") != kPropagate) return std::nullopt;
+  if (plan.tail.size() > 1 || clamp.node.op != ir::Op(TosaOp::CLAMP) ||
+      clamp.node.attributes.integer("nan_mode") != kPropagate)
+    return std::nullopt;
   if (clamp.out[0].dtype != kFp32 || !(*clamp.out[0].shape == *plan.out[0].shape)) return std::nullopt;
-  return Bounds{.low = static_cast<float>(clamp.node.attributes.number("min_val")), .high = static_cast<float>(clamp.node.attributes.number("max_val"))};
+  return Bounds{.low = static_cast<float>(clamp.node.attributes.number("min_val")),
+                .high = static_cast<float>(clamp.node.attributes.number("max_val"))};
 }
 
 bool is_f32(const NodePlan& plan) {
-  return plan.in[0].dtype == kFp32 && plan.in[1].dtype == kFp32 && plan.out[0].dtype == kFp32 && plan.in[1].constant != nullptr && plan.in[2].constant != nullptr;
+  return plan.in[0].dtype == kFp32 && plan.in[1].dtype == kFp32 && plan.out[0].dtype == kFp32 &&
+         plan.in[1].constant != nullptr && plan.in[2].constant != nullptr;
 }
 
 std::vector<float> bias_of(const NodePlan& plan, const ConvGeometry& g) {
@@ -53,7 +57,9 @@ struct DenseF32 {
   std::vector<float> bias;
   Bounds bounds;
 
-  [[nodiscard]] size_t row_area() const { return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows * k) * sizeof(float), kArenaAlignment); }
+  [[nodiscard]] size_t row_area() const {
+    return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows * k) * sizeof(float), kArenaAlignment);
+  }
   [[nodiscard]] size_t scratch_bytes() const { return row_area() + kBlockRows * kBlockColumns * sizeof(float); }
 
   void gather(const float* in, int64_t first, int64_t rows, float* to) const {
@@ -77,22 +83,35 @@ struct DenseF32 {
     if (!in_place) gather(in, first, rows, gathered);
     for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, g.oc - column);
-      simd::multiply_f32({.a = in_place ? in + first * k : gathered, .row_stride = k, .rows = rows, .k = k,
+      simd::multiply_f32({.a = in_place ? in + first * k : gathered,
+                          .row_stride = k,
+                          .rows = rows,
+                          .k = k,
                           .panels = reinterpret_cast<const float*>(panels.data()) + column * k,
-                          .panel_count = simd::padded(channels) / simd::kLanes, .c = products, .c_stride = kBlockColumns});
-      simd::finish_f32({.in = products, .in_stride = kBlockColumns, .out = call.output<float>(0) + first * g.oc + column, .out_stride = g.oc, .rows = rows,
-                        .channels = channels, .column = bias.data() + column, .low = bounds.low, .high = bounds.high});
+                          .panel_count = simd::padded(channels) / simd::kLanes,
+                          .c = products,
+                          .c_stride = kBlockColumns});
+      simd::finish_f32({.in = products,
+                        .in_stride = kBlockColumns,
+                        .out = call.output<float>(0) + first * g.oc + column,
+                        .out_stride = g.oc,
+                        .rows = rows,
+                        .channels = channels,
+                        .column = bias.data() + column,
+                        .low = bounds.low,
+                        .high = bounds.high});
     }
   }
 
   Result<void> run(const Call& call) const {
-    split_pieces(call.runtime.pool, ceil_div(g.pixels(), kBlockRows), 1, [&](int64_t piece, int64_t begin, int64_t end) {
-      std::byte* scratch = call.scratch + static_cast<size_t>(piece) * round_up(scratch_bytes(), kArenaAlignment);
-      for (int64_t block = begin; block < end; ++block) {
-        const int64_t first = block * kBlockRows;
-        run_block(call, first, std::min(kBlockRows, g.pixels() - first), scratch);
-      }
-    });
+    split_pieces(
+        call.runtime.pool, ceil_div(g.pixels(), kBlockRows), 1, [&](int64_t piece, int64_t begin, int64_t end) {
+          std::byte* scratch = call.scratch + static_cast<size_t>(piece) * round_up(scratch_bytes(), kArenaAlignment);
+          for (int64_t block = begin; block < end; ++block) {
+            const int64_t first = block * kBlockRows;
+            run_block(call, first, std::min(kBlockRows, g.pixels() - first), scratch);
+          }
+        });
     return {};
   }
 };
@@ -116,8 +135,15 @@ struct DepthwiseF32 {
         for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? nullptr : in + offset + c;
       });
     }
-    simd::depthwise_f32({.x = x, .weights = weights.values<float>().data(), .taps = g.taps(), .channels = g.ic, .pixels = g.out[2], .bias = bias.data(),
-                         .low = bounds.low, .high = bounds.high, .out = call.output<float>(0) + first * g.ic});
+    simd::depthwise_f32({.x = x,
+                         .weights = weights.values<float>().data(),
+                         .taps = g.taps(),
+                         .channels = g.ic,
+                         .pixels = g.out[2],
+                         .bias = bias.data(),
+                         .low = bounds.low,
+                         .high = bounds.high,
+                         .out = call.output<float>(0) + first * g.ic});
   }
 
   Result<void> run(const Call& call) const {
@@ -132,7 +158,9 @@ struct DepthwiseF32 {
 template <typename Conv>
 Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
   const size_t scratch = static_cast<size_t>(max_pieces(threads)) * round_up(conv.scratch_bytes(), kArenaAlignment);
-  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); }, .scratch_bytes = scratch, .packed_bytes = packed_bytes};
+  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
+          .scratch_bytes = scratch,
+          .packed_bytes = packed_bytes};
 }
 
 }  // namespace
@@ -147,7 +175,12 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   const int64_t k = g.taps() * g.ic;
   MutableBuffer panels = MutableBuffer::allocate(static_cast<size_t>(simd::padded(g.oc) * k) * sizeof(float));
   simd::pack_matrix_f32(weights.data(), 1, k, k, g.oc, reinterpret_cast<float*>(panels.bytes().data()));
-  DenseF32 conv{.g = g, .k = k, .in_place = is_pointwise(g), .panels = std::move(panels).freeze(), .bias = bias_of(plan, g), .bounds = *bounds};
+  DenseF32 conv{.g = g,
+                .k = k,
+                .in_place = is_pointwise(g),
+                .panels = std::move(panels).freeze(),
+                .bias = bias_of(plan, g),
+                .bounds = *bounds};
   const size_t packed = conv.panels.size();
   return kernel_of(std::move(conv), plan.threads, packed);
 }
@@ -155,7 +188,8 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = bounds_of(plan);
   if (!bounds || !is_f32(plan) || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  return kernel_of(DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = bias_of(plan, g), .bounds = *bounds}, plan.threads, 0);
+  return kernel_of(DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = bias_of(plan, g), .bounds = *bounds},
+                   plan.threads, 0);
 }
 
 }  // namespace carina::interpret

@@ -1,5 +1,5 @@
-// Convolutions of int8 with constant weights, on the vector kernels: dense ones as a matrix product of gathered input rows,
-// depthwise ones pixel by pixel.
+// Convolutions of int8 with constant weights, on the vector kernels: dense ones as a matrix product of gathered input
+// rows, depthwise ones pixel by pixel.
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,8 +16,8 @@ namespace {
 
 using enum DType;
 
-constexpr int64_t kBlockRows = 64;                                       // output pixels gathered at a time
-constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;       // channels computed at a time
+constexpr int64_t kBlockRows = 64;                                  // output pixels gathered at a time
+constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;  // channels computed at a time
 
 // The constants of an int8 convolution, read once.
 struct Constants {
@@ -28,7 +28,8 @@ struct Constants {
 };
 
 std::optional<Constants> constants_of(const NodePlan& plan) {
-  const bool types = plan.in[0].dtype == kInt8 && (plan.in[1].dtype == kInt8 || plan.in[1].dtype == kInt4) && plan.out[0].dtype == kInt32;
+  const bool types = plan.in[0].dtype == kInt8 && (plan.in[1].dtype == kInt8 || plan.in[1].dtype == kInt4) &&
+                     plan.out[0].dtype == kInt32;
   if (!types) return std::nullopt;
   for (size_t i = 1; i < 5; ++i) {
     if (plan.in[i].constant == nullptr) return std::nullopt;
@@ -41,14 +42,16 @@ std::optional<Constants> constants_of(const NodePlan& plan) {
 
 // What follows from the weights alone: the terms of the zero points and a bound of the sums that inputs can give.
 struct WeightTerms {
-  std::vector<int32_t> column;   // bias - input_zp * sum(w) + k * input_zp * weight_zp
+  std::vector<int32_t> column;  // bias - input_zp * sum(w) + k * input_zp * weight_zp
   int64_t largest_sum = 0;
 };
 
 // Sums over the k weights of each of n outputs; weight (k, n) stands at weights[k * stride_k + n * stride_n].
-std::vector<simd::ByteSums> column_sums(const int8_t* weights, int64_t k, int64_t n, int64_t stride_k, int64_t stride_n) {
+std::vector<simd::ByteSums> column_sums(const int8_t* weights, int64_t k, int64_t n, int64_t stride_k,
+                                        int64_t stride_n) {
   std::vector<simd::ByteSums> sums(static_cast<size_t>(n));
-  for (int64_t column = 0; column < n && stride_k == 1; ++column) sums[static_cast<size_t>(column)] = simd::byte_sums(weights + column * stride_n, k);
+  for (int64_t column = 0; column < n && stride_k == 1; ++column)
+    sums[static_cast<size_t>(column)] = simd::byte_sums(weights + column * stride_n, k);
   for (int64_t at = 0; at < k && stride_k != 1; ++at) {
     for (int64_t column = 0; column < n; ++column) {
       const int32_t w = weights[at * stride_k + column * stride_n];
@@ -81,12 +84,12 @@ struct DenseI8 {
   ConvGeometry g;
   int64_t k;
   simd::MatrixFormat format;
-  bool in_place;                 // input rows are rows of the matrix as they stand
+  bool in_place;  // input rows are rows of the matrix as they stand
   bool needs_sums;
   int32_t weight_zp;
   Buffer panels;
-  std::vector<int8_t> padding;   // one pixel of input zero points
-  std::vector<int32_t> column;   // added to the sums
+  std::vector<int8_t> padding;  // one pixel of input zero points
+  std::vector<int32_t> column;  // added to the sums
   IntegerFinish finish;
 
   struct Scratch {
@@ -94,7 +97,9 @@ struct DenseI8 {
     int32_t* sums;
     int32_t* products;
   };
-  [[nodiscard]] size_t row_area() const { return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows) * format.row_bytes(k), kArenaAlignment); }
+  [[nodiscard]] size_t row_area() const {
+    return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows) * format.row_bytes(k), kArenaAlignment);
+  }
   [[nodiscard]] size_t scratch_bytes() const { return row_area() + kBlockRows * sizeof(int32_t) * (1 + kBlockColumns); }
   [[nodiscard]] Scratch scratch_at(std::byte* base) const {
     auto* sums = reinterpret_cast<int32_t*>(base + row_area());
@@ -108,10 +113,12 @@ struct DenseI8 {
       std::byte* row = to + static_cast<size_t>(r) * row_bytes;
       int64_t at = 0;
       for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
-        simd::pack_row(offset < 0 ? padding.data() : in + offset, count, row + static_cast<size_t>(at) * format.a_bytes);
+        simd::pack_row(offset < 0 ? padding.data() : in + offset, count,
+                       row + static_cast<size_t>(at) * format.a_bytes);
         at += count;
       });
-      std::memset(row + static_cast<size_t>(k) * format.a_bytes, 0, row_bytes - static_cast<size_t>(k) * format.a_bytes);
+      std::memset(row + static_cast<size_t>(k) * format.a_bytes, 0,
+                  row_bytes - static_cast<size_t>(k) * format.a_bytes);
     }
   }
 
@@ -126,13 +133,30 @@ struct DenseI8 {
       const int64_t channels = std::min(kBlockColumns, g.oc - first_column);
       const int64_t panel = first_column / simd::kLanes;
       const int64_t count = simd::padded(channels) / simd::kLanes;
-      simd::multiply({.a = a, .row_bytes = row_bytes, .rows = rows, .k = k, .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
-                      .panel_count = count, .sums = scratch.sums, .c = scratch.products, .c_stride = kBlockColumns});
+      simd::multiply({.a = a,
+                      .row_bytes = row_bytes,
+                      .rows = rows,
+                      .k = k,
+                      .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
+                      .panel_count = count,
+                      .sums = scratch.sums,
+                      .c = scratch.products,
+                      .c_stride = kBlockColumns});
       if (weight_zp != 0) {
-        simd::take_row_terms({.acc = scratch.products, .stride = kBlockColumns, .rows = rows, .channels = count * simd::kLanes, .factor = weight_zp,
+        simd::take_row_terms({.acc = scratch.products,
+                              .stride = kBlockColumns,
+                              .rows = rows,
+                              .channels = count * simd::kLanes,
+                              .factor = weight_zp,
                               .row_sums = scratch.sums});
       }
-      finish.run({.sums = scratch.products, .stride = kBlockColumns, .column = column.data(), .rows = rows, .first = first_column, .channels = channels}, out, g.oc);
+      finish.run({.sums = scratch.products,
+                  .stride = kBlockColumns,
+                  .column = column.data(),
+                  .rows = rows,
+                  .first = first_column,
+                  .channels = channels},
+                 out, g.oc);
     }
   }
 
@@ -153,12 +177,16 @@ struct DepthwiseI8 {
   ConvGeometry g;
   Buffer packed;
   std::vector<int8_t> padding;
-  std::vector<int32_t> column;   // added to the sums
+  std::vector<int32_t> column;  // added to the sums
   IntegerFinish finish;
-  int64_t block;                 // pixels of a row at a time
+  int64_t block;  // pixels of a row at a time
 
-  [[nodiscard]] size_t pointer_bytes() const { return round_up(static_cast<size_t>(block * g.taps()) * sizeof(const int8_t*), kArenaAlignment); }
-  [[nodiscard]] size_t scratch_bytes() const { return pointer_bytes() + static_cast<size_t>(block * simd::padded(g.ic)) * sizeof(int32_t); }
+  [[nodiscard]] size_t pointer_bytes() const {
+    return round_up(static_cast<size_t>(block * g.taps()) * sizeof(const int8_t*), kArenaAlignment);
+  }
+  [[nodiscard]] size_t scratch_bytes() const {
+    return pointer_bytes() + static_cast<size_t>(block * simd::padded(g.ic)) * sizeof(int32_t);
+  }
 
   void run_row(const Call& call, int64_t row, std::byte* scratch) const {
     auto** x = reinterpret_cast<const int8_t**>(scratch);
@@ -174,9 +202,20 @@ struct DepthwiseI8 {
           for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? padding.data() : in + offset + c;
         });
       }
-      simd::depthwise_i8({.x = x, .packed = reinterpret_cast<const int32_t*>(packed.data()), .taps = g.taps(), .channels = g.ic, .pixels = pixels, .acc = sums});
+      simd::depthwise_i8({.x = x,
+                          .packed = reinterpret_cast<const int32_t*>(packed.data()),
+                          .taps = g.taps(),
+                          .channels = g.ic,
+                          .pixels = pixels,
+                          .acc = sums});
       std::byte* out = call.out[0] + static_cast<size_t>(first * g.ic) * element_bytes(finish.out_type);
-      finish.run({.sums = sums, .stride = simd::padded(g.ic), .column = column.data(), .rows = pixels, .first = 0, .channels = g.ic}, out, g.ic);
+      finish.run({.sums = sums,
+                  .stride = simd::padded(g.ic),
+                  .column = column.data(),
+                  .rows = pixels,
+                  .first = 0,
+                  .channels = g.ic},
+                 out, g.ic);
     }
   }
 
@@ -192,23 +231,27 @@ struct DepthwiseI8 {
 template <typename Conv>
 Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
   const size_t scratch = static_cast<size_t>(max_pieces(threads)) * round_up(conv.scratch_bytes(), kArenaAlignment);
-  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); }, .scratch_bytes = scratch, .packed_bytes = packed_bytes};
+  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
+          .scratch_bytes = scratch,
+          .packed_bytes = packed_bytes};
 }
 
 }  // namespace
 
 std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   const auto constants = constants_of(plan);
-  const bool one_input = g.multiplier > 0 && g.ic == 1;   // a depthwise convolution of one channel is dense
+  const bool one_input = g.multiplier > 0 && g.ic == 1;  // a depthwise convolution of one channel is dense
   if (!constants || (g.multiplier > 0 && !one_input) || g.oc == 0 || g.ic == 0) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
   const int64_t stride_k = one_input ? g.oc : 1;
   const int64_t stride_n = one_input ? 1 : k;
-  WeightTerms terms = weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count);
+  WeightTerms terms =
+      weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count);
   auto finish = finish_of(plan, terms);
   if (!finish) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
-  MutableBuffer panels = MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
+  MutableBuffer panels =
+      MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
   simd::pack_matrix(constants->weights, stride_k, stride_n, k, g.oc, panels.bytes().data());
   DenseI8 conv{.g = g,
                .k = k,
@@ -227,22 +270,26 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) {
   const auto constants = constants_of(plan);
   if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  WeightTerms terms = weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count);
+  WeightTerms terms =
+      weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count);
   auto finish = finish_of(plan, terms);
   if (!finish) return std::nullopt;
   std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));
-  std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(), [&](int8_t w) { return static_cast<int16_t>(w - constants->weight_zp); });
-  MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(simd::pairs(g.taps()) * simd::padded(g.ic)) * sizeof(int32_t));
+  std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(),
+                         [&](int8_t w) { return static_cast<int16_t>(w - constants->weight_zp); });
+  MutableBuffer packed =
+      MutableBuffer::allocate(static_cast<size_t>(simd::pairs(g.taps()) * simd::padded(g.ic)) * sizeof(int32_t));
   simd::pack_depthwise(weights.data(), g.taps(), g.ic, reinterpret_cast<int32_t*>(packed.bytes().data()));
   // The weights' zero point is off already, so only the input's remains: sums of x (w - wz), and the column takes off
   // input_zp (sum(w) - k weight_zp), which is what weight_terms gives.
   constexpr int64_t kSumsBytes = 16384;
-  DepthwiseI8 conv{.g = g,
-                   .packed = std::move(packed).freeze(),
-                   .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
-                   .column = std::move(terms.column),
-                   .finish = *std::move(finish),
-                   .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
+  DepthwiseI8 conv{
+      .g = g,
+      .packed = std::move(packed).freeze(),
+      .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
+      .column = std::move(terms.column),
+      .finish = *std::move(finish),
+      .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
   const size_t packed_bytes = conv.packed.size();
   return kernel_of(std::move(conv), plan.threads, packed_bytes);
 }

@@ -11,16 +11,16 @@ namespace carina::interpret {
 // The convolutions seen as one: three spatial axes (depth 1 for the 2D ones), NDHWC.
 struct ConvGeometry {
   int64_t batch = 1;
-  std::array<int64_t, 3> in{1, 1, 1};        // D, H, W
+  std::array<int64_t, 3> in{1, 1, 1};  // D, H, W
   std::array<int64_t, 3> out{1, 1, 1};
   std::array<int64_t, 3> kernel{1, 1, 1};
   std::array<int64_t, 3> stride{1, 1, 1};
   std::array<int64_t, 3> dilation{1, 1, 1};
-  std::array<int64_t, 3> pad{0, 0, 0};       // before the first element
+  std::array<int64_t, 3> pad{0, 0, 0};  // before the first element
   int64_t ic = 1;
   int64_t oc = 1;
-  int64_t multiplier = 0;                    // 0: dense; else depthwise, oc = ic * multiplier
-  int64_t bias_count = 1;                    // oc, or 1 for all
+  int64_t multiplier = 0;  // 0: dense; else depthwise, oc = ic * multiplier
+  int64_t bias_count = 1;  // oc, or 1 for all
 
   [[nodiscard]] int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
   [[nodiscard]] int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
@@ -41,8 +41,8 @@ Result<void> check_conv_operands(const NodePlan& plan, int64_t out_channels);
 // Straightforward kernels for every type and geometry. Integers: exact, an accumulator that does not fit is an error.
 Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry);
 
-// Vector kernels, with what stands in plan.tail fused in. Nothing where they do not apply: other types, operands that are not
-// constants, sums that could overflow (the plain kernel finds out which).
+// Vector kernels, with what stands in plan.tail fused in. Nothing where they do not apply: other types, operands that
+// are not constants, sums that could overflow (the plain kernel finds out which).
 std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& geometry);
@@ -64,11 +64,12 @@ inline void advance(const ConvGeometry& g, ConvPixel& pixel) {
   ++pixel.n;
 }
 inline ConvPixel pixel_of(const ConvGeometry& g, int64_t p) {
-  return {.n = p / (g.out[0] * g.out[1] * g.out[2]), .at = {p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]}};
+  return {.n = p / (g.out[0] * g.out[1] * g.out[2]),
+          .at = {p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]}};
 }
 
-// Calls run(offset of the first input element, or -1 for padding; number of elements) for the taps of a pixel in the order
-// of the weights [KD,KH,KW,IC]; neighbouring taps that lie side by side in the input come as one run.
+// Calls run(offset of the first input element, or -1 for padding; number of elements) for the taps of a pixel in the
+// order of the weights [KD,KH,KW,IC]; neighbouring taps that lie side by side in the input come as one run.
 template <typename Run>
 void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run) {
   const int64_t w0 = tap_position(g, 2, pixel.at[2], 0);
@@ -93,7 +94,8 @@ void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run)
 
 // Whether each pixel reads exactly the input pixel of its own number.
 inline bool is_pointwise(const ConvGeometry& g) {
-  return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} && g.pad == std::array<int64_t, 3>{0, 0, 0};
+  return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} &&
+         g.pad == std::array<int64_t, 3>{0, 0, 0};
 }
 
 }  // namespace carina::interpret

@@ -11,8 +11,8 @@ namespace {
 
 using enum DType;
 
-// How products are summed: integers exactly in 64 bits, floats by one chain of fused multiply-adds in the specification's
-// order of taps and channels.
+// How products are summed: integers exactly in 64 bits, floats by one chain of fused multiply-adds in the
+// specification's order of taps and channels.
 struct IntegerSum {
   using Value = int64_t;
   static Value add(Value sum, int64_t x, int64_t w) { return sum + x * w; }
@@ -40,9 +40,11 @@ struct PlainConv {
   };
 
   // The product sum of one tap: weights stand `step` apart for successive input channels.
-  Value tap(const Operands& o, Value sum, const typename In::Storage* x, const typename Weight::Storage* w, int64_t count, int64_t step) const {
+  Value tap(const Operands& o, Value sum, const typename In::Storage* x, const typename Weight::Storage* w,
+            int64_t count, int64_t step) const {
     for (int64_t c = 0; c < count; ++c) {
-      sum = Sum::add(sum, static_cast<Value>(In::load(x[c])) - o.input_zp, static_cast<Value>(Weight::load(w[c * step])) - o.weight_zp);
+      sum = Sum::add(sum, static_cast<Value>(In::load(x[c])) - o.input_zp,
+                     static_cast<Value>(Weight::load(w[c * step])) - o.weight_zp);
     }
     return sum;
   }
@@ -81,8 +83,12 @@ struct PlainConv {
   }
 
   Result<void> run(const Call& call) const {
-    Operands o{.in = call.input<typename In::Storage>(0), .weight = call.input<typename Weight::Storage>(1),
-               .bias = call.input<typename Out::Storage>(2), .out = call.output<typename Out::Storage>(0), .input_zp = 0, .weight_zp = 0};
+    Operands o{.in = call.input<typename In::Storage>(0),
+               .weight = call.input<typename Weight::Storage>(1),
+               .bias = call.input<typename Out::Storage>(2),
+               .out = call.output<typename Out::Storage>(0),
+               .input_zp = 0,
+               .weight_zp = 0};
     if constexpr (!In::kIsFloat) {
       o.input_zp = scalar_at(call.in[3], In::kDType);
       o.weight_zp = scalar_at(call.in[4], Weight::kDType);
@@ -104,7 +110,9 @@ struct PlainConv {
 
 template <typename In, typename Weight, typename Out>
 Kernel make(const NodePlan& plan, const ConvGeometry& g) {
-  return {.run = [conv = PlainConv<In, Weight, Out>{.g = g, .shape = *plan.out[0].shape}](const Call& call) { return conv.run(call); }};
+  return {.run = [conv = PlainConv<In, Weight, Out>{.g = g, .shape = *plan.out[0].shape}](const Call& call) {
+    return conv.run(call);
+  }};
 }
 
 struct Row {
@@ -112,9 +120,9 @@ struct Row {
   Kernel (*make)(const NodePlan&, const ConvGeometry&);
 };
 constexpr Row kRows[] = {
-    {{kInt8, kInt8, kInt32}, &make<I8, I8, I32>},         {{kInt8, kInt4, kInt32}, &make<I8, I4, I32>},
-    {{kInt16, kInt8, kInt48}, &make<I16, I8, I48>},       {{kFp32, kFp32, kFp32}, &make<F32, F32, F32>},
-    {{kFp16, kFp16, kFp16}, &make<F16, F16, F16>},        {{kBf16, kBf16, kBf16}, &make<BF16, BF16, BF16>},
+    {{kInt8, kInt8, kInt32}, &make<I8, I8, I32>},          {{kInt8, kInt4, kInt32}, &make<I8, I4, I32>},
+    {{kInt16, kInt8, kInt48}, &make<I16, I8, I48>},        {{kFp32, kFp32, kFp32}, &make<F32, F32, F32>},
+    {{kFp16, kFp16, kFp16}, &make<F16, F16, F16>},         {{kBf16, kBf16, kBf16}, &make<BF16, BF16, BF16>},
     {{kFp8E4M3, kFp8E4M3, kFp16}, &make<E4M3, E4M3, F16>}, {{kFp8E5M2, kFp8E5M2, kFp16}, &make<E5M2, E5M2, F16>},
 };
 
@@ -124,9 +132,10 @@ Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry) {
   for (const Row& row : kRows) {
     if (row.types == std::array{plan.in[0].dtype, plan.in[1].dtype, plan.out[0].dtype}) return row.make(plan, geometry);
   }
-  return fail(plan.diagnostic("the convolution does not have these types", "i8,i8 -> i32; i8,i4 -> i32; i16,i8 -> i48; equal floats; fp8 -> fp16",
-                              std::string(name_of(plan.in[0].dtype)) + "," + std::string(name_of(plan.in[1].dtype)) + " -> " +
-                                  std::string(name_of(plan.out[0].dtype))));
+  return fail(plan.diagnostic("the convolution does not have these types",
+                              "i8,i8 -> i32; i8,i4 -> i32; i16,i8 -> i48; equal floats; fp8 -> fp16",
+                              std::string(name_of(plan.in[0].dtype)) + "," + std::string(name_of(plan.in[1].dtype)) +
+                                  " -> " + std::string(name_of(plan.out[0].dtype))));
 }
 
 }  // namespace carina::interpret

@@ -1,4 +1,5 @@
-// FFT2D and RFFT2D: the discrete Fourier transform of [N,H,W] along both axes, in double. The inverse is not divided by H W.
+// FFT2D and RFFT2D: the discrete Fourier transform of [N,H,W] along both axes, in double. The inverse is not divided by
+// H W.
 
 #include <cmath>
 #include <numbers>
@@ -19,13 +20,13 @@ struct Complex {
 std::vector<Complex> roots_of_unity(int64_t n, double sign) {
   std::vector<Complex> roots(static_cast<size_t>(n));
   for (int64_t k = 0; k < n; ++k) {
-    const int64_t eighths = 8 * k / n;                      // which eighth of the circle
+    const int64_t eighths = 8 * k / n;  // which eighth of the circle
     const int64_t folded = (eighths % 2 == 0 ? 8 * k - eighths * n : (eighths + 1) * n - 8 * k);
     const double angle = static_cast<double>(folded) / static_cast<double>(n) * (std::numbers::pi / 4);
     double sine = 0;
     double cosine = 0;
     double term = 1;
-    for (int i = 0; i < 24; ++i) {                          // angle <= pi/4: 24 terms are beyond double's precision
+    for (int i = 0; i < 24; ++i) {  // angle <= pi/4: 24 terms are beyond double's precision
       (i % 2 == 0 ? cosine : sine) += (i / 2 % 2 == 0 ? term : -term);
       term = term * angle / (i + 1);
     }
@@ -63,7 +64,7 @@ struct Transform {
   }
 
   void halve(Complex* x) const {
-    for (int64_t i = 1, j = 0; i < n; ++i) {                // bit-reversed order
+    for (int64_t i = 1, j = 0; i < n; ++i) {  // bit-reversed order
       int64_t bit = n >> 1;
       for (; (j & bit) != 0; bit >>= 1) j ^= bit;
       j ^= bit;
@@ -118,14 +119,20 @@ Result<Kernel> prepare(const NodePlan& plan, size_t inputs) {
   const bool real_input = inputs == 1;
   const Shape out{in.dim(0), in.dim(1), real_input ? in.dim(2) / 2 + 1 : in.dim(2)};
   const auto power_of_two = [](int64_t n) { return n > 0 && (n & (n - 1)) == 0; };
-  checks.require(power_of_two(in.dim(1)) && power_of_two(in.dim(2)), "H and W must be powers of two", to_string(*in.shape));
+  checks.require(power_of_two(in.dim(1)) && power_of_two(in.dim(2)), "H and W must be powers of two",
+                 to_string(*in.shape));
   for (const Operand& operand : plan.in) checks.same_type(operand, DType::kFp32).shape(operand, *in.shape);
   for (const Operand& operand : plan.out) checks.same_type(operand, DType::kFp32).shape(operand, out);
   CARINA_CHECKED(checks.done());
   const bool inverse = !real_input && plan.node.attributes.get<bool>("inverse");
   const double sign = inverse ? 1 : -1;
-  Plan transform{.n = in.dim(0), .h = in.dim(1), .w = in.dim(2), .out_w = out[2], .real_input = real_input,
-                 .rows = Transform(in.dim(2), sign), .columns = Transform(in.dim(1), sign)};
+  Plan transform{.n = in.dim(0),
+                 .h = in.dim(1),
+                 .w = in.dim(2),
+                 .out_w = out[2],
+                 .real_input = real_input,
+                 .rows = Transform(in.dim(2), sign),
+                 .columns = Transform(in.dim(1), sign)};
   const size_t scratch = static_cast<size_t>(in.dim(1) * in.dim(2) + std::max(in.dim(1), in.dim(2))) * sizeof(Complex);
   return Kernel{.run = [transform = std::move(transform)](const Call& call) -> Result<void> {
                   for (int64_t image = 0; image < transform.n; ++image) run_image(transform, call, image);
@@ -136,7 +143,11 @@ Result<Kernel> prepare(const NodePlan& plan, size_t inputs) {
 
 }  // namespace
 
-Result<Kernel> prepare_FFT2D(const NodePlan& plan) { return prepare(plan, 2); }
-Result<Kernel> prepare_RFFT2D(const NodePlan& plan) { return prepare(plan, 1); }
+Result<Kernel> prepare_FFT2D(const NodePlan& plan) {
+  return prepare(plan, 2);
+}
+Result<Kernel> prepare_RFFT2D(const NodePlan& plan) {
+  return prepare(plan, 1);
+}
 
 }  // namespace carina::interpret

@@ -12,8 +12,8 @@ namespace {
 
 struct Rows {
   int64_t n;
-  int64_t k;          // rows of values
-  int64_t w;          // rows chosen
+  int64_t k;  // rows of values
+  int64_t w;  // rows chosen
   size_t row_bytes;
   Shape indices;
 };
@@ -23,8 +23,11 @@ Result<Rows> check_rows(const NodePlan& plan, const Operand& values, const Opera
   Checks checks(plan);
   checks.rank(values, 3, 3).rank(indices, 2, 2).same_type(indices, DType::kInt32).same_type(chosen, values.dtype);
   if (!checks.good()) return fail(checks.done().error());
-  const Rows rows{.n = values.dim(0), .k = values.dim(1), .w = indices.dim(1),
-                  .row_bytes = static_cast<size_t>(values.dim(2)) * element_bytes(values.dtype), .indices = *indices.shape};
+  const Rows rows{.n = values.dim(0),
+                  .k = values.dim(1),
+                  .w = indices.dim(1),
+                  .row_bytes = static_cast<size_t>(values.dim(2)) * element_bytes(values.dtype),
+                  .indices = *indices.shape};
   checks.shape(indices, {rows.n, rows.w}).shape(chosen, {rows.n, rows.w, values.dim(2)});
   CARINA_CHECKED(checks.done());
   return rows;
@@ -40,7 +43,8 @@ Result<void> gather(const Rows& rows, const Call& call) {
     const int32_t index = indices[i];
     if (index < 0 || index >= rows.k) return bad_index(call, rows, i, index);
     const auto row = static_cast<size_t>(i / rows.w * rows.k + index);
-    std::memcpy(call.out[0] + static_cast<size_t>(i) * rows.row_bytes, call.in[0] + row * rows.row_bytes, rows.row_bytes);
+    std::memcpy(call.out[0] + static_cast<size_t>(i) * rows.row_bytes, call.in[0] + row * rows.row_bytes,
+                rows.row_bytes);
   }
   return {};
 }
@@ -55,9 +59,11 @@ Result<void> scatter(const Rows& rows, const Call& call) {
     const int32_t index = indices[i];
     if (index < 0 || index >= rows.k) return bad_index(call, rows, i, index);
     const auto row = static_cast<size_t>(i / rows.w * rows.k + index);
-    if (written[row] != std::byte{0}) return fail_at(call, rows.indices, i, fmt::format("row {} is written twice", index));
+    if (written[row] != std::byte{0})
+      return fail_at(call, rows.indices, i, fmt::format("row {} is written twice", index));
     written[row] = std::byte{1};
-    std::memcpy(call.out[0] + row * rows.row_bytes, call.in[2] + static_cast<size_t>(i) * rows.row_bytes, rows.row_bytes);
+    std::memcpy(call.out[0] + row * rows.row_bytes, call.in[2] + static_cast<size_t>(i) * rows.row_bytes,
+                rows.row_bytes);
   }
   return {};
 }
@@ -74,7 +80,8 @@ Result<Kernel> prepare_SCATTER(const NodePlan& plan) {
   CARINA_CHECKED(Checks(plan).operands(3, 1).done());
   CARINA_TRY(const Rows rows, check_rows(plan, plan.in[0], plan.in[1], plan.in[2]));
   CARINA_CHECKED(Checks(plan).same_type(plan.out[0], plan.in[0].dtype).shape(plan.out[0], *plan.in[0].shape).done());
-  return Kernel{.run = [rows](const Call& call) { return scatter(rows, call); }, .scratch_bytes = static_cast<size_t>(rows.n * rows.k)};
+  return Kernel{.run = [rows](const Call& call) { return scatter(rows, call); },
+                .scratch_bytes = static_cast<size_t>(rows.n * rows.k)};
 }
 
 }  // namespace carina::interpret

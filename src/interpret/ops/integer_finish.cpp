@@ -13,45 +13,61 @@ namespace {
 
 using enum DType;
 
-bool has_vectors(DType dtype) { return dtype == kInt8 || dtype == kInt16 || dtype == kInt32; }
+bool has_vectors(DType dtype) {
+  return dtype == kInt8 || dtype == kInt16 || dtype == kInt32;
+}
 
 }  // namespace
 
 void IntegerFinish::run(const Sums& s, std::byte* out, int64_t out_stride) const {
   if (scales) {
-    simd::scale_rows({.scales = *scales, .in_type = kInt32, .out_type = out_type, .in = s.sums, .out = out + static_cast<size_t>(s.first) * element_bytes(out_type),
-                      .in_stride = s.stride, .out_stride = out_stride, .rows = s.rows, .first = s.first, .channels = s.channels, .column = s.column});
+    simd::scale_rows({.scales = *scales,
+                      .in_type = kInt32,
+                      .out_type = out_type,
+                      .in = s.sums,
+                      .out = out + static_cast<size_t>(s.first) * element_bytes(out_type),
+                      .in_stride = s.stride,
+                      .out_stride = out_stride,
+                      .rows = s.rows,
+                      .first = s.first,
+                      .channels = s.channels,
+                      .column = s.column});
     return;
   }
   auto* to = reinterpret_cast<int32_t*>(out) + s.first;
   for (int64_t r = 0; r < s.rows; ++r) {
     for (int64_t c = 0; c < s.channels; ++c) {
-      to[r * out_stride + c] = static_cast<int32_t>(static_cast<uint32_t>(s.sums[r * s.stride + c]) + static_cast<uint32_t>(s.column[s.first + c]));
+      to[r * out_stride + c] = static_cast<int32_t>(static_cast<uint32_t>(s.sums[r * s.stride + c]) +
+                                                    static_cast<uint32_t>(s.column[s.first + c]));
     }
   }
 }
 
 std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bound) {
   const ir::Attributes& attributes = rescale.node.attributes;
-  const bool constants = std::ranges::all_of(std::span(rescale.in).subspan(1), [](const Operand& o) { return o.constant != nullptr; });
+  const bool constants =
+      std::ranges::all_of(std::span(rescale.in).subspan(1), [](const Operand& o) { return o.constant != nullptr; });
   const bool is_unsigned = attributes.get<bool>("input_unsigned") || attributes.get<bool>("output_unsigned");
   const DType in = rescale.in[0].dtype;
   const DType out = rescale.out[0].dtype;
-  if (!constants || is_unsigned || !attributes.get<bool>("scale32") || !has_vectors(in) || !has_vectors(out)) return std::nullopt;
+  if (!constants || is_unsigned || !attributes.get<bool>("scale32") || !has_vectors(in) || !has_vectors(out))
+    return std::nullopt;
   constexpr int64_t kDoubleRound = 3;
   const Shape& shape = *rescale.in[0].shape;
-  auto scales = simd::make_scales({.multiplier = rescale.in[1].constant->values<int32_t>(),
-                                   .shift = rescale.in[2].constant->values<int8_t>(),
-                                   .rounding = attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kSingle,
-                                   .bound = bound,
-                                   .channels = shape.rank() == 0 ? 1 : shape[shape.rank() - 1]});
+  auto scales = simd::make_scales(
+      {.multiplier = rescale.in[1].constant->values<int32_t>(),
+       .shift = rescale.in[2].constant->values<int8_t>(),
+       .rounding = attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kSingle,
+       .bound = bound,
+       .channels = shape.rank() == 0 ? 1 : shape[shape.rank() - 1]});
   if (!scales) return std::nullopt;
   const int64_t input_zp = scalar_at(rescale.in[3].constant->data.data(), in);
   const int64_t output_zp = scalar_at(rescale.in[4].constant->data.data(), out);
   // With 32 bits on a side a zero point could overflow; the specification has none there.
   if ((in == kInt32 && input_zp != 0) || (out == kInt32 && output_zp != 0)) return std::nullopt;
   const IntegerRange range = range_of(out);
-  // Scaled values are at most 2^30 by RESCALE's REQUIRE on its input, so adding a zero point of 16 bits cannot overflow.
+  // Scaled values are at most 2^30 by RESCALE's REQUIRE on its input, so adding a zero point of 16 bits cannot
+  // overflow.
   scales->input_zp = static_cast<int32_t>(input_zp);
   scales->output_zp = static_cast<int32_t>(output_zp);
   scales->low = static_cast<int32_t>(range.min);
@@ -67,7 +83,8 @@ std::optional<IntegerFinish> integer_finish(const NodePlan& plan, int64_t bound)
       if (!check_rescale(node)) return std::nullopt;
       finish.scales = constant_scales(node, bound);
       if (!finish.scales) return std::nullopt;
-    } else if (node.node.op == ir::Op(TosaOp::CLAMP) && finish.scales && has_vectors(node.out[0].dtype) && node.in[0].dtype == node.out[0].dtype) {
+    } else if (node.node.op == ir::Op(TosaOp::CLAMP) && finish.scales && has_vectors(node.out[0].dtype) &&
+               node.in[0].dtype == node.out[0].dtype) {
       const auto low = static_cast<int32_t>(attributes.number("min_val"));
       const auto high = static_cast<int32_t>(attributes.number("max_val"));
       if (!(*node.in[0].shape == *node.out[0].shape)) return std::nullopt;

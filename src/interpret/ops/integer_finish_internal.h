@@ -11,23 +11,23 @@ namespace carina::interpret {
 
 // What happens to i32 sums of a product on their way out: perhaps a RESCALE and a CLAMP that were fused in.
 struct IntegerFinish {
-  std::optional<simd::Scales> scales;        // none: the sums are the output
+  std::optional<simd::Scales> scales;  // none: the sums are the output
   DType out_type = DType::kInt32;
 
   struct Sums {
     const int32_t* sums;
     int64_t stride;
-    const int32_t* column;                   // added per channel, of channel 0 on, padded
+    const int32_t* column;  // added per channel, of channel 0 on, padded
     int64_t rows;
-    int64_t first;                           // channel, a multiple of simd::kLanes
-    int64_t channels;                        // from `first` on
+    int64_t first;     // channel, a multiple of simd::kLanes
+    int64_t channels;  // from `first` on
   };
   // Writes the sums to out, whose rows are `out_stride` elements apart and start at channel 0.
   void run(const Sums& sums, std::byte* out, int64_t out_stride) const;
 };
 
-// The factors of a RESCALE whose parameters are constants, for inputs minus zero point in [-bound - 1, bound]; nothing when it
-// must check each element, or for types that the vector kernels do not have.
+// The factors of a RESCALE whose parameters are constants, for inputs minus zero point in [-bound - 1, bound]; nothing
+// when it must check each element, or for types that the vector kernels do not have.
 std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bound);
 
 // The finish for plan.tail: RESCALE and CLAMP in that order; `bound` limits the sums. Nothing: they cannot be fused.

@@ -34,7 +34,8 @@ StridedCopy gather_axes(const NodePlan& plan, const std::vector<int64_t>& in_str
   StridedCopy copy{.axes = {}, .element_bytes = element_bytes(plan.out[0].dtype)};
   const std::vector<int64_t> out_strides = dense_strides(*plan.out[0].shape);
   for (size_t axis = 0; axis < out_strides.size(); ++axis) {
-    copy.axes.push_back({.size = plan.out[0].dim(axis), .in_stride = in_strides[axis], .out_stride = out_strides[axis]});
+    copy.axes.push_back(
+        {.size = plan.out[0].dim(axis), .in_stride = in_strides[axis], .out_stride = out_strides[axis]});
   }
   return copy;
 }
@@ -66,7 +67,8 @@ Result<Kernel> prepare_IDENTITY(const NodePlan& plan) {
 Result<Kernel> prepare_RESHAPE(const NodePlan& plan) {
   Checks checks = check_move(plan, 2);
   if (checks.good()) {
-    checks.require(plan.in[0].shape->elements() == plan.out[0].shape->elements(), "RESHAPE changes the number of elements",
+    checks.require(plan.in[0].shape->elements() == plan.out[0].shape->elements(),
+                   "RESHAPE changes the number of elements",
                    to_string(*plan.in[0].shape) + " -> " + to_string(*plan.out[0].shape));
   }
   CARINA_CHECKED(checks.done());
@@ -114,8 +116,10 @@ Result<Kernel> prepare_SLICE(const NodePlan& plan) {
   CARINA_TRY(const std::vector<int64_t> size, shape_constant(plan, plan.in[2], in.rank()));
   StridedCopy copy;
   for (size_t axis = 0; axis < in.rank(); ++axis) {
-    const bool inside = start[axis] >= 0 && size[axis] >= 0 && start[axis] <= in.dim(axis) && size[axis] <= in.dim(axis) - start[axis];
-    checks.require(inside, fmt::format("the slice leaves axis {}", axis), fmt::format("{} + {} of {}", start[axis], size[axis], in.dim(axis)));
+    const bool inside =
+        start[axis] >= 0 && size[axis] >= 0 && start[axis] <= in.dim(axis) && size[axis] <= in.dim(axis) - start[axis];
+    checks.require(inside, fmt::format("the slice leaves axis {}", axis),
+                   fmt::format("{} + {} of {}", start[axis], size[axis], in.dim(axis)));
   }
   CARINA_CHECKED(checks.done());
   CARINA_CHECKED(checks.shape(plan.out[0], Shape(size)).done());
@@ -157,7 +161,8 @@ Result<Kernel> prepare_PAD(const NodePlan& plan) {
   for (size_t axis = 0; axis < in.rank(); ++axis) {
     const auto before = checked_add(in.dim(axis), padding[2 * axis]);
     const auto size = before ? checked_add(*before, padding[2 * axis + 1]) : std::nullopt;
-    checks.require(padding[2 * axis] >= 0 && padding[2 * axis + 1] >= 0 && size.has_value(), "padding must not be negative");
+    checks.require(padding[2 * axis] >= 0 && padding[2 * axis + 1] >= 0 && size.has_value(),
+                   "padding must not be negative");
     shape[axis] = size.value_or(0);
   }
   CARINA_CHECKED(checks.shape(plan.out[0], shape).done());
@@ -201,7 +206,8 @@ Result<Kernel> prepare_CONCAT(const NodePlan& plan) {
   for (const Operand& in : plan.in) {
     StridedCopy copy{.axes = {}, .out_offset = at * out_strides[axis], .element_bytes = element_bytes(in.dtype)};
     const std::vector<int64_t> in_strides = dense_strides(*in.shape);
-    for (size_t a = 0; a < shape.rank(); ++a) copy.axes.push_back({.size = in.dim(a), .in_stride = in_strides[a], .out_stride = out_strides[a]});
+    for (size_t a = 0; a < shape.rank(); ++a)
+      copy.axes.push_back({.size = in.dim(a), .in_stride = in_strides[a], .out_stride = out_strides[a]});
     copy.simplify();
     copies.push_back(std::move(copy));
     at += in.dim(axis);

@@ -56,11 +56,15 @@ struct PlainMatmul {
   }
 };
 
-MatmulSizes sizes_of(const NodePlan& plan) { return {.n = plan.in[0].dim(0), .h = plan.in[0].dim(1), .c = plan.in[0].dim(2), .w = plan.in[1].dim(2)}; }
+MatmulSizes sizes_of(const NodePlan& plan) {
+  return {.n = plan.in[0].dim(0), .h = plan.in[0].dim(1), .c = plan.in[0].dim(2), .w = plan.in[1].dim(2)};
+}
 
 template <typename In, typename Out>
 Kernel make(const NodePlan& plan) {
-  return {.run = [matmul = PlainMatmul<In, Out>{.s = sizes_of(plan), .shape = *plan.out[0].shape}](const Call& call) { return matmul.run(call); }};
+  return {.run = [matmul = PlainMatmul<In, Out>{.s = sizes_of(plan), .shape = *plan.out[0].shape}](const Call& call) {
+    return matmul.run(call);
+  }};
 }
 
 Result<void> check(const NodePlan& plan) {
@@ -69,7 +73,8 @@ Result<void> check(const NodePlan& plan) {
   if (checks.good()) checks.rank(plan.in[0], 3, 3).rank(plan.in[1], 3, 3).scalar(plan.in[2]).scalar(plan.in[3]);
   if (!checks.good()) return checks.done();
   const Operand& a = plan.in[0];
-  checks.shape(plan.in[1], {a.dim(0), a.dim(2), plan.in[1].dim(2)}).shape(plan.out[0], {a.dim(0), a.dim(1), plan.in[1].dim(2)});
+  checks.shape(plan.in[1], {a.dim(0), a.dim(2), plan.in[1].dim(2)})
+      .shape(plan.out[0], {a.dim(0), a.dim(1), plan.in[1].dim(2)});
   checks.same_type(plan.in[2], a.dtype).same_type(plan.in[3], plan.in[1].dtype);
   return checks.done();
 }

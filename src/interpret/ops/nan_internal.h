@@ -8,7 +8,9 @@ namespace carina::interpret {
 
 // TOSA's nan_mode. Source: TOSA 1.0, section 1.10.2.
 enum class NanMode { kPropagate = 1, kIgnore = 2 };
-inline NanMode nan_mode_of(const NodePlan& plan) { return static_cast<NanMode>(plan.node.attributes.integer("nan_mode")); }
+inline NanMode nan_mode_of(const NodePlan& plan) {
+  return static_cast<NanMode>(plan.node.attributes.integer("nan_mode"));
+}
 
 // The larger operand. A NaN wins (kPropagate) or loses against any number (kIgnore).
 template <NanMode Mode>

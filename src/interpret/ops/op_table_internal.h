@@ -9,7 +9,7 @@ namespace carina::interpret {
 struct OpRow {
   TosaOp op;
   Prepare prepare;
-  PrepareFused fuse;   // null: the operator has no fused form
+  PrepareFused fuse;  // null: the operator has no fused form
 };
 // Nothing for operators that are not of TOSA 1.0.
 const OpRow* kernel_row_of(TosaOp op);

@@ -27,27 +27,47 @@ struct Window {
 Window window_of(const Geometry& g, int64_t oy, int64_t ox) {
   const int64_t y = oy * g.stride_y - g.pad_top;
   const int64_t x = ox * g.stride_x - g.pad_left;
-  return {.y0 = std::max<int64_t>(0, y), .y1 = std::min(g.ih, y + g.kernel_y), .x0 = std::max<int64_t>(0, x), .x1 = std::min(g.iw, x + g.kernel_x)};
+  return {.y0 = std::max<int64_t>(0, y),
+          .y1 = std::min(g.ih, y + g.kernel_y),
+          .x0 = std::max<int64_t>(0, x),
+          .x1 = std::min(g.iw, x + g.kernel_x)};
 }
 
 Result<Geometry> geometry_of(const NodePlan& plan) {
   Checks checks(plan);
   constexpr int64_t kMax = INT32_MAX;
-  checks.rank(plan.in[0], 4, 4).rank(plan.out[0], 4, 4).list("kernel", 2, 1, kMax).list("stride", 2, 1, kMax).list("pad", 4, 0, kMax);
+  checks.rank(plan.in[0], 4, 4)
+      .rank(plan.out[0], 4, 4)
+      .list("kernel", 2, 1, kMax)
+      .list("stride", 2, 1, kMax)
+      .list("pad", 4, 0, kMax);
   if (!checks.good()) return fail(checks.done().error());
   const auto& kernel = plan.node.attributes.integers("kernel");
   const auto& stride = plan.node.attributes.integers("stride");
   const auto& pad = plan.node.attributes.integers("pad");
   const Operand& in = plan.in[0];
-  const Geometry g{.n = in.dim(0), .ih = in.dim(1), .iw = in.dim(2), .c = in.dim(3), .oh = plan.out[0].dim(1), .ow = plan.out[0].dim(2),
-                   .kernel_y = kernel[0], .kernel_x = kernel[1], .stride_y = stride[0], .stride_x = stride[1], .pad_top = pad[0], .pad_left = pad[2]};
+  const Geometry g{.n = in.dim(0),
+                   .ih = in.dim(1),
+                   .iw = in.dim(2),
+                   .c = in.dim(3),
+                   .oh = plan.out[0].dim(1),
+                   .ow = plan.out[0].dim(2),
+                   .kernel_y = kernel[0],
+                   .kernel_x = kernel[1],
+                   .stride_y = stride[0],
+                   .stride_x = stride[1],
+                   .pad_top = pad[0],
+                   .pad_left = pad[2]};
   // Padding smaller than the kernel: so every window has an element inside.
-  checks.require(pad[0] < kernel[0] && pad[1] < kernel[0] && pad[2] < kernel[1] && pad[3] < kernel[1], "padding must be smaller than the kernel");
+  checks.require(pad[0] < kernel[0] && pad[1] < kernel[0] && pad[2] < kernel[1] && pad[3] < kernel[1],
+                 "padding must be smaller than the kernel");
   const int64_t span_y = g.ih + pad[0] + pad[1] - kernel[0];
   const int64_t span_x = g.iw + pad[2] + pad[3] - kernel[1];
-  checks.require(span_y >= 0 && span_x >= 0 && span_y % stride[0] == 0 && span_x % stride[1] == 0, "kernel, stride and padding do not fit the input");
+  checks.require(span_y >= 0 && span_x >= 0 && span_y % stride[0] == 0 && span_x % stride[1] == 0,
+                 "kernel, stride and padding do not fit the input");
   if (!checks.good()) return fail(checks.done().error());
-  checks.shape(plan.out[0], {g.n, span_y / stride[0] + 1, span_x / stride[1] + 1, g.c}).same_type(plan.out[0], in.dtype);
+  checks.shape(plan.out[0], {g.n, span_y / stride[0] + 1, span_x / stride[1] + 1, g.c})
+      .same_type(plan.out[0], in.dtype);
   CARINA_CHECKED(checks.done());
   return g;
 }
@@ -66,7 +86,8 @@ void for_each_pixel(ThreadPool& pool, const Geometry& g, const Pixel& pixel) {
 // Folds the channels [c0, c0 + count) of a window into `sums`.
 constexpr int64_t kSide = 32;
 template <typename Element, typename Value, typename Fold>
-void fold_window(const Geometry& g, const typename Element::Storage* image, const Window& w, int64_t c0, int64_t count, Value* sums, const Fold& fold) {
+void fold_window(const Geometry& g, const typename Element::Storage* image, const Window& w, int64_t c0, int64_t count,
+                 Value* sums, const Fold& fold) {
   for (int64_t y = w.y0; y < w.y1; ++y) {
     for (int64_t x = w.x0; x < w.x1; ++x) {
       const auto* in = image + (y * g.iw + x) * g.c + c0;
@@ -88,11 +109,13 @@ Kernel average_int_with(const NodePlan& plan, const Geometry& g) {
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
         Sum sums[kSide] = {};
-        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums, [](Sum sum, int32_t x) { return sum + x; });
+        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums,
+                             [](Sum sum, int32_t x) { return sum + x; });
         for (int64_t c = 0; c < count; ++c) {
           const int64_t sum = sums[c] - w.count() * input_zp;
           if (sum != static_cast<int32_t>(sum)) first_bad.report(out_at + c0 + c);
-          const int64_t mean = apply_scale_32(static_cast<int32_t>(sum), factor.multiplier, factor.shift, Rounding::kSingle);
+          const int64_t mean =
+              apply_scale_32(static_cast<int32_t>(sum), factor.multiplier, factor.shift, Rounding::kSingle);
           call.output<S>(0)[out_at + c0 + c] = saturate<S>(mean + output_zp);
         }
       }
@@ -117,8 +140,10 @@ Kernel average_float(const NodePlan&, const Geometry& g) {
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
         float sums[kSide] = {};
-        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums, [](float sum, float x) { return sum + x; });
-        for (int64_t c = 0; c < count; ++c) call.output<S>(0)[out_at + c0 + c] = Element::store(sums[c] / static_cast<float>(w.count()));
+        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, sums,
+                             [](float sum, float x) { return sum + x; });
+        for (int64_t c = 0; c < count; ++c)
+          call.output<S>(0)[out_at + c0 + c] = Element::store(sums[c] / static_cast<float>(w.count()));
       }
     });
     return {};
@@ -134,7 +159,8 @@ Kernel maximum_int(const NodePlan&, const Geometry& g) {
         const int64_t count = std::min(kSide, g.c - c0);
         S best[kSide];
         std::fill_n(best, kSide, std::numeric_limits<S>::min());
-        fold_window<Plain<kUnknown, S>>(g, call.input<S>(0) + image, w, c0, count, best, [](S a, S b) { return std::max(a, b); });
+        fold_window<Plain<kUnknown, S>>(g, call.input<S>(0) + image, w, c0, count, best,
+                                        [](S a, S b) { return std::max(a, b); });
         std::copy_n(best, count, call.output<S>(0) + out_at + c0);
       }
     });
@@ -146,7 +172,8 @@ template <typename Element, NanMode Mode>
 Kernel maximum_float_with(const Geometry& g) {
   using S = typename Element::Storage;
   return {.run = [g](const Call& call) -> Result<void> {
-    const float start = Mode == NanMode::kIgnore ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
+    const float start =
+        Mode == NanMode::kIgnore ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
     for_each_pixel(call.runtime.pool, g, [&](int64_t out_at, int64_t image, const Window& w) {
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
@@ -162,7 +189,8 @@ Kernel maximum_float_with(const Geometry& g) {
 
 template <typename Element>
 Kernel maximum_float(const NodePlan& plan, const Geometry& g) {
-  return nan_mode_of(plan) == NanMode::kIgnore ? maximum_float_with<Element, NanMode::kIgnore>(g) : maximum_float_with<Element, NanMode::kPropagate>(g);
+  return nan_mode_of(plan) == NanMode::kIgnore ? maximum_float_with<Element, NanMode::kIgnore>(g)
+                                               : maximum_float_with<Element, NanMode::kPropagate>(g);
 }
 
 struct Row {
@@ -174,19 +202,22 @@ Result<Kernel> choose_row(const NodePlan& plan, const Geometry& g, std::span<con
   for (const Row& row : rows) {
     if (row.dtype == plan.in[0].dtype) return row.make(plan, g);
   }
-  return fail(plan.diagnostic("the pooling does not have this type", "i8, i16 or a float", std::string(name_of(plan.in[0].dtype))));
+  return fail(plan.diagnostic("the pooling does not have this type", "i8, i16 or a float",
+                              std::string(name_of(plan.in[0].dtype))));
 }
 
 }  // namespace
 
 Result<Kernel> prepare_AVG_POOL2D(const NodePlan& plan) {
   CARINA_CHECKED(Checks(plan).operands(3, 1).done());
-  for (size_t i = 1; i <= 2; ++i) CARINA_CHECKED(Checks(plan).scalar(plan.in[i]).same_type(plan.in[i], plan.in[0].dtype).done());
+  for (size_t i = 1; i <= 2; ++i)
+    CARINA_CHECKED(Checks(plan).scalar(plan.in[i]).same_type(plan.in[i], plan.in[0].dtype).done());
   CARINA_TRY(const Geometry g, geometry_of(plan));
   const auto window = static_cast<double>(g.kernel_y) * static_cast<double>(g.kernel_x);
   CARINA_CHECKED(Checks(plan).require(window < 2147483648.0, "the window has too many elements").done());
-  static constexpr Row kRows[] = {{kInt8, &average_int<I8>},        {kInt16, &average_int<I16>},      {kFp32, &average_float<F32>},
-                                  {kFp16, &average_float<F16>},     {kBf16, &average_float<BF16>},    {kFp8E4M3, &average_float<E4M3>},
+  static constexpr Row kRows[] = {{kInt8, &average_int<I8>},       {kInt16, &average_int<I16>},
+                                  {kFp32, &average_float<F32>},    {kFp16, &average_float<F16>},
+                                  {kBf16, &average_float<BF16>},   {kFp8E4M3, &average_float<E4M3>},
                                   {kFp8E5M2, &average_float<E5M2>}};
   return choose_row(plan, g, kRows);
 }
@@ -194,8 +225,9 @@ Result<Kernel> prepare_AVG_POOL2D(const NodePlan& plan) {
 Result<Kernel> prepare_MAX_POOL2D(const NodePlan& plan) {
   CARINA_CHECKED(Checks(plan).operands(1, 1).done());
   CARINA_TRY(const Geometry g, geometry_of(plan));
-  static constexpr Row kRows[] = {{kInt8, &maximum_int<I8>},        {kInt16, &maximum_int<I16>},      {kFp32, &maximum_float<F32>},
-                                  {kFp16, &maximum_float<F16>},     {kBf16, &maximum_float<BF16>},    {kFp8E4M3, &maximum_float<E4M3>},
+  static constexpr Row kRows[] = {{kInt8, &maximum_int<I8>},       {kInt16, &maximum_int<I16>},
+                                  {kFp32, &maximum_float<F32>},    {kFp16, &maximum_float<F16>},
+                                  {kBf16, &maximum_float<BF16>},   {kFp8E4M3, &maximum_float<E4M3>},
                                   {kFp8E5M2, &maximum_float<E5M2>}};
   return choose_row(plan, g, kRows);
 }

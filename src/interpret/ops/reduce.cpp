@@ -29,8 +29,8 @@ Middle middle_of(const Shape& shape, int64_t axis) {
   return m;
 }
 
-// A reduction is a struct with kStart, apply(so far, next, bad) and kRequire. Each output is one chain in the order of the
-// axis; several outputs are chained side by side, so the bits do not depend on how wide the processor is.
+// A reduction is a struct with kStart, apply(so far, next, bad) and kRequire. Each output is one chain in the order of
+// the axis; several outputs are chained side by side, so the bits do not depend on how wide the processor is.
 template <typename R, typename Element>
 Kernel reduce(const NodePlan& plan) {
   using C = typename Element::Compute;
@@ -139,9 +139,9 @@ Result<Kernel> prepare_reduce(const NodePlan& plan, std::span<const TypeRow> row
 template <typename Int, typename Float>
 Result<Kernel> prepare_extreme(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},      {.types = {kInt16, kInt16}, .make = &reduce<Int, I16>},
-      {.types = {kInt32, kInt32}, .make = &reduce<Int, I32>},   {.types = {kFp32, kFp32}, .make = &reduce<Float, F32>},
-      {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>},   {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
+      {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},    {.types = {kInt16, kInt16}, .make = &reduce<Int, I16>},
+      {.types = {kInt32, kInt32}, .make = &reduce<Int, I32>}, {.types = {kFp32, kFp32}, .make = &reduce<Float, F32>},
+      {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>}, {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
   };
   return prepare_reduce(plan, kRows);
 }
@@ -195,7 +195,8 @@ Kernel argmax_with(const NodePlan& plan) {
 
 template <typename Element>
 Kernel argmax(const NodePlan& plan) {
-  return nan_mode_of(plan) == NanMode::kIgnore ? argmax_with<Element, NanMode::kIgnore>(plan) : argmax_with<Element, NanMode::kPropagate>(plan);
+  return nan_mode_of(plan) == NanMode::kIgnore ? argmax_with<Element, NanMode::kIgnore>(plan)
+                                               : argmax_with<Element, NanMode::kPropagate>(plan);
 }
 
 }  // namespace
@@ -217,7 +218,9 @@ Result<Kernel> prepare_REDUCE_SUM(const NodePlan& plan) {
   };
   return prepare_reduce(plan, kRows);
 }
-Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) { return prepare_float<ProductFloat>(plan); }
+Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) {
+  return prepare_float<ProductFloat>(plan);
+}
 Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>>(plan)
                                                : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>>(plan);
@@ -238,9 +241,9 @@ Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {
   dims.erase(dims.begin() + axis);
   CARINA_CHECKED(checks.shape(plan.out[0], Shape(dims)).done());
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt32}, .make = &argmax<I8>},       {.types = {kInt16, kInt32}, .make = &argmax<I16>},
-      {.types = {kFp32, kInt32}, .make = &argmax<F32>},      {.types = {kFp16, kInt32}, .make = &argmax<F16>},
-      {.types = {kBf16, kInt32}, .make = &argmax<BF16>},     {.types = {kFp8E4M3, kInt32}, .make = &argmax<E4M3>},
+      {.types = {kInt8, kInt32}, .make = &argmax<I8>},      {.types = {kInt16, kInt32}, .make = &argmax<I16>},
+      {.types = {kFp32, kInt32}, .make = &argmax<F32>},     {.types = {kFp16, kInt32}, .make = &argmax<F16>},
+      {.types = {kBf16, kInt32}, .make = &argmax<BF16>},    {.types = {kFp8E4M3, kInt32}, .make = &argmax<E4M3>},
       {.types = {kFp8E5M2, kInt32}, .make = &argmax<E5M2>},
   };
   return choose(plan, kRows);

@@ -31,7 +31,7 @@ Limits limits_of(DType dtype, bool is_unsigned) {
 }
 
 struct Plan {
-  int64_t channels;   // 1: one factor for all
+  int64_t channels;  // 1: one factor for all
   int64_t rows;
   bool per_channel;
   bool scale32;
@@ -78,11 +78,14 @@ Result<void> run_rescale(const Plan& plan, const Call& call) {
       const int64_t c = plan.per_channel ? at % plan.channels : 0;
       const int64_t multiplier = plan.scale32 ? call.input<int32_t>(1)[c] : call.input<int16_t>(1)[c];
       int64_t result = 0;
-      if (!scale(plan, load(in[at], plan.input_unsigned) - input_zp, multiplier, shifts[c], result)) first_bad.report(at);
+      if (!scale(plan, load(in[at], plan.input_unsigned) - input_zp, multiplier, shifts[c], result))
+        first_bad.report(at);
       out[at] = static_cast<Out>(std::clamp(result + output_zp, limits.low, limits.high));
     }
   });
-  if (first_bad.any()) return fail_at(call, plan.shape, first_bad.element(), "the value, multiplier or shift is outside of what RESCALE allows");
+  if (first_bad.any())
+    return fail_at(call, plan.shape, first_bad.element(),
+                   "the value, multiplier or shift is outside of what RESCALE allows");
   return {};
 }
 
@@ -128,7 +131,8 @@ Result<void> check_rescale(const NodePlan& plan) {
       .scalar(plan.in[3])
       .scalar(plan.in[4])
       .require(!(attributes.get<bool>("scale32") && plan.in[0].dtype == kInt48), "scale32 is not for i48")
-      .require(attributes.get<bool>("scale32") || attributes.integer("rounding_mode") != 3, "DOUBLE_ROUND is for scale32");
+      .require(attributes.get<bool>("scale32") || attributes.integer("rounding_mode") != 3,
+               "DOUBLE_ROUND is for scale32");
   return checks.done();
 }
 
@@ -136,7 +140,8 @@ namespace {
 
 // The vector kernel, when the factors are constants that suit every input of the type.
 std::optional<Kernel> vector_rescale(const NodePlan& plan) {
-  const auto zero_point = plan.in[3].constant == nullptr ? 0 : scalar_at(plan.in[3].constant->data.data(), plan.in[0].dtype);
+  const auto zero_point =
+      plan.in[3].constant == nullptr ? 0 : scalar_at(plan.in[3].constant->data.data(), plan.in[0].dtype);
   if (plan.in[0].dtype == kInt48) return std::nullopt;
   const IntegerRange range = range_of(plan.in[0].dtype);
   const auto scales = constant_scales(plan, std::max(range.max - zero_point, zero_point - range.min - 1));
@@ -144,16 +149,25 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
   const Shape& shape = *plan.in[0].shape;
   const int64_t channels = !scales->per_channel ? shape.elements() : shape[shape.rank() - 1];
   const int64_t rows = channels == 0 ? 0 : shape.elements() / channels;
-  auto run = [scales = *scales, channels, rows, in_type = plan.in[0].dtype, out_type = plan.out[0].dtype](const Call& call) -> Result<void> {
+  auto run = [scales = *scales, channels, rows, in_type = plan.in[0].dtype,
+              out_type = plan.out[0].dtype](const Call& call) -> Result<void> {
     const auto piece = [&](int64_t at, int64_t row_count, int64_t length) {
-      simd::scale_rows({.scales = scales, .in_type = in_type, .out_type = out_type, .in = call.in[0] + static_cast<size_t>(at) * element_bytes(in_type),
-                        .out = call.out[0] + static_cast<size_t>(at) * element_bytes(out_type), .in_stride = channels, .out_stride = channels,
-                        .rows = row_count, .first = 0, .channels = length});
+      simd::scale_rows({.scales = scales,
+                        .in_type = in_type,
+                        .out_type = out_type,
+                        .in = call.in[0] + static_cast<size_t>(at) * element_bytes(in_type),
+                        .out = call.out[0] + static_cast<size_t>(at) * element_bytes(out_type),
+                        .in_stride = channels,
+                        .out_stride = channels,
+                        .rows = row_count,
+                        .first = 0,
+                        .channels = length});
     };
     if (rows == 1 && !scales.per_channel) {
       split(call.runtime.pool, channels, 16384, [&](int64_t begin, int64_t end) { piece(begin, 1, end - begin); });
     } else {
-      split(call.runtime.pool, rows, 1 + 16384 / (channels + 1), [&](int64_t begin, int64_t end) { piece(begin * channels, end - begin, channels); });
+      split(call.runtime.pool, rows, 1 + 16384 / (channels + 1),
+            [&](int64_t begin, int64_t end) { piece(begin * channels, end - begin, channels); });
     }
     return {};
   };
@@ -170,16 +184,19 @@ Result<Kernel> prepare_RESCALE(const NodePlan& plan) {
     DType out;
     Kernel (*make)(const NodePlan&);
   } kRows[] = {
-      {kInt8, kInt8, &rescale<int8_t, int8_t>},     {kInt8, kInt16, &rescale<int8_t, int16_t>},   {kInt8, kInt32, &rescale<int8_t, int32_t>},
-      {kInt16, kInt8, &rescale<int16_t, int8_t>},   {kInt16, kInt16, &rescale<int16_t, int16_t>}, {kInt16, kInt32, &rescale<int16_t, int32_t>},
-      {kInt32, kInt8, &rescale<int32_t, int8_t>},   {kInt32, kInt16, &rescale<int32_t, int16_t>}, {kInt32, kInt32, &rescale<int32_t, int32_t>},
-      {kInt48, kInt8, &rescale<int64_t, int8_t>},   {kInt48, kInt16, &rescale<int64_t, int16_t>}, {kInt48, kInt32, &rescale<int64_t, int32_t>},
+      {kInt8, kInt8, &rescale<int8_t, int8_t>},     {kInt8, kInt16, &rescale<int8_t, int16_t>},
+      {kInt8, kInt32, &rescale<int8_t, int32_t>},   {kInt16, kInt8, &rescale<int16_t, int8_t>},
+      {kInt16, kInt16, &rescale<int16_t, int16_t>}, {kInt16, kInt32, &rescale<int16_t, int32_t>},
+      {kInt32, kInt8, &rescale<int32_t, int8_t>},   {kInt32, kInt16, &rescale<int32_t, int16_t>},
+      {kInt32, kInt32, &rescale<int32_t, int32_t>}, {kInt48, kInt8, &rescale<int64_t, int8_t>},
+      {kInt48, kInt16, &rescale<int64_t, int16_t>}, {kInt48, kInt32, &rescale<int64_t, int32_t>},
   };
   for (const auto& row : kRows) {
     if (row.in == plan.in[0].dtype && row.out == plan.out[0].dtype) return row.make(plan);
   }
-  return fail(plan.diagnostic("RESCALE does not have these types", "i8, i16, i32 or i48 to i8, i16 or i32",
-                              std::string(name_of(plan.in[0].dtype)) + " -> " + std::string(name_of(plan.out[0].dtype))));
+  return fail(
+      plan.diagnostic("RESCALE does not have these types", "i8, i16, i32 or i48 to i8, i16 or i32",
+                      std::string(name_of(plan.in[0].dtype)) + " -> " + std::string(name_of(plan.out[0].dtype))));
 }
 
 }  // namespace carina::interpret

@@ -1,5 +1,5 @@
-// ADD, SUB and MUL of integers as quantized models have them: both operands and the result rescaled. The i32 values between
-// live in a small buffer only.
+// ADD, SUB and MUL of integers as quantized models have them: both operands and the result rescaled. The i32 values
+// between live in a small buffer only.
 
 #include <algorithm>
 
@@ -24,7 +24,8 @@ struct Rescaled {
 
 std::optional<Rescaled> rescaled(const NodePlan& front) {
   const DType type = front.in[0].dtype;
-  if (!check_rescale(front) || (type != kInt8 && type != kInt16) || front.in[3].constant == nullptr) return std::nullopt;
+  if (!check_rescale(front) || (type != kInt8 && type != kInt16) || front.in[3].constant == nullptr)
+    return std::nullopt;
   const IntegerRange range = range_of(type);
   const int64_t zero_point = scalar_at(front.in[3].constant->data.data(), type);
   const int64_t largest = std::max(range.max - zero_point, zero_point - range.min - 1);
@@ -35,7 +36,9 @@ std::optional<Rescaled> rescaled(const NodePlan& front) {
 }
 
 // The largest magnitude of the result; more than i32 when it might not fit.
-int64_t bound_of(simd::Combine op, int64_t a, int64_t b) { return op == simd::Combine::kMul ? a * b : a + b; }
+int64_t bound_of(simd::Combine op, int64_t a, int64_t b) {
+  return op == simd::Combine::kMul ? a * b : a + b;
+}
 
 struct RescaledBinary {
   simd::Combine op;
@@ -45,8 +48,16 @@ struct RescaledBinary {
   int64_t elements;
 
   static void scale_chunk(const Rescaled& operand, const std::byte* in, int64_t at, int64_t count, int32_t* out) {
-    simd::scale_rows({.scales = operand.scales, .in_type = operand.type, .out_type = kInt32, .in = in + static_cast<size_t>(at) * element_bytes(operand.type),
-                      .out = out, .in_stride = count, .out_stride = count, .rows = 1, .first = 0, .channels = count});
+    simd::scale_rows({.scales = operand.scales,
+                      .in_type = operand.type,
+                      .out_type = kInt32,
+                      .in = in + static_cast<size_t>(at) * element_bytes(operand.type),
+                      .out = out,
+                      .in_stride = count,
+                      .out_stride = count,
+                      .rows = 1,
+                      .first = 0,
+                      .channels = count});
   }
 
   Result<void> run(const Call& call) const {
@@ -58,9 +69,16 @@ struct RescaledBinary {
         scale_chunk(a, call.in[0], at, count, left);
         scale_chunk(b, call.in[1], at, count, right);
         simd::combine_i32(op, left, right, count);
-        simd::scale_rows({.scales = *finish.scales, .in_type = kInt32, .out_type = finish.out_type, .in = left,
-                          .out = call.out[0] + static_cast<size_t>(at) * element_bytes(finish.out_type), .in_stride = count, .out_stride = count, .rows = 1,
-                          .first = 0, .channels = count});
+        simd::scale_rows({.scales = *finish.scales,
+                          .in_type = kInt32,
+                          .out_type = finish.out_type,
+                          .in = left,
+                          .out = call.out[0] + static_cast<size_t>(at) * element_bytes(finish.out_type),
+                          .in_stride = count,
+                          .out_stride = count,
+                          .rows = 1,
+                          .first = 0,
+                          .channels = count});
       }
     });
     return {};
@@ -68,11 +86,15 @@ struct RescaledBinary {
 };
 
 std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
-  if (plan.front.size() != 2 || plan.tail.empty() || plan.out.size() != 1 || plan.out[0].dtype != kInt32) return std::nullopt;
+  if (plan.front.size() != 2 || plan.tail.empty() || plan.out.size() != 1 || plan.out[0].dtype != kInt32)
+    return std::nullopt;
   const Shape& shape = *plan.out[0].shape;
-  if (!(*plan.in[0].shape == shape) || !(*plan.in[1].shape == shape) || plan.in[0].dtype != kInt32 || plan.in[1].dtype != kInt32) return std::nullopt;
-  if (op == simd::Combine::kMul && (plan.in[2].constant == nullptr || plan.in[2].dtype != kInt8 || plan.in[2].shape->elements() != 1 ||
-                                    scalar_at(plan.in[2].constant->data.data(), kInt8) != 0)) {
+  if (!(*plan.in[0].shape == shape) || !(*plan.in[1].shape == shape) || plan.in[0].dtype != kInt32 ||
+      plan.in[1].dtype != kInt32)
+    return std::nullopt;
+  if (op == simd::Combine::kMul &&
+      (plan.in[2].constant == nullptr || plan.in[2].dtype != kInt8 || plan.in[2].shape->elements() != 1 ||
+       scalar_at(plan.in[2].constant->data.data(), kInt8) != 0)) {
     return std::nullopt;
   }
   auto a = rescaled(plan.front[0]);
@@ -82,15 +104,22 @@ std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
   if (bound > INT32_MAX) return std::nullopt;
   auto finish = integer_finish(plan, bound);
   if (!finish || !finish->scales || finish->scales->per_channel) return std::nullopt;
-  RescaledBinary binary{.op = op, .a = *std::move(a), .b = *std::move(b), .finish = *std::move(finish), .elements = shape.elements()};
+  RescaledBinary binary{
+      .op = op, .a = *std::move(a), .b = *std::move(b), .finish = *std::move(finish), .elements = shape.elements()};
   return Kernel{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
                 .scratch_bytes = static_cast<size_t>(max_pieces(plan.threads) * 2 * kChunk) * sizeof(int32_t)};
 }
 
 }  // namespace
 
-std::optional<Kernel> fuse_ADD(const NodePlan& plan) { return fuse(plan, simd::Combine::kAdd); }
-std::optional<Kernel> fuse_SUB(const NodePlan& plan) { return fuse(plan, simd::Combine::kSub); }
-std::optional<Kernel> fuse_MUL(const NodePlan& plan) { return fuse(plan, simd::Combine::kMul); }
+std::optional<Kernel> fuse_ADD(const NodePlan& plan) {
+  return fuse(plan, simd::Combine::kAdd);
+}
+std::optional<Kernel> fuse_SUB(const NodePlan& plan) {
+  return fuse(plan, simd::Combine::kSub);
+}
+std::optional<Kernel> fuse_MUL(const NodePlan& plan) {
+  return fuse(plan, simd::Combine::kMul);
+}
 
 }  // namespace carina::interpret

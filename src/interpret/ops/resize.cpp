@@ -27,7 +27,9 @@ struct Place {
 Place place_of(const Axis& axis, int64_t out) {
   const int64_t at = out * axis.scale_d + axis.offset;
   const int64_t whole = at >= 0 ? at / axis.scale_n : -((-at + axis.scale_n - 1) / axis.scale_n);
-  return {.i0 = std::clamp<int64_t>(whole, 0, axis.in - 1), .i1 = std::clamp<int64_t>(whole + 1, 0, axis.in - 1), .rest = at - whole * axis.scale_n};
+  return {.i0 = std::clamp<int64_t>(whole, 0, axis.in - 1),
+          .i1 = std::clamp<int64_t>(whole + 1, 0, axis.in - 1),
+          .rest = at - whole * axis.scale_n};
 }
 
 template <typename Body>
@@ -46,7 +48,9 @@ void for_each_pixel(ThreadPool& pool, const Geometry& g, const Body& body) {
 }
 
 // The nearer input position; the middle goes to the second.
-int64_t nearest(const Place& place, const Axis& axis) { return 2 * place.rest >= axis.scale_n ? place.i1 : place.i0; }
+int64_t nearest(const Place& place, const Axis& axis) {
+  return 2 * place.rest >= axis.scale_n ? place.i1 : place.i0;
+}
 
 template <typename S>
 Kernel nearest_kernel(const Geometry& g) {
@@ -68,7 +72,8 @@ Kernel bilinear_int(const Geometry& g) {
       const int64_t w10 = y.rest * (g.x.scale_n - x.rest);
       const int64_t w11 = y.rest * x.rest;
       for (int64_t c = 0; c < g.c; ++c) {
-        const int64_t sum = in[at(y.i0, x.i0) + c] * w00 + in[at(y.i0, x.i1) + c] * w01 + in[at(y.i1, x.i0) + c] * w10 + in[at(y.i1, x.i1) + c] * w11;
+        const int64_t sum = in[at(y.i0, x.i0) + c] * w00 + in[at(y.i0, x.i1) + c] * w01 + in[at(y.i1, x.i0) + c] * w10 +
+                            in[at(y.i1, x.i1) + c] * w11;
         call.output<Out>(0)[out + c] = static_cast<Out>(sum);
       }
     });
@@ -106,24 +111,33 @@ struct Row {
   Kernel (*make)(const Geometry&);
 };
 constexpr Row kRows[] = {
-    {kNearest, kInt8, kInt8, &nearest_kernel<uint8_t>},   {kNearest, kInt16, kInt16, &nearest_kernel<uint16_t>},
-    {kNearest, kFp32, kFp32, &nearest_kernel<uint32_t>},  {kNearest, kFp16, kFp16, &nearest_kernel<uint16_t>},
-    {kNearest, kBf16, kBf16, &nearest_kernel<uint16_t>},  {kBilinear, kInt8, kInt32, &bilinear_int<int8_t, int32_t>},
-    {kBilinear, kInt16, kInt48, &bilinear_int<int16_t, int64_t>}, {kBilinear, kFp32, kFp32, &bilinear_float<F32>},
-    {kBilinear, kFp16, kFp16, &bilinear_float<F16>},      {kBilinear, kBf16, kBf16, &bilinear_float<BF16>},
+    {kNearest, kInt8, kInt8, &nearest_kernel<uint8_t>},
+    {kNearest, kInt16, kInt16, &nearest_kernel<uint16_t>},
+    {kNearest, kFp32, kFp32, &nearest_kernel<uint32_t>},
+    {kNearest, kFp16, kFp16, &nearest_kernel<uint16_t>},
+    {kNearest, kBf16, kBf16, &nearest_kernel<uint16_t>},
+    {kBilinear, kInt8, kInt32, &bilinear_int<int8_t, int32_t>},
+    {kBilinear, kInt16, kInt48, &bilinear_int<int16_t, int64_t>},
+    {kBilinear, kFp32, kFp32, &bilinear_float<F32>},
+    {kBilinear, kFp16, kFp16, &bilinear_float<F16>},
+    {kBilinear, kBf16, kBf16, &bilinear_float<BF16>},
 };
 
 // Limits of the specification, which also keep the sums above within their types.
 void check_axis(Checks& checks, const Axis& axis, int64_t border) {
   constexpr int64_t kMaxSize = 16384;
   constexpr int64_t kMaxScale = 1 << 11;
-  checks.require(axis.in >= 1 && axis.in < kMaxSize && axis.out >= 1 && axis.out < kMaxSize, "sizes must be in [1, 16384)")
-      .require(axis.scale_n > 0 && axis.scale_n <= kMaxScale && axis.scale_d > 0 && axis.scale_d < 16 * axis.scale_n, "scale must be a fraction n/d > 1/16 with n at most 2048")
+  checks
+      .require(axis.in >= 1 && axis.in < kMaxSize && axis.out >= 1 && axis.out < kMaxSize,
+               "sizes must be in [1, 16384)")
+      .require(axis.scale_n > 0 && axis.scale_n <= kMaxScale && axis.scale_d > 0 && axis.scale_d < 16 * axis.scale_n,
+               "scale must be a fraction n/d > 1/16 with n at most 2048")
       .require(axis.offset >= -axis.scale_n && axis.offset < 16 * axis.scale_n, "offset must be in [-n, 16n)")
       .require(border >= -16 * axis.scale_n && border < axis.scale_n, "border must be in [-16n, n)");
   if (!checks.good()) return;
   const int64_t span = (axis.in - 1) * axis.scale_n - axis.offset + border;
-  checks.require(span >= 0 && span % axis.scale_d == 0 && span / axis.scale_d + 1 == axis.out, "output size does not follow from input, scale, offset and border");
+  checks.require(span >= 0 && span % axis.scale_d == 0 && span / axis.scale_d + 1 == axis.out,
+                 "output size does not follow from input, scale, offset and border");
 }
 
 }  // namespace
@@ -138,9 +152,11 @@ Result<Kernel> prepare_RESIZE(const NodePlan& plan) {
   CARINA_TRY(const std::vector<int64_t> border, shape_constant(plan, plan.in[3], 2));
   const Operand& in = plan.in[0];
   const Operand& out = plan.out[0];
-  const Geometry g{.n = in.dim(0), .c = in.dim(3),
-                   .y = {.in = in.dim(1), .out = out.dim(1), .scale_n = scale[0], .scale_d = scale[1], .offset = offset[0]},
-                   .x = {.in = in.dim(2), .out = out.dim(2), .scale_n = scale[2], .scale_d = scale[3], .offset = offset[1]}};
+  const Geometry g{
+      .n = in.dim(0),
+      .c = in.dim(3),
+      .y = {.in = in.dim(1), .out = out.dim(1), .scale_n = scale[0], .scale_d = scale[1], .offset = offset[0]},
+      .x = {.in = in.dim(2), .out = out.dim(2), .scale_n = scale[2], .scale_d = scale[3], .offset = offset[1]}};
   check_axis(checks, g.y, border[0]);
   check_axis(checks, g.x, border[1]);
   CARINA_CHECKED(checks.require(out.dim(0) == g.n && out.dim(3) == g.c, "batch or channels differ").done());
@@ -148,7 +164,8 @@ Result<Kernel> prepare_RESIZE(const NodePlan& plan) {
   for (const Row& row : kRows) {
     if (row.mode == mode && row.in == in.dtype && row.out == out.dtype) return row.make(g);
   }
-  return fail(plan.diagnostic("RESIZE does not have this mode and these types", "nearest: the same type; bilinear: i8 -> i32, i16 -> i48, equal floats",
+  return fail(plan.diagnostic("RESIZE does not have this mode and these types",
+                              "nearest: the same type; bilinear: i8 -> i32, i16 -> i48, equal floats",
                               std::string(name_of(in.dtype)) + " -> " + std::string(name_of(out.dtype))));
 }
 

@@ -34,12 +34,16 @@ struct Table16 {
 Result<Kernel> prepare_TABLE(const NodePlan& plan) {
   CARINA_CHECKED(check_elementwise(plan, 1, 1));
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt8, kInt8}, .make = [](const NodePlan& p) {
-         return elementwise_with<I8, I8>(p, [](const Call& call) { return Table8{call.input<int8_t>(1)}; });
-       }},
-      {.types = {kInt16, kInt16, kInt32}, .make = [](const NodePlan& p) {
-         return elementwise_with<I32, I16>(p, [](const Call& call) { return Table16{call.input<int16_t>(1)}; });
-       }},
+      {.types = {kInt8, kInt8, kInt8},
+       .make =
+           [](const NodePlan& p) {
+             return elementwise_with<I8, I8>(p, [](const Call& call) { return Table8{call.input<int8_t>(1)}; });
+           }},
+      {.types = {kInt16, kInt16, kInt32},
+       .make =
+           [](const NodePlan& p) {
+             return elementwise_with<I32, I16>(p, [](const Call& call) { return Table16{call.input<int16_t>(1)}; });
+           }},
   };
   CARINA_CHECKED(Checks(plan).shape(plan.in[1], plan.in[0].dtype == kInt8 ? Shape{256} : Shape{513}).done());
   return choose(plan, kRows);

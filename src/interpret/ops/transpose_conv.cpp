@@ -14,7 +14,7 @@ using enum DType;
 struct Geometry {
   int64_t n, ih, iw, ic, oh, ow, oc, kh, kw;
   int64_t stride_y, stride_x;
-  int64_t pad_top, pad_left;   // out_pad, may be negative: rows cut off
+  int64_t pad_top, pad_left;  // out_pad, may be negative: rows cut off
   int64_t bias_count;
 };
 
@@ -59,8 +59,12 @@ struct TransposeConv {
   }
 
   Result<void> run(const Call& call) const {
-    Operands o{.in = call.input<typename In::Storage>(0), .weight = call.input<typename Weight::Storage>(1),
-               .bias = call.input<typename Out::Storage>(2), .out = call.output<typename Out::Storage>(0), .input_zp = 0, .weight_zp = 0};
+    Operands o{.in = call.input<typename In::Storage>(0),
+               .weight = call.input<typename Weight::Storage>(1),
+               .bias = call.input<typename Out::Storage>(2),
+               .out = call.output<typename Out::Storage>(0),
+               .input_zp = 0,
+               .weight_zp = 0};
     if constexpr (!In::kIsFloat) {
       o.input_zp = scalar_at(call.in[3], In::kDType);
       o.weight_zp = scalar_at(call.in[4], Weight::kDType);
@@ -86,17 +90,26 @@ struct TransposeConv {
 
 Geometry geometry_of(const NodePlan& plan) {
   const ir::Attributes& attributes = plan.node.attributes;
-  return {.n = plan.in[0].dim(0), .ih = plan.in[0].dim(1), .iw = plan.in[0].dim(2), .ic = plan.in[0].dim(3),
-          .oh = plan.out[0].dim(1), .ow = plan.out[0].dim(2), .oc = plan.out[0].dim(3),
-          .kh = plan.in[1].dim(1), .kw = plan.in[1].dim(2),
-          .stride_y = attributes.integers("stride")[0], .stride_x = attributes.integers("stride")[1],
-          .pad_top = attributes.integers("out_pad")[0], .pad_left = attributes.integers("out_pad")[2],
+  return {.n = plan.in[0].dim(0),
+          .ih = plan.in[0].dim(1),
+          .iw = plan.in[0].dim(2),
+          .ic = plan.in[0].dim(3),
+          .oh = plan.out[0].dim(1),
+          .ow = plan.out[0].dim(2),
+          .oc = plan.out[0].dim(3),
+          .kh = plan.in[1].dim(1),
+          .kw = plan.in[1].dim(2),
+          .stride_y = attributes.integers("stride")[0],
+          .stride_x = attributes.integers("stride")[1],
+          .pad_top = attributes.integers("out_pad")[0],
+          .pad_left = attributes.integers("out_pad")[2],
           .bias_count = plan.in[2].dim(0)};
 }
 
 template <typename In, typename Weight, typename Out>
 Kernel make(const NodePlan& plan) {
-  return {.run = [conv = TransposeConv<In, Weight, Out>{.g = geometry_of(plan), .shape = *plan.out[0].shape}](const Call& call) { return conv.run(call); }};
+  return {.run = [conv = TransposeConv<In, Weight, Out>{.g = geometry_of(plan), .shape = *plan.out[0].shape}](
+                     const Call& call) { return conv.run(call); }};
 }
 
 }  // namespace
@@ -106,16 +119,22 @@ Result<Kernel> prepare_TRANSPOSE_CONV2D(const NodePlan& plan) {
   checks.operands(5, 1);
   constexpr int64_t kMax = INT32_MAX;
   if (checks.good()) {
-    checks.rank(plan.in[0], 4, 4).rank(plan.in[1], 4, 4).rank(plan.out[0], 4, 4).list("stride", 2, 1, kMax).list("out_pad", 4, -kMax, kMax);
+    checks.rank(plan.in[0], 4, 4)
+        .rank(plan.in[1], 4, 4)
+        .rank(plan.out[0], 4, 4)
+        .list("stride", 2, 1, kMax)
+        .list("out_pad", 4, -kMax, kMax);
   }
   if (!checks.good()) return fail(checks.done().error());
   const Geometry g = geometry_of(plan);
   const auto& out_pad = plan.node.attributes.integers("out_pad");
   checks.require(g.ih >= 1 && g.iw >= 1 && g.kh >= 1 && g.kw >= 1, "kernel and input must not be empty")
-      .require(out_pad[0] > -g.kh && out_pad[1] > -g.kh && out_pad[2] > -g.kw && out_pad[3] > -g.kw, "out_pad cuts off a whole kernel");
+      .require(out_pad[0] > -g.kh && out_pad[1] > -g.kh && out_pad[2] > -g.kw && out_pad[3] > -g.kw,
+               "out_pad cuts off a whole kernel");
   const Shape out{plan.in[0].dim(0), (g.ih - 1) * g.stride_y + out_pad[0] + out_pad[1] + g.kh,
                   (g.iw - 1) * g.stride_x + out_pad[2] + out_pad[3] + g.kw, plan.in[1].dim(0)};
-  checks.shape(plan.out[0], out).require(plan.in[1].dim(3) == g.ic, "weights [OC,KH,KW,IC] and channels do not fit together");
+  checks.shape(plan.out[0], out)
+      .require(plan.in[1].dim(3) == g.ic, "weights [OC,KH,KW,IC] and channels do not fit together");
   CARINA_CHECKED(checks.done());
   CARINA_CHECKED(check_conv_operands(plan, g.oc));
   static constexpr struct {
@@ -130,7 +149,8 @@ Result<Kernel> prepare_TRANSPOSE_CONV2D(const NodePlan& plan) {
   for (const auto& row : kRows) {
     if (row.types == std::array{plan.in[0].dtype, plan.in[1].dtype, plan.out[0].dtype}) return row.make(plan);
   }
-  return fail(plan.diagnostic("TRANSPOSE_CONV2D does not have these types", {}, std::string(name_of(plan.in[0].dtype))));
+  return fail(
+      plan.diagnostic("TRANSPOSE_CONV2D does not have these types", {}, std::string(name_of(plan.in[0].dtype))));
 }
 
 }  // namespace carina::interpret

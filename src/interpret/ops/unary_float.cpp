@@ -15,9 +15,15 @@ struct Unary {
   static float apply(float x, bool&) { return Function(x); }
 };
 
-float ceil_of(float x) { return std::ceil(x); }
-float floor_of(float x) { return std::floor(x); }
-float reciprocal_of(float x) { return 1.0F / x; }
+float ceil_of(float x) {
+  return std::ceil(x);
+}
+float floor_of(float x) {
+  return std::floor(x);
+}
+float reciprocal_of(float x) {
+  return 1.0F / x;
+}
 
 using enum DType;
 template <float (*Function)(float)>
@@ -32,16 +38,38 @@ Result<Kernel> prepare(const NodePlan& plan) {
 
 }  // namespace
 
-Result<Kernel> prepare_ERF(const NodePlan& plan) { return prepare<&exact_erf>(plan); }
-Result<Kernel> prepare_SIGMOID(const NodePlan& plan) { return prepare<&exact_sigmoid>(plan); }
-Result<Kernel> prepare_TANH(const NodePlan& plan) { return prepare<&exact_tanh>(plan); }
-Result<Kernel> prepare_CEIL(const NodePlan& plan) { return prepare<&ceil_of>(plan); }
-Result<Kernel> prepare_COS(const NodePlan& plan) { return prepare<&exact_cos>(plan); }
-Result<Kernel> prepare_EXP(const NodePlan& plan) { return prepare<&exact_exp>(plan); }
-Result<Kernel> prepare_FLOOR(const NodePlan& plan) { return prepare<&floor_of>(plan); }
-Result<Kernel> prepare_LOG(const NodePlan& plan) { return prepare<&exact_log>(plan); }
-Result<Kernel> prepare_RECIPROCAL(const NodePlan& plan) { return prepare<&reciprocal_of>(plan); }
-Result<Kernel> prepare_RSQRT(const NodePlan& plan) { return prepare<&exact_rsqrt>(plan); }
-Result<Kernel> prepare_SIN(const NodePlan& plan) { return prepare<&exact_sin>(plan); }
+Result<Kernel> prepare_ERF(const NodePlan& plan) {
+  return prepare<&exact_erf>(plan);
+}
+Result<Kernel> prepare_SIGMOID(const NodePlan& plan) {
+  return prepare<&exact_sigmoid>(plan);
+}
+Result<Kernel> prepare_TANH(const NodePlan& plan) {
+  return prepare<&exact_tanh>(plan);
+}
+Result<Kernel> prepare_CEIL(const NodePlan& plan) {
+  return prepare<&ceil_of>(plan);
+}
+Result<Kernel> prepare_COS(const NodePlan& plan) {
+  return prepare<&exact_cos>(plan);
+}
+Result<Kernel> prepare_EXP(const NodePlan& plan) {
+  return prepare<&exact_exp>(plan);
+}
+Result<Kernel> prepare_FLOOR(const NodePlan& plan) {
+  return prepare<&floor_of>(plan);
+}
+Result<Kernel> prepare_LOG(const NodePlan& plan) {
+  return prepare<&exact_log>(plan);
+}
+Result<Kernel> prepare_RECIPROCAL(const NodePlan& plan) {
+  return prepare<&reciprocal_of>(plan);
+}
+Result<Kernel> prepare_RSQRT(const NodePlan& plan) {
+  return prepare<&exact_rsqrt>(plan);
+}
+Result<Kernel> prepare_SIN(const NodePlan& plan) {
+  return prepare<&exact_sin>(plan);
+}
 
 }  // namespace carina::interpret

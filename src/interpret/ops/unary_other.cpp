@@ -60,12 +60,15 @@ struct NegateInt {
 template <typename Element>
 Kernel negate(const NodePlan& plan) {
   return elementwise_with<Element, Element>(plan, [](const Call& call) {
-    return NegateInt<Element>{.input_zp = scalar_at(call.in[1], Element::kDType), .output_zp = scalar_at(call.in[2], Element::kDType)};
+    return NegateInt<Element>{.input_zp = scalar_at(call.in[1], Element::kDType),
+                              .output_zp = scalar_at(call.in[2], Element::kDType)};
   });
 }
 
 // A bound of CLAMP, given as int64 for integers and double for floats.
-double number(const NodePlan& plan, std::string_view name) { return plan.node.attributes.number(name); }
+double number(const NodePlan& plan, std::string_view name) {
+  return plan.node.attributes.number(name);
+}
 
 template <typename Element>
 struct ClampInt {
@@ -77,7 +80,8 @@ struct ClampInt {
 
 template <typename Element>
 Kernel clamp_int(const NodePlan& plan) {
-  const ClampInt<Element> clamp{.low = static_cast<int32_t>(number(plan, "min_val")), .high = static_cast<int32_t>(number(plan, "max_val"))};
+  const ClampInt<Element> clamp{.low = static_cast<int32_t>(number(plan, "min_val")),
+                                .high = static_cast<int32_t>(number(plan, "max_val"))};
   return elementwise_with<Element, Element>(plan, [clamp](const Call&) { return clamp; });
 }
 
@@ -95,14 +99,16 @@ struct ClampFloat {
 
 template <typename Element, bool Ignore>
 Kernel clamp_float_with(const NodePlan& plan) {
-  const ClampFloat<Ignore> clamp{.low = static_cast<float>(number(plan, "min_val")), .high = static_cast<float>(number(plan, "max_val"))};
+  const ClampFloat<Ignore> clamp{.low = static_cast<float>(number(plan, "min_val")),
+                                 .high = static_cast<float>(number(plan, "max_val"))};
   return elementwise_with<Element, Element>(plan, [clamp](const Call&) { return clamp; });
 }
 
 template <typename Element>
 Kernel clamp_float(const NodePlan& plan) {
   constexpr int64_t kIgnore = 2;
-  return plan.node.attributes.integer("nan_mode") == kIgnore ? clamp_float_with<Element, true>(plan) : clamp_float_with<Element, false>(plan);
+  return plan.node.attributes.integer("nan_mode") == kIgnore ? clamp_float_with<Element, true>(plan)
+                                                             : clamp_float_with<Element, false>(plan);
 }
 
 }  // namespace
@@ -138,7 +144,8 @@ Result<Kernel> prepare_LOGICAL_NOT(const NodePlan& plan) {
 
 Result<Kernel> prepare_NEGATE(const NodePlan& plan) {
   CARINA_CHECKED(check_elementwise(plan, 1, 2));
-  for (size_t i = 1; i <= 2; ++i) CARINA_CHECKED(Checks(plan).same_type(plan.in[i], plan.in[0].dtype).scalar(plan.in[i]).done());
+  for (size_t i = 1; i <= 2; ++i)
+    CARINA_CHECKED(Checks(plan).same_type(plan.in[i], plan.in[0].dtype).scalar(plan.in[i]).done());
   static constexpr TypeRow kRows[] = {
       {.types = {kInt8, kInt8, kInt8, kInt8}, .make = &negate<I8>},
       {.types = {kInt16, kInt16, kInt16, kInt16}, .make = &negate<I16>},
@@ -152,10 +159,8 @@ Result<Kernel> prepare_NEGATE(const NodePlan& plan) {
 
 Result<Kernel> prepare_CLAMP(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt8}, .make = &clamp_int<I8>},
-      {.types = {kInt16, kInt16}, .make = &clamp_int<I16>},
-      {.types = {kFp32, kFp32}, .make = &clamp_float<F32>},
-      {.types = {kFp16, kFp16}, .make = &clamp_float<F16>},
+      {.types = {kInt8, kInt8}, .make = &clamp_int<I8>},     {.types = {kInt16, kInt16}, .make = &clamp_int<I16>},
+      {.types = {kFp32, kFp32}, .make = &clamp_float<F32>},  {.types = {kFp16, kFp16}, .make = &clamp_float<F16>},
       {.types = {kBf16, kBf16}, .make = &clamp_float<BF16>},
   };
   return prepare_elementwise(plan, 1, kRows);

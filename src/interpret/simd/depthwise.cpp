@@ -51,7 +51,8 @@ HWY_INLINE void channels_at(const DepthwiseI8& job, const int8_t* const* x, int3
       const auto high = hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d8, second + v * kWide)));
       const auto both = hn::OddEven(hn::BitCast(d16, high), hn::BitCast(d16, low));
       auto unused = hn::Zero(d32);  // on x86 all products go to the first sum
-      sums[v] = hn::ReorderWidenMulAccumulate(d32, both, hn::BitCast(d16, hn::LoadU(d32, weights + v * kWide)), sums[v], unused);
+      sums[v] = hn::ReorderWidenMulAccumulate(d32, both, hn::BitCast(d16, hn::LoadU(d32, weights + v * kWide)), sums[v],
+                                              unused);
     }
   }
   HWY_UNROLL(4)
@@ -78,7 +79,8 @@ void depthwise_here(const DepthwiseI8& job) {
 #else
 
 void depthwise_here(const DepthwiseI8& job) {
-  for (int64_t p = 0; p < job.pixels; ++p) pixel_plain(job, job.x + p * job.taps, job.acc + p * padded(job.channels), 0, job.channels);
+  for (int64_t p = 0; p < job.pixels; ++p)
+    pixel_plain(job, job.x + p * job.taps, job.acc + p * padded(job.channels), 0, job.channels);
 }
 
 #endif
@@ -92,7 +94,9 @@ namespace carina::interpret::simd {
 
 HWY_EXPORT(depthwise_here);
 
-void depthwise_i8(const DepthwiseI8& job) { HWY_DYNAMIC_DISPATCH(depthwise_here)(job); }
+void depthwise_i8(const DepthwiseI8& job) {
+  HWY_DYNAMIC_DISPATCH(depthwise_here)(job);
+}
 
 void pack_depthwise(const int16_t* weights, int64_t taps, int64_t channels, int32_t* packed) {
   const int64_t row = padded(channels);

@@ -12,14 +12,16 @@
 #include "interpret/simd/simd_internal.h"
 
 // Two ways to multiply int8 matrices, with equal results:
-// - quads: four products at once of unsigned by signed bytes (AVX-512 VNNI). B is stored as value + 128 and the surplus,
+// - quads: four products at once of unsigned by signed bytes (AVX-512 VNNI). B is stored as value + 128 and the
+// surplus,
 //   128 times the row sum of A, is taken off at the end.
 // - pairs: two products at once of 16-bit integers, which every x86 since SSE2 has; plain code for the others.
 
 // Highway 1.0 asks for VNNI when it chooses this target, but does not let the compiler use it.
 #if HWY_TARGET == HWY_AVX3_DL
 #undef HWY_TARGET_STR
-#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
+#define HWY_TARGET_STR \
+  HWY_TARGET_STR_AVX3 ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -37,7 +39,9 @@ inline constexpr int64_t kStep = kQuads ? 4 : 2;
 using AElement = std::conditional_t<kQuads, int8_t, int16_t>;
 inline constexpr int32_t kOffset = 128;
 
-void matrix_format_here(MatrixFormat& format) { format = {.k_step = kStep, .a_bytes = sizeof(AElement)}; }
+void matrix_format_here(MatrixFormat& format) {
+  format = {.k_step = kStep, .a_bytes = sizeof(AElement)};
+}
 
 // Panel element (k, lane) stands at [k / step][lane][k % step].
 template <typename B>
@@ -53,7 +57,8 @@ void pack_panels(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k,
       const int64_t end = std::min(k, begin + kBlock * kStep);
       for (int64_t lane = 0; lane < lanes; ++lane) {
         const int8_t* in = from + lane * stride_n;
-        for (int64_t at = begin; at < end; ++at) out[(at / kStep * kLanes + lane) * kStep + at % kStep] = static_cast<B>(in[at * stride_k] + offset);
+        for (int64_t at = begin; at < end; ++at)
+          out[(at / kStep * kLanes + lane) * kStep + at % kStep] = static_cast<B>(in[at * stride_k] + offset);
       }
     }
   }
@@ -102,7 +107,8 @@ int32_t row_sum(const AElement* row, int64_t k) {
 #endif
 
 void row_sums_here(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums) {
-  for (int64_t r = 0; r < rows; ++r) sums[r] = row_sum(reinterpret_cast<const AElement*>(a + static_cast<size_t>(r) * row_bytes), k);
+  for (int64_t r = 0; r < rows; ++r)
+    sums[r] = row_sum(reinterpret_cast<const AElement*>(a + static_cast<size_t>(r) * row_bytes), k);
 }
 
 // Sums of the bytes and of their magnitudes.
@@ -148,7 +154,8 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
   for (int64_t step = 0; step < steps; ++step) {
     __m512i b[kPanels];
     HWY_UNROLL(4)
-    for (int p = 0; p < kPanels; ++p) b[p] = _mm512_load_si512(job.panels + static_cast<size_t>(p) * panel_bytes + step * 64);
+    for (int p = 0; p < kPanels; ++p)
+      b[p] = _mm512_load_si512(job.panels + static_cast<size_t>(p) * panel_bytes + step * 64);
     HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
       int32_t four = 0;
@@ -191,7 +198,8 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
     hn::Vec<decltype(d16)> b[kVectors];
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      b[v] = hn::Load(d16, panels + v / kOfPanel * panel_elements + step * kLanes * kStep + v % kOfPanel * kWide * kStep);
+      b[v] =
+          hn::Load(d16, panels + v / kOfPanel * panel_elements + step * kLanes * kStep + v % kOfPanel * kWide * kStep);
     }
     HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
@@ -247,11 +255,16 @@ void multiply_rows(const MatrixJob& job) {
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
 void multiply_here(const MatrixJob& job) {
   switch (job.panel_count) {
-    case 1: return multiply_rows<12, 1>(job);
-    case 2: return multiply_rows<10, 2>(job);
-    case 3: return multiply_rows<8, 3>(job);
-    case 4: return multiply_rows<6, 4>(job);
-    default: CARINA_UNREACHABLE("panels", job.panel_count);
+    case 1:
+      return multiply_rows<12, 1>(job);
+    case 2:
+      return multiply_rows<10, 2>(job);
+    case 3:
+      return multiply_rows<8, 3>(job);
+    case 4:
+      return multiply_rows<6, 4>(job);
+    default:
+      CARINA_UNREACHABLE("panels", job.panel_count);
   }
 }
 #else
@@ -288,13 +301,17 @@ MatrixFormat matrix_format() {
   return format;
 }
 
-bool matrix_needs_sums() { return matrix_format().a_bytes == 1; }
+bool matrix_needs_sums() {
+  return matrix_format().a_bytes == 1;
+}
 
 void pack_matrix(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, std::byte* panels) {
   HWY_DYNAMIC_DISPATCH(pack_matrix_here)(b, stride_k, stride_n, k, n, panels);
 }
 
-void pack_row(const int8_t* in, int64_t count, std::byte* out) { HWY_DYNAMIC_DISPATCH(pack_row_here)(in, count, out); }
+void pack_row(const int8_t* in, int64_t count, std::byte* out) {
+  HWY_DYNAMIC_DISPATCH(pack_row_here)(in, count, out);
+}
 
 void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums) {
   HWY_DYNAMIC_DISPATCH(row_sums_here)(a, row_bytes, rows, k, sums);
@@ -306,7 +323,9 @@ ByteSums byte_sums(const int8_t* in, int64_t count) {
   return sums;
 }
 
-void multiply(const MatrixJob& job) { HWY_DYNAMIC_DISPATCH(multiply_here)(job); }
+void multiply(const MatrixJob& job) {
+  HWY_DYNAMIC_DISPATCH(multiply_here)(job);
+}
 
 }  // namespace carina::interpret::simd
 #endif

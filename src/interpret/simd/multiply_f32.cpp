@@ -18,8 +18,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Targets with a fused multiply-add in vectors. The others call the C library's, which is slow there and exact everywhere.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
+// Targets with a fused multiply-add in vectors. The others call the C library's, which is slow there and exact
+// everywhere.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
+    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
 #define CARINA_VECTOR_FMA 1
 #else
 #define CARINA_VECTOR_FMA 0
@@ -43,7 +45,8 @@ void multiply_tile(const MatrixJobF32& job, int64_t row) {
   for (int64_t k = 0; k < job.k; ++k) {
     hn::Vec<decltype(d)> b[kVectors];
     HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v) b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
+    for (int v = 0; v < kVectors; ++v)
+      b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
     HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
       const auto x = hn::Set(d, a[r * job.row_stride + k]);
@@ -88,11 +91,16 @@ void multiply_rows(const MatrixJobF32& job) {
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
 void multiply_here(const MatrixJobF32& job) {
   switch (job.panel_count) {
-    case 1: return multiply_rows<12, 1>(job);
-    case 2: return multiply_rows<10, 2>(job);
-    case 3: return multiply_rows<8, 3>(job);
-    case 4: return multiply_rows<6, 4>(job);
-    default: CARINA_UNREACHABLE("panels", job.panel_count);
+    case 1:
+      return multiply_rows<12, 1>(job);
+    case 2:
+      return multiply_rows<10, 2>(job);
+    case 3:
+      return multiply_rows<8, 3>(job);
+    case 4:
+      return multiply_rows<6, 4>(job);
+    default:
+      CARINA_UNREACHABLE("panels", job.panel_count);
   }
 }
 #else
@@ -118,7 +126,8 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       const int64_t end = std::min(k, begin + kBlock);
       for (int64_t lane = 0; lane < kLanes; ++lane) {
-        for (int64_t at = begin; at < end; ++at) out[at * kLanes + lane] = lane < columns ? in[at * stride_k + lane * stride_n] : 0.0F;
+        for (int64_t at = begin; at < end; ++at)
+          out[at * kLanes + lane] = lane < columns ? in[at * stride_k + lane * stride_n] : 0.0F;
       }
     }
   }
@@ -166,7 +175,8 @@ void depthwise_here(const DepthwiseF32& job) {
     for (; c + kWide <= job.channels; c += kWide) {
       auto sum = hn::Zero(d);
       for (int64_t t = 0; t < job.taps; ++t) {
-        if (x[t] != nullptr) sum = hn::MulAdd(hn::LoadU(d, x[t] + c), hn::LoadU(d, job.weights + t * job.channels + c), sum);
+        if (x[t] != nullptr)
+          sum = hn::MulAdd(hn::LoadU(d, x[t] + c), hn::LoadU(d, job.weights + t * job.channels + c), sum);
       }
       sum = hn::Add(sum, hn::LoadU(d, job.bias + c));
       sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);
@@ -190,12 +200,18 @@ HWY_EXPORT(pack_here);
 HWY_EXPORT(finish_here);
 HWY_EXPORT(depthwise_here);
 
-void multiply_f32(const MatrixJobF32& job) { HWY_DYNAMIC_DISPATCH(multiply_here)(job); }
+void multiply_f32(const MatrixJobF32& job) {
+  HWY_DYNAMIC_DISPATCH(multiply_here)(job);
+}
 void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
   HWY_DYNAMIC_DISPATCH(pack_here)(b, stride_k, stride_n, k, n, panels);
 }
-void finish_f32(const FinishF32& job) { HWY_DYNAMIC_DISPATCH(finish_here)(job); }
-void depthwise_f32(const DepthwiseF32& job) { HWY_DYNAMIC_DISPATCH(depthwise_here)(job); }
+void finish_f32(const FinishF32& job) {
+  HWY_DYNAMIC_DISPATCH(finish_here)(job);
+}
+void depthwise_f32(const DepthwiseF32& job) {
+  HWY_DYNAMIC_DISPATCH(depthwise_here)(job);
+}
 
 }  // namespace carina::interpret::simd
 #endif

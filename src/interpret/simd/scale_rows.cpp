@@ -25,7 +25,8 @@ void scale_row(const Scales& s, const In* in, Out* out, int64_t first, int64_t c
     const int64_t value = int64_t{in[i]} + (column == nullptr ? 0 : column[first + i]) - s.input_zp;
     const int64_t extra = (c % 2 == 0 ? s.extra_even : s.extra_odd)[at];
     const int64_t round = (c % 2 == 0 ? s.round_even : s.round_odd)[at] + (value >= 0 ? extra : -extra);
-    const int64_t scaled = (value * s.multiplier[static_cast<size_t>(c)] + round) >> (c % 2 == 0 ? s.shift_even : s.shift_odd)[at];
+    const int64_t scaled =
+        (value * s.multiplier[static_cast<size_t>(c)] + round) >> (c % 2 == 0 ? s.shift_even : s.shift_odd)[at];
     out[i] = static_cast<Out>(std::clamp<int64_t>(scaled + s.output_zp, s.low, s.high));
   }
 }
@@ -62,7 +63,8 @@ HWY_INLINE V32 scale(V32 value, const Factors& f) {
   const D64 d64;
   V64 even = hn::Add(hn::MulEven(value, f.multiplier), f.round_even);
   const V32 value_odd = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), value)));
-  const V32 multiplier_odd = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), f.multiplier)));
+  const V32 multiplier_odd =
+      hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), f.multiplier)));
   V64 odd = hn::Add(hn::MulEven(value_odd, multiplier_odd), f.round_odd);
   if constexpr (Doubled) {
     const V64 sign_even = hn::BroadcastSignBit(hn::ShiftLeft<32>(hn::BitCast(d64, value)));
@@ -115,7 +117,8 @@ void scale_block_with(const ScaleRows& job) {
       return hn::Min(hn::Max(hn::Add(scale<Doubled>(hn::Sub(value, offset), factors), output_zp), low), high);
     };
     if (i + lanes <= job.channels) {
-      for (int64_t r = 0; r < job.rows; ++r) store(scaled(load(in + r * job.in_stride + i)), out + r * job.out_stride + i);
+      for (int64_t r = 0; r < job.rows; ++r)
+        store(scaled(load(in + r * job.in_stride + i)), out + r * job.out_stride + i);
       continue;
     }
     const int64_t rest = job.channels - i;
@@ -131,9 +134,10 @@ void scale_block_with(const ScaleRows& job) {
 
 template <typename In, typename Out>
 void scale_block(const ScaleRows& job) {
-  const auto block = job.scales.per_channel
-                         ? (job.scales.doubled ? &scale_block_with<In, Out, true, true> : &scale_block_with<In, Out, true, false>)
-                         : (job.scales.doubled ? &scale_block_with<In, Out, false, true> : &scale_block_with<In, Out, false, false>);
+  const auto block =
+      job.scales.per_channel
+          ? (job.scales.doubled ? &scale_block_with<In, Out, true, true> : &scale_block_with<In, Out, true, false>)
+          : (job.scales.doubled ? &scale_block_with<In, Out, false, true> : &scale_block_with<In, Out, false, false>);
   block(job);
 }
 
@@ -143,8 +147,8 @@ void scale_block(const ScaleRows& job) {
 template <typename In, typename Out>
 void scale_block(const ScaleRows& job) {
   for (int64_t r = 0; r < job.rows; ++r) {
-    scale_row(job.scales, static_cast<const In*>(job.in) + r * job.in_stride, static_cast<Out*>(job.out) + r * job.out_stride, job.first, job.channels,
-              job.column);
+    scale_row(job.scales, static_cast<const In*>(job.in) + r * job.in_stride,
+              static_cast<Out*>(job.out) + r * job.out_stride, job.first, job.channels, job.column);
   }
 }
 #endif
@@ -152,19 +156,27 @@ void scale_block(const ScaleRows& job) {
 template <typename In>
 void scale_from(const ScaleRows& job) {
   switch (job.out_type) {
-    case DType::kInt8: return scale_block<In, int8_t>(job);
-    case DType::kInt16: return scale_block<In, int16_t>(job);
-    case DType::kInt32: return scale_block<In, int32_t>(job);
-    default: CARINA_UNREACHABLE("type", job.out_type);
+    case DType::kInt8:
+      return scale_block<In, int8_t>(job);
+    case DType::kInt16:
+      return scale_block<In, int16_t>(job);
+    case DType::kInt32:
+      return scale_block<In, int32_t>(job);
+    default:
+      CARINA_UNREACHABLE("type", job.out_type);
   }
 }
 
 void scale_rows_here(const ScaleRows& job) {
   switch (job.in_type) {
-    case DType::kInt8: return scale_from<int8_t>(job);
-    case DType::kInt16: return scale_from<int16_t>(job);
-    case DType::kInt32: return scale_from<int32_t>(job);
-    default: CARINA_UNREACHABLE("type", job.in_type);
+    case DType::kInt8:
+      return scale_from<int8_t>(job);
+    case DType::kInt16:
+      return scale_from<int16_t>(job);
+    case DType::kInt32:
+      return scale_from<int32_t>(job);
+    default:
+      CARINA_UNREACHABLE("type", job.in_type);
   }
 }
 
@@ -200,9 +212,12 @@ struct MulOp {
 
 void combine_here(Combine op, int32_t* a, const int32_t* b, int64_t count) {
   switch (op) {
-    case Combine::kAdd: return combine_with(a, b, count, AddOp());
-    case Combine::kSub: return combine_with(a, b, count, SubOp());
-    case Combine::kMul: return combine_with(a, b, count, MulOp());
+    case Combine::kAdd:
+      return combine_with(a, b, count, AddOp());
+    case Combine::kSub:
+      return combine_with(a, b, count, SubOp());
+    case Combine::kMul:
+      return combine_with(a, b, count, MulOp());
   }
 }
 
@@ -217,11 +232,17 @@ HWY_EXPORT(scale_rows_here);
 HWY_EXPORT(take_row_terms_here);
 HWY_EXPORT(combine_here);
 
-void scale_rows(const ScaleRows& job) { HWY_DYNAMIC_DISPATCH(scale_rows_here)(job); }
+void scale_rows(const ScaleRows& job) {
+  HWY_DYNAMIC_DISPATCH(scale_rows_here)(job);
+}
 
-void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) { HWY_DYNAMIC_DISPATCH(combine_here)(op, a, b, count); }
+void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(combine_here)(op, a, b, count);
+}
 
-void take_row_terms(const RowTerms& job) { HWY_DYNAMIC_DISPATCH(take_row_terms_here)(job); }
+void take_row_terms(const RowTerms& job) {
+  HWY_DYNAMIC_DISPATCH(take_row_terms_here)(job);
+}
 
 }  // namespace carina::interpret::simd
 #endif

@@ -12,7 +12,8 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
     const size_t from = scales.per_channel ? static_cast<size_t>(std::min(c, request.channels - 1)) : 0;
     const int32_t multiplier = request.multiplier[from];
     const int shift = request.shift[from];
-    if (multiplier < 0 || shift < 2 || shift > 62 || request.bound >= int64_t{1} << std::min(shift - 1, 31)) return std::nullopt;
+    if (multiplier < 0 || shift < 2 || shift > 62 || request.bound >= int64_t{1} << std::min(shift - 1, 31))
+      return std::nullopt;
     const bool twice = request.rounding == Rounding::kDouble && shift > 31;
     scales.doubled |= twice;
     scales.multiplier.push_back(multiplier);

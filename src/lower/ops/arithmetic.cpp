@@ -26,18 +26,27 @@ Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
   for (const double real : reals) largest = std::max(largest, std::abs(real));
   const double scale = largest > 0 ? largest / limit : 1.0;
   std::vector<int64_t> integers;
-  for (const double real : reals) integers.push_back(static_cast<int64_t>(std::clamp(std::round(real / scale), -limit, limit)));
-  return {.value = in.out.constant(value.name, integer_tensor(dtype, value.shape, integers)), .scale = scale, .zero_point = 0};
+  for (const double real : reals)
+    integers.push_back(static_cast<int64_t>(std::clamp(std::round(real / scale), -limit, limit)));
+  return {.value = in.out.constant(value.name, integer_tensor(dtype, value.shape, integers)),
+          .scale = scale,
+          .zero_point = 0};
 }
 
+// With as many axes as the result, so that nothing stands between the widening and the operation.
 Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   const ir::Value& value = in.value(node.inputs[index]);
-  if (!value.quantization) return symmetric_constant(in, value, in.quantization(node.outputs[0]).dtype);
-  return {.value = in.operand(node.inputs[index]), .scale = value.quantization->scale(), .zero_point = value.quantization->zero_point()};
+  Integers integers = !value.quantization ? symmetric_constant(in, value, in.quantization(node.outputs[0]).dtype)
+                                          : Integers{.value = in.operand(node.inputs[index]),
+                                                     .scale = value.quantization->scale(),
+                                                     .zero_point = value.quantization->zero_point()};
+  integers.value = in.out.with_rank(integers.value, in.shape(node.outputs[0]).rank());
+  return integers;
 }
 
-// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly 2^19 (2^14 for int16), the
-// other by its ratio to it; the NPU adds just so in one operation (facts/ethosu.md 4.4, 9.2). Equal scales need no factor.
+// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly 2^19 (2^14 for int16),
+// the other by its ratio to it; the NPU adds just so in one operation (facts/ethosu.md 4.4, 9.2). Equal scales need no
+// factor.
 struct Aligned {
   ValueId a;
   ValueId b;
@@ -50,8 +59,10 @@ Aligned align(Lowering& in, const Node& node) {
   const double largest = std::max(a.scale, b.scale);
   const double headroom = a.scale == b.scale ? 1 : (narrow ? 524288.0 : 16384.0);
   const auto widened = [&](const Integers& operand) {
-    return in.out.rescale(operand.value, {.scales = {operand.scale / largest * headroom}, .input_zp = operand.zero_point,
-                                          .output_zp = 0, .to = DType::kInt32});
+    return in.out.rescale(operand.value, {.scales = {operand.scale / largest * headroom},
+                                          .input_zp = operand.zero_point,
+                                          .output_zp = 0,
+                                          .to = DType::kInt32});
   };
   const ValueId first = widened(a);
   const bool twice = a.value == b.value && a.scale == b.scale && a.zero_point == b.zero_point;
@@ -60,7 +71,9 @@ Aligned align(Lowering& in, const Node& node) {
 
 ValueId narrowed(Lowering& in, const Node& node, ValueId wide, double scale) {
   const Quantization& q = in.quantization(node.outputs[0]);
-  return in.within_range(in.out.rescale(wide, {.scales = {scale / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
+  return in.within_range(
+      in.out.rescale(wide, {.scales = {scale / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}),
+      q);
 }
 
 template <TosaOp kOp>
@@ -85,7 +98,8 @@ Result<ValueId> multiply(Lowering& in, const Node& node) {
   if (!in.is_quantized(node)) return plain<TosaOp::MUL>(in, node);
   const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
   const auto widened = [&](const Integers& operand) {
-    return in.out.rescale(operand.value, {.scales = {1}, .input_zp = operand.zero_point, .output_zp = 0, .to = DType::kInt32});
+    return in.out.rescale(operand.value,
+                          {.scales = {1}, .input_zp = operand.zero_point, .output_zp = 0, .to = DType::kInt32});
   };
   const ValueId first = widened(a);
   const bool square = a.value == b.value && a.zero_point == b.zero_point;
@@ -102,6 +116,8 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> arithmetic_rows() { return kRows; }
+std::span<const LoweringRow> arithmetic_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

@@ -34,8 +34,10 @@ ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
 ValueId clamp_int32(Lowering& in, const Node& node, const Limits& limits) {
   const size_t rank = in.shape(node.inputs[0]).rank();
   ValueId result = in.operand(node.inputs[0]);
-  if (limits.min > -kUnlimited) result = in.out.binary(TosaOp::MAXIMUM, result, in.out.splat(DType::kInt32, limits.min, rank));
-  if (limits.max < kUnlimited) result = in.out.binary(TosaOp::MINIMUM, result, in.out.splat(DType::kInt32, limits.max, rank));
+  if (limits.min > -kUnlimited)
+    result = in.out.binary(TosaOp::MAXIMUM, result, in.out.splat(DType::kInt32, limits.min, rank));
+  if (limits.max < kUnlimited)
+    result = in.out.binary(TosaOp::MINIMUM, result, in.out.splat(DType::kInt32, limits.max, rank));
   return result;
 }
 
@@ -47,11 +49,14 @@ Result<ValueId> limit(Lowering& in, const Node& node, const Limits& limits) {
   return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
 }
 
-Result<ValueId> relu(Lowering& in, const Node& node) { return limit(in, node, {.min = 0, .max = kUnlimited}); }
+Result<ValueId> relu(Lowering& in, const Node& node) {
+  return limit(in, node, {.min = 0, .max = kUnlimited});
+}
 
 Result<ValueId> clamp(Lowering& in, const Node& node) {
   const auto number = [&](std::string_view name, double otherwise) {
-    return node.attributes.is_none(name) ? otherwise : std::clamp(node.attributes.number(name), -kUnlimited, kUnlimited);
+    return node.attributes.is_none(name) ? otherwise
+                                         : std::clamp(node.attributes.number(name), -kUnlimited, kUnlimited);
   };
   return limit(in, node, {.min = number("min", -kUnlimited), .max = number("max", kUnlimited)});
 }
@@ -63,6 +68,8 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> clamp_rows() { return kRows; }
+std::span<const LoweringRow> clamp_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

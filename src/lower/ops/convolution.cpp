@@ -11,10 +11,11 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Weights and bias as TOSA takes them, and the factor of each output channel from accumulator to output (integers only).
+// Weights and bias as TOSA takes them, and the factor of each output channel from accumulator to output (integers
+// only).
 struct Parameters {
-  Tensor weight;                // ATen's layout, integers or floats
-  Tensor bias;                  // [OC], in the accumulator's type
+  Tensor weight;  // ATen's layout, integers or floats
+  Tensor bias;    // [OC], in the accumulator's type
   std::vector<double> scales;
 };
 
@@ -23,15 +24,17 @@ DType accumulator_of(DType activation) {
   return activation == DType::kInt8 ? DType::kInt32 : DType::kFp32;
 }
 
-// A bias given as integers whose scale is s_in * s_w (to the precision of a float32 product) is taken as it is; any other
-// is rounded to that scale.
+// A bias given as integers whose scale is s_in * s_w (to the precision of a float32 product) is taken as it is; any
+// other is rounded to that scale.
 Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& steps, DType accumulator) {
   const Shape shape{static_cast<int64_t>(steps.size())};
   if (!id.valid()) return integer_tensor(accumulator, shape, std::vector<int64_t>(steps.size(), 0));
   const ir::Value& value = in.value(id);
   const auto& q = value.quantization;
   const bool integers = q && value.constant->dtype != DType::kFp32;
-  const auto matches = [&](size_t c) { return std::abs(q->scales[q->per_channel() ? c : 0] - steps[c]) <= 1e-5 * steps[c]; };
+  const auto matches = [&](size_t c) {
+    return std::abs(q->scales[q->per_channel() ? c : 0] - steps[c]) <= 1e-5 * steps[c];
+  };
   std::vector<int64_t> bias = integers ? integers_of(*value.constant) : std::vector<int64_t>(steps.size());
   const std::vector<double> reals = real_values(value);
   for (size_t c = 0; c < steps.size(); ++c) {
@@ -48,14 +51,18 @@ Tensor float_bias(const Lowering& in, ValueId id, int64_t channels) {
 
 Result<void> check_parameters(const Lowering& in, const Node& node, ValueId bias) {
   const ir::Value& weight = in.value(node.inputs[1]);
-  if (!weight.constant) return fail(about(node, "the weights are computed at run time: only constant weights are supported"));
-  if (bias.valid() && !in.value(bias).constant) return fail(about(node, "the bias is computed at run time: only a constant bias is supported"));
+  if (!weight.constant)
+    return fail(about(node, "the weights are computed at run time: only constant weights are supported"));
+  if (bias.valid() && !in.value(bias).constant)
+    return fail(about(node, "the bias is computed at run time: only a constant bias is supported"));
   if (!in.is_quantized(node)) return {};
-  if (!weight.quantization) return fail(about(node, "the weights " + weight.name + " are not quantized, but the node is"));
+  if (!weight.quantization)
+    return fail(about(node, "the weights " + weight.name + " are not quantized, but the node is"));
   const Quantization& q = *weight.quantization;
   const bool symmetric = std::ranges::all_of(q.zero_points, [](int64_t zp) { return zp == 0; });
   if (!symmetric || (q.per_channel() && q.axis != 0) || (q.dtype != DType::kInt8 && q.dtype != DType::kInt4)) {
-    return fail(about(node, "the weights " + weight.name + " must be symmetric int8 or int4, per tensor or per output channel"));
+    return fail(about(
+        node, "the weights " + weight.name + " must be symmetric int8 or int4, per tensor or per output channel"));
   }
   return {};
 }
@@ -65,8 +72,10 @@ Result<Parameters> parameters_of(const Lowering& in, const Node& node) {
   CARINA_CHECKED(check_parameters(in, node, bias));
   const ir::Value& weight = in.value(node.inputs[1]);
   const int64_t channels = weight.shape[0];
-  if (!in.is_quantized(node)) return Parameters{.weight = *weight.constant, .bias = float_bias(in, bias, channels), .scales = {}};
-  const double input_scale = in.quantization(node.inputs[0]).scale(), output_scale = in.quantization(node.outputs[0]).scale();
+  if (!in.is_quantized(node))
+    return Parameters{.weight = *weight.constant, .bias = float_bias(in, bias, channels), .scales = {}};
+  const double input_scale = in.quantization(node.inputs[0]).scale(),
+               output_scale = in.quantization(node.outputs[0]).scale();
   std::vector<double> steps, scales;
   for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
     const double weight_scale = weight.quantization->scales[weight.quantization->per_channel() ? c : 0];
@@ -75,7 +84,9 @@ Result<Parameters> parameters_of(const Lowering& in, const Node& node) {
   }
   if (!weight.quantization->per_channel()) scales.resize(1);
   const DType accumulator = accumulator_of(in.quantization(node.inputs[0]).dtype);
-  return Parameters{.weight = quantized_constant(weight), .bias = integer_bias(in, bias, steps, accumulator), .scales = std::move(scales)};
+  return Parameters{.weight = quantized_constant(weight),
+                    .bias = integer_bias(in, bias, steps, accumulator),
+                    .scales = std::move(scales)};
 }
 
 // Weight layouts. Copies element by element, once per compilation.
@@ -87,7 +98,8 @@ void reorder(std::span<const T> from, std::span<T> to, const Shape& shape, const
     for (int64_t b = 0; b < shape[order[1]]; ++b) {
       for (int64_t c = 0; c < shape[order[2]]; ++c) {
         const int64_t base = a * stride[order[0]] + b * stride[order[1]] + c * stride[order[2]];
-        for (int64_t d = 0; d < shape[order[3]]; ++d) to[next++] = from[static_cast<size_t>(base + d * stride[order[3]])];
+        for (int64_t d = 0; d < shape[order[3]]; ++d)
+          to[next++] = from[static_cast<size_t>(base + d * stride[order[3]])];
       }
     }
   }
@@ -96,8 +108,10 @@ void reorder(std::span<const T> from, std::span<T> to, const Shape& shape, const
 // `shape` is the four-dimensional reading of the tensor, `order` the source axis of each result axis.
 Tensor reordered(const Tensor& tensor, const Shape& shape, const std::array<size_t, 4>& order) {
   MutableTensor result(tensor.dtype, Shape{shape[order[0]], shape[order[1]], shape[order[2]], shape[order[3]]});
-  if (element_bytes(tensor.dtype) == 1) reorder<int8_t>(tensor.values<int8_t>(), result.values<int8_t>(), shape, order);
-  else reorder<float>(tensor.values<float>(), result.values<float>(), shape, order);
+  if (element_bytes(tensor.dtype) == 1)
+    reorder<int8_t>(tensor.values<int8_t>(), result.values<int8_t>(), shape, order);
+  else
+    reorder<float>(tensor.values<float>(), result.values<float>(), shape, order);
   return std::move(result).freeze();
 }
 
@@ -106,7 +120,8 @@ Tensor rows_of(const Tensor& tensor, int64_t first, int64_t count) {
   Shape shape = tensor.shape;
   const size_t row_bytes = tensor.data.size() / static_cast<size_t>(std::max<int64_t>(shape[0], 1));
   shape[0] = count;
-  return {.dtype = tensor.dtype, .shape = shape,
+  return {.dtype = tensor.dtype,
+          .shape = shape,
           .data = tensor.data.slice(static_cast<size_t>(first) * row_bytes, static_cast<size_t>(count) * row_bytes)};
 }
 
@@ -117,12 +132,17 @@ struct Geometry {
   Shape result;  // [N,OH,OW,OC]
 };
 
-ValueId convolve(Lowering& in, TosaOp op, ValueId input, ValueId weight, ValueId bias, int64_t input_zp, const Geometry& geometry) {
+ValueId convolve(Lowering& in, TosaOp op, ValueId input, ValueId weight, ValueId bias, int64_t input_zp,
+                 const Geometry& geometry) {
   Emitter& out = in.out;
   const DType type = out.dtype(input), accumulator = accumulator_of(type);
   const ValueId in_zp = out.zero_point(type, input_zp), weight_zp = out.zero_point(out.dtype(weight), 0);
   return out.emit(op, {input, weight, bias, in_zp, weight_zp},
-                  {{"pad", geometry.pad}, {"stride", geometry.stride}, {"dilation", geometry.dilation}, {"local_bound", false}, {"acc_type", accumulator}},
+                  {{"pad", geometry.pad},
+                   {"stride", geometry.stride},
+                   {"dilation", geometry.dilation},
+                   {"local_bound", false},
+                   {"acc_type", accumulator}},
                   {.dtype = accumulator, .shape = geometry.result, .suffix = "acc"});
 }
 
@@ -130,7 +150,8 @@ ValueId convolve(Lowering& in, TosaOp op, ValueId input, ValueId weight, ValueId
 ValueId scaled(Lowering& in, const Node& node, ValueId accumulator, const std::vector<double>& scales) {
   if (!in.is_quantized(node)) return accumulator;
   const Quantization& q = in.quantization(node.outputs[0]);
-  return in.within_range(in.out.rescale(accumulator, {.scales = scales, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
+  return in.within_range(
+      in.out.rescale(accumulator, {.scales = scales, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
 int64_t input_zero_point(const Lowering& in, const Node& node) {
@@ -150,7 +171,8 @@ ValueId depthwise_weight(Lowering& in, const Tensor& weight, const std::string& 
 }
 
 // Groups that are not single channels: each is a convolution of its own on its part of the channels.
-ValueId grouped(Lowering& in, const Node& node, ValueId input, const Parameters& parameters, const Geometry& geometry, int64_t groups) {
+ValueId grouped(Lowering& in, const Node& node, ValueId input, const Parameters& parameters, const Geometry& geometry,
+                int64_t groups) {
   const std::string& name = in.value(node.inputs[1]).name;
   const Shape shape = in.out.shape(input);
   const int64_t in_count = shape[3] / groups, out_count = geometry.result[3] / groups;
@@ -165,7 +187,8 @@ ValueId grouped(Lowering& in, const Node& node, ValueId input, const Parameters&
     const ValueId bias = in.out.constant(node.name + ".bias", rows_of(parameters.bias, g * out_count, out_count));
     const ValueId sum = convolve(in, TosaOp::CONV2D, channels, weight, bias, input_zero_point(in, node), one);
     std::vector<double> scales = parameters.scales;
-    if (scales.size() > 1) scales.assign(parameters.scales.begin() + g * out_count, parameters.scales.begin() + (g + 1) * out_count);
+    if (scales.size() > 1)
+      scales.assign(parameters.scales.begin() + g * out_count, parameters.scales.begin() + (g + 1) * out_count);
     results.push_back(scaled(in, node, sum, scales));
   }
   return in.out.concat(results, 3);
@@ -182,13 +205,16 @@ Result<ValueId> conv2d(Lowering& in, const Node& node) {
                                         .pad = {padding[0], padding[0], padding[1], padding[1]}},
                                        in.shape(node.inputs[0]), result);
   const ValueId image = trimmed(in.out, in.out.to_nhwc(in.operand(node.inputs[0])), plan);
-  const Geometry geometry{.pad = plan.pad, .stride = plan.stride, .dilation = attributes.integers("dilation"),
+  const Geometry geometry{.pad = plan.pad,
+                          .stride = plan.stride,
+                          .dilation = attributes.integers("dilation"),
                           .result = Shape{result[0], result[2], result[3], result[1]}};
   const int64_t groups = attributes.integer("groups"), channels = in.shape(node.inputs[0])[1];
   const std::string& name = in.value(node.inputs[1]).name;
   if (groups > 1 && groups != channels) return in.out.to_nchw(grouped(in, node, image, parameters, geometry, groups));
   const bool depthwise = groups > 1;
-  const ValueId weight = depthwise ? depthwise_weight(in, parameters.weight, name, channels) : dense_weight(in, parameters.weight, name);
+  const ValueId weight =
+      depthwise ? depthwise_weight(in, parameters.weight, name, channels) : dense_weight(in, parameters.weight, name);
   const ValueId bias = in.out.constant(node.name + ".bias", parameters.bias);
   const TosaOp op = depthwise ? TosaOp::DEPTHWISE_CONV2D : TosaOp::CONV2D;
   const ValueId sum = convolve(in, op, image, weight, bias, input_zero_point(in, node), geometry);
@@ -207,7 +233,8 @@ Result<ValueId> linear(Lowering& in, const Node& node) {
   kernel.shape = Shape{channels, 1, 1, depth};
   const ValueId weight = in.out.constant(in.value(node.inputs[1]).name + ".ohwi", kernel);
   const ValueId bias = in.out.constant(node.name + ".bias", parameters.bias);
-  const Geometry geometry{.pad = {0, 0, 0, 0}, .stride = {1, 1}, .dilation = {1, 1}, .result = Shape{1, rows, 1, channels}};
+  const Geometry geometry{
+      .pad = {0, 0, 0, 0}, .stride = {1, 1}, .dilation = {1, 1}, .result = Shape{1, rows, 1, channels}};
   const ValueId sum = convolve(in, TosaOp::CONV2D, image, weight, bias, input_zero_point(in, node), geometry);
   return in.out.reshape(scaled(in, node, sum, parameters.scales), result);
 }
@@ -219,6 +246,8 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> convolution_rows() { return kRows; }
+std::span<const LoweringRow> convolution_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

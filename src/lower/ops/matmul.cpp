@@ -17,19 +17,23 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
   const ValueId a_zp = zero_point(0, a), b_zp = zero_point(1, b);
   const DType type = in.out.dtype(a);
   const DType accumulator = type == DType::kInt16 ? DType::kInt48 : (quantized ? DType::kInt32 : type);
-  if (!quantized && type != DType::kFp32) return fail(about(node, "a product of matrices of integers is not supported"));
+  if (!quantized && type != DType::kFp32)
+    return fail(about(node, "a product of matrices of integers is not supported"));
   const ValueId product = in.out.emit(TosaOp::MATMUL, {a, b, a_zp, b_zp}, {},
                                       {.dtype = accumulator, .shape = in.shape(node.outputs[0]), .suffix = "acc"});
   if (!quantized) return product;
   const Quantization& q = in.quantization(node.outputs[0]);
   const double scale = in.quantization(node.inputs[0]).scale() * in.quantization(node.inputs[1]).scale() / q.scale();
-  return in.within_range(in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
+  return in.within_range(
+      in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
 constexpr LoweringRow kRows[] = {{AtenOp::bmm_default, bmm}};
 
 }  // namespace
 
-std::span<const LoweringRow> matmul_rows() { return kRows; }
+std::span<const LoweringRow> matmul_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

@@ -1,6 +1,8 @@
 // Ops that move elements and compute nothing.
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "lower/lowering_internal.h"
 
@@ -25,20 +27,58 @@ Result<ValueId> permute(Lowering& in, const Node& node) {
   return to_output(in, node, in.out.transpose(in.operand(node.inputs[0]), node.attributes.integers("dims")));
 }
 
-Result<ValueId> same(Lowering& in, const Node& node) { return to_output(in, node, in.operand(node.inputs[0])); }
+Result<ValueId> same(Lowering& in, const Node& node) {
+  return to_output(in, node, in.operand(node.inputs[0]));
+}
 
-// Every step-th row or column of an image: a pool of one element, which the NPU strides over in one operation.
-ValueId strided_image(Lowering& in, ValueId input, size_t axis, int64_t step, const Shape& result) {
-  ValueId image = in.out.to_nhwc(input);
+// Which elements of an image a slice with steps keeps, in height and width.
+struct Picked {
+  ValueId source;  // ATen: what is sliced
+  std::array<int64_t, 2> start;
+  std::array<int64_t, 2> step;
+};
+
+// Along one axis of an image, by a step that the NPU can stride.
+std::optional<Picked> picked_by(const Lowering& in, const Node& node) {
+  constexpr int64_t kLargestStep = 3;
+  const int64_t axis = node.attributes.integer("dim"), step = node.attributes.integer("step");
+  const DType type = in.is_quantized(node) ? in.quantization(node.outputs[0]).dtype : in.value(node.outputs[0]).dtype;
+  const bool image = in.shape(node.outputs[0]).rank() == 4 && axis >= 2 && step > 1 && step <= kLargestStep;
+  if (!image || (type != DType::kInt8 && type != DType::kFp32)) return std::nullopt;
+  Picked picked{.source = node.inputs[0], .start = {0, 0}, .step = {1, 1}};
+  picked.start[static_cast<size_t>(axis - 2)] = node.attributes.integer("start");
+  picked.step[static_cast<size_t>(axis - 2)] = step;
+  return picked;
+}
+
+// The same with the slice of the other axis before it, if that is what is sliced here.
+Picked with_slice_before(const Lowering& in, Picked picked) {
+  const Node* before = in.maker(picked.source);
+  if (before == nullptr || before->op != ir::Op(AtenOp::slice_Tensor)) return picked;
+  const auto first = picked_by(in, *before);
+  const size_t axis = picked.step[0] > 1 ? 1 : 0;
+  const bool same_scale = in.value(before->inputs[0]).quantization == in.value(before->outputs[0]).quantization;
+  if (!first || first->step[axis] == 1 || !same_scale) return picked;
+  picked.source = first->source;
+  picked.start[axis] = first->start[axis];
+  picked.step[axis] = first->step[axis];
+  return picked;
+}
+
+// Every step-th row and column of an image: a pool of one element, which the NPU strides over in one operation.
+ValueId pick(Lowering& in, const Picked& picked, const Shape& result) {
+  const ValueId image = in.out.to_nhwc(in.operand(picked.source));
   Shape reached = in.out.shape(image);
-  reached[axis - 1] = (result[axis] - 1) * step + 1;
-  image = in.out.slice(image, {0, 0, 0, 0}, reached);
-  Ints stride{1, 1};
-  stride[axis - 2] = step;
-  const ValueId picked = in.out.emit(TosaOp::MAX_POOL2D, {image},
-                                     {{"kernel", Ints{1, 1}}, {"stride", stride}, {"pad", Ints{0, 0, 0, 0}}, {"nan_mode", kNanPropagate}},
-                                     {.dtype = in.out.dtype(image), .shape = Shape{result[0], result[2], result[3], result[1]}, .suffix = "pick"});
-  return in.out.to_nchw(picked);
+  for (size_t i = 0; i < 2; ++i) reached[1 + i] = (result[2 + i] - 1) * picked.step[i] + 1;
+  const ValueId part = in.out.slice(image, {0, picked.start[0], picked.start[1], 0}, reached);
+  const ValueId pooled = in.out.emit(
+      TosaOp::MAX_POOL2D, {part},
+      {{"kernel", Ints{1, 1}},
+       {"stride", Ints{picked.step[0], picked.step[1]}},
+       {"pad", Ints{0, 0, 0, 0}},
+       {"nan_mode", kNanPropagate}},
+      {.dtype = in.out.dtype(part), .shape = Shape{result[0], result[2], result[3], result[1]}, .suffix = "pick"});
+  return in.out.to_nchw(pooled);
 }
 
 // [outer, n * step, inner] read as [1, outer * n, step, inner], of which the first of each step is kept.
@@ -66,16 +106,14 @@ Result<ValueId> slice(Lowering& in, const Node& node) {
   const auto axis = static_cast<size_t>(attributes.integer("dim"));
   const int64_t first = attributes.integer("start"), step = attributes.integer("step");
   if (step < 1 || result[axis] < 1) return fail(about(node, "a slice of nothing, or backwards"));
+  if (const auto picked = picked_by(in, node))
+    return to_output(in, node, pick(in, with_slice_before(in, *picked), result));
   Ints start(from.rank(), 0);
   start[axis] = first;
   Shape rest = from;
   rest[axis] = step == 1 ? result[axis] : from[axis] - first;
-  ValueId part = in.out.slice(in.operand(node.inputs[0]), start, rest);
-  if (step == 1) return to_output(in, node, part);
-  const DType type = in.out.dtype(part);
-  const bool image = result.rank() == 4 && axis >= 2 && step <= 3 && (type == DType::kInt8 || type == DType::kFp32);
-  part = image ? strided_image(in, part, axis, step, result) : strided(in, part, axis, step, result);
-  return to_output(in, node, part);
+  const ValueId part = in.out.slice(in.operand(node.inputs[0]), start, rest);
+  return to_output(in, node, step == 1 ? part : strided(in, part, axis, step, result));
 }
 
 Result<ValueId> cat(Lowering& in, const Node& node) {
@@ -106,7 +144,9 @@ Result<ValueId> constant_pad(Lowering& in, const Node& node) {
   }
   input = in.out.slice(input, start, kept);
   const double value = node.attributes.number("value");
-  const double fill = in.is_quantized(node) ? static_cast<double>(quantized(static_cast<float>(value), in.quantization(node.inputs[0]))) : value;
+  const double fill = in.is_quantized(node)
+                          ? static_cast<double>(quantized(static_cast<float>(value), in.quantization(node.inputs[0])))
+                          : value;
   return to_output(in, node, in.out.pad(input, padding, fill));
 }
 
@@ -114,10 +154,12 @@ ValueId tile(Lowering& in, ValueId input, const Shape& result) {
   input = in.out.with_rank(input, result.rank());
   const Shape from = in.out.shape(input);
   Ints multiples;
-  for (size_t axis = 0; axis < result.rank(); ++axis) multiples.push_back(from[axis] == 0 ? 1 : result[axis] / from[axis]);
+  for (size_t axis = 0; axis < result.rank(); ++axis)
+    multiples.push_back(from[axis] == 0 ? 1 : result[axis] / from[axis]);
   if (std::ranges::all_of(multiples, [](int64_t n) { return n == 1; })) return input;
   const ValueId counts = in.out.shape_constant(multiples);
-  return in.out.emit(TosaOp::TILE, {input, counts}, {}, {.dtype = in.out.dtype(input), .shape = result, .suffix = "tile"});
+  return in.out.emit(TosaOp::TILE, {input, counts}, {},
+                     {.dtype = in.out.dtype(input), .shape = result, .suffix = "tile"});
 }
 
 // expand and repeat both.
@@ -129,11 +171,13 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
   if (in.is_quantized(node) || in.is_quantized(node.inputs[0])) return same(in, node);
   const DType from = in.out.dtype(in.operand(node.inputs[0])), to = in.value(node.outputs[0]).dtype;
   const auto known = [](DType type) {
-    return type == DType::kFp32 || type == DType::kInt32 || type == DType::kInt16 || type == DType::kInt8 || type == DType::kBool;
+    return type == DType::kFp32 || type == DType::kInt32 || type == DType::kInt16 || type == DType::kInt8 ||
+           type == DType::kBool;
   };
   // TOSA rounds to nearest where PyTorch drops the fraction.
   if (!known(from) || !known(to) || (is_float(from) && !is_float(to))) {
-    return fail(about(node, "conversion from " + std::string(name_of(in.value(node.inputs[0]).dtype)) + " to " + std::string(name_of(to)) + " is not supported"));
+    return fail(about(node, "conversion from " + std::string(name_of(in.value(node.inputs[0]).dtype)) + " to " +
+                                std::string(name_of(to)) + " is not supported"));
   }
   return in.out.cast(in.operand(node.inputs[0]), to);
 }
@@ -154,6 +198,8 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> movement_rows() { return kRows; }
+std::span<const LoweringRow> movement_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

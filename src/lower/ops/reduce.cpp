@@ -13,8 +13,8 @@ using ir::ValueId;
 
 struct Reduction {
   std::vector<size_t> axes;
-  Shape kept;      // the result with the axes kept
-  double count;    // elements behind each result
+  Shape kept;    // the result with the axes kept
+  double count;  // elements behind each result
 };
 
 Reduction reduction_of(const Lowering& in, const Node& node) {
@@ -26,8 +26,12 @@ Reduction reduction_of(const Lowering& in, const Node& node) {
 }
 
 // Windows that the NPU takes without padding; beyond them the reduction goes axis by axis.
-bool fits_pool(const Shape& image) { return image[2] <= npu::kMaxPoolHeight && image[2] * image[3] <= npu::kMaxPoolElements; }
-bool fits_kernel(const Shape& image) { return image[2] <= npu::kMaxKernelHeight && image[2] * image[3] <= npu::kMaxKernelElements; }
+bool fits_pool(const Shape& image) {
+  return image[2] <= npu::kMaxPoolHeight && image[2] * image[3] <= npu::kMaxPoolElements;
+}
+bool fits_kernel(const Shape& image) {
+  return image[2] <= npu::kMaxKernelHeight && image[2] * image[3] <= npu::kMaxKernelElements;
+}
 
 bool over_image(const Shape& shape, const std::vector<size_t>& axes) {
   return shape.rank() == 4 && axes == std::vector<size_t>{2, 3};
@@ -39,26 +43,32 @@ ValueId image_mean(Lowering& in, ValueId input, const Quantization& q) {
   const Shape s = in.out.shape(image);
   const ValueId zero_point = in.out.zero_point(q.dtype, q.zero_point());
   const ValueId pooled = in.out.emit(TosaOp::AVG_POOL2D, {image, zero_point, zero_point},
-                                     {{"kernel", std::vector{s[1], s[2]}}, {"stride", std::vector<int64_t>{1, 1}},
-                                      {"pad", std::vector<int64_t>{0, 0, 0, 0}}, {"acc_type", DType::kInt32}},
+                                     {{"kernel", std::vector{s[1], s[2]}},
+                                      {"stride", std::vector<int64_t>{1, 1}},
+                                      {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                                      {"acc_type", DType::kInt32}},
                                      {.dtype = q.dtype, .shape = Shape{s[0], 1, 1, s[3]}, .suffix = "pool"});
   return in.out.to_nchw(pooled);
 }
 
-// The sum over height and width as a depthwise convolution with ones: exact, and one NPU operation where REDUCE_SUM along
-// two axes of an image would be several.
-ValueId image_sum(Lowering& in, ValueId input, const Quantization& q) {
+// The sum over height and width as a depthwise convolution with ones: exact, and one NPU operation where REDUCE_SUM
+// along two axes of an image would be several.
+ValueId image_sum(Lowering& in, const std::string& name, ValueId input, const Quantization& q) {
   const ValueId image = in.out.to_nhwc(input);
   const Shape s = in.out.shape(image);
   const Shape kernel{s[1], s[2], s[3], 1};
-  const ValueId ones = in.out.constant("ones." + to_string(kernel),
-                                       integer_tensor(DType::kInt8, kernel, std::vector<int64_t>(static_cast<size_t>(kernel.elements()), 1)));
-  const ValueId bias = in.out.constant("zeros." + to_string(kernel),
-                                       integer_tensor(DType::kInt32, Shape{s[3]}, std::vector<int64_t>(static_cast<size_t>(s[3]), 0)));
+  const ValueId ones = in.out.constant(
+      name + ".ones",
+      integer_tensor(DType::kInt8, kernel, std::vector<int64_t>(static_cast<size_t>(kernel.elements()), 1)));
+  const ValueId bias = in.out.constant(
+      name + ".bias", integer_tensor(DType::kInt32, Shape{s[3]}, std::vector<int64_t>(static_cast<size_t>(s[3]), 0)));
   const ValueId zero_point = in.out.integer(DType::kInt8, q.zero_point()), weight_zp = in.out.integer(DType::kInt8, 0);
   const ValueId sum = in.out.emit(TosaOp::DEPTHWISE_CONV2D, {image, ones, bias, zero_point, weight_zp},
-                                  {{"pad", std::vector<int64_t>{0, 0, 0, 0}}, {"stride", std::vector<int64_t>{1, 1}},
-                                   {"dilation", std::vector<int64_t>{1, 1}}, {"local_bound", false}, {"acc_type", DType::kInt32}},
+                                  {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                                   {"stride", std::vector<int64_t>{1, 1}},
+                                   {"dilation", std::vector<int64_t>{1, 1}},
+                                   {"local_bound", false},
+                                   {"acc_type", DType::kInt32}},
                                   {.dtype = DType::kInt32, .shape = Shape{s[0], 1, 1, s[3]}, .suffix = "acc"});
   return sum;
 }
@@ -75,11 +85,14 @@ ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction
   const Quantization& from = in.quantization(node.inputs[0]);
   const Quantization& to = in.quantization(node.outputs[0]);
   const Shape& shape = in.shape(node.inputs[0]);
-  const Rescaling rescaling{.scales = {factor * from.scale() / to.scale()}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype};
+  const Rescaling rescaling{
+      .scales = {factor * from.scale() / to.scale()}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype};
   if (over_image(shape, reduction.axes) && from.dtype == DType::kInt8) {
     const bool same = from.scales == to.scales && from.zero_points == to.zero_points && from.dtype == to.dtype;
-    if (same && factor * reduction.count == 1 && fits_pool(shape)) return in.within_range(image_mean(in, input, from), to);
-    if (fits_kernel(shape)) return in.out.to_nchw(in.within_range(in.out.rescale(image_sum(in, input, from), rescaling), to));
+    if (same && factor * reduction.count == 1 && fits_pool(shape))
+      return in.within_range(image_mean(in, input, from), to);
+    if (fits_kernel(shape))
+      return in.out.to_nchw(in.within_range(in.out.rescale(image_sum(in, node.name, input, from), rescaling), to));
   }
   return in.within_range(in.out.rescale(sum_of_integers(in, input, from, reduction), rescaling), to);
 }
@@ -112,7 +125,8 @@ template <TosaOp kOp>
 Result<ValueId> extremum(Lowering& in, const Node& node) {
   ValueId result = in.operand(node.inputs[0]);
   for (const size_t axis : reduction_of(in, node).axes) result = in.out.reduce(kOp, result, axis);
-  if (in.is_quantized(node)) result = in.requantize(result, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
+  if (in.is_quantized(node))
+    result = in.requantize(result, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
@@ -125,6 +139,8 @@ constexpr LoweringRow kRows[] = {
 
 }  // namespace
 
-std::span<const LoweringRow> reduce_rows() { return kRows; }
+std::span<const LoweringRow> reduce_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

@@ -23,26 +23,44 @@ struct UnaryRow {
 
 constexpr double kMax = std::numeric_limits<float>::max();
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double sigmoid(double x) {
+  return 1 / (1 + std::exp(-x));
+}
+double softplus(double x) {
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
 ValueId softplus(FloatMath& f, ValueId x) {
   const ValueId tail = f.log(f.add(f.exp(f.negate(f.apply(TosaOp::ABS, x))), 1));
   return f.add(f.clamp(x, 0, kMax), tail);
 }
 // Slope 1 above 0, `negative` below.
-ValueId two_sided(FloatMath& f, ValueId x, ValueId negative) { return f.add(f.clamp(x, 0, kMax), negative); }
-ValueId below_zero(FloatMath& f, ValueId x) { return f.clamp(x, -kMax, 0); }
-ValueId expm1(FloatMath& f, ValueId x) { return f.add(f.exp(x), -1); }
-bool tanh_form(const Attributes& a) { return a.get<std::string>("approximate") == "tanh"; }
+ValueId two_sided(FloatMath& f, ValueId x, ValueId negative) {
+  return f.add(f.clamp(x, 0, kMax), negative);
+}
+ValueId below_zero(FloatMath& f, ValueId x) {
+  return f.clamp(x, -kMax, 0);
+}
+ValueId expm1(FloatMath& f, ValueId x) {
+  return f.add(f.exp(x), -1);
+}
+bool tanh_form(const Attributes& a) {
+  return a.get<std::string>("approximate") == "tanh";
+}
 
 struct EluForm {
   double alpha;
   double scale;
   double input_scale;
 };
-EluForm elu_form(const Attributes& a) { return {.alpha = a.number("alpha"), .scale = a.number("scale"), .input_scale = a.number("input_scale")}; }
-EluForm celu_form(const Attributes& a) { return {.alpha = a.number("alpha"), .scale = 1, .input_scale = 1 / a.number("alpha")}; }
-EluForm selu_form(const Attributes&) { return {.alpha = 1.6732632423543772, .scale = 1.0507009873554805, .input_scale = 1}; }
+EluForm elu_form(const Attributes& a) {
+  return {.alpha = a.number("alpha"), .scale = a.number("scale"), .input_scale = a.number("input_scale")};
+}
+EluForm celu_form(const Attributes& a) {
+  return {.alpha = a.number("alpha"), .scale = 1, .input_scale = 1 / a.number("alpha")};
+}
+EluForm selu_form(const Attributes&) {
+  return {.alpha = 1.6732632423543772, .scale = 1.0507009873554805, .input_scale = 1};
+}
 double elu(double x, const EluForm& form) {
   return form.scale * (x > 0 ? x : form.alpha * std::expm1(x * form.input_scale));
 }
@@ -67,22 +85,30 @@ ValueId gelu(FloatMath& f, ValueId x, const Attributes& a) {
 }
 
 template <TosaOp kOp>
-ValueId direct(FloatMath& f, ValueId x, const Attributes&) { return f.apply(kOp, x); }
+ValueId direct(FloatMath& f, ValueId x, const Attributes&) {
+  return f.apply(kOp, x);
+}
 
 using F = FloatMath;
 using A = Attributes;
 using V = ValueId;
 constexpr UnaryRow kRows[] = {
     {AtenOp::exp_default, [](double x, const A&) { return std::exp(x); }, direct<TosaOp::EXP>},
-    {AtenOp::exp2_default, [](double x, const A&) { return std::exp2(x); }, [](F& f, V x, const A&) { return f.exp(f.mul(x, std::numbers::ln2)); }},
-    {AtenOp::expm1_default, [](double x, const A&) { return std::expm1(x); }, [](F& f, V x, const A&) { return expm1(f, x); }},
+    {AtenOp::exp2_default, [](double x, const A&) { return std::exp2(x); },
+     [](F& f, V x, const A&) { return f.exp(f.mul(x, std::numbers::ln2)); }},
+    {AtenOp::expm1_default, [](double x, const A&) { return std::expm1(x); },
+     [](F& f, V x, const A&) { return expm1(f, x); }},
     {AtenOp::log_default, [](double x, const A&) { return std::log(x); }, direct<TosaOp::LOG>},
-    {AtenOp::log2_default, [](double x, const A&) { return std::log2(x); }, [](F& f, V x, const A&) { return f.mul(f.log(x), 1 / std::numbers::ln2); }},
-    {AtenOp::log10_default, [](double x, const A&) { return std::log10(x); }, [](F& f, V x, const A&) { return f.mul(f.log(x), 1 / std::numbers::ln10); }},
-    {AtenOp::log1p_default, [](double x, const A&) { return std::log1p(x); }, [](F& f, V x, const A&) { return f.log(f.add(x, 1)); }},
+    {AtenOp::log2_default, [](double x, const A&) { return std::log2(x); },
+     [](F& f, V x, const A&) { return f.mul(f.log(x), 1 / std::numbers::ln2); }},
+    {AtenOp::log10_default, [](double x, const A&) { return std::log10(x); },
+     [](F& f, V x, const A&) { return f.mul(f.log(x), 1 / std::numbers::ln10); }},
+    {AtenOp::log1p_default, [](double x, const A&) { return std::log1p(x); },
+     [](F& f, V x, const A&) { return f.log(f.add(x, 1)); }},
     {AtenOp::reciprocal_default, [](double x, const A&) { return 1 / x; }, direct<TosaOp::RECIPROCAL>},
     {AtenOp::rsqrt_default, [](double x, const A&) { return 1 / std::sqrt(x); }, direct<TosaOp::RSQRT>},
-    {AtenOp::sqrt_default, [](double x, const A&) { return std::sqrt(x); }, [](F& f, V x, const A&) { return f.power(x, 0.5); }},
+    {AtenOp::sqrt_default, [](double x, const A&) { return std::sqrt(x); },
+     [](F& f, V x, const A&) { return f.power(x, 0.5); }},
     {AtenOp::pow_Tensor_Scalar, [](double x, const A& a) { return std::pow(x, a.number("exponent")); },
      [](F& f, V x, const A& a) { return f.power(x, a.number("exponent")); }},
     {AtenOp::sigmoid_default, [](double x, const A&) { return sigmoid(x); }, direct<TosaOp::SIGMOID>},
@@ -91,7 +117,9 @@ constexpr UnaryRow kRows[] = {
     {AtenOp::sin_default, [](double x, const A&) { return std::sin(x); }, direct<TosaOp::SIN>},
     {AtenOp::cos_default, [](double x, const A&) { return std::cos(x); }, direct<TosaOp::COS>},
     {AtenOp::tan_default, [](double x, const A&) { return std::tan(x); },
-     [](F& f, V x, const A&) { return f.mul(f.apply(TosaOp::SIN, x), f.apply(TosaOp::RECIPROCAL, f.apply(TosaOp::COS, x))); }},
+     [](F& f, V x, const A&) {
+       return f.mul(f.apply(TosaOp::SIN, x), f.apply(TosaOp::RECIPROCAL, f.apply(TosaOp::COS, x)));
+     }},
     {AtenOp::asin_default, [](double x, const A&) { return std::asin(x); }, nullptr},
     {AtenOp::acos_default, [](double x, const A&) { return std::acos(x); }, nullptr},
     {AtenOp::atan_default, [](double x, const A&) { return std::atan(x); }, nullptr},
@@ -110,7 +138,8 @@ constexpr UnaryRow kRows[] = {
     {AtenOp::floor_default, [](double x, const A&) { return std::floor(x); }, direct<TosaOp::FLOOR>},
     {AtenOp::round_default, [](double x, const A&) { return std::nearbyint(x); }, nullptr},
     {AtenOp::sign_default, [](double x, const A&) { return static_cast<double>((x > 0) - (x < 0)); }, nullptr},
-    {AtenOp::silu_default, [](double x, const A&) { return x * sigmoid(x); }, [](F& f, V x, const A&) { return f.mul(x, f.apply(TosaOp::SIGMOID, x)); }},
+    {AtenOp::silu_default, [](double x, const A&) { return x * sigmoid(x); },
+     [](F& f, V x, const A&) { return f.mul(x, f.apply(TosaOp::SIGMOID, x)); }},
     {AtenOp::mish_default, [](double x, const A&) { return x * std::tanh(softplus(x)); },
      [](F& f, V x, const A&) { return f.mul(x, f.apply(TosaOp::TANH, softplus(f, x))); }},
     {AtenOp::hardswish_default, [](double x, const A&) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; },
@@ -122,9 +151,12 @@ constexpr UnaryRow kRows[] = {
     {AtenOp::softplus_default, [](double x, const A& a) { return softplus(x * a.number("beta")) / a.number("beta"); },
      [](F& f, V x, const A& a) { return f.mul(softplus(f, f.mul(x, a.number("beta"))), 1 / a.number("beta")); }},
     {AtenOp::gelu_default, gelu, gelu},
-    {AtenOp::elu_default, [](double x, const A& a) { return elu(x, elu_form(a)); }, [](F& f, V x, const A& a) { return elu(f, x, elu_form(a)); }},
-    {AtenOp::celu_default, [](double x, const A& a) { return elu(x, celu_form(a)); }, [](F& f, V x, const A& a) { return elu(f, x, celu_form(a)); }},
-    {AtenOp::selu_default, [](double x, const A& a) { return elu(x, selu_form(a)); }, [](F& f, V x, const A& a) { return elu(f, x, selu_form(a)); }},
+    {AtenOp::elu_default, [](double x, const A& a) { return elu(x, elu_form(a)); },
+     [](F& f, V x, const A& a) { return elu(f, x, elu_form(a)); }},
+    {AtenOp::celu_default, [](double x, const A& a) { return elu(x, celu_form(a)); },
+     [](F& f, V x, const A& a) { return elu(f, x, celu_form(a)); }},
+    {AtenOp::selu_default, [](double x, const A& a) { return elu(x, selu_form(a)); },
+     [](F& f, V x, const A& a) { return elu(f, x, selu_form(a)); }},
     {AtenOp::leaky_relu_default, [](double x, const A& a) { return x > 0 ? x : x * a.number("negative_slope"); },
      [](F& f, V x, const A& a) { return two_sided(f, x, f.mul(below_zero(f, x), a.number("negative_slope"))); }},
 };
@@ -137,7 +169,8 @@ const UnaryRow& row_of_node(const Node& node) {
 }
 
 // Entry i stands for the input integer i - 128. Intermediates are rounded to float32, as PyTorch's are.
-std::vector<int64_t> table_of(const UnaryRow& row, const Attributes& attributes, const Quantization& from, const Quantization& to) {
+std::vector<int64_t> table_of(const UnaryRow& row, const Attributes& attributes, const Quantization& from,
+                              const Quantization& to) {
   std::vector<int64_t> table;
   const auto scale = static_cast<float>(from.scale());
   for (int64_t q = -128; q <= 127; ++q) {
@@ -151,18 +184,22 @@ Result<ValueId> by_table(Lowering& in, const Node& node, const UnaryRow& row) {
   const Quantization& from = in.quantization(node.inputs[0]);
   const Quantization& to = in.quantization(node.outputs[0]);
   if (from.dtype != DType::kInt8 || to.dtype != DType::kInt8) {
-    return fail(about(node, std::string(node.op.name()) + " is supported for int8 activations, not for " + std::string(name_of(from.dtype))));
+    return fail(about(node, std::string(node.op.name()) + " is supported for int8 activations, not for " +
+                                std::string(name_of(from.dtype))));
   }
-  const ValueId table = in.out.constant(node.name + ".table", integer_tensor(DType::kInt8, Shape{256}, table_of(row, node.attributes, from, to)));
+  const ValueId table = in.out.constant(
+      node.name + ".table", integer_tensor(DType::kInt8, Shape{256}, table_of(row, node.attributes, from, to)));
   const ValueId input = in.operand(node.inputs[0]);
-  return in.out.emit(TosaOp::TABLE, {input, table}, {}, {.dtype = DType::kInt8, .shape = in.out.shape(input), .suffix = "out"});
+  return in.out.emit(TosaOp::TABLE, {input, table}, {},
+                     {.dtype = DType::kInt8, .shape = in.out.shape(input), .suffix = "out"});
 }
 
 Result<ValueId> unary(Lowering& in, const Node& node) {
   const UnaryRow& row = row_of_node(node);
   if (in.is_quantized(node)) return by_table(in, node, row);
   if (in.value(node.outputs[0]).dtype != DType::kFp32 || in.value(node.inputs[0]).dtype != DType::kFp32) {
-    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(in.value(node.inputs[0]).dtype)) + " is not supported"));
+    return fail(about(node, std::string(node.op.name()) + " of " +
+                                std::string(name_of(in.value(node.inputs[0]).dtype)) + " is not supported"));
   }
   if (row.lower == nullptr) return fail(about(node, std::string(node.op.name()) + " has no lowering in float"));
   FloatMath math(in.out);
@@ -178,6 +215,8 @@ constexpr auto kLoweringRows = lowering_rows();
 
 }  // namespace
 
-std::span<const LoweringRow> unary_rows() { return kLoweringRows; }
+std::span<const LoweringRow> unary_rows() {
+  return kLoweringRows;
+}
 
 }  // namespace carina::lower

@@ -12,8 +12,8 @@ struct Window {
   std::vector<int64_t> pad;       // top, bottom, left, right
 };
 
-// The same window so that the last one ends exactly where the padded image does, as TOSA demands: PyTorch leaves rows that
-// no window reaches, or (ceil mode) lets the last window hang over.
+// The same window so that the last one ends exactly where the padded image does, as TOSA demands: PyTorch leaves rows
+// that no window reaches, or (ceil mode) lets the last window hang over.
 struct WindowPlan {
   std::vector<int64_t> stride;
   std::vector<int64_t> pad;

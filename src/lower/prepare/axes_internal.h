@@ -20,7 +20,11 @@ std::vector<size_t> reduced_axes(const ir::Attributes& attributes, std::string_v
 // The shape after reducing `axes`, each kept with size 1.
 Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes);
 
-inline std::vector<int64_t> to_ints(std::span<const size_t> indices) { return {indices.begin(), indices.end()}; }
-inline std::vector<int64_t> dims_of(const Shape& shape) { return {shape.dims().begin(), shape.dims().end()}; }
+inline std::vector<int64_t> to_ints(std::span<const size_t> indices) {
+  return {indices.begin(), indices.end()};
+}
+inline std::vector<int64_t> dims_of(const Shape& shape) {
+  return {shape.dims().begin(), shape.dims().end()};
+}
 
 }  // namespace carina::lower

@@ -1,11 +1,13 @@
 // What:   one spelling for what PyTorch can say in many ways.
-// Before: %b = aten.flatten.using_ints(%a, start_dim=1, end_dim=-1); %c = aten.relu6.default(%b); %d = aten.select_copy.int(%c, 0, 3)
-// After:  %b = aten.view.default(%a, size=[1,64]); %c = aten.clamp.default(%b, min=0, max=6);
+// Before: %b = aten.flatten.using_ints(%a, start_dim=1, end_dim=-1); %c = aten.relu6.default(%b); %d =
+// aten.select_copy.int(%c, 0, 3) After:  %b = aten.view.default(%a, size=[1,64]); %c = aten.clamp.default(%b, min=0,
+// max=6);
 //         %s = aten.slice.Tensor(%c, dim=0, start=3, end=4, step=1); %d = aten.view.default(%s, size=[64])
 // Needs:  static shapes.
-// Gives:  reshapes are view.default, transpositions permute.default, activations with limits relu.default or clamp.default,
-//         scalar operands constants, splits and selects slice.Tensor with start and end in range, pools and convolutions
-//         two-dimensional with [N,C,H,W].
+// Gives:  reshapes are view.default, transpositions permute.default, activations with limits relu.default or
+// clamp.default,
+//         scalar operands constants, splits and selects slice.Tensor with start and end in range, pools and
+//         convolutions two-dimensional with [N,C,H,W].
 // Legal:  every row is PyTorch's own definition of the op in terms of the other.
 
 #include <algorithm>
@@ -30,7 +32,9 @@ Result<bool> done(Result<void> result) {
 }
 
 // Any op whose output holds the input's elements in the same order.
-Result<bool> to_view(Rewriter& in, const Node& node) { return done(in.view_into(node.outputs[0], node.inputs[0])); }
+Result<bool> to_view(Rewriter& in, const Node& node) {
+  return done(in.view_into(node.outputs[0], node.inputs[0]));
+}
 
 Result<bool> permute_by(Rewriter& in, const Node& node, const std::vector<int64_t>& dims) {
   return done(in.into(node.outputs[0], AtenOp::permute_default, {node.inputs[0]}, {{"dims", dims}}));
@@ -51,7 +55,8 @@ Result<bool> swap_to_permute(Rewriter& in, const Node& node, size_t a, size_t b)
 template <const char* kFirst, const char* kSecond>
 Result<bool> transpose_to_permute(Rewriter& in, const Node& node) {
   const size_t rank = in.shape(node.inputs[0]).rank();
-  return swap_to_permute(in, node, axis_of(node.attributes.integer(kFirst), rank), axis_of(node.attributes.integer(kSecond), rank));
+  return swap_to_permute(in, node, axis_of(node.attributes.integer(kFirst), rank),
+                         axis_of(node.attributes.integer(kSecond), rank));
 }
 constexpr char kDim0[] = "dim0", kDim1[] = "dim1", kAxis0[] = "axis0", kAxis1[] = "axis1";
 
@@ -70,7 +75,8 @@ Result<bool> move_axes(Rewriter& in, const Node& node) {
   const auto listed = [&](std::string_view name) {
     const auto* one = std::get_if<int64_t>(node.attributes.find(name));
     std::vector<size_t> axes;
-    for (const int64_t axis : one ? std::vector{*one} : node.attributes.integers(name)) axes.push_back(axis_of(axis, rank));
+    for (const int64_t axis : one ? std::vector{*one} : node.attributes.integers(name))
+      axes.push_back(axis_of(axis, rank));
     return axes;
   };
   const std::vector<size_t> from = listed("source"), to = listed("destination");
@@ -154,7 +160,8 @@ Result<bool> select_to_slice(Rewriter& in, const Node& node) {
 Result<bool> unbind_to_slices(Rewriter& in, const Node& node) {
   const size_t axis = axis_of(node.attributes.integer("dim"), in.shape(node.inputs[0]).rank());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (node.outputs[i].valid()) CARINA_CHECKED(pick(in, node.outputs[i], node.inputs[0], axis, static_cast<int64_t>(i)));
+    if (node.outputs[i].valid())
+      CARINA_CHECKED(pick(in, node.outputs[i], node.inputs[0], axis, static_cast<int64_t>(i)));
   }
   return true;
 }
@@ -191,7 +198,8 @@ Result<bool> stack_to_cat(Rewriter& in, const Node& node) {
 Result<bool> to_expand(Rewriter& in, const Node& node) {
   const std::vector<int64_t> size = dims_of(in.shape(node.outputs[0]));
   if (node.op == ir::Op(AtenOp::expand_default) && size == node.attributes.integers("size")) return false;
-  return done(in.into(node.outputs[0], AtenOp::expand_default, {node.inputs[0]}, {{"size", size}, {"implicit", false}}));
+  return done(
+      in.into(node.outputs[0], AtenOp::expand_default, {node.inputs[0]}, {{"size", size}, {"implicit", false}}));
 }
 
 Result<bool> tile_to_repeat(Rewriter& in, const Node& node) {
@@ -203,7 +211,8 @@ Result<bool> tile_to_repeat(Rewriter& in, const Node& node) {
 
 Result<bool> pad_to_constant_pad(Rewriter& in, const Node& node) {
   if (node.attributes.get<std::string>("mode") != "constant") return false;
-  const ir::Attribute value = node.attributes.is_none("value") ? ir::Attribute(int64_t{0}) : *node.attributes.find("value");
+  const ir::Attribute value =
+      node.attributes.is_none("value") ? ir::Attribute(int64_t{0}) : *node.attributes.find("value");
   return done(in.into(node.outputs[0], AtenOp::constant_pad_nd_default, {node.inputs[0]},
                       {{"pad", node.attributes.integers("pad")}, {"value", value}}));
 }
@@ -215,7 +224,8 @@ struct Limits {
 };
 
 Result<bool> clamp_between(Rewriter& in, const Node& node, const Limits& limits) {
-  return done(in.into(node.outputs[0], AtenOp::clamp_default, {node.inputs[0]}, {{"min", limits.min}, {"max", limits.max}}));
+  return done(
+      in.into(node.outputs[0], AtenOp::clamp_default, {node.inputs[0]}, {{"min", limits.min}, {"max", limits.max}}));
 }
 Result<bool> relu6_to_clamp(Rewriter& in, const Node& node) {
   return clamp_between(in, node, {.min = int64_t{0}, .max = int64_t{6}});
@@ -290,7 +300,8 @@ Result<bool> div_tensor(Rewriter& in, const Node& node) {
     return done(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], inverse}, {}));
   }
   MutableTensor inverse(DType::kFp32, divisor.shape);
-  std::ranges::transform(divisor.constant->values<float>(), inverse.values<float>().begin(), [](float v) { return 1 / v; });
+  std::ranges::transform(divisor.constant->values<float>(), inverse.values<float>().begin(),
+                         [](float v) { return 1 / v; });
   const ValueId constant = in.constant(divisor.name + "_inverse", std::move(inverse).freeze());
   return done(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], constant}, {}));
 }
@@ -320,7 +331,8 @@ Result<bool> reduce_all(Rewriter& in, const Node& node) {
 }
 
 bool only_first_used(Rewriter& in, const Node& node) {
-  return std::ranges::all_of(node.outputs.begin() + 1, node.outputs.end(), [&](ValueId v) { return !v.valid() || in.uses(v) == 0; });
+  return std::ranges::all_of(node.outputs.begin() + 1, node.outputs.end(),
+                             [&](ValueId v) { return !v.valid() || in.uses(v) == 0; });
 }
 
 template <AtenOp kTo>

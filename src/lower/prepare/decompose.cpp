@@ -1,8 +1,8 @@
 // What:   composite ops become chains of simple ones.
 // Before: %y = aten.softmax.int(%x, dim=-1)
-// After:  %m = aten.amax(%x); %s = aten.sub(%x, %m); %e = aten.exp(%s); %d = aten.sum(%e); %r = aten.reciprocal(%d); %y = aten.mul(%e, %r)
-// Needs:  canonicalize, fold-batch-norm.
-// Gives:  no softmax, norms, variance, attention, mm, addmm, matmul, one-dimensional convolution or pooling; every
+// After:  %m = aten.amax(%x); %s = aten.sub(%x, %m); %e = aten.exp(%s); %d = aten.sum(%e); %r = aten.reciprocal(%d); %y
+// = aten.mul(%e, %r) Needs:  canonicalize, fold-batch-norm. Gives:  no softmax, norms, variance, attention, mm, addmm,
+// matmul, one-dimensional convolution or pooling; every
 //         intermediate is a value that calibration can observe and the quantizer annotate.
 // Legal:  PyTorch's own decompositions; in float the results differ by rounding only.
 
@@ -17,7 +17,8 @@ namespace {
 
 std::vector<RewriteRow> all_rows() {
   std::vector<RewriteRow> rows;
-  for (const auto part : {norm_rows(), product_rows(), window_rows()}) rows.insert(rows.end(), part.begin(), part.end());
+  for (const auto part : {norm_rows(), product_rows(), window_rows()})
+    rows.insert(rows.end(), part.begin(), part.end());
   return rows;
 }
 

@@ -17,6 +17,8 @@ inline Result<bool> rewritten(Result<void> result) {
   return true;
 }
 
-inline ir::Attributes no_alpha() { return {{"alpha", int64_t{1}}}; }
+inline ir::Attributes no_alpha() {
+  return {{"alpha", int64_t{1}}};
+}
 
 }  // namespace carina::lower

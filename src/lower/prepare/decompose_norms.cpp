@@ -11,7 +11,9 @@ Attributes over(const std::vector<size_t>& axes) {
   return {{"dim", to_ints(axes)}, {"keepdim", true}, {"dtype", std::monostate()}};
 }
 
-Attributes over_extremum(const std::vector<size_t>& axes) { return {{"dim", to_ints(axes)}, {"keepdim", true}}; }
+Attributes over_extremum(const std::vector<size_t>& axes) {
+  return {{"dim", to_ints(axes)}, {"keepdim", true}};
+}
 
 // x - max(x) along the axis: what keeps exp() from overflowing.
 ValueId minus_maximum(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
@@ -44,8 +46,8 @@ Result<bool> log_softmax(Rewriter& in, const Node& node) {
 }
 
 struct Centered {
-  ValueId value;     // x - mean(x)
-  ValueId square;    // its square
+  ValueId value;   // x - mean(x)
+  ValueId square;  // its square
 };
 
 Centered center(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
@@ -97,7 +99,8 @@ Result<bool> group_norm_of(Rewriter& in, const Node& node, int64_t groups) {
   const Shape shape = in.shape(node.inputs[0]);
   if (shape.rank() < 2 || groups < 1 || shape[1] % groups != 0 || shape.elements() == 0) return false;
   const Shape grouped{shape[0], groups, shape.elements() / shape[0] / groups};
-  const ValueId x = in.view(normalized(in, in.view(node.inputs[0], grouped), {2}, node.attributes.number("eps")), shape);
+  const ValueId x =
+      in.view(normalized(in, in.view(node.inputs[0], grouped), {2}, node.attributes.number("eps")), shape);
   Shape per_channel(std::vector<int64_t>(shape.rank(), 1));
   per_channel[1] = shape[1];
   const auto reshaped = [&](ValueId id) { return id.valid() ? in.view(id, per_channel) : id; };
@@ -105,8 +108,12 @@ Result<bool> group_norm_of(Rewriter& in, const Node& node, int64_t groups) {
   return scale_and_shift(in, node.outputs[0], x, weight, reshaped(node.inputs[2]));
 }
 
-Result<bool> group_norm(Rewriter& in, const Node& node) { return group_norm_of(in, node, node.attributes.integer("num_groups")); }
-Result<bool> native_group_norm(Rewriter& in, const Node& node) { return group_norm_of(in, node, node.attributes.integer("group")); }
+Result<bool> group_norm(Rewriter& in, const Node& node) {
+  return group_norm_of(in, node, node.attributes.integer("num_groups"));
+}
+Result<bool> native_group_norm(Rewriter& in, const Node& node) {
+  return group_norm_of(in, node, node.attributes.integer("group"));
+}
 
 double correction_of(const Attributes& attributes) {
   if (attributes.find("unbiased") != nullptr) return attributes.get<bool>("unbiased") ? 1 : 0;
@@ -118,7 +125,8 @@ Result<bool> variance(Rewriter& in, const Node& node) {
   if (in[node.inputs[0]].dtype != DType::kFp32) return false;
   const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());
   const Shape kept = kept_shape(shape, axes);
-  const double count = static_cast<double>(shape.elements()) / static_cast<double>(std::max<int64_t>(kept.elements(), 1));
+  const double count =
+      static_cast<double>(shape.elements()) / static_cast<double>(std::max<int64_t>(kept.elements(), 1));
   const double divisor = count - correction_of(node.attributes);
   if (divisor <= 0) return false;
   const ValueId sum = in.make(AtenOp::sum_dim_IntList, {center(in, node.inputs[0], axes).square}, over(axes), kept);
@@ -143,6 +151,8 @@ constexpr RewriteRow kRows[] = {
 
 }  // namespace
 
-std::span<const RewriteRow> norm_rows() { return kRows; }
+std::span<const RewriteRow> norm_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

@@ -23,7 +23,8 @@ ValueId transposed(Rewriter& in, ValueId id) {
   const auto from = matrix.values<float>();
   auto to = out.values<float>();
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) to[static_cast<size_t>(c * rows + r)] = from[static_cast<size_t>(r * columns + c)];
+    for (int64_t c = 0; c < columns; ++c)
+      to[static_cast<size_t>(c * rows + r)] = from[static_cast<size_t>(r * columns + c)];
   }
   return in.constant(in[id].name + "_t", std::move(out).freeze());
 }
@@ -35,7 +36,9 @@ Shape with_last_two(const Shape& shape, const Shape& batch) {
   return Shape(dims);
 }
 
-Shape batch_of(const Shape& shape) { return Shape(shape.dims().first(shape.rank() - 2)); }
+Shape batch_of(const Shape& shape) {
+  return Shape(shape.dims().first(shape.rank() - 2));
+}
 
 // Two tensors of rank 2 or more to one bmm: equal batch axes are merged, others expanded first.
 Result<bool> to_bmm(Rewriter& in, const Node& node) {
@@ -47,15 +50,18 @@ Result<bool> to_bmm(Rewriter& in, const Node& node) {
     if (shape.elements() != full.elements()) {
       std::vector<int64_t> padded(full.rank() - shape.rank(), 1);
       padded.insert(padded.end(), shape.dims().begin(), shape.dims().end());
-      id = in.move(AtenOp::expand_default, {in.view(id, Shape(padded))}, {{"size", dims_of(full)}, {"implicit", false}}, full);
+      id = in.move(AtenOp::expand_default, {in.view(id, Shape(padded))}, {{"size", dims_of(full)}, {"implicit", false}},
+                   full);
     }
     return in.view(id, Shape{count, shape[shape.rank() - 2], shape[shape.rank() - 1]});
   };
   const ValueId left = flattened(node.inputs[0], a), right = flattened(node.inputs[1], b);
   if (out.rank() == 3) return rewritten(in.into(node.outputs[0], AtenOp::bmm_default, {left, right}, {}));
-  ir::Value product{.name = node.name + "_bmm", .dtype = in[node.outputs[0]].dtype,
+  ir::Value product{.name = node.name + "_bmm",
+                    .dtype = in[node.outputs[0]].dtype,
                     .shape = Shape{count, out[out.rank() - 2], out[out.rank() - 1]},
-                    .quantization = in[node.outputs[0]].quantization, .constant = {}};
+                    .quantization = in[node.outputs[0]].quantization,
+                    .constant = {}};
   const ValueId result = in.make_value(AtenOp::bmm_default, {left, right}, {}, std::move(product));
   return rewritten(in.view_into(node.outputs[0], result));
 }
@@ -76,7 +82,8 @@ Result<bool> addmm(Rewriter& in, const Node& node) {
   const double alpha = node.attributes.number("alpha"), beta = node.attributes.number("beta");
   const ValueId self = node.inputs[0];
   const Shape out = in.shape(node.outputs[0]);
-  const bool is_bias = in[self].constant && in.shape(self).rank() == 1 && in.shape(self)[0] == out[1] && !in[self].quantization;
+  const bool is_bias =
+      in[self].constant && in.shape(self).rank() == 1 && in.shape(self)[0] == out[1] && !in[self].quantization;
   if (alpha == 1 && beta == 1 && is_bias && is_plain_matrix(in, node.inputs[2])) {
     const ValueId weight = transposed(in, node.inputs[2]);
     return rewritten(in.into(node.outputs[0], AtenOp::linear_default, {node.inputs[1], weight, self}, {}));
@@ -93,11 +100,13 @@ Result<bool> addmm(Rewriter& in, const Node& node) {
 Result<bool> attention(Rewriter& in, const Node& node) {
   const ir::Attributes& attributes = node.attributes;
   const Shape q = in.shape(node.inputs[0]), k = in.shape(node.inputs[1]);
-  const bool plain = attributes.number("dropout_p") == 0 && !attributes.get<bool>("is_causal") && !attributes.get<bool>("enable_gqa");
+  const bool plain =
+      attributes.number("dropout_p") == 0 && !attributes.get<bool>("is_causal") && !attributes.get<bool>("enable_gqa");
   const ValueId mask = node.inputs[3];
   if (!plain || q.rank() < 3 || k.rank() != q.rank() || (mask.valid() && in[mask].dtype != DType::kFp32)) return false;
   const size_t rank = q.rank();
-  const double scale = attributes.is_none("scale") ? 1 / std::sqrt(static_cast<double>(q[rank - 1])) : attributes.number("scale");
+  const double scale =
+      attributes.is_none("scale") ? 1 / std::sqrt(static_cast<double>(q[rank - 1])) : attributes.number("scale");
   Shape swapped = k, scores = q;
   std::swap(swapped[rank - 1], swapped[rank - 2]);
   scores[rank - 1] = k[rank - 2];
@@ -108,7 +117,8 @@ Result<bool> attention(Rewriter& in, const Node& node) {
   ValueId score = in.make(AtenOp::matmul_default, {node.inputs[0], keys}, {}, scores);
   score = in.make(AtenOp::mul_Tensor, {score, in.scalar(scale, DType::kFp32)}, {}, scores);
   if (mask.valid()) score = in.make(AtenOp::add_Tensor, {score, mask}, no_alpha(), scores);
-  const ValueId weights = in.make(AtenOp::softmax_int, {score}, {{"dim", int64_t{-1}}, {"dtype", std::monostate()}}, scores);
+  const ValueId weights =
+      in.make(AtenOp::softmax_int, {score}, {{"dim", int64_t{-1}}, {"dtype", std::monostate()}}, scores);
   return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, {weights, node.inputs[2]}, {}));
 }
 
@@ -121,6 +131,8 @@ constexpr RewriteRow kRows[] = {
 
 }  // namespace
 
-std::span<const RewriteRow> product_rows() { return kRows; }
+std::span<const RewriteRow> product_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

@@ -28,9 +28,13 @@ Ints both(const Ints& list, int64_t height) {
 Result<bool> as_image(Rewriter& in, const Node& node, AtenOp op, std::vector<ValueId> inputs, Attributes attributes) {
   inputs[0] = in.view(inputs[0], with_height(in.shape(inputs[0])));
   const ir::Value& result = in[node.outputs[0]];
-  ir::Value image{.name = node.name + "_2d", .dtype = result.dtype, .shape = with_height(result.shape),
-                  .quantization = result.quantization, .constant = {}};
-  return rewritten(in.view_into(node.outputs[0], in.make_value(op, std::move(inputs), std::move(attributes), std::move(image))));
+  ir::Value image{.name = node.name + "_2d",
+                  .dtype = result.dtype,
+                  .shape = with_height(result.shape),
+                  .quantization = result.quantization,
+                  .constant = {}};
+  return rewritten(
+      in.view_into(node.outputs[0], in.make_value(op, std::move(inputs), std::move(attributes), std::move(image))));
 }
 
 // Weights get their height once, at compile time, when they are constant.
@@ -47,8 +51,10 @@ ValueId with_height(Rewriter& in, ValueId weight) {
 Result<bool> conv1d(Rewriter& in, const Node& node) {
   const Attributes& old = node.attributes;
   const ir::Attribute& padding = *old.find("padding");
-  Attributes attributes{{"stride", both(old.integers("stride"), 1)}, {"padding", padding},
-                        {"dilation", both(old.integers("dilation"), 1)}, {"groups", old.integer("groups")}};
+  Attributes attributes{{"stride", both(old.integers("stride"), 1)},
+                        {"padding", padding},
+                        {"dilation", both(old.integers("dilation"), 1)},
+                        {"groups", old.integer("groups")}};
   if (const auto* list = std::get_if<Ints>(&padding)) attributes.set("padding", both(*list, 0));
   const AtenOp op = std::holds_alternative<Ints>(padding) ? AtenOp::conv2d_default : AtenOp::conv2d_padding;
   std::vector<ValueId> inputs = node.inputs;
@@ -73,7 +79,8 @@ Result<bool> conv2d_named_padding(Rewriter& in, const Node& node) {
     Shape padded = in.shape(inputs[0]);
     padded[padded.rank() - 2] += extra[0];
     padded[padded.rank() - 1] += extra[1];
-    inputs[0] = in.move(AtenOp::constant_pad_nd_default, {inputs[0]}, {{"pad", Ints{0, extra[1], 0, extra[0]}}, {"value", int64_t{0}}}, padded);
+    inputs[0] = in.move(AtenOp::constant_pad_nd_default, {inputs[0]},
+                        {{"pad", Ints{0, extra[1], 0, extra[0]}}, {"value", int64_t{0}}}, padded);
   }
   attributes.set("padding", begin);
   return rewritten(in.into(node.outputs[0], AtenOp::conv2d_default, std::move(inputs), std::move(attributes)));
@@ -91,7 +98,8 @@ Result<bool> convolution(Rewriter& in, const Node& node) {
   if (!transposed) attributes.set("groups", old.integer("groups"));
   if (transposed && spatial == 1) return false;
   const AtenOp forward = spatial == 1 ? AtenOp::conv1d_default : AtenOp::conv2d_default;
-  return rewritten(in.into(node.outputs[0], transposed ? AtenOp::conv_transpose2d_input : forward, node.inputs, std::move(attributes)));
+  return rewritten(in.into(node.outputs[0], transposed ? AtenOp::conv_transpose2d_input : forward, node.inputs,
+                           std::move(attributes)));
 }
 
 // An image without a batch axis gets one.
@@ -104,9 +112,13 @@ Result<bool> with_batch(Rewriter& in, const Node& node) {
   std::vector<ValueId> inputs = node.inputs;
   inputs[0] = in.view(inputs[0], batched(in.shape(inputs[0])));
   const ir::Value& result = in[node.outputs[0]];
-  ir::Value image{.name = node.name + "_batched", .dtype = result.dtype, .shape = batched(result.shape),
-                  .quantization = result.quantization, .constant = {}};
-  return rewritten(in.view_into(node.outputs[0], in.make_value(node.op.aten(), std::move(inputs), node.attributes, std::move(image))));
+  ir::Value image{.name = node.name + "_batched",
+                  .dtype = result.dtype,
+                  .shape = batched(result.shape),
+                  .quantization = result.quantization,
+                  .constant = {}};
+  return rewritten(in.view_into(node.outputs[0],
+                                in.make_value(node.op.aten(), std::move(inputs), node.attributes, std::move(image))));
 }
 
 Result<bool> conv2d(Rewriter& in, const Node& node) {
@@ -132,7 +144,8 @@ Result<bool> pool2d(Rewriter& in, const Node& node) {
 }
 
 Attributes pool_attributes_2d(const Attributes& old) {
-  Attributes attributes{{"kernel_size", both(old.integers("kernel_size"), 1)}, {"stride", both(old.integers("stride"), 1)},
+  Attributes attributes{{"kernel_size", both(old.integers("kernel_size"), 1)},
+                        {"stride", both(old.integers("stride"), 1)},
                         {"padding", both(old.integers("padding"), 0)}};
   if (old.find("dilation") != nullptr) attributes.set("dilation", both(old.integers("dilation"), 1));
   attributes.set("ceil_mode", old.get<bool>("ceil_mode"));
@@ -159,8 +172,12 @@ Result<bool> adaptive_avg_pool2d(Rewriter& in, const Node& node) {
     kernel.push_back(from[axis] / to[axis]);
   }
   return rewritten(in.into(node.outputs[0], AtenOp::avg_pool2d_default, {node.inputs[0]},
-                           {{"kernel_size", kernel}, {"stride", kernel}, {"padding", Ints{0, 0}}, {"ceil_mode", false},
-                            {"count_include_pad", true}, {"divisor_override", std::monostate()}}));
+                           {{"kernel_size", kernel},
+                            {"stride", kernel},
+                            {"padding", Ints{0, 0}},
+                            {"ceil_mode", false},
+                            {"count_include_pad", true},
+                            {"divisor_override", std::monostate()}}));
 }
 
 Result<bool> adaptive_avg_pool1d(Rewriter& in, const Node& node) {
@@ -184,6 +201,8 @@ constexpr RewriteRow kRows[] = {
 
 }  // namespace
 
-std::span<const RewriteRow> window_rows() { return kRows; }
+std::span<const RewriteRow> window_rows() {
+  return kRows;
+}
 
 }  // namespace carina::lower

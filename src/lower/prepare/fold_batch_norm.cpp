@@ -1,6 +1,6 @@
-// What:   a batch norm with running statistics becomes part of the convolution or linear before it, else a product and a sum.
-// Before: %c = aten.conv2d.default(%x, %w, %b); %n = aten.batch_norm.default(%c, %gamma, %beta, %mean, %var, eps=1e-5)
-// After:  %n = aten.conv2d.default(%x, %w_folded, %b_folded)
+// What:   a batch norm with running statistics becomes part of the convolution or linear before it, else a product and
+// a sum. Before: %c = aten.conv2d.default(%x, %w, %b); %n = aten.batch_norm.default(%c, %gamma, %beta, %mean, %var,
+// eps=1e-5) After:  %n = aten.conv2d.default(%x, %w_folded, %b_folded)
 //         or %m = aten.mul.Tensor(%x, %scale); %n = aten.add.Tensor(%m, %offset)
 // Needs:  constant float parameters; to fold, that nobody else reads %c and that weights are not quantized yet.
 // Gives:  no batch_norm.
@@ -41,7 +41,8 @@ std::optional<Affine> affine_of(const Rewriter& in, const Node& norm) {
   };
   for (size_t operand = 1; operand < 5; ++operand) {
     const bool optional = operand < 3;
-    if (!is_float_constant(in, norm.inputs[operand]) && !(optional && !norm.inputs[operand].valid())) return std::nullopt;
+    if (!is_float_constant(in, norm.inputs[operand]) && !(optional && !norm.inputs[operand].valid()))
+      return std::nullopt;
   }
   const auto channels = static_cast<size_t>(in[norm.inputs[3]].shape.elements());
   const auto gamma = values(1, 1, channels), beta = values(2, 0, channels);
@@ -56,7 +57,8 @@ std::optional<Affine> affine_of(const Rewriter& in, const Node& norm) {
 }
 
 bool is_batch_norm(const Node& node) {
-  return node.op == ir::Op(AtenOp::batch_norm_default) || node.op == ir::Op(AtenOp::_native_batch_norm_legit_no_training_default);
+  return node.op == ir::Op(AtenOp::batch_norm_default) ||
+         node.op == ir::Op(AtenOp::_native_batch_norm_legit_no_training_default);
 }
 
 // The batch norm that is the only reader of a node's result and reads it as its data.
@@ -97,13 +99,15 @@ Result<bool> fold_next_norm(Rewriter& in, const Node& node) {
   if (!is_float_constant(in, weight) || (bias.valid() && !is_float_constant(in, bias))) return false;
   const Node& norm = in.old_node(*next);
   const auto affine = affine_of(in, norm);
-  if (!affine || in[weight].shape.rank() == 0 || static_cast<size_t>(in[weight].shape[0]) != affine->scale.size()) return false;
+  if (!affine || in[weight].shape.rank() == 0 || static_cast<size_t>(in[weight].shape[0]) != affine->scale.size())
+    return false;
   // A linear on [N,T,K] is followed by a norm over axis 1, which is not the linear's channel.
   if (in[weight].shape.rank() == 2 && in[node.outputs[0]].shape.rank() != 2) return false;
   const ValueId folded_weight = in.constant(in[weight].name + "_bn", scaled_weight(*in[weight].constant, *affine));
   const ValueId folded_bias = in.constant(in[weight].name + "_bn_bias", scaled_bias(in, bias, *affine));
   in.skip(*next);
-  CARINA_CHECKED(in.into(norm.outputs[0], node.op.aten(), {node.inputs[0], folded_weight, folded_bias}, node.attributes));
+  CARINA_CHECKED(
+      in.into(norm.outputs[0], node.op.aten(), {node.inputs[0], folded_weight, folded_bias}, node.attributes));
   return true;
 }
 
@@ -145,6 +149,8 @@ constexpr RewriteRow kRows[] = {
 
 }  // namespace
 
-Result<void> fold_batch_norm(ir::Graph& graph, const Log&) { return Rewriter(graph, kRows).run(); }
+Result<void> fold_batch_norm(ir::Graph& graph, const Log&) {
+  return Rewriter(graph, kRows).run();
+}
 
 }  // namespace carina::lower

@@ -46,8 +46,12 @@ Result<bool> become_constant(Rewriter& in, const Node& node, const Ramp& ramp) {
   return true;
 }
 
-Result<bool> zeros(Rewriter& in, const Node& node) { return become_constant(in, node, {.start = 0, .step = 0}); }
-Result<bool> ones(Rewriter& in, const Node& node) { return become_constant(in, node, {.start = 1, .step = 0}); }
+Result<bool> zeros(Rewriter& in, const Node& node) {
+  return become_constant(in, node, {.start = 0, .step = 0});
+}
+Result<bool> ones(Rewriter& in, const Node& node) {
+  return become_constant(in, node, {.start = 1, .step = 0});
+}
 template <const char* kName>
 Result<bool> filled(Rewriter& in, const Node& node) {
   return become_constant(in, node, {.start = node.attributes.number(kName), .step = 0});
@@ -62,16 +66,22 @@ Result<bool> ramp(Rewriter& in, const Node& node) {
 }
 
 constexpr RewriteRow kRows[] = {
-    {AtenOp::zeros_default, zeros},          {AtenOp::zeros_like_default, zeros},
-    {AtenOp::ones_default, ones},            {AtenOp::ones_like_default, ones},
-    {AtenOp::full_default, filled<kFillValue>}, {AtenOp::full_like_default, filled<kFillValue>},
+    {AtenOp::zeros_default, zeros},
+    {AtenOp::zeros_like_default, zeros},
+    {AtenOp::ones_default, ones},
+    {AtenOp::ones_like_default, ones},
+    {AtenOp::full_default, filled<kFillValue>},
+    {AtenOp::full_like_default, filled<kFillValue>},
     {AtenOp::scalar_tensor_default, filled<kScalar>},
-    {AtenOp::arange_default, ramp},          {AtenOp::arange_start, ramp},
+    {AtenOp::arange_default, ramp},
+    {AtenOp::arange_start, ramp},
     {AtenOp::arange_start_step, ramp},
 };
 
 }  // namespace
 
-Result<void> fold_sources(ir::Graph& graph, const Log&) { return Rewriter(graph, kRows).run(); }
+Result<void> fold_sources(ir::Graph& graph, const Log&) {
+  return Rewriter(graph, kRows).run();
+}
 
 }  // namespace carina::lower

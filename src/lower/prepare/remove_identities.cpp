@@ -2,10 +2,12 @@
 // Before: %d = aten.dropout.default(%x, p=0.2, train=false); %e = aten.relu.default(%d)
 // After:  %e = aten.relu.default(%x)
 // Needs:  canonicalize.
-// Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same shape,
+// Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same
+// shape,
 //         slice of everything, permute in order, padding by nothing, cat of one, assertion.
 // Legal:  input and output have the same type, shape and elements. Where both are quantized and differently, a clone
-//         remains: it is the requantization. Where only the output is, its parameters move to the input, if nobody else reads it.
+//         remains: it is the requantization. Where only the output is, its parameters move to the input, if nobody else
+//         reads it.
 
 #include <algorithm>
 
@@ -55,10 +57,14 @@ Result<bool> ordered_permute(Rewriter& in, const Node& node) {
   return std::ranges::is_sorted(node.attributes.integers("dims")) ? forward_input(in, node) : false;
 }
 
-Result<bool> single_cat(Rewriter& in, const Node& node) { return node.inputs.size() == 1 ? forward_input(in, node) : false; }
+Result<bool> single_cat(Rewriter& in, const Node& node) {
+  return node.inputs.size() == 1 ? forward_input(in, node) : false;
+}
 
 Result<bool> no_padding(Rewriter& in, const Node& node) {
-  return std::ranges::all_of(node.attributes.integers("pad"), [](int64_t n) { return n == 0; }) ? forward_input(in, node) : false;
+  return std::ranges::all_of(node.attributes.integers("pad"), [](int64_t n) { return n == 0; })
+             ? forward_input(in, node)
+             : false;
 }
 
 constexpr RewriteRow kRows[] = {
@@ -98,6 +104,8 @@ constexpr RewriteRow kRows[] = {
 }  // namespace
 
 // Assertions have no outputs, so the clean-up after the rewriting drops them.
-Result<void> remove_identities(ir::Graph& graph, const Log&) { return Rewriter(graph, kRows).run(); }
+Result<void> remove_identities(ir::Graph& graph, const Log&) {
+  return Rewriter(graph, kRows).run();
+}
 
 }  // namespace carina::lower

@@ -14,7 +14,9 @@ std::string where_of(const Node& node) {
   return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
 }
 
-Diagnostic about(const Node& node, std::string what) { return {.where = where_of(node), .what = std::move(what)}; }
+Diagnostic about(const Node& node, std::string what) {
+  return {.where = where_of(node), .what = std::move(what)};
+}
 
 Rewriter::Rewriter(ir::Graph& graph, std::span<const RewriteRow> rows)
     : graph_(graph), rows_(rows), readers_(ir::users(graph)), forwarded_(graph.values.size()) {
@@ -37,7 +39,8 @@ Result<void> Rewriter::run() {
     Node node = old_nodes_[n];
     name_ = node.name;
     source_ = node.source;
-    if (auto applied = apply(std::move(node)); !applied) std::ranges::move(applied.error(), std::back_inserter(errors_));
+    if (auto applied = apply(std::move(node)); !applied)
+      std::ranges::move(applied.error(), std::back_inserter(errors_));
   }
   if (!errors_.empty()) return fail(std::move(errors_));
   for (ValueId& output : graph_.outputs) output = current(output);
@@ -70,7 +73,10 @@ ValueId Rewriter::make(AtenOp op, std::vector<ValueId> inputs, ir::Attributes at
   const std::string_view op_name = row_of(op).name;
   const size_t first = op_name.find('.') + 1;
   ir::Value result{.name = fmt::format("{}_{}", name_, op_name.substr(first, op_name.find('.', first) - first)),
-                   .dtype = graph_[inputs.front()].dtype, .shape = shape, .quantization = {}, .constant = {}};
+                   .dtype = graph_[inputs.front()].dtype,
+                   .shape = shape,
+                   .quantization = {},
+                   .constant = {}};
   return make_value(op, std::move(inputs), std::move(attributes), std::move(result));
 }
 
@@ -83,8 +89,12 @@ ValueId Rewriter::move(AtenOp op, std::vector<ValueId> inputs, ir::Attributes at
 }
 
 Result<void> Rewriter::into(ValueId output, AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes) {
-  return apply({.op = op, .name = name_, .inputs = std::move(inputs), .outputs = {output},
-                .attributes = std::move(attributes), .source = source_});
+  return apply({.op = op,
+                .name = name_,
+                .inputs = std::move(inputs),
+                .outputs = {output},
+                .attributes = std::move(attributes),
+                .source = source_});
 }
 
 ValueId Rewriter::view(ValueId input, const Shape& shape) {
@@ -99,18 +109,23 @@ Result<void> Rewriter::view_into(ValueId output, ValueId input) {
 
 ValueId Rewriter::scalar(double value, DType dtype) {
   const std::string name = name_ + "_scalar";
-  if (dtype == DType::kFp32) return constant(name, Tensor::of<float>(dtype, {}, std::vector{static_cast<float>(value)}));
-  if (dtype == DType::kInt64) return constant(name, Tensor::of<int64_t>(dtype, {}, std::vector{static_cast<int64_t>(value)}));
+  if (dtype == DType::kFp32)
+    return constant(name, Tensor::of<float>(dtype, {}, std::vector{static_cast<float>(value)}));
+  if (dtype == DType::kInt64)
+    return constant(name, Tensor::of<int64_t>(dtype, {}, std::vector{static_cast<int64_t>(value)}));
   return constant(name, Tensor::of<int32_t>(DType::kInt32, {}, std::vector{static_cast<int32_t>(value)}));
 }
 
-ValueId Rewriter::constant(std::string_view name, Tensor tensor) { return graph_.add_constant(name, std::move(tensor)); }
+ValueId Rewriter::constant(std::string_view name, Tensor tensor) {
+  return graph_.add_constant(name, std::move(tensor));
+}
 
 void Rewriter::forward(ValueId output, ValueId source) {
   if (forwarded_.size() <= output.index()) forwarded_.resize(output.index() + 1);
   const ValueId target = current(source);
   forwarded_[output.index()] = target;
-  if (target.index() < uses_.size() && output.index() < uses_.size()) uses_[target.index()] += uses_[output.index()] - 1;
+  if (target.index() < uses_.size() && output.index() < uses_.size())
+    uses_[target.index()] += uses_[output.index()] - 1;
 }
 
 }  // namespace carina::lower

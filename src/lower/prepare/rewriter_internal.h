@@ -13,8 +13,8 @@ namespace carina::lower {
 
 class Rewriter;
 
-// One local rewriting of ATen nodes. `rewrite` either emits what replaces the node and returns true, or emits nothing and
-// returns false: the node stays.
+// One local rewriting of ATen nodes. `rewrite` either emits what replaces the node and returns true, or emits nothing
+// and returns false: the node stays.
 struct RewriteRow {
   AtenOp op;
   Result<bool> (*rewrite)(Rewriter& rewriter, const ir::Node& node);
@@ -72,7 +72,7 @@ class Rewriter {
   std::vector<std::vector<ir::NodeId>> readers_;
   std::vector<bool> skipped_;
   std::vector<ir::ValueId> forwarded_;
-  std::string name_;     // of the current node
+  std::string name_;  // of the current node
   std::string source_;
   Diagnostics errors_;
 };

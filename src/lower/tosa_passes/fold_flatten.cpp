@@ -35,12 +35,14 @@ void fold_into(ir::Graph& graph, Node& conv, const Node& reshape, const Node& tr
   const ir::Value weight = graph[conv.inputs[1]];
   const Shape image = graph[reshape.outputs[0]].shape;
   const bool pointwise = weight.constant && weight.shape[1] == 1 && weight.shape[2] == 1;
-  const bool rows_stay = perms[0] == 0 && image.rank() == 4 && image[0] * image[1] * image[2] == from[0] && image[3] == weight.shape[3];
+  const bool rows_stay =
+      perms[0] == 0 && image.rank() == 4 && image[0] * image[1] * image[2] == from[0] && image[3] == weight.shape[3];
   if (!pointwise || !rows_stay || from.elements() == 0) return;
   Shape one = from;
   one[0] = 1;
   Emitter out(graph);
-  const ValueId columns = out.constant(weight.name + ".flat", reordered_columns(*weight.constant, source_indices(one, perms)));
+  const ValueId columns =
+      out.constant(weight.name + ".flat", reordered_columns(*weight.constant, source_indices(one, perms)));
   // Another reshape of the untransposed tensor, in the place of the old one, so nodes stay in order.
   conv.inputs[1] = columns;
   conv.inputs[0] = graph.add_value(graph[reshape.outputs[0]].name + ".nhwc", graph[reshape.outputs[0]].dtype, image);
@@ -63,8 +65,12 @@ Result<void> fold_flatten(ir::Graph& graph, const Log&) {
       const ValueId before = conv.inputs[0];
       if (transpose != nullptr) fold_into(graph, conv, *reshape, *transpose);
       if (conv.inputs[0] != before) {
-        graph.add_node({.op = TosaOp::RESHAPE, .name = reshape->name, .inputs = {transpose->inputs[0], reshape->inputs[1]},
-                        .outputs = {conv.inputs[0]}, .attributes = {}, .source = reshape->source});
+        graph.add_node({.op = TosaOp::RESHAPE,
+                        .name = reshape->name,
+                        .inputs = {transpose->inputs[0], reshape->inputs[1]},
+                        .outputs = {conv.inputs[0]},
+                        .attributes = {},
+                        .source = reshape->source});
       }
     }
     graph.add_node(std::move(conv));

@@ -28,13 +28,15 @@ Result<void> fold_movement(ir::Graph& graph, const Log&) {
   for (Node& node : nodes) {
     for (ValueId& input : node.inputs) input = aliases(input);
     const ValueId output = node.outputs[0];
-    if (node.op == ir::Op(TosaOp::TRANSPOSE) && keeps_element_order(graph[node.inputs[0]].shape, node.attributes.integers("perms"))) {
+    if (node.op == ir::Op(TosaOp::TRANSPOSE) &&
+        keeps_element_order(graph[node.inputs[0]].shape, node.attributes.integers("perms"))) {
       node.op = TosaOp::RESHAPE;
       node.attributes = {};
       node.inputs.push_back(out.shape_constant(graph[output].shape.dims()));
     }
     if (node.op == ir::Op(TosaOp::RESHAPE)) {
-      if (const auto from = reshaped_from.find(node.inputs[0]); from != reshaped_from.end()) node.inputs[0] = from->second;
+      if (const auto from = reshaped_from.find(node.inputs[0]); from != reshaped_from.end())
+        node.inputs[0] = from->second;
       reshaped_from[output] = node.inputs[0];
       if (graph[node.inputs[0]].shape == graph[output].shape && aliases.may_replace(output, node.inputs[0])) {
         aliases.replace(output, node.inputs[0]);

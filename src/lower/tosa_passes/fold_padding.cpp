@@ -7,8 +7,9 @@
 
 #include "lower/emitter_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
+#include "lower/tosa_passes/permutation_internal.h"
 
-#include <cstring>
+#include <optional>
 
 namespace carina::lower {
 namespace {
@@ -16,16 +17,19 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-bool convolves(const Node& node) { return node.op == ir::Op(TosaOp::CONV2D) || node.op == ir::Op(TosaOp::DEPTHWISE_CONV2D); }
+bool convolves(const Node& node) {
+  return node.op == ir::Op(TosaOp::CONV2D) || node.op == ir::Op(TosaOp::DEPTHWISE_CONV2D);
+}
 
 bool same_constant(const ir::Graph& graph, ValueId a, ValueId b) {
   return graph[a].constant && graph[b].constant && identical(*graph[a].constant, *graph[b].constant);
 }
 
-void fold_into(ir::Graph& graph, Node& conv, const Node& pad) {
-  const std::vector<int64_t> amounts = integers_of(*graph[pad.inputs[1]].constant);
-  if (amounts.size() != 8 || amounts[0] + amounts[1] + amounts[6] + amounts[7] != 0) return;
-  if (!same_constant(graph, pad.inputs[2], conv.inputs[3])) return;
+// The padding of the convolution with the pad's added; nothing when it is not one of height and width below the
+// kernel's size.
+std::optional<std::vector<int64_t>> joint_padding(const ir::Graph& graph, const Node& conv,
+                                                  const std::vector<int64_t>& amounts) {
+  if (amounts.size() != 8 || amounts[0] + amounts[1] + amounts[6] + amounts[7] != 0) return std::nullopt;
   const Shape& weight = graph[conv.inputs[1]].shape;
   const bool depthwise = conv.op == ir::Op(TosaOp::DEPTHWISE_CONV2D);
   const auto& dilation = conv.attributes.integers("dilation");
@@ -33,22 +37,63 @@ void fold_into(ir::Graph& graph, Node& conv, const Node& pad) {
   for (size_t i = 0; i < 4; ++i) {
     padding[i] += amounts[2 + i];
     const int64_t extent = dilation[i / 2] * (weight[(depthwise ? 0 : 1) + i / 2] - 1) + 1;
-    if (padding[i] >= extent) return;
+    if (padding[i] >= extent) return std::nullopt;
   }
-  conv.attributes.set("pad", padding);
-  conv.inputs[0] = pad.inputs[0];
+  return padding;
 }
+
+std::vector<int64_t> permuted_pairs(const std::vector<int64_t>& pairs, const Perms& perms) {
+  std::vector<int64_t> moved;
+  for (const int64_t axis : perms)
+    moved.insert(moved.end(), {pairs[static_cast<size_t>(2 * axis)], pairs[static_cast<size_t>(2 * axis + 1)]});
+  return moved;
+}
+
+class PaddingFolder {
+ public:
+  explicit PaddingFolder(ir::Graph& graph)
+      : graph_(graph), out_(graph), producer_(ir::producers(graph)), nodes_(std::exchange(graph.nodes, {})) {}
+
+  void run() {
+    for (const Node& node : nodes_) {
+      Node folded = node;
+      if (convolves(node)) fold(folded);
+      graph_.add_node(std::move(folded));
+    }
+    ir::remove_dead(graph_);
+  }
+
+ private:
+  [[nodiscard]] const Node* maker(ValueId id, TosaOp op) const {
+    const ir::NodeId node = id.index() < producer_.size() ? producer_[id.index()] : ir::NodeId();
+    return node.valid() && nodes_[node.index()].op == ir::Op(op) ? &nodes_[node.index()] : nullptr;
+  }
+
+  // The pad stands before the convolution, or one transposition away.
+  void fold(Node& conv) {
+    const Node* transpose = maker(conv.inputs[0], TosaOp::TRANSPOSE);
+    const Node* pad = maker(transpose == nullptr ? conv.inputs[0] : transpose->inputs[0], TosaOp::PAD);
+    if (pad == nullptr || !same_constant(graph_, pad->inputs[2], conv.inputs[3])) return;
+    std::vector<int64_t> amounts = integers_of(*graph_[pad->inputs[1]].constant);
+    if (transpose != nullptr) amounts = permuted_pairs(amounts, transpose->attributes.integers("perms"));
+    const auto padding = joint_padding(graph_, conv, amounts);
+    if (!padding) return;
+    conv.attributes.set("pad", *padding);
+    out_.set_origin(conv.name, conv.source);
+    conv.inputs[0] =
+        transpose == nullptr ? pad->inputs[0] : out_.transpose(pad->inputs[0], transpose->attributes.integers("perms"));
+  }
+
+  ir::Graph& graph_;
+  Emitter out_;
+  std::vector<ir::NodeId> producer_;
+  std::vector<Node> nodes_;
+};
 
 }  // namespace
 
 Result<void> fold_padding(ir::Graph& graph, const Log&) {
-  const auto producer = ir::producers(graph);
-  for (Node& node : graph.nodes) {
-    if (!convolves(node)) continue;
-    const ir::NodeId before = producer[node.inputs[0].index()];
-    if (before.valid() && graph[before].op == ir::Op(TosaOp::PAD)) fold_into(graph, node, graph[before]);
-  }
-  ir::remove_dead(graph);
+  PaddingFolder(graph).run();
   return {};
 }
 

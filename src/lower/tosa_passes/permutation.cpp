@@ -11,9 +11,13 @@ Perms inverse_of(const Perms& perms) {
   return inverse;
 }
 
-Perms composed(const Perms& first, const Perms& second) { return permuted(first, second); }
+Perms composed(const Perms& first, const Perms& second) {
+  return permuted(first, second);
+}
 
-bool is_identity(const Perms& perms) { return std::ranges::is_sorted(perms); }
+bool is_identity(const Perms& perms) {
+  return std::ranges::is_sorted(perms);
+}
 
 bool keeps_element_order(const Shape& shape, const Perms& perms) {
   int64_t last = -1;
@@ -39,7 +43,8 @@ std::vector<size_t> source_indices(const Shape& shape, const Perms& perms) {
     std::vector<size_t> next;
     next.reserve(indices.size() * static_cast<size_t>(shape[static_cast<size_t>(axis)]));
     for (const size_t base : indices) {
-      for (int64_t i = 0; i < shape[static_cast<size_t>(axis)]; ++i) next.push_back(base + static_cast<size_t>(i) * stride[static_cast<size_t>(axis)]);
+      for (int64_t i = 0; i < shape[static_cast<size_t>(axis)]; ++i)
+        next.push_back(base + static_cast<size_t>(i) * stride[static_cast<size_t>(axis)]);
     }
     indices = std::move(next);
   }

@@ -3,7 +3,8 @@
 // After:  %b = CLAMP(%x); %d = CONV2D(%b, ...)
 // Needs:  constant shape operands.
 // Gives:  between two convolutions no transposition; graph outputs keep their axes.
-// Legal:  f(transpose(x)) = transpose(f(x)) for elementwise f, and for reductions, slices, pads, tiles and concatenations
+// Legal:  f(transpose(x)) = transpose(f(x)) for elementwise f, and for reductions, slices, pads, tiles and
+// concatenations
 //         with their axes renamed.
 
 #include <algorithm>
@@ -31,16 +32,21 @@ struct LayoutRow {
 
 constexpr size_t kAll = 1000;
 constexpr LayoutRow kRows[] = {
-    {TosaOp::RESCALE, 1, Adjust::kNothing},     {TosaOp::CLAMP, 1, Adjust::kNothing},      {TosaOp::TABLE, 1, Adjust::kNothing},
-    {TosaOp::CAST, 1, Adjust::kNothing},        {TosaOp::SIGMOID, 1, Adjust::kNothing},    {TosaOp::TANH, 1, Adjust::kNothing},
-    {TosaOp::ERF, 1, Adjust::kNothing},         {TosaOp::EXP, 1, Adjust::kNothing},        {TosaOp::LOG, 1, Adjust::kNothing},
-    {TosaOp::ABS, 1, Adjust::kNothing},         {TosaOp::CEIL, 1, Adjust::kNothing},       {TosaOp::FLOOR, 1, Adjust::kNothing},
-    {TosaOp::SIN, 1, Adjust::kNothing},         {TosaOp::COS, 1, Adjust::kNothing},        {TosaOp::RECIPROCAL, 1, Adjust::kNothing},
-    {TosaOp::RSQRT, 1, Adjust::kNothing},       {TosaOp::ADD, 2, Adjust::kNothing},        {TosaOp::SUB, 2, Adjust::kNothing},
-    {TosaOp::MUL, 2, Adjust::kNothing},         {TosaOp::POW, 2, Adjust::kNothing},        {TosaOp::MAXIMUM, 2, Adjust::kNothing},
-    {TosaOp::MINIMUM, 2, Adjust::kNothing},     {TosaOp::REDUCE_SUM, 1, Adjust::kAxis},    {TosaOp::REDUCE_MAX, 1, Adjust::kAxis},
-    {TosaOp::REDUCE_MIN, 1, Adjust::kAxis},     {TosaOp::CONCAT, kAll, Adjust::kAxis},     {TosaOp::SLICE, 1, Adjust::kShapes},
-    {TosaOp::TILE, 1, Adjust::kShapes},         {TosaOp::PAD, 1, Adjust::kPadding},
+    {TosaOp::RESCALE, 1, Adjust::kNothing},    {TosaOp::CLAMP, 1, Adjust::kNothing},
+    {TosaOp::TABLE, 1, Adjust::kNothing},      {TosaOp::CAST, 1, Adjust::kNothing},
+    {TosaOp::SIGMOID, 1, Adjust::kNothing},    {TosaOp::TANH, 1, Adjust::kNothing},
+    {TosaOp::ERF, 1, Adjust::kNothing},        {TosaOp::EXP, 1, Adjust::kNothing},
+    {TosaOp::LOG, 1, Adjust::kNothing},        {TosaOp::ABS, 1, Adjust::kNothing},
+    {TosaOp::CEIL, 1, Adjust::kNothing},       {TosaOp::FLOOR, 1, Adjust::kNothing},
+    {TosaOp::SIN, 1, Adjust::kNothing},        {TosaOp::COS, 1, Adjust::kNothing},
+    {TosaOp::RECIPROCAL, 1, Adjust::kNothing}, {TosaOp::RSQRT, 1, Adjust::kNothing},
+    {TosaOp::ADD, 2, Adjust::kNothing},        {TosaOp::SUB, 2, Adjust::kNothing},
+    {TosaOp::MUL, 2, Adjust::kNothing},        {TosaOp::POW, 2, Adjust::kNothing},
+    {TosaOp::MAXIMUM, 2, Adjust::kNothing},    {TosaOp::MINIMUM, 2, Adjust::kNothing},
+    {TosaOp::REDUCE_SUM, 1, Adjust::kAxis},    {TosaOp::REDUCE_MAX, 1, Adjust::kAxis},
+    {TosaOp::REDUCE_MIN, 1, Adjust::kAxis},    {TosaOp::CONCAT, kAll, Adjust::kAxis},
+    {TosaOp::SLICE, 1, Adjust::kShapes},       {TosaOp::TILE, 1, Adjust::kShapes},
+    {TosaOp::PAD, 1, Adjust::kPadding},
 };
 
 const LayoutRow* row_of(const Node& node) {
@@ -60,8 +66,10 @@ class Sinking {
     std::vector<Node> nodes = std::exchange(graph_.nodes, {});
     for (Node& node : nodes) {
       for (ValueId& input : node.inputs) input = aliases_(input);
-      if (node.op == ir::Op(TosaOp::TRANSPOSE)) transpose(std::move(node));
-      else if (!sink(node)) keep(std::move(node));
+      if (node.op == ir::Op(TosaOp::TRANSPOSE))
+        transpose(std::move(node));
+      else if (!sink(node))
+        keep(std::move(node));
     }
     ir::remove_dead(graph_);
   }
@@ -112,8 +120,11 @@ class Sinking {
     int score = 0;
     for (size_t i = 0; i < count; ++i) {
       const auto origin = origins_.find(node.inputs[i]);
-      if (origin != origins_.end() && origin->second.perms == *perms) ++score;
-      else if (!graph_[node.inputs[i]].constant && !keeps_element_order(graph_[node.inputs[i]].shape, inverse_of(*perms))) --score;
+      if (origin != origins_.end() && origin->second.perms == *perms)
+        ++score;
+      else if (!graph_[node.inputs[i]].constant &&
+               !keeps_element_order(graph_[node.inputs[i]].shape, inverse_of(*perms)))
+        --score;
     }
     return score >= 0 ? perms : std::nullopt;
   }
@@ -129,18 +140,24 @@ class Sinking {
     for (size_t i = 0; i < count; ++i) moved.inputs[i] = untransposed(node.inputs[i], *perms);
     adjust(moved, *row, *perms);
     const ir::Value result = graph_[node.outputs[0]];
-    moved.outputs[0] = graph_.add_value(result.name + ".nhwc", result.dtype, permuted(result.shape, inverse_of(*perms)));
+    moved.outputs[0] =
+        graph_.add_value(result.name + ".nhwc", result.dtype, permuted(result.shape, inverse_of(*perms)));
     const ValueId source = moved.outputs[0];
     keep(std::move(moved));
-    keep({.op = TosaOp::TRANSPOSE, .name = node.name, .inputs = {source}, .outputs = node.outputs,
-          .attributes = {{"perms", *perms}}, .source = node.source});
+    keep({.op = TosaOp::TRANSPOSE,
+          .name = node.name,
+          .inputs = {source},
+          .outputs = node.outputs,
+          .attributes = {{"perms", *perms}},
+          .source = node.source});
     origins_[node.outputs[0]] = {.source = source, .perms = *perms};
     return true;
   }
 
   void adjust(Node& node, const LayoutRow& row, const Perms& perms) {
     const Perms inverse = inverse_of(perms);
-    if (row.adjust == Adjust::kAxis) node.attributes.set("axis", perms[static_cast<size_t>(node.attributes.integer("axis"))]);
+    if (row.adjust == Adjust::kAxis)
+      node.attributes.set("axis", perms[static_cast<size_t>(node.attributes.integer("axis"))]);
     if (row.adjust == Adjust::kShapes) {
       for (size_t i = 1; i < node.inputs.size(); ++i) {
         node.inputs[i] = out_.shape_constant(permuted(integers_of(*graph_[node.inputs[i]].constant), inverse));
@@ -149,7 +166,8 @@ class Sinking {
     if (row.adjust == Adjust::kPadding) {
       const std::vector<int64_t> pairs = integers_of(*graph_[node.inputs[1]].constant);
       std::vector<int64_t> moved;
-      for (const int64_t axis : inverse) moved.insert(moved.end(), {pairs[static_cast<size_t>(2 * axis)], pairs[static_cast<size_t>(2 * axis + 1)]});
+      for (const int64_t axis : inverse)
+        moved.insert(moved.end(), {pairs[static_cast<size_t>(2 * axis)], pairs[static_cast<size_t>(2 * axis + 1)]});
       node.inputs[1] = out_.shape_constant(moved);
     }
   }
@@ -157,7 +175,8 @@ class Sinking {
   // A value v with value = TRANSPOSE(v) {perms}: known, or made as high up as the elementwise ops above it allow, where
   // elements are still narrow.
   ValueId untransposed(ValueId value, const Perms& perms) {
-    if (const auto origin = origins_.find(value); origin != origins_.end() && origin->second.perms == perms) return origin->second.source;
+    if (const auto origin = origins_.find(value); origin != origins_.end() && origin->second.perms == perms)
+      return origin->second.source;
     const auto [known, is_new] = untransposed_.try_emplace({value, perms});
     if (!is_new) return known->second;
     const ValueId result = make_untransposed(value, perms);

@@ -7,8 +7,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights.h"
 
-// CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, together with the RESCALE, CLAMP and TABLE behind
-// them. A PAD in front of them becomes padding of the operation.
+// CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, together with the RESCALE, CLAMP and TABLE
+// behind them. A PAD in front of them becomes padding of the operation.
 namespace carina::plan {
 namespace {
 
@@ -25,9 +25,13 @@ struct Convolution {
 bool join_pad(Convolution& c, const PendingPad& pad, int64_t input_zp) {
   const auto& [source, before, after, fill] = pad;
   if (before[0] + after[0] + before[3] + after[3] != 0 || fill != input_zp) return false;
-  const Padding joined{.top = c.padding.top + before[1], .bottom = c.padding.bottom + after[1], .left = c.padding.left + before[2],
+  const Padding joined{.top = c.padding.top + before[1],
+                       .bottom = c.padding.bottom + after[1],
+                       .left = c.padding.left + before[2],
                        .right = c.padding.right + after[2]};
-  if (std::max(joined.top, joined.bottom) >= c.kernel.extent_h() || std::max(joined.left, joined.right) >= c.kernel.extent_w()) return false;
+  if (std::max(joined.top, joined.bottom) >= c.kernel.extent_h() ||
+      std::max(joined.left, joined.right) >= c.kernel.extent_w())
+    return false;
   c.padding = joined;
   c.ifm = source;
   return true;
@@ -39,22 +43,30 @@ void pad_in_memory(Selection& s, Convolution& c) {
   if (std::max(p.top, p.bottom) < c.kernel.extent_h() && std::max(p.left, p.right) < c.kernel.extent_w()) return;
   const Operand source{.view = c.ifm.view, .type = c.ifm.type};
   const Shape shape = c.ifm.view.shape();
-  const View padded = s.new_tensor("padded", {shape[0], shape[1] + p.top + p.bottom, shape[2] + p.left + p.right, shape[3]}, c.ifm.type);
-  emit_pad(s, padded, {.source = source, .before = {0, p.top, p.left, 0}, .after = {0, p.bottom, p.right, 0}, .fill = c.ifm.zero_point});
+  const View padded = s.new_tensor(
+      "padded", {shape[0], shape[1] + p.top + p.bottom, shape[2] + p.left + p.right, shape[3]}, c.ifm.type);
+  emit_pad(s, padded,
+           {.source = source,
+            .before = {0, p.top, p.left, 0},
+            .after = {0, p.bottom, p.right, 0},
+            .fill = c.ifm.zero_point});
   c.ifm.view = padded;
   c.padding = {};
 }
 
-// Dilations that the NPU does not have become zeros between the taps. `outer` and `inner` are the elements before and behind
-// the kernel axes: w[outer][kh][kw][inner].
+// Dilations that the NPU does not have become zeros between the taps. `outer` and `inner` are the elements before and
+// behind the kernel axes: w[outer][kh][kw][inner].
 Result<void> spread_taps(Selection& s, Convolution& c, int64_t outer, int64_t inner) {
   Kernel& k = c.kernel;
   if (k.extent_h() > npu::kMaxKernelHeight || k.extent_h() * k.extent_w() > npu::kMaxKernelElements) {
-    return s.refuse("the kernel is too large for the NPU",
-                    fmt::format("height at most {}, height * width at most {}", npu::kMaxKernelHeight, npu::kMaxKernelElements),
-                    fmt::format("{}x{}", k.extent_h(), k.extent_w()));
+    return s.refuse(
+        "the kernel is too large for the NPU",
+        fmt::format("height at most {}, height * width at most {}", npu::kMaxKernelHeight, npu::kMaxKernelElements),
+        fmt::format("{}x{}", k.extent_h(), k.extent_w()));
   }
-  const auto native = [](int64_t taps, int64_t dilation) { return taps == 1 ? 1 : dilation % npu::kMaxDilation == 0 ? 2 : 1; };
+  const auto native = [](int64_t taps, int64_t dilation) {
+    return taps == 1 ? 1 : dilation % npu::kMaxDilation == 0 ? 2 : 1;
+  };
   const int64_t step_y = k.height == 1 ? 1 : k.dilation_y / native(k.height, k.dilation_y);
   const int64_t step_x = k.width == 1 ? 1 : k.dilation_x / native(k.width, k.dilation_x);
   const int64_t height = (k.height - 1) * step_y + 1, width = (k.width - 1) * step_x + 1;
@@ -64,7 +76,8 @@ Result<void> spread_taps(Selection& s, Convolution& c, int64_t outer, int64_t in
       for (int64_t y = 0; y < k.height; ++y) {
         for (int64_t x = 0; x < k.width; ++x) {
           const auto* from = &c.weights[static_cast<size_t>(((o * k.height + y) * k.width + x) * inner)];
-          std::copy_n(from, inner, &spread[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
+          std::copy_n(from, inner,
+                      &spread[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
         }
       }
     }
@@ -87,9 +100,11 @@ Result<std::vector<int16_t>> read_weights(Selection& s) {
 
 Result<void> check_types(Selection& s) {
   const DType type = s.value(s.input(0)).dtype;
-  if (type != DType::kInt8 && type != DType::kInt16) return s.refuse("the input type is not supported", "int8 or int16", std::string(name_of(type)));
+  if (type != DType::kInt8 && type != DType::kInt16)
+    return s.refuse("the input type is not supported", "int8 or int16", std::string(name_of(type)));
   const DType weight = s.value(s.input(1)).dtype;
-  if (weight != DType::kInt8 && weight != DType::kInt4) return s.refuse("the weight type is not supported", "int8 or int4", std::string(name_of(weight)));
+  if (weight != DType::kInt8 && weight != DType::kInt4)
+    return s.refuse("the weight type is not supported", "int8 or int4", std::string(name_of(weight)));
   return {};
 }
 
@@ -103,8 +118,12 @@ Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
   CARINA_TRY(const int64_t input_zp, s.constant_scalar(s.input(3), "input zero point"));
   CARINA_TRY(c.weights, read_weights(s));
   c.weight_shape = s.shape(s.input(1));
-  c.kernel = {.height = c.weight_shape[kernel_axis], .width = c.weight_shape[kernel_axis + 1], .stride_y = stride[0], .stride_x = stride[1],
-              .dilation_y = dilation[0], .dilation_x = dilation[1]};
+  c.kernel = {.height = c.weight_shape[kernel_axis],
+              .width = c.weight_shape[kernel_axis + 1],
+              .stride_y = stride[0],
+              .stride_x = stride[1],
+              .dilation_y = dilation[0],
+              .dilation_x = dilation[1]};
   c.padding = {.top = pad[0], .bottom = pad[1], .left = pad[2], .right = pad[3]};
   const PendingPad* pending = s.pending_pad(s.input(0));
   if (pending == nullptr || !join_pad(c, *pending, input_zp)) c.ifm = s.with_channels(s.input(0));
@@ -112,11 +131,16 @@ Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
   return c;
 }
 
-Epilogue follow_convolution(Selection& s) { return s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kAny}); }
+Epilogue follow_convolution(Selection& s) {
+  return s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kAny});
+}
 
-Result<void> finish(Selection& s, OperationKind kind, const Convolution& c, WeightsId weights, const Epilogue& epilogue) {
+Result<void> finish(Selection& s, OperationKind kind, const Convolution& c, WeightsId weights,
+                    const Epilogue& epilogue) {
   const View out = s.open(epilogue.value, s.shape(s.output()));
-  CARINA_CHECKED(emit_window(s, {.kind = kind, .ifm = c.ifm, .ofm = out, .kernel = c.kernel, .padding = c.padding, .weights = weights}, epilogue));
+  CARINA_CHECKED(emit_window(
+      s, {.kind = kind, .ifm = c.ifm, .ofm = out, .kernel = c.kernel, .padding = c.padding, .weights = weights},
+      epilogue));
   s.close(epilogue.value, out, epilogue.type);
   return {};
 }
@@ -131,8 +155,13 @@ Result<void> select_convolution(Selection& s) {
   CARINA_CHECKED(spread_taps(s, c, out_channels, in_channels));
   const Epilogue epilogue = follow_convolution(s);
   CARINA_TRY(const WeightsId weights, add_weights(s,
-                                                  {.name = {}, .out_channels = out_channels, .height = c.kernel.height, .width = c.kernel.width,
-                                                   .in_channels = in_channels, .values = std::move(c.weights), .biases = std::move(biases)},
+                                                  {.name = {},
+                                                   .out_channels = out_channels,
+                                                   .height = c.kernel.height,
+                                                   .width = c.kernel.width,
+                                                   .in_channels = in_channels,
+                                                   .values = std::move(c.weights),
+                                                   .biases = std::move(biases)},
                                                   epilogue));
   return finish(s, OperationKind::kConv, c, weights, epilogue);
 }
@@ -143,7 +172,8 @@ namespace {
 std::vector<int16_t> channels_first(const std::vector<int16_t>& weights, int64_t taps, int64_t channels) {
   std::vector<int16_t> result(weights.size());
   for (int64_t tap = 0; tap < taps; ++tap) {
-    for (int64_t c = 0; c < channels; ++c) result[static_cast<size_t>(c * taps + tap)] = weights[static_cast<size_t>(tap * channels + c)];
+    for (int64_t c = 0; c < channels; ++c)
+      result[static_cast<size_t>(c * taps + tap)] = weights[static_cast<size_t>(tap * channels + c)];
   }
   return result;
 }
@@ -153,17 +183,20 @@ Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
   const Shape shape = c.ifm.view.shape();
   const int64_t channels = shape[3];
   constexpr int64_t kMaxWeights = int64_t{1} << 26;
-  if (channels * multiplier * channels > kMaxWeights) return s.refuse("so many channels with a multiplier are not supported");
+  if (channels * multiplier * channels > kMaxWeights)
+    return s.refuse("so many channels with a multiplier are not supported");
   Weights weights{.name = {}, .out_channels = channels * multiplier, .in_channels = channels};
   weights.values.assign(static_cast<size_t>(weights.out_channels * channels), 0);
-  for (int64_t o = 0; o < weights.out_channels; ++o) weights.values[static_cast<size_t>(o * channels + o / multiplier)] = 1;
+  for (int64_t o = 0; o < weights.out_channels; ++o)
+    weights.values[static_cast<size_t>(o * channels + o / multiplier)] = 1;
   Epilogue same = store_only({}, c.ifm.type);
   same.scaled = true;
   CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), same));
   const View out = s.new_tensor("repeated", {shape[0], shape[1], shape[2], channels * multiplier}, c.ifm.type);
   Operand ifm = c.ifm;
   ifm.zero_point = 0;
-  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kConv, .ifm = ifm, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, same));
+  CARINA_CHECKED(emit_window(
+      s, {.kind = OperationKind::kConv, .ifm = ifm, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, same));
   c.ifm.view = out;
   return {};
 }
@@ -180,8 +213,13 @@ Result<void> select_depthwise(Selection& s) {
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
   const Epilogue epilogue = follow_convolution(s);
   CARINA_TRY(const WeightsId weights, add_weights(s,
-                                                  {.name = {}, .out_channels = channels, .height = c.kernel.height, .width = c.kernel.width,
-                                                   .in_channels = 1, .values = std::move(c.weights), .biases = std::move(biases)},
+                                                  {.name = {},
+                                                   .out_channels = channels,
+                                                   .height = c.kernel.height,
+                                                   .width = c.kernel.width,
+                                                   .in_channels = 1,
+                                                   .values = std::move(c.weights),
+                                                   .biases = std::move(biases)},
                                                   epilogue));
   // One input channel for all is not depthwise to the NPU.
   const bool shared = in_channels == 1 && multiplier > 1;
@@ -190,12 +228,13 @@ Result<void> select_depthwise(Selection& s) {
 
 namespace {
 
-// The taps of one output phase along an axis: outputs o with (o + shift) % stride == phase read taps phase, phase + stride, ...
+// The taps of one output phase along an axis: outputs o with (o + shift) % stride == phase read taps phase, phase +
+// stride, ...
 struct Phase {
   int64_t first_output = 0;
   int64_t outputs = 0;
-  std::vector<int64_t> taps;   // in the order of growing input positions
-  int64_t first_input = 0;     // that output `first_output` reads with taps[0]; may be negative
+  std::vector<int64_t> taps;  // in the order of growing input positions
+  int64_t first_input = 0;    // that output `first_output` reads with taps[0]; may be negative
 };
 
 std::vector<Phase> phases_of(int64_t stride, int64_t kernel, int64_t out_pad, int64_t outputs) {
@@ -238,7 +277,8 @@ std::vector<int16_t> phase_weights(const Convolution& c, const Phase& y, const P
   for (int64_t o = 0; o < out; ++o) {
     for (const int64_t ky : y.taps) {
       for (const int64_t kx : x.taps) {
-        const auto* from = &c.weights[static_cast<size_t>(((o * c.weight_shape[1] + ky) * c.weight_shape[2] + kx) * in)];
+        const auto* from =
+            &c.weights[static_cast<size_t>(((o * c.weight_shape[1] + ky) * c.weight_shape[2] + kx) * in)];
         weights.insert(weights.end(), from, from + in);
       }
     }
@@ -246,8 +286,8 @@ std::vector<int16_t> phase_weights(const Convolution& c, const Phase& y, const P
   return weights;
 }
 
-Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<int64_t>& biases, const View& out, const Epilogue& epilogue, Phase y,
-                        Phase x) {
+Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<int64_t>& biases, const View& out,
+                        const Epilogue& epilogue, Phase y, Phase x) {
   if (reads_nothing(y, c.ifm.view.axes[1].size) || reads_nothing(x, c.ifm.view.axes[2].size)) {  // nothing but the bias
     y.taps.clear();
     x.taps.clear();
@@ -261,13 +301,24 @@ Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<in
   part.ifm.view = sliced_axis(sliced_axis(c.ifm.view, 1, rows.start, rows.size), 2, columns.start, columns.size);
   pad_in_memory(s, part);
   CARINA_TRY(const WeightsId weights, add_weights(s,
-                                                  {.name = {}, .out_channels = c.weight_shape[0], .height = part.kernel.height,
-                                                   .width = part.kernel.width, .in_channels = c.weight_shape[3],
-                                                   .values = phase_weights(c, y, x), .biases = biases},
+                                                  {.name = {},
+                                                   .out_channels = c.weight_shape[0],
+                                                   .height = part.kernel.height,
+                                                   .width = part.kernel.width,
+                                                   .in_channels = c.weight_shape[3],
+                                                   .values = phase_weights(c, y, x),
+                                                   .biases = biases},
                                                   epilogue));
   const int64_t stride_y = c.kernel.stride_y, stride_x = c.kernel.stride_x;
-  const View ofm = stepped_axis(stepped_axis(out, 1, y.first_output, stride_y, y.outputs), 2, x.first_output, stride_x, x.outputs);
-  return emit_window(s, {.kind = OperationKind::kConv, .ifm = part.ifm, .ofm = ofm, .kernel = part.kernel, .padding = part.padding, .weights = weights},
+  const View ofm =
+      stepped_axis(stepped_axis(out, 1, y.first_output, stride_y, y.outputs), 2, x.first_output, stride_x, x.outputs);
+  return emit_window(s,
+                     {.kind = OperationKind::kConv,
+                      .ifm = part.ifm,
+                      .ofm = ofm,
+                      .kernel = part.kernel,
+                      .padding = part.padding,
+                      .weights = weights},
                      epilogue);
 }
 
@@ -290,7 +341,8 @@ Result<void> select_transpose_conv(Selection& s) {
   const Shape shape = s.shape(s.output());
   const View out = s.open(epilogue.value, shape);
   for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {
-    for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2])) CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
+    for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2]))
+      CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
   }
   s.close(epilogue.value, out, epilogue.type);
   return {};

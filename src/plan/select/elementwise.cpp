@@ -3,14 +3,16 @@
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
 
-// ADD, SUB, MUL and the elementwise operators that TOSA has for int32 only. Operands that are narrow tensors under a RESCALE
-// are read narrow where the NPU's operand scaling gives the same results.
+// ADD, SUB, MUL and the elementwise operators that TOSA has for int32 only. Operands that are narrow tensors under a
+// RESCALE are read narrow where the NPU's operand scaling gives the same results.
 namespace carina::plan {
 namespace {
 
 using npu::ElementwiseMode;
 
-bool same_narrow_type(const Operand& a, const Operand& b) { return a.type == b.type && a.type.bits <= 16; }
+bool same_narrow_type(const Operand& a, const Operand& b) {
+  return a.type == b.type && a.type.bits <= 16;
+}
 
 // How ADD and SUB can scale both operands exactly as their RESCALEs do.
 std::optional<OperandScaling> operand_scaling(const Operand& a, const Operand& b) {
@@ -44,14 +46,16 @@ void finish(Selection& s, Elementwise what, const Epilogue& epilogue) {
   align(s, what, s.shape(s.output()));
   const bool b_is_whole = what.has_b && !what.scalar && what.a.view.shape() != s.shape(s.output());
   const View& like = b_is_whole ? what.b.view : what.a.view;
-  const View out = like.shape() == s.shape(s.output()) ? s.open_like(epilogue.value, like) : s.open(epilogue.value, s.shape(s.output()));
+  const View out = like.shape() == s.shape(s.output()) ? s.open_like(epilogue.value, like)
+                                                       : s.open(epilogue.value, s.shape(s.output()));
   emit_elementwise(s, out, what, epilogue);
   s.close(epilogue.value, out, epilogue.type);
 }
 
 Result<void> check_int32(Selection& s) {
   for (const ir::ValueId id : {s.input(0), s.output()}) {
-    if (s.value(id).dtype != DType::kInt32) return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(id).dtype)));
+    if (s.value(id).dtype != DType::kInt32)
+      return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(id).dtype)));
   }
   return {};
 }
@@ -77,9 +81,11 @@ Result<void> select_add_sub(Selection& s) {
 
 Result<void> select_mul(Selection& s) {
   CARINA_TRY(const int64_t shift, s.constant_scalar(s.input(2), "shift"));
-  if (s.value(s.output()).dtype != DType::kInt32) return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
+  if (s.value(s.output()).dtype != DType::kInt32)
+    return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
   Operand a = s.cheapest(s.input(0)), b = s.cheapest(s.input(1));
-  const bool narrow = same_narrow_type(a, b) && simplified(a.scaling).is_unit() && simplified(b.scaling).is_unit() && shift == 0;
+  const bool narrow =
+      same_narrow_type(a, b) && simplified(a.scaling).is_unit() && simplified(b.scaling).is_unit() && shift == 0;
   if (narrow) {
     finish(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}},
            s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
@@ -87,7 +93,9 @@ Result<void> select_mul(Selection& s) {
   }
   a = s.plain(s.input(0));
   b = s.plain(s.input(1));
-  if (a.type.bits != 32) return s.refuse("the operands' type is not supported", "int8, int16 or int32", std::string(name_of(s.value(s.input(0)).dtype)));
+  if (a.type.bits != 32)
+    return s.refuse("the operands' type is not supported", "int8, int16 or int32",
+                    std::string(name_of(s.value(s.input(0)).dtype)));
   // The shift of the product and that of a RESCALE are rounded one after the other: only one of them fits.
   const auto scale = shift == 0 ? EpilogueRules::Scale::kGlobal : EpilogueRules::Scale::kNone;
   Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = true});
@@ -100,14 +108,22 @@ Result<void> select_binary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   ElementwiseMode mode = ElementwiseMode::MAX;
   switch (s.node().op.tosa()) {
-    case TosaOp::MAXIMUM: mode = ElementwiseMode::MAX; break;
-    case TosaOp::MINIMUM: mode = ElementwiseMode::MIN; break;
-    case TosaOp::LOGICAL_LEFT_SHIFT: mode = ElementwiseMode::SHL; break;
+    case TosaOp::MAXIMUM:
+      mode = ElementwiseMode::MAX;
+      break;
+    case TosaOp::MINIMUM:
+      mode = ElementwiseMode::MIN;
+      break;
+    case TosaOp::LOGICAL_LEFT_SHIFT:
+      mode = ElementwiseMode::SHL;
+      break;
     case TosaOp::ARITHMETIC_RIGHT_SHIFT:
-      if (!s.node().attributes.get<bool>("round")) return s.refuse("a right shift without rounding is not supported", "round = true");
+      if (!s.node().attributes.get<bool>("round"))
+        return s.refuse("a right shift without rounding is not supported", "round = true");
       mode = ElementwiseMode::SHR;
       break;
-    default: CARINA_UNREACHABLE("op", s.node().op.tosa());
+    default:
+      CARINA_UNREACHABLE("op", s.node().op.tosa());
   }
   const Operand a = s.plain(s.input(0)), b = s.plain(s.input(1));
   finish(s, {.mode = mode, .a = a, .b = b, .operands = {}}, store_only(s.output(), kSigned32));
@@ -117,7 +133,8 @@ Result<void> select_binary_32(Selection& s) {
 Result<void> select_unary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ABS) ? ElementwiseMode::ABS : ElementwiseMode::CLZ;
-  finish(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}}, store_only(s.output(), kSigned32));
+  finish(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
+         store_only(s.output(), kSigned32));
   return {};
 }
 
@@ -127,7 +144,8 @@ Result<void> select_negate(Selection& s) {
   Epilogue epilogue = s.follow(s.output(), a.type, {});
   CARINA_TRY(epilogue.zero_point, s.constant_scalar(s.input(2), "output zero point"));
   const Operand zero{.view = {}, .type = a.type};
-  finish(s, {.mode = ElementwiseMode::SUB, .a = a, .b = zero, .scalar = 0, .scalar_first = true, .operands = {}}, epilogue);
+  finish(s, {.mode = ElementwiseMode::SUB, .a = a, .b = zero, .scalar = 0, .scalar_first = true, .operands = {}},
+         epilogue);
   return {};
 }
 
@@ -135,7 +153,8 @@ Result<void> select_cast(Selection& s) {
   const DType from = s.value(s.input(0)).dtype, to = s.value(s.output()).dtype;
   const auto type_from = element_type_of(from), type_to = element_type_of(to);
   if (!type_from || !type_to || from == DType::kBool || to == DType::kBool || type_to->bits < type_from->bits) {
-    return s.refuse("this conversion is not supported", "a wider integer type", fmt::format("{} to {}", name_of(from), name_of(to)));
+    return s.refuse("this conversion is not supported", "a wider integer type",
+                    fmt::format("{} to {}", name_of(from), name_of(to)));
   }
   const Operand a = s.plain(s.input(0));
   if (type_to->bits == type_from->bits) {
@@ -143,7 +162,8 @@ Result<void> select_cast(Selection& s) {
   } else if (type_to->bits == 32) {
     s.define(s.output(), a);  // narrow elements that stand for wide ones
   } else {
-    finish(s, {.mode = ElementwiseMode::ADD, .a = a, .b = {.view = {}, .type = a.type}, .scalar = 0, .operands = {}}, store_only(s.output(), *type_to));
+    finish(s, {.mode = ElementwiseMode::ADD, .a = a, .b = {.view = {}, .type = a.type}, .scalar = 0, .operands = {}},
+           store_only(s.output(), *type_to));
   }
   return {};
 }

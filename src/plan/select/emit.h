@@ -31,8 +31,8 @@ void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t val
 // dst = scaled and clamped src (8 or 16 bits in and out), as a 1x1 pool. Same shapes.
 void emit_requantize(Selection& s, const View& dst, const Operand& src, const Epilogue& epilogue);
 
-// dst = a op b. `a` and `b` have the rank of dst and its sizes or 1. With scaling that differs between operands, `operands`
-// counts for a, b in this order. A scalar stands where b would (before a if scalar_first).
+// dst = a op b. `a` and `b` have the rank of dst and its sizes or 1. With scaling that differs between operands,
+// `operands` counts for a, b in this order. A scalar stands where b would (before a if scalar_first).
 struct Elementwise {
   npu::ElementwiseMode mode = npu::ElementwiseMode::ADD;
   Operand a = {};
@@ -66,8 +66,8 @@ Operand repeated(Selection& s, const Operand& operand, const Shape& shape);
 struct LookupTable {
   TensorId tensor = {};
   ElementType in = {};
-  ir::ValueId value = {};      // what the lookup makes
-  ir::NodeId second = {}; // the RESCALE that is part of it
+  ir::ValueId value = {};  // what the lookup makes
+  ir::NodeId second = {};  // the RESCALE that is part of it
 };
 std::optional<LookupTable> table_of(Selection& s, ir::NodeId table);
 

@@ -23,12 +23,16 @@ bool fits_dma(const View& view, int64_t element_bytes) {
 }
 
 FeatureMap flat_map(const View& view, ElementType type) {
-  return {.tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
+  return {
+      .tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
 }
 
 void push_dma(Selection& s, const View& dst, const View& src, ElementType type) {
-  s.push({.kind = OperationKind::kDma, .ofm = flat_map(dst, type), .ifm = flat_map(src, type),
-          .dma_bytes = dst.elements() * type.bytes(), .name = {}});
+  s.push({.kind = OperationKind::kDma,
+          .ofm = flat_map(dst, type),
+          .ifm = flat_map(src, type),
+          .dma_bytes = dst.elements() * type.bytes(),
+          .name = {}});
 }
 
 }  // namespace
@@ -99,7 +103,8 @@ void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t val
   const std::array sample_views{sample.view};
   const FeatureMap read = feature_map(boxes_of(sample_views, kNoBroadcast).front(), 0, sample.view.tensor, lane, 0);
   const std::array views{dst};
-  for (const Box& box : boxes_of(views, kNoBroadcast)) if (!s.is_full()) fill_pieces(s, feature_map(box, 0, dst.tensor, lane, 0), read, signed_value);
+  for (const Box& box : boxes_of(views, kNoBroadcast))
+    if (!s.is_full()) fill_pieces(s, feature_map(box, 0, dst.tensor, lane, 0), read, signed_value);
 }
 
 void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {

@@ -8,7 +8,9 @@
 namespace carina::plan {
 namespace {
 
-Scaling global_scaling(const Epilogue& epilogue) { return simplified(epilogue.scaling()); }
+Scaling global_scaling(const Epilogue& epilogue) {
+  return simplified(epilogue.scaling());
+}
 
 bool is_commutative(npu::ElementwiseMode mode) {
   using enum npu::ElementwiseMode;
@@ -30,8 +32,12 @@ OperandScaling exchanged(OperandScaling operands) {
       return {.mode = operands.mode,
               .first = {.multiplier = operands.second, .shift = 0, .rounding = operands.first.rounding},
               .second = operands.first.multiplier};
-    case npu::IfmScaleMode::OPA_32: operands.mode = npu::IfmScaleMode::OPB_32; return operands;
-    case npu::IfmScaleMode::OPB_32: operands.mode = npu::IfmScaleMode::OPA_32; return operands;
+    case npu::IfmScaleMode::OPA_32:
+      operands.mode = npu::IfmScaleMode::OPB_32;
+      return operands;
+    case npu::IfmScaleMode::OPB_32:
+      operands.mode = npu::IfmScaleMode::OPA_32;
+      return operands;
   }
   CARINA_UNREACHABLE("mode", operands.mode);
 }
@@ -114,7 +120,8 @@ void emit_widen(Selection& s, const View& dst, const Operand& narrow) {
   const Operand zero{.view = {}, .type = narrow.type};
   const Scaling scaling = simplified(narrow.scaling);
   const View wide = scaling.is_unit() ? dst : s.new_tensor("widened", dst.shape(), kSigned32);
-  emit_elementwise(s, wide, {.mode = npu::ElementwiseMode::ADD, .a = narrow, .b = zero, .scalar = 0, .operands = {}}, store);
+  emit_elementwise(s, wide, {.mode = npu::ElementwiseMode::ADD, .a = narrow, .b = zero, .scalar = 0, .operands = {}},
+                   store);
   if (scaling.is_unit()) return;
   store.multipliers = {scaling.multiplier};
   store.shifts = {static_cast<uint8_t>(scaling.shift)};
@@ -133,12 +140,17 @@ Operand constant_multipliers(Selection& s, std::span<const int32_t> values, size
 }
 
 // 32-bit products are only shifted by OFM_SCALE, so the multiplier has to come as an operand.
-void multiply_and_shift(Selection& s, const View& dst, const View& src, std::span<const int32_t> multipliers, uint8_t shift, Epilogue epilogue) {
+void multiply_and_shift(Selection& s, const View& dst, const View& src, std::span<const int32_t> multipliers,
+                        uint8_t shift, Epilogue epilogue) {
   epilogue.multipliers = {1};
   epilogue.shifts = {shift};
   const Operand a{.view = src, .type = kSigned32};
   emit_elementwise(s, dst,
-                   {.mode = npu::ElementwiseMode::MUL, .a = a, .b = constant_multipliers(s, multipliers, dst.rank()), .operands = {}}, epilogue);
+                   {.mode = npu::ElementwiseMode::MUL,
+                    .a = a,
+                    .b = constant_multipliers(s, multipliers, dst.rank()),
+                    .operands = {}},
+                   epilogue);
 }
 
 }  // namespace
@@ -160,8 +172,9 @@ void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogu
     std::vector<int32_t> multipliers(epilogue.multipliers.begin() + static_cast<std::ptrdiff_t>(start),
                                      epilogue.multipliers.begin() + static_cast<std::ptrdiff_t>(end));
     const auto size = static_cast<int64_t>(end - start);
-    multiply_and_shift(s, sliced_axis(dst, axis, static_cast<int64_t>(start), size), sliced_axis(src, axis, static_cast<int64_t>(start), size),
-                       multipliers, epilogue.shifts[start], epilogue);
+    multiply_and_shift(s, sliced_axis(dst, axis, static_cast<int64_t>(start), size),
+                       sliced_axis(src, axis, static_cast<int64_t>(start), size), multipliers, epilogue.shifts[start],
+                       epilogue);
     start = end;
   }
 }
@@ -170,7 +183,8 @@ void emit_requantize(Selection& s, const View& dst, const Operand& src, const Ep
   const Operand from = epilogue.per_channel ? with_dense_channels(s, src) : src;
   const std::array views{dst, from.view};
   const WeightsId table = epilogue.per_channel ? scale_table(s, epilogue, dst.axes.back().size) : WeightsId();
-  for (const Box& box : boxes_of(views, kNoBroadcast, epilogue.per_channel ? ChannelAxis::kInnermost : ChannelAxis::kAny)) {
+  for (const Box& box :
+       boxes_of(views, kNoBroadcast, epilogue.per_channel ? ChannelAxis::kInnermost : ChannelAxis::kAny)) {
     s.push({.kind = OperationKind::kPool,
             .pool = npu::PoolingMode::AVERAGE,
             .ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point),

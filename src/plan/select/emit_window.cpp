@@ -12,11 +12,20 @@ namespace {
 constexpr int64_t kMaxUnrolled = 4096;  // operations that one oversized stride may become
 constexpr size_t kN = 0, kH = 1, kW = 2, kC = 3;
 
-int64_t size(const View& view, size_t axis) { return view.axes[axis].size; }
+int64_t size(const View& view, size_t axis) {
+  return view.axes[axis].size;
+}
 
 FeatureMap map_of(const View& view, const Operand& operand) {
-  return {.tensor = view.tensor, .offset = view.offset, .height = size(view, kH), .width = size(view, kW), .depth = size(view, kC),
-          .stride_y = view.axes[kH].stride, .stride_x = view.axes[kW].stride, .type = operand.type, .zero_point = operand.zero_point};
+  return {.tensor = view.tensor,
+          .offset = view.offset,
+          .height = size(view, kH),
+          .width = size(view, kW),
+          .depth = size(view, kC),
+          .stride_y = view.axes[kH].stride,
+          .stride_x = view.axes[kW].stride,
+          .type = operand.type,
+          .zero_point = operand.zero_point};
 }
 
 void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
@@ -54,9 +63,10 @@ bool flatten_pixels(Window& window) {
 
 // A column is processed as a row: blocks are wider than high.
 void lay_column_down(Selection& s, Window& window) {
-  const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && size(window.ifm.view, kH) > 1 && window.kernel.width == 1 &&
-                      window.padding.left == 0 && window.padding.right == 0;
-  // Pool kernels may be wider than the NPU lets them be high, never the other way round; convolutions are bounded in height too.
+  const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && size(window.ifm.view, kH) > 1 &&
+                      window.kernel.width == 1 && window.padding.left == 0 && window.padding.right == 0;
+  // Pool kernels may be wider than the NPU lets them be high, never the other way round; convolutions are bounded in
+  // height too.
   if (!column) return;
   for (View* view : {&window.ifm.view, &window.ofm}) std::swap(view->axes[kH], view->axes[kW]);
   Kernel& k = window.kernel;
@@ -93,7 +103,8 @@ Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, cons
   const int64_t stride = axis == kH ? window.kernel.stride_y : window.kernel.stride_x;
   const int64_t outputs = size(window.ofm, axis);
   const int64_t extent = axis == kH ? window.kernel.extent_h() : window.kernel.extent_w();
-  const bool padded = axis == kH ? window.padding.top + window.padding.bottom > 0 : window.padding.left + window.padding.right > 0;
+  const bool padded =
+      axis == kH ? window.padding.top + window.padding.bottom > 0 : window.padding.left + window.padding.right > 0;
   if (stride == 1 || (stride <= npu::kMaxStride && !(outputs == 1 && !padded))) return false;
   if (extent == 1 && !padded) {
     Window stepped = window;
@@ -103,9 +114,11 @@ Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, cons
     return true;
   }
   if (outputs > kMaxUnrolled) {
-    return s.refuse("the stride is too large to be unrolled", fmt::format("at most {}", npu::kMaxStride), std::to_string(stride));
+    return s.refuse("the stride is too large to be unrolled", fmt::format("at most {}", npu::kMaxStride),
+                    std::to_string(stride));
   }
-  for (int64_t i = 0; i < outputs && !s.is_full(); ++i) CARINA_CHECKED(emit_window(s, one_line(window, axis, i), epilogue));
+  for (int64_t i = 0; i < outputs && !s.is_full(); ++i)
+    CARINA_CHECKED(emit_window(s, one_line(window, axis, i), epilogue));
   return true;
 }
 
@@ -115,13 +128,15 @@ Result<void> check_kernel(Selection& s, const Window& window) {
   const int64_t max_taps = pool ? npu::kMaxPoolElements : npu::kMaxKernelElements;
   const Kernel& k = window.kernel;
   if (k.extent_h() > max_height || k.extent_h() * k.extent_w() > max_taps) {
-    return s.refuse("the kernel is too large for the NPU", fmt::format("height at most {}, height * width at most {}", max_height, max_taps),
+    return s.refuse("the kernel is too large for the NPU",
+                    fmt::format("height at most {}, height * width at most {}", max_height, max_taps),
                     fmt::format("{}x{}", k.extent_h(), k.extent_w()));
   }
   for (const View* view : {&window.ifm.view, &window.ofm}) {
     for (const size_t axis : {kH, kW, kC}) {
       if (size(*view, axis) > npu::kMaxAxis) {
-        return s.refuse("an axis is too long for the NPU", fmt::format("at most {}", npu::kMaxAxis), std::to_string(size(*view, axis)));
+        return s.refuse("an axis is too long for the NPU", fmt::format("at most {}", npu::kMaxAxis),
+                        std::to_string(size(*view, axis)));
       }
     }
   }

@@ -34,7 +34,8 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   const auto out = element_type_of(value(node.outputs[0]).dtype);
   // int48 lives only in the accumulators: it is never read from memory.
   r.in = in.value_or(ElementType{64, true});
-  if (!out) return refuse("RESCALE to this type is not supported", {}, std::string(name_of(value(node.outputs[0]).dtype)));
+  if (!out)
+    return refuse("RESCALE to this type is not supported", {}, std::string(name_of(value(node.outputs[0]).dtype)));
   r.out = *out;
   const auto unsign = [](ElementType& type, int64_t& zero_point) {
     type.is_signed = false;
@@ -48,7 +49,8 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   const size_t channels = r.per_channel ? multipliers.size() : 1;
   if (multipliers.empty() || shifts.size() < channels) return refuse("RESCALE needs as many shifts as multipliers");
   for (size_t i = 0; i < channels; ++i) {
-    if (multipliers[i] < 0 || shifts[i] < 0 || shifts[i] > 63) return refuse("RESCALE multiplier or shift is out of range");
+    if (multipliers[i] < 0 || shifts[i] < 0 || shifts[i] > 63)
+      return refuse("RESCALE multiplier or shift is out of range");
     r.multipliers.push_back(static_cast<uint32_t>(multipliers[i]));
     r.shifts.push_back(static_cast<uint8_t>(shifts[i]));
   }
@@ -67,7 +69,8 @@ bool Selection::absorb_rescale(Epilogue& epilogue, const ir::Node& next, const E
   if (!rescale || rescale->input_zp != 0 || (rescale->per_channel && rules.scale != Scale::kAny)) return false;
   if (rescale->out.bits == 32 && rescale->output_zp != 0) return false;
   const Scaling simple = simplified(rescale->scaling());
-  const bool shift_only = rules.scale == Scale::kShift || (rules.scale == Scale::kGlobal && (rules.wide_input || rescale->out.bits == 32));
+  const bool shift_only =
+      rules.scale == Scale::kShift || (rules.scale == Scale::kGlobal && (rules.wide_input || rescale->out.bits == 32));
   if (shift_only && simple.multiplier != 1) return false;
   epilogue.type = rescale->out;
   epilogue.zero_point = rescale->output_zp;
@@ -111,14 +114,19 @@ bool Selection::try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRu
   const ir::Node& node = graph_[next];
   bool done = false;
   switch (node.op.tosa()) {
-    case TosaOp::RESCALE: done = absorb_rescale(epilogue, node, rules); break;
-    case TosaOp::CLAMP: done = absorb_clamp(epilogue, node); break;
+    case TosaOp::RESCALE:
+      done = absorb_rescale(epilogue, node, rules);
+      break;
+    case TosaOp::CLAMP:
+      done = absorb_clamp(epilogue, node);
+      break;
     case TosaOp::TABLE: {
       done = absorb_table(epilogue, next);
       if (done) absorb(next);
       return done;
     }
-    default: break;  // any other operator ends the chain
+    default:
+      break;  // any other operator ends the chain
   }
   if (!done) return false;
   epilogue.value = node.outputs[0];
@@ -135,12 +143,17 @@ Epilogue Selection::follow(Epilogue epilogue, const EpilogueRules& rules) {
     // A reshape between the operation and what it can take over makes no difference, unless channels are told apart.
     std::vector<ir::NodeId> reshapes;
     ir::NodeId next = sole_user(epilogue.value);
-    while (next.valid() && (graph_[next].op == ir::Op(TosaOp::RESHAPE) || graph_[next].op == ir::Op(TosaOp::IDENTITY))) {
+    while (next.valid() &&
+           (graph_[next].op == ir::Op(TosaOp::RESHAPE) || graph_[next].op == ir::Op(TosaOp::IDENTITY))) {
       reshapes.push_back(next);
       next = sole_user(graph_[next].outputs[0]);
     }
-    if (!next.valid() || graph_[next].inputs[0] != (reshapes.empty() ? epilogue.value : graph_[reshapes.back()].outputs[0])) return epilogue;
-    if (!reshapes.empty() && graph_[next].op == ir::Op(TosaOp::RESCALE) && graph_[next].attributes.get<bool>("per_channel")) return epilogue;
+    if (!next.valid() ||
+        graph_[next].inputs[0] != (reshapes.empty() ? epilogue.value : graph_[reshapes.back()].outputs[0]))
+      return epilogue;
+    if (!reshapes.empty() && graph_[next].op == ir::Op(TosaOp::RESCALE) &&
+        graph_[next].attributes.get<bool>("per_channel"))
+      return epilogue;
     if (!try_absorb(epilogue, next, rules)) return epilogue;
     for (const ir::NodeId id : reshapes) absorb(id);
   }

@@ -19,7 +19,8 @@ void merge_axes(View& dst, View& src) {
     const Axis& t = dst.axes[i];
     const Axis& f = src.axes[i];
     if (t.size == 1) continue;
-    if (!to.empty() && to.back().stride == t.stride * t.size && from.back().stride == f.stride * f.size && to.back().size * t.size <= npu::kMaxAxis) {
+    if (!to.empty() && to.back().stride == t.stride * t.size && from.back().stride == f.stride * f.size &&
+        to.back().size * t.size <= npu::kMaxAxis) {
       to.back() = {.size = to.back().size * t.size, .stride = t.stride};
       from.back() = {.size = from.back().size * f.size, .stride = f.stride};
     } else {
@@ -40,7 +41,8 @@ std::vector<Pair> unrolled(const Pair& whole, size_t kept, size_t also_kept) {
     std::vector<Pair> parts;
     for (const auto& [to, from] : pieces) {
       if (parts.size() > kMaxBoxes) break;
-      for (int64_t i = 0; i < to.axes[axis].size; ++i) parts.emplace_back(sliced_axis(to, axis, i, 1), sliced_axis(from, axis, i, 1));
+      for (int64_t i = 0; i < to.axes[axis].size; ++i)
+        parts.emplace_back(sliced_axis(to, axis, i, 1), sliced_axis(from, axis, i, 1));
     }
     pieces = std::move(parts);
   }
@@ -51,24 +53,35 @@ void pick_rows(Selection& s, const Pair& piece, size_t width, size_t channels, E
   const auto& [to, from] = piece;
   const int64_t count = to.axes[channels].size;
   const View ofm{.tensor = to.tensor, .offset = to.offset, .axes = {{1, 0}, {1, 0}, to.axes[width], to.axes[channels]}};
-  const View ifm{.tensor = from.tensor, .offset = from.offset, .axes = {{1, 0}, from.axes[channels], from.axes[width], {1, 0}}};
+  const View ifm{
+      .tensor = from.tensor, .offset = from.offset, .axes = {{1, 0}, from.axes[channels], from.axes[width], {1, 0}}};
   Epilogue store = store_only({}, type);
   store.scaled = true;  // 16-bit elements are summed in 40 bits, as those of scaled convolutions
-  const auto emitted = emit_window(
-      s, {.kind = OperationKind::kConv, .ifm = {.view = ifm, .type = type}, .ofm = ofm, .kernel = {.height = count}, .padding = {}, .weights = pick}, store);
+  const auto emitted = emit_window(s,
+                                   {.kind = OperationKind::kConv,
+                                    .ifm = {.view = ifm, .type = type},
+                                    .ofm = ofm,
+                                    .kernel = {.height = count},
+                                    .padding = {},
+                                    .weights = pick},
+                                   store);
   CARINA_CHECK(emitted.has_value(), "a kernel of {} rows is within all limits", count);
 }
 
 WeightsId row_filters(Selection& s, int64_t count, ElementType type) {
-  Weights weights{.name = "transpose", .out_channels = count, .height = count, .values = std::vector<int16_t>(static_cast<size_t>(count * count), 0)};
+  Weights weights{.name = "transpose",
+                  .out_channels = count,
+                  .height = count,
+                  .values = std::vector<int16_t>(static_cast<size_t>(count * count), 0)};
   for (int64_t i = 0; i < count; ++i) weights.values[static_cast<size_t>(i * count + i)] = 1;
   return *add_weights(s, std::move(weights), store_only({}, type));
 }
 
 }  // namespace
 
-// The axis that becomes channels is laid as the height of an image of one-channel pixels, and a kernel as high as the image
-// whose o-th filter picks row o puts it into the channels. That moves whole rows, where a pool moves one channel at a time.
+// The axis that becomes channels is laid as the height of an image of one-channel pixels, and a kernel as high as the
+// image whose o-th filter picks row o puts it into the channels. That moves whole rows, where a pool moves one channel
+// at a time.
 bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, ElementType type) {
   View dst = whole_dst, src = whole_src;
   merge_axes(dst, src);
@@ -77,7 +90,8 @@ bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, Ele
   if (found == dst.axes.end()) return false;
   const auto channels = static_cast<size_t>(found - dst.axes.begin());
   const auto bad = [](const Axis& a) { return a.size > npu::kMaxAxis || a.stride == 0; };
-  if (src.axes[channels].stride == 1 || std::ranges::any_of(dst.axes, bad) || std::ranges::any_of(src.axes, bad)) return false;
+  if (src.axes[channels].stride == 1 || std::ranges::any_of(dst.axes, bad) || std::ranges::any_of(src.axes, bad))
+    return false;
   size_t width = channels == 0 ? 1 : 0;  // the longest other axis; the rest is unrolled
   for (size_t i = 0; i < dst.rank(); ++i) {
     if (i != channels && dst.axes[i].size > dst.axes[width].size) width = i;

@@ -6,8 +6,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights.h"
 
-// RESHAPE, IDENTITY, SLICE, CONCAT, PAD, TILE, REVERSE and TRANSPOSE: other views of the same elements where strides can
-// express it, copies where not.
+// RESHAPE, IDENTITY, SLICE, CONCAT, PAD, TILE, REVERSE and TRANSPOSE: other views of the same elements where strides
+// can express it, copies where not.
 namespace carina::plan {
 namespace {
 
@@ -39,9 +39,11 @@ Result<void> select_slice(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> start, s.constant(s.input(1), "start"));
   CARINA_TRY(const std::vector<int64_t> size, s.constant(s.input(2), "size"));
   Operand x = s.cheapest(s.input(0));
-  if (start.size() < x.view.rank() || size.size() < x.view.rank()) return s.refuse("start and size need one number per axis");
+  if (start.size() < x.view.rank() || size.size() < x.view.rank())
+    return s.refuse("start and size need one number per axis");
   for (size_t i = 0; i < x.view.rank(); ++i) {
-    if (start[i] < 0 || size[i] < 1 || start[i] > x.view.axes[i].size - size[i]) return s.refuse("the slice lies outside its input");
+    if (start[i] < 0 || size[i] < 1 || start[i] > x.view.axes[i].size - size[i])
+      return s.refuse("the slice lies outside its input");
   }
   x.view = sliced(x.view, start, size);
   s.define(s.output(), x);

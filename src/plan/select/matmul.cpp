@@ -17,17 +17,25 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "second matrix"));
   const int64_t batches = m.b.view.axes[0].size, depth = m.b.view.axes[1].size, width = m.b.view.axes[2].size;
   for (int64_t n = 0; n < batches; ++n) {
-    Weights weights{.name = {}, .out_channels = width, .in_channels = depth, .values = std::vector<int16_t>(static_cast<size_t>(width * depth))};
+    Weights weights{.name = {},
+                    .out_channels = width,
+                    .in_channels = depth,
+                    .values = std::vector<int16_t>(static_cast<size_t>(width * depth))};
     for (int64_t c = 0; c < depth; ++c) {
       for (int64_t w = 0; w < width; ++w) {
-        weights.values[static_cast<size_t>(w * depth + c)] = static_cast<int16_t>(values[static_cast<size_t>((n * depth + c) * width + w)] - m.b.zero_point);
+        weights.values[static_cast<size_t>(w * depth + c)] =
+            static_cast<int16_t>(values[static_cast<size_t>((n * depth + c) * width + w)] - m.b.zero_point);
       }
     }
     CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), epilogue));
-    const auto as_image = [&](const View& view) { return *reshaped(at(view, n), {1, 1, view.axes[1].size, view.axes[2].size}); };
+    const auto as_image = [&](const View& view) {
+      return *reshaped(at(view, n), {1, 1, view.axes[1].size, view.axes[2].size});
+    };
     Operand ifm = m.a;
     ifm.view = as_image(m.a.view);
-    CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kConv, .ifm = ifm, .ofm = as_image(out), .kernel = {}, .padding = {}, .weights = id}, epilogue));
+    CARINA_CHECKED(emit_window(
+        s, {.kind = OperationKind::kConv, .ifm = ifm, .ofm = as_image(out), .kernel = {}, .padding = {}, .weights = id},
+        epilogue));
   }
   return {};
 }
@@ -38,18 +46,26 @@ Result<void> by_columns(Selection& s, const Matrices& m, const View& out, const 
   Operand columns = m.b;  // [N,W,C]
   columns.view = permuted(m.b.view, std::array<int64_t, 3>{0, 2, 1});
   columns = with_dense_channels(s, columns);
-  const std::array both{s.new_tensor("products", {height, depth}, kSigned32), s.new_tensor("products", {height, depth}, kSigned32)};
+  const std::array both{s.new_tensor("products", {height, depth}, kSigned32),
+                        s.new_tensor("products", {height, depth}, kSigned32)};
   for (int64_t n = 0; n < m.a.view.axes[0].size && !s.is_full(); ++n) {
     for (int64_t w = 0; w < width && !s.is_full(); ++w) {
       const View& products = both[static_cast<size_t>(w % 2)];
       Operand rows = a, column = columns;
       rows.view = at(a.view, n);
       column.view = sliced_axis(at(columns.view, n), 0, w, 1);
-      emit_elementwise(s, products, {.mode = npu::ElementwiseMode::MUL, .a = rows, .b = column, .operands = {}}, store_only({}, kSigned32));
+      emit_elementwise(s, products, {.mode = npu::ElementwiseMode::MUL, .a = rows, .b = column, .operands = {}},
+                       store_only({}, kSigned32));
       const View result = sliced_axis(at(out, n), 1, w, 1);
       const View ofm{.tensor = out.tensor, .offset = result.offset, .axes = {{1, 0}, {1, 0}, result.axes[0], {1, 0}}};
       const Operand ifm{.view = *reshaped(products, {1, 1, height, depth}), .type = kSigned32};
-      CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::REDUCE_SUM, .ifm = ifm, .ofm = ofm, .kernel = {}, .padding = {}},
+      CARINA_CHECKED(emit_window(s,
+                                 {.kind = OperationKind::kPool,
+                                  .pool = npu::PoolingMode::REDUCE_SUM,
+                                  .ifm = ifm,
+                                  .ofm = ofm,
+                                  .kernel = {},
+                                  .padding = {}},
                                  epilogue));
     }
   }
@@ -59,7 +75,8 @@ Result<void> by_columns(Selection& s, const Matrices& m, const View& out, const 
 }  // namespace
 
 Result<void> select_matmul(Selection& s) {
-  if (s.value(s.input(0)).dtype != DType::kInt8) return s.refuse("the type is not supported", "int8", std::string(name_of(s.value(s.input(0)).dtype)));
+  if (s.value(s.input(0)).dtype != DType::kInt8)
+    return s.refuse("the type is not supported", "int8", std::string(name_of(s.value(s.input(0)).dtype)));
   Matrices m{.a = s.plain(s.input(0)), .b = {}};
   CARINA_TRY(m.a.zero_point, s.constant_scalar(s.input(2), "first zero point"));
   const bool constant = s.value(s.input(1)).constant.has_value();

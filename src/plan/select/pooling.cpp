@@ -17,7 +17,8 @@ Result<Window> read_pool(Selection& s, npu::PoolingMode mode) {
                 .ifm = s.with_channels(s.input(0)),
                 .kernel = {.height = kernel[0], .width = kernel[1], .stride_y = stride[0], .stride_x = stride[1]},
                 .padding = {.top = pad[0], .bottom = pad[1], .left = pad[2], .right = pad[3]}};
-  if (window.ifm.type.bits > 16) return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+  if (window.ifm.type.bits > 16)
+    return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
   return window;
 }
 
@@ -40,7 +41,8 @@ Result<void> select_average_pool(Selection& s) {
   CARINA_TRY(window.ifm.zero_point, s.constant_scalar(s.input(1), "input zero point"));
   CARINA_TRY(const int64_t output_zp, s.constant_scalar(s.input(2), "output zero point"));
   const bool padded = window.padding != Padding{};
-  if (padded && (window.kernel.height > npu::kMaxPaddedAveragePoolSize || window.kernel.width > npu::kMaxPaddedAveragePoolSize)) {
+  if (padded &&
+      (window.kernel.height > npu::kMaxPaddedAveragePoolSize || window.kernel.width > npu::kMaxPaddedAveragePoolSize)) {
     return s.refuse("a padded average over this window is not supported", "at most 8x8");
   }
   Epilogue epilogue = s.follow(s.output(), window.ifm.type, {});

@@ -8,8 +8,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights.h"
 
-// REDUCE_SUM, REDUCE_MAX, REDUCE_MIN and ARGMAX: along the channels, or along any other axis, which is laid as the width of
-// a window.
+// REDUCE_SUM, REDUCE_MAX, REDUCE_MIN and ARGMAX: along the channels, or along any other axis, which is laid as the
+// width of a window.
 namespace carina::plan {
 namespace {
 
@@ -48,11 +48,16 @@ Laid lay_as_width(Selection& s, const Operand& x, size_t axis) {
   }
   return laid;
 }
-bool is_innermost(const Operand& x, size_t axis) { return axis + 1 == x.view.rank(); }
-int64_t rows_of(const Operand& x) { return x.view.elements() / x.view.axes.back().size; }
+bool is_innermost(const Operand& x, size_t axis) {
+  return axis + 1 == x.view.rank();
+}
+int64_t rows_of(const Operand& x) {
+  return x.view.elements() / x.view.axes.back().size;
+}
 
 // Halves the axis by pairs until one element is left.
-void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu::ElementwiseMode mode, const Epilogue& epilogue) {
+void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu::ElementwiseMode mode,
+                     const Epilogue& epilogue) {
   const Epilogue store = store_only({}, x.type);
   const auto part = [&](const View& view, int64_t start, int64_t size) {
     return Operand{.view = sliced_axis(view, axis, start, size), .type = x.type};
@@ -78,39 +83,66 @@ void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu:
   emit_copy(s, dst, x.view, x.type);
 }
 
-// A sum of narrow elements over a window: with a scale to narrow results an average pool whose "1/n" is that scale, else a
-// depthwise kernel of ones.
-Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const Kernel& kernel, const Epilogue& epilogue) {
+// A sum of narrow elements over a window: with a scale to narrow results an average pool whose "1/n" is that scale,
+// else a depthwise kernel of ones.
+Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const Kernel& kernel,
+                        const Epilogue& epilogue) {
   const bool as_pool = epilogue.type.bits <= 16 && kernel.taps() > 1 && !simplified(epilogue.scaling()).is_unit();
   if (as_pool) {
-    return emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}},
+    return emit_window(s,
+                       {.kind = OperationKind::kPool,
+                        .pool = npu::PoolingMode::AVERAGE,
+                        .ifm = ifm,
+                        .ofm = out,
+                        .kernel = kernel,
+                        .padding = {}},
                        epilogue);
   }
   const int64_t channels = out.axes[3].size;
   CARINA_TRY(const WeightsId ones,
-             add_weights(s, {.name = {}, .out_channels = channels, .height = kernel.height, .width = kernel.width,
-                             .values = std::vector<int16_t>(static_cast<size_t>(channels * kernel.taps()), 1)},
+             add_weights(s,
+                         {.name = {},
+                          .out_channels = channels,
+                          .height = kernel.height,
+                          .width = kernel.width,
+                          .values = std::vector<int16_t>(static_cast<size_t>(channels * kernel.taps()), 1)},
                          epilogue));
-  return emit_window(s, {.kind = OperationKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones}, epilogue);
+  return emit_window(
+      s, {.kind = OperationKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones},
+      epilogue);
 }
 
 Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const Epilogue& epilogue) {
   if (x.type.bits == 32) {
-    return emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::REDUCE_SUM, .ifm = x, .ofm = out, .kernel = {}, .padding = {}}, epilogue);
+    return emit_window(s,
+                       {.kind = OperationKind::kPool,
+                        .pool = npu::PoolingMode::REDUCE_SUM,
+                        .ifm = x,
+                        .ofm = out,
+                        .kernel = {},
+                        .padding = {}},
+                       epilogue);
   }
   const int64_t depth = x.view.axes[3].size;
-  CARINA_TRY(const WeightsId ones, add_weights(s, {.name = {}, .out_channels = 1, .in_channels = depth,
-                                                   .values = std::vector<int16_t>(static_cast<size_t>(depth), 1)},
+  CARINA_TRY(const WeightsId ones, add_weights(s,
+                                               {.name = {},
+                                                .out_channels = 1,
+                                                .in_channels = depth,
+                                                .values = std::vector<int16_t>(static_cast<size_t>(depth), 1)},
                                                epilogue));
-  return emit_window(s, {.kind = OperationKind::kConv, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = ones}, epilogue);
+  return emit_window(
+      s, {.kind = OperationKind::kConv, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = ones}, epilogue);
 }
 
-bool sums_as_they_are(const Operand& x) { return x.type.bits == 32 || simplified(x.scaling).is_unit(); }
+bool sums_as_they_are(const Operand& x) {
+  return x.type.bits == 32 || simplified(x.scaling).is_unit();
+}
 
 // Ones that a sum may be multiplied with.
 constexpr int64_t kMaxOnes = int64_t{1} << 24;
 bool fits_kernel(int64_t height, int64_t width, int64_t channels) {
-  return height <= npu::kMaxKernelHeight && height * width <= npu::kMaxKernelElements && height * width * channels <= kMaxOnes;
+  return height <= npu::kMaxKernelHeight && height * width <= npu::kMaxKernelElements &&
+         height * width * channels <= kMaxOnes;
 }
 
 // REDUCE_SUM over H and W one after the other is one window.
@@ -125,7 +157,8 @@ std::optional<ir::NodeId> other_spatial_axis(Selection& s, const Operand& x, siz
 
 Result<void> sum_spatial(Selection& s, const Operand& x, ir::NodeId second) {
   s.absorb(second);
-  const Epilogue epilogue = s.follow(s.graph().nodes[second.index()].outputs[0], kSigned32, {.scale = EpilogueRules::Scale::kGlobal});
+  const Epilogue epilogue =
+      s.follow(s.graph().nodes[second.index()].outputs[0], kSigned32, {.scale = EpilogueRules::Scale::kGlobal});
   const Shape shape = x.view.shape();
   const View out = s.open(epilogue.value, {shape[0], 1, 1, shape[3]});
   CARINA_CHECKED(sum_window(s, x, out, {.height = shape[1], .width = shape[2]}, epilogue));
@@ -158,11 +191,13 @@ Result<void> sum_axis(Selection& s, const Operand& x, size_t axis) {
 }  // namespace
 
 Result<void> select_reduce_sum(Selection& s) {
-  if (s.value(s.output()).dtype != DType::kInt32) return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
+  if (s.value(s.output()).dtype != DType::kInt32)
+    return s.refuse("the type is not supported", "int32", std::string(name_of(s.value(s.output()).dtype)));
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   Operand x = s.cheapest(s.input(0));
   if (!sums_as_they_are(x)) x = s.plain(s.input(0));
-  if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size, x.view.axes.back().size)) x = s.plain(s.input(0));
+  if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size, x.view.axes.back().size))
+    x = s.plain(s.input(0));
   if (const auto second = other_spatial_axis(s, x, axis)) return sum_spatial(s, x, *second);
   return sum_axis(s, x, axis);
 }
@@ -178,8 +213,13 @@ Result<void> max_by_window(Selection& s, const Operand& x, size_t axis, const Ep
     laid = lay_as_width(s, x, axis);
   }
   const View out = s.open(epilogue.value, laid.out);
-  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::MAX, .ifm = laid.ifm, .ofm = out, .kernel = {.width = size},
-                                 .padding = {}},
+  CARINA_CHECKED(emit_window(s,
+                             {.kind = OperationKind::kPool,
+                              .pool = npu::PoolingMode::MAX,
+                              .ifm = laid.ifm,
+                              .ofm = out,
+                              .kernel = {.width = size},
+                              .padding = {}},
                              epilogue));
   s.close(epilogue.value, out, epilogue.type);
   return {};
@@ -208,12 +248,15 @@ constexpr int64_t kMaxArgmaxChannels = 127;
 // value * 128 + (C - 1 - c) as int16: the largest of these is the first of the largest values.
 Result<Operand> rank_channels(Selection& s, const Operand& x) {
   const Shape shape = x.view.shape();
-  Weights weights{.name = {}, .out_channels = shape[3], .values = std::vector<int16_t>(static_cast<size_t>(shape[3]), 128)};
+  Weights weights{
+      .name = {}, .out_channels = shape[3], .values = std::vector<int16_t>(static_cast<size_t>(shape[3]), 128)};
   for (int64_t c = 0; c < shape[3]; ++c) weights.biases.push_back(shape[3] - 1 - c);
   const Epilogue epilogue = store_only({}, kSigned16);
   CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), epilogue));
   const View out = s.new_tensor("ranked", shape, kSigned16);
-  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kDepthwise, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, epilogue));
+  CARINA_CHECKED(emit_window(
+      s, {.kind = OperationKind::kDepthwise, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = id},
+      epilogue));
   return Operand{.view = out, .type = kSigned16};
 }
 
@@ -231,8 +274,10 @@ Result<void> select_argmax(Selection& s) {
   Operand x = s.plain(s.input(0));
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   const int64_t channels = x.view.axes[axis].size;
-  if (x.type != kSigned8) return s.refuse("the type is not supported", "int8", std::string(name_of(s.value(s.input(0)).dtype)));
-  if (channels > kMaxArgmaxChannels) return s.refuse("the axis is too long", fmt::format("at most {}", kMaxArgmaxChannels), std::to_string(channels));
+  if (x.type != kSigned8)
+    return s.refuse("the type is not supported", "int8", std::string(name_of(s.value(s.input(0)).dtype)));
+  if (channels > kMaxArgmaxChannels)
+    return s.refuse("the axis is too long", fmt::format("at most {}", kMaxArgmaxChannels), std::to_string(channels));
   std::vector<int64_t> perms;
   for (size_t i = 0; i < x.view.rank(); ++i) {
     if (i != axis) perms.push_back(static_cast<int64_t>(i));
@@ -246,8 +291,13 @@ Result<void> select_argmax(Selection& s) {
   largest.activation.table = index_table(s, channels);
   const Operand ifm = with_shape(s, ranked, {1, rows, channels, 1});
   const View index = s.new_tensor("index", {1, rows, 1, 1}, kSigned16);
-  CARINA_CHECKED(emit_window(s, {.kind = OperationKind::kPool, .pool = npu::PoolingMode::MAX, .ifm = ifm, .ofm = index, .kernel = {.width = channels},
-                                 .padding = {}},
+  CARINA_CHECKED(emit_window(s,
+                             {.kind = OperationKind::kPool,
+                              .pool = npu::PoolingMode::MAX,
+                              .ifm = ifm,
+                              .ofm = index,
+                              .kernel = {.width = channels},
+                              .padding = {}},
                              largest));
   s.define(s.output(), {.view = *reshaped(index, s.shape(s.output())), .type = kSigned16});
   return {};

@@ -60,7 +60,8 @@ Result<void> select_rescale(Selection& s) {
 
 Result<void> select_clamp(Selection& s) {
   const Operand a = s.plain(s.input(0));
-  if (a.type.bits > 16) return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+  if (a.type.bits > 16)
+    return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
   Epilogue start = store_only(s.output(), a.type);
   start.activation.min = s.node().attributes.integer("min_val");
   start.activation.max = s.node().attributes.integer("max_val");

@@ -21,25 +21,25 @@ struct Rule {
 std::span<const Rule> rules_of(npu::Product product);
 
 // One function per operator (family); each file says how.
-Result<void> select_convolution(Selection& s);      // CONV2D
-Result<void> select_depthwise(Selection& s);        // DEPTHWISE_CONV2D
-Result<void> select_transpose_conv(Selection& s);   // TRANSPOSE_CONV2D
+Result<void> select_convolution(Selection& s);     // CONV2D
+Result<void> select_depthwise(Selection& s);       // DEPTHWISE_CONV2D
+Result<void> select_transpose_conv(Selection& s);  // TRANSPOSE_CONV2D
 Result<void> select_max_pool(Selection& s);
 Result<void> select_average_pool(Selection& s);
-Result<void> select_add_sub(Selection& s);          // ADD, SUB
+Result<void> select_add_sub(Selection& s);  // ADD, SUB
 Result<void> select_mul(Selection& s);
-Result<void> select_binary_32(Selection& s);        // MAXIMUM, MINIMUM, shifts
-Result<void> select_unary_32(Selection& s);         // ABS, CLZ
+Result<void> select_binary_32(Selection& s);  // MAXIMUM, MINIMUM, shifts
+Result<void> select_unary_32(Selection& s);   // ABS, CLZ
 Result<void> select_negate(Selection& s);
 Result<void> select_cast(Selection& s);
 Result<void> select_clamp(Selection& s);
 Result<void> select_rescale(Selection& s);
 Result<void> select_table(Selection& s);
 Result<void> select_reduce_sum(Selection& s);
-Result<void> select_reduce_extreme(Selection& s);   // REDUCE_MAX, REDUCE_MIN
+Result<void> select_reduce_extreme(Selection& s);  // REDUCE_MAX, REDUCE_MIN
 Result<void> select_argmax(Selection& s);
 Result<void> select_matmul(Selection& s);
-Result<void> select_reshape(Selection& s);          // RESHAPE, IDENTITY
+Result<void> select_reshape(Selection& s);  // RESHAPE, IDENTITY
 Result<void> select_slice(Selection& s);
 Result<void> select_transpose(Selection& s);
 Result<void> select_reverse(Selection& s);

@@ -3,8 +3,8 @@
 #include "plan/compile.h"
 #include "plan/select/rules.h"
 
-// What ethos-u55 does with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set; the operators that
-// the NPU cannot do are those that Vela refuses too.
+// What ethos-u55 does with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set; the operators
+// that the NPU cannot do are those that Vela refuses too.
 namespace carina::plan {
 namespace {
 
@@ -94,9 +94,12 @@ constexpr auto kU55Rules = std::to_array<Rule>({
 
 std::span<const Rule> rules_of(npu::Product product) {
   switch (product) {
-    case npu::Product::kU55: return kU55Rules;
-    case npu::Product::kU65: return kU55Rules;  // the same command set
-    case npu::Product::kU85: return {};
+    case npu::Product::kU55:
+      return kU55Rules;
+    case npu::Product::kU65:
+      return kU55Rules;  // the same command set
+    case npu::Product::kU85:
+      return {};
   }
   CARINA_UNREACHABLE("product", product);
 }

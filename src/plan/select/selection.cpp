@@ -14,14 +14,30 @@ namespace carina::plan {
 
 std::optional<ElementType> element_type_of(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return ElementType{8, false};
-    case DType::kInt4: case DType::kInt8: return kSigned8;
-    case DType::kUInt8: return ElementType{8, false};
-    case DType::kInt16: return kSigned16;
-    case DType::kUInt16: return ElementType{16, false};
-    case DType::kInt32: return kSigned32;
-    case DType::kUnknown: case DType::kUInt32: case DType::kInt48: case DType::kInt64: case DType::kShape: case DType::kFp16:
-    case DType::kBf16: case DType::kFp32: case DType::kFp64: case DType::kFp8E4M3: case DType::kFp8E5M2:
+    case DType::kBool:
+      return ElementType{8, false};
+    case DType::kInt4:
+    case DType::kInt8:
+      return kSigned8;
+    case DType::kUInt8:
+      return ElementType{8, false};
+    case DType::kInt16:
+      return kSigned16;
+    case DType::kUInt16:
+      return ElementType{16, false};
+    case DType::kInt32:
+      return kSigned32;
+    case DType::kUnknown:
+    case DType::kUInt32:
+    case DType::kInt48:
+    case DType::kInt64:
+    case DType::kShape:
+    case DType::kFp16:
+    case DType::kBf16:
+    case DType::kFp32:
+    case DType::kFp64:
+    case DType::kFp8E4M3:
+    case DType::kFp8E5M2:
       return std::nullopt;
   }
   CARINA_UNREACHABLE("dtype", dtype);
@@ -30,7 +46,8 @@ std::optional<ElementType> element_type_of(DType dtype) {
 namespace {
 
 std::string place_of(const ir::Node& node) {
-  return fmt::format("{} {}{}", node.op.name(), node.name, node.source.empty() ? "" : fmt::format(" ({})", node.source));
+  return fmt::format("{} {}{}", node.op.name(), node.name,
+                     node.source.empty() ? "" : fmt::format(" ({})", node.source));
 }
 
 const Rule* find_rule(std::span<const Rule> rules, TosaOp op) {
@@ -87,11 +104,14 @@ Diagnostics Selection::check_values() const {
   for (const ir::Value& v : graph_.values) {
     int64_t bytes = static_cast<int64_t>(element_bytes(v.dtype));
     for (const int64_t size : v.shape.dims()) {
-      if (size < 1) errors.push_back({.where = v.name, .what = "tensors without elements are not supported", .got = to_string(v.shape)});
+      if (size < 1)
+        errors.push_back(
+            {.where = v.name, .what = "tensors without elements are not supported", .got = to_string(v.shape)});
       bytes = std::min(checked_mul(bytes, size).value_or(kAddressSpace), kAddressSpace);
     }
     if (bytes < kAddressSpace) continue;
-    errors.push_back({.where = v.name, .what = "the tensor is larger than what the NPU can address", .got = to_string(v.shape)});
+    errors.push_back(
+        {.where = v.name, .what = "the tensor is larger than what the NPU can address", .got = to_string(v.shape)});
   }
   return errors;
 }
@@ -123,18 +143,25 @@ Diagnostics Selection::visit() {
   if (inputs_failed(node())) {
     done = std::unexpected(Diagnostics{});
   } else if (rule == nullptr || rule->select == nullptr) {
-    done = refuse(fmt::format("not supported by {}: {}", target_.accelerator.name, rule == nullptr ? "no such operation" : rule->reason));
+    done = refuse(fmt::format("not supported by {}: {}", target_.accelerator.name,
+                              rule == nullptr ? "no such operation" : rule->reason));
   } else {
     done = rule->select(*this);
   }
-  if (done && is_full()) done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxOperations));
+  if (done && is_full())
+    done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxOperations));
   if (done) return {};
   for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
   return std::move(done).error();
 }
 
-std::unexpected<Diagnostics> Selection::refuse(std::string what, std::string expected, std::string got, std::string hint) const {
-  return fail({.where = place_of(node()), .what = std::move(what), .expected = std::move(expected), .got = std::move(got), .hint = std::move(hint)});
+std::unexpected<Diagnostics> Selection::refuse(std::string what, std::string expected, std::string got,
+                                               std::string hint) const {
+  return fail({.where = place_of(node()),
+               .what = std::move(what),
+               .expected = std::move(expected),
+               .got = std::move(got),
+               .hint = std::move(hint)});
 }
 
 ir::NodeId Selection::sole_user(ir::ValueId id) const {
@@ -154,14 +181,30 @@ std::vector<int64_t> widened(const Tensor& tensor) {
 
 std::optional<std::vector<int64_t>> integers_of(const Tensor& tensor) {
   switch (tensor.dtype) {
-    case DType::kBool: case DType::kUInt8: return widened<uint8_t>(tensor);
-    case DType::kInt4: case DType::kInt8: return widened<int8_t>(tensor);
-    case DType::kInt16: return widened<int16_t>(tensor);
-    case DType::kUInt16: return widened<uint16_t>(tensor);
-    case DType::kInt32: return widened<int32_t>(tensor);
-    case DType::kUInt32: return widened<uint32_t>(tensor);
-    case DType::kInt48: case DType::kInt64: case DType::kShape: return widened<int64_t>(tensor);
-    case DType::kUnknown: case DType::kFp16: case DType::kBf16: case DType::kFp32: case DType::kFp64: case DType::kFp8E4M3:
+    case DType::kBool:
+    case DType::kUInt8:
+      return widened<uint8_t>(tensor);
+    case DType::kInt4:
+    case DType::kInt8:
+      return widened<int8_t>(tensor);
+    case DType::kInt16:
+      return widened<int16_t>(tensor);
+    case DType::kUInt16:
+      return widened<uint16_t>(tensor);
+    case DType::kInt32:
+      return widened<int32_t>(tensor);
+    case DType::kUInt32:
+      return widened<uint32_t>(tensor);
+    case DType::kInt48:
+    case DType::kInt64:
+    case DType::kShape:
+      return widened<int64_t>(tensor);
+    case DType::kUnknown:
+    case DType::kFp16:
+    case DType::kBf16:
+    case DType::kFp32:
+    case DType::kFp64:
+    case DType::kFp8E4M3:
     case DType::kFp8E5M2:
       return std::nullopt;
   }
@@ -172,7 +215,8 @@ std::optional<std::vector<int64_t>> integers_of(const Tensor& tensor) {
 
 Result<std::vector<int64_t>> Selection::constant(ir::ValueId id, std::string_view role) const {
   if (!value(id).constant) {
-    return refuse(fmt::format("the {} must be a constant", role), {}, fmt::format("{}, computed at run time", value(id).name));
+    return refuse(fmt::format("the {} must be a constant", role), {},
+                  fmt::format("{}, computed at run time", value(id).name));
   }
   auto integers = integers_of(*value(id).constant);
   if (!integers) return refuse(fmt::format("the {} must be integers", role), {}, std::string(name_of(value(id).dtype)));
@@ -188,19 +232,26 @@ Result<int64_t> Selection::constant_scalar(ir::ValueId id, std::string_view role
 // ---- values ----
 
 View Selection::new_tensor(std::string name, const Shape& shape, ElementType type) {
-  const TensorId id = network_.add({.name = std::move(name), .element_bytes = type.bytes(), .shape = shape, .extent = extent_of(shape), .data = {}});
+  const TensorId id = network_.add(
+      {.name = std::move(name), .element_bytes = type.bytes(), .shape = shape, .extent = extent_of(shape), .data = {}});
   return dense_view(id, shape);
 }
 
-TensorId Selection::new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes) {
+TensorId Selection::new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape,
+                                 int64_t element_bytes) {
   const uint64_t hash = content_hash(bytes);
   const auto [begin, end] = constants_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {  // the same bytes once
     const PlanTensor& known = network_[it->second];
-    if (known.element_bytes == element_bytes && known.shape == shape && std::ranges::equal(known.data.bytes(), bytes)) return it->second;
+    if (known.element_bytes == element_bytes && known.shape == shape && std::ranges::equal(known.data.bytes(), bytes))
+      return it->second;
   }
-  const TensorId id = network_.add({.name = std::move(name), .kind = TensorKind::kConstant, .element_bytes = element_bytes, .shape = shape,
-                       .extent = extent_of(shape), .data = Buffer::copy_of(bytes)});
+  const TensorId id = network_.add({.name = std::move(name),
+                                    .kind = TensorKind::kConstant,
+                                    .element_bytes = element_bytes,
+                                    .shape = shape,
+                                    .extent = extent_of(shape),
+                                    .data = Buffer::copy_of(bytes)});
   constants_.emplace(hash, id);
   return id;
 }
@@ -218,7 +269,8 @@ Operand Selection::plain(ir::ValueId id) {
   if (value(id).constant) {
     const Tensor& data = *value(id).constant;
     const ElementType type = element_type_of(data.dtype).value_or(kSigned8);
-    const TensorId tensor = new_constant(value(id).name, data.data.bytes().first(tensor_bytes(data.dtype, data.shape)), data.shape, type.bytes());
+    const TensorId tensor = new_constant(value(id).name, data.data.bytes().first(tensor_bytes(data.dtype, data.shape)),
+                                         data.shape, type.bytes());
     state.plain = Operand{.view = dense_view(tensor, data.shape), .type = type};
     return *state.plain;
   }
@@ -256,7 +308,8 @@ const PendingPad* Selection::pending_pad(ir::ValueId id) const {
 
 void Selection::define(ir::ValueId id, const Operand& operand) {
   const std::optional<View> fixed = fixed_place(id);
-  const bool as_it_is = operand.is_plain() && operand.type.bytes() == static_cast<int64_t>(element_bytes(value(id).dtype));
+  const bool as_it_is =
+      operand.is_plain() && operand.type.bytes() == static_cast<int64_t>(element_bytes(value(id).dtype));
   if (!as_it_is) {
     states_[id.index()].narrow = operand;
     if (fixed) plain(id);
@@ -287,7 +340,8 @@ std::optional<View> Selection::find_fixed_place(ir::ValueId id) {
   if (output_tensor_[id.index()].valid()) return dense_view(output_tensor_[id.index()], shape(id));
   for (const ir::NodeId user : users(id)) {
     const ir::Node& reader = graph_[user];
-    if (reader.inputs.front() == id && (reader.op == ir::Op(TosaOp::RESHAPE) || reader.op == ir::Op(TosaOp::IDENTITY))) {
+    if (reader.inputs.front() == id &&
+        (reader.op == ir::Op(TosaOp::RESHAPE) || reader.op == ir::Op(TosaOp::IDENTITY))) {
       if (const auto place = fixed_place(reader.outputs[0])) {
         if (auto same = reshaped(*place, shape(id))) return same;
       }
@@ -308,7 +362,9 @@ std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat
     if (part == id) break;
     start += shape(part)[axis];
   }
-  if (!fixed_place(whole)) fixed_[whole.index()] = std::optional<View>(new_tensor(value(whole).name, shape(whole), *element_type_of(value(whole).dtype)));
+  if (!fixed_place(whole))
+    fixed_[whole.index()] =
+        std::optional<View>(new_tensor(value(whole).name, shape(whole), *element_type_of(value(whole).dtype)));
   return sliced_axis(*fixed_place(whole), axis, start, shape(id)[axis]);
 }
 
@@ -331,7 +387,8 @@ View Selection::open_like(ir::ValueId id, const View& like) {
     dims.push_back(like.axes[static_cast<size_t>(order[i])].size);
     places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
-  return permuted(new_tensor(value(id).name, Shape(std::span<const int64_t>(dims)), *element_type_of(value(id).dtype)), places);
+  return permuted(new_tensor(value(id).name, Shape(std::span<const int64_t>(dims)), *element_type_of(value(id).dtype)),
+                  places);
 }
 
 void Selection::close(ir::ValueId id, const View& view, ElementType type) {

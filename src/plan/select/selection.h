@@ -11,9 +11,9 @@
 #include "plan/network.h"
 #include "plan/target.h"
 
-// Instruction selection: TOSA nodes become NPU operations. The nodes are visited in order. A node's results are either made
-// by operations at once, or only described (a view of other elements, a narrow tensor that stands for its widened self)
-// until somebody needs them in memory.
+// Instruction selection: TOSA nodes become NPU operations. The nodes are visited in order. A node's results are either
+// made by operations at once, or only described (a view of other elements, a narrow tensor that stands for its widened
+// self) until somebody needs them in memory.
 namespace carina::plan {
 
 // Elements that stand for integers: value = (element - zero_point) scaled.
@@ -48,8 +48,8 @@ std::optional<uint32_t> whole_factor(const Scaling& scaling);
 
 // What an operation does to its sums before storing them, gathered from the nodes behind it.
 struct Epilogue {
-  ir::ValueId value = {};           // the graph value that gets stored
-  ElementType type = {};            // as stored
+  ir::ValueId value = {};  // the graph value that gets stored
+  ElementType type = {};   // as stored
   int64_t zero_point = 0;
   std::vector<uint32_t> multipliers = {1};  // one, or one per channel
   std::vector<uint8_t> shifts = {0};
@@ -57,18 +57,20 @@ struct Epilogue {
   bool per_channel = false;
   bool scaled = false;
   Activation activation = {};
-  [[nodiscard]] Scaling scaling() const { return {.multiplier = multipliers[0], .shift = shifts[0], .rounding = rounding}; }
+  [[nodiscard]] Scaling scaling() const {
+    return {.multiplier = multipliers[0], .shift = shifts[0], .rounding = rounding};
+  }
 };
 
 // Which nodes behind an operation it can take over.
 struct EpilogueRules {
   enum class Scale : uint8_t {
-    kNone,        // no RESCALE
-    kShift,       // a power of two, one for all channels
-    kGlobal,      // one for all channels; a power of two where an input or the result has 32 bits
+    kNone,    // no RESCALE
+    kShift,   // a power of two, one for all channels
+    kGlobal,  // one for all channels; a power of two where an input or the result has 32 bits
     kAny,
   } scale = Scale::kNone;
-  bool wide_input = false;     // an operand of 32 bits: powers of two only
+  bool wide_input = false;  // an operand of 32 bits: powers of two only
 };
 
 // A value that is padded with a constant once somebody who cannot pad by himself reads it.
@@ -100,7 +102,8 @@ class Selection {
   [[nodiscard]] const std::vector<ir::NodeId>& users(ir::ValueId id) const { return users_[id.index()]; }
   [[nodiscard]] bool is_output(ir::ValueId id) const { return is_output_[id.index()]; }
   // A message about the node at hand.
-  [[nodiscard]] std::unexpected<Diagnostics> refuse(std::string what, std::string expected = {}, std::string got = {}, std::string hint = {}) const;
+  [[nodiscard]] std::unexpected<Diagnostics> refuse(std::string what, std::string expected = {}, std::string got = {},
+                                                    std::string hint = {}) const;
   // A constant operand's elements as integers. Errors: not a constant.
   Result<std::vector<int64_t>> constant(ir::ValueId id, std::string_view role) const;
   Result<int64_t> constant_scalar(ir::ValueId id, std::string_view role) const;
@@ -114,12 +117,14 @@ class Selection {
   // The cheapest description: narrow elements with zero point and scale if there is one, else plain().
   Operand cheapest(ir::ValueId id);
   [[nodiscard]] const PendingPad* pending_pad(ir::ValueId id) const;
-  // The value is these elements. Copies them if the value has to be somewhere else (a graph output, a part of a CONCAT).
+  // The value is these elements. Copies them if the value has to be somewhere else (a graph output, a part of a
+  // CONCAT).
   void define(ir::ValueId id, const Operand& operand);
   void define_pad(ir::ValueId id, PendingPad pad);
   // Where a value about to be computed goes: a place fixed by the graph's outputs or a CONCAT, else a new tensor.
   View destination(ir::ValueId id);
-  // The place for a value that an operation computes under another shape of as many elements; close() makes it the value.
+  // The place for a value that an operation computes under another shape of as many elements; close() makes it the
+  // value.
   View open(ir::ValueId id, const Shape& shape);
   // The same for results that are made element by element: a new tensor gets its axes in the order that `like`, of the
   // result's shape, has in memory, so that transposes before and behind stay views.
@@ -168,12 +173,12 @@ class Selection {
   const ir::Graph& graph_;
   const Target& target_;
   Network network_;
-  std::vector<State> states_;                             // per value
-  std::vector<std::optional<std::optional<View>>> fixed_; // per value: fixed_place(), once asked
+  std::vector<State> states_;                              // per value
+  std::vector<std::optional<std::optional<View>>> fixed_;  // per value: fixed_place(), once asked
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
-  std::vector<TensorId> output_tensor_;                   // per value, where it is an output
-  std::vector<bool> absorbed_;                            // per node
+  std::vector<TensorId> output_tensor_;                    // per value, where it is an output
+  std::vector<bool> absorbed_;                             // per node
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
   ir::NodeId current_;
 };

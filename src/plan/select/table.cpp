@@ -8,7 +8,7 @@
 namespace carina::plan {
 namespace {
 
-constexpr size_t kSteps = 512;           // of an int16 table: one entry per 128 inputs
+constexpr size_t kSteps = 512;  // of an int16 table: one entry per 128 inputs
 constexpr int kFractionBits = 7;
 
 TensorId table_constant(Selection& s, std::span<const std::byte> bytes) {
@@ -16,7 +16,8 @@ TensorId table_constant(Selection& s, std::span<const std::byte> bytes) {
 }
 
 // 512 words: base in the low half, slope in the high half; result = base + slope * fraction / 128, rounded half up.
-TensorId interpolation_table(Selection& s, const std::function<int16_t(size_t)>& base, const std::function<int16_t(size_t)>& slope) {
+TensorId interpolation_table(Selection& s, const std::function<int16_t(size_t)>& base,
+                             const std::function<int16_t(size_t)>& slope) {
   std::array<uint32_t, kSteps> words{};
   for (size_t i = 0; i < kSteps; ++i) {
     words[i] = static_cast<uint16_t>(base(i)) | static_cast<uint32_t>(static_cast<uint16_t>(slope(i))) << 16;
@@ -31,14 +32,17 @@ bool slopes_fit(const std::vector<int64_t>& values) {
   return true;
 }
 
-int16_t slope_at(const std::vector<int64_t>& values, size_t i) { return static_cast<int16_t>(values[i + 1] - values[i]); }
+int16_t slope_at(const std::vector<int64_t>& values, size_t i) {
+  return static_cast<int16_t>(values[i + 1] - values[i]);
+}
 
 std::optional<LookupTable> table_of_8(Selection& s, const ir::Node& node, const std::vector<int64_t>& values) {
   constexpr size_t kEntries = 256;
   if (values.size() != kEntries) return std::nullopt;
   std::array<int8_t, kEntries> bytes{};
   for (size_t i = 0; i < kEntries; ++i) bytes[i] = static_cast<int8_t>(values[i]);
-  return LookupTable{.tensor = table_constant(s, std::as_bytes(std::span(bytes))), .in = kSigned8, .value = node.outputs[0]};
+  return LookupTable{
+      .tensor = table_constant(s, std::as_bytes(std::span(bytes))), .in = kSigned8, .value = node.outputs[0]};
 }
 
 std::optional<LookupTable> table_of_16(Selection& s, const ir::Node& node, const std::vector<int64_t>& values) {
@@ -48,10 +52,13 @@ std::optional<LookupTable> table_of_16(Selection& s, const ir::Node& node, const
   if (!next.valid() || s.graph().nodes[next.index()].op != ir::Op(TosaOp::RESCALE)) return std::nullopt;
   const auto r = s.rescale_of(s.graph().nodes[next.index()]);
   const Scaling expected{.multiplier = 1, .shift = kFractionBits, .rounding = npu::RoundMode::NATURAL};
-  if (!r || r->per_channel || r->input_zp != 0 || r->output_zp != 0 || r->out != kSigned16 || simplified(r->scaling()) != expected) return std::nullopt;
+  if (!r || r->per_channel || r->input_zp != 0 || r->output_zp != 0 || r->out != kSigned16 ||
+      simplified(r->scaling()) != expected)
+    return std::nullopt;
   const TensorId tensor = interpolation_table(
       s, [&](size_t i) { return static_cast<int16_t>(values[i]); }, [&](size_t i) { return slope_at(values, i); });
-  return LookupTable{.tensor = tensor, .in = kSigned16, .value = s.graph().nodes[next.index()].outputs[0], .second = next};
+  return LookupTable{
+      .tensor = tensor, .in = kSigned16, .value = s.graph().nodes[next.index()].outputs[0], .second = next};
 }
 
 }  // namespace
@@ -61,9 +68,12 @@ std::optional<LookupTable> table_of(Selection& s, ir::NodeId table) {
   const auto values = s.constant(node.inputs[1], "table");
   if (!values) return std::nullopt;
   switch (s.value(node.inputs[0]).dtype) {
-    case DType::kInt8: return table_of_8(s, node, *values);
-    case DType::kInt16: return table_of_16(s, node, *values);
-    default: return std::nullopt;
+    case DType::kInt8:
+      return table_of_8(s, node, *values);
+    case DType::kInt16:
+      return table_of_16(s, node, *values);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -82,7 +92,8 @@ Result<void> full_table_16(Selection& s, const Operand& a) {
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "table"));
   if (values.size() != kSteps + 1 || !slopes_fit(values)) return s.refuse("the table's steps do not fit 16 bits");
   const auto zero = [](size_t) { return int16_t{0}; };
-  const View base = look_up(s, a, interpolation_table(s, [&](size_t i) { return static_cast<int16_t>(values[i]); }, zero));
+  const View base =
+      look_up(s, a, interpolation_table(s, [&](size_t i) { return static_cast<int16_t>(values[i]); }, zero));
   const View slope = look_up(s, a, interpolation_table(s, [&](size_t i) { return slope_at(values, i); }, zero));
   const View fraction = look_up(s, a, interpolation_table(s, zero, [](size_t) { return int16_t{1 << kFractionBits}; }));
   const Shape shape = s.shape(s.output());
@@ -91,11 +102,18 @@ Result<void> full_table_16(Selection& s, const Operand& a) {
   const auto narrow = [&](const View& view) { return Operand{.view = view, .type = kSigned16}; };
   const View shifted = s.new_tensor("base", shape, kSigned32), product = s.new_tensor("slope", shape, kSigned32);
   emit_elementwise(s, shifted,
-                   {.mode = npu::ElementwiseMode::MUL, .a = narrow(base), .b = {.view = {}, .type = kSigned16}, .scalar = 1 << kFractionBits, .operands = {}},
+                   {.mode = npu::ElementwiseMode::MUL,
+                    .a = narrow(base),
+                    .b = {.view = {}, .type = kSigned16},
+                    .scalar = 1 << kFractionBits,
+                    .operands = {}},
                    store);
-  emit_elementwise(s, product, {.mode = npu::ElementwiseMode::MUL, .a = narrow(slope), .b = narrow(fraction), .operands = {}}, store);
+  emit_elementwise(s, product,
+                   {.mode = npu::ElementwiseMode::MUL, .a = narrow(slope), .b = narrow(fraction), .operands = {}},
+                   store);
   const View out = s.open(s.output(), shape);
-  emit_elementwise(s, out, {.mode = npu::ElementwiseMode::ADD, .a = wide(shifted), .b = wide(product), .operands = {}}, store);
+  emit_elementwise(s, out, {.mode = npu::ElementwiseMode::ADD, .a = wide(shifted), .b = wide(product), .operands = {}},
+                   store);
   s.close(s.output(), out, kSigned32);
   return {};
 }

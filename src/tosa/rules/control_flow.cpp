@@ -17,24 +17,28 @@ const ir::Graph* graph_of(const RuleContext& at, std::string_view attribute) {
 
 Found graphs_exist(const RuleContext& at) {
   for (const TosaAttribute& attribute : at.row.attributes) {
-    if (graph_of(at, attribute.name) == nullptr) return fmt::format("no graph is called {}", at.node.attributes.get<std::string>(attribute.name));
+    if (graph_of(at, attribute.name) == nullptr)
+      return fmt::format("no graph is called {}", at.node.attributes.get<std::string>(attribute.name));
   }
   return std::nullopt;
 }
 
 Found nesting(const RuleContext& at) {
   if (at.index.depths.at(at.graph.name)) return std::nullopt;
-  return fmt::format("a graph that runs itself, or deeper than level {} allows ({})", at.options.level.name, at.options.level.max_nesting);
+  return fmt::format("a graph that runs itself, or deeper than level {} allows ({})", at.options.level.name,
+                     at.options.level.max_nesting);
 }
 
 // Types and shapes of two lists of values.
-Found lists_differ(const ir::Graph& a, std::span<const ir::ValueId> left, const ir::Graph& b, std::span<const ir::ValueId> right) {
+Found lists_differ(const ir::Graph& a, std::span<const ir::ValueId> left, const ir::Graph& b,
+                   std::span<const ir::ValueId> right) {
   if (left.size() != right.size()) return fmt::format("{} and {} values", left.size(), right.size());
   for (size_t i = 0; i < left.size(); ++i) {
     const ir::Value& x = a[left[i]];
     const ir::Value& y = b[right[i]];
     if (x.dtype == y.dtype && x.shape == y.shape) continue;
-    return fmt::format("{} {}{} and {} {}{}", x.name, name_of(x.dtype), carina::to_string(x.shape), y.name, name_of(y.dtype), carina::to_string(y.shape));
+    return fmt::format("{} {}{} and {} {}{}", x.name, name_of(x.dtype), carina::to_string(x.shape), y.name,
+                       name_of(y.dtype), carina::to_string(y.shape));
   }
   return std::nullopt;
 }
@@ -51,19 +55,35 @@ Found outputs_of(const RuleContext& at, std::string_view attribute) {
   const ir::Graph& graph = *graph_of(at, attribute);
   return lists_differ(at.graph, at.node.outputs, graph, graph.outputs);
 }
-Found then_inputs(const RuleContext& at) { return inputs_of(at, "then_graph"); }
-Found else_inputs(const RuleContext& at) { return inputs_of(at, "else_graph"); }
-Found then_outputs(const RuleContext& at) { return outputs_of(at, "then_graph"); }
-Found else_outputs(const RuleContext& at) { return outputs_of(at, "else_graph"); }
-Found cond_inputs(const RuleContext& at) { return inputs_of(at, "cond_graph"); }
-Found body_inputs(const RuleContext& at) { return inputs_of(at, "body_graph"); }
-Found body_outputs(const RuleContext& at) { return outputs_of(at, "body_graph"); }
+Found then_inputs(const RuleContext& at) {
+  return inputs_of(at, "then_graph");
+}
+Found else_inputs(const RuleContext& at) {
+  return inputs_of(at, "else_graph");
+}
+Found then_outputs(const RuleContext& at) {
+  return outputs_of(at, "then_graph");
+}
+Found else_outputs(const RuleContext& at) {
+  return outputs_of(at, "else_graph");
+}
+Found cond_inputs(const RuleContext& at) {
+  return inputs_of(at, "cond_graph");
+}
+Found body_inputs(const RuleContext& at) {
+  return inputs_of(at, "body_graph");
+}
+Found body_outputs(const RuleContext& at) {
+  return outputs_of(at, "body_graph");
+}
 
 Found condition_size(const RuleContext& at) {
   return at.in_shape(0).elements() == 1 ? std::nullopt : Found(carina::to_string(at.in_shape(0)));
 }
 
-Found loop_values(const RuleContext& at) { return lists_differ(at.graph, at.node.inputs, at.graph, at.node.outputs); }
+Found loop_values(const RuleContext& at) {
+  return lists_differ(at.graph, at.node.inputs, at.graph, at.node.outputs);
+}
 
 Found loop_condition(const RuleContext& at) {
   const ir::Graph& graph = *graph_of(at, "cond_graph");
@@ -98,6 +118,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> control_flow_rules() { return kFamily; }
+std::span<const OpRules> control_flow_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

@@ -17,9 +17,12 @@ struct Kernel {
 };
 Kernel kernel_of(const RuleContext& at) {
   switch (at.row.op) {
-    case TosaOp::CONV3D: return {.spatial = 3, .first = 1};
-    case TosaOp::DEPTHWISE_CONV2D: return {.spatial = 2, .first = 0};
-    default: return {.spatial = 2, .first = 1};
+    case TosaOp::CONV3D:
+      return {.spatial = 3, .first = 1};
+    case TosaOp::DEPTHWISE_CONV2D:
+      return {.spatial = 2, .first = 0};
+    default:
+      return {.spatial = 2, .first = 1};
   }
 }
 
@@ -38,9 +41,15 @@ Found below(const RuleContext& at, std::string_view name, int64_t least) {
   if (std::ranges::all_of(list, [&](int64_t value) { return value >= least; })) return std::nullopt;
   return to_string(list);
 }
-Found negative_pad(const RuleContext& at) { return below(at, "pad", 0); }
-Found stride(const RuleContext& at) { return below(at, "stride", 1); }
-Found dilation(const RuleContext& at) { return below(at, "dilation", 1); }
+Found negative_pad(const RuleContext& at) {
+  return below(at, "pad", 0);
+}
+Found stride(const RuleContext& at) {
+  return below(at, "stride", 1);
+}
+Found dilation(const RuleContext& at) {
+  return below(at, "dilation", 1);
+}
 
 Found output_size(const RuleContext& at) {
   const Kernel kernel = kernel_of(at);
@@ -48,7 +57,9 @@ Found output_size(const RuleContext& at) {
     const int64_t span = (at.in_shape(1)[kernel.first + axis] - 1) * at.ints("dilation")[axis];
     const int64_t room = at.in_shape(0)[1 + axis] - 1 + at.ints("pad")[2 * axis] + at.ints("pad")[2 * axis + 1] - span;
     const auto steps = exact_quotient(room, at.ints("stride")[axis]);
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis], steps ? std::optional(*steps + 1) : std::nullopt)) return found;
+    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
+                              steps ? std::optional(*steps + 1) : std::nullopt))
+      return found;
   }
   return std::nullopt;
 }
@@ -64,9 +75,15 @@ Found over_level(const RuleContext& at, std::span<const int64_t> values, int64_t
   if (std::ranges::all_of(values, [&](int64_t value) { return value <= limit; })) return std::nullopt;
   return fmt::format("{}, level {} allows {}", to_string(values), at.options.level.name, limit);
 }
-Found level_stride(const RuleContext& at) { return over_level(at, at.ints("stride"), at.options.level.max_stride); }
-Found level_pad(const RuleContext& at) { return over_level(at, at.ints("pad"), at.options.level.max_kernel); }
-Found level_out_pad(const RuleContext& at) { return over_level(at, at.ints("out_pad"), at.options.level.max_kernel); }
+Found level_stride(const RuleContext& at) {
+  return over_level(at, at.ints("stride"), at.options.level.max_stride);
+}
+Found level_pad(const RuleContext& at) {
+  return over_level(at, at.ints("pad"), at.options.level.max_kernel);
+}
+Found level_out_pad(const RuleContext& at) {
+  return over_level(at, at.ints("out_pad"), at.options.level.max_kernel);
+}
 Found level_kernel(const RuleContext& at) {
   const Kernel kernel = kernel_of(at);
   std::vector<int64_t> spans;
@@ -79,14 +96,16 @@ Found level_kernel(const RuleContext& at) {
 
 Found out_pad(const RuleContext& at) {
   for (size_t i = 0; i < 4; ++i) {
-    if (at.ints("out_pad")[i] <= -at.in_shape(1)[1 + i / 2]) return fmt::format("{} for kernel {}", to_string(at.ints("out_pad")), carina::to_string(at.in_shape(1)));
+    if (at.ints("out_pad")[i] <= -at.in_shape(1)[1 + i / 2])
+      return fmt::format("{} for kernel {}", to_string(at.ints("out_pad")), carina::to_string(at.in_shape(1)));
   }
   return std::nullopt;
 }
 
 Found transposed_size(const RuleContext& at) {
   for (size_t axis = 0; axis < 2; ++axis) {
-    const int64_t wanted = (at.in_shape(0)[1 + axis] - 1) * at.ints("stride")[axis] + at.ints("out_pad")[2 * axis] + at.ints("out_pad")[2 * axis + 1] + at.in_shape(1)[1 + axis];
+    const int64_t wanted = (at.in_shape(0)[1 + axis] - 1) * at.ints("stride")[axis] + at.ints("out_pad")[2 * axis] +
+                           at.ints("out_pad")[2 * axis + 1] + at.in_shape(1)[1 + axis];
     if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis], wanted)) return found;
   }
   return std::nullopt;
@@ -98,7 +117,9 @@ constexpr auto kConvolution = std::to_array<Rule>({
     {.id = "CONV.3", .must = "padding must not be negative", .broken = negative_pad},
     {.id = "CONV.4", .must = "strides must be at least 1", .broken = stride},
     {.id = "CONV.5", .must = "dilations must be at least 1", .broken = dilation},
-    {.id = "CONV.6", .must = "the output's size must be (in - 1 + padding - (kernel - 1) * dilation) / stride + 1 without rest", .broken = output_size},
+    {.id = "CONV.6",
+     .must = "the output's size must be (in - 1 + padding - (kernel - 1) * dilation) / stride + 1 without rest",
+     .broken = output_size},
     {.id = "CONV.7", .must = "the bias must have one element, or one for each output channel", .broken = bias_size},
     {.id = "CONV.8", .must = "strides must keep to the level's MAX_STRIDE", .broken = level_stride},
     {.id = "CONV.9", .must = "padding must keep to the level's MAX_KERNEL", .broken = level_pad},
@@ -110,8 +131,12 @@ constexpr auto kTransposed = std::to_array<Rule>({
     {.id = "TRANSPOSE_CONV2D.2", .must = "only int8 weights may have a zero point", .broken = weight_zp},
     {.id = "TRANSPOSE_CONV2D.3", .must = "out_pad must be larger than minus the kernel's size", .broken = out_pad},
     {.id = "TRANSPOSE_CONV2D.4", .must = "strides must be at least 1", .broken = stride},
-    {.id = "TRANSPOSE_CONV2D.5", .must = "the output's size must be (in - 1) * stride + out_pad + kernel", .broken = transposed_size},
-    {.id = "TRANSPOSE_CONV2D.6", .must = "the bias must have one element, or one for each output channel", .broken = bias_size},
+    {.id = "TRANSPOSE_CONV2D.5",
+     .must = "the output's size must be (in - 1) * stride + out_pad + kernel",
+     .broken = transposed_size},
+    {.id = "TRANSPOSE_CONV2D.6",
+     .must = "the bias must have one element, or one for each output channel",
+     .broken = bias_size},
     {.id = "TRANSPOSE_CONV2D.7", .must = "strides must keep to the level's MAX_STRIDE", .broken = level_stride},
     {.id = "TRANSPOSE_CONV2D.8", .must = "out_pad must keep to the level's MAX_KERNEL", .broken = level_out_pad},
     {.id = "TRANSPOSE_CONV2D.9", .must = "kernel sizes must keep to the level's MAX_KERNEL", .broken = level_kernel},
@@ -126,6 +151,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> convolution_rules() { return kFamily; }
+std::span<const OpRules> convolution_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

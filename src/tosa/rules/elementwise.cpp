@@ -39,7 +39,8 @@ Found shift_range(const RuleContext& at) {
   const auto shift = constant_ints(at.input(2));
   if (!shift || shift->empty()) return std::nullopt;
   const int64_t max = at.input(0).dtype == DType::kInt32 ? 63 : 0;
-  return (*shift)[0] >= 0 && (*shift)[0] <= max ? std::nullopt : Found(fmt::format("{}, must be 0 to {}", (*shift)[0], max));
+  return (*shift)[0] >= 0 && (*shift)[0] <= max ? std::nullopt
+                                                : Found(fmt::format("{}, must be 0 to {}", (*shift)[0], max));
 }
 
 Found table_size(const RuleContext& at) {
@@ -49,12 +50,14 @@ Found table_size(const RuleContext& at) {
 Found negate_zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{1}, size_t{2}}) {
-    if (is_nonzero_constant(at.input(operand))) return fmt::format("{} is not zero for {}", at.row.inputs[operand].name, name_of(at.input(0).dtype));
+    if (is_nonzero_constant(at.input(operand)))
+      return fmt::format("{} is not zero for {}", at.row.inputs[operand].name, name_of(at.input(0).dtype));
   }
   return std::nullopt;
 }
 
-constexpr Rule kBroadcast{.id = "BROADCAST.1", .must = "the output's shape must be that of the broadcast operands", .broken = broadcasting};
+constexpr Rule kBroadcast{
+    .id = "BROADCAST.1", .must = "the output's shape must be that of the broadcast operands", .broken = broadcasting};
 constexpr auto kBinary = std::to_array<Rule>({kBroadcast});
 constexpr auto kMul = std::to_array<Rule>({
     {.id = "MUL.1", .must = "the shift must be in its range, and 0 for other types than int32", .broken = shift_range},
@@ -64,8 +67,10 @@ constexpr auto kClamp = std::to_array<Rule>({
     {.id = "CLAMP.1", .must = "max_val must not be below min_val", .broken = clamp_range},
     {.id = "CLAMP.2", .must = "min_val and max_val must not be NaN", .broken = clamp_nan},
 });
-constexpr auto kTable = std::to_array<Rule>({{.id = "TABLE.1", .must = "the table must have 256 entries for int8, 513 for int16", .broken = table_size}});
-constexpr auto kNegate = std::to_array<Rule>({{.id = "NEGATE.1", .must = "only int8 tensors may have a zero point", .broken = negate_zero_point}});
+constexpr auto kTable = std::to_array<Rule>(
+    {{.id = "TABLE.1", .must = "the table must have 256 entries for int8, 513 for int16", .broken = table_size}});
+constexpr auto kNegate = std::to_array<Rule>(
+    {{.id = "NEGATE.1", .must = "only int8 tensors may have a zero point", .broken = negate_zero_point}});
 
 constexpr auto kFamily = std::to_array<OpRules>({
     {.op = TosaOp::CLAMP, .rules = kClamp},
@@ -95,6 +100,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> elementwise_rules() { return kFamily; }
+std::span<const OpRules> elementwise_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

@@ -14,7 +14,9 @@ namespace carina::tosa {
 namespace {
 
 // The row of an operand: a list's row stands for all operands from its place on.
-const TosaOperand& operand_row(std::span<const TosaOperand> rows, size_t index) { return rows[std::min(index, rows.size() - 1)]; }
+const TosaOperand& operand_row(std::span<const TosaOperand> rows, size_t index) {
+  return rows[std::min(index, rows.size() - 1)];
+}
 
 // Calls visit(row, value) for each operand, inputs before outputs, until it gives something.
 template <typename Visit>
@@ -34,12 +36,14 @@ struct NodeTypes {
   Found clash;  // operands of one variable that differ
 };
 
-void note_type(NodeTypes& out, const TosaOpRow& row, std::string_view variable, std::optional<TosaType> type, std::string_view what) {
+void note_type(NodeTypes& out, const TosaOpRow& row, std::string_view variable, std::optional<TosaType> type,
+               std::string_view what) {
   const auto place = std::ranges::find(row.type_names, variable);
   if (place == row.type_names.end()) return;
   auto& known = out.types[static_cast<size_t>(place - row.type_names.begin())];
   const TosaType got = type.value_or(TosaType::kUnknown);
-  if (known && *known != got && !out.clash) out.clash = fmt::format("{} is {}, but {} is {}", what, name_of(got), variable, name_of(*known));
+  if (known && *known != got && !out.clash)
+    out.clash = fmt::format("{} is {}, but {} is {}", what, name_of(got), variable, name_of(*known));
   known = known.value_or(got);
 }
 
@@ -50,8 +54,10 @@ NodeTypes types_of(const RuleContext& at) {
     return Found();
   });
   for (const TosaAttribute& attribute : at.row.attributes) {
-    if (attribute.name == "acc_type") note_type(out, at.row, "acc_t", ir::tosa_type_of(at.node.attributes.get<DType>("acc_type")), "acc_type");
-    if (attribute.name == "type") note_type(out, at.row, "in_t", ir::tosa_type_of(at.node.attributes.get<DType>("type")), "type");
+    if (attribute.name == "acc_type")
+      note_type(out, at.row, "acc_t", ir::tosa_type_of(at.node.attributes.get<DType>("acc_type")), "acc_type");
+    if (attribute.name == "type")
+      note_type(out, at.row, "in_t", ir::tosa_type_of(at.node.attributes.get<DType>("type")), "type");
   }
   return out;
 }
@@ -66,7 +72,8 @@ bool matches(const TosaTypeRow& row, const NodeTypes& node) {
 std::string types_text(const TosaOpRow& row, const NodeTypes& node) {
   std::string out;
   for (size_t i = 0; i < row.type_names.size(); ++i) {
-    if (node.types[i]) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", row.type_names[i], name_of(*node.types[i]));
+    if (node.types[i])
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", row.type_names[i], name_of(*node.types[i]));
   }
   return out;
 }
@@ -76,12 +83,18 @@ Found wrong_fixed_type(const RuleContext& at) {
     const bool variable = row.type.empty() || std::ranges::find(at.row.type_names, row.type) != at.row.type_names.end();
     if (row.type == "mul_t") {  // follows an attribute of RESCALE
       const DType wanted = at.flag("scale32") ? DType::kInt32 : DType::kInt16;
-      return value.dtype == wanted ? std::nullopt : Found(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), name_of(wanted)));
+      return value.dtype == wanted
+                 ? std::nullopt
+                 : Found(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), name_of(wanted)));
     }
     if (variable || row.type == "index_t") {
-      return row.type == "index_t" && value.dtype != DType::kInt32 ? Found(fmt::format("{} is {}, must be i32", row.name, name_of(value.dtype))) : std::nullopt;
+      return row.type == "index_t" && value.dtype != DType::kInt32
+                 ? Found(fmt::format("{} is {}, must be i32", row.name, name_of(value.dtype)))
+                 : std::nullopt;
     }
-    return name_of(value.dtype) == row.type ? std::nullopt : Found(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), row.type));
+    return name_of(value.dtype) == row.type
+               ? std::nullopt
+               : Found(fmt::format("{} is {}, must be {}", row.name, name_of(value.dtype), row.type));
   });
 }
 
@@ -90,7 +103,8 @@ Found wrong_types(const RuleContext& at) {
   if (at.row.types.empty()) return std::nullopt;
   NodeTypes types = types_of(at);
   if (types.clash) return types.clash;
-  if (std::ranges::any_of(at.row.types, [&](const TosaTypeRow& row) { return matches(row, types); })) return std::nullopt;
+  if (std::ranges::any_of(at.row.types, [&](const TosaTypeRow& row) { return matches(row, types); }))
+    return std::nullopt;
   return types_text(at.row, types);
 }
 
@@ -130,33 +144,40 @@ Found wrong_rank(const RuleContext& at) {
 Found wrong_size(const RuleContext& at) {
   return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
     if (value.dtype == DType::kShape) return std::nullopt;
-    if (std::ranges::all_of(value.shape.dims(), [](int64_t size) { return size >= 1 && size <= INT32_MAX; })) return std::nullopt;
+    if (std::ranges::all_of(value.shape.dims(), [](int64_t size) { return size >= 1 && size <= INT32_MAX; }))
+      return std::nullopt;
     return fmt::format("{} is {}", row.name, carina::to_string(value.shape));
   });
 }
 
 Found over_level_rank(const RuleContext& at) {
   return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
-    if (static_cast<int64_t>(value.shape.rank()) <= at.options.level.max_rank || value.dtype == DType::kShape) return std::nullopt;
-    return fmt::format("{} has rank {}, level {} allows {}", row.name, value.shape.rank(), at.options.level.name, at.options.level.max_rank);
+    if (static_cast<int64_t>(value.shape.rank()) <= at.options.level.max_rank || value.dtype == DType::kShape)
+      return std::nullopt;
+    return fmt::format("{} has rank {}, level {} allows {}", row.name, value.shape.rank(), at.options.level.name,
+                       at.options.level.max_rank);
   });
 }
 
 Found over_level_size(const RuleContext& at) {
   return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
     const auto elements = checked_product(value.shape.dims());
-    const auto bytes = elements ? checked_mul<int64_t>(*elements, std::max<int64_t>(1, row_of(value.dtype).bits / 8)) : std::nullopt;
+    const auto bytes =
+        elements ? checked_mul<int64_t>(*elements, std::max<int64_t>(1, row_of(value.dtype).bits / 8)) : std::nullopt;
     const int64_t log2_size = at.options.level.max_log2_size;
     if (bytes && (log2_size >= 63 || *bytes < int64_t{1} << log2_size)) return std::nullopt;
-    return fmt::format("{} is {}, level {} allows 2^{} - 1 bytes", row.name, carina::to_string(value.shape), at.options.level.name, log2_size);
+    return fmt::format("{} is {}, level {} allows 2^{} - 1 bytes", row.name, carina::to_string(value.shape),
+                       at.options.level.name, log2_size);
   });
 }
 
 Found over_level_list(const RuleContext& at) {
   const auto limit = static_cast<size_t>(at.options.level.max_tensor_list_size);
-  const bool list = std::ranges::any_of(at.row.inputs, [](const TosaOperand& row) { return row.kind == TosaOperandKind::kTensorList; });
+  const bool list = std::ranges::any_of(
+      at.row.inputs, [](const TosaOperand& row) { return row.kind == TosaOperandKind::kTensorList; });
   if (!list || (at.node.inputs.size() <= limit && at.node.outputs.size() <= limit)) return std::nullopt;
-  return fmt::format("{} inputs, {} outputs, level {} allows {}", at.node.inputs.size(), at.node.outputs.size(), at.options.level.name, limit);
+  return fmt::format("{} inputs, {} outputs, level {} allows {}", at.node.inputs.size(), at.node.outputs.size(),
+                     at.options.level.name, limit);
 }
 
 Found wrong_shape(const RuleContext& at) {
@@ -209,7 +230,9 @@ Found wide_integer(const RuleContext& at) {
 
 constexpr auto kRules = std::to_array<Rule>({
     {.id = "ATTRIBUTE.1", .must = "integers of attributes must fit 32 bits", .broken = wide_integer},
-    {.id = "TYPE.1", .must = "the types must be a row of the operator's table of supported types", .broken = wrong_types},
+    {.id = "TYPE.1",
+     .must = "the types must be a row of the operator's table of supported types",
+     .broken = wrong_types},
     {.id = "PROFILE.1", .must = "the types need a profile or extension that is not enabled", .broken = missing_feature},
     {.id = "RANK.1", .must = "operands must have the rank that the operator wants", .broken = wrong_rank},
     {.id = "SHAPE.1", .must = "each size must be at least 1, and fit 32 bits", .broken = wrong_size},
@@ -223,6 +246,8 @@ constexpr auto kRules = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> general_rules() { return kRules; }
+std::span<const Rule> general_rules() {
+  return kRules;
+}
 
 }  // namespace carina::tosa

@@ -22,7 +22,9 @@ Found axis_range(const RuleContext& at) {
   return fmt::format("{} for {}", axis, carina::to_string(at.in_shape(0)));
 }
 
-Found concat_inputs(const RuleContext& at) { return at.node.inputs.empty() ? Found("none") : std::nullopt; }
+Found concat_inputs(const RuleContext& at) {
+  return at.node.inputs.empty() ? Found("none") : std::nullopt;
+}
 
 Found concat_shapes(const RuleContext& at) {
   const auto joined = static_cast<size_t>(at.integer("axis"));
@@ -30,7 +32,8 @@ Found concat_shapes(const RuleContext& at) {
     Shape shape = at.in_shape(i);
     const bool ranks = shape.rank() == at.in_shape(0).rank();
     if (ranks) shape[joined] = at.in_shape(0)[joined];
-    if (!ranks || shape != at.in_shape(0)) return fmt::format("{} and {}", carina::to_string(at.in_shape(0)), carina::to_string(at.in_shape(i)));
+    if (!ranks || shape != at.in_shape(0))
+      return fmt::format("{} and {}", carina::to_string(at.in_shape(0)), carina::to_string(at.in_shape(i)));
   }
   return std::nullopt;
 }
@@ -60,7 +63,8 @@ Found pad_output(const RuleContext& at) {
     const auto padded = checked_add((*padding)[2 * axis], (*padding)[2 * axis + 1]);
     const auto wanted = padded ? checked_add(*padded, at.in_shape(0)[axis]) : std::nullopt;
     if (!wanted || *wanted != at.out_shape(0)[axis]) {
-      return fmt::format("{} from {} with {}", carina::to_string(at.out_shape(0)), carina::to_string(at.in_shape(0)), to_string(*padding));
+      return fmt::format("{} from {} with {}", carina::to_string(at.out_shape(0)), carina::to_string(at.in_shape(0)),
+                         to_string(*padding));
     }
   }
   return std::nullopt;
@@ -95,7 +99,9 @@ Found slice_bounds(const RuleContext& at) {
   if (!start || !size) return std::nullopt;
   for (size_t axis = 0; axis < at.in_shape(0).rank(); ++axis) {
     const auto end = checked_add((*start)[axis], (*size)[axis]);
-    if (!end || *end > at.in_shape(0)[axis]) return fmt::format("start {}, size {} of {}", to_string(*start), to_string(*size), carina::to_string(at.in_shape(0)));
+    if (!end || *end > at.in_shape(0)[axis])
+      return fmt::format("start {}, size {} of {}", to_string(*start), to_string(*size),
+                         carina::to_string(at.in_shape(0)));
   }
   return std::nullopt;
 }
@@ -112,7 +118,8 @@ Found tile_output(const RuleContext& at) {
   for (size_t axis = 0; axis < at.in_shape(0).rank(); ++axis) {
     const auto wanted = checked_mul(at.in_shape(0)[axis], (*multiples)[axis]);
     if (!wanted || *wanted != at.out_shape(0)[axis]) {
-      return fmt::format("{} from {} times {}", carina::to_string(at.out_shape(0)), carina::to_string(at.in_shape(0)), to_string(*multiples));
+      return fmt::format("{} from {} times {}", carina::to_string(at.out_shape(0)), carina::to_string(at.in_shape(0)),
+                         to_string(*multiples));
     }
   }
   return std::nullopt;
@@ -123,7 +130,8 @@ Found permutation(const RuleContext& at) {
   std::vector<bool> used(at.in_shape(0).rank(), false);
   if (perms.size() != used.size()) return fmt::format("{} for {}", to_string(perms), carina::to_string(at.in_shape(0)));
   for (const int64_t axis : perms) {
-    if (axis < 0 || axis >= static_cast<int64_t>(used.size()) || used[static_cast<size_t>(axis)]) return to_string(perms);
+    if (axis < 0 || axis >= static_cast<int64_t>(used.size()) || used[static_cast<size_t>(axis)])
+      return to_string(perms);
     used[static_cast<size_t>(axis)] = true;
   }
   return std::nullopt;
@@ -133,7 +141,8 @@ Found transposed_shape(const RuleContext& at) {
   const auto& perms = at.ints("perms");
   for (size_t axis = 0; axis < perms.size(); ++axis) {
     if (at.in_shape(0)[static_cast<size_t>(perms[axis])] != at.out_shape(0)[axis]) {
-      return fmt::format("{} from {} with {}", carina::to_string(at.out_shape(0)), carina::to_string(at.in_shape(0)), to_string(perms));
+      return fmt::format("{} from {} with {}", carina::to_string(at.out_shape(0)), carina::to_string(at.in_shape(0)),
+                         to_string(perms));
     }
   }
   return std::nullopt;
@@ -154,7 +163,8 @@ constexpr auto kReshape = std::to_array<Rule>({
     {.id = "RESHAPE.1", .must = "input and output must have as many elements", .broken = reshape_elements},
     {.id = "RESHAPE.2", .must = "the output must have the shape that the operand says", .broken = reshape_shape},
 });
-constexpr auto kReverse = std::to_array<Rule>({{.id = "REVERSE.1", .must = "the axis must be one of the input's", .broken = axis_range}});
+constexpr auto kReverse =
+    std::to_array<Rule>({{.id = "REVERSE.1", .must = "the axis must be one of the input's", .broken = axis_range}});
 constexpr auto kSlice = std::to_array<Rule>({
     {.id = "SLICE.1", .must = "input and output must have the same rank", .broken = same_rank},
     {.id = "SLICE.2", .must = "starts must not be negative", .broken = slice_start},
@@ -169,7 +179,9 @@ constexpr auto kTile = std::to_array<Rule>({
 constexpr auto kTranspose = std::to_array<Rule>({
     {.id = "TRANSPOSE.1", .must = "input and output must have the same rank", .broken = same_rank},
     {.id = "TRANSPOSE.2", .must = "perms must name each axis once", .broken = permutation},
-    {.id = "TRANSPOSE.3", .must = "the output's sizes must be the input's in the order of perms", .broken = transposed_shape},
+    {.id = "TRANSPOSE.3",
+     .must = "the output's sizes must be the input's in the order of perms",
+     .broken = transposed_shape},
 });
 
 constexpr auto kFamily = std::to_array<OpRules>({
@@ -184,6 +196,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> layout_rules() { return kFamily; }
+std::span<const OpRules> layout_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

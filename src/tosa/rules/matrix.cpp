@@ -13,7 +13,8 @@ namespace {
 Found zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{2}, size_t{3}}) {
-    if (is_nonzero_constant(at.input(operand))) return fmt::format("{} is not zero for {}", at.row.inputs[operand].name, name_of(at.input(0).dtype));
+    if (is_nonzero_constant(at.input(operand)))
+      return fmt::format("{} is not zero for {}", at.row.inputs[operand].name, name_of(at.input(0).dtype));
   }
   return std::nullopt;
 }
@@ -32,7 +33,8 @@ Found level_kernel(const RuleContext& at) {
   return fmt::format("{}, level {} allows {}", carina::to_string(shape), at.options.level.name, limit);
 }
 
-constexpr auto kMatmul = std::to_array<Rule>({{.id = "MATMUL.1", .must = "only int8 tensors may have a zero point", .broken = zero_point}});
+constexpr auto kMatmul =
+    std::to_array<Rule>({{.id = "MATMUL.1", .must = "only int8 tensors may have a zero point", .broken = zero_point}});
 constexpr auto kFourier = std::to_array<Rule>({
     {.id = "FFT.1", .must = "height and width must be powers of two", .broken = power_of_two},
     {.id = "FFT.2", .must = "height and width must keep to the level's MAX_KERNEL", .broken = level_kernel},
@@ -46,6 +48,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> matrix_rules() { return kFamily; }
+std::span<const OpRules> matrix_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

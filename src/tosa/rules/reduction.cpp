@@ -50,6 +50,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> reduction_rules() { return kFamily; }
+std::span<const OpRules> reduction_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

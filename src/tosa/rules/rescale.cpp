@@ -14,10 +14,18 @@ constexpr int64_t kMiddleOfUint16 = 32768;
 constexpr int64_t kDoubleRound = 3;
 constexpr int64_t kInexactRound = 2;
 
-DType in_type(const RuleContext& at) { return at.input(0).dtype; }
-DType out_type(const RuleContext& at) { return at.output(0).dtype; }
-bool in_unsigned(const RuleContext& at) { return at.flag("input_unsigned"); }
-bool out_unsigned(const RuleContext& at) { return at.flag("output_unsigned"); }
+DType in_type(const RuleContext& at) {
+  return at.input(0).dtype;
+}
+DType out_type(const RuleContext& at) {
+  return at.output(0).dtype;
+}
+bool in_unsigned(const RuleContext& at) {
+  return at.flag("input_unsigned");
+}
+bool out_unsigned(const RuleContext& at) {
+  return at.flag("output_unsigned");
+}
 
 Found zero_point(DType dtype, bool is_unsigned, const ir::Value& value) {
   const auto zero_point = constant_ints(value);
@@ -27,14 +35,19 @@ Found zero_point(DType dtype, bool is_unsigned, const ir::Value& value) {
   if (dtype == DType::kInt16 && is_unsigned && middle) return std::nullopt;
   return fmt::format("{} for {}{}", (*zero_point)[0], is_unsigned ? "unsigned " : "", name_of(dtype));
 }
-Found input_zp(const RuleContext& at) { return zero_point(in_type(at), in_unsigned(at), at.input(3)); }
-Found output_zp(const RuleContext& at) { return zero_point(out_type(at), out_unsigned(at), at.input(4)); }
+Found input_zp(const RuleContext& at) {
+  return zero_point(in_type(at), in_unsigned(at), at.input(3));
+}
+Found output_zp(const RuleContext& at) {
+  return zero_point(out_type(at), out_unsigned(at), at.input(4));
+}
 
 Found scale32(const RuleContext& at) {
   return at.flag("scale32") && in_type(at) == DType::kInt48 ? Found("scale32 for i48") : std::nullopt;
 }
 Found double_round(const RuleContext& at) {
-  return !at.flag("scale32") && at.integer("rounding_mode") == kDoubleRound ? Found("DOUBLE_ROUND without scale32") : std::nullopt;
+  return !at.flag("scale32") && at.integer("rounding_mode") == kDoubleRound ? Found("DOUBLE_ROUND without scale32")
+                                                                            : std::nullopt;
 }
 Found both_unsigned(const RuleContext& at) {
   return in_unsigned(at) && out_unsigned(at) ? Found("both") : std::nullopt;
@@ -70,8 +83,10 @@ Found shift(const RuleContext& at) {
 
 Found rounding_extension(const RuleContext& at) {
   const int64_t mode = at.integer("rounding_mode");
-  if (mode == kDoubleRound && !at.options.features.has(TosaFeature::kExtDoubleRound)) return "DOUBLE_ROUND needs EXT-DOUBLEROUND";
-  if (mode == kInexactRound && !at.options.features.has(TosaFeature::kExtInexactRound)) return "INEXACT_ROUND needs EXT-INEXACTROUND";
+  if (mode == kDoubleRound && !at.options.features.has(TosaFeature::kExtDoubleRound))
+    return "DOUBLE_ROUND needs EXT-DOUBLEROUND";
+  if (mode == kInexactRound && !at.options.features.has(TosaFeature::kExtInexactRound))
+    return "INEXACT_ROUND needs EXT-INEXACTROUND";
   return std::nullopt;
 }
 
@@ -81,17 +96,23 @@ constexpr auto kRescale = std::to_array<Rule>({
     {.id = "RESCALE.3", .must = "scale32 must be false for int48", .broken = scale32},
     {.id = "RESCALE.4", .must = "DOUBLE_ROUND needs scale32", .broken = double_round},
     {.id = "RESCALE.5", .must = "input and output must not both be unsigned", .broken = both_unsigned},
-    {.id = "RESCALE.6", .must = "int32 and int48 have no unsigned form, nor may they meet one", .broken = wide_unsigned},
+    {.id = "RESCALE.6",
+     .must = "int32 and int48 have no unsigned form, nor may they meet one",
+     .broken = wide_unsigned},
     {.id = "RESCALE.7", .must = "scaling by channel needs an axis", .broken = channels},
     {.id = "RESCALE.8", .must = "there must be one multiplier, or one for each channel", .broken = scale_count},
     {.id = "RESCALE.9", .must = "multipliers must not be negative", .broken = multiplier},
     {.id = "RESCALE.10", .must = "shifts must be 2 to 62", .broken = shift},
-    {.id = "RESCALE.11", .must = "the rounding mode needs an extension that is not enabled", .broken = rounding_extension},
+    {.id = "RESCALE.11",
+     .must = "the rounding mode needs an extension that is not enabled",
+     .broken = rounding_extension},
 });
 constexpr auto kFamily = std::to_array<OpRules>({{.op = TosaOp::RESCALE, .rules = kRescale}});
 
 }  // namespace
 
-std::span<const OpRules> rescale_rules() { return kFamily; }
+std::span<const OpRules> rescale_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

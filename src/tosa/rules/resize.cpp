@@ -33,14 +33,19 @@ std::optional<Axis> axis_of(const RuleContext& at, size_t axis) {
   const auto offset = constant_ints(at.input(2));
   const auto border = constant_ints(at.input(3));
   if (!scale || !offset || !border) return std::nullopt;
-  return Axis{.numerator = (*scale)[2 * axis], .denominator = (*scale)[2 * axis + 1], .offset = (*offset)[axis], .border = (*border)[axis]};
+  return Axis{.numerator = (*scale)[2 * axis],
+              .denominator = (*scale)[2 * axis + 1],
+              .offset = (*offset)[axis],
+              .border = (*border)[axis]};
 }
 
 template <typename Broken>
 Found either(const RuleContext& at, const Broken& broken) {
   for (const size_t axis : {size_t{0}, size_t{1}}) {
     const auto a = axis_of(at, axis);
-    if (a && broken(*a)) return fmt::format("{}: scale {}/{}, offset {}, border {}", axis == 0 ? "y" : "x", a->numerator, a->denominator, a->offset, a->border);
+    if (a && broken(*a))
+      return fmt::format("{}: scale {}/{}, offset {}, border {}", axis == 0 ? "y" : "x", a->numerator, a->denominator,
+                         a->offset, a->border);
   }
   return std::nullopt;
 }
@@ -66,8 +71,11 @@ Found output_size(const RuleContext& at) {
   for (const size_t axis : {size_t{0}, size_t{1}}) {
     const auto a = axis_of(at, axis);
     if (!a) return std::nullopt;
-    const auto steps = exact_quotient((at.in_shape(0)[1 + axis] - 1) * a->numerator - a->offset + a->border, a->denominator);
-    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis], steps ? std::optional(*steps + 1) : std::nullopt)) return found;
+    const auto steps =
+        exact_quotient((at.in_shape(0)[1 + axis] - 1) * a->numerator - a->offset + a->border, a->denominator);
+    if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
+                              steps ? std::optional(*steps + 1) : std::nullopt))
+      return found;
   }
   return std::nullopt;
 }
@@ -92,14 +100,20 @@ constexpr auto kResize = std::to_array<Rule>({
     {.id = "RESIZE.4", .must = "the scale must be above 1/16", .broken = downscale},
     {.id = "RESIZE.5", .must = "the offset must be from -numerator to below 16 * numerator", .broken = offset},
     {.id = "RESIZE.6", .must = "the border must be from -16 * numerator to below numerator", .broken = border},
-    {.id = "RESIZE.7", .must = "the output's size must be ((in - 1) * numerator - offset + border) / denominator + 1 without rest", .broken = output_size},
-    {.id = "RESIZE.8", .must = "integers keep their type in mode NEAREST, and widen in mode BILINEAR", .broken = mode_type},
+    {.id = "RESIZE.7",
+     .must = "the output's size must be ((in - 1) * numerator - offset + border) / denominator + 1 without rest",
+     .broken = output_size},
+    {.id = "RESIZE.8",
+     .must = "integers keep their type in mode NEAREST, and widen in mode BILINEAR",
+     .broken = mode_type},
     {.id = "RESIZE.9", .must = "the scale must keep to the level's MAX_SCALE", .broken = level_scale},
 });
 constexpr auto kFamily = std::to_array<OpRules>({{.op = TosaOp::RESIZE, .rules = kResize}});
 
 }  // namespace
 
-std::span<const OpRules> resize_rules() { return kFamily; }
+std::span<const OpRules> resize_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

@@ -24,8 +24,8 @@ struct ModuleIndex {
   std::unordered_map<std::string_view, std::optional<int64_t>> depths;
 };
 
-// A node under examination. Rules of operators run after the general ones: operands have the row's types and ranks, and no
-// size is below 1.
+// A node under examination. Rules of operators run after the general ones: operands have the row's types and ranks, and
+// no size is below 1.
 struct RuleContext {
   const ModuleIndex& index;
   const ir::Graph& graph;

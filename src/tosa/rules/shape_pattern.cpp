@@ -17,8 +17,9 @@ std::string_view trimmed(std::string_view text) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }) &&
-         !(text[0] >= '0' && text[0] <= '9');
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  }) && !(text[0] >= '0' && text[0] <= '9');
 }
 
 }  // namespace
@@ -35,14 +36,16 @@ std::optional<std::string> ShapePattern::match(std::string_view operand, std::st
   return std::nullopt;
 }
 
-std::optional<std::string> ShapePattern::match_whole(std::string_view operand, std::string_view name, const Shape& shape) {
+std::optional<std::string> ShapePattern::match_whole(std::string_view operand, std::string_view name,
+                                                     const Shape& shape) {
   const auto known = shapes_.find(name);
   if (known == shapes_.end()) {
     shapes_.emplace(std::string(name), Whole{.shape = shape, .operand = std::string(operand)});
     return std::nullopt;
   }
   if (known->second.shape == shape) return std::nullopt;
-  return fmt::format("{} of {}, but {} of {}", carina::to_string(shape), operand, carina::to_string(known->second.shape), known->second.operand);
+  return fmt::format("{} of {}, but {} of {}", carina::to_string(shape), operand,
+                     carina::to_string(known->second.shape), known->second.operand);
 }
 
 std::optional<std::string> ShapePattern::match_size(std::string_view operand, std::string_view entry, int64_t size) {
@@ -53,7 +56,8 @@ std::optional<std::string> ShapePattern::match_size(std::string_view operand, st
       return std::nullopt;
     }
     if (known->second.value == size) return std::nullopt;
-    return fmt::format("{} is {} in {}, but {} in {}", entry, size, operand, known->second.value, known->second.operand);
+    return fmt::format("{} is {} in {}, but {} in {}", entry, size, operand, known->second.value,
+                       known->second.operand);
   }
   const auto wanted = evaluate(entry);
   if (!wanted || *wanted == size) return std::nullopt;

@@ -9,9 +9,9 @@
 
 namespace carina::tosa {
 
-// The sizes and shapes that the names in the row's shape texts stand for at one node: "[N,IH,IW,C]" binds N, IH, IW and C to
-// sizes, "shape1" binds a whole shape. A name stands for the same thing in all operands. Other entries are expressions of
-// bound names: "C*M", "W/2 + 1", "2*rank(shape1)", "4".
+// The sizes and shapes that the names in the row's shape texts stand for at one node: "[N,IH,IW,C]" binds N, IH, IW and
+// C to sizes, "shape1" binds a whole shape. A name stands for the same thing in all operands. Other entries are
+// expressions of bound names: "C*M", "W/2 + 1", "2*rank(shape1)", "4".
 class ShapePattern {
  public:
   // Matches an operand's shape. Gives what is wrong: "C is 3, but 4 in weight".

@@ -23,8 +23,10 @@ Found initial_value(const RuleContext& at) {
   if (at.node.inputs.empty()) return std::nullopt;
   if (at.node.inputs.size() > 1) return fmt::format("{} values", at.node.inputs.size());
   const ir::Value& value = at.input(0);
-  const bool same = value.dtype == at.node.attributes.get<DType>("type") && std::ranges::equal(value.shape.dims(), at.ints("var_shape"));
-  return same && value.constant ? std::nullopt : Found(fmt::format("{}{}", name_of(value.dtype), carina::to_string(value.shape)));
+  const bool same = value.dtype == at.node.attributes.get<DType>("type") &&
+                    std::ranges::equal(value.shape.dims(), at.ints("var_shape"));
+  return same && value.constant ? std::nullopt
+                                : Found(fmt::format("{}{}", name_of(value.dtype), carina::to_string(value.shape)));
 }
 
 Found declared(const RuleContext& at) {
@@ -37,12 +39,15 @@ Found same_type(const RuleContext& at) {
   const auto& shape = variable.attributes.integers("var_shape");
   const auto dtype = variable.attributes.get<DType>("type");
   if (value.dtype == dtype && std::ranges::equal(value.shape.dims(), shape)) return std::nullopt;
-  return fmt::format("{}{}, the variable is {}{}", name_of(value.dtype), carina::to_string(value.shape), name_of(dtype), to_string(shape));
+  return fmt::format("{}{}, the variable is {}{}", name_of(value.dtype), carina::to_string(value.shape), name_of(dtype),
+                     to_string(shape));
 }
 
 constexpr auto kDeclare = std::to_array<Rule>({
     {.id = "VARIABLE.1", .must = "a variable must be declared once", .broken = declared_twice},
-    {.id = "VARIABLE.2", .must = "the initial value must be one constant of the variable's type and shape", .broken = initial_value},
+    {.id = "VARIABLE.2",
+     .must = "the initial value must be one constant of the variable's type and shape",
+     .broken = initial_value},
 });
 constexpr auto kAccess = std::to_array<Rule>({
     {.id = "VARIABLE.3", .must = "the variable must be declared", .broken = declared},
@@ -56,6 +61,8 @@ constexpr auto kFamily = std::to_array<OpRules>({
 
 }  // namespace
 
-std::span<const OpRules> variable_rules() { return kFamily; }
+std::span<const OpRules> variable_rules() {
+  return kFamily;
+}
 
 }  // namespace carina::tosa

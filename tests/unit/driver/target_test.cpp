@@ -41,10 +41,14 @@ class Target : public testing::Test {
   void SetUp() override { ASSERT_TRUE(write_file(path_, kFile).has_value()); }
   void TearDown() override { std::filesystem::remove(path_); }
   [[nodiscard]] TargetRequest request(std::string system, std::string mode = {}) const {
-    return {.accelerator = "ethos-u55-128", .system_config = std::move(system), .memory_mode = std::move(mode), .config_file = path_};
+    return {.accelerator = "ethos-u55-128",
+            .system_config = std::move(system),
+            .memory_mode = std::move(mode),
+            .config_file = path_};
   }
 
-  std::string path_ = testing::TempDir() + "target_" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".ini";
+  std::string path_ =
+      testing::TempDir() + "target_" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".ini";
 };
 
 TEST_F(Target, TakesASystemOfTheFileAndAModeThatIsBuiltIn) {
@@ -58,21 +62,32 @@ TEST_F(Target, TakesASystemOfTheFileAndAModeThatIsBuiltIn) {
 TEST_F(Target, TheFileComesBeforeTheTables) {
   EXPECT_EQ(find_target(request({}))->system.core_clock_hz, 400e6);
   EXPECT_EQ(find_target(request("Ethos_U55_Deep_Embedded"))->system.core_clock_hz, 200e6);
-  EXPECT_EQ(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .config_file = {}})->system.core_clock_hz, 500e6);
+  EXPECT_EQ(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .config_file = {}})
+                ->system.core_clock_hz,
+            500e6);
 }
 
 TEST_F(Target, UnknownNamesListThoseOfTheFileAndThoseBuiltIn) {
   const auto system = find_target(request("Bord"));
   ASSERT_FALSE(system.has_value());
   EXPECT_EQ(system.error()[0].fault, Fault::kUsage);
-  EXPECT_THAT(to_string(system.error()), AllOf(HasSubstr("Bord"), HasSubstr("Board"), HasSubstr("Ethos_U55_Deep_Embedded")));
-  EXPECT_THAT(to_string(find_target(request("Board", "Fast")).error()), AllOf(HasSubstr("In_Flash"), HasSubstr("Sram_Only")));
-  EXPECT_THAT(to_string(find_target({.accelerator = "ethos-u56", .system_config = {}, .memory_mode = {}, .config_file = path_}).error()), HasSubstr("ethos-u55-64"));
+  EXPECT_THAT(to_string(system.error()),
+              AllOf(HasSubstr("Bord"), HasSubstr("Board"), HasSubstr("Ethos_U55_Deep_Embedded")));
+  EXPECT_THAT(to_string(find_target(request("Board", "Fast")).error()),
+              AllOf(HasSubstr("In_Flash"), HasSubstr("Sram_Only")));
+  EXPECT_THAT(
+      to_string(find_target({.accelerator = "ethos-u56", .system_config = {}, .memory_mode = {}, .config_file = path_})
+                    .error()),
+      HasSubstr("ethos-u55-64"));
 }
 
 TEST_F(Target, AnArenaInFlashIsRefused) {
-  EXPECT_THAT(to_string(find_target(request("Board", "In_Flash")).error()), AllOf(HasSubstr("OffChipFlash"), HasSubstr("In_Flash")));
-  EXPECT_FALSE(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = "Dedicated_Sram", .config_file = {}}).has_value());
+  EXPECT_THAT(to_string(find_target(request("Board", "In_Flash")).error()),
+              AllOf(HasSubstr("OffChipFlash"), HasSubstr("In_Flash")));
+  EXPECT_FALSE(
+      find_target(
+          {.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = "Dedicated_Sram", .config_file = {}})
+          .has_value());
 }
 
 TEST_F(Target, AMissingFileIsNamed) {

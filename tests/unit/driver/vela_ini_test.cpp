@@ -46,7 +46,9 @@ inherit=Memory_Mode.Split
 arena_cache_size=65536
 )";
 
-Result<VelaIni> parse(std::string_view text) { return VelaIni::parse(Buffer::copy_of(std::as_bytes(std::span(text))), "board.ini"); }
+Result<VelaIni> parse(std::string_view text) {
+  return VelaIni::parse(Buffer::copy_of(std::as_bytes(std::span(text))), "board.ini");
+}
 
 std::string replaced(std::string_view what, std::string_view by) {
   std::string text(kFile);
@@ -111,7 +113,9 @@ TEST(VelaIni, UnknownSectionsListThoseThere) {
 TEST(VelaIni, NamesEveryMissingAndEveryWrongKeyAtOnce) {
   std::string text = replaced("Sram_clock_scale=1.0\n", "");
   text.replace(text.find("Sram_burst_length=32"), 20, "Sram_burst_length=3x");
-  EXPECT_THAT(message(text), testing::AllOf(HasSubstr("board.ini: [System_Config.Board]"), HasSubstr("Sram_clock_scale is missing"), HasSubstr("Sram_burst_length"), HasSubstr("3x")));
+  EXPECT_THAT(message(text),
+              testing::AllOf(HasSubstr("board.ini: [System_Config.Board]"), HasSubstr("Sram_clock_scale is missing"),
+                             HasSubstr("Sram_burst_length"), HasSubstr("3x")));
 }
 
 TEST(VelaIni, RefusesNumbersThatMeanNothing) {
@@ -119,7 +123,9 @@ TEST(VelaIni, RefusesNumbersThatMeanNothing) {
     EXPECT_THAT(message(replaced("250e6", clock)), HasSubstr("core_clock")) << clock;
   }
   for (const char* latency : {"-1", "1.5", "99999999999999999999", " "}) {
-    EXPECT_THAT(message(replaced("Sram_read_latency=16", std::string("Sram_read_latency=") + latency)), HasSubstr("Sram_read_latency")) << latency;
+    EXPECT_THAT(message(replaced("Sram_read_latency=16", std::string("Sram_read_latency=") + latency)),
+                HasSubstr("Sram_read_latency"))
+        << latency;
   }
   EXPECT_THAT(message(replaced("65536", "-65536")), HasSubstr("arena_cache_size"));
 }
@@ -137,24 +143,30 @@ TEST(VelaIni, OnlyU85NeedsOutstandingReads) {
 }
 
 TEST(VelaIni, RefusesInheritanceThatNeverEnds) {
-  EXPECT_THAT(message(replaced("[Memory_Mode.Split]\n", "[Memory_Mode.Split]\ninherit=Memory_Mode.Split_Small\n")), HasSubstr("Memory_Mode.Split_Small -> Memory_Mode.Split -> Memory_Mode.Split_Small"));
-  EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Board\n")), HasSubstr("inherits from itself"));
-  EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Other\n")), HasSubstr("[System_Config.Other], which the file does not have"));
+  EXPECT_THAT(message(replaced("[Memory_Mode.Split]\n", "[Memory_Mode.Split]\ninherit=Memory_Mode.Split_Small\n")),
+              HasSubstr("Memory_Mode.Split_Small -> Memory_Mode.Split -> Memory_Mode.Split_Small"));
+  EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Board\n")),
+              HasSubstr("inherits from itself"));
+  EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Other\n")),
+              HasSubstr("[System_Config.Other], which the file does not have"));
 }
 
 TEST(VelaIni, RefusesWhatIsNoIniFile) {
-  EXPECT_THAT(message(replaced("axi0_port=Sram\n", "axi0_port=Sram\naxi0_port=Dram\n")), HasSubstr("axi0_port is given twice"));
+  EXPECT_THAT(message(replaced("axi0_port=Sram\n", "axi0_port=Sram\naxi0_port=Dram\n")),
+              HasSubstr("axi0_port is given twice"));
   EXPECT_THAT(message(replaced("axi0_port=Sram\n", "axi0_port\n")), HasSubstr("board.ini:4"));
   EXPECT_THAT(message(replaced("[System_Config.Board]", "[System_Config.Board")), HasSubstr("board.ini:2"));
   EXPECT_THAT(message(replaced("axi0_port", std::string_view("\0", 1))), HasSubstr("NUL"));
-  EXPECT_THAT(message(replaced("[System_Config.Board]", "[System_Config." + std::string(60, 'B') + "]")), HasSubstr("name is too long"));
+  EXPECT_THAT(message(replaced("[System_Config.Board]", "[System_Config." + std::string(60, 'B') + "]")),
+              HasSubstr("name is too long"));
   EXPECT_THAT(message(replaced("250e6", std::string(300, '9'))), HasSubstr("board.ini:3: the line is too long"));
   EXPECT_EQ(message(replaced("; a comment", "; " + std::string(5000, 'x'))), "fine");
   EXPECT_THAT(to_string(parse(std::string(2 << 20, '\n')).error()), HasSubstr("too large"));
 }
 
 bool equal(const npu::MemoryPort& a, const npu::MemoryPort& b) {
-  return a.kind == b.kind && a.clock_scale == b.clock_scale && a.ports_used == b.ports_used && a.burst_bytes == b.burst_bytes && a.read_latency_cycles == b.read_latency_cycles &&
+  return a.kind == b.kind && a.clock_scale == b.clock_scale && a.ports_used == b.ports_used &&
+         a.burst_bytes == b.burst_bytes && a.read_latency_cycles == b.read_latency_cycles &&
          a.write_latency_cycles == b.write_latency_cycles && a.max_reads == b.max_reads && a.max_writes == b.max_writes;
 }
 
@@ -182,7 +194,8 @@ TEST(VelaIni, TheOfficialFileHoldsTheTablesThatAreBuiltIn) {
     const auto config = ini->system_config(expected.name, expected.product);
     ASSERT_TRUE(config.has_value()) << to_string(config.error());
     EXPECT_EQ(config->core_clock_hz, expected.core_clock_hz) << expected.name;
-    EXPECT_TRUE(equal(config->ports[0], expected.ports[0]) && equal(config->ports[1], expected.ports[1])) << expected.name;
+    EXPECT_TRUE(equal(config->ports[0], expected.ports[0]) && equal(config->ports[1], expected.ports[1]))
+        << expected.name;
   }
   for (const npu::MemoryMode& expected : npu::kMemoryModes) {
     const auto mode = ini->memory_mode(expected.name);

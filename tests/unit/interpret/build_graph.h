@@ -14,11 +14,21 @@ template <typename T>
 Tensor tensor(DType dtype, const Shape& shape, std::initializer_list<T> values) {
   return Tensor::of<T>(dtype, shape, std::span<const T>(values.begin(), values.size()));
 }
-inline Tensor f32(const Shape& shape, std::initializer_list<float> values) { return tensor<float>(DType::kFp32, shape, values); }
-inline Tensor i32(const Shape& shape, std::initializer_list<int32_t> values) { return tensor<int32_t>(DType::kInt32, shape, values); }
-inline Tensor i16(const Shape& shape, std::initializer_list<int16_t> values) { return tensor<int16_t>(DType::kInt16, shape, values); }
-inline Tensor i8(const Shape& shape, std::initializer_list<int8_t> values) { return tensor<int8_t>(DType::kInt8, shape, values); }
-inline Tensor boolean(const Shape& shape, std::initializer_list<uint8_t> values) { return tensor<uint8_t>(DType::kBool, shape, values); }
+inline Tensor f32(const Shape& shape, std::initializer_list<float> values) {
+  return tensor<float>(DType::kFp32, shape, values);
+}
+inline Tensor i32(const Shape& shape, std::initializer_list<int32_t> values) {
+  return tensor<int32_t>(DType::kInt32, shape, values);
+}
+inline Tensor i16(const Shape& shape, std::initializer_list<int16_t> values) {
+  return tensor<int16_t>(DType::kInt16, shape, values);
+}
+inline Tensor i8(const Shape& shape, std::initializer_list<int8_t> values) {
+  return tensor<int8_t>(DType::kInt8, shape, values);
+}
+inline Tensor boolean(const Shape& shape, std::initializer_list<uint8_t> values) {
+  return tensor<uint8_t>(DType::kBool, shape, values);
+}
 inline Tensor shape_of(std::initializer_list<int64_t> values) {
   return tensor<int64_t>(DType::kShape, {static_cast<int64_t>(values.size())}, values);
 }
@@ -39,23 +49,31 @@ struct Builder {
     return id;
   }
   ir::ValueId constant(Tensor tensor) { return graph().add_constant("constant", std::move(tensor)); }
-  ir::ValueId add(TosaOp op, std::vector<ir::ValueId> inputs, DType dtype, const Shape& shape, ir::Attributes attributes = {}) {
+  ir::ValueId add(TosaOp op, std::vector<ir::ValueId> inputs, DType dtype, const Shape& shape,
+                  ir::Attributes attributes = {}) {
     const ir::ValueId out = graph().add_value("value", dtype, shape);
-    graph().add_node({.op = op, .name = "node_" + std::to_string(graph().nodes.size()), .inputs = std::move(inputs), .outputs = {out},
-                      .attributes = std::move(attributes), .source = {}});
+    graph().add_node({.op = op,
+                      .name = "node_" + std::to_string(graph().nodes.size()),
+                      .inputs = std::move(inputs),
+                      .outputs = {out},
+                      .attributes = std::move(attributes),
+                      .source = {}});
     return out;
   }
   void output(ir::ValueId value) { graph().outputs.push_back(value); }
 };
 
 // One node whose operands are all graph inputs, except those in `constants`, which follow them.
-inline Result<std::vector<Tensor>> run_one(TosaOp op, const std::vector<Tensor>& inputs, const std::vector<Tensor>& constants,
-                                           const std::vector<std::pair<DType, Shape>>& outputs, ir::Attributes attributes = {}) {
+inline Result<std::vector<Tensor>> run_one(TosaOp op, const std::vector<Tensor>& inputs,
+                                           const std::vector<Tensor>& constants,
+                                           const std::vector<std::pair<DType, Shape>>& outputs,
+                                           ir::Attributes attributes = {}) {
   Builder b;
   std::vector<ir::ValueId> operands;
   for (const Tensor& tensor : inputs) operands.push_back(b.input("input", tensor.dtype, tensor.shape));
   for (const Tensor& tensor : constants) operands.push_back(b.constant(tensor));
-  ir::Node node{.op = op, .name = "node", .inputs = operands, .outputs = {}, .attributes = std::move(attributes), .source = {}};
+  ir::Node node{
+      .op = op, .name = "node", .inputs = operands, .outputs = {}, .attributes = std::move(attributes), .source = {}};
   for (const auto& [dtype, shape] : outputs) {
     node.outputs.push_back(b.graph().add_value("output", dtype, shape));
     b.output(node.outputs.back());

@@ -53,7 +53,9 @@ TEST(Budget, AHugeShapeIsRefusedWithoutAllocating) {
 TEST(Observer, SeesEveryValueBeforeItIsOverwritten) {
   std::vector<int32_t> seen;
   Options options;
-  options.observer = [&](const ir::Graph&, ir::ValueId, const Tensor& tensor) { seen.push_back(tensor.values<int32_t>()[0]); };
+  options.observer = [&](const ir::Graph&, ir::ValueId, const Tensor& tensor) {
+    seen.push_back(tensor.values<int32_t>()[0]);
+  };
   auto interpreter = Interpreter::create(chain(4), options);
   ASSERT_TRUE(interpreter);
   std::vector<int32_t> ones(1024, 1);
@@ -94,8 +96,12 @@ ir::Module loop_module() {
   const ir::ValueId zero = b.constant(i32({1}, {0}));
   const ir::ValueId left = b.graph().add_value("left", kInt32, scalar);
   const ir::ValueId sum = b.graph().add_value("sum", kInt32, scalar);
-  b.graph().add_node({.op = TosaOp::WHILE_LOOP, .name = "loop", .inputs = {n, zero}, .outputs = {left, sum},
-                      .attributes = {{"cond_graph", std::string("more")}, {"body_graph", std::string("step")}}, .source = {}});
+  b.graph().add_node({.op = TosaOp::WHILE_LOOP,
+                      .name = "loop",
+                      .inputs = {n, zero},
+                      .outputs = {left, sum},
+                      .attributes = {{"cond_graph", std::string("more")}, {"body_graph", std::string("step")}},
+                      .source = {}});
   b.output(sum);
   Builder more;
   more.graph().name = "more";
@@ -148,11 +154,21 @@ TEST(Variable, KeepsItsValueFromRunToRun) {
   const ir::ValueId x = b.input("x", kInt32, {1});
   const ir::ValueId first = b.constant(i32({1}, {100}));
   const ir::Attributes named{{"name", std::string("state")}};
-  b.graph().add_node({.op = TosaOp::VARIABLE, .name = "state", .inputs = {first}, .outputs = {},
-                      .attributes = {{"name", std::string("state")}, {"var_shape", std::vector<int64_t>{1}}, {"type", kInt32}}, .source = {}});
+  b.graph().add_node(
+      {.op = TosaOp::VARIABLE,
+       .name = "state",
+       .inputs = {first},
+       .outputs = {},
+       .attributes = {{"name", std::string("state")}, {"var_shape", std::vector<int64_t>{1}}, {"type", kInt32}},
+       .source = {}});
   const ir::ValueId old = b.add(TosaOp::VARIABLE_READ, {}, kInt32, {1}, named);
   const ir::ValueId sum = b.add(TosaOp::ADD, {old, x}, kInt32, {1});
-  b.graph().add_node({.op = TosaOp::VARIABLE_WRITE, .name = "write", .inputs = {sum}, .outputs = {}, .attributes = named, .source = {}});
+  b.graph().add_node({.op = TosaOp::VARIABLE_WRITE,
+                      .name = "write",
+                      .inputs = {sum},
+                      .outputs = {},
+                      .attributes = named,
+                      .source = {}});
   b.output(old);
   auto interpreter = Interpreter::create(b.module, {});
   ASSERT_TRUE(interpreter) << to_string(interpreter.error());

@@ -9,12 +9,14 @@ namespace carina::interpret {
 
 namespace {
 
-using testing::boolean, testing::f32, testing::i16, testing::i32, testing::i8, testing::run_one, testing::shape_of, testing::values_of,
-    testing::zero_point;
+using testing::boolean, testing::f32, testing::i16, testing::i32, testing::i8, testing::run_one, testing::shape_of,
+    testing::values_of, testing::zero_point;
 using ::testing::ElementsAre, ::testing::HasSubstr;
 using enum DType;
 
-std::string error_of(const Result<std::vector<Tensor>>& result) { return result ? "no error" : to_string(result.error()); }
+std::string error_of(const Result<std::vector<Tensor>>& result) {
+  return result ? "no error" : to_string(result.error());
+}
 
 TEST(Add, BroadcastsAndReportsOverflow) {
   const auto sum = run_one(TosaOp::ADD, {i32({2, 1}, {1, 10}), i32({1, 3}, {1, 2, 3})}, {}, {{kInt32, {2, 3}}});
@@ -25,49 +27,72 @@ TEST(Add, BroadcastsAndReportsOverflow) {
 }
 
 TEST(Rescale, PerChannelRoundsHalfUp) {
-  const ir::Attributes attributes{{"scale32", true}, {"rounding_mode", int64_t{1}}, {"per_channel", true}, {"input_unsigned", false}, {"output_unsigned", false}};
+  const ir::Attributes attributes{{"scale32", true},
+                                  {"rounding_mode", int64_t{1}},
+                                  {"per_channel", true},
+                                  {"input_unsigned", false},
+                                  {"output_unsigned", false}};
   const auto out = run_one(TosaOp::RESCALE, {i32({2, 2}, {3, 100, -3, 1000})},
-                           {i32({2}, {1 << 30, 1 << 30}), i8({2}, {31, 30}), i32({1}, {0}), i8({1}, {-1})}, {{kInt8, {2, 2}}}, attributes);
+                           {i32({2}, {1 << 30, 1 << 30}), i8({2}, {31, 30}), i32({1}, {0}), i8({1}, {-1})},
+                           {{kInt8, {2, 2}}}, attributes);
   ASSERT_TRUE(out) << error_of(out);
-  EXPECT_THAT(values_of<int8_t>(out->front()), ElementsAre(1, 99, -2, 127));  // 1.5 -> 2, 100, -1.5 -> -1, 1000; minus 1
+  EXPECT_THAT(values_of<int8_t>(out->front()),
+              ElementsAre(1, 99, -2, 127));  // 1.5 -> 2, 100, -1.5 -> -1, 1000; minus 1
 }
 
 TEST(Rescale, RefusesAValueOutsideOfItsShift) {
-  const ir::Attributes attributes{{"scale32", true}, {"rounding_mode", int64_t{1}}, {"per_channel", false}, {"input_unsigned", false}, {"output_unsigned", false}};
-  const auto out = run_one(TosaOp::RESCALE, {i32({1}, {5})}, {i32({1}, {1 << 30}), i8({1}, {3}), i32({1}, {0}), i8({1}, {0})}, {{kInt8, {1}}}, attributes);
+  const ir::Attributes attributes{{"scale32", true},
+                                  {"rounding_mode", int64_t{1}},
+                                  {"per_channel", false},
+                                  {"input_unsigned", false},
+                                  {"output_unsigned", false}};
+  const auto out =
+      run_one(TosaOp::RESCALE, {i32({1}, {5})}, {i32({1}, {1 << 30}), i8({1}, {3}), i32({1}, {0}), i8({1}, {0})},
+              {{kInt8, {1}}}, attributes);
   EXPECT_THAT(error_of(out), HasSubstr("element [0]"));
 }
 
 TEST(Conv2d, PadsWithTheZeroPoint) {
-  const ir::Attributes attributes{{"pad", std::vector<int64_t>{1, 0, 1, 0}}, {"stride", std::vector<int64_t>{1, 1}},
-                                  {"dilation", std::vector<int64_t>{1, 1}}, {"local_bound", false}, {"acc_type", kInt32}};
+  const ir::Attributes attributes{{"pad", std::vector<int64_t>{1, 0, 1, 0}},
+                                  {"stride", std::vector<int64_t>{1, 1}},
+                                  {"dilation", std::vector<int64_t>{1, 1}},
+                                  {"local_bound", false},
+                                  {"acc_type", kInt32}};
   const auto out = run_one(TosaOp::CONV2D, {i8({1, 2, 2, 1}, {1, 2, 3, 4})},
-                           {i8({1, 2, 2, 1}, {1, 10, 100, 50}), i32({1}, {7}), i8({1}, {1}), i8({1}, {0})}, {{kInt32, {1, 2, 2, 1}}}, attributes);
+                           {i8({1, 2, 2, 1}, {1, 10, 100, 50}), i32({1}, {7}), i8({1}, {1}), i8({1}, {0})},
+                           {{kInt32, {1, 2, 2, 1}}}, attributes);
   ASSERT_TRUE(out) << error_of(out);
   // input minus zero point: 0 1 / 2 3
   EXPECT_THAT(values_of<int32_t>(out->front()), ElementsAre(7 + 0, 7 + 50, 7 + 100, 7 + 1 * 10 + 2 * 100 + 3 * 50));
 }
 
 TEST(DepthwiseConv2d, MultipliesChannels) {
-  const ir::Attributes attributes{{"pad", std::vector<int64_t>{0, 0, 0, 0}}, {"stride", std::vector<int64_t>{1, 1}},
-                                  {"dilation", std::vector<int64_t>{1, 1}}, {"local_bound", false}, {"acc_type", kFp32}};
-  const auto out = run_one(TosaOp::DEPTHWISE_CONV2D, {f32({1, 1, 2, 2}, {1, 2, 3, 4})},
-                           {f32({1, 1, 2, 2}, {1, 10, 100, 1000}), f32({4}, {0, 0, 0.5F, 0}), f32({1}, {0}), f32({1}, {0})},
-                           {{kFp32, {1, 1, 2, 4}}}, attributes);
+  const ir::Attributes attributes{{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                                  {"stride", std::vector<int64_t>{1, 1}},
+                                  {"dilation", std::vector<int64_t>{1, 1}},
+                                  {"local_bound", false},
+                                  {"acc_type", kFp32}};
+  const auto out =
+      run_one(TosaOp::DEPTHWISE_CONV2D, {f32({1, 1, 2, 2}, {1, 2, 3, 4})},
+              {f32({1, 1, 2, 2}, {1, 10, 100, 1000}), f32({4}, {0, 0, 0.5F, 0}), f32({1}, {0}), f32({1}, {0})},
+              {{kFp32, {1, 1, 2, 4}}}, attributes);
   ASSERT_TRUE(out) << error_of(out);
   EXPECT_THAT(values_of<float>(out->front()), ElementsAre(1, 10, 200.5F, 2000, 3, 30, 400.5F, 4000));
 }
 
 TEST(Gather, RefusesAnIndexOutOfRange) {
-  const auto out = run_one(TosaOp::GATHER, {i8({1, 3, 2}, {1, 2, 3, 4, 5, 6}), i32({1, 2}, {2, 0})}, {}, {{kInt8, {1, 2, 2}}});
+  const auto out =
+      run_one(TosaOp::GATHER, {i8({1, 3, 2}, {1, 2, 3, 4, 5, 6}), i32({1, 2}, {2, 0})}, {}, {{kInt8, {1, 2, 2}}});
   ASSERT_TRUE(out) << error_of(out);
   EXPECT_THAT(values_of<int8_t>(out->front()), ElementsAre(5, 6, 1, 2));
-  const auto bad = run_one(TosaOp::GATHER, {i8({1, 3, 2}, {1, 2, 3, 4, 5, 6}), i32({1, 2}, {0, 3})}, {}, {{kInt8, {1, 2, 2}}});
+  const auto bad =
+      run_one(TosaOp::GATHER, {i8({1, 3, 2}, {1, 2, 3, 4, 5, 6}), i32({1, 2}, {0, 3})}, {}, {{kInt8, {1, 2, 2}}});
   EXPECT_THAT(error_of(bad), HasSubstr("element [0,1]: index 3 is outside of [0, 3)"));
 }
 
 TEST(Scatter, RefusesARowWrittenTwice) {
-  const auto bad = run_one(TosaOp::SCATTER, {i8({1, 3, 1}, {1, 2, 3}), i32({1, 2}, {1, 1}), i8({1, 2, 1}, {8, 9})}, {}, {{kInt8, {1, 3, 1}}});
+  const auto bad = run_one(TosaOp::SCATTER, {i8({1, 3, 1}, {1, 2, 3}), i32({1, 2}, {1, 1}), i8({1, 2, 1}, {8, 9})}, {},
+                           {{kInt8, {1, 3, 1}}});
   EXPECT_THAT(error_of(bad), HasSubstr("element [0,1]: row 1 is written twice"));
 }
 
@@ -85,14 +110,16 @@ TEST(Table, InterpolatesAndRefusesASteepStep) {
   EXPECT_THAT(values_of<int32_t>(out->front()), ElementsAre(0, 64, -16384 * 128));
   table[257] = -32768;
   table[256] = 32767;
-  const auto bad = run_one(TosaOp::TABLE, {i16({2}, {-1000, 5})}, {Tensor::of<int16_t>(kInt16, {513}, table)}, {{kInt32, {2}}});
+  const auto bad =
+      run_one(TosaOp::TABLE, {i16({2}, {-1000, 5})}, {Tensor::of<int16_t>(kInt16, {513}, table)}, {{kInt32, {2}}});
   EXPECT_THAT(error_of(bad), HasSubstr("element [1]"));
 }
 
 TEST(Clamp, NanPassesOrBecomesTheMinimum) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const int64_t mode : {1, 2}) {
-    const auto out = run_one(TosaOp::CLAMP, {f32({3}, {nan, -5, 5})}, {}, {{kFp32, {3}}}, {{"min_val", -1.0}, {"max_val", 1.0}, {"nan_mode", mode}});
+    const auto out = run_one(TosaOp::CLAMP, {f32({3}, {nan, -5, 5})}, {}, {{kFp32, {3}}},
+                             {{"min_val", -1.0}, {"max_val", 1.0}, {"nan_mode", mode}});
     ASSERT_TRUE(out) << error_of(out);
     const auto values = values_of<float>(out->front());
     EXPECT_EQ(std::isnan(values[0]), mode == 1);
@@ -103,31 +130,43 @@ TEST(Clamp, NanPassesOrBecomesTheMinimum) {
 
 TEST(Layout, TransposePadReverseTileSlice) {
   const Tensor in = i16({2, 3}, {1, 2, 3, 4, 5, 6});
-  EXPECT_THAT(values_of<int16_t>(run_one(TosaOp::TRANSPOSE, {in}, {}, {{kInt16, {3, 2}}}, {{"perms", std::vector<int64_t>{1, 0}}})->front()),
-              ElementsAre(1, 4, 2, 5, 3, 6));
-  EXPECT_THAT(values_of<int16_t>(run_one(TosaOp::PAD, {in}, {shape_of({1, 0, 0, 1}), i16({1}, {9})}, {{kInt16, {3, 4}}})->front()),
+  EXPECT_THAT(
+      values_of<int16_t>(
+          run_one(TosaOp::TRANSPOSE, {in}, {}, {{kInt16, {3, 2}}}, {{"perms", std::vector<int64_t>{1, 0}}})->front()),
+      ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(values_of<int16_t>(
+                  run_one(TosaOp::PAD, {in}, {shape_of({1, 0, 0, 1}), i16({1}, {9})}, {{kInt16, {3, 4}}})->front()),
               ElementsAre(9, 9, 9, 9, 1, 2, 3, 9, 4, 5, 6, 9));
-  EXPECT_THAT(values_of<int16_t>(run_one(TosaOp::REVERSE, {in}, {}, {{kInt16, {2, 3}}}, {{"axis", int64_t{1}}})->front()),
-              ElementsAre(3, 2, 1, 6, 5, 4));
+  EXPECT_THAT(
+      values_of<int16_t>(run_one(TosaOp::REVERSE, {in}, {}, {{kInt16, {2, 3}}}, {{"axis", int64_t{1}}})->front()),
+      ElementsAre(3, 2, 1, 6, 5, 4));
   EXPECT_THAT(values_of<int16_t>(run_one(TosaOp::TILE, {in}, {shape_of({1, 2})}, {{kInt16, {2, 6}}})->front()),
               ElementsAre(1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6));
-  EXPECT_THAT(values_of<int16_t>(run_one(TosaOp::SLICE, {in}, {shape_of({0, 1}), shape_of({2, 2})}, {{kInt16, {2, 2}}})->front()),
+  EXPECT_THAT(values_of<int16_t>(
+                  run_one(TosaOp::SLICE, {in}, {shape_of({0, 1}), shape_of({2, 2})}, {{kInt16, {2, 2}}})->front()),
               ElementsAre(2, 3, 5, 6));
-  EXPECT_THAT(error_of(run_one(TosaOp::SLICE, {in}, {shape_of({0, 2}), shape_of({2, 2})}, {{kInt16, {2, 2}}})), HasSubstr("leaves axis 1"));
+  EXPECT_THAT(error_of(run_one(TosaOp::SLICE, {in}, {shape_of({0, 2}), shape_of({2, 2})}, {{kInt16, {2, 2}}})),
+              HasSubstr("leaves axis 1"));
 }
 
 TEST(Reduce, SumsAnAxis) {
-  EXPECT_THAT(values_of<int32_t>(run_one(TosaOp::REDUCE_SUM, {i32({2, 3}, {1, 2, 3, 4, 5, 6})}, {}, {{kInt32, {1, 3}}}, {{"axis", int64_t{0}}})->front()),
+  EXPECT_THAT(values_of<int32_t>(run_one(TosaOp::REDUCE_SUM, {i32({2, 3}, {1, 2, 3, 4, 5, 6})}, {}, {{kInt32, {1, 3}}},
+                                         {{"axis", int64_t{0}}})
+                                     ->front()),
               ElementsAre(5, 7, 9));
   EXPECT_THAT(values_of<int32_t>(run_one(TosaOp::ARGMAX, {f32({2, 3}, {1, 5, 5, 9, 5, 6})}, {}, {{kInt32, {2}}},
-                                         {{"axis", int64_t{1}}, {"nan_mode", int64_t{1}}})->front()),
+                                         {{"axis", int64_t{1}}, {"nan_mode", int64_t{1}}})
+                                     ->front()),
               ElementsAre(1, 0));
 }
 
 TEST(AvgPool2d, CountsOnlyElementsInside) {
-  const ir::Attributes attributes{{"kernel", std::vector<int64_t>{2, 2}}, {"stride", std::vector<int64_t>{1, 1}},
-                                  {"pad", std::vector<int64_t>{1, 0, 1, 0}}, {"acc_type", kInt32}};
-  const auto out = run_one(TosaOp::AVG_POOL2D, {i8({1, 2, 2, 1}, {10, 20, 30, 41})}, {zero_point(kInt8), zero_point(kInt8)}, {{kInt8, {1, 2, 2, 1}}}, attributes);
+  const ir::Attributes attributes{{"kernel", std::vector<int64_t>{2, 2}},
+                                  {"stride", std::vector<int64_t>{1, 1}},
+                                  {"pad", std::vector<int64_t>{1, 0, 1, 0}},
+                                  {"acc_type", kInt32}};
+  const auto out = run_one(TosaOp::AVG_POOL2D, {i8({1, 2, 2, 1}, {10, 20, 30, 41})},
+                           {zero_point(kInt8), zero_point(kInt8)}, {{kInt8, {1, 2, 2, 1}}}, attributes);
   ASSERT_TRUE(out) << error_of(out);
   EXPECT_THAT(values_of<int8_t>(out->front()), ElementsAre(10, 15, 20, 25));
 }

@@ -1,5 +1,6 @@
-// run_tosa [--threads N] [--profile] [--repeat N] FOLDER...: for each folder interprets test.tosa on in_0.npy, in_1.npy, ... and
-// writes out_0.npy, ... or, when the interpreter refuses, error.txt. The judges' tests compare these with other engines.
+// run_tosa [--threads N] [--profile] [--repeat N] FOLDER...: for each folder interprets test.tosa on in_0.npy,
+// in_1.npy, ... and writes out_0.npy, ... or, when the interpreter refuses, error.txt. The judges' tests compare these
+// with other engines.
 
 #include <fmt/format.h>
 
@@ -43,7 +44,8 @@ void print_profile(const interpret::Interpreter& interpreter) {
   auto times = interpreter.profile();
   std::ranges::stable_sort(times, std::greater{}, &interpret::NodeTime::nanoseconds);
   for (const interpret::NodeTime& time : times) {
-    fmt::print("{:>10.1f} us {:<24} {}\n", static_cast<double>(time.nanoseconds) / static_cast<double>(time.calls) / 1000, time.op, time.name);
+    fmt::print("{:>10.1f} us {:<24} {}\n",
+               static_cast<double>(time.nanoseconds) / static_cast<double>(time.calls) / 1000, time.op, time.name);
   }
 }
 
@@ -63,7 +65,8 @@ Result<void> run_folder(const std::string& folder, const Arguments& arguments) {
   }
   if (arguments.repeat > 1) {
     fmt::print("{}: create {:.2f} ms, run {:.3f} ms, planned {:.1f} MB\n", folder,
-               std::chrono::duration<double, std::milli>(created - begin).count(), best, static_cast<double>(interpreter.planned_bytes()) / 1e6);
+               std::chrono::duration<double, std::milli>(created - begin).count(), best,
+               static_cast<double>(interpreter.planned_bytes()) / 1e6);
   }
   if (arguments.options.profiling == interpret::Profiling::kOn) print_profile(interpreter);
   for (size_t i = 0; i < outputs.size(); ++i) {

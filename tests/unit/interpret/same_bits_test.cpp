@@ -39,21 +39,33 @@ struct Window {
 };
 
 ir::Attributes conv_attributes(const Window& w, DType acc_type) {
-  return {{"pad", std::vector<int64_t>{w.pad, w.pad, w.pad, w.pad}}, {"stride", std::vector<int64_t>{w.stride, w.stride}},
-          {"dilation", std::vector<int64_t>{1, 1}}, {"local_bound", false}, {"acc_type", acc_type}};
+  return {{"pad", std::vector<int64_t>{w.pad, w.pad, w.pad, w.pad}},
+          {"stride", std::vector<int64_t>{w.stride, w.stride}},
+          {"dilation", std::vector<int64_t>{1, 1}},
+          {"local_bound", false},
+          {"acc_type", acc_type}};
 }
 
-int64_t out_size(int64_t in, const Window& w) { return (in + 2 * w.pad - w.kernel) / w.stride + 1; }
+int64_t out_size(int64_t in, const Window& w) {
+  return (in + 2 * w.pad - w.kernel) / w.stride + 1;
+}
 
 ir::ValueId add_rescale(Builder& b, Random& random, ir::ValueId value, DType to, int low_shift, int64_t rounding) {
   const Shape shape = b.graph()[value].shape;
   const DType from = b.graph()[value].dtype;
   const int64_t channels = shape[shape.rank() - 1];
-  const Tensor multiplier = random_integers<int32_t>(random, kInt32, {channels}, int64_t{1} << 30, (int64_t{1} << 31) - 1);
+  const Tensor multiplier =
+      random_integers<int32_t>(random, kInt32, {channels}, int64_t{1} << 30, (int64_t{1} << 31) - 1);
   const Tensor shift = random_integers<int8_t>(random, kInt8, {channels}, low_shift, low_shift + 3);
   const Tensor output_zp = to == kInt8 ? random_integers<int8_t>(random, kInt8, {1}, -128, 127) : zero_point(to);
-  return b.add(TosaOp::RESCALE, {value, b.constant(multiplier), b.constant(shift), b.constant(zero_point(from)), b.constant(output_zp)}, to, shape,
-               {{"scale32", true}, {"rounding_mode", rounding}, {"per_channel", true}, {"input_unsigned", false}, {"output_unsigned", false}});
+  return b.add(TosaOp::RESCALE,
+               {value, b.constant(multiplier), b.constant(shift), b.constant(zero_point(from)), b.constant(output_zp)},
+               to, shape,
+               {{"scale32", true},
+                {"rounding_mode", rounding},
+                {"per_channel", true},
+                {"input_unsigned", false},
+                {"output_unsigned", false}});
 }
 
 // conv or depthwise -> RESCALE -> CLAMP, int8.
@@ -70,7 +82,8 @@ ir::Module integer_module(Random& random, int64_t size, int64_t ic, int64_t oc, 
                                   b.constant(random_integers<int8_t>(random, kInt8, {1}, -3, 3))},
                                  kInt32, {2, out, out, channels}, conv_attributes(w, kInt32));
   const ir::ValueId scaled = add_rescale(b, random, sums, kInt8, 39, 1 + 2 * static_cast<int64_t>(random() % 2));
-  b.output(b.add(TosaOp::CLAMP, {scaled}, kInt8, b.graph()[scaled].shape, {{"min_val", int64_t{-100}}, {"max_val", int64_t{90}}, {"nan_mode", int64_t{1}}}));
+  b.output(b.add(TosaOp::CLAMP, {scaled}, kInt8, b.graph()[scaled].shape,
+                 {{"min_val", int64_t{-100}}, {"max_val", int64_t{90}}, {"nan_mode", int64_t{1}}}));
   b.output(add_rescale(b, random, scaled, kInt32, 12, 1));
   return std::move(b.module);
 }
@@ -81,11 +94,13 @@ ir::Module float_module(Random& random, int64_t size, int64_t ic, int64_t oc, co
   const Shape weights = depthwise ? Shape{w.kernel, w.kernel, ic, 1} : Shape{oc, w.kernel, w.kernel, ic};
   const int64_t channels = depthwise ? ic : oc;
   const int64_t out = out_size(size, w);
-  const ir::ValueId sums = b.add(depthwise ? TosaOp::DEPTHWISE_CONV2D : TosaOp::CONV2D,
-                                 {x, b.constant(random_floats(random, weights)), b.constant(random_floats(random, {channels})),
-                                  b.constant(zero_point(kFp32)), b.constant(zero_point(kFp32))},
-                                 kFp32, {2, out, out, channels}, conv_attributes(w, kFp32));
-  const ir::ValueId clamped = b.add(TosaOp::CLAMP, {sums}, kFp32, b.graph()[sums].shape, {{"min_val", -1.5}, {"max_val", 3.0}, {"nan_mode", int64_t{1}}});
+  const ir::ValueId sums =
+      b.add(depthwise ? TosaOp::DEPTHWISE_CONV2D : TosaOp::CONV2D,
+            {x, b.constant(random_floats(random, weights)), b.constant(random_floats(random, {channels})),
+             b.constant(zero_point(kFp32)), b.constant(zero_point(kFp32))},
+            kFp32, {2, out, out, channels}, conv_attributes(w, kFp32));
+  const ir::ValueId clamped = b.add(TosaOp::CLAMP, {sums}, kFp32, b.graph()[sums].shape,
+                                    {{"min_val", -1.5}, {"max_val", 3.0}, {"nan_mode", int64_t{1}}});
   b.output(b.add(TosaOp::TANH, {clamped}, kFp32, b.graph()[sums].shape));
   return std::move(b.module);
 }
@@ -99,7 +114,8 @@ std::vector<Tensor> outputs_of(const ir::Module& module, const std::vector<Tenso
 }
 
 bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const Tensor& x, const Tensor& y) { return identical(x, y); });
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](const Tensor& x, const Tensor& y) { return identical(x, y); });
 }
 
 void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& inputs) {
@@ -121,7 +137,10 @@ void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& input
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-constexpr Window kWindows[] = {{.kernel = 1, .stride = 1, .pad = 0}, {.kernel = 3, .stride = 1, .pad = 1}, {.kernel = 3, .stride = 2, .pad = 1}, {.kernel = 5, .stride = 5, .pad = 2}};
+constexpr Window kWindows[] = {{.kernel = 1, .stride = 1, .pad = 0},
+                               {.kernel = 3, .stride = 1, .pad = 1},
+                               {.kernel = 3, .stride = 2, .pad = 1},
+                               {.kernel = 5, .stride = 5, .pad = 2}};
 
 TEST(SameBits, IntegerConvolutions) {
   Random random(1);

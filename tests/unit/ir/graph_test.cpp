@@ -16,7 +16,8 @@ Graph add_with_dead_abs() {
   const ValueId sum = graph.add_value("sum", DType::kInt32, {5});
   graph.inputs = {x};
   graph.add_node({.op = TosaOp::ABS, .name = "abs", .inputs = {x}, .outputs = {dead}, .attributes = {}, .source = {}});
-  graph.add_node({.op = TosaOp::ADD, .name = "add", .inputs = {x, x}, .outputs = {sum}, .attributes = {}, .source = {}});
+  graph.add_node(
+      {.op = TosaOp::ADD, .name = "add", .inputs = {x, x}, .outputs = {sum}, .attributes = {}, .source = {}});
   graph.outputs = {sum};
   return graph;
 }

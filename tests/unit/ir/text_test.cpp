@@ -25,7 +25,8 @@ void expect_total(const Module& module) {
 
 Tensor integers(DType dtype, const Shape& shape, int64_t first) {
   MutableTensor out(dtype, shape);
-  for (size_t i = 0; i < out.bytes().size(); ++i) out.bytes()[i] = static_cast<std::byte>((first + static_cast<int64_t>(i)) & 7);
+  for (size_t i = 0; i < out.bytes().size(); ++i)
+    out.bytes()[i] = static_cast<std::byte>((first + static_cast<int64_t>(i)) & 7);
   return std::move(out).freeze();
 }
 
@@ -62,7 +63,8 @@ TEST(Text, EveryTypeOfConstant) {
   graph.add_constant("scalar", Tensor::of<float>(DType::kFp32, Shape{}, std::vector<float>{-0.0F}));
   graph.add_constant("odd", Tensor::of<float>(DType::kFp32, Shape{5},
                                               std::vector<float>{std::nanf("7"), -INFINITY, 1e-45F, 0.1F, 3.4e38F}));
-  graph.add_constant("nan16", Tensor::of<uint16_t>(DType::kFp16, Shape{3}, std::vector<uint16_t>{0x7C01, 0xFC00, 0x0001}));
+  graph.add_constant("nan16",
+                     Tensor::of<uint16_t>(DType::kFp16, Shape{3}, std::vector<uint16_t>{0x7C01, 0xFC00, 0x0001}));
   graph.add_constant("bf", Tensor::of<uint16_t>(DType::kBf16, Shape{3}, std::vector<uint16_t>{0x7FC1, 0x3F80, 0x8001}));
   graph.add_constant("f8", Tensor::of<uint8_t>(DType::kFp8E4M3, Shape{3}, std::vector<uint8_t>{0x7F, 0x01, 0x80}));
   graph.add_constant("flag", Tensor::of<uint8_t>(DType::kBool, Shape{3}, std::vector<uint8_t>{0, 1, 0}));
@@ -97,7 +99,12 @@ TEST(Text, EveryKindOfAttribute) {
                               {"no type", DType::kUnknown},
                               {"bytes", Bytes{{0, 255, 16}}},
                               {"no bytes", Bytes{}}};
-  graph.add_node({.op = AtenOp::add_Tensor, .name = "other", .inputs = {x, ValueId(), x}, .outputs = {ValueId(), y}, .attributes = attributes, .source = "f.py:1"});
+  graph.add_node({.op = AtenOp::add_Tensor,
+                  .name = "other",
+                  .inputs = {x, ValueId(), x},
+                  .outputs = {ValueId(), y},
+                  .attributes = attributes,
+                  .source = "f.py:1"});
   expect_total(module_of(std::move(graph)));
 }
 
@@ -111,8 +118,10 @@ TEST(Text, OrderOfIdsSurvives) {
   graph.add_constant("constant", integers(DType::kInt32, Shape{1}, 0));
   graph.inputs = {in};
   graph.outputs = {late};
-  graph.add_node({.op = TosaOp::ABS, .name = "middle", .inputs = {in}, .outputs = {middle}, .attributes = {}, .source = {}});
-  graph.add_node({.op = TosaOp::ABS, .name = "late", .inputs = {middle}, .outputs = {late}, .attributes = {}, .source = {}});
+  graph.add_node(
+      {.op = TosaOp::ABS, .name = "middle", .inputs = {in}, .outputs = {middle}, .attributes = {}, .source = {}});
+  graph.add_node(
+      {.op = TosaOp::ABS, .name = "late", .inputs = {middle}, .outputs = {late}, .attributes = {}, .source = {}});
   EXPECT_TRUE(unused.valid());
   expect_total(module_of(std::move(graph)));
 }
@@ -121,9 +130,11 @@ TEST(Text, QuantizedValues) {
   Graph graph;
   graph.name = "q";
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{2, 3});
-  graph[x].quantization = Quantization{.dtype = DType::kInt8, .scales = {0.1, 1e-9}, .zero_points = {0, -5}, .axis = 0, .qmin = -127, .qmax = 127};
+  graph[x].quantization = Quantization{
+      .dtype = DType::kInt8, .scales = {0.1, 1e-9}, .zero_points = {0, -5}, .axis = 0, .qmin = -127, .qmax = 127};
   const ValueId w = graph.add_value("w", DType::kFp32, Shape{2});
-  graph[w].quantization = Quantization{.dtype = DType::kInt16, .scales = {2.0}, .zero_points = {0}, .axis = -1, .qmin = -32768, .qmax = 32767};
+  graph[w].quantization = Quantization{
+      .dtype = DType::kInt16, .scales = {2.0}, .zero_points = {0}, .axis = -1, .qmin = -32768, .qmax = 32767};
   graph[w].constant = integers(DType::kInt16, Shape{2}, 3);
   graph.inputs = {x};
   expect_total(module_of(std::move(graph)));

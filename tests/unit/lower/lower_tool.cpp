@@ -1,4 +1,5 @@
-// lower_tool MODEL.pt2 OUT.tosa: reads, prepares, folds imported quantization, lowers, writes. For the tests with judges.
+// lower_tool MODEL.pt2 OUT.tosa: reads, prepares, folds imported quantization, lowers, writes. For the tests with
+// judges.
 
 #include <fmt/format.h>
 

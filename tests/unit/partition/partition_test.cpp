@@ -16,7 +16,9 @@ using ir::ValueId;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Quantization int8(double scale) { return {.dtype = DType::kInt8, .scales = {scale}, .zero_points = {0}}; }
+Quantization int8(double scale) {
+  return {.dtype = DType::kInt8, .scales = {scale}, .zero_points = {0}};
+}
 
 // Small graphs of quantized [1,4,8,8] images.
 class Builder {
@@ -28,13 +30,22 @@ class Builder {
   }
   ValueId node(AtenOp op, const std::string& name, std::vector<ValueId> inputs, Attributes attributes = {}) {
     const ValueId result = value(name);
-    graph.add_node({.op = op, .name = name, .inputs = std::move(inputs), .outputs = {result}, .attributes = std::move(attributes), .source = "model.py:1"});
+    graph.add_node({.op = op,
+                    .name = name,
+                    .inputs = std::move(inputs),
+                    .outputs = {result},
+                    .attributes = std::move(attributes),
+                    .source = "model.py:1"});
     return result;
   }
-  ValueId add(const std::string& name, ValueId a, ValueId b) { return node(AtenOp::add_Tensor, name, {a, b}, {{"alpha", int64_t{1}}}); }
+  ValueId add(const std::string& name, ValueId a, ValueId b) {
+    return node(AtenOp::add_Tensor, name, {a, b}, {{"alpha", int64_t{1}}});
+  }
   // An op that no NPU has.
   ValueId foreign(const std::string& name, ValueId a) { return node(AtenOp::erfinv_default, name, {a}); }
-  ValueId view(const std::string& name, ValueId a) { return node(AtenOp::view_default, name, {a}, {{"size", std::vector<int64_t>{1, 4, 8, 8}}}); }
+  ValueId view(const std::string& name, ValueId a) {
+    return node(AtenOp::view_default, name, {a}, {{"size", std::vector<int64_t>{1, 4, 8, 8}}});
+  }
 
   Graph graph;
   bool quantized = true;
@@ -93,7 +104,12 @@ TEST(Partition, DelegatesPlainInt32) {
   Graph graph;
   const ValueId x = graph.add_value("x", DType::kInt32, {5}), sum = graph.add_value("sum", DType::kInt32, {5});
   graph.inputs = {x};
-  graph.add_node({.op = AtenOp::add_Tensor, .name = "sum", .inputs = {x, x}, .outputs = {sum}, .attributes = {{"alpha", int64_t{1}}}, .source = {}});
+  graph.add_node({.op = AtenOp::add_Tensor,
+                  .name = "sum",
+                  .inputs = {x, x},
+                  .outputs = {sum},
+                  .attributes = {{"alpha", int64_t{1}}},
+                  .source = {}});
   graph.outputs = {sum};
   const Partitioned result = partitioned(graph);
   EXPECT_THAT(node_names(result.program), ElementsAre("delegate_0"));
@@ -108,8 +124,8 @@ TEST(Partition, SplitsAroundAnOpOfTheCpu) {
   b.graph.outputs = {b.add("last", middle, middle)};
   const Partitioned result = partitioned(b.graph);
   EXPECT_EQ(result.delegates.size(), 2U);
-  EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "first_dequantized", "middle", "middle_quantized",
-                                                      "delegate_1", "last_dequantized"));
+  EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "first_dequantized", "middle",
+                                                      "middle_quantized", "delegate_1", "last_dequantized"));
   EXPECT_FALSE(result.decisions[1].runs_on_npu);
   EXPECT_EQ(result.decisions[2].delegate, 1);
 }
@@ -180,11 +196,17 @@ TEST(Partition, TakesParametersFromTheActivationBehind) {
   Builder b;
   const ValueId x = b.input();
   const Shape shape{1, 4, 8, 8};
-  ir::Value weight{.name = "w", .dtype = DType::kFp32, .shape = {4, 4, 1, 1}, .quantization = int8(0.1),
+  ir::Value weight{.name = "w",
+                   .dtype = DType::kFp32,
+                   .shape = {4, 4, 1, 1},
+                   .quantization = int8(0.1),
                    .constant = Tensor::of<int8_t>(DType::kInt8, {4, 4, 1, 1}, std::vector<int8_t>(16, 1))};
   const ValueId w = b.graph.add_value(std::move(weight));
   const ValueId conv = b.node(AtenOp::conv2d_default, "conv", {x, w, ValueId()},
-                              {{"stride", std::vector<int64_t>{1, 1}}, {"padding", std::vector<int64_t>{0, 0}}, {"dilation", std::vector<int64_t>{1, 1}}, {"groups", int64_t{1}}});
+                              {{"stride", std::vector<int64_t>{1, 1}},
+                               {"padding", std::vector<int64_t>{0, 0}},
+                               {"dilation", std::vector<int64_t>{1, 1}},
+                               {"groups", int64_t{1}}});
   b.graph[conv].quantization.reset();
   b.graph.outputs = {b.node(AtenOp::relu_default, "relu", {conv})};
   const Partitioned result = partitioned(b.graph);
@@ -193,7 +215,8 @@ TEST(Partition, TakesParametersFromTheActivationBehind) {
   options.cpu_nodes = {"conv"};
   const Partitioned on_cpu = partitioned(b.graph, options);
   // On the CPU, weights are floats and the input is what its integers stand for.
-  EXPECT_THAT(node_names(on_cpu.program), ElementsAre("x_quantized", "x_dequantized", "conv", "conv_quantized", "delegate_0", "relu_dequantized"));
+  EXPECT_THAT(node_names(on_cpu.program),
+              ElementsAre("x_quantized", "x_dequantized", "conv", "conv_quantized", "delegate_0", "relu_dequantized"));
   EXPECT_FLOAT_EQ(on_cpu.program[*on_cpu.program.find_value("w")].constant->values<float>()[0], 0.1F);
 }
 
@@ -201,10 +224,14 @@ TEST(Partition, NamesTheLimitThatANodeBreaks) {
   Builder b;
   const ValueId x = b.input();
   b.graph.outputs = {b.node(AtenOp::max_pool2d_default, "pool", {x},
-                            {{"kernel_size", std::vector<int64_t>{300, 1}}, {"stride", std::vector<int64_t>{1, 1}}, {"padding", std::vector<int64_t>{0, 0}},
-                             {"dilation", std::vector<int64_t>{1, 1}}, {"ceil_mode", false}})};
+                            {{"kernel_size", std::vector<int64_t>{300, 1}},
+                             {"stride", std::vector<int64_t>{1, 1}},
+                             {"padding", std::vector<int64_t>{0, 0}},
+                             {"dilation", std::vector<int64_t>{1, 1}},
+                             {"ceil_mode", false}})};
   const Partitioned result = partitioned(b.graph);
-  EXPECT_THAT(result.decisions[0].reason, HasSubstr("the kernel reaches over 300 rows, ethos-u55 supports at most 256"));
+  EXPECT_THAT(result.decisions[0].reason,
+              HasSubstr("the kernel reaches over 300 rows, ethos-u55 supports at most 256"));
 }
 
 }  // namespace

@@ -17,7 +17,9 @@ std::vector<Buffer1D> random_buffers(std::mt19937& random) {
   return buffers;
 }
 
-bool live_together(const Buffer1D& a, const Buffer1D& b) { return a.first <= b.last && b.first <= a.last; }
+bool live_together(const Buffer1D& a, const Buffer1D& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
 TEST(Allocate, NeverOverlapsWhatLivesTogether) {
   std::mt19937 random(3);
@@ -31,7 +33,9 @@ TEST(Allocate, NeverOverlapsWhatLivesTogether) {
       EXPECT_LE(a.addresses[i] + buffers[i].bytes, a.total_bytes);
       for (size_t j = 0; j < i; ++j) {
         if (!live_together(buffers[i], buffers[j])) continue;
-        EXPECT_TRUE(a.addresses[i] + buffers[i].bytes <= a.addresses[j] || a.addresses[j] + buffers[j].bytes <= a.addresses[i]) << round;
+        EXPECT_TRUE(a.addresses[i] + buffers[i].bytes <= a.addresses[j] ||
+                    a.addresses[j] + buffers[j].bytes <= a.addresses[i])
+            << round;
       }
     }
   }
@@ -50,7 +54,9 @@ TEST(Allocate, IsDeterministicAndTight) {
   EXPECT_LE(total, bound * 103 / 100);
 }
 
-TEST(Allocate, OfNothingTakesNothing) { EXPECT_EQ(allocate({}, 16).total_bytes, 0); }
+TEST(Allocate, OfNothingTakesNothing) {
+  EXPECT_EQ(allocate({}, 16).total_bytes, 0);
+}
 
 }  // namespace
 }  // namespace carina::plan

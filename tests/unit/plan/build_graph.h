@@ -24,11 +24,16 @@ struct GraphBuilder {
   ir::ValueId scalar(DType dtype, T value) {
     return constant<T>(dtype, {1}, {value});
   }
-  ir::ValueId op(TosaOp op, const std::vector<ir::ValueId>& inputs, DType dtype, const Shape& shape, ir::Attributes attributes = {}) {
+  ir::ValueId op(TosaOp op, const std::vector<ir::ValueId>& inputs, DType dtype, const Shape& shape,
+                 ir::Attributes attributes = {}) {
     const std::string name(name_of(op).substr(5));
     const ir::ValueId out = graph.add_value(name, dtype, shape);
-    graph.add_node({.op = op, .name = name + "_" + std::to_string(graph.nodes.size()), .inputs = inputs, .outputs = {out},
-                    .attributes = std::move(attributes), .source = "model.py:1"});
+    graph.add_node({.op = op,
+                    .name = name + "_" + std::to_string(graph.nodes.size()),
+                    .inputs = inputs,
+                    .outputs = {out},
+                    .attributes = std::move(attributes),
+                    .source = "model.py:1"});
     return out;
   }
 
@@ -38,21 +43,33 @@ struct GraphBuilder {
     std::vector<int8_t> weights(static_cast<size_t>(channels * kernel * kernel * in[3]));
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(static_cast<int>(i * 37 % 251) - 125);
     const Shape out{in[0], in[1] + 2 * pad - kernel + 1, in[2] + 2 * pad - kernel + 1, channels};
-    const ir::ValueId sum = op(TosaOp::CONV2D,
-                               {x, constant<int8_t>(DType::kInt8, {channels, kernel, kernel, in[3]}, weights),
-                                constant<int32_t>(DType::kInt32, {1}, {7}), scalar<int8_t>(DType::kInt8, 3), scalar<int8_t>(DType::kInt8, 0)},
-                               DType::kInt32, out,
-                               {{"pad", std::vector<int64_t>{pad, pad, pad, pad}}, {"stride", std::vector<int64_t>{1, 1}},
-                                {"dilation", std::vector<int64_t>{1, 1}}, {"local_bound", false}, {"acc_type", DType::kInt32}});
+    const ir::ValueId sum = op(
+        TosaOp::CONV2D,
+        {x, constant<int8_t>(DType::kInt8, {channels, kernel, kernel, in[3]}, weights),
+         constant<int32_t>(DType::kInt32, {1}, {7}), scalar<int8_t>(DType::kInt8, 3), scalar<int8_t>(DType::kInt8, 0)},
+        DType::kInt32, out,
+        {{"pad", std::vector<int64_t>{pad, pad, pad, pad}},
+         {"stride", std::vector<int64_t>{1, 1}},
+         {"dilation", std::vector<int64_t>{1, 1}},
+         {"local_bound", false},
+         {"acc_type", DType::kInt32}});
     return rescale(sum, DType::kInt8, 1 << 30, 40);
   }
   ir::ValueId rescale(ir::ValueId x, DType to, int32_t multiplier, int8_t shift) {
     const DType from = graph[x].dtype;
     const Shape shape = graph[x].shape;  // adding values moves the others
-    const auto zero = [&](DType dtype) { return dtype == DType::kInt8 ? scalar<int8_t>(dtype, 0) : scalar<int32_t>(dtype, 0); };
-    return op(TosaOp::RESCALE, {x, scalar<int32_t>(DType::kInt32, multiplier), scalar<int8_t>(DType::kInt8, shift), zero(from), zero(to)}, to,
-              shape,
-              {{"scale32", true}, {"rounding_mode", int64_t{1}}, {"per_channel", false}, {"input_unsigned", false}, {"output_unsigned", false}});
+    const auto zero = [&](DType dtype) {
+      return dtype == DType::kInt8 ? scalar<int8_t>(dtype, 0) : scalar<int32_t>(dtype, 0);
+    };
+    return op(
+        TosaOp::RESCALE,
+        {x, scalar<int32_t>(DType::kInt32, multiplier), scalar<int8_t>(DType::kInt8, shift), zero(from), zero(to)}, to,
+        shape,
+        {{"scale32", true},
+         {"rounding_mode", int64_t{1}},
+         {"per_channel", false},
+         {"input_unsigned", false},
+         {"output_unsigned", false}});
   }
 };
 

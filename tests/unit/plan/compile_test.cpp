@@ -98,7 +98,8 @@ TEST(Compile, NamesEveryNodeThatCannotRun) {
   const auto compiled = compile(b.graph, *find_target("ethos-u55-64", "", ""), {}, {});
   ASSERT_FALSE(compiled.has_value());
   ASSERT_EQ(compiled.error().size(), 2U);  // ADD only suffers from the others
-  EXPECT_THAT(to_string(compiled.error()[0]), HasSubstr("BITWISE_NOT_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
+  EXPECT_THAT(to_string(compiled.error()[0]),
+              HasSubstr("BITWISE_NOT_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
   EXPECT_THAT(to_string(compiled.error()[1]), HasSubstr("the NPU cannot divide"));
 }
 
@@ -123,7 +124,8 @@ TEST(Compile, CopiesAnInputThatIsAnOutput) {
 TEST(Target, ListsWhatThereIs) {
   EXPECT_THAT(to_string(find_target("ethos-u55-512", "", "").error()), HasSubstr("ethos-u55-128"));
   EXPECT_THAT(to_string(find_target("ethos-u55-128", "", "Shared").error()), HasSubstr("Shared_Sram"));
-  EXPECT_THAT(to_string(find_target("ethos-u55-128", "Ethos_U65_High_End", "").error()), HasSubstr("not for ethos-u55-128"));
+  EXPECT_THAT(to_string(find_target("ethos-u55-128", "Ethos_U65_High_End", "").error()),
+              HasSubstr("not for ethos-u55-128"));
   EXPECT_EQ(find_target("ethos-u55-128", "", "")->memory.name, "Shared_Sram");
 }
 
@@ -136,13 +138,19 @@ Operation random_operation(uint32_t seed) {
   Operation op{.kind = static_cast<OperationKind>(pick(4))};
   const bool windowed = op.kind != OperationKind::kElementwise;
   if (windowed) {
-    op.kernel = {.height = 1 + pick(64), .width = 1 + pick(64), .stride_y = 1 + pick(3), .stride_x = 1 + pick(3), .dilation_y = 1 + pick(2),
+    op.kernel = {.height = 1 + pick(64),
+                 .width = 1 + pick(64),
+                 .stride_y = 1 + pick(3),
+                 .stride_x = 1 + pick(3),
+                 .dilation_y = 1 + pick(2),
                  .dilation_x = 1 + pick(2)};
   } else {
     op.second = pick(2) == 0 ? SecondOperand::kScalar : SecondOperand::kFeatureMap;
   }
   op.ofm = {.height = 1 + pick(300), .width = 1 + pick(300), .depth = 1 + pick(600), .type = type};
-  op.ifm = {.height = op.ofm.height, .width = op.ofm.width, .depth = op.kind == OperationKind::kConv ? 1 + pick(600) : op.ofm.depth,
+  op.ifm = {.height = op.ofm.height,
+            .width = op.ofm.width,
+            .depth = op.kind == OperationKind::kConv ? 1 + pick(600) : op.ofm.depth,
             .type = windowed || pick(2) == 0 ? type : kSigned32};
   op.acc = op.is_convolution() && type.bits == 16 ? AccWidth::k40 : AccWidth::k32;
   if (pick(4) == 0) op.activation.table = TensorId(0);

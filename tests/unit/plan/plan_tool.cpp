@@ -2,11 +2,12 @@
 //
 //   plan_tool compile GRAPH.tosa TARGET OUT.npz [option=value ...]     Vela's raw format
 //   plan_tool run GRAPH.tosa TARGET in.npy,in.npy [option=value ...]   prints cycles and memory; outputs to out=DIR
-//   plan_tool --batch LIST [option=value ...]                          each line: graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
+//   plan_tool --batch LIST [option=value ...]                          each line:
+//   graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
 //
-// Options: seed=N (any legal block), formats=linear, staging=never, overlap=none, threads=N, memory=MODE, system=CONFIG, arena=BYTES, out=DIR,
-// ops=1 (list operations), time=N (compile N times), check=0.
-// In batch mode it prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
+// Options: seed=N (any legal block), formats=linear, staging=never, overlap=none, threads=N, memory=MODE,
+// system=CONFIG, arena=BYTES, out=DIR, ops=1 (list operations), time=N (compile N times), check=0. In batch mode it
+// prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -47,7 +48,8 @@ std::string get(const Settings& settings, const std::string& name, const std::st
 }
 
 Options options_of(const Settings& settings) {
-  Options options{.threads = std::stoi(get(settings, "threads", "1")), .arena_limit_bytes = std::stoll(get(settings, "arena", "0"))};
+  Options options{.threads = std::stoi(get(settings, "threads", "1")),
+                  .arena_limit_bytes = std::stoll(get(settings, "arena", "0"))};
   if (!get(settings, "seed").empty()) {
     options.variation.blocks = Variation::Blocks::kSeeded;
     options.variation.seed = static_cast<uint32_t>(std::stoul(get(settings, "seed")));
@@ -92,7 +94,8 @@ Result<Tensor> load(const std::string& path) {
   return read_npy(file, path);
 }
 
-Result<Run> simulate_network(npu::CompiledNetwork& network, const std::vector<std::string>& inputs, const Settings& settings) {
+Result<Run> simulate_network(npu::CompiledNetwork& network, const std::vector<std::string>& inputs,
+                             const Settings& settings) {
   std::vector<std::byte> arena(static_cast<size_t>(network.scratch_bytes), std::byte{0xA5});
   simulate::Memory memory;
   memory.regions[0] = network.weights;
@@ -100,18 +103,22 @@ Result<Run> simulate_network(npu::CompiledNetwork& network, const std::vector<st
   for (size_t i = 0; i < network.inputs.size(); ++i) {
     CARINA_TRY(const Tensor tensor, load(inputs.at(i)));
     const npu::IoTensor& io = network.inputs[i];
-    if (bytes_of(io) != static_cast<int64_t>(tensor.data.size())) return fail({.where = inputs[i], .what = "the input has another size"});
+    if (bytes_of(io) != static_cast<int64_t>(tensor.data.size()))
+      return fail({.where = inputs[i], .what = "the input has another size"});
     std::ranges::copy(tensor.data.bytes(), arena.begin() + io.offset);
-    memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = static_cast<uint64_t>(bytes_of(io))});
+    memory.defined.push_back({.region = io.region,
+                              .offset = static_cast<uint64_t>(io.offset),
+                              .bytes = static_cast<uint64_t>(bytes_of(io))});
   }
   if (memory.defined.empty()) memory.defined.push_back({.region = 1, .offset = 0, .bytes = 0});
   const bool check = get(settings, "check", "1") == "1";
-  const simulate::Options options{.timing = get(settings, "ops").empty() && check ? simulate::Timing::kOff : simulate::Timing::kOn,
-                                  .checking = check ? simulate::Checking::kOn : simulate::Checking::kOff,
-                                  .poison = check ? simulate::Poison::kOn : simulate::Poison::kOff,
-                                  .threads = std::stoi(get(settings, "threads", "1")),
-                                  .system_config = get(settings, "system"),
-                                  .memory_mode = get(settings, "memory")};
+  const simulate::Options options{
+      .timing = get(settings, "ops").empty() && check ? simulate::Timing::kOff : simulate::Timing::kOn,
+      .checking = check ? simulate::Checking::kOn : simulate::Checking::kOff,
+      .poison = check ? simulate::Poison::kOn : simulate::Poison::kOff,
+      .threads = std::stoi(get(settings, "threads", "1")),
+      .system_config = get(settings, "system"),
+      .memory_mode = get(settings, "memory")};
   Run run;
   CARINA_TRY(run.report, simulate::run(network.command_payload, memory, options));
   for (const npu::IoTensor& io : network.outputs) {
@@ -136,14 +143,16 @@ std::string judge(const std::vector<std::string>& fields, Settings settings) {
     const auto tensor = load(expected[i]);
     if (!tensor) return to_string(tensor.error());
     const auto want = tensor->data.bytes();
-    if (want.size() != run->outputs[i].size()) return fmt::format("output {}: {} bytes, expected {}", i, run->outputs[i].size(), want.size());
+    if (want.size() != run->outputs[i].size())
+      return fmt::format("output {}: {} bytes, expected {}", i, run->outputs[i].size(), want.size());
     size_t different = 0, first = want.size();
     for (size_t k = 0; k < want.size(); ++k) {
       if (want[k] == run->outputs[i][k]) continue;
       first = std::min(first, k);
       ++different;
     }
-    if (different != 0) return fmt::format("output {}: {} of {} bytes differ, first at {}", i, different, want.size(), first);
+    if (different != 0)
+      return fmt::format("output {}: {} of {} bytes differ, first at {}", i, different, want.size(), first);
   }
   return {};
 }
@@ -173,7 +182,8 @@ int compile_to(const std::vector<std::string>& arguments, const Settings& settin
   const auto bytes = npu::write_vela_raw(compiled->network);
   if (!bytes) return report_errors(bytes.error());
   if (const auto written = write_file(arguments[3], *bytes); !written) return report_errors(written.error());
-  fmt::print("{} command bytes, {} constant bytes, {} arena bytes, {:.1f} ms\n", compiled->network.command_payload.size(), compiled->network.weights.size(),
+  fmt::print("{} command bytes, {} constant bytes, {} arena bytes, {:.1f} ms\n",
+             compiled->network.command_payload.size(), compiled->network.weights.size(),
              compiled->network.scratch_bytes, compiled->compile_ms);
   return 0;
 }
@@ -184,9 +194,10 @@ void list_operations(const Compiled& compiled, const simulate::Report& report) {
     for (const npu::LayerNote& note : compiled.network.layers) {
       if (note.first_word <= op.word_offset && op.word_offset < note.end_word) name = note.name;
     }
-    fmt::print("{:20} ifm {}x{}x{} ofm {}x{}x{} k {}x{} total {} mac {} out {} wd {} npu {} macs {} {}\n", op.name, op.ifm.height, op.ifm.width, op.ifm.depth,
-               op.ofm.height, op.ofm.width, op.ofm.depth, op.kernel.height, op.kernel.width, op.cycles.total, op.cycles.mac, op.cycles.output,
-               op.cycles.weight_decode, op.cycles.npu, op.macs, name);
+    fmt::print("{:20} ifm {}x{}x{} ofm {}x{}x{} k {}x{} total {} mac {} out {} wd {} npu {} macs {} {}\n", op.name,
+               op.ifm.height, op.ifm.width, op.ifm.depth, op.ofm.height, op.ofm.width, op.ofm.depth, op.kernel.height,
+               op.kernel.width, op.cycles.total, op.cycles.mac, op.cycles.output, op.cycles.weight_decode,
+               op.cycles.npu, op.macs, name);
   }
 }
 
@@ -197,8 +208,9 @@ int run_once(const std::vector<std::string>& arguments, const Settings& settings
   if (!run) return report_errors(run.error());
   for (const Diagnostic& finding : run->report.findings) fmt::print("finding: {}\n", to_string(finding));
   if (!get(settings, "ops").empty()) list_operations(*compiled, run->report);
-  fmt::print("{} operations, {} cycles (npu {}), arena {}, constants {}, commands {}, compiled in {:.1f} ms\n", run->report.operations.size(),
-             run->report.cycles.total, run->report.cycles.npu, compiled->network.scratch_bytes, compiled->network.weights.size(),
+  fmt::print("{} operations, {} cycles (npu {}), arena {}, constants {}, commands {}, compiled in {:.1f} ms\n",
+             run->report.operations.size(), run->report.cycles.total, run->report.cycles.npu,
+             compiled->network.scratch_bytes, compiled->network.weights.size(),
              compiled->network.command_payload.size(), compiled->compile_ms);
   return 0;
 }
@@ -227,4 +239,6 @@ int main_of(int argc, char** argv) {
 }  // namespace
 }  // namespace carina::plan
 
-int main(int argc, char** argv) { return carina::plan::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  return carina::plan::main_of(argc, argv);
+}

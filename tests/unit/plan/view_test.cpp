@@ -72,7 +72,8 @@ std::map<int64_t, int64_t> walk(const std::vector<Box>& boxes) {
       for (int64_t x = 0; x < box.width; ++x) {
         for (int64_t c = 0; c < box.depth; ++c) {
           const auto address = [&](const BoxOperand& o) {
-            return o.offset + (o.broadcast.height ? 0 : y) * o.stride_y + (o.broadcast.width ? 0 : x) * o.stride_x + (o.broadcast.depth ? 0 : c);
+            return o.offset + (o.broadcast.height ? 0 : y) * o.stride_y + (o.broadcast.width ? 0 : x) * o.stride_x +
+                   (o.broadcast.depth ? 0 : c);
           };
           EXPECT_TRUE(pairs.emplace(address(box.operands[0]), address(box.operands[1])).second);
         }

@@ -1,6 +1,6 @@
-// pt2_tool MODEL.pt2 [FILE.npz]: prints the imported graph as JSON and writes its constants, for tests/judges/test_pt2.py;
-// messages on stderr, exit code 1 when the model is refused.
-// pt2_tool MODEL.pt2 --time REPETITIONS: the shortest time of a read, in milliseconds.
+// pt2_tool MODEL.pt2 [FILE.npz]: prints the imported graph as JSON and writes its constants, for
+// tests/judges/test_pt2.py; messages on stderr, exit code 1 when the model is refused. pt2_tool MODEL.pt2 --time
+// REPETITIONS: the shortest time of a read, in milliseconds.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -41,7 +41,9 @@ struct AttributeText {
   std::string operator()(int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return fmt::format("{{\"float\": {}}}", number(value)); }
   std::string operator()(const std::string& value) const { return quoted(value); }
-  std::string operator()(const std::vector<int64_t>& values) const { return fmt::format("[{}]", fmt::join(values, ", ")); }
+  std::string operator()(const std::vector<int64_t>& values) const {
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
   std::string operator()(const std::vector<double>& values) const {
     std::string text;
     for (const double value : values) text += (text.empty() ? "" : ", ") + number(value);
@@ -61,7 +63,8 @@ std::string ids(const ir::Graph& graph, const std::vector<ir::ValueId>& list) {
 void print(const ir::Graph& graph) {
   fmt::print("{{\"inputs\": {}, \"outputs\": {},\n\"values\": {{", ids(graph, graph.inputs), ids(graph, graph.outputs));
   for (const ir::Value& value : graph.values) {
-    fmt::print("{}\n{}: {{\"dtype\": {}, \"shape\": {}", &value == graph.values.data() ? "" : ",", quoted(value.name), quoted(name_of(value.dtype)), to_string(value.shape));
+    fmt::print("{}\n{}: {{\"dtype\": {}, \"shape\": {}", &value == graph.values.data() ? "" : ",", quoted(value.name),
+               quoted(name_of(value.dtype)), to_string(value.shape));
     if (value.constant) fmt::print(", \"constant\": true");
     fmt::print("}}");
   }
@@ -69,10 +72,13 @@ void print(const ir::Graph& graph) {
   for (const ir::Node& node : graph.nodes) {
     std::string attributes;
     for (const auto& [name, value] : node.attributes.list()) {
-      attributes += fmt::format("{}{}: {}", attributes.empty() ? "" : ", ", quoted(name), std::visit(AttributeText{}, value));
+      attributes +=
+          fmt::format("{}{}: {}", attributes.empty() ? "" : ", ", quoted(name), std::visit(AttributeText{}, value));
     }
-    fmt::print("{}\n{{\"name\": {}, \"op\": {}, \"inputs\": {}, \"outputs\": {}, \"source\": {}, \"attributes\": {{{}}}}}", &node == graph.nodes.data() ? "" : ",",
-               quoted(node.name), quoted(node.op.name()), ids(graph, node.inputs), ids(graph, node.outputs), quoted(node.source), attributes);
+    fmt::print(
+        "{}\n{{\"name\": {}, \"op\": {}, \"inputs\": {}, \"outputs\": {}, \"source\": {}, \"attributes\": {{{}}}}}",
+        &node == graph.nodes.data() ? "" : ",", quoted(node.name), quoted(node.op.name()), ids(graph, node.inputs),
+        ids(graph, node.outputs), quoted(node.source), attributes);
   }
   fmt::print("]}}\n");
 }
@@ -97,7 +103,8 @@ int measure(const std::string& path, int repetitions) {
     const auto begin = std::chrono::steady_clock::now();
     const Result<Buffer> file = map_file(path);
     if (!file || !pt2::read_pt2(*file, path, Log{})) return 1;
-    best_ms = std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    best_ms =
+        std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
   }
   fmt::print("{:.2f} ms\n", best_ms);
   return 0;

@@ -37,7 +37,9 @@ TEST(Reader, FillsInDefaultsAndRepeatsSingleNumbers) {
   ModelBuilder model;
   model.parameter("k", {1, 1, 3, 3}, floats(std::vector<float>(9, 1)));
   model.input("x", {1, 1, 8, 8});
-  model.node("torch.ops.aten.conv2d.default", "y", {1, 1, 3, 3}, {argument("input", tensor("x")), argument("weight", tensor("p_k")), argument("stride", {{"as_ints", {2}}})});
+  model.node(
+      "torch.ops.aten.conv2d.default", "y", {1, 1, 3, 3},
+      {argument("input", tensor("x")), argument("weight", tensor("p_k")), argument("stride", {{"as_ints", {2}}})});
   model.output("y");
   const Result<ir::Graph> graph = model.read();
   ASSERT_TRUE(graph) << to_string(graph.error());
@@ -51,7 +53,8 @@ TEST(Reader, FillsInDefaultsAndRepeatsSingleNumbers) {
 TEST(Reader, EdgeArgumentsArePositional) {
   ModelBuilder model;
   model.input("x", {4});
-  model.node("executorch.exir.dialects.edge._ops.aten.hardtanh.default", "y", {4}, {argument("", tensor("x")), argument("", {{"as_int", 0}}), argument("", {{"as_float", 6.0}})});
+  model.node("executorch.exir.dialects.edge._ops.aten.hardtanh.default", "y", {4},
+             {argument("", tensor("x")), argument("", {{"as_int", 0}}), argument("", {{"as_float", 6.0}})});
   model.output("y");
   const Result<ir::Graph> graph = model.read();
   ASSERT_TRUE(graph) << to_string(graph.error());
@@ -64,7 +67,8 @@ TEST(Reader, NumbersInATensorsPlaceBecomeConstantsOfThePromotedType) {
   model.input("x", {2});
   model.input("i", {2}, 4);
   const auto add = [&](const std::string& result, const std::string& operand, json number, int scalar_type) {
-    model.node("torch.ops.aten.add.Tensor", result, {2}, {argument("self", tensor(operand)), argument("other", std::move(number))}, scalar_type);
+    model.node("torch.ops.aten.add.Tensor", result, {2},
+               {argument("self", tensor(operand)), argument("other", std::move(number))}, scalar_type);
     model.output(result);
   };
   add("a", "x", {{"as_int", 2}}, 7);
@@ -96,7 +100,8 @@ TEST(Reader, WritesThroughViewsReachTheBase) {
   ModelBuilder model;
   model.input("x", {2, 3});
   model.node("torch.ops.aten.neg.default", "y", {2, 3}, {argument("self", tensor("x"))});
-  model.node("torch.ops.aten.select.int", "row", {3}, {argument("self", tensor("y")), argument("dim", {{"as_int", 0}}), argument("index", {{"as_int", 1}})});
+  model.node("torch.ops.aten.select.int", "row", {3},
+             {argument("self", tensor("y")), argument("dim", {{"as_int", 0}}), argument("index", {{"as_int", 1}})});
   model.node("torch.ops.aten.relu_.default", "relu_", {3}, {argument("self", tensor("row"))});
   model.output("y");
   const Result<ir::Graph> graph = model.read();
@@ -109,7 +114,8 @@ TEST(Reader, WritesThroughViewsReachTheBase) {
 TEST(Reader, SourceIsTheLastLineOfTheUsersCode) {
   ModelBuilder model = small_model();
   model.graph["nodes"][0]["metadata"]["stack_trace"] =
-      "  File \"/home/me/model.py\", line 41, in forward\n    return self.fc(x)\n  File \"/lib/site-packages/torch/nn/modules/linear.py\", line 125, in forward\n    return F.linear()\n";
+      "  File \"/home/me/model.py\", line 41, in forward\n    return self.fc(x)\n  File "
+      "\"/lib/site-packages/torch/nn/modules/linear.py\", line 125, in forward\n    return F.linear()\n";
   const Result<ir::Graph> graph = model.read();
   ASSERT_TRUE(graph) << to_string(graph.error());
   EXPECT_EQ(graph->nodes[0].source, "model.py:41");
@@ -120,7 +126,8 @@ TEST(Reader, BytesOfAlignedTensorsAreViewsOfTheArchive) {
   ModelBuilder model;
   model.parameter("w", {4}, "abcd", 2);
   model.input("x", {4}, 2);
-  model.node("torch.ops.aten.add.Tensor", "y", {4}, {argument("self", tensor("x")), argument("other", tensor("p_w"))}, 2);
+  model.node("torch.ops.aten.add.Tensor", "y", {4}, {argument("self", tensor("x")), argument("other", tensor("p_w"))},
+             2);
   model.output("y");
   const Buffer archive = Buffer::copy_of(model.archive());
   const Result<ir::Graph> graph = read_pt2(archive, "m.pt2", {});
@@ -140,7 +147,8 @@ TEST(Reader, StridedTensorsAreMadeDense) {
 
 TEST(Reader, SymbolicSizesStandAtTheExampleWithANote) {
   ModelBuilder model = small_model();
-  const json batch = {{"as_expr", {{"expr_str", "Symbol('s77', positive=True, integer=True)"}, {"hint", {{"as_int", 1}}}}}};
+  const json batch = {
+      {"as_expr", {{"expr_str", "Symbol('s77', positive=True, integer=True)"}, {"hint", {{"as_int", 1}}}}}};
   for (const char* name : {"x", "linear", "relu"}) model.graph["tensor_values"][name]["sizes"][0] = batch;
   std::string notes;
   const Result<ir::Graph> graph = model.read({.note = [&](const Diagnostic& d) { notes += to_string(d); }});

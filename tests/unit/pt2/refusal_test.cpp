@@ -36,7 +36,8 @@ TEST(Refusal, DamagedJson) {
   EXPECT_THAT(with_entry("models/model.json", "{\"a\": [1, 2"), HasSubstr("not JSON: mistake at byte"));
   EXPECT_THAT(with_entry("models/model.json", "[]"), HasSubstr("schema_version"));
   EXPECT_THAT(with_entry("models/model.json", std::string(1 << 18, '[')), HasSubstr("not JSON"));
-  EXPECT_THAT(with_entry("models/model.json", std::string(1 << 18, '[') + std::string(1 << 18, ']')), HasSubstr("schema_version"));
+  EXPECT_THAT(with_entry("models/model.json", std::string(1 << 18, '[') + std::string(1 << 18, ']')),
+              HasSubstr("schema_version"));
   EXPECT_THAT(with_entry("data/weights/model_weights_config.json", "{}"), HasSubstr("config"));
 }
 
@@ -51,7 +52,8 @@ TEST(Refusal, Versions) {
 }
 
 TEST(Refusal, Weights) {
-  EXPECT_THAT(with_entry("data/weights/model_weights_config.json", "(absent)"), HasSubstr("m.pt2: w: the archive does not hold this tensor"));
+  EXPECT_THAT(with_entry("data/weights/model_weights_config.json", "(absent)"),
+              HasSubstr("m.pt2: w: the archive does not hold this tensor"));
   EXPECT_THAT(with_entry("data/weights/weight_w", "(absent)"), HasSubstr("no such entry"));
   EXPECT_THAT(with_entry("data/weights/weight_w", ""), HasSubstr("the weights are missing"));
   EXPECT_THAT(with_entry("data/weights/weight_w", "12345678"), HasSubstr("reaches past the end"));
@@ -97,7 +99,8 @@ TEST(Refusal, AllUnsupportedOperatorsAtOnce) {
   model.node("torch.ops.higher_order.cond", "cond", {2}, json::array());
   model.node("torch.ops.mine.thing.default", "thing", {2}, {argument("self", tensor("qr"))});
   const std::string text = model.refusal();
-  EXPECT_THAT(text, HasSubstr("m.pt2: qr (model.py:7): the operator torch.ops.aten.linalg_qr.default is not supported"));
+  EXPECT_THAT(text,
+              HasSubstr("m.pt2: qr (model.py:7): the operator torch.ops.aten.linalg_qr.default is not supported"));
   EXPECT_THAT(text, HasSubstr("control flow"));
   EXPECT_THAT(text, HasSubstr("torch.ops.mine.thing.default"));
 }
@@ -110,18 +113,24 @@ TEST(Refusal, Arguments) {
     return model.refusal();
   };
   EXPECT_THAT(with_arguments(json::array()), HasSubstr("argument self of aten.hardtanh.default is missing"));
-  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("colour", {{"as_int", 1}})}), HasSubstr("no argument colour"));
+  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("colour", {{"as_int", 1}})}),
+              HasSubstr("no argument colour"));
   EXPECT_THAT(with_arguments({argument("self", tensor("nobody"))}), HasSubstr("nobody"));
   EXPECT_THAT(with_arguments({argument("self", tensor("relu_later"))}), HasSubstr("relu_later"));
-  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("min_val", {{"as_string", "low"}})}), HasSubstr("a number"));
-  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("min_val", {{"as_complex", {{"real", 1}, {"imag", 1}}}})}), HasSubstr("complex"));
-  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("min_val", {{"as_int", 1}, {"as_float", 1}})}), HasSubstr("exactly one key"));
+  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("min_val", {{"as_string", "low"}})}),
+              HasSubstr("a number"));
+  EXPECT_THAT(with_arguments(
+                  {argument("self", tensor("x")), argument("min_val", {{"as_complex", {{"real", 1}, {"imag", 1}}}})}),
+              HasSubstr("complex"));
+  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("min_val", {{"as_int", 1}, {"as_float", 1}})}),
+              HasSubstr("exactly one key"));
 }
 
 TEST(Refusal, StateBetweenRuns) {
   ModelBuilder model = small_model();
   model.parameter("calls", {1}, floats({0}));
-  model.node("torch.ops.aten.add_.Tensor", "add_", {1}, {argument("self", tensor("p_calls")), argument("other", {{"as_int", 1}})});
+  model.node("torch.ops.aten.add_.Tensor", "add_", {1},
+             {argument("self", tensor("p_calls")), argument("other", {{"as_int", 1}})});
   EXPECT_EQ(model.refusal(), "accepted") << "nobody reads the counter";
   model.output("add_");
   EXPECT_THAT(model.refusal(), HasSubstr("m.pt2: p_calls: the model changes this buffer or parameter"));
@@ -134,9 +143,17 @@ TEST(Refusal, SizesThatDependOnData) {
 }
 
 TEST(Refusal, NestedRegionsEnd) {
-  json graph = {{"inputs", json::array()}, {"outputs", json::array()}, {"nodes", json::array()}, {"tensor_values", json::object()}};
+  json graph = {{"inputs", json::array()},
+                {"outputs", json::array()},
+                {"nodes", json::array()},
+                {"tensor_values", json::object()}};
   for (int depth = 0; depth < 40; ++depth) {
-    const json node = {{"target", "torch.ops.higher_order.wrap_with_set_grad_enabled"}, {"inputs", {argument("", {{"as_bool", false}}), argument("", {{"as_graph", {{"name", "sub"}, {"graph", graph}}}})}}, {"outputs", json::array()}, {"metadata", json::object()}};
+    const json node = {
+        {"target", "torch.ops.higher_order.wrap_with_set_grad_enabled"},
+        {"inputs",
+         {argument("", {{"as_bool", false}}), argument("", {{"as_graph", {{"name", "sub"}, {"graph", graph}}}})}},
+        {"outputs", json::array()},
+        {"metadata", json::object()}};
     graph["nodes"] = json::array({node});
   }
   ModelBuilder model = small_model();
@@ -148,7 +165,8 @@ TEST(Refusal, EveryTruncationAndEveryFlippedBitIsSurvived) {
   const std::vector<std::byte> good = small_model().archive();
   ASSERT_EQ(refusal_of(good), "accepted");
   constexpr size_t kEndRecordBytes = 22;  // of the zip format; what follows its offsets may be missing
-  for (size_t size = 0; size + kEndRecordBytes < good.size(); size += 7) EXPECT_NE(refusal_of(std::span(good).first(size)), "accepted");
+  for (size_t size = 0; size + kEndRecordBytes < good.size(); size += 7)
+    EXPECT_NE(refusal_of(std::span(good).first(size)), "accepted");
   for (size_t at = 0; at < good.size(); at += 5) {
     std::vector<std::byte> bad = good;
     bad[at] ^= std::byte{static_cast<unsigned char>(1U << (at % 8))};
@@ -156,7 +174,8 @@ TEST(Refusal, EveryTruncationAndEveryFlippedBitIsSurvived) {
   }
 }
 
-// Each value of the description in turn becomes something else: nothing may crash, and what is accepted is a sound graph.
+// Each value of the description in turn becomes something else: nothing may crash, and what is accepted is a sound
+// graph.
 void damage(json& root, json& place, const ModelBuilder& model) {
   const json replacements[] = {nullptr, -1, "text", json::array(), json::object(), 1e300, INT64_MAX};
   const json original = place;

@@ -8,7 +8,9 @@ namespace carina::pt2 {
 namespace {
 
 TEST(Schema, ReadsTypesListsAndDefaults) {
-  const Schema schema = parse_schema("(Tensor(a -> *) self, Tensor? bias=None, SymInt[2] stride=1, int[1]? dim=[0, -1], *, Scalar alpha=0.5, ScalarType? dtype=None, str mode=\"none\") -> Tensor(a)");
+  const Schema schema = parse_schema(
+      "(Tensor(a -> *) self, Tensor? bias=None, SymInt[2] stride=1, int[1]? dim=[0, -1], *, Scalar alpha=0.5, "
+      "ScalarType? dtype=None, str mode=\"none\") -> Tensor(a)");
   ASSERT_EQ(schema.arguments.size(), 7);
   EXPECT_EQ(schema.arguments[0].name, "self");
   EXPECT_FALSE(schema.arguments[0].has_default);
@@ -23,7 +25,8 @@ TEST(Schema, ReadsTypesListsAndDefaults) {
 }
 
 TEST(Schema, ReadsListsOfOptionalTensorsAndSeveralResults) {
-  const Schema schema = parse_schema("(Tensor?[] indices, Tensor[] list, float eps=1e-05, float p=1) -> (Tensor values, Tensor[], Tensor)");
+  const Schema schema = parse_schema(
+      "(Tensor?[] indices, Tensor[] list, float eps=1e-05, float p=1) -> (Tensor values, Tensor[], Tensor)");
   EXPECT_TRUE(schema.arguments[0].optional_elements && schema.arguments[0].is_list && !schema.arguments[0].optional);
   EXPECT_TRUE(schema.arguments[1].is_list && !schema.arguments[1].optional_elements);
   EXPECT_EQ(std::get<double>(schema.arguments[2].default_value), 1e-05);

@@ -19,10 +19,12 @@ ir::Graph small_graph() {
   const ir::ValueId c = graph.add_constant("c", Tensor::of<float>(DType::kFp32, {3}, numbers));
   const ir::ValueId sum = graph.add_value("sum", DType::kFp32, {2, 3});
   const ir::ValueId out = graph.add_value("out", DType::kFp32, {2, 3});
-  ir::Node add{.op = AtenOp::add_Tensor, .name = "add", .inputs = {x, c}, .outputs = {sum}, .attributes = {}, .source = {}};
+  ir::Node add{
+      .op = AtenOp::add_Tensor, .name = "add", .inputs = {x, c}, .outputs = {sum}, .attributes = {}, .source = {}};
   add.attributes.set("alpha", int64_t{1});
   graph.add_node(std::move(add));
-  graph.add_node({.op = AtenOp::relu_default, .name = "relu", .inputs = {sum}, .outputs = {out}, .attributes = {}, .source = {}});
+  graph.add_node(
+      {.op = AtenOp::relu_default, .name = "relu", .inputs = {sum}, .outputs = {out}, .attributes = {}, .source = {}});
   graph.inputs = {x};
   graph.outputs = {out};
   return graph;
@@ -53,7 +55,9 @@ TEST(Emit, AllNodesWithoutAKernelAreReported) {
 TEST(Files, WhatIsWrittenIsRead) {
   Result<Program> program = emit(small_graph(), {});
   ASSERT_TRUE(program.has_value());
-  program->plans[0].delegates.push_back({.backend = "EthosUBackend", .blob = Buffer::copy_of(std::vector<std::byte>(100, std::byte{7})), .compile_specs = {{"key", {1, 2, 3}}}});
+  program->plans[0].delegates.push_back({.backend = "EthosUBackend",
+                                         .blob = Buffer::copy_of(std::vector<std::byte>(100, std::byte{7})),
+                                         .compile_specs = {{"key", {1, 2, 3}}}});
   for (const auto data : {DelegateData::kInline, DelegateData::kSegment}) {
     const auto bytes = write_program(*program, {.delegate_data = data});
     ASSERT_TRUE(bytes.has_value());
@@ -85,8 +89,10 @@ TEST(MemoryPlan, TensorsThatLiveTogetherNeverOverlap) {
       EXPECT_EQ(plan.offsets[i] % 16, 0U);
       EXPECT_LE(plan.offsets[i] + tensors[i].bytes, plan.total_bytes);
       for (size_t j = 0; j < i; ++j) {
-        const bool together = tensors[i].first_step <= tensors[j].last_step && tensors[j].first_step <= tensors[i].last_step;
-        const bool apart = plan.offsets[i] + tensors[i].bytes <= plan.offsets[j] || plan.offsets[j] + tensors[j].bytes <= plan.offsets[i];
+        const bool together =
+            tensors[i].first_step <= tensors[j].last_step && tensors[j].first_step <= tensors[i].last_step;
+        const bool apart = plan.offsets[i] + tensors[i].bytes <= plan.offsets[j] ||
+                           plan.offsets[j] + tensors[j].bytes <= plan.offsets[i];
         EXPECT_TRUE(!together || apart || tensors[i].bytes == 0 || tensors[j].bytes == 0);
       }
     }

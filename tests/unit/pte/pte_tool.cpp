@@ -1,7 +1,7 @@
 // For tests/judges/test_pte.py.
-// pte_tool rewrite IN.pte OUT.pte inline|segment: reads a program and writes it again, delegates where the last word says.
-// pte_tool emit MODEL.pt2 OUT.pte: the imported graph as a program of kernels, as it is.
-// pte_tool blob IN.pte: the blocks and tensors of the first delegate's blob, as the runtime reads them.
+// pte_tool rewrite IN.pte OUT.pte inline|segment: reads a program and writes it again, delegates where the last word
+// says. pte_tool emit MODEL.pt2 OUT.pte: the imported graph as a program of kernels, as it is. pte_tool blob IN.pte:
+// the blocks and tensors of the first delegate's blob, as the runtime reads them.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -45,10 +45,13 @@ void print(const char* kind, const runtime::NpuTensor& tensor) {
 Result<void> show_blob(const char* in) {
   CARINA_TRY(const Buffer file, map_file(in));
   CARINA_TRY(const pte::Program program, pte::read_program(file, in));
-  if (program.plans.empty() || program.plans[0].delegates.empty()) return fail(Diagnostic{.where = in, .what = "no delegate"});
+  if (program.plans.empty() || program.plans[0].delegates.empty())
+    return fail(Diagnostic{.where = in, .what = "no delegate"});
   runtime::NpuStream stream;
-  if (runtime::read_npu_stream(program.plans[0].delegates[0].blob.bytes(), stream) != runtime::Error::kOk) return fail(Diagnostic{.where = in, .what = "a broken blob"});
-  std::printf("commands %zu weights %zu scratch %zu\n", stream.commands.size(), stream.weights.size(), stream.scratch_bytes);
+  if (runtime::read_npu_stream(program.plans[0].delegates[0].blob.bytes(), stream) != runtime::Error::kOk)
+    return fail(Diagnostic{.where = in, .what = "a broken blob"});
+  std::printf("commands %zu weights %zu scratch %zu\n", stream.commands.size(), stream.weights.size(),
+              stream.scratch_bytes);
   for (size_t i = 0; i < stream.input_count(); ++i) print("input", stream.input(i));
   for (size_t i = 0; i < stream.output_count(); ++i) print("output", stream.output(i));
   return {};
@@ -57,7 +60,8 @@ Result<void> show_blob(const char* in) {
 Result<void> run(int argc, char** argv) {
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "rewrite" && argc == 5) {
-    return rewrite(argv[2], argv[3], std::strcmp(argv[4], "segment") == 0 ? pte::DelegateData::kSegment : pte::DelegateData::kInline);
+    return rewrite(argv[2], argv[3],
+                   std::strcmp(argv[4], "segment") == 0 ? pte::DelegateData::kSegment : pte::DelegateData::kInline);
   }
   if (command == "emit" && argc == 4) return emit(argv[2], argv[3]);
   if (command == "blob" && argc == 3) return show_blob(argv[2]);

@@ -48,7 +48,8 @@ TEST(FoldImported, OneQuantizeWithManyReadersFolds) {
 TEST(FoldImported, ConstantsKeepTheirIntegers) {
   GraphBuilder b;
   const auto integers = b.constant<int8_t>("w", {2, 2}, {1, -2, 3, -4});
-  const auto w = b.dequantize_channels("w_dq", integers, b.constant<float>("s", {2}, {0.5F, 0.25F}), b.constant<int64_t>("z", {2}, {0, 0}), 0);
+  const auto w = b.dequantize_channels("w_dq", integers, b.constant<float>("s", {2}, {0.5F, 0.25F}),
+                                       b.constant<int64_t>("z", {2}, {0, 0}), 0);
   const auto y = b.linear("y", b.pair("x", b.input("x", {1, 2}), kFine), w, ir::ValueId());
   b.graph.outputs = {b.pair("y", y, kCoarse)};
   fold(b);
@@ -98,7 +99,8 @@ TEST(FoldImported, IntegersThatOthersReadKeepTheirNodes) {
   const auto integers = b.input("i", {4}, DType::kInt8);
   b.graph.outputs = {q, b.relu("y", b.dequantize("d", integers, kCoarse))};
   fold(b);
-  EXPECT_THAT(b.ops(), ElementsAre("quantized_decomposed.quantize_per_tensor.default", "quantized_decomposed.dequantize_per_tensor.default", "aten.relu.default"));
+  EXPECT_THAT(b.ops(), ElementsAre("quantized_decomposed.quantize_per_tensor.default",
+                                   "quantized_decomposed.dequantize_per_tensor.default", "aten.relu.default"));
   EXPECT_EQ(b.quantization("x").scale(), 0.5);
   EXPECT_EQ(b.quantization("d").scale(), 2.0);
 }
@@ -116,8 +118,10 @@ TEST(FoldImported, ImpossibleParametersAreAllNamed) {
 TEST(FoldImported, ScalesMustFitTheAxis) {
   GraphBuilder b;
   const auto integers = b.constant<int8_t>("w", {2, 2}, {1, -2, 3, -4});
-  b.graph.outputs = {b.dequantize_channels("d", integers, b.constant<float>("s", {3}, {1, 1, 1}), b.constant<int64_t>("z", {3}, {0, 0, 0}), 0),
-                     b.dequantize_channels("e", integers, b.constant<float>("s", {2}, {1, 1}), b.constant<int64_t>("z", {2}, {0, 0}), 7)};
+  b.graph.outputs = {b.dequantize_channels("d", integers, b.constant<float>("s", {3}, {1, 1, 1}),
+                                           b.constant<int64_t>("z", {3}, {0, 0, 0}), 0),
+                     b.dequantize_channels("e", integers, b.constant<float>("s", {2}, {1, 1}),
+                                           b.constant<int64_t>("z", {2}, {0, 0}), 7)};
   const Result<void> folded = fold_imported(b.graph, {});
   ASSERT_FALSE(folded);
   EXPECT_EQ(folded.error().size(), 2);

@@ -17,7 +17,9 @@ using testing::HasSubstr;
 
 using Samples = std::vector<std::vector<Tensor>>;
 
-Tensor floats(const Shape& shape, const std::vector<float>& values) { return Tensor::of<float>(DType::kFp32, shape, values); }
+Tensor floats(const Shape& shape, const std::vector<float>& values) {
+  return Tensor::of<float>(DType::kFp32, shape, values);
+}
 
 void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = {.ranges = RangeChoice::kMinMax}) {
   const Result<void> done = quantize(b.graph, samples, options, {});
@@ -56,7 +58,8 @@ TEST(Ptq, WeightsAreSymmetricPerChannelAndTheBiasFollows) {
   EXPECT_EQ(b.quantization("w").axis, 0);
   EXPECT_EQ(b.quantization("w").qmin, -127);
   EXPECT_EQ(b.quantization("b").dtype, DType::kInt32);
-  EXPECT_THAT(b.quantization("b").scales, ElementsAre(b.quantization("x").scale(), b.quantization("x").scale() * b.quantization("w").scales[1]));
+  EXPECT_THAT(b.quantization("b").scales,
+              ElementsAre(b.quantization("x").scale(), b.quantization("x").scale() * b.quantization("w").scales[1]));
   EXPECT_EQ(b.value("w").constant->dtype, DType::kFp32);
 }
 
@@ -109,7 +112,8 @@ TEST(Ptq, WeightsThatTwoNodesReadHaveABiasScaleEach) {
   const Quantization& first = *b.graph[b.graph.nodes[0].inputs[2]].quantization;
   const Quantization& second = *b.graph[b.graph.nodes[1].inputs[2]].quantization;
   EXPECT_NE(first.scales, second.scales);
-  EXPECT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->data.data(), b.graph[b.graph.nodes[1].inputs[2]].constant->data.data());
+  EXPECT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->data.data(),
+            b.graph[b.graph.nodes[1].inputs[2]].constant->data.data());
 }
 
 // The mean square error of rounding the sample by the parameters.
@@ -189,7 +193,8 @@ TEST(Ptq, WrongSamplesAreNamed) {
   };
   EXPECT_THAT(refusal({}), HasSubstr("there is no sample"));
   EXPECT_THAT(refusal({{}}), HasSubstr("calibration sample 0: wrong number of inputs: expected 1, got 0"));
-  EXPECT_THAT(refusal({{floats({2}, {1, 2})}, {floats({3}, {1, 2, 3})}}), HasSubstr("calibration sample 1: input x does not fit: expected fp32 [2], got fp32 [3]"));
+  EXPECT_THAT(refusal({{floats({2}, {1, 2})}, {floats({3}, {1, 2, 3})}}),
+              HasSubstr("calibration sample 1: input x does not fit: expected fp32 [2], got fp32 [3]"));
   EXPECT_THAT(refusal({{floats({2}, {1, std::nanf("")})}}), HasSubstr("not numbers"));
 }
 

@@ -1,7 +1,7 @@
-// quantize_tool MODEL.pt2 INPUTS.npz OUTPUTS.npz [CALIBRATION.npz]: quantizes the model, by its own quantize nodes or by
-// calibration, lowers it and runs the integer graph on every input, for tests/judges/test_quantize.py.
-// Arrays of the .npz files are called "<sample>_<input>", those that are written "<sample>_<output>"; inputs are floats that
-// are quantized here, outputs are floats again. Prints the quantization of each value as JSON.
+// quantize_tool MODEL.pt2 INPUTS.npz OUTPUTS.npz [CALIBRATION.npz]: quantizes the model, by its own quantize nodes or
+// by calibration, lowers it and runs the integer graph on every input, for tests/judges/test_quantize.py. Arrays of the
+// .npz files are called "<sample>_<input>", those that are written "<sample>_<output>"; inputs are floats that are
+// quantized here, outputs are floats again. Prints the quantization of each value as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,8 @@ Tensor to_reals(const Tensor& integers, const Quantization& q) {
   MutableTensor out(DType::kFp32, integers.shape);
   const auto from = integers.values<int8_t>();
   const auto to = out.values<float>();
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<float>(from[i] - q.zero_point()) * static_cast<float>(q.scale());
+  for (size_t i = 0; i < from.size(); ++i)
+    to[i] = static_cast<float>(from[i] - q.zero_point()) * static_cast<float>(q.scale());
   return std::move(out).freeze();
 }
 
@@ -58,11 +59,14 @@ void print_quantization(const ir::Graph& graph) {
   for (const ir::Value& value : graph.values) {
     if (!value.quantization) continue;
     const Quantization& q = *value.quantization;
-    text += fmt::format("{}\n\"{}\": {{\"dtype\": \"{}\", \"axis\": {}, \"scales\": [{}], \"zero_points\": [{}], \"constant\": {}}}", text.empty() ? "" : ",",
-                        value.name, name_of(q.dtype), q.axis, fmt::join(q.scales, ", "), fmt::join(q.zero_points, ", "), value.constant.has_value());
+    text += fmt::format(
+        "{}\n\"{}\": {{\"dtype\": \"{}\", \"axis\": {}, \"scales\": [{}], \"zero_points\": [{}], \"constant\": {}}}",
+        text.empty() ? "" : ",", value.name, name_of(q.dtype), q.axis, fmt::join(q.scales, ", "),
+        fmt::join(q.zero_points, ", "), value.constant.has_value());
   }
   fmt::print("{{\"values\": {{{}}},\n\"nodes\": [", text);
-  for (const ir::Node& node : graph.nodes) fmt::print("{}\"{}\"", &node == graph.nodes.data() ? "" : ", ", node.op.name());
+  for (const ir::Node& node : graph.nodes)
+    fmt::print("{}\"{}\"", &node == graph.nodes.data() ? "" : ", ", node.op.name());
   fmt::print("]}}\n");
 }
 

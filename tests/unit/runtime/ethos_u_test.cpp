@@ -67,19 +67,22 @@ class AddingDriver final : public NpuDriver {
   size_t weights = 0;
 };
 
-ProgramBuilder program_with(const std::vector<std::byte>& blob, const Shape& in = {8}, const Shape& out = {8}, DType out_type = DType::kInt8) {
+ProgramBuilder program_with(const std::vector<std::byte>& blob, const Shape& in = {8}, const Shape& out = {8},
+                            DType out_type = DType::kInt8) {
   ProgramBuilder builder;
   const int32_t x = builder.tensor(in, DType::kInt8);
   const int32_t y = builder.tensor(out, out_type);
   builder.plan().inputs = {x};
   builder.plan().outputs = {y};
-  builder.plan().delegates.push_back({.backend = "EthosUBackend", .blob = Buffer::copy_of(blob), .compile_specs = {{"target", {1, 2}}}});
+  builder.plan().delegates.push_back(
+      {.backend = "EthosUBackend", .blob = Buffer::copy_of(blob), .compile_specs = {{"target", {1, 2}}}});
   builder.plan().instructions.emplace_back(pte::DelegateCall{.delegate = 0, .arguments = {x, y}});
   return builder;
 }
 
 struct EthosU : testing::Test {
-  Error run(const ProgramBuilder& builder, size_t inputs = 8, size_t scratch = Session::kPlenty, pte::DelegateData data = pte::DelegateData::kInline) {
+  Error run(const ProgramBuilder& builder, size_t inputs = 8, size_t scratch = Session::kPlenty,
+            pte::DelegateData data = pte::DelegateData::kInline) {
     session.emplace(builder.write(data), backends, Session::kPlenty, scratch);
     CARINA_RT_TRY(session->load());
     std::vector<int8_t> input(inputs);
@@ -131,7 +134,8 @@ TEST_F(EthosU, AFaultOfTheDeviceIsReported) {
 }
 
 TEST_F(EthosU, TooLittleScratchIsReported) {
-  for (size_t bytes = 0; bytes < 32; ++bytes) EXPECT_EQ(run(program_with(Blob().write()), 8, bytes), Error::kOutOfMemory);
+  for (size_t bytes = 0; bytes < 32; ++bytes)
+    EXPECT_EQ(run(program_with(Blob().write()), 8, bytes), Error::kOutOfMemory);
   EXPECT_EQ(run(program_with(Blob().write()), 8, 32), Error::kOk);
 }
 

@@ -17,8 +17,12 @@ struct Hostile {
   Change change;
 };
 
-pte::TensorSpec& tensor(pte::Program& program, size_t index) { return std::get<pte::TensorSpec>(program.plans[0].values[index]); }
-pte::KernelCall& kernel_call(pte::Program& program, size_t index) { return std::get<pte::KernelCall>(program.plans[0].instructions[index]); }
+pte::TensorSpec& tensor(pte::Program& program, size_t index) {
+  return std::get<pte::TensorSpec>(program.plans[0].values[index]);
+}
+pte::KernelCall& kernel_call(pte::Program& program, size_t index) {
+  return std::get<pte::KernelCall>(program.plans[0].instructions[index]);
+}
 
 const Hostile kHostile[] = {
     {"argument_out_of_range", [](pte::Program& p) { kernel_call(p, 0).arguments[0] = 99; }},
@@ -39,11 +43,20 @@ const Hostile kHostile[] = {
     {"output_negative", [](pte::Program& p) { p.plans[0].outputs = {-1}; }},
     {"int_list_index", [](pte::Program& p) { p.plans[0].values.emplace_back(pte::IntList{.values = {1 << 20}}); }},
     {"int_list_of_tensors", [](pte::Program& p) { p.plans[0].values.emplace_back(pte::IntList{.values = {0}}); }},
-    {"tensor_list_of_numbers", [](pte::Program& p) { p.plans[0].values.emplace_back(pte::TensorList{.tensors = {4}, .optional = false}); }},
-    {"jump_away", [](pte::Program& p) { p.plans[0].instructions.emplace_back(pte::JumpFalseCall{.condition = 0, .destination = 50}); }},
-    {"jump_on_nothing", [](pte::Program& p) { p.plans[0].instructions.emplace_back(pte::JumpFalseCall{.condition = 50, .destination = 3}); }},
-    {"move_from_nothing", [](pte::Program& p) { p.plans[0].instructions.emplace_back(pte::MoveCall{.from = 50, .to = 0}); }},
-    {"delegate_out_of_range", [](pte::Program& p) { p.plans[0].instructions.emplace_back(pte::DelegateCall{.delegate = 0, .arguments = {}}); }},
+    {"tensor_list_of_numbers",
+     [](pte::Program& p) { p.plans[0].values.emplace_back(pte::TensorList{.tensors = {4}, .optional = false}); }},
+    {"jump_away",
+     [](pte::Program& p) {
+       p.plans[0].instructions.emplace_back(pte::JumpFalseCall{.condition = 0, .destination = 50});
+     }},
+    {"jump_on_nothing",
+     [](pte::Program& p) {
+       p.plans[0].instructions.emplace_back(pte::JumpFalseCall{.condition = 50, .destination = 3});
+     }},
+    {"move_from_nothing",
+     [](pte::Program& p) { p.plans[0].instructions.emplace_back(pte::MoveCall{.from = 50, .to = 0}); }},
+    {"delegate_out_of_range",
+     [](pte::Program& p) { p.plans[0].instructions.emplace_back(pte::DelegateCall{.delegate = 0, .arguments = {}}); }},
     {"negative_buffer", [](pte::Program& p) { p.plans[0].planned_bytes[0] = -16; }},
 };
 
@@ -56,7 +69,8 @@ TEST_P(HostilePrograms, AreRefused) {
   EXPECT_EQ(session.load(), Error::kInvalidProgram) << name_of(session.load());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostilePrograms, testing::ValuesIn(kHostile), [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, HostilePrograms, testing::ValuesIn(kHostile),
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 // Wrong arguments of a kernel are found when it runs.
 const Hostile kHostileCalls[] = {
@@ -79,7 +93,8 @@ TEST_P(HostileCalls, AreRefused) {
   EXPECT_EQ(session.method.problem().instruction, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HostileCalls, testing::ValuesIn(kHostileCalls), [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, HostileCalls, testing::ValuesIn(kHostileCalls),
+                         [](const auto& instance) { return std::string(instance.param.name); });
 
 // Whatever a file says, loading and running end in an error or a result, in both readers.
 void try_everything(const std::vector<std::byte>& bytes) {
@@ -89,7 +104,9 @@ void try_everything(const std::vector<std::byte>& bytes) {
   if (session.load() == Error::kOk) static_cast<void>(session.method.execute());
 }
 
-std::vector<std::byte> bytes_of(const Buffer& buffer) { return {buffer.bytes().begin(), buffer.bytes().end()}; }
+std::vector<std::byte> bytes_of(const Buffer& buffer) {
+  return {buffer.bytes().begin(), buffer.bytes().end()};
+}
 
 TEST(HostileFile, EveryPrefixIsHandled) {
   const std::vector<std::byte> whole = bytes_of(small_program().write());

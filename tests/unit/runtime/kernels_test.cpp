@@ -1,5 +1,5 @@
-// Kernels on their own, where no official program goes: types, limits, refused calls. The values that they compute are judged against the
-// official runtime by tests/judges/test_runtime.py.
+// Kernels on their own, where no official program goes: types, limits, refused calls. The values that they compute are
+// judged against the official runtime by tests/judges/test_runtime.py.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -132,7 +132,8 @@ TEST(Kernels, NonsenseIsRefused) {
   const std::vector<uint8_t> order{0, 1, 2, 3};
   EValue tensor;
   tensor.kind = EValue::Kind::kTensor;
-  tensor.tensor = {.type = PteScalarType::kFloat, .sizes = sizes, .dim_order = order, .data = memory.data(), .bytes = 32};
+  tensor.tensor = {
+      .type = PteScalarType::kFloat, .sizes = sizes, .dim_order = order, .data = memory.data(), .bytes = 32};
   EValue bytes = tensor;
   bytes.tensor.type = PteScalarType::kBool;
   bytes.tensor.bytes = 8;
@@ -150,7 +151,8 @@ TEST(Kernels, NonsenseIsRefused) {
   EValue list;
   list.kind = EValue::Kind::kTensorList;
   list.tensors = list_of;
-  EValue* const all[] = {&none, &integer, &number, &flag, &text, &numbers, &tensor, &bytes, &scalar, &empty, &nowhere, &list};
+  EValue* const all[] = {&none,   &integer, &number, &flag,  &text,    &numbers,
+                         &tensor, &bytes,   &scalar, &empty, &nowhere, &list};
   Arena scratch;
   for (const KernelEntry& entry : portable_kernels()) {
     for (size_t count = 0; count <= 12; ++count) {
@@ -173,14 +175,16 @@ TEST(Kernels, RandomArgumentsAreHandled) {
   std::vector<float> memory(256, 1);
   const std::vector<std::vector<int32_t>> shapes{{}, {4}, {2, 2}, {1, 2, 2}, {1, 2, 2, 2}, {0, 2}, {2, 2, 2, 2, 2}};
   const std::vector<uint8_t> orders[] = {{}, {0}, {1, 0}, {0, 1, 2}, {0, 2, 3, 1}, {0, 1, 2, 3, 4}};
-  const PteScalarType types[] = {PteScalarType::kFloat, PteScalarType::kLong, PteScalarType::kChar, PteScalarType::kBool, PteScalarType::kHalf};
+  const PteScalarType types[] = {PteScalarType::kFloat, PteScalarType::kLong, PteScalarType::kChar,
+                                 PteScalarType::kBool, PteScalarType::kHalf};
   const std::vector<std::vector<int64_t>> lists{{}, {0}, {1}, {-1, 1}, {2, 2}, {1, 0}, {0, 1, 2, 3}, {3}};
   std::vector<EValue> values;
   for (const auto& shape : shapes) {
     for (const PteScalarType type : types) {
       EValue value;
       value.kind = EValue::Kind::kTensor;
-      value.tensor = {.type = type, .sizes = shape, .dim_order = orders[shape.size()], .data = memory.data(), .bytes = 0};
+      value.tensor = {
+          .type = type, .sizes = shape, .dim_order = orders[shape.size()], .data = memory.data(), .bytes = 0};
       value.tensor.bytes = value.tensor.elements() * element_bytes(type);
       values.push_back(value);
     }

@@ -30,17 +30,26 @@ class ProgramBuilder {
 
   // A tensor in planned memory.
   int32_t tensor(const Shape& shape, DType dtype = DType::kFp32) {
-    const auto bytes = static_cast<int64_t>(static_cast<size_t>(shape.elements()) * element_bytes(dtype) + 15) / 16 * 16;
+    const auto bytes =
+        static_cast<int64_t>(static_cast<size_t>(shape.elements()) * element_bytes(dtype) + 15) / 16 * 16;
     if (plan().planned_bytes.empty()) plan().planned_bytes.push_back(0);
     const auto offset = static_cast<uint64_t>(plan().planned_bytes[0]);
     plan().planned_bytes[0] += bytes;
-    return value(pte::TensorSpec{.dtype = dtype, .shape = shape, .dim_order = {}, .constant = 0, .allocation = pte::Allocation{.memory_id = 1, .offset_bytes = offset}});
+    return value(pte::TensorSpec{.dtype = dtype,
+                                 .shape = shape,
+                                 .dim_order = {},
+                                 .constant = 0,
+                                 .allocation = pte::Allocation{.memory_id = 1, .offset_bytes = offset}});
   }
 
   template <typename T>
   int32_t constant(const Shape& shape, DType dtype, const std::vector<T>& elements) {
     program.constants.push_back(Buffer::copy_of(std::as_bytes(std::span(elements))));
-    return value(pte::TensorSpec{.dtype = dtype, .shape = shape, .dim_order = {}, .constant = static_cast<uint32_t>(program.constants.size() - 1), .allocation = {}});
+    return value(pte::TensorSpec{.dtype = dtype,
+                                 .shape = shape,
+                                 .dim_order = {},
+                                 .constant = static_cast<uint32_t>(program.constants.size() - 1),
+                                 .allocation = {}});
   }
 
   int32_t int_list(const std::vector<int64_t>& numbers) {
@@ -51,7 +60,8 @@ class ProgramBuilder {
 
   void call(const std::string& name, const std::string& overload, std::vector<int32_t> arguments) {
     plan().operators.push_back({.name = name, .overload = overload});
-    plan().instructions.emplace_back(pte::KernelCall{.op = static_cast<int32_t>(plan().operators.size() - 1), .arguments = std::move(arguments)});
+    plan().instructions.emplace_back(
+        pte::KernelCall{.op = static_cast<int32_t>(plan().operators.size() - 1), .arguments = std::move(arguments)});
   }
 
   [[nodiscard]] Buffer write(pte::DelegateData data = pte::DelegateData::kInline) const {
@@ -82,8 +92,12 @@ class Session {
  public:
   static constexpr size_t kPlenty = 1 << 16;
 
-  explicit Session(Buffer file, std::span<Backend* const> backends = {}, size_t method_bytes = kPlenty, size_t scratch_bytes = kPlenty)
-      : file_(std::move(file)), backends_(backends), method_memory_(MutableBuffer::allocate(method_bytes)), scratch_memory_(MutableBuffer::allocate(scratch_bytes)) {}
+  explicit Session(Buffer file, std::span<Backend* const> backends = {}, size_t method_bytes = kPlenty,
+                   size_t scratch_bytes = kPlenty)
+      : file_(std::move(file)),
+        backends_(backends),
+        method_memory_(MutableBuffer::allocate(method_bytes)),
+        scratch_memory_(MutableBuffer::allocate(scratch_bytes)) {}
 
   Error load() {
     CARINA_RT_TRY(program.load(file_.bytes()));
@@ -97,7 +111,8 @@ class Session {
     for (MutableBuffer& buffer : planned_memory_) planned_.push_back(buffer.bytes());
     method_arena = Arena(method_memory_.bytes());
     scratch_arena = Arena(scratch_memory_.bytes());
-    return method.load(program, 0, {.method = &method_arena, .scratch = &scratch_arena, .planned = planned_}, {.kernels = portable_kernels(), .backends = backends_});
+    return method.load(program, 0, {.method = &method_arena, .scratch = &scratch_arena, .planned = planned_},
+                       {.kernels = portable_kernels(), .backends = backends_});
   }
 
   template <typename T>

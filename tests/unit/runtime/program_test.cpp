@@ -39,7 +39,8 @@ TEST(Program, AMissingKernelIsNamed) {
 
 TEST(Program, AMissingBackendIsNamed) {
   ProgramBuilder builder = small_program();
-  builder.plan().delegates.push_back({.backend = "NobodysBackend", .blob = Buffer::copy_of(std::vector<std::byte>(32)), .compile_specs = {}});
+  builder.plan().delegates.push_back(
+      {.backend = "NobodysBackend", .blob = Buffer::copy_of(std::vector<std::byte>(32)), .compile_specs = {}});
   for (const auto data : {pte::DelegateData::kInline, pte::DelegateData::kSegment}) {
     Session session(builder.write(data));
     EXPECT_EQ(session.load(), Error::kBackendMissing);
@@ -100,7 +101,8 @@ TEST(Program, NoKernelWritesToAConstant) {
   EXPECT_EQ(session.method.problem().instruction, 2);
 }
 
-// Every size of the method arena from nothing to enough: each failed allocation is reported and leaves a method that does nothing.
+// Every size of the method arena from nothing to enough: each failed allocation is reported and leaves a method that
+// does nothing.
 TEST(Program, EveryAllocationMayFail) {
   const Buffer file = small_program().write();
   Session enough(file);
@@ -128,9 +130,15 @@ TEST(Program, TooSmallPlannedMemoryIsReported) {
   Arena arena(memory.bytes());
   Arena scratch;
   Method method;
-  EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = buffers}, {.kernels = portable_kernels(), .backends = {}}), Error::kOutOfMemory);
-  EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = {}}, {.kernels = portable_kernels(), .backends = {}}), Error::kInvalidArgument);
-  EXPECT_EQ(method.load(program, 7, {.method = &arena, .scratch = &scratch, .planned = buffers}, {.kernels = portable_kernels(), .backends = {}}), Error::kInvalidArgument);
+  EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = buffers},
+                        {.kernels = portable_kernels(), .backends = {}}),
+            Error::kOutOfMemory);
+  EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = {}},
+                        {.kernels = portable_kernels(), .backends = {}}),
+            Error::kInvalidArgument);
+  EXPECT_EQ(method.load(program, 7, {.method = &arena, .scratch = &scratch, .planned = buffers},
+                        {.kernels = portable_kernels(), .backends = {}}),
+            Error::kInvalidArgument);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ AlignedBytes read_file(const char* path) {
 
 void check(Error error, const char* what, const Method& method) {
   if (error == Error::kOk) return;
-  std::fprintf(stderr, "%s: %s %s (instruction %d)\n", what, name_of(error), method.problem().name, method.problem().instruction);
+  std::fprintf(stderr, "%s: %s %s (instruction %d)\n", what, name_of(error), method.problem().name,
+               method.problem().instruction);
   std::exit(1);
 }
 
@@ -67,7 +68,9 @@ int main(int argc, char** argv) {
   const AlignedBytes scratch_memory(kArenaBytes);
   Arena method_arena(method_memory.bytes);
   Arena scratch(scratch_memory.bytes);
-  check(method.load(program, 0, {.method = &method_arena, .scratch = &scratch, .planned = planned}, {.kernels = carina::runtime::portable_kernels(), .backends = {}}), "method", method);
+  check(method.load(program, 0, {.method = &method_arena, .scratch = &scratch, .planned = planned},
+                    {.kernels = carina::runtime::portable_kernels(), .backends = {}}),
+        "method", method);
   std::vector<AlignedBytes> inputs;
   for (int i = 3; i < argc; ++i) inputs.push_back(read_file(argv[i]));
   for (size_t i = 0; i < inputs.size(); ++i) check(method.set_input(i, inputs[i].bytes), "input", method);

@@ -13,7 +13,8 @@ namespace {
 struct Bases {
   alignas(16) std::array<std::byte, 1024> constants{};
   alignas(16) std::array<std::byte, 4096> arena{};
-  std::array<uint64_t, 2> base{reinterpret_cast<uintptr_t>(constants.data()), reinterpret_cast<uintptr_t>(arena.data())};
+  std::array<uint64_t, 2> base{reinterpret_cast<uintptr_t>(constants.data()),
+                               reinterpret_cast<uintptr_t>(arena.data())};
   std::array<size_t, 2> size{constants.size(), arena.size()};
 };
 
@@ -33,7 +34,9 @@ TEST(DriverAbi, InvokesAndCounts) {
   Bases bases;
   bases.arena[3] = std::byte{42};
   const auto payload = copy_stream();
-  EXPECT_EQ(carina_ethosu_invoke_v3(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(), bases.size.data(), 2, nullptr), 0);
+  EXPECT_EQ(carina_ethosu_invoke_v3(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(),
+                                    bases.size.data(), 2, nullptr),
+            0);
   EXPECT_EQ(bases.arena[0x403], std::byte{42});
   EXPECT_EQ(carina_ethosu_irq_history(driver), 0xFFFF);
   EXPECT_GT(carina_ethosu_pmu_get_cycle_counter(driver), 0u);
@@ -46,8 +49,12 @@ TEST(DriverAbi, WaitsForWhatWasStarted) {
   Bases bases;
   const auto payload = copy_stream();
   EXPECT_EQ(carina_ethosu_wait(driver, true), -2);
-  EXPECT_EQ(carina_ethosu_invoke_async(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(), bases.size.data(), 2, nullptr), 0);
-  EXPECT_EQ(carina_ethosu_invoke_async(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(), bases.size.data(), 2, nullptr), -1);
+  EXPECT_EQ(carina_ethosu_invoke_async(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(),
+                                       bases.size.data(), 2, nullptr),
+            0);
+  EXPECT_EQ(carina_ethosu_invoke_async(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(),
+                                       bases.size.data(), 2, nullptr),
+            -1);
   EXPECT_EQ(carina_ethosu_wait(driver, true), 0);
   EXPECT_EQ(carina_ethosu_wait(driver, false), -2);
   carina_ethosu_deinit(driver);
@@ -59,7 +66,9 @@ TEST(DriverAbi, FaultsAreReported) {
   Bases bases;
   bases.size[1] = 8;
   const auto payload = copy_stream();
-  EXPECT_EQ(carina_ethosu_invoke_v3(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(), bases.size.data(), 2, nullptr), -1);
+  EXPECT_EQ(carina_ethosu_invoke_v3(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(),
+                                    bases.size.data(), 2, nullptr),
+            -1);
   EXPECT_NE(std::string(carina_ethosu_last_error(driver)).find("outside region 1"), std::string::npos);
   EXPECT_EQ(carina_ethosu_invoke_v3(driver, payload.data(), 3, bases.base.data(), bases.size.data(), 2, nullptr), -1);
   carina_ethosu_deinit(driver);

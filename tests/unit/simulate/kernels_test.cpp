@@ -15,7 +15,9 @@ namespace {
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t in(int64_t low, int64_t high) { return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine_() % static_cast<uint64_t>(high - low + 1));
+  }
   bool chance(double p) { return static_cast<double>(engine_() >> 11) * 0x1p-53 < p; }
   std::mt19937_64& engine() { return engine_; }
 
@@ -37,11 +39,14 @@ FeatureMap packed_map(Random& random, const Extent& e, ElementType type) {
     map.stride_c = es;
     map.stride_y = map.stride_x * e.width;
   }
-  map.zero_point = type.bytes == 1 ? static_cast<int32_t>(random.in(type.is_signed ? -128 : 0, type.is_signed ? 127 : 255)) : 0;
+  map.zero_point =
+      type.bytes == 1 ? static_cast<int32_t>(random.in(type.is_signed ? -128 : 0, type.is_signed ? 127 : 255)) : 0;
   return map;
 }
 
-size_t bytes_of(const FeatureMap& map, const Extent& e) { return static_cast<size_t>(map.stride_y * e.height) + 64; }
+size_t bytes_of(const FeatureMap& map, const Extent& e) {
+  return static_cast<size_t>(map.stride_y * e.height) + 64;
+}
 
 ElementType random_type(Random& random) {
   return {.bytes = static_cast<uint8_t>(random.chance(0.75) ? 1 : 2), .is_signed = random.chance(0.8)};
@@ -62,7 +67,9 @@ struct Example {
     Random random(seed);
     op.kind = static_cast<OperationKind>(random.in(0, 3));
     op.u85 = random.chance(0.5);
-    op.ofm_extent = {.height = static_cast<int32_t>(random.in(1, 6)), .width = static_cast<int32_t>(random.in(1, 9)), .depth = static_cast<int32_t>(random.in(1, 50))};
+    op.ofm_extent = {.height = static_cast<int32_t>(random.in(1, 6)),
+                     .width = static_cast<int32_t>(random.in(1, 9)),
+                     .depth = static_cast<int32_t>(random.in(1, 50))};
     op.ifm_depth = static_cast<int32_t>(random.in(1, 70));
     choose_kernel(random);
     choose_output(random);
@@ -76,21 +83,27 @@ struct Example {
     if (!op.u85 && op.pool != PoolMode::kMax && op.pool != PoolMode::kReduceSum) op.pool = PoolMode::kAverage;
     if (op.pool == PoolMode::kNone) op.pool = PoolMode::kSum;
     Kernel& k = op.kernel;
-    if (random.chance(0.6)) k = {.height = static_cast<int32_t>(random.in(1, 4)), .width = static_cast<int32_t>(random.in(1, 4))};
+    if (random.chance(0.6))
+      k = {.height = static_cast<int32_t>(random.in(1, 4)), .width = static_cast<int32_t>(random.in(1, 4))};
     k.stride_y = static_cast<int32_t>(random.in(1, 3));
     k.stride_x = static_cast<int32_t>(random.in(1, 3));
     if (op.kind != OperationKind::kPool && random.chance(0.3)) k.dilation_x = k.dilation_y = 2;
     k.extent_h = (k.height - 1) * k.dilation_y + 1;
     k.extent_w = (k.width - 1) * k.dilation_x + 1;
-    op.padding = {.top = static_cast<int32_t>(random.in(0, k.extent_h - 1)), .left = static_cast<int32_t>(random.in(0, k.extent_w - 1)),
-                  .right = static_cast<int32_t>(random.in(0, k.extent_w - 1)), .bottom = static_cast<int32_t>(random.in(0, k.extent_h - 1))};
-    if (op.kind != OperationKind::kPool && random.chance(0.2)) op.upscale = random.chance(0.5) ? Upscale::kNearest : Upscale::kZeros;
+    op.padding = {.top = static_cast<int32_t>(random.in(0, k.extent_h - 1)),
+                  .left = static_cast<int32_t>(random.in(0, k.extent_w - 1)),
+                  .right = static_cast<int32_t>(random.in(0, k.extent_w - 1)),
+                  .bottom = static_cast<int32_t>(random.in(0, k.extent_h - 1))};
+    if (op.kind != OperationKind::kPool && random.chance(0.2))
+      op.upscale = random.chance(0.5) ? Upscale::kNearest : Upscale::kZeros;
   }
 
   void choose_output(Random& random) {
     op.per_channel = op.is_convolution_like() && random.chance(0.7);
-    op.output = {.multiplier = static_cast<uint32_t>(random.in(1 << 29, (int64_t{1} << 31) - 1)), .shift = static_cast<uint8_t>(random.in(30, 42)),
-                 .mode = static_cast<RoundMode>(random.in(0, op.u85 ? 5 : 1)), .double_round = static_cast<uint8_t>(op.u85 ? random.in(0, 20) : 0)};
+    op.output = {.multiplier = static_cast<uint32_t>(random.in(1 << 29, (int64_t{1} << 31) - 1)),
+                 .shift = static_cast<uint8_t>(random.in(30, 42)),
+                 .mode = static_cast<RoundMode>(random.in(0, op.u85 ? 5 : 1)),
+                 .double_round = static_cast<uint8_t>(op.u85 ? random.in(0, 20) : 0)};
     if (random.chance(0.1)) op.output = {.mode = op.output.mode};
     op.activation.clamp = random.chance(0.9);
   }
@@ -98,9 +111,11 @@ struct Example {
   void choose_elementwise(Random& random) {
     op.elementwise = static_cast<ElementwiseMode>(random.in(0, 4));
     op.operand_scaling = op.u85 ? OperandScaling::kBothFull : static_cast<OperandScaling>(random.in(0, 2));
-    op.first = {.multiplier = static_cast<uint32_t>(random.in(1, 1 << 20)), .shift = static_cast<uint8_t>(random.in(0, 12))};
+    op.first = {.multiplier = static_cast<uint32_t>(random.in(1, 1 << 20)),
+                .shift = static_cast<uint8_t>(random.in(0, 12))};
     op.second = {.multiplier = static_cast<uint32_t>(random.in(1, 1 << 10))};
-    op.ifm2_broadcast = {.h = random.chance(0.3), .w = random.chance(0.3), .c = random.chance(0.3), .scalar = random.chance(0.2)};
+    op.ifm2_broadcast = {
+        .h = random.chance(0.3), .w = random.chance(0.3), .c = random.chance(0.3), .scalar = random.chance(0.2)};
     op.swap_operands = !op.u85 && random.chance(0.3);
     op.scalar = random.in(-100, 100);
   }
@@ -111,7 +126,8 @@ struct Example {
     const Extent box = ifm_box(op);
     op.ifm = packed_map(random, box, type);
     op.ifm2 = packed_map(random, ifm2_box(op), type);
-    op.ofm = packed_map(random, op.ofm_extent, {.bytes = static_cast<uint8_t>(1 << random.in(0, 2)), .is_signed = random.chance(0.7)});
+    op.ofm = packed_map(random, op.ofm_extent,
+                        {.bytes = static_cast<uint8_t>(1 << random.in(0, 2)), .is_signed = random.chance(0.7)});
     op.acc_bits = type.bytes == 2 ? 40 : 32;
     ifm.resize(bytes_of(op.ifm, box));
     ifm2.resize(bytes_of(op.ifm2, ifm2_box(op)));
@@ -137,7 +153,10 @@ struct Example {
     ScaleTable scales;
     if (op.is_convolution_like()) {
       const bool conv = op.kind == OperationKind::kConvolution;
-      weights = {.channels = op.ofm_extent.depth, .height = op.kernel.height, .width = op.kernel.width, .depth = conv ? op.ifm_depth : 1};
+      weights = {.channels = op.ofm_extent.depth,
+                 .height = op.kernel.height,
+                 .width = op.kernel.width,
+                 .depth = conv ? op.ifm_depth : 1};
       weights.values.resize(static_cast<size_t>(weights.channels * weights.height * weights.width * weights.depth));
       for (int16_t& w : weights.values) w = static_cast<int16_t>(random.in(-255, 255));
       finish_weights(weights, op.kind);
@@ -156,7 +175,8 @@ struct Example {
       return placed ? *placed : PlacedMap{};
     };
     work.ifm = put(op.ifm, ifm_box(op), ifm);
-    if (op.kind == OperationKind::kElementwise && !op.ifm2_broadcast.scalar) work.ifm2 = put(op.ifm2, ifm2_box(op), ifm2);
+    if (op.kind == OperationKind::kElementwise && !op.ifm2_broadcast.scalar)
+      work.ifm2 = put(op.ifm2, ifm2_box(op), ifm2);
     work.ofm = put(op.ofm, op.ofm_extent, ofm);
   }
 };

@@ -1,7 +1,7 @@
 // Runs command streams from the command line, many in one process.
 //
-//   run_stream STREAM.npz -i in.npy [-i ...] [-o DIR] [--timed] [--check] [--poison] [--scalar] [--threads N] [--repeat N] [--ops]
-//   run_stream --batch LIST ...    each line of LIST: stream.npz|in.npy,in.npy|expected.npy,expected.npy
+//   run_stream STREAM.npz -i in.npy [-i ...] [-o DIR] [--timed] [--check] [--poison] [--scalar] [--threads N] [--repeat
+//   N] [--ops] run_stream --batch LIST ...    each line of LIST: stream.npz|in.npy,in.npy|expected.npy,expected.npy
 //
 // In batch mode it prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
 #include <fmt/format.h>
@@ -46,28 +46,42 @@ Arguments parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const auto next = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
-    if (arg == "-i") a.inputs.push_back(next());
-    else if (arg == "-o") a.output_dir = next();
-    else if (arg == "--timed") a.options.timing = Timing::kOn;
-    else if (arg == "--check") a.options.checking = Checking::kOn;
-    else if (arg == "--poison") a.options.poison = Poison::kOn;
-    else if (arg == "--scalar") a.options.kernels = Kernels::kScalar;
-    else if (arg == "--threads") a.options.threads = std::stoi(next());
-    else if (arg == "--system-config") a.options.system_config = next();
-    else if (arg == "--memory-mode") a.options.memory_mode = next();
-    else if (arg == "--repeat") a.repeat = std::stoi(next());
-    else if (arg == "--ops") a.list_operations = true;
-    else if (arg == "--batch") a.batch = next();
-    else a.stream = arg;
+    if (arg == "-i")
+      a.inputs.push_back(next());
+    else if (arg == "-o")
+      a.output_dir = next();
+    else if (arg == "--timed")
+      a.options.timing = Timing::kOn;
+    else if (arg == "--check")
+      a.options.checking = Checking::kOn;
+    else if (arg == "--poison")
+      a.options.poison = Poison::kOn;
+    else if (arg == "--scalar")
+      a.options.kernels = Kernels::kScalar;
+    else if (arg == "--threads")
+      a.options.threads = std::stoi(next());
+    else if (arg == "--system-config")
+      a.options.system_config = next();
+    else if (arg == "--memory-mode")
+      a.options.memory_mode = next();
+    else if (arg == "--repeat")
+      a.repeat = std::stoi(next());
+    else if (arg == "--ops")
+      a.list_operations = true;
+    else if (arg == "--batch")
+      a.batch = next();
+    else
+      a.stream = arg;
   }
   return a;
 }
 
 void print_operations(const Report& report) {
   for (const OperationReport& op : report.operations) {
-    fmt::print("{:5} {:20} ifm {}x{}x{} ofm {}x{}x{} k {}x{} total {} mac {} out {} wd {} npu {} macs {} dma {}\n", op.command_index, op.name, op.ifm.height,
-               op.ifm.width, op.ifm.depth, op.ofm.height, op.ofm.width, op.ofm.depth, op.kernel.height, op.kernel.width, op.cycles.total,
-               op.cycles.mac, op.cycles.output, op.cycles.weight_decode, op.cycles.npu, op.macs, op.dma_bytes);
+    fmt::print("{:5} {:20} ifm {}x{}x{} ofm {}x{}x{} k {}x{} total {} mac {} out {} wd {} npu {} macs {} dma {}\n",
+               op.command_index, op.name, op.ifm.height, op.ifm.width, op.ifm.depth, op.ofm.height, op.ofm.width,
+               op.ofm.depth, op.kernel.height, op.kernel.width, op.cycles.total, op.cycles.mac, op.cycles.output,
+               op.cycles.weight_decode, op.cycles.npu, op.macs, op.dma_bytes);
   }
 }
 
@@ -92,16 +106,20 @@ int run_single(const Arguments& a) {
       if (a.list_operations) print_operations(*report);
     }
     const double cpu_ms = 1000.0 * static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
-    fmt::print("run {}: {:.3f} ms ({:.3f} ms of processor), {} operations, {} cycles\n", i, ms.count(), cpu_ms, report->operations.size(),
-               report->cycles.total);
+    fmt::print("run {}: {:.3f} ms ({:.3f} ms of processor), {} operations, {} cycles\n", i, ms.count(), cpu_ms,
+               report->operations.size(), report->cycles.total);
   }
   if (a.output_dir.empty()) return 0;
   for (size_t i = 0; i < stream->network().outputs.size(); ++i) {
     const npu::IoTensor& io = stream->network().outputs[i];
     constexpr DType kTypes[] = {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt32, DType::kInt64};
-    const DType type = io.element_bytes == 1 ? kTypes[0] : io.element_bytes == 2 ? kTypes[1] : io.element_bytes == 4 ? kTypes[2] : kTypes[4];
+    const DType type = io.element_bytes == 1   ? kTypes[0]
+                       : io.element_bytes == 2 ? kTypes[1]
+                       : io.element_bytes == 4 ? kTypes[2]
+                                               : kTypes[4];
     std::vector<int64_t> dims(io.shape.begin(), io.shape.end());
-    const Tensor tensor{.dtype = type, .shape = Shape(std::span<const int64_t>(dims)), .data = Buffer::copy_of(stream->output(i))};
+    const Tensor tensor{
+        .dtype = type, .shape = Shape(std::span<const int64_t>(dims)), .data = Buffer::copy_of(stream->output(i))};
     if (auto written = write_file(fmt::format("{}/output_{}.npy", a.output_dir, i), npy_bytes(tensor)); !written) {
       fmt::print(stderr, "{}\n", to_string(written.error()));
       return 1;
@@ -113,19 +131,22 @@ int run_single(const Arguments& a) {
 std::string judge(Simulator& simulator, const std::vector<std::string>& fields) {
   auto stream = StreamCase::load(fields[0]);
   if (!stream) return to_string(stream.error());
-  const std::vector<std::string> inputs = fields.size() > 1 && fields[1] != "-" ? split(fields[1], ',') : std::vector<std::string>{};
+  const std::vector<std::string> inputs =
+      fields.size() > 1 && fields[1] != "-" ? split(fields[1], ',') : std::vector<std::string>{};
   const auto report = stream->run(simulator, inputs);
   if (!report) return to_string(report.error());
   if (!report->findings.empty()) return to_string(report->findings.front());
   const auto expected = split(fields.size() > 2 ? fields[2] : "", ',');
-  if (expected.size() != stream->network().outputs.size()) return fmt::format("{} outputs", stream->network().outputs.size());
+  if (expected.size() != stream->network().outputs.size())
+    return fmt::format("{} outputs", stream->network().outputs.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto tensor = load_npy(expected[i]);
     if (!tensor) return to_string(tensor.error());
     const auto difference = compare(stream->output(i), *tensor);
     if (!difference) return to_string(difference.error());
     if (difference->different != 0) {
-      return fmt::format("output {}: {} of {} elements differ, by up to {}", i, difference->different, difference->elements, difference->largest);
+      return fmt::format("output {}: {} of {} elements differ, by up to {}", i, difference->different,
+                         difference->elements, difference->largest);
     }
   }
   return {};

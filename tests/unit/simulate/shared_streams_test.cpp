@@ -1,4 +1,5 @@
-// Command streams that we did not make, with the bytes that they must give. Test data that is not part of the repository.
+// Command streams that we did not make, with the bytes that they must give. Test data that is not part of the
+// repository.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ struct Judged {
   size_t largest_difference = 0;
 };
 
-void judge(const fs::path& npz, const std::vector<std::string>& inputs, const std::vector<std::string>& expected, Judged& judged) {
+void judge(const fs::path& npz, const std::vector<std::string>& inputs, const std::vector<std::string>& expected,
+           Judged& judged) {
   SCOPED_TRACE(npz.string());
   Simulator simulator(Options{});
   auto stream = StreamCase::load(npz.string());
@@ -83,7 +85,8 @@ TEST(SharedStreams, GoldenStreamsGiveTheExpectedBytes) {
   Judged judged;
   for (const fs::path& npu : sorted(golden)) {
     if (!fs::is_directory(npu)) continue;
-    for (const fs::path& model : sorted(npu)) judge(model / "stream.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
+    for (const fs::path& model : sorted(npu))
+      judge(model / "stream.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
   }
   EXPECT_GE(judged.streams, 22u);
   EXPECT_EQ(judged.largest_difference, 0u);
@@ -96,7 +99,8 @@ TEST(SharedStreams, TfliteNetworksEqualTheReferenceKernels) {
     if (!fs::is_directory(model)) continue;
     Judged judged;
     for (const fs::path& target : sorted(model)) {
-      if (fs::is_directory(target)) judge(target / "out_vela.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
+      if (fs::is_directory(target))
+        judge(target / "out_vela.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
     }
     EXPECT_GT(judged.streams, 0u);
     // TensorFlow Lite's own kernels disagree by 1 in the last layer of `ad`.

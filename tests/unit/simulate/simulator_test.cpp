@@ -28,8 +28,12 @@ struct Machine {
 
 constexpr Options kChecked{.checking = Checking::kOn};
 
-std::string error_of(const Result<Report>& result) { return result ? "no error" : to_string(result.error()); }
-std::string findings_of(const Result<Report>& result) { return result ? to_string(result->findings) : error_of(result); }
+std::string error_of(const Result<Report>& result) {
+  return result ? "no error" : to_string(result.error());
+}
+std::string findings_of(const Result<Report>& result) {
+  return result ? to_string(result->findings) : error_of(result);
+}
 
 TEST(Simulator, PoolOfOneElementCopies) {
   Machine m;
@@ -67,7 +71,12 @@ TEST(Simulator, NegativeStridesReverse) {
 TEST(Simulator, TilesWrapInHeight) {
   Machine m;
   TinyStream s;
-  s.ifm({.height = 4, .base = 32}).set(Reg::IFM_HEIGHT0_M1, 1).set(Reg::IFM_HEIGHT1_M1, 1).set(Reg::IFM_BASE2, 0).ofm({.height = 4, .base = 0x400}).copy_pool();
+  s.ifm({.height = 4, .base = 32})
+      .set(Reg::IFM_HEIGHT0_M1, 1)
+      .set(Reg::IFM_HEIGHT1_M1, 1)
+      .set(Reg::IFM_BASE2, 0)
+      .ofm({.height = 4, .base = 0x400})
+      .copy_pool();
   ASSERT_TRUE(run(s.payload(), m.memory, {}).has_value());
   for (size_t y = 0; y < 4; ++y) EXPECT_EQ(m.at(0x400 + 16 * y), m.at(y < 2 ? 32 + 16 * y : 16 * (y - 2)));
 }
@@ -91,7 +100,8 @@ TEST(Simulator, DmaOutsideIsAnError) {
 
 TEST(Simulator, UnknownNpuAndMismatchAreErrors) {
   Machine m;
-  EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0x00003008})), HasSubstr("driver payload"));
+  EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0x00003008})),
+              HasSubstr("driver payload"));
   EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0xF0000000})), HasSubstr("CONFIG"));
 }
 
@@ -99,7 +109,8 @@ TEST(Simulator, BranchLoopEndsByTheLimit) {
   Machine m;
   TinyStream s(npu::Product::kU85);
   s.writer().branch(npu::BranchCond::ALWAYS, 0);
-  EXPECT_THAT(error_of(run(s.payload("ethos-u85-256"), m.memory, {.max_commands = 1000})), HasSubstr("limit of commands"));
+  EXPECT_THAT(error_of(run(s.payload("ethos-u85-256"), m.memory, {.max_commands = 1000})),
+              HasSubstr("limit of commands"));
 }
 
 TEST(Simulator, WorkEndsByTheLimit) {
@@ -203,7 +214,11 @@ TEST(Poison, ChangesUndefinedMemoryOnly) {
 TEST(Timing, ReportsCyclesTrafficAndCounters) {
   Machine m;
   TinyStream s;
-  s.dma(0, 0, 1, 0, 256).op(Op::DMA_WAIT, 0).ifm({.height = 8, .width = 8, .base = 0}).ofm({.height = 8, .width = 8, .base = 0x400}).copy_pool();
+  s.dma(0, 0, 1, 0, 256)
+      .op(Op::DMA_WAIT, 0)
+      .ifm({.height = 8, .width = 8, .base = 0})
+      .ofm({.height = 8, .width = 8, .base = 0x400})
+      .copy_pool();
   const auto report = run(s.payload(), m.memory, {.timing = Timing::kOn});
   ASSERT_TRUE(report.has_value()) << error_of(report);
   EXPECT_GT(report->cycles.total, 0u);

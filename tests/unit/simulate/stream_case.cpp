@@ -44,41 +44,52 @@ Result<Report> StreamCase::run(Simulator& simulator, const std::vector<std::stri
   memory.regions[static_cast<size_t>(network_.weight_region)] = weights_;
   memory.regions[static_cast<size_t>(network_.scratch_region)] = scratch_;
   // Without fast memory of its own, region 2 is the arena.
-  if (network_.fast_scratch_region != network_.scratch_region && network_.fast_scratch_region != network_.weight_region) {
-    memory.regions[static_cast<size_t>(network_.fast_scratch_region)] = network_.fast_scratch_bytes != 0 ? fast_scratch_ : scratch_;
+  if (network_.fast_scratch_region != network_.scratch_region &&
+      network_.fast_scratch_region != network_.weight_region) {
+    memory.regions[static_cast<size_t>(network_.fast_scratch_region)] =
+        network_.fast_scratch_bytes != 0 ? fast_scratch_ : scratch_;
   }
   if (input_paths.size() != network_.inputs.size()) {
-    return fail(Diagnostic{.where = "inputs", .what = "wrong number of inputs", .expected = fmt::format("{}", network_.inputs.size()),
-                 .got = fmt::format("{}", input_paths.size())});
+    return fail(Diagnostic{.where = "inputs",
+                           .what = "wrong number of inputs",
+                           .expected = fmt::format("{}", network_.inputs.size()),
+                           .got = fmt::format("{}", input_paths.size())});
   }
   for (size_t i = 0; i < input_paths.size(); ++i) {
     CARINA_TRY(const Tensor input, load_npy(input_paths[i]));
     const npu::IoTensor& io = network_.inputs[i];
     if (static_cast<int64_t>(input.data.size()) != bytes_of(io)) {
-      return fail(Diagnostic{.where = input_paths[i], .what = "wrong size", .expected = fmt::format("{} bytes", bytes_of(io)),
-                   .got = fmt::format("{} bytes", input.data.size())});
+      return fail(Diagnostic{.where = input_paths[i],
+                             .what = "wrong size",
+                             .expected = fmt::format("{} bytes", bytes_of(io)),
+                             .got = fmt::format("{} bytes", input.data.size())});
     }
     const std::span<std::byte> region = memory.regions[static_cast<size_t>(io.region)];
     if (io.offset < 0 || static_cast<uint64_t>(io.offset) + input.data.size() > region.size()) {
       return fail(Diagnostic{.where = input_paths[i], .what = "the input lies outside its region"});
     }
     std::memcpy(region.data() + io.offset, input.data.data(), input.data.size());
-    memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = input.data.size()});
+    memory.defined.push_back(
+        {.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = input.data.size()});
   }
   return simulator.run(network_.command_payload, memory);
 }
 
 std::vector<std::byte> StreamCase::output(size_t i) const {
   const npu::IoTensor& io = network_.outputs[i];
-  const std::vector<std::byte>& region = io.region == network_.scratch_region ? scratch_ : network_.fast_scratch_bytes != 0 ? fast_scratch_ : scratch_;
+  const std::vector<std::byte>& region = io.region == network_.scratch_region ? scratch_
+                                         : network_.fast_scratch_bytes != 0   ? fast_scratch_
+                                                                              : scratch_;
   const auto begin = region.begin() + io.offset;
   return {begin, begin + bytes_of(io)};
 }
 
 Result<Difference> compare(std::span<const std::byte> got, const Tensor& expected) {
   if (got.size() != expected.data.size()) {
-    return fail(Diagnostic{.where = "output", .what = "wrong size", .expected = fmt::format("{} bytes", expected.data.size()),
-                 .got = fmt::format("{} bytes", got.size())});
+    return fail(Diagnostic{.where = "output",
+                           .what = "wrong size",
+                           .expected = fmt::format("{} bytes", expected.data.size()),
+                           .got = fmt::format("{} bytes", got.size())});
   }
   Difference difference{.elements = static_cast<size_t>(expected.elements())};
   const size_t es = element_bytes(expected.dtype);

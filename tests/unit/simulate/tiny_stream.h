@@ -28,8 +28,14 @@ class TinyStream {
   TinyStream& ifm(const Map& m) {
     using npu::Reg;
     place({Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3}, m);
-    set(Reg::IFM_REGION, 1).set(Reg::IFM_STRIDE_Y, m.width * m.depth).set(Reg::IFM_STRIDE_X, m.depth).set(Reg::IFM_STRIDE_C, 1);
-    set(Reg::IFM_HEIGHT0_M1, m.height - 1).set(Reg::IFM_HEIGHT1_M1, m.height - 1).set(Reg::IFM_WIDTH0_M1, m.width - 1).set(Reg::IFM_DEPTH_M1, m.depth - 1);
+    set(Reg::IFM_REGION, 1)
+        .set(Reg::IFM_STRIDE_Y, m.width * m.depth)
+        .set(Reg::IFM_STRIDE_X, m.depth)
+        .set(Reg::IFM_STRIDE_C, 1);
+    set(Reg::IFM_HEIGHT0_M1, m.height - 1)
+        .set(Reg::IFM_HEIGHT1_M1, m.height - 1)
+        .set(Reg::IFM_WIDTH0_M1, m.width - 1)
+        .set(Reg::IFM_DEPTH_M1, m.depth - 1);
     set(Reg::IFM_PRECISION, 1).set(Reg::IFM_ZERO_POINT, 0).set(Reg::IFM_UPSCALE, 0);
     for (const Reg pad : {Reg::IFM_PAD_TOP, Reg::IFM_PAD_LEFT, Reg::IFM_PAD_RIGHT, Reg::IFM_PAD_BOTTOM}) set(pad, 0);
     return *this;
@@ -37,15 +43,23 @@ class TinyStream {
   TinyStream& ifm2(const Map& m) {
     using npu::Reg;
     place({Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3}, m);
-    set(Reg::IFM2_REGION, 1).set(Reg::IFM2_STRIDE_Y, m.width * m.depth).set(Reg::IFM2_STRIDE_X, m.depth).set(Reg::IFM2_STRIDE_C, 1);
-    set(Reg::IFM2_HEIGHT0_M1, m.height - 1).set(Reg::IFM2_HEIGHT1_M1, m.height - 1).set(Reg::IFM2_WIDTH0_M1, m.width - 1);
+    set(Reg::IFM2_REGION, 1)
+        .set(Reg::IFM2_STRIDE_Y, m.width * m.depth)
+        .set(Reg::IFM2_STRIDE_X, m.depth)
+        .set(Reg::IFM2_STRIDE_C, 1);
+    set(Reg::IFM2_HEIGHT0_M1, m.height - 1)
+        .set(Reg::IFM2_HEIGHT1_M1, m.height - 1)
+        .set(Reg::IFM2_WIDTH0_M1, m.width - 1);
     set(Reg::IFM2_PRECISION, 1).set(Reg::IFM2_ZERO_POINT, 0).set(Reg::IFM2_BROADCAST, 0).set(Reg::IFM2_IB_START, 6);
     return *this;
   }
   TinyStream& ofm(const Map& m) {
     using npu::Reg;
     place({Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3}, m);
-    set(Reg::OFM_REGION, 1).set(Reg::OFM_STRIDE_Y, m.width * m.depth).set(Reg::OFM_STRIDE_X, m.depth).set(Reg::OFM_STRIDE_C, 1);
+    set(Reg::OFM_REGION, 1)
+        .set(Reg::OFM_STRIDE_Y, m.width * m.depth)
+        .set(Reg::OFM_STRIDE_X, m.depth)
+        .set(Reg::OFM_STRIDE_C, 1);
     set(Reg::OFM_HEIGHT_M1, m.height - 1).set(Reg::OFM_WIDTH_M1, m.width - 1).set(Reg::OFM_DEPTH_M1, m.depth - 1);
     set(Reg::OFM_HEIGHT0_M1, m.height - 1).set(Reg::OFM_HEIGHT1_M1, m.height - 1).set(Reg::OFM_WIDTH0_M1, m.width - 1);
     set(Reg::OFM_PRECISION, 0x8101).set(Reg::OFM_ZERO_POINT, 0);  // signed 8 bit, global scale, natural rounding
@@ -66,7 +80,11 @@ class TinyStream {
   }
   TinyStream& dma(int from_region, uint32_t from, int to_region, uint32_t to, uint32_t bytes) {
     using npu::Reg;
-    set(Reg::DMA0_SRC_REGION, from_region).set(Reg::DMA0_SRC, from).set(Reg::DMA0_DST_REGION, to_region).set(Reg::DMA0_DST, to).set(Reg::DMA0_LEN, bytes);
+    set(Reg::DMA0_SRC_REGION, from_region)
+        .set(Reg::DMA0_SRC, from)
+        .set(Reg::DMA0_DST_REGION, to_region)
+        .set(Reg::DMA0_DST, to)
+        .set(Reg::DMA0_LEN, bytes);
     return op(npu::Op::DMA_START);
   }
   // Ends with STOP.

@@ -30,7 +30,8 @@ TEST(ApplyScale32, EqualsTheWideOracleOnEightBitsAndAtTheEdges) {
         for (int value = -256; value <= 256; ++value) {
           ASSERT_EQ(apply_scale_32(value, multiplier, shift, rounding), oracle(value, multiplier, shift, rounding));
         }
-        for (const int64_t edge : {int64_t{INT32_MIN}, int64_t{INT32_MIN} + 1, int64_t{INT32_MAX} - 1, int64_t{INT32_MAX}}) {
+        for (const int64_t edge :
+             {int64_t{INT32_MIN}, int64_t{INT32_MIN} + 1, int64_t{INT32_MAX} - 1, int64_t{INT32_MAX}}) {
           if (shift == 62 && rounding == Rounding::kDouble) continue;  // product + both roundings may leave int64
           ASSERT_EQ(apply_scale_32(edge, multiplier, shift, rounding), oracle(edge, multiplier, shift, rounding));
         }

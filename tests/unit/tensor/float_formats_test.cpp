@@ -32,10 +32,10 @@ TEST(FloatFormats, EveryPatternSurvivesTheRoundTrip) {
 TEST(FloatFormats, KnownValues) {
   EXPECT_EQ(fp16_of_fp32(1.0F), 0x3C00);
   EXPECT_EQ(fp16_of_fp32(65504.0F), 0x7BFF);
-  EXPECT_EQ(fp16_of_fp32(65520.0F), 0x7C00);                 // ties to even: infinity
-  EXPECT_EQ(fp16_of_fp32(0x1p-24F), 0x0001);                 // the smallest subnormal
-  EXPECT_EQ(fp16_of_fp32(0x1p-25F), 0x0000);                 // a tie, to even
-  EXPECT_EQ(bf16_of_fp32(1.00390625F), 0x3F80);              // a tie, to even
+  EXPECT_EQ(fp16_of_fp32(65520.0F), 0x7C00);     // ties to even: infinity
+  EXPECT_EQ(fp16_of_fp32(0x1p-24F), 0x0001);     // the smallest subnormal
+  EXPECT_EQ(fp16_of_fp32(0x1p-25F), 0x0000);     // a tie, to even
+  EXPECT_EQ(bf16_of_fp32(1.00390625F), 0x3F80);  // a tie, to even
   EXPECT_EQ(fp32_of_fp8e4m3(0x7E), 448.0F);
   EXPECT_TRUE(std::isnan(fp32_of_fp8e4m3(0x7F)));
   EXPECT_EQ(fp8e4m3_of_fp32(1000.0F), 0x7F);

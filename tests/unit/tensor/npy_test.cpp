@@ -24,7 +24,8 @@ TEST(Npy, ReadsWhatItWrites) {
 
 TEST(Npy, ReadsTheRawBitsThatMlDtypesSaves) {
   for (const std::string_view descriptor : {"<V2", "|V2"}) {
-    std::vector<std::byte> bytes = npy_bytes(Tensor::of<uint16_t>(DType::kUInt16, {2}, std::vector<uint16_t>{0x3F80, 0x7FC0}));
+    std::vector<std::byte> bytes =
+        npy_bytes(Tensor::of<uint16_t>(DType::kUInt16, {2}, std::vector<uint16_t>{0x3F80, 0x7FC0}));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     std::ranges::copy(std::as_bytes(std::span(descriptor)), bytes.begin() + static_cast<ptrdiff_t>(text.find("<u2")));
     const auto tensor = read_npy(Buffer::copy_of(bytes), "x.npy");

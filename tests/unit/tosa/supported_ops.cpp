@@ -15,13 +15,17 @@ namespace {
 constexpr std::string_view kHead =
     "# Supported TOSA operators\n"
     "\n"
-    "Made from `facts/tosa_rows.h` by a test (CARINA_REBASE=1), which else compares. All operators of TOSA 1.0 are read, written, printed, verified and interpreted.\n"
+    "Made from `facts/tosa_rows.h` by a test (CARINA_REBASE=1), which else compares. All operators of TOSA 1.0 are "
+    "read, written, printed, verified and interpreted.\n"
     "Constants (CONST, CONST_SHAPE) are properties of values, not nodes (docs/ir.md).\n"
     "\n"
-    "Types are those of the operator's variables in the order in which they are named; `+` stands before what each needs.\n"
+    "Types are those of the operator's variables in the order in which they are named; `+` stands before what each "
+    "needs.\n"
     "\n";
 
-std::string short_name(std::string_view op) { return std::string(op.substr(op.find('.') + 1)); }
+std::string short_name(std::string_view op) {
+  return std::string(op.substr(op.find('.') + 1));
+}
 
 std::string features_text(TosaFeatures features) {
   std::string out;
@@ -34,7 +38,8 @@ std::string features_text(TosaFeatures features) {
 std::string operands_text(std::span<const TosaOperand> rows) {
   std::string out;
   for (const TosaOperand& row : rows) {
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", row.name, row.kind == TosaOperandKind::kTensorList ? "..." : "",
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", row.name,
+                       row.kind == TosaOperandKind::kTensorList ? "..." : "",
                        row.constness == TosaConstness::kCompileTime ? "\\*" : "");
   }
   return out;
@@ -52,11 +57,14 @@ std::string types_text(const TosaOpRow& row) {
   std::vector<std::pair<std::string, std::string>> groups;
   for (const TosaTypeRow& types : row.types) {
     std::string names;
-    for (size_t i = 0; i < row.type_names.size(); ++i) names += (i == 0 ? "" : ",") + std::string(name_of(types.types[i]));
+    for (size_t i = 0; i < row.type_names.size(); ++i)
+      names += (i == 0 ? "" : ",") + std::string(name_of(types.types[i]));
     const std::string needs = features_text(types.any_of);
     const auto known = std::ranges::find(groups, needs, &std::pair<std::string, std::string>::first);
-    if (known == groups.end()) groups.emplace_back(needs, names);
-    else known->second += "; " + names;
+    if (known == groups.end())
+      groups.emplace_back(needs, names);
+    else
+      known->second += "; " + names;
   }
   std::string out;
   for (const auto& [needs, names] : groups) out += fmt::format("{}{} + {}", out.empty() ? "" : "<br>", names, needs);
@@ -69,11 +77,14 @@ std::string operators_table() {
   for (const TosaOpRow& row : kTosaRows) {
     if (row.group != group) {
       group = row.group;
-      out += fmt::format("\n## {}\n\n| operator | section | inputs (\\* constant without EXT-DYNAMIC) | attributes | types |\n|---|---|---|---|---|\n", group);
+      out += fmt::format(
+          "\n## {}\n\n| operator | section | inputs (\\* constant without EXT-DYNAMIC) | attributes | types "
+          "|\n|---|---|---|---|---|\n",
+          group);
     }
     std::string needs = row.also_needs.bits == 0 ? "" : "<br>all: + " + features_text(row.also_needs);
-    out += fmt::format("| {} | {} | {} | {} | {}{} |\n", short_name(name_of(row.op)), row.section, operands_text(row.inputs),
-                       attributes_text(row.attributes), types_text(row), needs);
+    out += fmt::format("| {} | {} | {} | {} | {}{} |\n", short_name(name_of(row.op)), row.section,
+                       operands_text(row.inputs), attributes_text(row.attributes), types_text(row), needs);
   }
   return out;
 }
@@ -90,6 +101,8 @@ std::string rules_table() {
 
 }  // namespace
 
-std::string supported_ops_page() { return std::string(kHead) + operators_table() + rules_table(); }
+std::string supported_ops_page() {
+  return std::string(kHead) + operators_table() + rules_table();
+}
 
 }  // namespace carina::tosa

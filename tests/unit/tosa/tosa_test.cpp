@@ -115,7 +115,9 @@ TEST(File, KeepsConstantsAttributesAndSources) {
   EXPECT_TRUE(graph.nodes[1].attributes.get<bool>("local_bound"));
 }
 
-TEST(File, BytesAreDeterministic) { EXPECT_EQ(written(kConvolution), written(kConvolution)); }
+TEST(File, BytesAreDeterministic) {
+  EXPECT_EQ(written(kConvolution), written(kConvolution));
+}
 
 TEST(File, EveryTruncationIsRefused) {
   const std::vector<std::byte> bytes = written(kConvolution);
@@ -184,7 +186,9 @@ TEST(Verify, GeneralRules) {
   for (const Bad& bad : {
            Bad{"TYPE.1", "input %x: i16[1]\n %y: i16[1] = tosa.ADD(%x, %x)"},
            Bad{"TYPE.1", "input %x: i32[1]\n input %z: fp32[1]\n %y: i32[1] = tosa.ADD(%x, %z)"},
-           Bad{"RANK.1", "input %x: i8[1,2,3]\n %y: i8[1,2,3] = tosa.MAX_POOL2D(%x) {kernel = [1, 1], stride = [1, 1], pad = [0, 0, 0, 0], nan_mode = PROPAGATE}"},
+           Bad{"RANK.1",
+               "input %x: i8[1,2,3]\n %y: i8[1,2,3] = tosa.MAX_POOL2D(%x) {kernel = [1, 1], stride = [1, 1], pad = [0, "
+               "0, 0, 0], nan_mode = PROPAGATE}"},
            Bad{"SHAPE.1", "input %x: i32[0]\n %y: i32[0] = tosa.ABS(%x)"},
            Bad{"SHAPE.2", "input %x: i32[2]\n %y: i32[3] = tosa.ABS(%x)"},
            Bad{"LEVEL.1", "input %x: i32[1,1,1,1,1,1,1]\n %y: i32[1,1,1,1,1,1,1] = tosa.ABS(%x)"},
@@ -193,18 +197,23 @@ TEST(Verify, GeneralRules) {
            Bad{"ATTRIBUTE.1", "input %x: i32[2]\n %y: i32[2] = tosa.REVERSE(%x) {axis = 4294967296}"},
            Bad{"REDUCE.1", "input %x: i32[2]\n %y: i32[1] = tosa.REDUCE_SUM(%x) {axis = 1}"},
            Bad{"TABLE.1", "input %x: i8[2]\n %t: i8[3] = [1, 2, 3]\n %y: i8[2] = tosa.TABLE(%x, %t)"},
-           Bad{"COND_IF.1", "input %c: bool[]\n tosa.COND_IF(%c) {then_graph = \"no\", else_graph = \"no\"} name \"n\""},
+           Bad{"COND_IF.1",
+               "input %c: bool[]\n tosa.COND_IF(%c) {then_graph = \"no\", else_graph = \"no\"} name \"n\""},
            Bad{"COND_IF.2", "input %c: bool[]\n tosa.COND_IF(%c) {then_graph = \"g\", else_graph = \"g\"} name \"n\""},
            Bad{"VARIABLE.3", "%y: i8[1] = tosa.VARIABLE_READ() {name = \"v\"}"},
        }) {
-    EXPECT_TRUE(broken_rule(bad.statements).starts_with("rule " + std::string(bad.rule) + " ")) << broken_rule(bad.statements) << "\n" << bad.statements;
+    EXPECT_TRUE(broken_rule(bad.statements).starts_with("rule " + std::string(bad.rule) + " "))
+        << broken_rule(bad.statements) << "\n"
+        << bad.statements;
   }
 }
 
 TEST(Verify, ProfilesAndConstants) {
-  constexpr std::string_view matmul = "input %a: i16[1,1,1]\n input %zp: i16[1]\n %y: i48[1,1,1] = tosa.MATMUL(%a, %a, %zp, %zp)";
+  constexpr std::string_view matmul =
+      "input %a: i16[1,1,1]\n input %zp: i16[1]\n %y: i48[1,1,1] = tosa.MATMUL(%a, %a, %zp, %zp)";
   EXPECT_EQ(broken_rule(matmul), "none");
-  EXPECT_TRUE(broken_rule(matmul, {.features = TosaFeature::kProInt | TosaFeature::kProFp}).starts_with("rule PROFILE.1"));
+  EXPECT_TRUE(
+      broken_rule(matmul, {.features = TosaFeature::kProInt | TosaFeature::kProFp}).starts_with("rule PROFILE.1"));
   const TosaFeatures without_dynamic = TosaFeature::kProInt | TosaFeature::kExtInt16;
   EXPECT_TRUE(broken_rule(matmul, {.features = without_dynamic}).starts_with("rule CONST.1"));
 }
@@ -235,7 +244,8 @@ TEST(Rows, AttributesFollowTheSchema) {
 
 // With CARINA_REBASE set the page is written instead.
 TEST(SupportedOps, PageIsUpToDate) {
-  if (std::getenv("CARINA_REBASE") != nullptr) std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();
+  if (std::getenv("CARINA_REBASE") != nullptr)
+    std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();
   std::ifstream file(CARINA_SOURCE_DIR "/docs/tosa-operators.md");
   std::stringstream page;
   page << file.rdbuf();

@@ -73,7 +73,8 @@ Result<void> verify_all(std::span<const std::string> files) {
 Result<carina::Tensor> read_array(const std::string& path, const carina::ir::Value& value) {
   CARINA_TRY(const carina::Buffer file, carina::map_file(path));
   CARINA_TRY(carina::Tensor tensor, carina::read_npy(file, path));
-  if (carina::element_bytes(tensor.dtype) == carina::element_bytes(value.dtype)) tensor.dtype = value.dtype;  // .npy has fewer types
+  if (carina::element_bytes(tensor.dtype) == carina::element_bytes(value.dtype))
+    tensor.dtype = value.dtype;  // .npy has fewer types
   return tensor;
 }
 
@@ -83,14 +84,15 @@ Result<carina::interpret::Interpreter> prepare(const std::string& in, carina::ir
   return carina::interpret::Interpreter::create(module, {.where = in});
 }
 
-Result<void> run_arrays(const carina::ir::Graph& graph, carina::interpret::Interpreter& interpreter, std::span<const std::string> inputs,
-                        std::span<const std::string> outputs) {
+Result<void> run_arrays(const carina::ir::Graph& graph, carina::interpret::Interpreter& interpreter,
+                        std::span<const std::string> inputs, std::span<const std::string> outputs) {
   std::vector<carina::Tensor> arrays;
   for (size_t i = 0; i < std::min(inputs.size(), graph.inputs.size()); ++i) {
     CARINA_TRY(arrays.emplace_back(), read_array(inputs[i], graph[graph.inputs[i]]));
   }
   CARINA_TRY(const std::vector<carina::Tensor> results, interpreter.run(arrays));
-  for (size_t i = 0; i < std::min(outputs.size(), results.size()); ++i) CARINA_CHECKED(carina::write_file(outputs[i], carina::npy_bytes(results[i])));
+  for (size_t i = 0; i < std::min(outputs.size(), results.size()); ++i)
+    CARINA_CHECKED(carina::write_file(outputs[i], carina::npy_bytes(results[i])));
   return {};
 }
 
@@ -116,11 +118,16 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   Result<void> done;
   if (arguments.size() >= 2 && arguments[0] == "run") return run(arguments[1], std::span(arguments).subspan(2));
-  if (arguments.size() == 3 && arguments[0] == "rewrite") done = rewrite(arguments[1], arguments[2]);
-  else if (arguments.size() == 3 && arguments[0] == "retext") done = retext(arguments[1], arguments[2]);
-  else if (arguments.size() == 2 && arguments[0] == "print") done = print(arguments[1]);
-  else if (arguments.size() >= 2 && arguments[0] == "verify") done = verify_all(std::span(arguments).subspan(1));
-  else return std::fputs(kUsage.data(), stderr), 2;
+  if (arguments.size() == 3 && arguments[0] == "rewrite")
+    done = rewrite(arguments[1], arguments[2]);
+  else if (arguments.size() == 3 && arguments[0] == "retext")
+    done = retext(arguments[1], arguments[2]);
+  else if (arguments.size() == 2 && arguments[0] == "print")
+    done = print(arguments[1]);
+  else if (arguments.size() >= 2 && arguments[0] == "verify")
+    done = verify_all(std::span(arguments).subspan(1));
+  else
+    return std::fputs(kUsage.data(), stderr), 2;
   if (done) return 0;
   std::fprintf(stderr, "%s\n", carina::to_string(done.error()).c_str());
   return 1;

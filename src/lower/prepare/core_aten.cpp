@@ -1,0 +1,119 @@
+#include "lower/core_aten.h"
+
+#include <numbers>
+
+#include "lower/prepare/decompose_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Attributes;
+using ir::Node;
+using ir::ValueId;
+
+// Expressions of the shape of the current node's input.
+class CoreMath {
+ public:
+  CoreMath(Rewriter& in, const Node& node) : in_(in), node_(node), shape_(in.shape(node.inputs[0])) {}
+
+  ValueId apply(AtenOp op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    return in_.make(op, std::move(inputs), std::move(attributes), shape_);
+  }
+  ValueId plus(ValueId x, double y) { return apply(AtenOp::add_Tensor, {x, in_.scalar(y, DType::kFp32)}, no_alpha()); }
+  ValueId times(ValueId x, double y) { return apply(AtenOp::mul_Tensor, {x, in_.scalar(y, DType::kFp32)}); }
+  ValueId clamp(ValueId x, ir::Attribute min, ir::Attribute max) {
+    return apply(AtenOp::clamp_default, {x}, {{"min", std::move(min)}, {"max", std::move(max)}});
+  }
+  ValueId hardsigmoid(ValueId x) { return times(clamp(plus(x, 3), int64_t{0}, int64_t{6}), 1.0 / 6); }
+  // max(x, 0) + log(1 + exp(-|x|)): never overflows.
+  ValueId softplus(ValueId x) {
+    const ValueId tail =
+        apply(AtenOp::log1p_default,
+              {apply(AtenOp::exp_default, {apply(AtenOp::neg_default, {apply(AtenOp::abs_default, {x})})})});
+    return apply(AtenOp::add_Tensor, {apply(AtenOp::relu_default, {x}), tail}, no_alpha());
+  }
+  Result<bool> finish(AtenOp op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    return rewritten(in_.into(node_.outputs[0], op, std::move(inputs), std::move(attributes)));
+  }
+  [[nodiscard]] ValueId x() const { return node_.inputs[0]; }
+
+ private:
+  Rewriter& in_;
+  const Node& node_;
+  Shape shape_;
+};
+
+Result<bool> silu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId gate = m.apply(AtenOp::sigmoid_default, {m.x()});
+  return m.finish(AtenOp::mul_Tensor, {m.x(), gate});
+}
+
+Result<bool> hardsigmoid(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId clamped = m.clamp(m.plus(m.x(), 3), int64_t{0}, int64_t{6});
+  return m.finish(AtenOp::mul_Tensor, {clamped, in.scalar(1.0 / 6, DType::kFp32)});
+}
+
+Result<bool> hardswish(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId gate = m.hardsigmoid(m.x());
+  return m.finish(AtenOp::mul_Tensor, {m.x(), gate});
+}
+
+Result<bool> softplus(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double beta = node.attributes.number("beta");
+  const ValueId result = m.softplus(m.times(m.x(), beta));
+  return m.finish(AtenOp::mul_Tensor, {result, in.scalar(1 / beta, DType::kFp32)});
+}
+
+Result<bool> mish(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId gate = m.apply(AtenOp::tanh_default, {m.softplus(m.x())});
+  return m.finish(AtenOp::mul_Tensor, {m.x(), gate});
+}
+
+Result<bool> log_sigmoid(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::neg_default, {m.softplus(m.apply(AtenOp::neg_default, {m.x()}))});
+}
+
+Result<bool> exp2(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::exp_default, {m.times(m.x(), std::numbers::ln2)});
+}
+
+Result<bool> selu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::elu_default, {m.x()},
+                  {{"alpha", 1.6732632423543772}, {"scale", 1.0507009873554805}, {"input_scale", int64_t{1}}});
+}
+
+Result<bool> celu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double alpha = node.attributes.number("alpha");
+  return m.finish(AtenOp::elu_default, {m.x()}, {{"alpha", alpha}, {"scale", int64_t{1}}, {"input_scale", 1 / alpha}});
+}
+
+Result<bool> conv_transpose(Rewriter& in, const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes.set("transposed", true);
+  return rewritten(in.into(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
+}
+
+constexpr RewriteRow kRows[] = {
+    {AtenOp::silu_default, silu},           {AtenOp::hardsigmoid_default, hardsigmoid},
+    {AtenOp::hardswish_default, hardswish}, {AtenOp::softplus_default, softplus},
+    {AtenOp::mish_default, mish},           {AtenOp::log_sigmoid_default, log_sigmoid},
+    {AtenOp::exp2_default, exp2},           {AtenOp::selu_default, selu},
+    {AtenOp::celu_default, celu},           {AtenOp::conv_transpose2d_input, conv_transpose},
+};
+
+}  // namespace
+
+Result<void> to_core_aten(ir::Graph& program, const Log&) {
+  return Rewriter(program, kRows).run();
+}
+
+}  // namespace carina::lower

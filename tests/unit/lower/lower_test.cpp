@@ -1,0 +1,119 @@
+// Goldens: each file of goldens/ holds a graph ("# input"), what prepare() makes of it ("# prepare") and what to_tosa()
+// makes of that ("# tosa"), or the diagnostics ("# error"). CARINA_REBASE=1 in the environment writes the files anew.
+
+#include "lower/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "ir/pass.h"
+#include "ir/text.h"
+#include "lower/core_aten.h"
+#include "lower/prepare.h"
+
+namespace carina::lower {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string contents(const fs::path& path) {
+  std::ifstream in(path);
+  return (std::stringstream() << in.rdbuf()).str();
+}
+
+std::string input_of(const std::string& golden) {
+  const std::string mark = "# input\n";
+  const size_t begin = golden.find(mark) + mark.size();
+  return golden.substr(begin, golden.find("# ", begin) - begin);
+}
+
+std::string with_error(const std::string& text, const Diagnostics& errors) {
+  return text + "# error\n" + to_string(errors) + "\n";
+}
+
+// The whole file as it should be.
+std::string produced(const std::string& input, const std::string& where) {
+  std::string text = "# input\n" + input;
+  auto module = ir::parse(input, where);
+  if (!module) return with_error(text, module.error());
+  ir::Graph graph = std::move(module->main());
+  if (auto prepared = prepare(graph, Log{}); !prepared) return with_error(text, prepared.error());
+  text += "# prepare\n" + ir::print(graph);
+  const std::string once = ir::print(graph);
+  EXPECT_TRUE(prepare(graph, Log{}).has_value());
+  EXPECT_EQ(ir::print(graph), once) << "prepare() changes what it made";
+  const auto tosa = to_tosa(graph, Log{});
+  if (!tosa) return with_error(text, tosa.error());
+  EXPECT_TRUE(ir::verify_structure(*tosa).has_value());
+  return text + "# tosa\n" + ir::print(*tosa);
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, IsWhatLoweringMakes) {
+  const fs::path path = fs::path(CARINA_SOURCE_DIR) / "tests/unit/lower/goldens" / (GetParam() + ".txt");
+  const std::string golden = contents(path);
+  const std::string now = produced(input_of(golden), path.filename().string());
+  EXPECT_EQ(GetParam().starts_with("bad_"), now.find("# error\n") != std::string::npos) << now;
+  if (std::getenv("CARINA_REBASE") != nullptr) {
+    std::ofstream(path) << now;
+    return;
+  }
+  EXPECT_EQ(now, golden);
+}
+
+std::vector<std::string> golden_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(fs::path(CARINA_SOURCE_DIR) / "tests/unit/lower/goldens"))
+    names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Lower, Golden, testing::ValuesIn(golden_names()),
+                         [](const auto& golden) { return golden.param; });
+
+TEST(Prepare, ListsItsPasses) {
+  ir::Graph graph;
+  ir::PassOptions options;
+  options.stop_after = "no-such-pass";
+  const auto refused = prepare(graph, options, Log{});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error()[0].expected.find("fold-batch-norm"), std::string::npos);
+  EXPECT_EQ(prepare_pipeline().front().name, "fold-sources");
+}
+
+TEST(ToCoreAten, WritesWhatTheKernelsHave) {
+  auto module = ir::parse(R"(graph @main {
+  input %x: fp32[2]
+  %a: fp32[2] = aten.hardswish.default(%x)
+  %b: fp32[2] = aten.mish.default(%a)
+  output %b
+}
+)",
+                          "text");
+  ASSERT_TRUE(module.has_value());
+  ir::Graph& graph = module->main();
+  ASSERT_TRUE(to_core_aten(graph, Log{}).has_value());
+  std::string ops;
+  for (const ir::Node& node : graph.nodes) ops += std::string(node.op.name()) + " ";
+  EXPECT_EQ(ops,
+            "aten.add.Tensor aten.clamp.default aten.mul.Tensor aten.mul.Tensor aten.abs.default aten.neg.default "
+            "aten.exp.default "
+            "aten.log1p.default aten.relu.default aten.add.Tensor aten.tanh.default aten.mul.Tensor ");
+  EXPECT_TRUE(ir::verify_structure(graph).has_value());
+  EXPECT_EQ(graph[graph.outputs[0]].name, "b");
+}
+
+TEST(HasLowering, KnowsWhatIsMissing) {
+  EXPECT_TRUE(has_lowering(AtenOp::conv2d_default));
+  EXPECT_FALSE(has_lowering(AtenOp::lstm_input));
+  EXPECT_FALSE(has_lowering(TosaOp::ADD));
+}
+
+}  // namespace
+}  // namespace carina::lower
