@@ -108,8 +108,9 @@ class Builder:
     def rounding(self):
         return self.choice([ROUND.SINGLE_ROUND, ROUND.DOUBLE_ROUND])
 
-    def rescale(self, x, dtype, gain=None, per_channel=None, rounding=None, output_zp=None, input_zp=None, value_bits=None):
-        """To `dtype` with real factors about `gain`."""
+    def rescale(self, x, dtype, gain=None, per_channel=None, rounding=None, output_zp=None, input_zp=None, value_bits=None,
+                single_if_power=False):  # fmt: skip
+        """To `dtype` with real factors about `gain`. `single_if_power`: a power of two is rounded once."""
         scale32 = x.dtype != D.INT48
         per_channel = self.chance(0.5) if per_channel is None else per_channel
         count = x.shape[-1] if per_channel else 1
@@ -129,7 +130,7 @@ class Builder:
         if shift.min() < max(2, value_bits) or shift.max() > 62:
             raise Impossible
         rounding = self.rounding() if rounding is None else rounding
-        if not scale32:
+        if not scale32 or (single_if_power and (multiplier & (multiplier - 1) == 0).all()):
             rounding = ROUND.SINGLE_ROUND
         inputs = [
             x,
@@ -587,7 +588,8 @@ def resize(g):
     y = g.op(OP.RESIZE, [x, g.shape(scale), g.shape(offset), g.shape(border)], out, result, "ResizeAttribute", mode)
     if result == D.INT32:
         exact = float(scale[0] * scale[2])
-        y = g.rescale(y, D.INT8, 2.0 ** -np.ceil(np.log2(exact)), False, input_zp=0)
+        # Vela 5.2 fuses a power of two into RESIZE on U85 and loses the second rounding (docs/npu-open-points.md).
+        y = g.rescale(y, D.INT8, 2.0 ** -np.ceil(np.log2(exact)), False, input_zp=0, single_if_power=g.u85)
     elif result == D.INT48:
         y = g.rescale(y, D.INT16, 2.0 ** -np.ceil(np.log2(float(scale[0] * scale[2]))), False)
     return g.finish(y)
