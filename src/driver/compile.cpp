@@ -192,8 +192,7 @@ struct Split {
 };
 
 Result<Split> split_tosa(const CompileRequest& request) {
-  CARINA_TRY(const Buffer file, map_file(request.model));
-  CARINA_TRY(ir::Module module, tosa::read_tosa(file, request.model));
+  CARINA_TRY(ir::Module module, read_sound_tosa(request.model));
   if (module.graphs.size() != 1)
     return fail({.where = request.model,
                  .what = "control flow does not run on the NPU",
@@ -332,10 +331,15 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   return compiled;
 }
 
-Result<std::vector<std::byte>> to_tosa(const CompileRequest& request, const Log& log) {
-  CARINA_TRY(const Prepared prepared, prepare_model(request, log));
+Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
+  const std::string& path = request.model.model;
+  if (is_tosa(path)) {
+    CARINA_TRY(const ir::Module module, read_sound_tosa(path, request.limits.level));
+    return write_sound_tosa(module, request.version, request.limits, path);
+  }
+  CARINA_TRY(const Prepared prepared, prepare_model(request.model, log));
   CARINA_TRY(ir::Graph graph, lower::to_tosa(prepared.graph, log));
-  return tosa::write_tosa({.graphs = {std::move(graph)}});
+  return write_sound_tosa({.graphs = {std::move(graph)}}, request.version, request.limits, path);
 }
 
 }  // namespace carina::driver

@@ -8,6 +8,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/target.h"
+#include "driver/tosa_file.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
@@ -42,8 +43,15 @@ struct Compiled {
 // and output_tag<n>_vela.npz, as the Arm flow names them. Errors: of every room on the way.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
-// The model as one TOSA file: INT where it is quantized, else FP. Errors: as compile()'s, and a model that does not
-// lower as a whole.
-Result<std::vector<std::byte>> to_tosa(const CompileRequest& request, const Log& log);
+struct TosaRequest {
+  CompileRequest model;         // of which the target is not used
+  std::string version = "1.0";  // or "0.80"
+  TosaLimits limits;            // what the file may use
+};
+
+// The model as one TOSA file: a .pt2 INT where it is quantized, else FP; a .tosa as it is, in the version that is
+// asked for. Errors: as compile()'s, a model that does not lower as a whole, broken rules, what the version does not
+// have.
+Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -15,11 +15,14 @@ struct InterpretRequest {
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   std::string dump_folder;          // every intermediate value as .npy; empty: none are written
   bool profile = false;
+  std::string level = "8K";          // of the verifier, or "none"
+  std::string memory_budget = "4G";  // bytes, or with K, M or G: tensors of the run and what the plan holds
   int threads = 1;
 };
 
-// Evaluates a TOSA file in the interpreter. Errors: of the reader and of the interpreter, inputs that do not fit,
-// folders that cannot be written.
+// Verifies a TOSA file and evaluates it in the interpreter. Errors: of the reader, "rule ..." of the verifier, of the
+// interpreter's planning (so much memory is refused before any is taken), inputs that do not fit, "REQUIRE ..." of a
+// condition of the specification that the data break, folders that cannot be written.
 Result<report::InterpretReport> interpret(const InterpretRequest& request, const Log& log);
 
 }  // namespace carina::driver

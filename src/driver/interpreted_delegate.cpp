@@ -6,9 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/file.h"
+#include "driver/tosa_file.h"
 #include "facts/executorch.h"
-#include "tosa/flatbuffer.h"
 
 namespace carina::driver {
 
@@ -29,8 +28,7 @@ std::string file_of_tag(const std::string& folder, size_t tag) {
 Result<InterpretedDelegates> InterpretedDelegates::load(const std::string& folder, int threads) {
   InterpretedDelegates delegates;
   for (std::string path = file_of_tag(folder, 0); !path.empty(); path = file_of_tag(folder, delegates.parts_.size())) {
-    CARINA_TRY(const Buffer file, map_file(path));
-    CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
+    CARINA_TRY(const ir::Module module, read_sound_tosa(path));
     CARINA_TRY(interpret::Interpreter interpreter,
                interpret::Interpreter::create(module, {.threads = threads, .where = path}));
     Part part{.inputs = {}, .shapes = {}, .interpreter = std::move(interpreter)};

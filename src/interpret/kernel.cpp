@@ -14,7 +14,8 @@ std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64
     index[axis] = shape[axis] == 0 ? 0 : element % shape[axis];
     element = shape[axis] == 0 ? 0 : element / shape[axis];
   }
-  return fail({.where = std::string(call.where), .what = fmt::format("element {}: {}", to_string(index), what)});
+  return fail({.where = std::string(call.where),
+               .what = fmt::format("REQUIRE broken at element {}: {}", to_string(index), what)});
 }
 
 }  // namespace carina::interpret

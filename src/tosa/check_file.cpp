@@ -1,6 +1,7 @@
 #include <limits>
 #include <span>
 
+#include "facts/tosa_0_80.h"
 #include "facts/tosa_rows.h"
 #include "tosa/reader_internal.h"
 
@@ -24,8 +25,8 @@ constexpr voffset_t slot(int index) {
 // of its size.
 class FileCheck {
  public:
-  explicit FileCheck(flatbuffers::Verifier& verifier, size_t size)
-      : verifier_(verifier), budget_(kFactor * size + kFree) {}
+  FileCheck(flatbuffers::Verifier& verifier, size_t size, FileForm form)
+      : verifier_(verifier), budget_(kFactor * size + kFree), form_(form) {}
 
   bool graph(const Table& t) {
     return start(t) && t.VerifyOffsetRequired(verifier_, slot(0)) && version(*t.GetPointer<const Table*>(slot(0))) &&
@@ -131,6 +132,7 @@ class FileCheck {
 
   // Tables of operators that Carina does not have are never read.
   bool attributes(const Table& t, uint8_t tag) {
+    if (form_ == FileForm::k0_80) return attributes_0_80(t, tag);
     if (tag == 0 || tag > kTosaOpCount) return true;
     if (!start(t)) return false;
     int index = 0;
@@ -138,6 +140,36 @@ class FileCheck {
       if (row.place == TosaAttributePlace::kTable && !attribute(t, index++, row.kind)) return false;
     }
     return true;
+  }
+
+  bool attributes_0_80(const Table& t, uint8_t tag) {
+    if (tag == 0 || tag >= kTosa080Tables.size()) return true;
+    if (!start(t)) return false;
+    int index = 0;
+    for (const Tosa080Slot& slot : kTosa080Tables[tag]) {
+      if (!field_0_80(t, index++, slot.field)) return false;
+    }
+    return true;
+  }
+
+  bool field_0_80(const Table& t, int index, Tosa080Field kind) {
+    switch (kind) {
+      case Tosa080Field::kBool:
+        return field<uint8_t>(t, index);
+      case Tosa080Field::kInt:
+      case Tosa080Field::kWord:
+        return field<uint32_t>(t, index);
+      case Tosa080Field::kInts:
+        return numbers<int32_t>(t, index);
+      case Tosa080Field::kShorts:
+        return numbers<int16_t>(t, index);
+      case Tosa080Field::kBytes:
+      case Tosa080Field::kFloat:
+        return numbers<uint8_t>(t, index);
+      case Tosa080Field::kString:
+        return text(t, index);
+    }
+    return false;
   }
 
   bool attribute(const Table& t, int index, TosaAttributeKind kind) {
@@ -162,16 +194,17 @@ class FileCheck {
 
   flatbuffers::Verifier& verifier_;
   size_t budget_;
+  FileForm form_;
 };
 
 }  // namespace
 
-bool is_sound_1_x(std::span<const uint8_t> file) {
+bool is_sound(std::span<const uint8_t> file, FileForm form) {
   flatbuffers::Verifier::Options options;
   options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();  // the budget bounds them
   flatbuffers::Verifier verifier(file.data(), file.size(), options);
   return verifier.VerifyOffset(0) != 0 &&
-         FileCheck(verifier, file.size()).graph(*flatbuffers::GetRoot<Table>(file.data()));
+         FileCheck(verifier, file.size(), form).graph(*flatbuffers::GetRoot<Table>(file.data()));
 }
 
 }  // namespace carina::tosa

@@ -28,6 +28,9 @@ struct WriteOptions {
 // shorter than its tensor, shapes whose size overflows. Source: facts/schemas/tosa.fbs.
 Result<ir::Module> read_tosa(const Buffer& file, const std::string& where);
 
+// The version that a TOSA FlatBuffer gives itself: "1.0.0", "1.1.0-draft". Errors: no such file.
+Result<std::string> version_of(const Buffer& file, const std::string& where);
+
 // The bytes of a TOSA FlatBuffer: the same module gives the same bytes. Every graph becomes a region of one block.
 // Errors: a module with operators, types or attributes that the version does not have; more than 2 GB.
 Result<std::vector<std::byte>> write_tosa(const ir::Module& module, const WriteOptions& options);

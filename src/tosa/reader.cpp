@@ -5,9 +5,11 @@
 #include <unordered_set>
 
 #include "base/checked_math.h"
+#include "facts/tosa_0_80.h"
 #include "facts/tosa_rows.h"
 #include "ir/tosa_node.h"
 #include "ir/tosa_type.h"
+#include "tosa/from_0_80_internal.h"
 #include "tosa/packing_internal.h"
 #include "tosa/reader_internal.h"
 #include "tosa_generated.h"
@@ -37,8 +39,8 @@ struct Definition {
 // Reads one block into one graph.
 class BlockReader {
  public:
-  BlockReader(const Buffer& file, std::string where, const format::TosaBasicBlock& block)
-      : file_(file), where_(std::move(where)), block_(block) {}
+  BlockReader(const Buffer& file, std::string where, const format::TosaBasicBlock& block, FileForm form)
+      : file_(file), where_(std::move(where)), block_(block), form_(form) {}
 
   Result<ir::Graph> read(std::string name) {
     graph_.name = std::move(name);
@@ -99,12 +101,13 @@ class BlockReader {
   Result<std::optional<Tensor>> constant_of(const std::string& name, DType dtype, const Shape& shape,
                                             const Buffer& data) const {
     if (data.size() == 0) return std::optional<Tensor>();
-    const auto needed = file_bytes(dtype, shape.elements());
+    const bool wide_bf16 = form_ == FileForm::k0_80 && dtype == DType::kBf16;
+    const auto needed = file_bytes(wide_bf16 ? DType::kFp32 : dtype, shape.elements());
     if (!needed || *needed > data.size()) {
       return error(fmt::format("the data of {} is too short for {} {}", name, name_of(dtype), to_string(shape)),
                    needed ? fmt::format("{} bytes", *needed) : "", std::to_string(data.size()));
     }
-    return std::optional(unpack(dtype, shape, data));
+    return std::optional(wide_bf16 ? bf16_of_wide(shape, data) : unpack(dtype, shape, data));
   }
 
   Result<void> define(std::string name, DType dtype, const Shape& shape, std::optional<Tensor> constant) {
@@ -119,13 +122,25 @@ class BlockReader {
     return {};
   }
 
+  struct FileType {
+    DType dtype;
+    bool is_unsigned;
+  };
+  Result<FileType> type_of(const std::string& name, uint32_t number) const {
+    if (form_ == FileForm::k0_80 && number < kTosa080Types.size()) {
+      const Tosa080Type& row = kTosa080Types[number];
+      if (row.type != TosaType::kUnknown) return FileType{ir::dtype_of(row.type), row.is_unsigned};
+    }
+    const auto dtype = form_ == FileForm::k1_x ? ir::dtype_of_number(number) : std::nullopt;
+    if (dtype && *dtype != DType::kShape) return FileType{*dtype, false};
+    return error(fmt::format("tensor {} has an unsupported type", name),
+                 form_ == FileForm::k1_x ? "a type of TOSA 1.0" : "a type of tensors of TOSA 0.80",
+                 fmt::format("number {}", number));
+  }
+
   Result<void> read_tensor(const format::TosaTensor& tensor) {
     const std::string name = text_of(tensor.name());
-    const auto dtype = ir::dtype_of_number(static_cast<uint32_t>(tensor.type()));
-    if (!dtype || *dtype == DType::kShape) {
-      return error(fmt::format("tensor {} has an unsupported type", name), "a type of TOSA 1.0",
-                   fmt::format("number {}", static_cast<uint32_t>(tensor.type())));
-    }
+    CARINA_TRY(const FileType type, type_of(name, static_cast<uint32_t>(tensor.type())));
     if (tensor.scale_size() > 0 || count_of(tensor.scale_data()) > 0)
       return error("tensor " + name + " is block-scaled, which TOSA 1.0 does not have");
     if (tensor.is_unranked()) {
@@ -135,10 +150,11 @@ class BlockReader {
     }
     CARINA_TRY(const Shape shape, shape_of(name, tensor.shape()));
     CARINA_TRY(const Buffer data, data_of(name, tensor.data(), tensor.offset(), tensor.size()));
-    CARINA_TRY(std::optional<Tensor> constant, constant_of(name, *dtype, shape, data));
+    CARINA_TRY(std::optional<Tensor> constant, constant_of(name, type.dtype, shape, data));
     if (tensor.variable())
-      return define_variable(name, text_of(tensor.variable_name()), *dtype, shape, std::move(constant));
-    return define(name, *dtype, shape, std::move(constant));
+      return define_variable(name, text_of(tensor.variable_name()), type.dtype, shape, std::move(constant));
+    if (type.is_unsigned) unsigned_.insert(graph_.values.size());
+    return define(name, type.dtype, shape, std::move(constant));
   }
 
   Result<void> read_shape(const format::TosaShape& shape) {
@@ -208,23 +224,56 @@ class BlockReader {
     return true;
   }
 
+  // The operator's number in 1.0; nothing for what only 0.80 has.
+  Result<std::optional<TosaOp>> operator_of(uint32_t number, const std::string& here) const {
+    const bool old = form_ == FileForm::k0_80;
+    const size_t count = old ? kTosa080Ops.size() : kTosaOpCount;
+    if (number == 0 || number > count) {
+      return fail({.where = here,
+                   .what = fmt::format("unknown operator number {}", number),
+                   .hint = fmt::format("the operators of TOSA {} are 1 to {}", old ? "0.80" : "1.0", count)});
+    }
+    return old ? kTosa080Ops[number - 1].op : static_cast<TosaOp>(number);
+  }
+
   Result<void> read_operator(const format::TosaOperator& op, uint32_t index) {
     const std::string here = fmt::format("{}: operator {}", where_, index);
-    if (op.op() == 0 || op.op() > kTosaOpCount) {
-      return fail({.where = here,
-                   .what = fmt::format("unknown operator number {}", op.op()),
-                   .hint = "the operators of TOSA 1.0 are 1 to 75"});
-    }
-    const auto tosa_op = static_cast<TosaOp>(op.op());
-    ir::Node node{.op = tosa_op, .name = {}, .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
-    if (op.location() != nullptr) node.source = text_of(op.location()->text());
-    node.name = count_of(op.outputs()) > 0 ? op.outputs()->Get(0)->str() : fmt::format("operator_{}", index);
+    CARINA_TRY(const std::optional<TosaOp> known, operator_of(op.op(), here));
+    const std::string name =
+        count_of(op.outputs()) > 0 ? op.outputs()->Get(0)->str() : fmt::format("operator_{}", index);
+    if (!known) return read_operator_0_80(op, here, name);
+    const TosaOp tosa_op = *known;
+    ir::Node node{.op = tosa_op, .name = name, .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
+    if (op.location() != nullptr && form_ == FileForm::k1_x) node.source = text_of(op.location()->text());
     if (tosa_op == TosaOp::CONST || tosa_op == TosaOp::CONST_SHAPE) return check_constant(op, here);
     if (tosa_op == TosaOp::VARIABLE) return {};
     const std::string named = fmt::format("{} {} ({})", here, name_of(tosa_op), node.name);
     CARINA_TRY(const bool variable, read_variable_operator(op, node));
+    if (!variable && form_ == FileForm::k0_80) return read_operator_0_80(op, named, name);
     if (!variable) CARINA_CHECKED(read_plain_operator(op, named, node));
     return add(std::move(node), named);
+  }
+
+  // What 0.80 keeps in attributes become constants, and one operator may become several.
+  Result<void> read_operator_0_80(const format::TosaOperator& op, const std::string& here, const std::string& name) {
+    Operator080 old{.row = kTosa080Ops[op.op() - 1], .attributes = nullptr, .inputs = {}, .outputs = {}, .name = name};
+    const auto tag = static_cast<uint8_t>(op.attribute_type());
+    if (tag != 0 && tag != static_cast<uint8_t>(old.row.table)) {
+      return fail({.where = here,
+                   .what = "the attributes are those of another kind of operator",
+                   .expected = fmt::format("tag {}", static_cast<uint8_t>(old.row.table)),
+                   .got = fmt::format("tag {}", tag)});
+    }
+    if (tag != 0) old.attributes = static_cast<const flatbuffers::Table*>(op.attribute());
+    CARINA_TRY(old.inputs, values_of(op.inputs(), here));
+    CARINA_TRY(old.outputs, values_of(op.outputs(), here));
+    CARINA_TRY(std::vector<ir::Node> nodes, nodes_of_0_80(graph_, old, unsigned_, here));
+    while (made_.size() < graph_.values.size()) made_.push_back(graph_.values[made_.size()].constant.has_value());
+    for (ir::Node& node : nodes) {
+      CARINA_CHECKED(ir::check_row(node, here));
+      CARINA_CHECKED(add(std::move(node), here));
+    }
+    return {};
   }
 
   Result<void> read_plain_operator(const format::TosaOperator& op, const std::string& here, ir::Node& node) const {
@@ -280,7 +329,9 @@ class BlockReader {
   const Buffer& file_;
   std::string where_;
   const format::TosaBasicBlock& block_;
+  FileForm form_;
   ir::Graph graph_;
+  std::unordered_set<size_t> unsigned_;  // values that are of an unsigned type in the file, by index
   std::unordered_set<std::string_view> input_names_;
   std::unordered_map<std::string, Definition> definitions_;
   std::vector<bool> made_;  // by value: input, constant or some operator's output
@@ -292,14 +343,16 @@ struct NamedBlock {
   const format::TosaBasicBlock* block;
 };
 
-Result<std::vector<NamedBlock>> blocks_of(const format::TosaGraph& file, const std::string& where) {
+Result<std::vector<NamedBlock>> blocks_of(const format::TosaGraph& file, const std::string& where, FileForm form) {
   std::vector<NamedBlock> out;
   std::unordered_set<std::string> names;
   for (uint32_t r = 0; r < count_of(file.regions()); ++r) {
     const format::TosaRegion& region = *file.regions()->Get(r);
     for (uint32_t b = 0; b < count_of(region.blocks()); ++b) {
       const format::TosaBasicBlock& block = *region.blocks()->Get(b);
-      const std::string name = b == 0 ? text_of(region.name()) : text_of(block.name());
+      std::string name = text_of(block.name());
+      // In 0.80 all blocks stand in one region, and control flow names blocks.
+      if (b == 0 && (form == FileForm::k1_x || name.empty())) name = text_of(region.name());
       if (!names.insert(name).second) return fail({.where = where, .what = "two regions or blocks are called " + name});
       out.push_back({.name = name, .block = &block});
     }
@@ -338,17 +391,17 @@ Result<void> check_compatibility(const format::TosaGraph& file, const std::strin
 
 }  // namespace
 
-Result<ir::Module> read_1_x(const Buffer& file, const std::string& where) {
+Result<ir::Module> read_regions(const Buffer& file, const std::string& where, FileForm form) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   const size_t size = std::min<size_t>(file.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
-  if (!is_sound_1_x({bytes, size})) return fail({.where = where, .what = "the TOSA file is damaged"});
+  if (!is_sound({bytes, size}, form)) return fail({.where = where, .what = "the TOSA file is damaged"});
   const format::TosaGraph& graph = *format::GetTosaGraph(bytes);
-  CARINA_CHECKED(check_compatibility(graph, where));
-  CARINA_TRY(const std::vector<NamedBlock> blocks, blocks_of(graph, where));
+  if (form == FileForm::k1_x) CARINA_CHECKED(check_compatibility(graph, where));
+  CARINA_TRY(const std::vector<NamedBlock> blocks, blocks_of(graph, where, form));
   ir::Module module;
   std::unordered_map<std::string, std::string> graph_of_block;
   for (const NamedBlock& named : blocks) {
-    BlockReader reader(file, fmt::format("{}: {}", where, named.name), *named.block);
+    BlockReader reader(file, fmt::format("{}: {}", where, named.name), *named.block, form);
     CARINA_TRY(ir::Graph read, reader.read(named.name));
     module.graphs.push_back(std::move(read));
     graph_of_block.emplace(text_of(named.block->name()), named.name);

@@ -12,12 +12,16 @@
 
 namespace carina::tosa {
 
-// Files of 1.0 and 1.1-draft.
-Result<ir::Module> read_1_x(const Buffer& file, const std::string& where);
+// How a file's tables are laid out: 0.80 shares them with 1.x but for the numbers of operators and types, and the
+// attributes (facts/tosa_0_80.h).
+enum class FileForm : uint8_t { k1_x, k0_80 };
 
-// Whether a file of 1.x can be walked: every offset and length lies inside, and walking it all costs no more than some
+// Files of this form, whose identifier and version have been checked.
+Result<ir::Module> read_regions(const Buffer& file, const std::string& where, FileForm form);
+
+// Whether a file can be walked: every offset and length lies inside, and walking it all costs no more than some
 // multiple of its size. Its identifier has been checked.
-bool is_sound_1_x(std::span<const uint8_t> file);
+bool is_sound(std::span<const uint8_t> file, FileForm form);
 
 // The attributes of an operator from its table in the file, which has been verified; `table` may be null: all defaults.
 // `scalar_type`: the type of kScalar attributes. Source of the slots: the row's order.

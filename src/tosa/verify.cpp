@@ -118,35 +118,45 @@ std::span<const Rule> rules_of(TosaOp op) {
   return kAll[static_cast<size_t>(op) - 1];
 }
 
-std::string place_of(const RuleContext& at) {
-  std::string out = fmt::format("{}: {}: {} ({}", at.options.where, at.graph.name, name_of(at.row.op), at.node.name);
-  if (!at.node.source.empty()) out += ", " + at.node.source;
-  return out + ")";
-}
-
 // The first rule that is broken: later ones need the earlier ones to hold.
-std::optional<Diagnostic> first_broken(const RuleContext& at, std::span<const Rule> rules) {
+std::optional<Violation> first_broken(const RuleContext& at, std::span<const Rule> rules) {
   for (const Rule& rule : rules) {
     Found found = rule.broken(at);
     if (!found) continue;
-    return Diagnostic{.where = place_of(at),
-                      .what = fmt::format("rule {} (TOSA 1.0, section {}): {}", rule.id, at.row.section, rule.must),
-                      .got = *std::move(found)};
+    return Violation{.rule = rule.id,
+                     .section = at.row.section,
+                     .must = rule.must,
+                     .found = *std::move(found),
+                     .graph = at.graph.name,
+                     .op = std::string(name_of(at.row.op)),
+                     .node = at.node.name,
+                     .source = at.node.source};
   }
   return std::nullopt;
 }
 
-void verify_graph(const ModuleIndex& index, const ir::Graph& graph, const VerifyOptions& options, Diagnostics& out) {
+Violation not_an_operator(const ir::Graph& graph, const ir::Node& node) {
+  return {.rule = "OPERATOR.1",
+          .section = "2",
+          .must = "every node must be an operator of TOSA",
+          .found = std::string(node.op.name()),
+          .graph = graph.name,
+          .op = std::string(node.op.name()),
+          .node = node.name,
+          .source = node.source};
+}
+
+void verify_graph(const ModuleIndex& index, const ir::Graph& graph, const VerifyOptions& options,
+                  std::vector<Violation>& out) {
   for (const ir::Node& node : graph.nodes) {
     if (out.size() >= options.max_messages) return;
     if (!node.op.is_tosa()) {
-      out.push_back({.where = fmt::format("{}: {}: {}", options.where, graph.name, node.name),
-                     .what = fmt::format("{} is not an operator of TOSA", node.op.name())});
+      out.push_back(not_an_operator(graph, node));
       continue;
     }
     const RuleContext at{
         .index = index, .graph = graph, .node = node, .row = row_of(node.op.tosa()), .options = options};
-    std::optional<Diagnostic> broken = first_broken(at, general_rules());
+    std::optional<Violation> broken = first_broken(at, general_rules());
     if (!broken) broken = first_broken(at, rules_of(node.op.tosa()));
     if (broken) out.push_back(*std::move(broken));
   }
@@ -154,10 +164,24 @@ void verify_graph(const ModuleIndex& index, const ir::Graph& graph, const Verify
 
 }  // namespace
 
-Result<void> verify(const ir::Module& module, const VerifyOptions& options) {
-  Diagnostics out;
+Diagnostic to_diagnostic(const Violation& violation, const std::string& where) {
+  std::string place = fmt::format("{}: {}: {} ({}", where, violation.graph, violation.op, violation.node);
+  if (!violation.source.empty()) place += ", " + violation.source;
+  return {.where = place + ")",
+          .what = fmt::format("rule {} (TOSA 1.0, section {}): {}", violation.rule, violation.section, violation.must),
+          .got = violation.found};
+}
+
+std::vector<Violation> violations(const ir::Module& module, const VerifyOptions& options) {
+  std::vector<Violation> out;
   const ModuleIndex index(module, options.level.max_nesting);
   for (const ir::Graph& graph : module.graphs) verify_graph(index, graph, options, out);
+  return out;
+}
+
+Result<void> verify(const ir::Module& module, const VerifyOptions& options) {
+  Diagnostics out;
+  for (const Violation& violation : violations(module, options)) out.push_back(to_diagnostic(violation, options.where));
   if (out.empty()) return {};
   return fail(std::move(out));
 }

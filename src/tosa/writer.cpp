@@ -212,12 +212,13 @@ class GraphWriter {
   std::vector<std::pair<std::string, Name>> variables_;
 };
 
-// An upper estimate, so that the builder need not grow: growing copies all that has been written.
 size_t estimated_bytes(const ir::Module& module) {
   size_t bytes = 4096;
   for (const ir::Graph& graph : module.graphs) {
     for (const ir::Value& value : graph.values) {
-      bytes += 160 + value.name.size() + (value.constant ? value.constant->data.size() : 0);
+      // 0.80 has bf16 as fp32.
+      const size_t wide = value.dtype == DType::kBf16 ? 2 : 1;
+      bytes += 160 + value.name.size() + (value.constant ? wide * value.constant->data.size() : 0);
     }
     for (const ir::Node& node : graph.nodes) {
       bytes += 256 + node.source.size() + 4 * node.inputs.size();
@@ -233,11 +234,14 @@ size_t estimated_bytes(const ir::Module& module) {
 
 }  // namespace
 
+Result<size_t> estimated_file_bytes(const ir::Module& module) {
+  const size_t bytes = estimated_bytes(module);
+  if (bytes < kMaxFileBytes) return bytes;  // beyond it the builder would abort
+  return fail({.where = "TOSA file", .what = "the graph is too large for a TOSA file", .expected = "less than 2 GB"});
+}
+
 Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
-  const size_t estimate = estimated_bytes(module);
-  if (estimate >= kMaxFileBytes) {  // beyond it the builder would abort
-    return fail({.where = "TOSA file", .what = "the graph is too large for a TOSA file", .expected = "less than 2 GB"});
-  }
+  CARINA_TRY(const size_t estimate, estimated_file_bytes(module));
   FlatBufferBuilder builder(estimate);
   std::vector<Offset<format::TosaRegion>> regions;
   for (const ir::Graph& graph : module.graphs) {
@@ -252,8 +256,7 @@ Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
 }
 
 Result<std::vector<std::byte>> write_tosa(const ir::Module& module, const WriteOptions& options) {
-  if (options.version == FileVersion::k1_0) return write_1_0(module);
-  return fail(Diagnostic{.where = "TOSA file", .what = "writing version 0.80 is not supported"});
+  return options.version == FileVersion::k1_0 ? write_1_0(module) : write_0_80(module);
 }
 
 }  // namespace carina::tosa

@@ -24,6 +24,10 @@ struct Console {
 // usage, 3 internal.
 int report_errors(const Diagnostics& errors);
 
+// The same for a command whose result on `file` may be asked for as JSON: with --json also prints on stdout an object
+// with "file", "status" and "errors", for programs that need to know why there is no result.
+int report_failure(const std::string& file, const Diagnostics& errors, const Console& console);
+
 // Prints `text` on stdout; 0, or 1 when stdout cannot take it.
 int print(const std::string& text);
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "command.h"
+#include "report/verify_report.h"
 
 namespace carina::cli {
 
@@ -63,6 +64,11 @@ int report_errors(const Diagnostics& errors) {
     code = std::max(code, exit_code(error.fault));
   }
   return code;
+}
+
+int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
+  if (console.json) print(report::to_json(file, errors));
+  return report_errors(errors);
 }
 
 int print(const std::string& text) {

@@ -13,11 +13,16 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy");
   app.add_option("--dump", request.dump_folder, "Write every intermediate value to this folder");
   app.add_flag("--profile", request.profile, "Time per operator");
+  app.add_option("--level", request.level, "Limits on sizes that the verifier keeps to: 8K or none")
+      ->capture_default_str();
+  app.add_option("--memory-budget", request.memory_budget,
+                 "Refuse a graph that needs more, in bytes or with K, M, G; nothing is allocated before")
+      ->capture_default_str();
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
       const auto result = driver::interpret(request, console.log());
-      if (!result) return report_errors(result.error());
+      if (!result) return report_failure(request.model, result.error(), console);
       return print(console.json ? report::to_json(*result) : report::to_text(*result));
     };
   });

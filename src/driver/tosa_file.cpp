@@ -1,0 +1,166 @@
+#include "driver/tosa_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/file.h"
+#include "tosa/flatbuffer.h"
+#include "tosa/verify.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr size_t kMaxViolations = 1000;  // of one file: more say nothing new
+
+constexpr std::array kLevels{kTosaLevel8K, kTosaLevelNone};
+
+struct NamedFeatures {
+  std::string_view name;
+  TosaFeatures features;
+};
+// The profiles of TOSA 0.80 in terms of 1.0: base inference is integers, main inference everything.
+constexpr std::array kOldProfiles{
+    NamedFeatures{"BI", TosaFeature::kProInt | TosaFeature::kExtInt16 | TosaFeature::kExtInt4 |
+                            TosaFeature::kExtControlFlow | TosaFeature::kExtDoubleRound},
+    NamedFeatures{"MI", tosa::kAllTosaFeatures},
+};
+
+constexpr TosaFeatures kProfiles = TosaFeature::kProInt | TosaFeature::kProFp;
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c == '_' ? '-' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  });
+  return out;
+}
+
+// "tosa-pro-int", "PRO-INT" and "INT" are one name.
+std::string bare_name(std::string_view text) {
+  std::string name = upper(text);
+  for (const std::string_view prefix : {"TOSA-", "PRO-", "EXT-"}) {
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  }
+  return name;
+}
+
+std::unexpected<Diagnostics> unknown(std::string_view what, const std::string& got, std::string expected) {
+  return fail({.where = std::string(what),
+               .what = "there is no such name",
+               .expected = std::move(expected),
+               .got = got,
+               .fault = Fault::kUsage});
+}
+
+std::string names_of(TosaFeatures features) {
+  std::string out;
+  for (const TosaFeatureName& row : kTosaFeatureNames) {
+    if (features.has(row.feature)) out += (out.empty() ? "" : ", ") + std::string(row.name);
+  }
+  return out;
+}
+
+Result<TosaFeatures> feature_of(const std::string& text, TosaFeatures among, std::string_view option) {
+  const std::string name = bare_name(text);
+  for (const TosaFeatureName& row : kTosaFeatureNames) {
+    if (among.has(row.feature) && bare_name(row.name) == name) return only(row.feature);
+  }
+  for (const NamedFeatures& row : kOldProfiles) {
+    if (among == kProfiles && row.name == name) return row.features;
+  }
+  return unknown(option, text, names_of(among) + (among == kProfiles ? ", BI, MI" : ", none"));
+}
+
+Result<TosaFeatures> features_of(const TosaLimits& limits) {
+  constexpr TosaFeatures kExtensions{.bits = tosa::kAllTosaFeatures.bits & ~kProfiles.bits};
+  TosaFeatures out;
+  bool all_extensions = limits.extensions.empty();
+  if (limits.profiles.empty()) out = kProfiles;
+  for (const std::string& name : limits.profiles) {
+    CARINA_TRY(const TosaFeatures features, feature_of(name, kProfiles, "--profile"));
+    out.bits |= features.bits;
+    if ((features.bits & kExtensions.bits) != 0) all_extensions = false;  // BI and MI say themselves
+  }
+  if (all_extensions) out.bits |= kExtensions.bits;
+  const bool none = limits.extensions.size() == 1 && bare_name(limits.extensions.front()) == "NONE";
+  for (const std::string& name : none ? std::vector<std::string>() : limits.extensions) {
+    CARINA_TRY(const TosaFeatures features, feature_of(name, kExtensions, "--extension"));
+    out.bits |= features.bits;
+  }
+  return out;
+}
+
+Result<TosaLevel> level_of(const std::string& name) {
+  for (const TosaLevel& level : kLevels) {
+    if (upper(level.name) == upper(name)) return level;
+  }
+  return unknown("--level", name, "8K, none");
+}
+
+Result<tosa::VerifyOptions> options_of(const TosaLimits& limits, const std::string& where) {
+  tosa::VerifyOptions options{.where = where};
+  CARINA_TRY(options.features, features_of(limits));
+  CARINA_TRY(options.level, level_of(limits.level));
+  return options;
+}
+
+report::RuleViolation row_of(const tosa::Violation& violation) {
+  return {.rule = std::string(violation.rule),
+          .section = std::string(violation.section),
+          .must = std::string(violation.must),
+          .found = violation.found,
+          .graph = violation.graph,
+          .op = violation.op,
+          .node = violation.node,
+          .source = violation.source};
+}
+
+}  // namespace
+
+Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
+  CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, path));
+  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(ir::Module module, tosa::read_tosa(file, path));
+  CARINA_CHECKED(tosa::verify(module, options));
+  return module;
+}
+
+Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits) {
+  CARINA_TRY(tosa::VerifyOptions options, options_of(limits, path));
+  options.max_messages = kMaxViolations;
+  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(const std::string version, tosa::version_of(file, path));
+  CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
+  report::VerifyReport report{.file = path,
+                              .version = version,
+                              .level = std::string(options.level.name),
+                              .allowed = {},
+                              .graphs = static_cast<int64_t>(module.graphs.size()),
+                              .operators = 0,
+                              .violations = {},
+                              .messages = {}};
+  for (const TosaFeatureName& row : kTosaFeatureNames) {
+    if (options.features.has(row.feature)) report.allowed.emplace_back(row.name);
+  }
+  for (const ir::Graph& graph : module.graphs) report.operators += static_cast<int64_t>(graph.nodes.size());
+  for (const tosa::Violation& violation : tosa::violations(module, options)) {
+    report.violations.push_back(row_of(violation));
+    report.messages.push_back(tosa::to_diagnostic(violation, path));
+  }
+  return report;
+}
+
+Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const std::string& version,
+                                                const TosaLimits& limits, const std::string& where) {
+  CARINA_TRY(const tosa::VerifyOptions options, options_of(limits, where));
+  CARINA_CHECKED(tosa::verify(module, options));
+  if (version == "0.80") return tosa::write_tosa(module, {.version = tosa::FileVersion::k0_80});
+  if (version == "1.0") return tosa::write_tosa(module);
+  return unknown("--tosa-version", version, "1.0, 0.80");
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "ir/graph.h"
+#include "report/verify_report.h"
+
+namespace carina::driver {
+
+// What a TOSA file may use. Names are taken in any case, with or without "PRO-", "EXT-", "tosa-pro-" and "tosa-ext-".
+struct TosaLimits {
+  std::string level = "8K";             // or "none"
+  std::vector<std::string> profiles;    // "INT", "FP"; "BI" and "MI" of TOSA 0.80; empty: all
+  std::vector<std::string> extensions;  // "INT16" ...; "none" alone: none of them; empty: all
+};
+
+// Every .tosa that Carina works on comes through here: read, and verified with every profile and extension at this
+// level, so that later stages need not fear what the file says. Errors: of the reader; each broken rule.
+Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level);
+inline Result<ir::Module> read_sound_tosa(const std::string& path) {
+  return read_sound_tosa(path, "8K");
+}
+
+// What the verifier says on a file. Errors: a file that cannot be read, names that do not exist (usage).
+Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);
+
+// The bytes of a TOSA file of `version` ("1.0", "0.80"), verified against the limits first. Errors: broken rules, and
+// what the version cannot express.
+Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const std::string& version,
+                                                const TosaLimits& limits, const std::string& where);
+
+}  // namespace carina::driver

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+
+namespace carina::report {
+
+// A rule of the TOSA specification that a node breaks.
+struct RuleViolation {
+  std::string rule;     // "CONV.3"
+  std::string section;  // of the specification: "2.3.3"
+  std::string must;     // what must hold
+  std::string found;    // what is there instead
+  std::string graph;
+  std::string op;
+  std::string node;
+  std::string source;  // line of the user's model, may be empty
+};
+
+// What `carina tosa --verify` says.
+struct VerifyReport {
+  std::string file;
+  std::string version;  // "1.0.0", "1.1.0-draft", "0.80.1"
+  std::string level;
+  std::vector<std::string> allowed;  // profiles and extensions
+  int64_t graphs = 0;
+  int64_t operators = 0;
+  std::vector<RuleViolation> violations;
+  Diagnostics messages;  // the same for people
+};
+
+std::string to_text(const VerifyReport& report);
+std::string to_json(const VerifyReport& report);
+
+// Why a command gave no result, for programs. The kind of a message: "rule" when it begins with "rule <id> (TOSA 1.0,
+// section <n>)", of the verifier; "require" when it begins with "REQUIRE", a condition of the specification that the
+// data broke at run time; else "error". `status`: "unpredictable" when a REQUIRE is broken, "refused" when the file or
+// the inputs are at fault in another way, else "failed" (the command line, the disk).
+std::string to_json(const std::string& file, const Diagnostics& errors);
+
+}  // namespace carina::report

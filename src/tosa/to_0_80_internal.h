@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "facts/tosa_0_80.h"
+#include "ir/graph.h"
+
+namespace carina::tosa {
+
+// A module of 1.0 as 0.80 can say it: the same graphs, biases of one element spread over the channels. Errors, all of
+// them: operators, types, attributes and operands that 0.80 does not have, by name.
+Result<ir::Module> prepare_0_80(const ir::Module& module);
+
+// Which operands become attributes in 0.80.
+class FoldedOperands {
+ public:
+  explicit FoldedOperands(const ir::Graph& graph);
+  // Whether some input, output or operand that stays an operand is this value.
+  [[nodiscard]] bool stands_in_file(ir::ValueId id) const { return stands_[id.index()]; }
+  // The operands that stay operands.
+  [[nodiscard]] std::vector<ir::ValueId> inputs_in_file(const ir::Node& node) const;
+
+ private:
+  const ir::Graph& graph_;
+  std::vector<bool> stands_;
+};
+
+// By value, the number of its type in 0.80: unsigned where all that touch it take it as unsigned; nothing for types
+// that 0.80 does not have.
+std::vector<std::optional<uint32_t>> file_types(const ir::Graph& graph);
+
+// What a prepared node has in a slot, of the kind of the slot's field. Errors: a constant that does not fit.
+Result<ir::Attribute> value_of_slot(const ir::Graph& graph, const ir::Node& node, const Tosa080Slot& slot,
+                                    const std::string& where);
+
+}  // namespace carina::tosa
