@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pte/scalar_type.h"
 #include "runtime/kernel.h"
 
 namespace carina::driver {
@@ -14,22 +15,8 @@ namespace {
 constexpr size_t kFirstArenaBytes = size_t{64} << 10;
 constexpr size_t kLargestArenaBytes = size_t{1} << 30;
 
-struct TypeRow {
-  PteScalarType type;
-  DType dtype;
-};
-constexpr TypeRow kTypes[] = {
-    {PteScalarType::kByte, DType::kUInt8},    {PteScalarType::kChar, DType::kInt8},
-    {PteScalarType::kShort, DType::kInt16},   {PteScalarType::kInt, DType::kInt32},
-    {PteScalarType::kLong, DType::kInt64},    {PteScalarType::kHalf, DType::kFp16},
-    {PteScalarType::kFloat, DType::kFp32},    {PteScalarType::kDouble, DType::kFp64},
-    {PteScalarType::kBool, DType::kBool},     {PteScalarType::kBFloat16, DType::kBf16},
-    {PteScalarType::kUInt16, DType::kUInt16}, {PteScalarType::kUInt32, DType::kUInt32},
-};
-
 DType dtype_of(PteScalarType type) {
-  const auto* found = std::ranges::find(kTypes, type, &TypeRow::type);
-  return found == std::end(kTypes) ? DType::kUnknown : found->dtype;
+  return pte::dtype_of(type).value_or(DType::kUnknown);
 }
 
 Shape shape_of(const runtime::Tensor& tensor) {

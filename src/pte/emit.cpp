@@ -9,7 +9,7 @@
 
 #include "facts/executorch.h"
 #include "pte/memory_plan.h"
-#include "pte/scalar_type_internal.h"
+#include "pte/scalar_type.h"
 
 namespace carina::pte {
 
@@ -129,7 +129,9 @@ class Emitter {
     int32_t operator()(const std::vector<int64_t>& v) const { return emitter.int_list(v); }
     int32_t operator()(const std::vector<double>& v) const { return emitter.add(DoubleList{.numbers = v}); }
     int32_t operator()(const std::vector<bool>& v) const { return emitter.add(BoolList{.flags = v}); }
-    int32_t operator()(DType v) const { return emitter.scalar(int64_t{scalar_type_of(v).value_or(0)}); }
+    int32_t operator()(DType v) const {
+      return emitter.scalar(static_cast<int64_t>(scalar_type_of(v).value_or(PteScalarType::kByte)));
+    }
     int32_t operator()(const ir::Bytes& /*bytes*/) const { CARINA_UNREACHABLE("bytes in an ATen node", 0); }
   };
 

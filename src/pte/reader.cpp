@@ -9,7 +9,7 @@
 #include "base/checked_math.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
-#include "pte/scalar_type_internal.h"
+#include "pte/scalar_type.h"
 #include "tensor/tensor.h"
 
 namespace carina::pte {
@@ -98,7 +98,7 @@ std::string text(const flatbuffers::String* string) {
 
 Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor) {
   TensorSpec spec;
-  const auto dtype = dtype_of(tensor.scalar_type());
+  const auto dtype = dtype_of(static_cast<PteScalarType>(tensor.scalar_type()));
   if (!dtype) return context.broken("a tensor has an unsupported element type", std::to_string(tensor.scalar_type()));
   spec.dtype = *dtype;
   const std::vector<int32_t> sizes = copied(tensor.sizes());

@@ -8,7 +8,7 @@
 #include "base/checked_math.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
-#include "pte/scalar_type_internal.h"
+#include "pte/scalar_type.h"
 
 namespace carina::pte {
 
@@ -51,7 +51,8 @@ Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& te
   const std::vector<uint8_t> order = dim_order_of(tensor);
   const auto scalar_type = scalar_type_of(tensor.dtype);
   CARINA_CHECK(scalar_type.has_value(), "{} is not an element type of .pte", name_of(tensor.dtype));
-  return fb::CreateTensorDirect(builder, *scalar_type, 0, &sizes, &order, false, tensor.constant, allocation);
+  return fb::CreateTensorDirect(builder, static_cast<int8_t>(*scalar_type), 0, &sizes, &order, false, tensor.constant,
+                                allocation);
 }
 
 struct Written {

@@ -9,6 +9,7 @@
 
 namespace carina::pte {
 
+// Which element type of a .pte file a tensor of ours has, and the other way round: both nullopt when there is none.
 struct ScalarTypeRow {
   DType dtype;
   PteScalarType scalar_type;
@@ -28,16 +29,16 @@ inline constexpr auto kScalarTypes = std::to_array<ScalarTypeRow>({
     {.dtype = DType::kUInt32, .scalar_type = PteScalarType::kUInt32},
 });
 
-constexpr std::optional<int8_t> scalar_type_of(DType dtype) {
+constexpr std::optional<PteScalarType> scalar_type_of(DType dtype) {
   for (const ScalarTypeRow& row : kScalarTypes) {
-    if (row.dtype == dtype) return static_cast<int8_t>(row.scalar_type);
+    if (row.dtype == dtype) return row.scalar_type;
   }
   return std::nullopt;
 }
 
-constexpr std::optional<DType> dtype_of(int8_t scalar_type) {
+constexpr std::optional<DType> dtype_of(PteScalarType scalar_type) {
   for (const ScalarTypeRow& row : kScalarTypes) {
-    if (static_cast<int8_t>(row.scalar_type) == scalar_type) return row.dtype;
+    if (row.scalar_type == scalar_type) return row.dtype;
   }
   return std::nullopt;
 }
