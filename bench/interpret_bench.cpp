@@ -2,6 +2,7 @@
 // usage: interpret_bench [--benchmark_...] FILE.tosa INPUT.npy...
 //   prepare  reading the file and planning it
 //   warm     one inference with a planned interpreter, one thread
+//   two      the same with two threads
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -22,22 +23,22 @@ struct Subject {
   std::vector<Tensor> inputs;
 };
 
-Result<interpret::Interpreter> prepare(const Subject& subject) {
+Result<interpret::Interpreter> prepare(const Subject& subject, int threads) {
   CARINA_TRY(const Buffer file, map_file(subject.path));
   CARINA_TRY(const ir::Module module, tosa::read_tosa(file, subject.path));
-  return interpret::Interpreter::create(module, {.threads = 1, .where = subject.path});
+  return interpret::Interpreter::create(module, {.threads = threads, .where = subject.path});
 }
 
 void measure_prepare(benchmark::State& state, const Subject& subject) {
   for (auto _ : state) {
-    auto interpreter = prepare(subject);
+    auto interpreter = prepare(subject, 1);
     if (!interpreter) return state.SkipWithError(to_string(interpreter.error()).c_str());
     benchmark::DoNotOptimize(interpreter);
   }
 }
 
-void measure_warm(benchmark::State& state, const Subject& subject) {
-  auto interpreter = prepare(subject);
+void measure_warm(benchmark::State& state, const Subject& subject, int threads) {
+  auto interpreter = prepare(subject, threads);
   if (!interpreter) return state.SkipWithError(to_string(interpreter.error()).c_str());
   for (auto _ : state) {
     auto outputs = interpreter->run(subject.inputs);
@@ -68,7 +69,10 @@ int main(int count, char** arguments) {
     carina::measure_prepare(state, *subject);
   })->UseRealTime();
   benchmark::RegisterBenchmark("warm", [&](benchmark::State& state) {
-    carina::measure_warm(state, *subject);
+    carina::measure_warm(state, *subject, 1);
+  })->UseRealTime();
+  benchmark::RegisterBenchmark("two", [&](benchmark::State& state) {
+    carina::measure_warm(state, *subject, 2);
   })->UseRealTime();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -68,17 +68,17 @@ Walk<N> plan_walk(const Shape& out, const std::array<const Shape*, N>& shapes) {
 
 // Calls row(output offset, operand offsets, length) for pieces of rows that cover the whole output.
 template <size_t N, typename Row>
-void for_each_row(ThreadPool& pool, const Walk<N>& walk, const Row& row) {
-  constexpr int64_t kGrain = 16384;
+void for_each_row(Workers& workers, const Walk<N>& walk, const Row& row) {
+  constexpr int64_t kGrain = 8192;
   if (walk.rows == 1) {
-    split(pool, walk.inner, kGrain, [&](int64_t begin, int64_t end) {
+    split(workers, walk.inner, kGrain, [&](int64_t begin, int64_t end) {
       std::array<int64_t, N> at;
       for (size_t n = 0; n < N; ++n) at[n] = begin * walk.inner_stride[n];
       row(begin, at, end - begin);
     });
     return;
   }
-  split(pool, walk.rows, 1 + kGrain / (walk.inner + 1), [&](int64_t begin, int64_t end) {
+  split(workers, walk.rows, 1 + kGrain / (walk.inner + 1), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       std::array<int64_t, N> at;
       for (size_t n = 0; n < N; ++n) at[n] = walk.offset(n, r);
@@ -122,7 +122,7 @@ Kernel elementwise_with(const NodePlan& plan, Bind bind) {
         bad = !here;
       }
     };
-    for_each_row(call.runtime.pool, walk, [&](int64_t out_at, const std::array<int64_t, N>& at, int64_t length) {
+    for_each_row(call.runtime.workers, walk, [&](int64_t out_at, const std::array<int64_t, N>& at, int64_t length) {
       one_row(std::make_index_sequence<N>{}, out_at, at, length);
     });
     if (first_bad.any()) return fail_at(call, shape, first_bad.element(), std::string(F::kRequire));

@@ -20,7 +20,7 @@ constexpr size_t kMaxNesting = 256;
 
 struct Interpreter::Session final : Linker {
   Session(const ir::Module& a_module, const Options& an_options)
-      : module(a_module), options(an_options), pool(an_options.threads) {}
+      : module(a_module), options(an_options), workers(an_options.threads) {}
 
   Result<Program*> program(const std::string& graph_name, const std::string& where) override;
   Result<Variable*> variable(const std::string& name, const Operand& like, const std::string& where) override;
@@ -30,7 +30,7 @@ struct Interpreter::Session final : Linker {
 
   ir::Module module;
   Options options;
-  ThreadPool pool;
+  Workers workers;
   std::map<std::string, std::unique_ptr<Program>> programs;
   std::vector<std::string> order;  // of planning, inner graphs first
   std::vector<std::string> being_planned;
@@ -157,7 +157,7 @@ Result<std::vector<Tensor>> Interpreter::run(std::span<const Tensor> inputs) {
     made.emplace_back(graph[output].dtype, graph[output].shape);
     out.push_back(made.back().bytes().data());
   }
-  Runtime runtime{.pool = session_->pool};
+  Runtime runtime{.workers = session_->workers};
   CARINA_CHECKED(session_->main->execute(in, out, runtime));
   std::vector<Tensor> outputs;
   for (MutableTensor& tensor : made) outputs.push_back(std::move(tensor).freeze());

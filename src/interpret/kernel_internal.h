@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +15,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "base/parallel.h"
+#include "interpret/workers_internal.h"
 #include "ir/graph.h"
 
 namespace carina::interpret {
@@ -32,7 +33,7 @@ struct Variable {
 
 // What kernels share while they run.
 struct Runtime {
-  ThreadPool& pool;
+  Workers& workers;
 };
 
 // One execution of one node: where its operands lie. Rows of bytes are dense tensors as DTypeRow says.
@@ -125,31 +126,33 @@ class FirstBad {
 // "node: output element [0,3,1]: what": a REQUIRE of the specification that the data broke.
 std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
 
-// How many pieces work is split into at most; a kernel that needs scratch has one for each.
+// How many pieces work is split into at most: some for each thread, because other programs take time away from them.
 inline int64_t max_pieces(int threads) {
-  return threads == 1 ? 1 : int64_t{4} * threads;
+  return threads == 1 ? 1 : std::min(Workers::kMaxPieces, int64_t{4} * threads);
 }
 
-// Calls body(piece, begin, end) over [0, count), on several threads when there are some and the work is worth it.
+// Calls body(slot, begin, end) for ranges that cover [0, count), on several threads when there are some and the work is
+// worth it: a range has at least `grain` indices. Calls at the same time have different slots below threads(), so a
+// kernel that needs scratch has one area for each.
 template <typename Body>
-void split_pieces(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
-  const int64_t pieces = std::min(max_pieces(pool.threads()), grain > 0 ? count / grain : count);
+void split_slots(Workers& workers, int64_t count, int64_t grain, const Body& body) {
+  const int64_t pieces = std::min(max_pieces(workers.threads()), count / std::max<int64_t>(grain, 1));
   if (pieces < 2) {
     if (count > 0) body(int64_t{0}, int64_t{0}, count);
     return;
   }
-  const int64_t size = (count + pieces - 1) / pieces;
-  pool.parallel_for(static_cast<size_t>(pieces), [&](size_t piece) {
-    const int64_t begin = static_cast<int64_t>(piece) * size;
-    const int64_t end = std::min(count, begin + size);
-    if (begin < end) body(static_cast<int64_t>(piece), begin, end);
+  const int64_t size = count / pieces;
+  const int64_t longer = count % pieces;  // so many pieces have one index more
+  workers.for_each(pieces, [&](int64_t slot, int64_t piece) {
+    const int64_t begin = piece * size + std::min(piece, longer);
+    body(slot, begin, begin + size + (piece < longer ? 1 : 0));
   });
 }
 
-// The same without the piece's number.
+// The same without the slot.
 template <typename Body>
-void split(ThreadPool& pool, int64_t count, int64_t grain, const Body& body) {
-  split_pieces(pool, count, grain, [&](int64_t, int64_t begin, int64_t end) { body(begin, end); });
+void split(Workers& workers, int64_t count, int64_t grain, const Body& body) {
+  split_slots(workers, count, grain, [&](int64_t, int64_t begin, int64_t end) { body(begin, end); });
 }
 
 }  // namespace carina::interpret

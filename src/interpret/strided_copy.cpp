@@ -61,7 +61,7 @@ void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCo
 }
 
 template <typename T>
-void run_typed(const StridedCopy& copy, ThreadPool& pool, const std::byte* in_bytes, std::byte* out_bytes) {
+void run_typed(const StridedCopy& copy, Workers& workers, const std::byte* in_bytes, std::byte* out_bytes) {
   const T* in = reinterpret_cast<const T*>(in_bytes) + copy.in_offset;
   T* out = reinterpret_cast<T*>(out_bytes) + copy.out_offset;
   const size_t rank = copy.axes.size();
@@ -80,30 +80,32 @@ void run_typed(const StridedCopy& copy, ThreadPool& pool, const std::byte* in_by
     }
     copy_plane(in + in_at, out + out_at, rows, b);
   };
+  // Rows that lie side by side are copied many elements at a time.
+  const int64_t grain = b.in_stride == 1 && b.out_stride == 1 ? 65536 : 4096;
   if (planes == 1) {
-    split(pool, a.size, 1 + 65536 / (b.size + 1), [&](int64_t begin, int64_t end) {
+    split(workers, a.size, 1 + grain / (b.size + 1), [&](int64_t begin, int64_t end) {
       plane(0, {.size = end - begin, .in_stride = a.in_stride, .out_stride = a.out_stride}, begin);
     });
     return;
   }
-  split(pool, planes, 1 + 65536 / (a.size * b.size + 1), [&](int64_t begin, int64_t end) {
+  split(workers, planes, 1 + grain / (a.size * b.size + 1), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) plane(p, a, 0);
   });
 }
 
 }  // namespace
 
-void StridedCopy::run(ThreadPool& pool, const std::byte* in, std::byte* out) const {
+void StridedCopy::run(Workers& workers, const std::byte* in, std::byte* out) const {
   if (std::ranges::any_of(axes, [](const Axis& axis) { return axis.size == 0; })) return;
   switch (element_bytes) {
     case 1:
-      return run_typed<uint8_t>(*this, pool, in, out);
+      return run_typed<uint8_t>(*this, workers, in, out);
     case 2:
-      return run_typed<uint16_t>(*this, pool, in, out);
+      return run_typed<uint16_t>(*this, workers, in, out);
     case 4:
-      return run_typed<uint32_t>(*this, pool, in, out);
+      return run_typed<uint32_t>(*this, workers, in, out);
     case 8:
-      return run_typed<uint64_t>(*this, pool, in, out);
+      return run_typed<uint64_t>(*this, workers, in, out);
     default:
       CARINA_UNREACHABLE("element bytes", element_bytes);
   }

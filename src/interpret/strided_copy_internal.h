@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/parallel.h"
+#include "interpret/workers_internal.h"
 #include "tensor/shape.h"
 
 namespace carina::interpret {
@@ -25,7 +25,7 @@ struct StridedCopy {
   // Drops axes of size 1 and merges those that are contiguous on both sides.
   void simplify();
   // The views must lie inside the buffers.
-  void run(ThreadPool& pool, const std::byte* in, std::byte* out) const;
+  void run(Workers& workers, const std::byte* in, std::byte* out) const;
 };
 
 // Row-major strides of a dense tensor.

@@ -41,6 +41,9 @@ struct LoopState {
   std::vector<size_t> bytes;
   std::vector<size_t> offsets;
   size_t side_bytes = 0;
+  // Where the values of an iteration lie; here, so that running allocates nothing (a graph never runs inside itself).
+  std::vector<const std::byte*> in;
+  std::vector<std::byte*> out;
 };
 
 Result<LoopState> loop_state(const NodePlan& plan) {
@@ -52,12 +55,14 @@ Result<LoopState> loop_state(const NodePlan& plan) {
     if (!next || *next > SIZE_MAX / 4) return fail(plan.diagnostic("the loop's values do not fit the memory"));
     state.side_bytes = *next;
   }
+  state.in.resize(plan.in.size());
+  state.out.resize(plan.in.size());
   return state;
 }
 
-Result<void> run_loop(const LoopState& state, Program& condition, Program& body, int64_t limit, const Call& call) {
-  std::vector<const std::byte*> in(call.in.begin(), call.in.end());
-  std::vector<std::byte*> out(in.size());
+Result<void> run_loop(LoopState& state, Program& condition, Program& body, int64_t limit, const Call& call) {
+  auto& [bytes, offsets, side_bytes, in, out] = state;
+  std::ranges::copy(call.in, in.begin());
   for (int64_t iteration = 0;; ++iteration) {
     uint8_t go_on = 0;
     std::byte* const go_on_at = reinterpret_cast<std::byte*>(&go_on);
@@ -66,13 +71,13 @@ Result<void> run_loop(const LoopState& state, Program& condition, Program& body,
     if (iteration == limit)
       return fail(
           {.where = std::string(call.where), .what = fmt::format("the loop has not ended after {} iterations", limit)});
-    std::byte* side = call.scratch + static_cast<size_t>(iteration % 2) * state.side_bytes;
-    for (size_t i = 0; i < out.size(); ++i) out[i] = side + state.offsets[i];
+    std::byte* side = call.scratch + static_cast<size_t>(iteration % 2) * side_bytes;
+    for (size_t i = 0; i < out.size(); ++i) out[i] = side + offsets[i];
     CARINA_CHECKED(body.execute(in, out, call.runtime));
     std::ranges::copy(out, in.begin());
   }
   for (size_t i = 0; i < in.size(); ++i) {
-    if (state.bytes[i] != 0) std::memcpy(call.out[i], in[i], state.bytes[i]);
+    if (bytes[i] != 0) std::memcpy(call.out[i], in[i], bytes[i]);
   }
   return {};
 }
@@ -109,7 +114,7 @@ Result<Kernel> prepare_WHILE_LOOP(const NodePlan& plan) {
   CARINA_TRY(LoopState state, loop_state(plan));
   const size_t scratch = 2 * state.side_bytes;
   return Kernel{.run = [state = std::move(state), condition, body, limit = plan.linker.loop_limit()](
-                           const Call& call) { return run_loop(state, *condition, *body, limit, call); },
+                           const Call& call) mutable { return run_loop(state, *condition, *body, limit, call); },
                 .scratch_bytes = scratch};
 }
 

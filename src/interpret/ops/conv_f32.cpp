@@ -9,6 +9,7 @@
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
 #include "interpret/ops/conv_internal.h"
+#include "interpret/ops/product_cut_internal.h"
 #include "interpret/simd/simd_internal.h"
 
 namespace carina::interpret {
@@ -18,7 +19,8 @@ namespace {
 using enum DType;
 
 constexpr int64_t kBlockRows = 48;
-constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;
+constexpr int64_t kGrain = 64 * 1024;  // multiply-adds: about a microsecond
+constexpr int64_t kDepthwiseGrain = 32 * 1024;
 
 // Bounds of a CLAMP that was fused in; infinities for none. The specification's mode that ignores NaN is not fused.
 struct Bounds {
@@ -56,6 +58,7 @@ struct DenseF32 {
   Buffer panels;
   std::vector<float> bias;
   Bounds bounds;
+  ProductCut cut;
 
   [[nodiscard]] size_t row_area() const {
     return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows * k) * sizeof(float), kArenaAlignment);
@@ -76,13 +79,14 @@ struct DenseF32 {
     }
   }
 
-  void run_block(const Call& call, int64_t first, int64_t rows, std::byte* scratch) const {
+  void run_unit(const Call& call, const ProductCut::Unit& unit, std::byte* scratch) const {
+    const auto [first, rows, part, columns] = unit;
     const auto* in = call.input<float>(0);
     auto* gathered = reinterpret_cast<float*>(scratch);
     auto* products = reinterpret_cast<float*>(scratch + row_area());
     if (!in_place) gather(in, first, rows, gathered);
-    for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
-      const int64_t channels = std::min(kBlockColumns, g.oc - column);
+    for (int64_t column = part; column < part + columns; column += kBlockColumns) {
+      const int64_t channels = std::min(kBlockColumns, part + columns - column);
       simd::multiply_f32({.a = in_place ? in + first * k : gathered,
                           .row_stride = k,
                           .rows = rows,
@@ -104,14 +108,10 @@ struct DenseF32 {
   }
 
   Result<void> run(const Call& call) const {
-    split_pieces(
-        call.runtime.pool, ceil_div(g.pixels(), kBlockRows), 1, [&](int64_t piece, int64_t begin, int64_t end) {
-          std::byte* scratch = call.scratch + static_cast<size_t>(piece) * round_up(scratch_bytes(), kArenaAlignment);
-          for (int64_t block = begin; block < end; ++block) {
-            const int64_t first = block * kBlockRows;
-            run_block(call, first, std::min(kBlockRows, g.pixels() - first), scratch);
-          }
-        });
+    split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+      std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
+      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, cut.unit(unit), scratch);
+    });
     return {};
   }
 };
@@ -147,17 +147,19 @@ struct DepthwiseF32 {
   }
 
   Result<void> run(const Call& call) const {
-    split_pieces(call.runtime.pool, g.batch * g.out[0] * g.out[1], 1, [&](int64_t piece, int64_t begin, int64_t end) {
-      std::byte* scratch = call.scratch + static_cast<size_t>(piece) * round_up(scratch_bytes(), kArenaAlignment);
-      for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
-    });
+    const int64_t grain = 1 + kDepthwiseGrain / (g.out[2] * g.oc * g.taps() + 1);
+    split_slots(
+        call.runtime.workers, g.batch * g.out[0] * g.out[1], grain, [&](int64_t slot, int64_t begin, int64_t end) {
+          std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
+          for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
+        });
     return {};
   }
 };
 
 template <typename Conv>
 Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
-  const size_t scratch = static_cast<size_t>(max_pieces(threads)) * round_up(conv.scratch_bytes(), kArenaAlignment);
+  const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
   return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
           .scratch_bytes = scratch,
           .packed_bytes = packed_bytes};
@@ -180,7 +182,9 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
                 .in_place = is_pointwise(g),
                 .panels = std::move(panels).freeze(),
                 .bias = bias_of(plan, g),
-                .bounds = *bounds};
+                .bounds = *bounds,
+                .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
+                                   plan.threads)};
   const size_t packed = conv.panels.size();
   return kernel_of(std::move(conv), plan.threads, packed);
 }

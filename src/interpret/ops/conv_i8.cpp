@@ -9,6 +9,7 @@
 #include "interpret/arena_internal.h"
 #include "interpret/ops/conv_internal.h"
 #include "interpret/ops/integer_finish_internal.h"
+#include "interpret/ops/product_cut_internal.h"
 
 namespace carina::interpret {
 
@@ -16,8 +17,9 @@ namespace {
 
 using enum DType;
 
-constexpr int64_t kBlockRows = 64;                                  // output pixels gathered at a time
-constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;  // channels computed at a time
+constexpr int64_t kBlockRows = 64;      // output pixels gathered at a time
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
+constexpr int64_t kDepthwiseGrain = 32 * 1024;
 
 // The constants of an int8 convolution, read once.
 struct Constants {
@@ -91,6 +93,7 @@ struct DenseI8 {
   std::vector<int8_t> padding;  // one pixel of input zero points
   std::vector<int32_t> column;  // added to the sums
   IntegerFinish finish;
+  ProductCut cut;
 
   struct Scratch {
     std::byte* rows;
@@ -122,15 +125,16 @@ struct DenseI8 {
     }
   }
 
-  void run_block(const Call& call, int64_t first, int64_t rows, const Scratch& scratch) const {
+  void run_unit(const Call& call, const ProductCut::Unit& unit, const Scratch& scratch) const {
     const auto* in = call.input<int8_t>(0);
+    const auto [first, rows, part, columns] = unit;
     if (!in_place) gather(in, first, rows, scratch.rows);
     const std::byte* a = in_place ? reinterpret_cast<const std::byte*>(in + first * g.ic) : scratch.rows;
     const size_t row_bytes = format.row_bytes(k);
     if (needs_sums) simd::row_sums(a, row_bytes, rows, k, scratch.sums);
     std::byte* out = call.out[0] + static_cast<size_t>(first * g.oc) * element_bytes(finish.out_type);
-    for (int64_t first_column = 0; first_column < g.oc; first_column += kBlockColumns) {
-      const int64_t channels = std::min(kBlockColumns, g.oc - first_column);
+    for (int64_t first_column = part; first_column < part + columns; first_column += kBlockColumns) {
+      const int64_t channels = std::min(kBlockColumns, part + columns - first_column);
       const int64_t panel = first_column / simd::kLanes;
       const int64_t count = simd::padded(channels) / simd::kLanes;
       simd::multiply({.a = a,
@@ -161,13 +165,9 @@ struct DenseI8 {
   }
 
   Result<void> run(const Call& call) const {
-    const int64_t blocks = ceil_div(g.pixels(), kBlockRows);
-    split_pieces(call.runtime.pool, blocks, 1, [&](int64_t piece, int64_t begin, int64_t end) {
-      const Scratch scratch = scratch_at(call.scratch + static_cast<size_t>(piece) * scratch_bytes());
-      for (int64_t block = begin; block < end; ++block) {
-        const int64_t first = block * kBlockRows;
-        run_block(call, first, std::min(kBlockRows, g.pixels() - first), scratch);
-      }
+    split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+      const Scratch scratch = scratch_at(call.scratch + static_cast<size_t>(slot) * scratch_bytes());
+      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, cut.unit(unit), scratch);
     });
     return {};
   }
@@ -220,17 +220,19 @@ struct DepthwiseI8 {
   }
 
   Result<void> run(const Call& call) const {
-    split_pieces(call.runtime.pool, g.batch * g.out[0] * g.out[1], 1, [&](int64_t piece, int64_t begin, int64_t end) {
-      std::byte* scratch = call.scratch + static_cast<size_t>(piece) * round_up(scratch_bytes(), kArenaAlignment);
-      for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
-    });
+    const int64_t grain = 1 + kDepthwiseGrain / (g.out[2] * g.oc * g.taps() + 1);
+    split_slots(
+        call.runtime.workers, g.batch * g.out[0] * g.out[1], grain, [&](int64_t slot, int64_t begin, int64_t end) {
+          std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
+          for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
+        });
     return {};
   }
 };
 
 template <typename Conv>
 Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
-  const size_t scratch = static_cast<size_t>(max_pieces(threads)) * round_up(conv.scratch_bytes(), kArenaAlignment);
+  const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
   return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
           .scratch_bytes = scratch,
           .packed_bytes = packed_bytes};
@@ -262,7 +264,9 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
                .panels = std::move(panels).freeze(),
                .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
                .column = std::move(terms.column),
-               .finish = *std::move(finish)};
+               .finish = *std::move(finish),
+               .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
+                                  plan.threads)};
   const size_t packed = conv.panels.size();
   return kernel_of(std::move(conv), plan.threads, packed);
 }

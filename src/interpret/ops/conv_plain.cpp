@@ -94,7 +94,7 @@ struct PlainConv {
       o.weight_zp = scalar_at(call.in[4], Weight::kDType);
     }
     FirstBad first_bad;
-    split(call.runtime.pool, g.pixels(), 1, [&](int64_t begin, int64_t end) {
+    split(call.runtime.workers, g.pixels(), 1 + 16384 / (g.taps() * g.ic * g.oc + 1), [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         const std::array<int64_t, 3> at{p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]};
         const int64_t n = p / (g.out[0] * g.out[1] * g.out[2]);

@@ -16,7 +16,7 @@ namespace {
 Kernel copy_kernel(StridedCopy copy) {
   copy.simplify();
   return {.run = [copy = std::move(copy)](const Call& call) -> Result<void> {
-    copy.run(call.runtime.pool, call.in[0], call.out[0]);
+    copy.run(call.runtime.workers, call.in[0], call.out[0]);
     return {};
   }};
 }
@@ -177,7 +177,7 @@ Result<Kernel> prepare_PAD(const NodePlan& plan) {
   const Filling filling{.element_bytes = copy.element_bytes, .elements = shape.elements()};
   return Kernel{.run = [copy, filling](const Call& call) -> Result<void> {
     filling.run(call.in[2], call.out[0]);
-    copy.run(call.runtime.pool, call.in[0], call.out[0]);
+    copy.run(call.runtime.workers, call.in[0], call.out[0]);
     return {};
   }};
 }
@@ -213,7 +213,7 @@ Result<Kernel> prepare_CONCAT(const NodePlan& plan) {
     at += in.dim(axis);
   }
   return Kernel{.run = [copies = std::move(copies)](const Call& call) -> Result<void> {
-    for (size_t i = 0; i < copies.size(); ++i) copies[i].run(call.runtime.pool, call.in[i], call.out[0]);
+    for (size_t i = 0; i < copies.size(); ++i) copies[i].run(call.runtime.workers, call.in[i], call.out[0]);
     return {};
   }};
 }

@@ -27,7 +27,7 @@ struct PlainMatmul {
       b_zp = scalar_at(call.in[3], In::kDType);
     }
     FirstBad first_bad;
-    split(call.runtime.pool, s.n * s.h, 1 + 65536 / (s.c * s.w + 1), [&](int64_t begin, int64_t end) {
+    split(call.runtime.workers, s.n * s.h, 1 + 65536 / (s.c * s.w + 1), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const auto* a = call.input<typename In::Storage>(0) + row * s.c;
         const auto* b = call.input<typename In::Storage>(1) + row / s.h * s.c * s.w;

@@ -8,6 +8,7 @@
 #include "interpret/checks_internal.h"
 #include "interpret/ops/integer_finish_internal.h"
 #include "interpret/ops/matmul_internal.h"
+#include "interpret/ops/product_cut_internal.h"
 
 namespace carina::interpret {
 
@@ -16,7 +17,7 @@ namespace {
 using enum DType;
 
 constexpr int64_t kBlockRows = 48;
-constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
 
 size_t area(int64_t bytes) {
   return round_up(static_cast<size_t>(bytes), kArenaAlignment);
@@ -27,6 +28,7 @@ struct MatmulI8 {
   simd::MatrixFormat format;
   bool in_place;  // rows of A as they stand
   IntegerFinish finish;
+  ProductCut cut;  // of one of the n products
 
   [[nodiscard]] size_t panels_area() const {
     return area(static_cast<int64_t>(format.panel_bytes(s.c)) * (simd::padded(s.w) / simd::kLanes));
@@ -35,9 +37,9 @@ struct MatmulI8 {
   [[nodiscard]] size_t rows_area() const {
     return in_place ? 0 : area(kBlockRows * static_cast<int64_t>(format.row_bytes(s.c)));
   }
-  [[nodiscard]] size_t piece_area() const { return rows_area() + area(kBlockRows * 4 * (1 + kBlockColumns)); }
+  [[nodiscard]] size_t slot_area() const { return rows_area() + area(kBlockRows * 4 * (1 + kBlockColumns)); }
   [[nodiscard]] size_t scratch_bytes(int threads) const {
-    return panels_area() + column_area() + static_cast<size_t>(max_pieces(threads)) * piece_area();
+    return panels_area() + column_area() + static_cast<size_t>(threads) * slot_area();
   }
 
   struct Zeros {
@@ -55,24 +57,27 @@ struct MatmulI8 {
     for (int64_t w = 0; w < s.w; ++w) column[w] = static_cast<int32_t>(both - int64_t{zp.a} * column[w]);
   }
 
-  void run_block(const Call& call, int64_t row, int64_t rows, const Zeros& zp, std::byte* piece) const {
+  void run_unit(const Call& call, int64_t n, const ProductCut::Unit& unit, const Zeros& zp, std::byte* own) const {
+    const int64_t row = n * s.h + unit.row;
+    const int64_t rows = unit.rows;
     const std::byte* panels = call.scratch;
     const auto* column = reinterpret_cast<const int32_t*>(call.scratch + panels_area());
-    auto* sums = reinterpret_cast<int32_t*>(piece + rows_area());
+    auto* sums = reinterpret_cast<int32_t*>(own + rows_area());
     int32_t* products = sums + kBlockRows;
     const size_t row_bytes = format.row_bytes(s.c);
     const auto* in = call.input<int8_t>(0) + row * s.c;
-    const std::byte* a = in_place ? reinterpret_cast<const std::byte*>(in) : piece;
+    const std::byte* a = in_place ? reinterpret_cast<const std::byte*>(in) : own;
     for (int64_t r = 0; r < rows && !in_place; ++r) {
-      std::byte* to = piece + static_cast<size_t>(r) * row_bytes;
+      std::byte* to = own + static_cast<size_t>(r) * row_bytes;
       const size_t used = static_cast<size_t>(s.c) * format.a_bytes;
       simd::pack_row(in + r * s.c, s.c, to);
       std::memset(to + used, 0, row_bytes - used);
     }
     if (simd::matrix_needs_sums() || zp.b != 0) simd::row_sums(a, row_bytes, rows, s.c, sums);
     std::byte* out = call.out[0] + static_cast<size_t>(row * s.w) * element_bytes(finish.out_type);
-    for (int64_t first = 0; first < s.w; first += kBlockColumns) {
-      const int64_t channels = std::min(kBlockColumns, s.w - first);
+    const int64_t last = unit.column + unit.columns;
+    for (int64_t first = unit.column; first < last; first += kBlockColumns) {
+      const int64_t channels = std::min(kBlockColumns, last - first);
       const int64_t count = simd::padded(channels) / simd::kLanes;
       simd::multiply({.a = a,
                       .row_bytes = row_bytes,
@@ -108,11 +113,9 @@ struct MatmulI8 {
       const auto* b = call.input<int8_t>(1) + n * s.c * s.w;
       simd::pack_matrix(b, s.w, 1, s.c, s.w, call.scratch);
       columns(b, zp, reinterpret_cast<int32_t*>(call.scratch + panels_area()));
-      split_pieces(call.runtime.pool, ceil_div(s.h, kBlockRows), 1, [&](int64_t piece, int64_t begin, int64_t end) {
-        std::byte* own = call.scratch + panels_area() + column_area() + static_cast<size_t>(piece) * piece_area();
-        for (int64_t row = begin * kBlockRows; row < std::min(s.h, end * kBlockRows); row += kBlockRows) {
-          run_block(call, n * s.h + row, std::min(kBlockRows, s.h - row), zp, own);
-        }
+      split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+        std::byte* own = call.scratch + panels_area() + column_area() + static_cast<size_t>(slot) * slot_area();
+        for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, cut.unit(unit), zp, own);
       });
     }
     return {};
@@ -121,17 +124,21 @@ struct MatmulI8 {
 
 struct MatmulF32 {
   MatmulSizes s;
+  ProductCut cut;  // of one of the n products
 
   [[nodiscard]] size_t panels_area() const { return area(simd::padded(s.w) * s.c * 4); }
-  [[nodiscard]] static size_t piece_area() { return area(kBlockRows * kBlockColumns * 4); }
+  [[nodiscard]] static size_t slot_area() { return area(kBlockRows * kBlockColumns * 4); }
   [[nodiscard]] size_t scratch_bytes(int threads) const {
-    return panels_area() + static_cast<size_t>(max_pieces(threads)) * piece_area();
+    return panels_area() + static_cast<size_t>(threads) * slot_area();
   }
 
-  void run_block(const Call& call, int64_t row, int64_t rows, float* products) const {
+  void run_unit(const Call& call, int64_t n, const ProductCut::Unit& unit, float* products) const {
     const auto* panels = reinterpret_cast<const float*>(call.scratch);
-    for (int64_t first = 0; first < s.w; first += kBlockColumns) {
-      const int64_t columns = std::min(kBlockColumns, s.w - first);
+    const int64_t row = n * s.h + unit.row;
+    const int64_t rows = unit.rows;
+    const int64_t last = unit.column + unit.columns;
+    for (int64_t first = unit.column; first < last; first += kBlockColumns) {
+      const int64_t columns = std::min(kBlockColumns, last - first);
       simd::multiply_f32({.a = call.input<float>(0) + row * s.c,
                           .row_stride = s.c,
                           .rows = rows,
@@ -149,11 +156,9 @@ struct MatmulF32 {
     for (int64_t n = 0; n < s.n; ++n) {
       simd::pack_matrix_f32(call.input<float>(1) + n * s.c * s.w, s.w, 1, s.c, s.w,
                             reinterpret_cast<float*>(call.scratch));
-      split_pieces(call.runtime.pool, ceil_div(s.h, kBlockRows), 1, [&](int64_t piece, int64_t begin, int64_t end) {
-        auto* own = reinterpret_cast<float*>(call.scratch + panels_area() + static_cast<size_t>(piece) * piece_area());
-        for (int64_t row = begin * kBlockRows; row < std::min(s.h, end * kBlockRows); row += kBlockRows) {
-          run_block(call, n * s.h + row, std::min(kBlockRows, s.h - row), own);
-        }
+      split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+        auto* own = reinterpret_cast<float*>(call.scratch + panels_area() + static_cast<size_t>(slot) * slot_area());
+        for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, cut.unit(unit), own);
       });
     }
     return {};
@@ -172,7 +177,9 @@ std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& s) 
   // Shapes are within the budget, but sums of scratch areas must be within size_t by a wide margin.
   constexpr int64_t kLargest = int64_t{1} << 40;
   if (s.c == 0 || s.w == 0 || s.h == 0 || s.c > kLargest / s.w || s.c > kLargest / kBlockRows) return std::nullopt;
-  if (plan.in[0].dtype == kFp32 && plan.tail.empty()) return kernel_of(MatmulF32{.s = s}, plan.threads);
+  const ProductCut cut =
+      cut_product({.rows = s.h, .k = s.c, .columns = s.w, .block_rows = kBlockRows}, kGrain, plan.threads);
+  if (plan.in[0].dtype == kFp32 && plan.tail.empty()) return kernel_of(MatmulF32{.s = s, .cut = cut}, plan.threads);
   constexpr int64_t kLargestProduct = 255 * 255;
   if (plan.in[0].dtype != kInt8 || s.c > INT32_MAX / kLargestProduct) return std::nullopt;
   auto finish = integer_finish(plan, s.c * kLargestProduct);
@@ -181,7 +188,8 @@ std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& s) 
   return kernel_of(MatmulI8{.s = s,
                             .format = format,
                             .in_place = format.a_bytes == 1 && s.c % format.k_step == 0,
-                            .finish = *std::move(finish)},
+                            .finish = *std::move(finish),
+                            .cut = cut},
                    plan.threads);
 }
 

@@ -74,9 +74,9 @@ Result<Geometry> geometry_of(const NodePlan& plan) {
 
 // Calls pixel(output offset of its channels, offset of image n, window) for every output position.
 template <typename Pixel>
-void for_each_pixel(ThreadPool& pool, const Geometry& g, const Pixel& pixel) {
+void for_each_pixel(Workers& workers, const Geometry& g, const Pixel& pixel) {
   const int64_t work = g.c * g.kernel_y * g.kernel_x;
-  split(pool, g.n * g.oh * g.ow, 1 + 16384 / (work + 1), [&](int64_t begin, int64_t end) {
+  split(workers, g.n * g.oh * g.ow, 1 + 16384 / (work + 1), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       pixel(p * g.c, p / (g.oh * g.ow) * g.ih * g.iw * g.c, window_of(g, p / g.ow % g.oh, p % g.ow));
     }
@@ -104,7 +104,7 @@ Kernel average_int_with(const NodePlan& plan, const Geometry& g) {
     const int64_t input_zp = scalar_at(call.in[1], Element::kDType);
     const int64_t output_zp = scalar_at(call.in[2], Element::kDType);
     FirstBad first_bad;
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out_at, int64_t image, const Window& w) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out_at, int64_t image, const Window& w) {
       const ScaleFactor factor = reciprocal_scale(static_cast<uint32_t>(w.count()));
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
@@ -136,7 +136,7 @@ template <typename Element>
 Kernel average_float(const NodePlan&, const Geometry& g) {
   using S = typename Element::Storage;
   return {.run = [g](const Call& call) -> Result<void> {
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out_at, int64_t image, const Window& w) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out_at, int64_t image, const Window& w) {
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
         float sums[kSide] = {};
@@ -154,7 +154,7 @@ template <typename Element>
 Kernel maximum_int(const NodePlan&, const Geometry& g) {
   using S = typename Element::Storage;
   return {.run = [g](const Call& call) -> Result<void> {
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out_at, int64_t image, const Window& w) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out_at, int64_t image, const Window& w) {
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
         S best[kSide];
@@ -174,7 +174,7 @@ Kernel maximum_float_with(const Geometry& g) {
   return {.run = [g](const Call& call) -> Result<void> {
     const float start =
         Mode == NanMode::kIgnore ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out_at, int64_t image, const Window& w) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out_at, int64_t image, const Window& w) {
       for (int64_t c0 = 0; c0 < g.c; c0 += kSide) {
         const int64_t count = std::min(kSide, g.c - c0);
         float best[kSide];

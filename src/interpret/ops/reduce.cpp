@@ -40,7 +40,7 @@ Kernel reduce(const NodePlan& plan) {
     FirstBad first_bad;
     const S* in = call.input<S>(0);
     S* out = call.output<S>(0);
-    split(call.runtime.pool, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
+    split(call.runtime.workers, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
       constexpr int64_t kSide = 32;
       for (int64_t at = begin; at < end;) {
         const int64_t o = at / m.inner;
@@ -174,7 +174,7 @@ Kernel argmax_with(const NodePlan& plan) {
   auto run = [m](const Call& call) -> Result<void> {
     const auto* in = call.input<typename Element::Storage>(0);
     auto* out = call.output<int32_t>(0);
-    split(call.runtime.pool, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
+    split(call.runtime.workers, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) {
         const auto* column = in + at / m.inner * m.length * m.inner + at % m.inner;
         C best = Element::load(column[0]);

@@ -73,7 +73,7 @@ Result<void> run_rescale(const Plan& plan, const Call& call) {
   const int64_t output_zp = zero_point_at(call.in[4], plan.out, plan.output_unsigned);
   const Limits limits = limits_of(plan.out, plan.output_unsigned);
   const auto* shifts = call.input<int8_t>(2);
-  split(call.runtime.pool, plan.rows, 1 + 8192 / (plan.channels + 1), [&](int64_t begin, int64_t end) {
+  split(call.runtime.workers, plan.rows, 1 + 8192 / (plan.channels + 1), [&](int64_t begin, int64_t end) {
     for (int64_t at = begin * plan.channels; at < end * plan.channels; ++at) {
       const int64_t c = plan.per_channel ? at % plan.channels : 0;
       const int64_t multiplier = plan.scale32 ? call.input<int32_t>(1)[c] : call.input<int16_t>(1)[c];
@@ -164,9 +164,9 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
                         .channels = length});
     };
     if (rows == 1 && !scales.per_channel) {
-      split(call.runtime.pool, channels, 16384, [&](int64_t begin, int64_t end) { piece(begin, 1, end - begin); });
+      split(call.runtime.workers, channels, 4096, [&](int64_t begin, int64_t end) { piece(begin, 1, end - begin); });
     } else {
-      split(call.runtime.pool, rows, 1 + 16384 / (channels + 1),
+      split(call.runtime.workers, rows, 1 + 4096 / (channels + 1),
             [&](int64_t begin, int64_t end) { piece(begin * channels, end - begin, channels); });
     }
     return {};

@@ -61,8 +61,8 @@ struct RescaledBinary {
   }
 
   Result<void> run(const Call& call) const {
-    split_pieces(call.runtime.pool, elements, 16384, [&](int64_t piece, int64_t begin, int64_t end) {
-      auto* left = reinterpret_cast<int32_t*>(call.scratch) + piece * 2 * kChunk;
+    split_slots(call.runtime.workers, elements, 2048, [&](int64_t slot, int64_t begin, int64_t end) {
+      auto* left = reinterpret_cast<int32_t*>(call.scratch) + slot * 2 * kChunk;
       int32_t* right = left + kChunk;
       for (int64_t at = begin; at < end; at += kChunk) {
         const int64_t count = std::min(kChunk, end - at);
@@ -107,7 +107,7 @@ std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
   RescaledBinary binary{
       .op = op, .a = *std::move(a), .b = *std::move(b), .finish = *std::move(finish), .elements = shape.elements()};
   return Kernel{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
-                .scratch_bytes = static_cast<size_t>(max_pieces(plan.threads) * 2 * kChunk) * sizeof(int32_t)};
+                .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kChunk) * sizeof(int32_t)};
 }
 
 }  // namespace

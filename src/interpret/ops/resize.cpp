@@ -33,8 +33,8 @@ Place place_of(const Axis& axis, int64_t out) {
 }
 
 template <typename Body>
-void for_each_pixel(ThreadPool& pool, const Geometry& g, const Body& body) {
-  split(pool, g.n * g.y.out, 1 + 4096 / (g.x.out * g.c + 1), [&](int64_t begin, int64_t end) {
+void for_each_pixel(Workers& workers, const Geometry& g, const Body& body) {
+  split(workers, g.n * g.y.out, 1 + 4096 / (g.x.out * g.c + 1), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const Place y = place_of(g.y, row % g.y.out);
       const int64_t image = row / g.y.out * g.y.in;
@@ -55,7 +55,7 @@ int64_t nearest(const Place& place, const Axis& axis) {
 template <typename S>
 Kernel nearest_kernel(const Geometry& g) {
   return {.run = [g](const Call& call) -> Result<void> {
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
       std::copy_n(call.input<S>(0) + at(nearest(y, g.y), nearest(x, g.x)), g.c, call.output<S>(0) + out);
     });
     return {};
@@ -66,7 +66,7 @@ template <typename In, typename Out>
 Kernel bilinear_int(const Geometry& g) {
   return {.run = [g](const Call& call) -> Result<void> {
     const In* in = call.input<In>(0);
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
       const int64_t w00 = (g.y.scale_n - y.rest) * (g.x.scale_n - x.rest);
       const int64_t w01 = (g.y.scale_n - y.rest) * x.rest;
       const int64_t w10 = y.rest * (g.x.scale_n - x.rest);
@@ -86,7 +86,7 @@ Kernel bilinear_float(const Geometry& g) {
   using S = typename Element::Storage;
   return {.run = [g](const Call& call) -> Result<void> {
     const S* in = call.input<S>(0);
-    for_each_pixel(call.runtime.pool, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
       const float dy = static_cast<float>(y.rest) / static_cast<float>(g.y.scale_n);
       const float dx = static_cast<float>(x.rest) / static_cast<float>(g.x.scale_n);
       for (int64_t c = 0; c < g.c; ++c) {

@@ -70,7 +70,7 @@ struct TransposeConv {
       o.weight_zp = scalar_at(call.in[4], Weight::kDType);
     }
     FirstBad first_bad;
-    split(call.runtime.pool, g.n * g.oh * g.ow, 1, [&](int64_t begin, int64_t end) {
+    split(call.runtime.workers, g.n * g.oh * g.ow, 1, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin * g.oc; at < end * g.oc; ++at) {
         const int64_t oc = at % g.oc;
         const int64_t pixel = at / g.oc;

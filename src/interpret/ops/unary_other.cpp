@@ -90,10 +90,11 @@ struct ClampFloat {
   static constexpr std::string_view kRequire = {};
   float low;
   float high;
-  // A NaN fails every comparison, so it passes through; ignored, it becomes the lower bound.
+  // A NaN fails every comparison, so it passes through; ignored, it becomes the lower bound. Of equal zeros the upper
+  // bound's sign wins, then x's: apply_min_s gives its second operand when neither is less.
   float apply(float x, bool&) const {
     const float raised = x < low || (Ignore && std::isnan(x)) ? low : x;
-    return raised > high ? high : raised;
+    return raised >= high ? high : raised;
   }
 };
 

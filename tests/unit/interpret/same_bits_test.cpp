@@ -123,9 +123,11 @@ void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& input
   Options watched;
   watched.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
   EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, watched))) << "not fused";
-  Options threads;
-  threads.threads = 2;
-  EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, threads))) << "2 threads";
+  for (const int count : {2, 3, 8}) {
+    Options threads;
+    threads.threads = count;
+    EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, threads))) << count << " threads";
+  }
   const int64_t supported = hwy::SupportedTargets();
   for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;

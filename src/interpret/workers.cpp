@@ -1,0 +1,114 @@
+#include "interpret/workers_internal.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace carina::interpret {
+
+namespace {
+
+// Some tens of microseconds: longer than what lies between two operators, shorter than a time slice.
+constexpr int kSpins = 2000;
+
+// With more threads than processors, spinning takes the time away from those that have work.
+int spins_of(int threads) {
+  return static_cast<unsigned>(threads) <= std::thread::hardware_concurrency() ? kSpins : 0;
+}
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+struct Pieces {
+  uint32_t job;
+  uint32_t first;
+  uint32_t last;
+
+  static Pieces of(uint64_t word) {
+    return {.job = static_cast<uint32_t>(word >> 32),
+            .first = static_cast<uint32_t>(word >> 16 & 0xFFFF),
+            .last = static_cast<uint32_t>(word & 0xFFFF)};
+  }
+  [[nodiscard]] uint64_t word() const { return uint64_t{job} << 32 | uint64_t{first} << 16 | last; }
+  [[nodiscard]] bool empty() const { return first == last; }
+};
+
+}  // namespace
+
+Workers::Workers(int threads) : threads_(threads), spins_(spins_of(threads)) {}
+
+Workers::~Workers() {
+  ending_.store(true);
+  wakes_.fetch_add(1);
+  wakes_.notify_all();
+  for (std::thread& thread : started_) thread.join();
+}
+
+void Workers::start() {
+  for (int slot = 1; slot < threads_; ++slot) started_.emplace_back([this, slot] { work(slot); });
+}
+
+bool Workers::take_piece(int slot, uint32_t& piece) {
+  uint64_t word = pieces_.load(std::memory_order_acquire);
+  for (;;) {
+    Pieces left = Pieces::of(word);
+    if (left.empty()) return false;
+    piece = slot % 2 == 0 ? left.first++ : --left.last;
+    if (pieces_.compare_exchange_weak(word, left.word(), std::memory_order_acq_rel, std::memory_order_acquire))
+      return true;
+  }
+}
+
+void Workers::run_pieces(int slot) {
+  for (uint32_t piece = 0; take_piece(slot, piece);) {
+    const uint32_t count = count_;
+    job_.call(job_.body, slot, piece);
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) done_.notify_one();
+  }
+}
+
+void Workers::share(uint32_t count, const Job& job) {
+  if (started_.empty()) start();
+  job_ = job;
+  count_ = count;
+  done_.store(0, std::memory_order_relaxed);
+  const uint32_t number = Pieces::of(pieces_.load(std::memory_order_relaxed)).job + 1;
+  pieces_.store(Pieces{.job = number, .first = 0, .last = count}.word());
+  if (sleeping_.load() != 0) {
+    wakes_.fetch_add(1);
+    wakes_.notify_all();
+  }
+  run_pieces(0);
+  for (int spin = 0; spin < spins_ && done_.load(std::memory_order_acquire) != count; ++spin) relax();
+  for (uint32_t done = done_.load(std::memory_order_acquire); done != count;
+       done = done_.load(std::memory_order_acquire)) {
+    done_.wait(done, std::memory_order_acquire);
+  }
+}
+
+// The last piece's worker notifies after it counted: nothing here depends on `done_` keeping its value.
+void Workers::wait_for_work() {
+  for (int spin = 0; spin < spins_; ++spin) {
+    if (!Pieces::of(pieces_.load(std::memory_order_acquire)).empty() || ending_.load()) return;
+    relax();
+  }
+  const uint32_t wakes = wakes_.load();
+  sleeping_.fetch_add(1);
+  // After `sleeping_` is seen, a new job wakes us; before that, we see the job here.
+  if (Pieces::of(pieces_.load()).empty() && !ending_.load()) wakes_.wait(wakes);
+  sleeping_.fetch_sub(1);
+}
+
+void Workers::work(int slot) {
+  while (!ending_.load(std::memory_order_relaxed)) {
+    run_pieces(slot);
+    wait_for_work();
+  }
+}
+
+}  // namespace carina::interpret

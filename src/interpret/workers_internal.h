@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace carina::interpret {
+
+// The threads of one interpreter. Between the operators of a graph lie microseconds, so a worker that has nothing to do
+// first spins and only then sleeps; nothing is allocated while running. The calling thread takes pieces from the front,
+// every other worker from the back: neighbouring pieces of successive operators tend to stay in the same core's cache.
+class Workers {
+ public:
+  static constexpr int64_t kMaxPieces = 0xFFFF;
+
+  // `threads` >= 1, the calling thread included; they start with the first work that has more than one piece.
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  [[nodiscard]] int threads() const { return threads_; }
+
+  // Calls body(slot, piece) for each piece in [0, count), count <= kMaxPieces, in any order and possibly at the same
+  // time; returns when all are done. Calls that run at the same time have different slots, 0 <= slot < threads().
+  // One call at a time; a body does not call this again and does not throw.
+  template <typename Body>
+  void for_each(int64_t count, const Body& body) {
+    if (threads_ == 1 || count < 2) {
+      for (int64_t piece = 0; piece < count; ++piece) body(int64_t{0}, piece);
+      return;
+    }
+    share(static_cast<uint32_t>(count),
+          {.call = [](const void* object, int64_t slot,
+                      int64_t piece) { (*static_cast<const Body*>(object))(slot, piece); },
+           .body = &body});
+  }
+
+ private:
+  struct Job {
+    void (*call)(const void* body, int64_t slot, int64_t piece) = nullptr;
+    const void* body = nullptr;
+  };
+
+  void share(uint32_t count, const Job& job);
+  void start();
+  void work(int slot);
+  void wait_for_work();
+  bool take_piece(int slot, uint32_t& piece);
+  void run_pieces(int slot);
+
+  int threads_;
+  int spins_;
+  std::vector<std::thread> started_;
+  // Written between jobs only; a thread that has taken a piece may read it until that piece is done.
+  Job job_;
+  uint32_t count_ = 0;
+  // Number of the job, then the pieces not taken yet: [first, last). One word, so that a thread that was slow cannot
+  // take a piece of a job that it did not see.
+  alignas(64) std::atomic<uint64_t> pieces_{0};
+  alignas(64) std::atomic<uint32_t> done_{0};
+  alignas(64) std::atomic<uint32_t> sleeping_{0};
+  std::atomic<uint32_t> wakes_{0};
+  std::atomic<bool> ending_{false};
+};
+
+}  // namespace carina::interpret

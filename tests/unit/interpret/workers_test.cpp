@@ -1,0 +1,65 @@
+#include "interpret/workers_internal.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+#include "interpret/kernel_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+// Each piece once, and no slot twice at the same time.
+void expect_each_piece_once(Workers& workers, int64_t count) {
+  std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
+  std::vector<std::atomic<bool>> busy(static_cast<size_t>(workers.threads()));
+  workers.for_each(count, [&](int64_t slot, int64_t piece) {
+    ASSERT_FALSE(busy[static_cast<size_t>(slot)].exchange(true));
+    ++runs[static_cast<size_t>(piece)];
+    busy[static_cast<size_t>(slot)].store(false);
+  });
+  for (int64_t piece = 0; piece < count; ++piece) ASSERT_EQ(runs[static_cast<size_t>(piece)], 1) << piece;
+}
+
+TEST(Workers, RunEachPieceOnceJobAfterJob) {
+  for (const int threads : {1, 2, 3, 8}) {
+    Workers workers(threads);
+    for (int64_t job = 0; job < 2000; ++job) expect_each_piece_once(workers, job % 40);
+    expect_each_piece_once(workers, Workers::kMaxPieces);
+  }
+}
+
+TEST(Workers, WakeUpFromSleep) {
+  Workers workers(2);
+  for (int round = 0; round < 20; ++round) {
+    expect_each_piece_once(workers, 8);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+TEST(Workers, StopWithoutEverHavingWorked) {
+  const Workers workers(4);
+}
+
+TEST(SplitSlots, CoversEverythingInRangesThatAreWorthIt) {
+  for (const int threads : {1, 2, 5}) {
+    Workers workers(threads);
+    for (const int64_t count : {0, 1, 7, 8, 9, 100, 1001}) {
+      std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
+      constexpr int64_t kGrain = 7;
+      split_slots(workers, count, kGrain, [&](int64_t slot, int64_t begin, int64_t end) {
+        ASSERT_LT(slot, threads);
+        ASSERT_TRUE(end - begin >= kGrain || end - begin == count);
+        for (int64_t i = begin; i < end; ++i) ++runs[static_cast<size_t>(i)];
+      });
+      for (const auto& times : runs) ASSERT_EQ(times, 1);
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace carina::interpret
