@@ -1,4 +1,5 @@
-// Any bytes as a TOSA file; what is accepted is sound, is written again, and is run where it is small.
+// Any bytes as a TOSA file; what is accepted is well formed, is verified, is written in both versions and read back,
+// and is run where it is small.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,25 +9,49 @@
 #include "interpret/interpreter.h"
 #include "ir/pass.h"
 #include "tosa/flatbuffer.h"
+#include "tosa/verify.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
-  const auto module = tosa::read_tosa(Buffer::copy_of(std::as_bytes(std::span(data, size))), "fuzz");
-  if (!module) return 0;
-  for (const ir::Graph& graph : module->graphs) {
-    if (!ir::verify_structure(graph)) std::abort();
-  }
-  (void)tosa::write_tosa(*module);
+namespace {
+
+using namespace carina;
+
+const tosa::VerifyOptions kAnySize{.where = "fuzz", .level = kTosaLevelNone};
+
+// What is written of a module that keeps the specification's rules is read again and keeps them.
+void write_and_read(const ir::Module& module, tosa::FileVersion version) {
+  const auto bytes = tosa::write_tosa(module, {.version = version});
+  if (!bytes || !tosa::verify(module, kAnySize)) return;
+  const auto again = tosa::read_tosa(Buffer::copy_of(*bytes), "fuzz");
+  if (!again || !tosa::verify(*again, kAnySize)) std::abort();
+}
+
+void run(const ir::Module& module) {
   auto interpreter =
-      interpret::Interpreter::create(*module, {.memory_budget_bytes = size_t{1} << 20, .loop_limit = 100});
-  if (!interpreter) return 0;
+      interpret::Interpreter::create(module, {.memory_budget_bytes = size_t{1} << 20, .loop_limit = 100});
+  if (!interpreter) return;
   std::vector<Tensor> inputs;
-  for (const ir::ValueId id : module->main().inputs) {
-    const ir::Value& value = module->main()[id];
+  size_t bytes = 0;
+  for (const ir::ValueId id : module.main().inputs) {
+    const ir::Value& value = module.main()[id];
+    bytes += tensor_bytes(value.dtype, value.shape);
+    if (bytes > size_t{1} << 20) return;
     MutableTensor zeros(value.dtype, value.shape);
     std::memset(zeros.bytes().data(), 0, zeros.bytes().size());
     inputs.push_back(std::move(zeros).freeze());
   }
   (void)interpreter->run(inputs);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto module = tosa::read_tosa(Buffer::copy_of(std::as_bytes(std::span(data, size))), "fuzz");
+  if (!module) return 0;
+  for (const ir::Graph& graph : module->graphs) {
+    if (!ir::verify_structure(graph)) std::abort();
+  }
+  write_and_read(*module, tosa::FileVersion::k1_0);
+  write_and_read(*module, tosa::FileVersion::k0_80);
+  run(*module);
   return 0;
 }

@@ -108,6 +108,12 @@ Result<tosa::VerifyOptions> options_of(const TosaLimits& limits, const std::stri
   return options;
 }
 
+Result<tosa::FileVersion> file_version_of(const std::string& text) {
+  if (text == "1.0") return tosa::FileVersion::k1_0;
+  if (text == "0.80") return tosa::FileVersion::k0_80;
+  return unknown("--tosa-version", text, "1.0, 0.80");
+}
+
 report::RuleViolation row_of(const tosa::Violation& violation) {
   return {.rule = std::string(violation.rule),
           .section = std::string(violation.section),
@@ -158,9 +164,11 @@ Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const 
                                                 const TosaLimits& limits, const std::string& where) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of(limits, where));
   CARINA_CHECKED(tosa::verify(module, options));
-  if (version == "0.80") return tosa::write_tosa(module, {.version = tosa::FileVersion::k0_80});
-  if (version == "1.0") return tosa::write_tosa(module);
-  return unknown("--tosa-version", version, "1.0, 0.80");
+  CARINA_TRY(const tosa::FileVersion file, file_version_of(version));
+  auto bytes = tosa::write_tosa(module, {.version = file});
+  if (bytes) return bytes;
+  for (Diagnostic& error : bytes.error()) error.where = where + ": " + error.where;
+  return bytes;
 }
 
 }  // namespace carina::driver

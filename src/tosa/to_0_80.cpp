@@ -49,7 +49,7 @@ class Objections {
   std::optional<std::string> find() const {
     const Tosa080Op* row = find_row(node_);
     if (row == nullptr) return fmt::format("operator {} does not exist in TOSA 0.80", node_.op.name());
-    for (const auto& objection : {operands(), attributes(*row), result()}) {
+    for (const auto& objection : {operands(), result(), attributes(*row)}) {
       if (objection) return objection;
     }
     return std::nullopt;

@@ -22,6 +22,7 @@ constexpr std::string_view kUsage =
     "  rewrite IN.tosa OUT.tosa   read and write\n"
     "  retext  IN.tosa OUT.tosa   read, print, parse, write; the parsed graphs must be identical\n"
     "  print   IN.tosa            the text form on the standard output\n"
+    "  assemble IN.txt OUT.tosa   parse the text form and write it, unverified\n"
     "  verify  IN.tosa...         the verifier; prints a line per refused file, exit code 1 when there is one\n"
     "  run     IN.tosa INPUT.npy... -o OUTPUT.npy...\n"
     "                             verify and interpret; exit code 0 valid, 1 a REQUIRE is broken, 2 refused\n";
@@ -53,6 +54,13 @@ Result<void> print(const std::string& in) {
   CARINA_TRY(const carina::ir::Module module, read(in));
   std::fputs(carina::ir::print(module).c_str(), stdout);
   return {};
+}
+
+Result<void> assemble(const std::string& in, const std::string& out) {
+  CARINA_TRY(const carina::Buffer file, carina::map_file(in));
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  CARINA_TRY(const carina::ir::Module module, carina::ir::parse(text, in));
+  return write(module, out);
 }
 
 Result<void> verify(const std::string& in) {
@@ -124,6 +132,8 @@ int main(int argc, char** argv) {
     done = retext(arguments[1], arguments[2]);
   else if (arguments.size() == 2 && arguments[0] == "print")
     done = print(arguments[1]);
+  else if (arguments.size() == 3 && arguments[0] == "assemble")
+    done = assemble(arguments[1], arguments[2]);
   else if (arguments.size() >= 2 && arguments[0] == "verify")
     done = verify_all(std::span(arguments).subspan(1));
   else
