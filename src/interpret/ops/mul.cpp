@@ -28,7 +28,7 @@ struct MulShifted {
     const int64_t product = int64_t{a} * b;
     // |product| <= 2^62, so adding half of 2^shift cannot pass 2^63 for a shift of at most 62; a shift of 63 gives 0.
     bad |= shift_wrong;
-    if (shift == 0) return static_cast<int32_t>(product);  // no REQUIRE: section 2.5.13 keeps the low bits
+    if (shift == 0) return static_cast<int32_t>(product);  // no REQUIRE: section 2.5.14 keeps the low bits
     const int64_t result = shift == 63 ? 0 : (product + (int64_t{1} << (shift - 1))) >> shift;
     bad |= result < std::numeric_limits<int32_t>::min() || result > std::numeric_limits<int32_t>::max();
     return static_cast<int32_t>(result);

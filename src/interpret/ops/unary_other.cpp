@@ -49,10 +49,13 @@ struct NegateFloat {
 
 template <typename Element>
 struct NegateInt {
-  static constexpr std::string_view kRequire = {};
+  // Narrower types saturate; i32 has no wider accumulator.
+  static constexpr bool kMayOverflow = std::is_same_v<typename Element::Storage, int32_t>;
+  static constexpr std::string_view kRequire = kMayOverflow ? "the negative of -2^31 does not fit" : std::string_view{};
   int64_t input_zp;
   int64_t output_zp;
-  int32_t apply(int32_t x, bool&) const {
+  int32_t apply(int32_t x, bool& bad) const {
+    if constexpr (kMayOverflow) bad |= x == std::numeric_limits<int32_t>::min();
     return saturate<typename Element::Storage>(output_zp - (int64_t{x} - input_zp));
   }
 };
