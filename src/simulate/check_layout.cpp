@@ -105,8 +105,8 @@ void Checker::check_block(const Operation& op) {
                                         op.block.depth, op.ofm_extent.height, op.ofm_extent.width, op.ofm_extent.depth);
   if (op.block.height > max.height || op.block.width > max.width || op.block.depth > max.depth)
     find(op, "the OFM block is larger than the NPU allows", state);
-  const bool rows = op.kind == OperationKind::kResize;  // works on single rows whatever the microblock
-  if ((op.block.height % unit.height != 0 && !rows) || op.block.width % unit.width != 0 ||
+  const bool any_area = op.kind == OperationKind::kResize;  // Vela gives it blocks of one row or one column
+  if ((!any_area && (op.block.height % unit.height != 0 || op.block.width % unit.width != 0)) ||
       op.block.depth % unit.depth != 0) {
     find(op,
          fmt::format("the OFM block is not made of whole microblocks ({}x{}x{})", unit.height, unit.width, unit.depth),

@@ -124,6 +124,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
                        .bytes_per_cycle = axi_bytes_per_cycle(accelerator.product, port.ports_used) * port.clock_scale,
                        .bursts_outstanding = port.max_reads * port.ports_used * npu::kU85OutstandingEfficiency,
                        .burst_bytes = port.burst_bytes,
+                       .beat_bytes = npu::limits_of(accelerator.product).axi_port_bytes,
                        .read_latency_cycles = port.read_latency_cycles,
                        .write_latency_cycles = port.write_latency_cycles};
   }
@@ -353,6 +354,8 @@ double CycleModel::transferred(const FeatureMap& map, const Extent& block, doubl
     if (writes) burst = std::min({64.0, static_cast<double>(npu::kBrickDepth) * es * cores, burst});
   }
   burst = std::clamp(burst, 1.0, static_cast<double>(port.burst_bytes));
+  // A single access occupies the bus for its own beats only.
+  if (bytes <= burst) return std::ceil(bytes / port.beat_bytes) * port.beat_bytes;
   return bytes * port.burst_bytes / burst;
 }
 
@@ -414,69 +417,110 @@ void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const W
   cycles.issue = cycles.npu - std::min(cycles.npu, std::max(cycles.mac, cycles.output));
 }
 
-void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const {
-  const auto count = static_cast<double>(stored_elements(op.ofm, op.ofm_extent));
-  const double per_element = output_cycles_per_element(op);
-  const auto block = static_cast<double>(elements(g.block));
-  double moving =
-      port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.block, block * op.ifm.type.bytes) +
-      port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, block * op.ofm.type.bytes);
-  if (op.ofm.storage == Storage::kChained) moving = 0;
-  cycles.output = static_cast<uint64_t>(std::ceil(per_element * count));
-  const double issued = std::ceil(count * (moving / block + per_element) / npu::kCommandCyclesDivisor);
-  cycles.npu = static_cast<uint64_t>(std::max(issued, std::ceil(per_element * count)));
-  cycles.issue = cycles.npu - cycles.output;
+// Latency and transfer of the first block of one operand; nothing for a scalar or a chaining buffer.
+double CycleModel::first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const {
+  if (map.storage == Storage::kChained || map.storage == Storage::kNone) return 0;
+  const double bytes = static_cast<double>(elements(block)) * map.type.bytes;
+  return port_of_region(map.region).read_latency_cycles + read_cycles(op, map, block, bytes);
 }
+
+// The pipeline of estimate_blocks() without its MAC stage: operands in, output unit, result out.
+void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const {
+  const double per_element = output_cycles_per_element(op);
+  const auto block = static_cast<double>(stored_elements(op.ofm, g.block));
+  const double blocks = static_cast<double>(stored_elements(op.ofm, op.ofm_extent)) / block;
+  double first_read = op.ifm_broadcast.scalar ? 0 : first_read_cycles(op, op.ifm, g.block);
+  if (op.reads_ifm2())
+    first_read = std::max(first_read, first_read_cycles(op, op.ifm2, clipped(g.block, ifm2_box(op))));
+  double last_write = 0;
+  if (op.ofm.storage != Storage::kChained) {
+    const double bytes = static_cast<double>(elements(g.block)) * op.ofm.type.bytes;
+    last_write = port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, bytes);
+  }
+  const double output = per_element * block;
+  const double command = (first_read + last_write + output) / npu::kCommandCyclesDivisor;
+  cycles.output = static_cast<uint64_t>(std::ceil(output * blocks));
+  cycles.npu = static_cast<uint64_t>(std::ceil(std::max(command, output) * blocks + first_read + last_write));
+  cycles.issue = cycles.npu - std::min(cycles.npu, cycles.output);
+}
+
+// Calls add(map, bytes, block) for each operand in memory.
+template <typename Add>
+void CycleModel::add_operands(const Operation& op, const Geometry& g, const Add& add) const {
+  if (g.kind == Kind::kElementwise) {
+    // Each block of the OFM reads its part of each operand, broadcast or not.
+    const double blocks = static_cast<double>(stored_elements(op.ofm, op.ofm_extent)) /
+                          static_cast<double>(stored_elements(op.ofm, g.block));
+    const auto add_part = [&](const FeatureMap& map, const Extent& box) {
+      const Extent part = clipped(g.block, box);
+      add(map, static_cast<double>(stored_elements(map, part)) * blocks * map.type.bytes, part);
+    };
+    if (!op.ifm_broadcast.scalar) add_part(op.ifm, ifm_box(op));
+    if (op.reads_ifm2()) add_part(op.ifm2, ifm2_box(op));
+    return;
+  }
+  const bool all_depth = sums_over_depth(g.kind);
+  const auto area = static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width);
+  const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
+  const auto stored_depth =
+      static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
+  const auto repeats = static_cast<double>(g.sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
+  if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool)
+    add(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
+  if (op.reads_ifm2())
+    add(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
+}
+
+namespace {
+
+// What one operation moves over the ports. All of it shares a port's width; on U85 each channel also has a limit of its
+// own, from its read buffer and the memory's latency, and the channels run beside each other.
+struct PortLoad {
+  std::array<double, kMemoryKinds> shared{};
+  std::array<double, kMemoryKinds> slowest_channel{};
+  void add(MemoryKind memory, double port_cycles, double channel_cycles) {
+    const auto m = static_cast<size_t>(memory);
+    shared[m] += port_cycles;
+    slowest_channel[m] = std::max(slowest_channel[m], channel_cycles);
+  }
+};
+
+}  // namespace
 
 void CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
                                  OperationReport& report) const {
-  std::array<double, kMemoryKinds> access{};
+  PortLoad load;
   const auto add_read = [&](const FeatureMap& map, double bytes, const Extent& block) {
     if (map.storage == Storage::kChained || map.storage == Storage::kNone) return;
-    const auto memory = static_cast<size_t>(port_of_region(map.region).memory);
-    report.traffic[memory].feature_map_read_bytes += static_cast<uint64_t>(bytes);
-    access[memory] += read_cycles(op, map, block, bytes);
+    const Port& port = port_of_region(map.region);
+    report.traffic[static_cast<size_t>(port.memory)].feature_map_read_bytes += static_cast<uint64_t>(bytes);
+    load.add(port.memory, transferred(map, block, bytes, false) / port.bytes_per_cycle,
+             read_cycles(op, map, block, bytes));
   };
-  if (g.kind == Kind::kElementwise) {
-    const auto count = static_cast<double>(stored_elements(op.ifm, op.ofm_extent));
-    if (!op.ifm_broadcast.scalar) add_read(op.ifm, count * op.ifm.type.bytes, g.block);
-    if (op.reads_ifm2())
-      add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, op.ofm_extent)) * op.ifm2.type.bytes, g.block);
-  } else {
-    const bool all_depth = sums_over_depth(g.kind);
-    const auto area = static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width);
-    const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
-    const auto stored_depth =
-        static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
-    const auto repeats = static_cast<double>(g.sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
-    if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool)
-      add_read(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
-    if (op.reads_ifm2())
-      add_read(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
-  }
+  add_operands(op, g, add_read);
   if (op.ofm.storage != Storage::kChained && op.acc_output == AccOutput::kWrite) {
-    const auto memory = static_cast<size_t>(port_of_region(op.ofm.region).memory);
+    const Port& port = port_of_region(op.ofm.region);
     const double bytes = static_cast<double>(stored_elements(op.ofm, stored_extent(op))) * op.ofm.type.bytes;
-    report.traffic[memory].feature_map_write_bytes += static_cast<uint64_t>(bytes);
-    access[memory] += write_cycles(op, g.block, bytes);
+    report.traffic[static_cast<size_t>(port.memory)].feature_map_write_bytes += static_cast<uint64_t>(bytes);
+    const double cycles = write_cycles(op, g.block, bytes);
+    load.add(port.memory, cycles, cycles);
   }
   if (weights.encoded_bytes != 0) {
     // A block of the OFM wants all weights of its channels: each is fetched once per block of the plane.
     const Port& port = port_of_region(op.weight_region);
-    const auto memory = static_cast<size_t>(port.memory);
-    const uint64_t bytes = weights.encoded_bytes * static_cast<uint64_t>(g.blocks_xy) + weights.scale_bytes;
-    report.traffic[memory].weight_read_bytes += bytes;
-    access[memory] +=
-        static_cast<double>(bytes) / bandwidth(port, op.u85 ? accelerator_->u85.read_buffer_weights_words : 0);
-    // U85 fetches the scales again for each block, through a channel with a small buffer.
-    const Port& scales = port_of_region(op.scale_region);
-    if (op.u85) {
-      access[static_cast<size_t>(scales.memory)] += static_cast<double>(weights.scale_bytes) *
-                                                    static_cast<double>(g.blocks_xy) /
-                                                    bandwidth(scales, accelerator_->u85.read_buffer_scale_words);
-    }
+    const auto add_stream = [&](double bytes, int read_buffer_words) {
+      report.traffic[static_cast<size_t>(port.memory)].weight_read_bytes += static_cast<uint64_t>(bytes);
+      load.add(port.memory, bytes / port.bytes_per_cycle, bytes / bandwidth(port, read_buffer_words));
+    };
+    const npu::U85Rams& buffers = accelerator_->u85;
+    const auto repeats = static_cast<double>(g.blocks_xy);
+    add_stream(static_cast<double>(weights.encoded_bytes) * repeats,
+               op.fast_weights ? buffers.read_buffer_fast_weights_words : buffers.read_buffer_weights_words);
+    // U85 fetches the scales again for each block.
+    add_stream(static_cast<double>(weights.scale_bytes) * (op.u85 ? repeats : 1), buffers.read_buffer_scale_words);
   }
-  for (size_t m = 0; m < access.size(); ++m) report.cycles.access[m] = static_cast<uint64_t>(access[m]);
+  for (size_t m = 0; m < load.shared.size(); ++m)
+    report.cycles.access[m] = static_cast<uint64_t>(std::max(load.shared[m], load.slowest_channel[m]));
 }
 
 void CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const {

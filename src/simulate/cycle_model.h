@@ -26,6 +26,7 @@ struct Port {
   double bytes_per_cycle = 8;
   double bursts_outstanding = 1;  // reads in flight, derated
   int burst_bytes = 32;
+  int beat_bytes = 8;
   int read_latency_cycles = 0;
   int write_latency_cycles = 0;
 };
@@ -59,6 +60,9 @@ class CycleModel {
   [[nodiscard]] double transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const;
   void estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const;
   void estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const;
+  [[nodiscard]] double first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const;
+  template <typename Add>
+  void add_operands(const Operation& op, const Geometry& g, const Add& add) const;
   void estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
                        OperationReport& report) const;
 

@@ -16,6 +16,7 @@ Diagnostic outside(std::string_view role, std::string place, uint64_t base, uint
 }  // namespace
 
 Result<std::span<std::byte>> MemoryMap::range(int region, uint64_t base, uint64_t bytes, std::string_view role) const {
+  if (bytes == 0) return std::span<std::byte>();  // a sticky address of something that this operation does not have
   const std::span<std::byte> all = regions_[static_cast<size_t>(region)];
   if (base > all.size() || bytes > all.size() - base)
     return fail(outside(role, fmt::format("region {}", region), base, bytes, all.size()));

@@ -123,6 +123,13 @@ def test_sample_covers_every_kind_and_option():
         assert {"--memory-mode=Sram_Only", "--memory-mode=Shared_Sram"} <= options
 
 
+def test_cycle_model_page_is_current(run_stream, shared):
+    program = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent / "cycle_table"
+    printed = subprocess.run([program, shared], capture_output=True, text=True, timeout=600)
+    assert printed.returncode == 0, printed.stderr
+    assert (ROOT / "docs" / "cycle-model.md").read_text() == printed.stdout, "run `cycle_table ../shared > docs/cycle-model.md`"
+
+
 # --- where Vela 5.2 is wrong: each case with its proof ---
 
 

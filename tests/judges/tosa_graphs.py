@@ -321,6 +321,9 @@ def transpose_conv(g):
     dtype = D.INT8
     n, h, w, c = g.image(8, 24)
     kernel, stride = [g.int(1, 5), g.int(1, 5)], [g.int(1, 2), g.int(1, 2)]
+    # U55 and U65 have one upscaling for both axes; Vela 5.2 takes a few others of these graphs and forgets the stride.
+    if not g.u85 and stride[0] != stride[1] and not any(stride[i] == 1 and (h, w)[i] == 1 and kernel[i] == 1 for i in (0, 1)):
+        raise Impossible
     channels = g.int(1, 24)
     # Vela 5.2 misplaces the result of a positive leading pad on U55 and U65 (docs/npu-open-points.md).
     leading = 1 if g.u85 else 0
