@@ -173,7 +173,8 @@ class BlockWriter {
       case Tosa080Field::kWord: {
         const int64_t number = std::get<int64_t>(value);
         if (number < INT32_MIN || number > INT32_MAX)
-          return fail({.where = where, .what = fmt::format("{} does not fit 32 bits", slot.name)});
+          return fail(
+              {.where = where, .what = fmt::format("{} does not fit the 32 bits of a TOSA 0.80 file", slot.name)});
         return ReadySlot{.field = slot.field, .value = static_cast<uint32_t>(number)};
       }
       case Tosa080Field::kInts:
