@@ -1,0 +1,112 @@
+"""Random graphs of 5 to 40 TOSA operators, of every type row, through our interpreter and the official reference model
+(random_tosa_judge.py says what is compared how). CARINA_RANDOM_GRAPHS sets how many, CARINA_RANDOM_SEED the first seed.
+
+A difference is shrunk to the operators that it takes; its file, text form and inputs are left in the test's folder.
+"""
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from random_tosa_graphs import LEFT_OUT, generate
+from random_tosa_ir import is_float
+from random_tosa_judge import BOTH_REFUSE, SAME, Sample, failure_text, interpret_all, judge, program, run_ours, shrink, smaller
+from random_tosa_makers import MAKERS
+
+GRAPHS = int(os.environ.get("CARINA_RANDOM_GRAPHS", "300"))
+FIRST = int(os.environ.get("CARINA_RANDOM_SEED", "0"))
+CHUNK = 50
+CHUNKS = [(first, min(CHUNK, FIRST + GRAPHS - first)) for first in range(FIRST, FIRST + GRAPHS, CHUNK)]
+
+
+@pytest.fixture(scope="session")
+def rows():
+    if not program().exists():
+        pytest.fail(f"{program()} is missing: run `make build`")
+    return json.loads(subprocess.check_output([program(), "--rows"]))
+
+
+def samples_of(rows, first, count):
+    return [Sample(generate(rows, seed), seed) for seed in range(first, first + count)]
+
+
+def test_every_operator_has_a_maker_or_a_reason(rows):
+    assert set(rows) == set(MAKERS) | set(LEFT_OUT)
+    assert not set(MAKERS) & set(LEFT_OUT)
+
+
+def of_type_row(rows, op, row, index):
+    """A graph of one or two of this operator, with these types."""
+    for attempt in range(20):
+        graph = generate({**rows, op: [row]}, FIRST + 3 * (20 * index + attempt) + 2, 7, 2, {op})
+        if not graph.careless and any((node.op, node.mode) == (op, row["mode"]) for node in graph.nodes):
+            return Sample(graph, f"{op} {row['mode']}")
+    pytest.fail(f"no graph of {op}, {row['mode']}")
+
+
+def explained(folder, rows, samples):
+    """Texts of the samples that differ, shrunk, and all verdicts."""
+    verdicts = [judge(sample) for sample in samples]
+    wrong = [(sample, verdict) for sample, verdict in zip(samples, verdicts) if verdict.wrong]
+    texts = []
+    for sample, verdict in wrong[:5]:
+        small = smaller(folder, rows, *shrink(folder, sample, verdict), generate)
+        texts.append(failure_text(folder, f"{sample.seed}".replace(" ", "-"), *small))
+    return f"{len(wrong)} of {len(samples)} graphs differ\n" + "\n".join(texts) if wrong else "", verdicts
+
+
+def test_each_type_row(rows, tmp_path):
+    every = [(op, row) for op in sorted(MAKERS) for row in rows[op]]
+    samples = interpret_all(tmp_path, [of_type_row(rows, op, row, index) for index, (op, row) in enumerate(every)])
+    text, verdicts = explained(tmp_path, rows, samples)
+    assert not text, text
+    assert {verdict.what for verdict in verdicts} == {SAME}
+
+
+@pytest.mark.parametrize(("first", "count"), CHUNKS)
+def test_graphs(first, count, rows, tmp_path):
+    samples = interpret_all(tmp_path, samples_of(rows, first, count))
+    text, verdicts = explained(tmp_path, rows, samples)
+    assert not text, text
+    refused = [sample for sample, verdict in zip(samples, verdicts) if verdict.what == BOTH_REFUSE]
+    assert all(sample.graph.careless for sample in refused), [sample.seed for sample in refused]
+    assert len(refused) <= 0.2 * count, f"{len(refused)} of {count} graphs break a REQUIRE"
+
+
+def test_a_wrong_element_is_noticed(rows, tmp_path):
+    """The judge itself: one changed element in any output of a graph's last node of each kind."""
+    noticed = 0
+    for sample in interpret_all(tmp_path, samples_of(rows, 0, 30)):
+        if sample.dumped.refused:
+            continue
+        for node in (next((n for n in reversed(sample.graph.nodes) if (n.compliance is None) == exact), None) for exact in (True, False)):
+            if node is None:
+                continue
+            value = sample.graph.values[node.outputs[0]]
+            name, kept = sample.names[value.id], sample.dumped.values[sample.names[value.id]]
+            array = np.frombuffer(kept, np.uint8).copy()
+            array[array.size - 1] ^= 0x41 if is_float(value.dtype) else 1
+            sample.dumped.values[name] = array.tobytes()
+            sample.outcome.values = {n: sample.dumped.values[n] for n in sample.outcome.values}
+            assert judge(sample).wrong, f"seed {sample.seed}: {node.op} {name}"
+            sample.dumped.values[name] = kept
+            noticed += 1
+        sample.outcome.values = {n: sample.dumped.values[n] for n in sample.outcome.values}
+        assert judge(sample).what == SAME
+    assert noticed > 40
+
+
+def ways():
+    found = subprocess.run([program(), "--targets"], capture_output=True, text=True).stdout.split() if program().exists() else []
+    return [["--threads", "2"], ["--threads", "3"]] + [["--target", name] for name in found]
+
+
+@pytest.mark.parametrize("options", ways(), ids=" ".join)
+def test_same_bits_on_every_processor_and_number_of_threads(options, rows, tmp_path):
+    """Most graphs large: little work is not shared among threads."""
+    samples = [Sample(generate(rows, seed, 7 if seed % 4 == 0 else 40)) for seed in range(FIRST, FIRST + 100)]
+    files = [(sample.tosa, sample.arrays) for sample in samples]
+    for index, (wanted, got) in enumerate(zip(run_ours(tmp_path, files), run_ours(tmp_path, files, *options), strict=True)):
+        assert (wanted.stage, wanted.message, wanted.values) == (got.stage, got.message, got.values), f"seed {FIRST + index}"
