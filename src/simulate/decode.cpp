@@ -408,7 +408,9 @@ Result<Operation> decode_dma(const npu::RegisterFile& r) {
     }
     return op;
   }
-  const uint32_t mode = FIELD(DMA0_SRC_REGION, "stride_mode");
+  const uint32_t source_mode = FIELD(DMA0_SRC_REGION, "stride_mode");
+  const uint32_t destination_mode = r.product() == Product::kU65 ? FIELD_U65(DMA0_DST_REGION, "stride_mode") : 0;
+  const uint32_t mode = std::max(source_mode, destination_mode);
   if (mode > 2) return fail(bad_value("DMA0_SRC_REGION", "stride_mode", mode, "0..2"));
   d.dimensions = static_cast<int>(mode) + 1;
   if (mode >= 1) d.count0 = static_cast<int64_t>(FIELD(DMA0_SIZE0, "size"));
@@ -426,12 +428,14 @@ Result<Operation> decode_dma(const npu::RegisterFile& r) {
     d.index_skip1 = r.address(Reg::DMA0_IDX_SKIP1);
     return op;
   }
-  // U65: rows are packed on one side; SKIP is the gap after each row (0) and each plane (1) on the external side's
-  // source.
-  d.source_stride0 = static_cast<int64_t>(d.length) + r.address(Reg::DMA0_SKIP0);
-  d.source_stride1 = d.count0 * d.source_stride0 + r.address(Reg::DMA0_SKIP1);
-  d.destination_stride0 = static_cast<int64_t>(d.length);
-  d.destination_stride1 = d.count0 * d.destination_stride0;
+  // U65: SKIP is the gap after each row (0) and each plane (1), on the sides whose stride mode has that dimension; the
+  // other side is packed (docs/npu-open-points.md).
+  const auto strides = [&](uint32_t side, int64_t& stride0, int64_t& stride1) {
+    stride0 = static_cast<int64_t>(d.length) + (side >= 1 ? r.address(Reg::DMA0_SKIP0) : 0);
+    stride1 = d.count0 * stride0 + (side >= 2 ? r.address(Reg::DMA0_SKIP1) : 0);
+  };
+  strides(source_mode, d.source_stride0, d.source_stride1);
+  strides(destination_mode, d.destination_stride0, d.destination_stride1);
   return op;
 }
 

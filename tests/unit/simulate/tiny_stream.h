@@ -7,7 +7,8 @@
 
 namespace carina::simulate {
 
-// Command streams of a few operations for ethos-u55-128, made by hand. All maps are NHWC int8 in region 1.
+// Command streams of a few operations, made by hand: for ethos-u55-128 unless told otherwise, for ethos-u65-256 and
+// ethos-u85-256 too. All maps are NHWC int8 in region 1.
 class TinyStream {
  public:
   struct Map {
@@ -17,7 +18,10 @@ class TinyStream {
     uint32_t base = 0;
   };
 
-  explicit TinyStream(npu::Product product = npu::Product::kU55) : writer_(product, npu::StreamWriter::Writes::kAll) {}
+  explicit TinyStream(npu::Product product = npu::Product::kU55)
+      : u85_(product == npu::Product::kU85), writer_(product, npu::StreamWriter::Writes::kAll) {}
+
+  static constexpr int kMicroblock1x2 = 1 << 8;  // ACC_FORMAT of U85
 
   npu::StreamWriter& writer() { return writer_; }
 
@@ -50,7 +54,8 @@ class TinyStream {
     set(Reg::IFM2_HEIGHT0_M1, m.height - 1)
         .set(Reg::IFM2_HEIGHT1_M1, m.height - 1)
         .set(Reg::IFM2_WIDTH0_M1, m.width - 1);
-    set(Reg::IFM2_PRECISION, 1).set(Reg::IFM2_ZERO_POINT, 0).set(Reg::IFM2_BROADCAST, 0).set(Reg::IFM2_IB_START, 6);
+    set(Reg::IFM2_PRECISION, 1).set(Reg::IFM2_ZERO_POINT, 0).set(Reg::IFM2_BROADCAST, 0);
+    if (!u85_) set(Reg::IFM2_IB_START, 6);
     return *this;
   }
   TinyStream& ofm(const Map& m) {
@@ -62,12 +67,19 @@ class TinyStream {
         .set(Reg::OFM_STRIDE_C, 1);
     set(Reg::OFM_HEIGHT_M1, m.height - 1).set(Reg::OFM_WIDTH_M1, m.width - 1).set(Reg::OFM_DEPTH_M1, m.depth - 1);
     set(Reg::OFM_HEIGHT0_M1, m.height - 1).set(Reg::OFM_HEIGHT1_M1, m.height - 1).set(Reg::OFM_WIDTH0_M1, m.width - 1);
-    set(Reg::OFM_PRECISION, 0x8101).set(Reg::OFM_ZERO_POINT, 0);  // signed 8 bit, global scale, natural rounding
+    // Signed 8 bit, global scale, natural rounding (which U85 has in OFM_SCALE).
+    set(Reg::OFM_PRECISION, u85_ ? 0x0101 : 0x8101).set(Reg::OFM_ZERO_POINT, 0);
     set(Reg::OFM_BLK_HEIGHT_M1, 0).set(Reg::OFM_BLK_WIDTH_M1, 1).set(Reg::OFM_BLK_DEPTH_M1, 15);
-    set(Reg::ACTIVATION, 0).set(Reg::ACTIVATION_MIN, -128).set(Reg::ACTIVATION_MAX, 127).set(Reg::ACC_FORMAT, 0);
+    set(Reg::ACTIVATION, 0).set(Reg::ACTIVATION_MIN, -128).set(Reg::ACTIVATION_MAX, 127);
+    set(Reg::ACC_FORMAT, u85_ ? kMicroblock1x2 : 0).set(Reg::BLOCKDEP, 0);
     set(Reg::KERNEL_HEIGHT_M1, 0).set(Reg::KERNEL_WIDTH_M1, 0).set(Reg::KERNEL_STRIDE, 0);
-    set(Reg::IFM_IB_END, 10).set(Reg::AB_START, 14).set(Reg::BLOCKDEP, 0);
-    writer_.set(Reg::OFM_SCALE, 0, 1);
+    if (!u85_) set(Reg::IFM_IB_END, 10).set(Reg::AB_START, 14);
+    scale(1, 0);
+    return *this;
+  }
+  // Of the output, rounded half up.
+  TinyStream& scale(uint32_t multiplier, uint16_t shift) {
+    writer_.set(npu::Reg::OFM_SCALE, static_cast<uint16_t>(u85_ ? shift | 1 << 13 : shift), multiplier);
     return *this;
   }
   TinyStream& copy_pool() {
@@ -87,9 +99,11 @@ class TinyStream {
         .set(Reg::DMA0_LEN, bytes);
     return op(npu::Op::DMA_START);
   }
+  // Where the next command goes, as branches count.
+  [[nodiscard]] uint32_t here() const { return static_cast<uint32_t>(4 * writer_.word_count()); }
   // Ends with STOP.
-  std::vector<std::byte> payload(std::string_view npu = "ethos-u55-128") {
-    writer_.op(npu::Op::STOP, 0xFFFF);
+  std::vector<std::byte> payload(std::string_view npu = "ethos-u55-128", uint16_t mask = 0xFFFF) {
+    writer_.op(npu::Op::STOP, mask);
     return npu::build_payload(*npu::find_accelerator(npu), writer_.words());
   }
 
@@ -97,6 +111,7 @@ class TinyStream {
   void place(const std::array<npu::Reg, 4>& base, const Map& m) {
     for (size_t i = 0; i < 4; ++i) set(base[i], i == 0 ? m.base : 0);
   }
+  bool u85_;
   npu::StreamWriter writer_;
 };
 
