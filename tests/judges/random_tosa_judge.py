@@ -112,7 +112,8 @@ def quiet():
 
 
 def plain(array):
-    return np.ascontiguousarray(array).view(f"V{array.dtype.itemsize}").reshape(array.shape) if array.dtype in ROW_TYPES else np.ascontiguousarray(array).reshape(array.shape)
+    dense = np.ascontiguousarray(array).reshape(array.shape)
+    return dense.view(f"V{array.dtype.itemsize}") if array.dtype in ROW_TYPES else dense
 
 
 def in_process(tosa, arrays):

@@ -482,9 +482,9 @@ def weights(g, dtype, shape):
 
 
 def bias_of(g, dtype, channels):
-    shape = [channels if g.chance(0.8) else 1]
     bound = 4.0 if is_float(dtype) else 2**20
-    return g.constant(dtype, g.elements(dtype, shape, -bound, bound)) if g.chance(0.8) or dtype == D.INT48 else g.input(dtype, g.elements(dtype, shape, -bound, bound))
+    bias = g.elements(dtype, [channels if g.chance(0.8) else 1], -bound, bound)
+    return g.constant(dtype, bias) if g.chance(0.8) or dtype == D.INT48 else g.input(dtype, bias)
 
 
 def sum_compliance(t, ks):
