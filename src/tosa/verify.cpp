@@ -135,10 +135,13 @@ std::optional<Violation> first_broken(const RuleContext& at, std::span<const Rul
   return std::nullopt;
 }
 
+constexpr std::string_view kOperatorRule = "OPERATOR.1";
+constexpr std::string_view kOperatorMust = "every node must be an operator of TOSA";
+
 Violation not_an_operator(const ir::Graph& graph, const ir::Node& node) {
-  return {.rule = "OPERATOR.1",
+  return {.rule = kOperatorRule,
           .section = "2",
-          .must = "every node must be an operator of TOSA",
+          .must = kOperatorMust,
           .found = std::string(node.op.name()),
           .graph = graph.name,
           .op = std::string(node.op.name()),
@@ -187,7 +190,7 @@ Result<void> verify(const ir::Module& module, const VerifyOptions& options) {
 }
 
 std::vector<RuleText> rule_texts() {
-  std::vector<RuleText> out;
+  std::vector<RuleText> out{{.id = kOperatorRule, .must = kOperatorMust, .ops = {}}};
   for (const Rule& rule : general_rules()) out.push_back({.id = rule.id, .must = rule.must, .ops = {}});
   for (const TosaOpRow& row : kTosaRows) {
     for (const Rule& rule : rules_of(row.op)) {

@@ -104,7 +104,7 @@ constexpr auto kRescale = std::to_array<Rule>({
     {.id = "RESCALE.9", .must = "multipliers must not be negative", .broken = multiplier},
     {.id = "RESCALE.10", .must = "shifts must be 2 to 62", .broken = shift},
     {.id = "RESCALE.11",
-     .must = "the rounding mode needs an extension that is not enabled",
+     .must = "the rounding mode must be of an extension that is enabled",
      .broken = rounding_extension},
 });
 constexpr auto kFamily = std::to_array<OpRules>({{.op = TosaOp::RESCALE, .rules = kRescale}});

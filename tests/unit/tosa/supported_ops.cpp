@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "facts/tosa_0_80.h"
 #include "facts/tosa_rows.h"
 #include "tosa/verify.h"
 
@@ -21,6 +22,7 @@ constexpr std::string_view kHead =
     "\n"
     "Types are those of the operator's variables in the order in which they are named; `+` stands before what each "
     "needs.\n"
+    "\"0.80\": the operator's number in files of TOSA 0.80, where operands in *italics* are attributes.\n"
     "\n";
 
 std::string short_name(std::string_view op) {
@@ -35,10 +37,18 @@ std::string features_text(TosaFeatures features) {
   return out;
 }
 
-std::string operands_text(std::span<const TosaOperand> rows) {
+// The attribute table of the operator in 0.80, if it has the operator.
+const Tosa080Op* old_row(TosaOp op) {
+  const auto number = number_in_0_80(op);
+  return number ? &kTosa080Ops[*number - 1] : nullptr;
+}
+
+std::string operands_text(const TosaOpRow& op) {
+  const Tosa080Op* old = old_row(op.op);
   std::string out;
-  for (const TosaOperand& row : rows) {
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : ", ", row.name,
+  for (const TosaOperand& row : op.inputs) {
+    const bool folded = old != nullptr && slot_of_operand(old->table, row.name, true) != nullptr;
+    out += fmt::format("{}{}{}{}{}{}", out.empty() ? "" : ", ", folded ? "*" : "", row.name, folded ? "*" : "",
                        row.kind == TosaOperandKind::kTensorList ? "..." : "",
                        row.constness == TosaConstness::kCompileTime ? "\\*" : "");
   }
@@ -71,6 +81,11 @@ std::string types_text(const TosaOpRow& row) {
   return out;
 }
 
+std::string old_number(TosaOp op) {
+  const auto number = number_in_0_80(op);
+  return number ? std::to_string(*number) : "-";
+}
+
 std::string operators_table() {
   std::string out;
   std::string_view group;
@@ -78,13 +93,13 @@ std::string operators_table() {
     if (row.group != group) {
       group = row.group;
       out += fmt::format(
-          "\n## {}\n\n| operator | section | inputs (\\* constant without EXT-DYNAMIC) | attributes | types "
-          "|\n|---|---|---|---|---|\n",
+          "\n## {}\n\n| operator | section | 0.80 | inputs (\\* constant without EXT-DYNAMIC) | attributes | types "
+          "|\n|---|---|---|---|---|---|\n",
           group);
     }
     std::string needs = row.also_needs.bits == 0 ? "" : "<br>all: + " + features_text(row.also_needs);
-    out += fmt::format("| {} | {} | {} | {} | {}{} |\n", short_name(name_of(row.op)), row.section,
-                       operands_text(row.inputs), attributes_text(row.attributes), types_text(row), needs);
+    out += fmt::format("| {} | {} | {} | {} | {} | {}{} |\n", short_name(name_of(row.op)), row.section,
+                       old_number(row.op), operands_text(row), attributes_text(row.attributes), types_text(row), needs);
   }
   return out;
 }
