@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "facts/tosa_row.h"
+
 namespace carina::report {
 
 namespace {
@@ -38,14 +40,22 @@ std::string_view status_of(const Diagnostics& errors) {
                                                                                                            : "failed";
 }
 
+// "3 rules"
+std::string count(int64_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 std::string to_text(const VerifyReport& report) {
-  std::string out = fmt::format("{}: TOSA {}, {} graph{}, {} operators, level {}\nallowed: {}\n", report.file,
-                                report.version, report.graphs, report.graphs == 1 ? "" : "s", report.operators,
-                                report.level, fmt::join(report.allowed, " "));
-  if (report.violations.empty()) return out + "every rule holds\n";
-  return out + fmt::format("{} rule{} broken\n", report.violations.size(), report.violations.size() == 1 ? "" : "s");
+  const bool everything = report.allowed.size() == kTosaFeatureNames.size();
+  std::string out = fmt::format("{}: TOSA {}, {}, {}\n", report.file, report.version, count(report.graphs, "graph"),
+                                count(report.operators, "operator"));
+  out += fmt::format("allowed: {}; level {}\n",
+                     everything ? "every profile and extension" : fmt::format("{}", fmt::join(report.allowed, " ")),
+                     report.level);
+  const auto broken = static_cast<int64_t>(report.violations.size());
+  return out + (broken == 0 ? "every rule holds\n" : count(broken, "rule") + " broken\n");
 }
 
 std::string to_json(const VerifyReport& report) {
