@@ -7,7 +7,9 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "base/checked_math.h"
 #include "base/file.h"
@@ -39,12 +41,53 @@ std::string file_name_of(const std::string& value) {
   return name;
 }
 
-// Writes each value as it is made; the first failure is kept and ends the run's report.
-interpret::Observer dump_to(const std::string& folder, Result<void>& status) {
-  return [folder, &status](const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
-    if (status)
-      status = write_file(fmt::format("{}/{}.npy", folder, file_name_of(graph[value].name)), npy_bytes(tensor));
-  };
+// A file for each value of each graph, also when names differ only in characters that file names do not have. What runs
+// several times keeps its last value.
+class Dump {
+ public:
+  Dump(std::string folder, const ir::Graph& main) : folder_(std::move(folder)), main_(main.name) {}
+
+  // Nothing more is written after the first failure.
+  void write(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
+    if (status_) status_ = write_file(fmt::format("{}/{}.npy", folder_, file_of(graph, value)), npy_bytes(tensor));
+  }
+  [[nodiscard]] const Result<void>& status() const { return status_; }
+
+ private:
+  const std::string& file_of(const ir::Graph& graph, ir::ValueId value) {
+    std::string& file = files_[{graph.name, value.index()}];
+    if (!file.empty()) return file;
+    constexpr size_t kLongest = 200;  // file systems allow 255 bytes
+    const std::string in_graph = graph.name == main_ ? "" : file_name_of(graph.name) + ".";
+    const std::string wanted = (in_graph + file_name_of(graph[value].name)).substr(0, kLongest);
+    file = wanted.empty() ? "value" : wanted;
+    for (int n = 2; !taken_.insert(file).second; ++n) file = fmt::format("{}~{}", wanted, n);
+    return file;
+  }
+
+  std::string folder_;
+  std::string main_;
+  std::map<std::pair<std::string, size_t>, std::string> files_;
+  std::set<std::string> taken_;
+  Result<void> status_;
+};
+
+// Of the second of two runs: the first also brings memory and caches to life.
+Result<std::vector<report::OperatorTime>> profile(interpret::Interpreter& interpreter, std::span<const Tensor> inputs,
+                                                  const std::string& main) {
+  interpreter.clear_profile();
+  interpreter.reset_variables();
+  CARINA_CHECKED(interpreter.run(inputs));
+  std::vector<report::OperatorTime> times;
+  for (const interpret::NodeTime& time : interpreter.profile()) {
+    const bool nested = time.graph != main;
+    times.push_back({.name = nested ? time.graph + "/" + time.name : time.name,
+                     .op = std::string(time.op),
+                     .with = {time.with.begin(), time.with.end()},
+                     .nanoseconds = time.nanoseconds,
+                     .nested = nested});
+  }
+  return times;
 }
 
 // "512M" -> 536870912.
@@ -92,13 +135,15 @@ Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, cons
 Result<report::InterpretReport> interpret(const InterpretRequest& request, const Log& /*log*/) {
   CARINA_TRY(const size_t budget, bytes_of(request.memory_budget));
   CARINA_TRY(const ir::Module module, read_sound_tosa(request.model, request.level));
-  Result<void> dumped;
+  Dump dump(request.dump_folder, module.main());
   interpret::Options options{.threads = request.threads, .where = request.model};
   CARINA_TRY(options.memory_budget_bytes, budget_without_inputs(budget, module.main(), request.model));
   if (request.profile) options.profiling = interpret::Profiling::kOn;
   if (!request.dump_folder.empty()) {
     CARINA_CHECKED(make_folder(request.dump_folder));
-    options.observer = dump_to(request.dump_folder, dumped);
+    options.observer = [&dump](const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
+      dump.write(graph, value, tensor);
+    };
   }
   CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create(module, options));
   const std::vector<InputType> inputs = input_types(module.main());
@@ -107,7 +152,7 @@ Result<report::InterpretReport> interpret(const InterpretRequest& request, const
     CARINA_TRY(sample, load_inputs(request.inputs, inputs));
   }
   CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(sample));
-  CARINA_CHECKED(dumped);
+  CARINA_CHECKED(dump.status());
   std::vector<NamedTensor> named;
   for (size_t i = 0; i < outputs.size(); ++i)
     named.push_back({.name = module.main()[module.main().outputs[i]].name, .tensor = outputs[i]});
@@ -116,8 +161,8 @@ Result<report::InterpretReport> interpret(const InterpretRequest& request, const
                                  .planned_bytes = static_cast<int64_t>(interpreter.planned_bytes()),
                                  .profile = {}};
   CARINA_TRY(report.outputs, report_tensors(named, request.output_folder));
-  for (const interpret::NodeTime& time : interpreter.profile()) {
-    report.profile.push_back({.name = time.name, .op = std::string(time.op), .nanoseconds = time.nanoseconds});
+  if (request.profile) {
+    CARINA_TRY(report.profile, profile(interpreter, sample, module.main().name));
   }
   return report;
 }

@@ -182,4 +182,8 @@ std::vector<NodeTime> Interpreter::profile() const {
   return times;
 }
 
+void Interpreter::clear_profile() {
+  for (auto& [name, program] : session_->programs) program->clear_times();
+}
+
 }  // namespace carina::interpret

@@ -31,12 +31,14 @@ struct Options {
   int64_t loop_limit = int64_t{1} << 32;  // iterations of one WHILE_LOOP execution before it is an error
 };
 
-// What one node cost over all runs since create(); fused nodes are counted with the node that they were fused into.
+// What one node cost over all runs since create() or clear_profile(), with the nodes that were fused into it. A node of
+// control flow includes the nodes of the graphs that it runs, which stand in the list too.
 struct NodeTime {
   std::string graph;
   ir::NodeId node;
-  std::string name;     // of the node
-  std::string_view op;  // "tosa.CONV2D"
+  std::string name;                         // of the node
+  std::string_view op;                      // "tosa.CONV2D"
+  std::vector<std::string_view> with = {};  // operators that were fused into it, in order
   int64_t calls = 0;
   int64_t nanoseconds = 0;
 };
@@ -62,6 +64,7 @@ class Interpreter {
   [[nodiscard]] size_t planned_bytes() const;
   // Times per node in execution order; empty unless profiling.
   [[nodiscard]] std::vector<NodeTime> profile() const;
+  void clear_profile();
 
   Interpreter(Interpreter&&) noexcept;
   Interpreter& operator=(Interpreter&&) noexcept;

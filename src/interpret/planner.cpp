@@ -155,6 +155,7 @@ Result<void> Planner::make_step(size_t node_index) {
   CARINA_CHECKED(ir::check_row(node, where_of(node)));
   if (const auto fused = fused_.find(node_index); fused != fused_.end()) {
     add_step(node_index, std::move(fused->second.kernel), fused->second.reads, fused->second.writes);
+    program_->steps_.back().fused = std::move(fused->second.others);
     return {};
   }
   const NodePlan plan = node_plan(node);
@@ -174,6 +175,7 @@ void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::V
   program_->packed_bytes_ += kernel.packed_bytes;
   program_->steps_.push_back({.kernel = std::move(kernel),
                               .node = ir::NodeId(node_index),
+                              .fused = {},
                               .where = where_of(graph_.nodes[node_index]),
                               .reads = reads,
                               .writes = writes,
@@ -227,12 +229,17 @@ bool Planner::fuse_node(size_t node_index) {
     for (const size_t before : front) plan.front.push_back(node_plan(graph_.nodes[before]));
     auto kernel = row->fuse(plan);
     if (!kernel) continue;
-    Fused fused{.kernel = *std::move(kernel), .reads = node.inputs, .writes = graph_.nodes[tail.back()].outputs};
+    Fused fused{
+        .kernel = *std::move(kernel), .reads = node.inputs, .writes = graph_.nodes[tail.back()].outputs, .others = {}};
     for (size_t i = 0; i < front.size(); ++i) {
       fused.reads[i] = graph_.nodes[front[i]].inputs.front();
       done_[front[i]] = true;
+      fused.others.emplace_back(front[i]);
     }
-    for (const size_t next : tail) done_[next] = true;
+    for (const size_t next : tail) {
+      done_[next] = true;
+      fused.others.emplace_back(next);
+    }
     fused_.emplace(node_index, std::move(fused));
     return true;
   }

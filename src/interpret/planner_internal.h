@@ -50,6 +50,7 @@ class Planner {
     Kernel kernel;
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
+    std::vector<ir::NodeId> others;  // nodes that it computes too, in order
   };
   std::map<size_t, Fused> fused_;  // by node
   std::vector<std::vector<ir::NodeId>> users_;

@@ -80,13 +80,20 @@ void Program::add_times(std::vector<NodeTime>& times) const {
   for (const Step& step : steps_) {
     if (step.calls == 0) continue;
     const ir::Node& node = graph_[step.node];
+    std::vector<std::string_view> with;
+    for (const ir::NodeId fused : step.fused) with.push_back(graph_[fused].op.name());
     times.push_back({.graph = graph_.name,
                      .node = step.node,
                      .name = node.name,
                      .op = node.op.name(),
+                     .with = std::move(with),
                      .calls = step.calls,
                      .nanoseconds = step.nanoseconds});
   }
+}
+
+void Program::clear_times() {
+  for (Step& step : steps_) step.calls = step.nanoseconds = 0;
 }
 
 }  // namespace carina::interpret

@@ -33,11 +33,13 @@ class Program {
   // Allocates the arena; before the first execute().
   void allocate();
   void add_times(std::vector<NodeTime>& times) const;
+  void clear_times();
 
  private:
   struct Step {
     Kernel kernel;
-    ir::NodeId node;  // the first of the nodes that it computes
+    ir::NodeId node;                // the one that it is named after
+    std::vector<ir::NodeId> fused;  // the others that it computes
     std::string where;
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "report/table.h"
 
@@ -86,6 +87,12 @@ nlohmann::ordered_json npu_json(const NpuReport& npu) {
           {"pmu", pairs(npu.pmu)}};
 }
 
+std::string findings_text(const std::vector<std::string>& findings) {
+  std::string out = fmt::format("check: {} found\n", findings.size());
+  for (const std::string& finding : findings) out += "  " + finding + "\n";
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(const RunReport& report) {
@@ -98,6 +105,7 @@ std::string to_text(const RunReport& report) {
   }
   out += fmt::format("NPU delegations: {} per inference\n", report.delegate_calls);
   if (report.timed && report.delegate_calls > 0) out += npu_text(report.npu);
+  if (report.findings) out += report.findings->empty() ? "check: nothing found\n" : findings_text(*report.findings);
   return out;
 }
 
@@ -108,23 +116,51 @@ std::string to_json(const RunReport& report) {
                                  {"cpu_kernels", report.cpu_kernels},
                                  {"delegate_calls", report.delegate_calls}};
   if (report.timed && report.delegate_calls > 0) json["npu"] = npu_json(report.npu);
+  if (report.findings) json["findings"] = *report.findings;
   return json.dump(2) + "\n";
 }
+
+namespace {
+
+std::string microseconds(int64_t nanoseconds) {
+  return fmt::format("{:.1f}", static_cast<double>(nanoseconds) * 1e-3);
+}
+
+std::string profile_text(std::span<const OperatorTime> profile) {
+  Table table({{.title = "node"},
+               {.title = "operators"},
+               {.title = "time us", .align = Align::kRight},
+               {.title = "share", .align = Align::kRight}});
+  int64_t all = 0;
+  for (const OperatorTime& time : profile) all += time.nested ? 0 : time.nanoseconds;
+  for (const OperatorTime& time : profile) {
+    std::vector<std::string> ops{time.op};
+    ops.insert(ops.end(), time.with.begin(), time.with.end());
+    for (std::string& op : ops) op = op.substr(op.find('.') + 1);
+    const double share = all == 0 ? 0 : static_cast<double>(time.nanoseconds) / static_cast<double>(all);
+    table.add({time.name, fmt::format("{}", fmt::join(ops, " + ")), microseconds(time.nanoseconds),
+               fmt::format("{:.1f} %", 100 * share)});
+  }
+  return table.text(2) + fmt::format("  all nodes: {} us\n", microseconds(all));
+}
+
+}  // namespace
 
 std::string to_text(const InterpretReport& report) {
   std::string out = outputs_text(report.outputs);
   out += fmt::format("interpreter memory: {} B\n", grouped(report.planned_bytes));
-  if (report.profile.empty()) return out;
-  Table table({{.title = "node"}, {.title = "operator"}, {.title = "time us", .align = Align::kRight}});
-  for (const OperatorTime& time : report.profile)
-    table.add({time.name, time.op, fmt::format("{:.1f}", static_cast<double>(time.nanoseconds) * 1e-3)});
-  return out + table.text(2);
+  if (!report.profile.empty()) out += profile_text(report.profile);
+  return out;
 }
 
 std::string to_json(const InterpretReport& report) {
   nlohmann::ordered_json profile = nlohmann::ordered_json::array();
   for (const OperatorTime& time : report.profile)
-    profile.push_back({{"name", time.name}, {"op", time.op}, {"nanoseconds", time.nanoseconds}});
+    profile.push_back({{"name", time.name},
+                       {"op", time.op},
+                       {"with", time.with},
+                       {"nanoseconds", time.nanoseconds},
+                       {"nested", time.nested}});
   const nlohmann::ordered_json json = {{"model", report.model},
                                        {"outputs", outputs_json(report.outputs)},
                                        {"planned_bytes", report.planned_bytes},

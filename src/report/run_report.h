@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,8 @@ struct RunReport {
   int64_t delegate_calls = 0;
   bool timed = false;
   NpuReport npu;
+  // What checking the command stream found; nothing when it was not asked for.
+  std::optional<std::vector<std::string>> findings = {};
 };
 
 std::string to_text(const RunReport& report);
@@ -57,9 +60,11 @@ std::string to_json(const RunReport& report);
 
 // The time of one operator in the interpreter.
 struct OperatorTime {
-  std::string name;
-  std::string op;  // "tosa.CONV2D"
+  std::string name;               // of the node; one of a graph inside the main one comes with its graph's name
+  std::string op;                 // "tosa.CONV2D"
+  std::vector<std::string> with;  // operators computed in the same step: "tosa.RESCALE"
   int64_t nanoseconds = 0;
+  bool nested = false;  // counted in a node of control flow as well
 };
 
 // What `carina interpret` says.

@@ -12,7 +12,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("-i,--input", request.inputs, "An .npy for each input, in order; default: zeros");
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy");
   app.add_option("--dump", request.dump_folder, "Write every intermediate value to this folder");
-  app.add_flag("--profile", request.profile, "Time per operator");
+  app.add_flag("--profile", request.profile, "Time per operator, of a second run");
   app.add_option("--level", request.level, "Limits on sizes that the verifier keeps to: 8K or none")
       ->capture_default_str();
   app.add_option("--memory-budget", request.memory_budget,

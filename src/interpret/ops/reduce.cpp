@@ -29,12 +29,13 @@ Middle middle_of(const Shape& shape, int64_t axis) {
   return m;
 }
 
-// A reduction is a struct with kStart, apply(so far, next, bad) and kRequire. Each output is one chain in the order of
+// A reduction is a struct with start(), apply(so far, next, bad) and kRequire. Each output is one chain in the order of
 // the axis; several outputs are chained side by side, so the bits do not depend on how wide the processor is.
 template <typename R, typename Element>
 Kernel reduce(const NodePlan& plan) {
   using C = typename Element::Compute;
   using S = typename Element::Storage;
+  using SoFar = decltype(R::start());
   const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
   auto run = [m, shape = *plan.out[0].shape](const Call& call) -> Result<void> {
     FirstBad first_bad;
@@ -47,13 +48,13 @@ Kernel reduce(const NodePlan& plan) {
         const int64_t i = at % m.inner;
         const int64_t count = std::min({kSide, m.inner - i, end - at});
         const S* column = in + o * m.length * m.inner + i;
-        C sums[kSide];
+        SoFar sums[kSide];
         bool bad = false;
         for (int64_t c = 0; c < count; ++c) sums[c] = R::start();
         for (int64_t k = 0; k < m.length; ++k) {
           for (int64_t c = 0; c < count; ++c) sums[c] = R::apply(sums[c], Element::load(column[k * m.inner + c]), bad);
         }
-        for (int64_t c = 0; c < count; ++c) out[at + c] = Element::store(sums[c]);
+        for (int64_t c = 0; c < count; ++c) out[at + c] = Element::store(static_cast<C>(sums[c]));
         if (bad) first_bad.report(at);
         at += count;
       }
@@ -88,10 +89,11 @@ struct SumFloat {
   static float start() { return 0; }
   static float apply(float a, float b, bool&) { return a + b; }
 };
+// In double: a factor below fp32's normal numbers must not cost the product its precision.
 struct ProductFloat {
   static constexpr std::string_view kRequire = {};
-  static float start() { return 1; }
-  static float apply(float a, float b, bool&) { return a * b; }
+  static double start() { return 1; }
+  static double apply(double a, float b, bool&) { return a * b; }
 };
 struct MaxInt {
   static constexpr std::string_view kRequire = {};
