@@ -52,8 +52,8 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute
 	@$(JUDGE_PYTHON) bench/run.py
 
-conformance: setup-full judges build ## the official TOSA conformance generator's tests (long)
-	@$(JUDGE_PYTHON) -m pytest tests/judges -q -n $(JOBS) -m conformance
+conformance: setup-full judges build ## all tests of the official TOSA conformance generator; goes on where it stopped (hours)
+	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
 
 format: ## clang-format over our sources
 	@clang-format-19 -i $(CPP_FILES)

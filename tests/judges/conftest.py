@@ -42,7 +42,6 @@ def pytest_configure(config):
     for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
         config.addinivalue_line("filterwarnings", f"ignore::{noise}")
     config.addinivalue_line("markers", "cases(*names): only these folders of ../shared/cases")
-    config.addinivalue_line("markers", "conformance: the official conformance generator; long, run by `make conformance`")
 
 
 # --- our program ---------------------------------------------------------------------------------------------------

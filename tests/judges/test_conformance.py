@@ -1,4 +1,7 @@
-"""TOSA conformance: a fixed sample of the official generator's tests, judged by the official runner; run by `make conformance`."""
+"""TOSA conformance: a fixed sample of the official generator's tests, judged by the official runner.
+
+The sample is made once (a few minutes) and kept in build/judges/conformance; the whole corpus is `make conformance`.
+"""
 
 import os
 import sys
@@ -9,28 +12,36 @@ from conftest import JUDGES, ROOT
 
 sys.path.insert(0, str(Path(__file__).parent / "conformance"))
 
+import corpus
+import report
+
+FOLDER = JUDGES / "conformance"
 LEAST = 1500  # the sample must not shrink unnoticed
+LEAST_REFUSED = 300
 
 
-@pytest.fixture(scope="session")
-def program():
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
-    path = Path(os.environ.get("CARINA_SUT", carina.with_name("tosa_tool")))
-    if not path.exists():
-        pytest.fail(f"{path} is missing: run `make build`")
-    return path
+def listing(outcomes):
+    first = lambda message: (message.splitlines() or [""])[0]
+    return "\n".join(f"{o.test}: {'skipped' if o.skipped else first(o.message)}" for o in outcomes[:40])
 
 
-@pytest.mark.conformance
-def test_sample_of_the_conformance_tests(program):
-    import corpus
+def test_sample_of_the_conformance_tests(carina):
     import judge
 
-    root = JUDGES / "conformance"
-    root.mkdir(parents=True, exist_ok=True)
-    folder = corpus.sample(root)
-    outcomes = judge.judge(folder, corpus.tests_in(folder), program, os.environ.get("JOBS", "2"), root / "sample.log")
-    assert len(outcomes) >= LEAST
+    with corpus.alone(FOLDER):
+        folder = corpus.sample(FOLDER)
+        outcomes = judge.judge(folder, corpus.tests_in(folder), carina, os.environ.get("JOBS", "2"), FOLDER / "sample.log")
     wrong = [outcome for outcome in outcomes if not outcome.passed]
-    listing = "\n".join(f"{outcome.test}: {outcome.message.splitlines()[0] if outcome.message else ''}" for outcome in wrong[:40])
-    assert not wrong, f"{len(wrong)} of {len(outcomes)} tests:\n{listing}"
+    assert not wrong, f"{len(wrong)} of {len(outcomes)} tests:\n{listing(wrong)}"
+    names = [Path(outcome.test).name for outcome in outcomes]
+    assert len(names) >= LEAST
+    assert sum("_ERRORIF_" in name for name in names) >= LEAST_REFUSED
+    assert not [operator for operator in corpus.operators() if not any(name.startswith(operator) for name in names)]
+
+
+def test_the_page_is_what_the_kept_outcomes_say():
+    results = FOLDER / "results"
+    operators = corpus.operators()
+    if any(not (results / f"{operator}.json").exists() for operator in operators):
+        pytest.skip("not run: no outcomes of the whole corpus (make conformance)")
+    assert (ROOT / "docs" / "conformance-tosa.md").read_text() == report.text(results, operators)

@@ -11,8 +11,16 @@ NOT_APPLICABLE = [
 ]
 
 
+def kept(results, operators):
+    return [json.loads(path.read_text()) for name in operators if (path := results / f"{name}.json").exists()]
+
+
+def failures(results, operators):
+    return [(row["operator"], item) for row in kept(results, operators) for item in row["failed"]]
+
+
 def text(results, operators):
-    rows = [json.loads(path.read_text()) for name in operators if (path := results / f"{name}.json").exists()]
+    rows = kept(results, operators)
     made, failed = sum(row["made"] for row in rows), sum(len(row["failed"]) for row in rows)
     negative = sum(row["negative"] for row in rows)
     missing = [name for name in operators if not (results / f"{name}.json").exists()]
@@ -36,7 +44,7 @@ def text(results, operators):
     lines += [f"- {what}: {why}" for what, why in NOT_APPLICABLE]
     if missing:
         lines += ["", f"Not run yet: {', '.join(missing)}."]
-    wrong = [(row["operator"], item) for row in rows for item in row["failed"]]
+    wrong = failures(results, operators)
     if wrong:
         lines += ["", "## Failures", ""]
         lines += [f"- `{item['test']}`: {(item['message'].splitlines() or [''])[0][:200]}" for _, item in wrong]

@@ -3,7 +3,8 @@
 run.py [--operators NAME...] [--program PATH] [--jobs N] [--again] [--report-only]
 
 Each operator's tests are generated, run in portions and removed; outcomes are kept in build/judges/conformance, so that a run
-that was broken off goes on where it stopped. --again forgets the kept outcomes of the named operators.
+that was broken off goes on where it stopped. The largest operator needs some 15 GB for a while; with less than 20 GB free the
+run stops. --again forgets the kept outcomes of the named operators.
 """
 
 import argparse
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("CARINA_JUDGES", ROOT / "build" / "judges")) / "conformance"
 RESULTS = FOLDER / "results"
 PORTION = 100  # tests
+LEAST_FREE_BYTES = 20 << 30
 
 
 def save(path, value):
@@ -32,9 +34,18 @@ def save(path, value):
     path.with_suffix(".part").rename(path)
 
 
+def check_disk():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(FOLDER).free
+    if free < LEAST_FREE_BYTES:
+        sys.exit(f"{FOLDER}: {free >> 30} GB free, {LEAST_FREE_BYTES >> 30} GB wanted; run again when there is room")
+
+
 def run_operator(operator, program, jobs):
     """In portions, whose outcomes are kept beside the tests until all are run."""
     started = time.monotonic()
+    check_disk()
+    print(f"{operator}: making the tests", flush=True)
     folder = corpus.batch(FOLDER, operator, jobs)
     tests = corpus.tests_in(folder)
     kept = folder.parent / "outcomes.json"
@@ -43,6 +54,9 @@ def run_operator(operator, program, jobs):
         for o in judge.judge(folder, portion, program, jobs, FOLDER / "batch" / f"{operator}-runner.log"):
             outcomes[str(folder / o.test)] = {"passed": o.passed, "skipped": o.skipped, "message": o.message[:2000]}
         save(kept, outcomes)
+        print(f"{operator}: {len(outcomes)} run", flush=True)
+        for test in portion:
+            shutil.rmtree(test, ignore_errors=True)  # its data; only the outcome is wanted from now on
     wrong = [
         {"test": Path(test).name, "message": o["message"]}
         for test, o in sorted(outcomes.items())
@@ -58,13 +72,21 @@ def run_operator(operator, program, jobs):
     save(RESULTS / f"{operator}.json", result)
     shutil.rmtree(FOLDER / "batch" / operator, ignore_errors=True)
     print(f"{operator}: {result['made']} made, {len(wrong)} failed, {time.monotonic() - started:.0f} s", flush=True)
-    return not wrong
+
+
+def run_all(arguments):
+    for operator in arguments.operators:
+        kept = RESULTS / f"{operator}.json"
+        if arguments.again:
+            kept.unlink(missing_ok=True)
+        if not kept.exists():
+            run_operator(operator, arguments.program, arguments.jobs)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operators", nargs="+", default=corpus.operators())
-    parser.add_argument("--program", type=Path, default=ROOT / "build" / "release" / "bin" / "tosa_tool")
+    parser.add_argument("--program", type=Path, default=ROOT / "build" / "release" / "bin" / "carina")
     parser.add_argument("--jobs", default=os.environ.get("JOBS", "2"))
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--report-only", action="store_true")
@@ -72,15 +94,13 @@ def main():
     unknown = set(arguments.operators) - set(corpus.operators())
     if unknown:
         parser.error(f"no such operator: {', '.join(sorted(unknown))}")
-    good = True
-    for operator in arguments.operators if not arguments.report_only else []:
-        kept = RESULTS / f"{operator}.json"
-        if arguments.again:
-            kept.unlink(missing_ok=True)
-        if not kept.exists():
-            good = run_operator(operator, arguments.program, arguments.jobs) and good
+    if not arguments.report_only:
+        with corpus.alone(FOLDER / "batch"):
+            run_all(arguments)
     (ROOT / "docs" / "conformance-tosa.md").write_text(report.text(RESULTS, corpus.operators()))
-    return 0 if good else 1
+    wrong = report.failures(RESULTS, arguments.operators)
+    print(f"{len(wrong)} failed; see docs/conformance-tosa.md")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
