@@ -41,6 +41,10 @@ bool is_folded(const ir::Graph& graph, const ir::Node& node, size_t index) {
   return slot_of_operand(find_row(node)->table, operand_row(node, index).name, has_floats(graph, node)) != nullptr;
 }
 
+bool has_bias(const ir::Node& node) {
+  return std::ranges::find(kHasBias, node.op.tosa()) != kHasBias.end();
+}
+
 // What of a node 0.80 cannot say; nothing when it can say all.
 class Objections {
  public:
@@ -89,7 +93,7 @@ class Objections {
                            name_of(missing.type));
       }
     }
-    if (std::ranges::find(kHasBias, node_.op.tosa()) == kHasBias.end()) return std::nullopt;
+    if (!has_bias(node_)) return std::nullopt;
     const ir::Value& bias = graph_[node_.inputs[kBias]];
     if (bias.shape.elements() == channels() || bias.constant) return std::nullopt;
     return "operand bias has one element for all channels and is not a constant; TOSA 0.80 wants one for each";
@@ -113,14 +117,35 @@ Tensor spread(const Tensor& one, int64_t channels) {
   return std::move(out).freeze();
 }
 
-void spread_bias(ir::Graph& graph, ir::Node& node) {
+// The channels that the bias of this node must be spread over; 0 when it stays.
+int64_t channels_to_spread(const ir::Graph& graph, const ir::Node& node) {
+  if (!has_bias(node)) return 0;
   const Shape& result = graph[node.outputs.front()].shape;
-  const ir::Value& bias = graph[node.inputs[kBias]];
-  const int64_t channels = result[result.rank() - 1];
-  if (bias.shape.elements() != 1 || channels == 1) return;
-  Tensor wide = spread(*bias.constant, channels);
-  const std::string name = bias.name + "_spread";
+  const int64_t channels = result.rank() == 0 ? 1 : result[result.rank() - 1];
+  return graph[node.inputs[kBias]].shape.elements() == 1 && channels > 1 ? channels : 0;
+}
+
+void spread_bias(ir::Graph& graph, ir::Node& node) {
+  const int64_t channels = channels_to_spread(graph, node);
+  if (channels == 0) return;
+  Tensor wide = spread(*graph[node.inputs[kBias]].constant, channels);
+  const std::string name = graph[node.inputs[kBias]].name + "_spread";
   node.inputs[kBias] = graph.add_constant(name, std::move(wide));
+}
+
+// By how much the module grows; nothing when that is more than kMaxGrowthBytes.
+std::optional<int64_t> growth_bytes(const ir::Module& module) {
+  int64_t bytes = 0;
+  for (const ir::Graph& graph : module.graphs) {
+    for (const ir::Node& node : graph.nodes) {
+      bytes += std::min(channels_to_spread(graph, node), kMaxGrowthBytes) * int64_t{sizeof(int64_t)};
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (is_folded(graph, node, i)) bytes += graph[node.inputs[i]].shape.elements() * int64_t{sizeof(int32_t)};
+      }
+      if (bytes > kMaxGrowthBytes) return std::nullopt;
+    }
+  }
+  return bytes;
 }
 
 // Zero points of unsigned numbers stand in 1.0 as the signed number with the same bits.
@@ -230,11 +255,14 @@ Result<ir::Module> prepare_0_80(const ir::Module& module) {
     }
   }
   if (!all.empty()) return fail(std::move(all));
+  if (!growth_bytes(module)) {
+    return fail({.where = "TOSA file",
+                 .what = "the graph is too large for TOSA 0.80, which repeats shared operands for each operator",
+                 .expected = fmt::format("at most {} bytes more", kMaxGrowthBytes)});
+  }
   ir::Module out = module;
   for (ir::Graph& graph : out.graphs) {
-    for (ir::Node& node : graph.nodes) {
-      if (std::ranges::find(kHasBias, node.op.tosa()) != kHasBias.end()) spread_bias(graph, node);
-    }
+    for (ir::Node& node : graph.nodes) spread_bias(graph, node);
   }
   return out;
 }

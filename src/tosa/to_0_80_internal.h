@@ -11,8 +11,12 @@
 
 namespace carina::tosa {
 
+// What a module may grow by when it is written as 0.80: shared operands are repeated in attributes, biases spread.
+inline constexpr int64_t kMaxGrowthBytes = int64_t{1} << 28;
+
 // A module of 1.0 as 0.80 can say it: the same graphs, biases of one element spread over the channels. Errors, all of
-// them: operators, types, attributes and operands that 0.80 does not have, by name.
+// them: operators, types, attributes and operands that 0.80 does not have, by name;
+// more growth than kMaxGrowthBytes.
 Result<ir::Module> prepare_0_80(const ir::Module& module);
 
 // Which operands become attributes in 0.80.

@@ -25,6 +25,14 @@ std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value) {
   return out;
 }
 
+std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::Value& value) {
+  if (const auto known = at.index.ranges.find(&value); known != at.index.ranges.end()) return known->second;
+  const auto values = constant_ints(value);
+  if (!values || values->empty()) return std::nullopt;
+  const auto [min, max] = std::ranges::minmax(*values);
+  return at.index.ranges.emplace(&value, IntegerRange{.min = min, .max = max}).first->second;
+}
+
 bool is_nonzero_constant(const ir::Value& value) {
   if (!value.constant) return false;
   const auto bytes = value.constant->data.bytes().first(tensor_bytes(value.constant->dtype, value.constant->shape));

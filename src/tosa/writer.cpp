@@ -234,14 +234,14 @@ size_t estimated_bytes(const ir::Module& module) {
 
 }  // namespace
 
-Result<size_t> estimated_file_bytes(const ir::Module& module) {
+Result<size_t> estimated_file_bytes(const ir::Module& module, size_t more_bytes) {
   const size_t bytes = estimated_bytes(module);
-  if (bytes < kMaxFileBytes) return bytes;  // beyond it the builder would abort
+  if (bytes < kMaxFileBytes - more_bytes) return bytes;  // beyond it the builder would abort
   return fail({.where = "TOSA file", .what = "the graph is too large for a TOSA file", .expected = "less than 2 GB"});
 }
 
 Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
-  CARINA_TRY(const size_t estimate, estimated_file_bytes(module));
+  CARINA_TRY(const size_t estimate, estimated_file_bytes(module, 0));
   FlatBufferBuilder builder(estimate);
   std::vector<Offset<format::TosaRegion>> regions;
   for (const ir::Graph& graph : module.graphs) {

@@ -208,7 +208,7 @@ class BlockWriter {
 
 Result<std::vector<std::byte>> write_0_80(const ir::Module& module) {
   CARINA_TRY(const ir::Module ready, prepare_0_80(module));
-  CARINA_TRY(const size_t estimate, estimated_file_bytes(ready));
+  CARINA_TRY(const size_t estimate, estimated_file_bytes(ready, kMaxGrowthBytes));
   FlatBufferBuilder builder(estimate);
   std::vector<Offset<format::TosaBasicBlock>> blocks;
   for (const ir::Graph& graph : ready.graphs) {

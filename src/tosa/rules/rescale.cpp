@@ -70,15 +70,13 @@ Found scale_count(const RuleContext& at) {
 }
 
 Found multiplier(const RuleContext& at) {
-  const auto values = constant_ints(at.input(1));
-  if (!values || std::ranges::all_of(*values, [](int64_t value) { return value >= 0; })) return std::nullopt;
-  return std::to_string(*std::ranges::min_element(*values));
+  const auto range = range_of_constant(at, at.input(1));
+  return !range || range->min >= 0 ? std::nullopt : Found(std::to_string(range->min));
 }
 Found shift(const RuleContext& at) {
-  const auto values = constant_ints(at.input(2));
-  if (!values) return std::nullopt;
-  const auto wrong = std::ranges::find_if(*values, [](int64_t value) { return value < 2 || value > 62; });
-  return wrong == values->end() ? std::nullopt : Found(std::to_string(*wrong));
+  const auto range = range_of_constant(at, at.input(2));
+  if (!range || (range->min >= 2 && range->max <= 62)) return std::nullopt;
+  return std::to_string(range->min < 2 ? range->min : range->max);
 }
 
 Found rounding_extension(const RuleContext& at) {

@@ -22,6 +22,8 @@ struct ModuleIndex {
   std::unordered_map<std::string_view, const ir::Node*> variables;  // the first declaration of each
   // How deep control flow nests below each graph; nothing when that is a cycle or deeper than the limit.
   std::unordered_map<std::string_view, std::optional<int64_t>> depths;
+  // What range_of_constant() has found: many nodes may share one large constant.
+  mutable std::unordered_map<const ir::Value*, IntegerRange> ranges;
 };
 
 // A node under examination. Rules of operators run after the general ones: operands have the row's types and ranks, and
@@ -76,6 +78,8 @@ std::span<const Rule> general_rules();
 
 // The elements of an integer constant (int8 to int64, shape); nothing when the value is no constant.
 std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value);
+// The smallest and largest element of an integer constant that has any; nothing otherwise.
+std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::Value& value);
 // Whether a zero point is a constant other than zero, of any type.
 bool is_nonzero_constant(const ir::Value& value);
 std::string to_string(std::span<const int64_t> numbers);

@@ -92,6 +92,18 @@ TEST(EveryRow, VerifierTakesAnything) {
   }
 }
 
+TEST(OldFile, SharedOperandsAreNotRepeatedWithoutEnd) {
+  std::string text = "graph @main {\n  input %x: i8[1,1,1,1]\n  %z: i8[1] = [0]\n  %b: i32[1] = [1]\n";
+  text +=
+      "  input %w: i8[200000000,1,1,1]\n  %y: i32[1,1,1,200000000] = tosa.CONV2D(%x, %w, %b, %z, %z) {pad = [0, 0, 0, "
+      "0], stride = [1, 1], dilation = [1, 1], local_bound = false, acc_type = i32}\n  output %y\n}\n";
+  const auto module = ir::parse(text, "text");
+  ASSERT_TRUE(module.has_value()) << to_string(module.error());
+  const auto bytes = write_tosa(*module, {.version = FileVersion::k0_80});
+  ASSERT_FALSE(bytes.has_value());
+  EXPECT_NE(to_string(bytes.error()).find("too large"), std::string::npos);
+}
+
 TEST(OldFile, EveryTruncationAndFlippedBitIsHarmless) {
   for (const ir::Module& module : row_modules(1)) {
     auto bytes = write_tosa(module, {.version = FileVersion::k0_80});
