@@ -47,8 +47,12 @@ struct SubFloat {
   static float apply(float a, float b, bool&) { return a - b; }
 };
 struct PowFloat {
-  static constexpr std::string_view kRequire = {};
-  static float apply(float a, float b, bool&) { return exact_pow(a, b); }
+  static constexpr std::string_view kRequire =
+      "the base is below zero, or zero to a power that is not above zero, or an operand is infinite or NaN";
+  static float apply(float a, float b, bool& bad) {
+    bad |= !(a > 0 || (a == 0 && b > 0)) || !std::isfinite(a) || !std::isfinite(b);
+    return exact_pow(a, b);
+  }
 };
 
 struct MaxInt {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "build_graph.h"
 
@@ -24,6 +25,41 @@ TEST(Add, BroadcastsAndReportsOverflow) {
   EXPECT_THAT(values_of<int32_t>(sum->front()), ElementsAre(2, 3, 4, 11, 12, 13));
   const auto overflow = run_one(TosaOp::ADD, {i32({3}, {1, 2147483647, 0}), i32({3}, {1, 1, 1})}, {}, {{kInt32, {3}}});
   EXPECT_THAT(error_of(overflow), HasSubstr("element [1]: the sum does not fit i32"));
+}
+
+TEST(Mul, KeepsTheLowBitsWithoutAShiftAndReportsOverflowWithOne) {
+  const std::vector<Tensor> operands{i32({2}, {65537, 3}), i32({2}, {65537, 5})};
+  const auto low = run_one(TosaOp::MUL, operands, {i8({1}, {0})}, {{kInt32, {2}}});
+  ASSERT_TRUE(low) << error_of(low);
+  EXPECT_THAT(values_of<int32_t>(low->front()), ElementsAre(131073, 15));
+  const auto shifted = run_one(TosaOp::MUL, operands, {i8({1}, {1})}, {{kInt32, {2}}});
+  EXPECT_THAT(error_of(shifted), HasSubstr("element [0]: the shifted product does not fit i32"));
+}
+
+TEST(Negate, ReportsTheLeastNumber) {
+  const auto out = run_one(TosaOp::NEGATE, {i32({2}, {7, std::numeric_limits<int32_t>::min()})},
+                           {zero_point(kInt32), zero_point(kInt32)}, {{kInt32, {2}}});
+  EXPECT_THAT(error_of(out), HasSubstr("element [1]: the negative of -2^31 does not fit"));
+}
+
+TEST(Pow, ReportsBasesBelowZero) {
+  const auto out = run_one(TosaOp::POW, {f32({2}, {4, -4}), f32({2}, {0.5F, 2})}, {}, {{kFp32, {2}}});
+  EXPECT_THAT(error_of(out), HasSubstr("element [1]: the base is below zero"));
+}
+
+TEST(ReduceProduct, KeepsPrecisionBelowTheNormalNumbers) {
+  const auto out = run_one(TosaOp::REDUCE_PRODUCT, {f32({4}, {1e-40F, 3e-3F, 1e20F, 1e20F})}, {}, {{kFp32, {1}}},
+                           {{"axis", int64_t{0}}});
+  ASSERT_TRUE(out) << error_of(out);
+  const double exact = double{1e-40F} * double{3e-3F} * double{1e20F} * double{1e20F};
+  EXPECT_EQ(values_of<float>(out->front())[0], static_cast<float>(exact));
+}
+
+TEST(Clamp, OfEqualZerosTheUpperBoundsSignWins) {
+  const auto out = run_one(TosaOp::CLAMP, {f32({2}, {0.0F, -0.0F})}, {}, {{kFp32, {2}}},
+                           {{"min_val", -1.0}, {"max_val", -0.0}, {"nan_mode", int64_t{1}}});
+  ASSERT_TRUE(out) << error_of(out);
+  for (const float value : values_of<float>(out->front())) EXPECT_TRUE(std::signbit(value));
 }
 
 TEST(Rescale, PerChannelRoundsHalfUp) {
