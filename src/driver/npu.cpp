@@ -19,7 +19,7 @@ namespace carina::driver {
 namespace {
 
 DType dtype_of_bytes(int32_t bytes) {
-  return bytes == 1 ? DType::kInt8 : bytes == 2 ? DType::kInt16 : DType::kInt32;
+  return bytes == 1 ? DType::kInt8 : bytes == 2 ? DType::kInt16 : bytes == 4 ? DType::kInt32 : DType::kInt64;
 }
 
 Shape shape_of(const npu::IoTensor& io) {
@@ -69,25 +69,40 @@ Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::M
   return region.subspan(offset, bytes);
 }
 
+// Integers of the network's element size: a file of another type would be taken apart without a word.
+Result<void> check_input(const Tensor& tensor, const npu::IoTensor& io, size_t bytes, const std::string& file) {
+  const size_t element = element_bytes(tensor.dtype);
+  if (is_float(tensor.dtype) || element != static_cast<size_t>(io.element_bytes)) {
+    return fail({.where = file,
+                 .what = "the array has the wrong type for the network's input",
+                 .expected = fmt::format("integers of {} bits", 8 * io.element_bytes),
+                 .got = std::string(name_of(tensor.dtype))});
+  }
+  if (tensor.data.size() == bytes) return {};
+  return fail({.where = file,
+               .what = "the array has the wrong size for the network's input",
+               .expected = fmt::format("{} elements: {}", bytes / element, to_string(shape_of(io))),
+               .got = fmt::format("{}", tensor.data.size() / element)});
+}
+
+// Copies the inputs to their places (none given: zeros) and notes what is defined when the run starts.
 Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::CompiledNetwork& network,
-                                const simulate::Memory& memory) {
-  if (request.inputs.empty()) return {};
-  if (request.inputs.size() != network.inputs.size()) {
+                                simulate::Memory& memory) {
+  if (!request.inputs.empty() && request.inputs.size() != network.inputs.size()) {
     return fail({.where = request.stream,
                  .what = "wrong number of inputs",
                  .expected = std::to_string(network.inputs.size()),
                  .got = std::to_string(request.inputs.size())});
   }
+  memory.defined.push_back({.region = network.scratch_region});
   for (size_t i = 0; i < network.inputs.size(); ++i) {
+    const npu::IoTensor& io = network.inputs[i];
+    CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, request.stream));
+    memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = place.size()});
+    if (request.inputs.empty()) continue;
     CARINA_TRY(const Buffer file, map_file(request.inputs[i]));
     CARINA_TRY(const Tensor tensor, read_npy(file, request.inputs[i]));
-    CARINA_TRY(const std::span<std::byte> place, place_of(network.inputs[i], memory, request.stream));
-    if (tensor.data.size() != place.size()) {
-      return fail({.where = request.inputs[i],
-                   .what = "the array has the wrong size for the network's input",
-                   .expected = fmt::format("{} bytes", place.size()),
-                   .got = fmt::format("{}", tensor.data.size())});
-    }
+    CARINA_CHECKED(check_input(tensor, io, place.size(), request.inputs[i]));
     std::ranges::copy(tensor.data.bytes(), place.begin());
   }
   return {};
@@ -107,7 +122,7 @@ Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& netw
 
 }  // namespace
 
-Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log) {
+Result<report::RunReport> run_stream(const NpuRunRequest& request) {
   CARINA_TRY(const Buffer file, map_file(request.stream));
   CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
@@ -121,13 +136,14 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                                                      .config_file = request.config_file}));
   Memories memories = make_memories(network);
   CARINA_CHECKED(load_stream_inputs(request, network, memories.memory));
-  const simulate::Options options{.timing = request.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+  const bool timed = request.timed || !request.trace_file.empty();
+  const simulate::Options options{.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                                   .checking = request.check ? simulate::Checking::kOn : simulate::Checking::kOff,
+                                  .poison = request.poison ? simulate::Poison::kOn : simulate::Poison::kOff,
                                   .threads = request.threads,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory};
   CARINA_TRY(const simulate::Report simulated, simulate::run(network.command_payload, memories.memory, options));
-  for (const Diagnostic& finding : simulated.findings) log.note(finding);
   if (!request.trace_file.empty())
     CARINA_CHECKED(write_file(request.trace_file, simulate::perfetto_trace(simulated, target.system.core_clock_hz)));
   CARINA_TRY(const std::vector<NamedTensor> outputs, stream_outputs(network, memories.memory, request.stream));
@@ -136,8 +152,12 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                            .memory = {},
                            .cpu_kernels = {},
                            .delegate_calls = 1,
-                           .timed = request.timed,
+                           .timed = timed,
                            .npu = npu_report(simulated, network, target)};
+  if (request.check) {
+    report.findings.emplace();
+    for (const Diagnostic& finding : simulated.findings) report.findings->push_back(to_string(finding));
+  }
   CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
   return report;
 }

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "base/log.h"
 #include "report/run_report.h"
 
 namespace carina::driver {
@@ -14,17 +13,18 @@ struct NpuRunRequest {
   std::vector<std::string> inputs;  // one .npy per network input; none: zeros
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   bool timed = false;
-  bool check = false;  // hazards, undefined reads, layout conflicts: findings are warnings in the log
+  bool check = false;   // hazards, undefined reads, layout conflicts: the report's findings
+  bool poison = false;  // memory that nothing has defined starts as garbage
   std::string system_config;
   std::string memory_mode;
   std::string config_file;  // a vela.ini; empty: what is built in
-  std::string trace_file;   // Perfetto trace; empty: none; needs timed
+  std::string trace_file;   // Perfetto trace; empty: none; implies timed
   int threads = 1;
 };
 
-// Runs one command stream on the simulator. Inputs may have any shape of the right number of bytes; outputs are int8,
-// int16 or int32 by their element size, in the shape that the file gives without leading ones. Errors: of the reader
-// and the simulator; inputs that do not fit.
-Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log);
+// Runs one command stream on the simulator. Inputs may have any shape of the right number of elements of the right
+// size; outputs are int8, int16, int32 or int64 by their element size, in the shape that the file gives without leading
+// ones. Errors: of the reader and the simulator; inputs that do not fit.
+Result<report::RunReport> run_stream(const NpuRunRequest& request);
 
 }  // namespace carina::driver

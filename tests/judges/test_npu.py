@@ -1,11 +1,13 @@
 """Weight streams, command stream listings and raw files: Vela's codec and Vela itself as judges."""
 
+import json
 import os
 import random
 import subprocess
 import sys
 from pathlib import Path
 
+import npu_graphs
 import numpy as np
 import pytest
 import tosa_graphs
@@ -121,19 +123,30 @@ def listing_lines(text):
     return [line.split("scalar = ")[0] if "OP_SCALAR" in line else line for line in lines]
 
 
+def listings(npu_tool, config, tosa, folder):
+    """(ours, Vela's) of the stream that Vela makes of a graph."""
+    (folder / "out.tosa").write_bytes(tosa)
+    done = subprocess.run(
+        [sys.executable, "-m", "ethosu.vela", "--output-format=raw", f"--accelerator-config={config}",
+         "--verbose-register-command-stream", f"--output-dir={folder}", folder / "out.tosa"],
+        capture_output=True, text=True, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    npu_tool("disassemble", folder / "out_vela.npz", folder / "listing")
+    return listing_lines((folder / "listing").read_text()), listing_lines(done.stdout)
+
+
 @pytest.mark.parametrize("config", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 12, 35])
 def test_listing_is_that_of_vela(npu_tool, tmp_path, config, seed):
-    sample = tosa_graphs.generate(seed, config)
-    (tmp_path / "out.tosa").write_bytes(sample.tosa)
-    done = subprocess.run(
-        [sys.executable, "-m", "ethosu.vela", "--output-format=raw", f"--accelerator-config={config}",
-         "--verbose-register-command-stream", f"--output-dir={tmp_path}", tmp_path / "out.tosa"],
-        capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    npu_tool("disassemble", tmp_path / "out_vela.npz", tmp_path / "listing")
-    assert listing_lines((tmp_path / "listing").read_text()) == listing_lines(done.stdout)
+    ours, theirs = listings(npu_tool, config, tosa_graphs.generate(seed, config).tosa, tmp_path)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("kind", [npu_graphs.cond_if, npu_graphs.while_loop, tosa_graphs.gather, tosa_graphs.resize, tosa_graphs.conv3d])
+def test_listing_of_what_only_u85_has_is_that_of_vela(npu_tool, tmp_path, kind):
+    ours, theirs = listings(npu_tool, "ethos-u85-512", npu_graphs.generate(1, "ethos-u85-512", kind).tosa, tmp_path)
+    assert ours == theirs
 
 
 def test_numpy_reads_our_raw_file(npu_tool, tmp_path, vela):
@@ -147,3 +160,89 @@ def test_numpy_reads_our_raw_file(npu_tool, tmp_path, vela):
                 assert ours[name].tobytes() == theirs[name].tobytes()
             else:
                 assert ours[name].size == theirs[name].size and np.array_equal(ours[name].ravel(), theirs[name].ravel()), name
+
+
+# --- carina npu run ---
+
+
+@pytest.fixture
+def small_network(vela, tmp_path):
+    """A stream with two operations, its input file and the input's shape."""
+    g = tosa_graphs.Builder(np.random.default_rng(7), "ethos-u55-128")
+    x = g.input([1, 6, 5, 8], tosa_graphs.D.INT8)
+    y = g.rescale(g.conv2d(x, 16, [3, 3], [1, 1], [1, 1]), tosa_graphs.D.INT8, 2.0**-9, False)
+    tosa, inputs = g.finish(g.max_pool(y, [2, 2], [1, 1]))
+    np.save(tmp_path / "in.npy", inputs[0])
+    return vela(tosa), tmp_path / "in.npy"
+
+
+def test_run_prints_cycles_only_when_asked(run_carina, small_network):
+    stream, file = small_network
+    plain = run_carina(["npu", "run", stream, "-i", file])
+    assert "cycles" not in plain.stdout and "check" not in plain.stdout and plain.stderr == ""
+    assert plain.stdout.startswith("output_0: i8 [")
+    assert set(run_carina(["npu", "run", stream, "-i", file, "--json"]).json) == {"program", "outputs", "memory", "cpu_kernels", "delegate_calls"}
+    timed = run_carina(["npu", "run", stream, "-i", file, "--json", "--timed"]).json["npu"]
+    assert timed["cycles"] > 0 and [layer["operation"] for layer in timed["layers"] if layer["operation"] != "dma"] == ["conv", "pool max"]
+
+
+def test_run_gives_the_same_bytes_whatever_the_options(run_carina, small_network, tmp_path):
+    stream, file = small_network
+    seen = set()
+    for i, options in enumerate(([], ["--threads", 2], ["--timed"], ["--check", "--poison"], ["--memory-mode", "Sram_Only", "--timed"])):
+        run_carina(["npu", "run", stream, "-i", file, "-o", tmp_path / str(i), *options])
+        seen.add((tmp_path / str(i) / "output_0.npy").read_bytes())
+    assert len(seen) == 1
+
+
+def test_run_checks(run_carina, vela, tmp_path):
+    """Vela's stream is clean; the same stream with the DMA_WAIT for its lookup table turned into an IRQ is not."""
+    g = tosa_graphs.Builder(np.random.default_rng(7), "ethos-u55-128")
+    tosa, inputs = g.finish(g.table(g.input([1, 6, 5, 8], tosa_graphs.D.INT8)))
+    stream, file = vela(tosa), tmp_path / "in.npy"
+    np.save(file, inputs[0])
+    assert run_carina(["npu", "run", stream, "-i", file, "--check"]).stdout.endswith("check: nothing found\n")
+    assert run_carina(["npu", "run", stream, "-i", file, "--check", "--json"]).json["findings"] == []
+    with np.load(stream) as raw:
+        # Without the pickled entries; byte strings as plain bytes, so that nothing is stripped.
+        arrays = {name: raw[name] for name in raw.files if not name.endswith("quantization")}
+    words = np.frombuffer(arrays["cmd_data"].tobytes(), "<u4").copy()
+    waits = words[8:] == 0x0011
+    assert waits.any()
+    words[8:][waits] = 0x0001
+    np.savez(tmp_path / "racy.npz", **arrays | {"cmd_data": words.view(np.uint8), "weight_data": np.frombuffer(arrays["weight_data"].tobytes(), np.uint8)})
+    racy = run_carina(["npu", "run", tmp_path / "racy.npz", "-i", file, "--check"], expect=1)
+    assert "NPU_OP_DMA_WAIT is missing" in racy.stdout
+
+
+def test_run_writes_a_trace(run_carina, small_network, tmp_path):
+    stream, file = small_network
+    done = run_carina(["npu", "run", stream, "-i", file, "--trace", tmp_path / "trace.json", "--json"])
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    tracks = {event["args"]["name"]: event["tid"] for event in events if event["name"] == "thread_name"}
+    assert set(tracks) == {"operations", "DMA", "MAC array", "output unit"}
+    shown = [event for event in events if event["ph"] == "X"]
+    assert all(event["ts"] >= 0 and event["dur"] >= 0 and event["tid"] in tracks.values() for event in shown)
+    operations = sorted((event for event in shown if event["tid"] == tracks["operations"]), key=lambda event: event["ts"])
+    assert [event["name"] for event in operations] == ["CONV", "POOL MAX"]
+    assert operations[0]["ts"] + operations[0]["dur"] <= operations[1]["ts"] + 1e-6
+    end = max(event["ts"] + event["dur"] for event in operations)
+    assert end == pytest.approx(done.json["npu"]["cycles"] / done.json["npu"]["clock_hz"] * 1e6, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "array, message",
+    [
+        (np.zeros(3, np.int8), "expected 240 elements: [6,5,8], got 3"),
+        (np.zeros(60, np.float32), "expected integers of 8 bits, got fp32"),
+        (np.zeros(120, np.int16), "expected integers of 8 bits, got i16"),
+    ],
+)
+def test_run_refuses_wrong_inputs(run_carina, small_network, tmp_path, array, message):
+    np.save(tmp_path / "wrong.npy", array)
+    stream, file = small_network
+    refused = run_carina(["npu", "run", stream, "-i", tmp_path / "wrong.npy"], expect=1)
+    assert f"{tmp_path / 'wrong.npy'}: " in refused.stderr and message in refused.stderr and refused.stdout == ""
+    assert "wrong number of inputs: expected 1, got 2" in run_carina(["npu", "run", stream, "-i", file, "-i", file], expect=1).stderr
+    assert "no file" in run_carina(["npu", "run", stream, "-i", "no file"], expect=1).stderr
+    assert "unknown memory mode" in run_carina(["npu", "run", stream, "--memory-mode", "Nowhere"], expect=2).stderr
