@@ -141,14 +141,14 @@ void finish_here(const FinishF32& job) {
     for (int64_t c = 0; c < job.channels; ++c) {
       float value = in[c] + job.column[c];
       value = value < job.low ? job.low : value;
-      out[c] = value > job.high ? job.high : value;
+      out[c] = value >= job.high ? job.high : value;  // of equal zeros the bound, as CLAMP
     }
   }
 }
 
 float clamp_one(float value, float low, float high) {
   value = value < low ? low : value;
-  return value > high ? high : value;
+  return value >= high ? high : value;
 }
 
 // Channels [from, to) of one pixel, one at a time.
@@ -180,7 +180,7 @@ void depthwise_here(const DepthwiseF32& job) {
       }
       sum = hn::Add(sum, hn::LoadU(d, job.bias + c));
       sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);
-      hn::StoreU(hn::IfThenElse(hn::Gt(sum, high), high, sum), d, out + c);
+      hn::StoreU(hn::IfThenElse(hn::Ge(sum, high), high, sum), d, out + c);
     }
 #endif
     depthwise_plain(job, x, out, c, job.channels);
