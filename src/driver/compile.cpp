@@ -134,7 +134,9 @@ Result<NpuPart> compile_part(ir::Graph tosa, const plan::Target& target, const C
 
 Result<void> dump(const NpuPart& part, size_t index, const plan::Target& target, const std::string& folder) {
   CARINA_CHECKED(make_folder(folder));
-  CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {part.tosa}}));
+  ir::Graph graph = part.tosa;
+  graph.name = "main";  // the name by which the reference model's program looks for it
+  CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
   CARINA_TRY(const auto npz, npu::write_vela_raw(part.network));
   CARINA_CHECKED(
       write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, tosa_spec(target.accelerator.product)), tosa));
