@@ -7,8 +7,9 @@ usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench
 --only   only rows whose name holds this word
 
 Needs build/release (make build) and the judges' environment (tests/judges/setup.sh). Without ../shared ($CARINA_SHARED) only
-the rows of models/digits are measured. Both sides use one thread. Times are CPU time, so that other work on the machine counts
-little (on an idle machine it is the wall time; --json has both), the best of several runs. Memory is the peak of the process.
+the rows of models/digits are measured. Both sides use one thread, unless a row says two. Times are CPU time, so that other work
+on the machine counts little (on an idle machine it is the wall time; --json has both), the best of several runs; two threads
+are compared by wall time, which says something on an idle machine only. Memory is the peak of the process.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import contextlib
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,6 +48,13 @@ class Row:
     peer_name: str
 
 
+# The peak of a process counts that of measured.py, which starts it.
+LAUNCHER_MB = 10
+
+# Benchmarks with several threads, of which only the calling one's CPU time is known.
+WALL_ONLY = ("two",)
+
+
 # --- measuring -----------------------------------------------------------------------------------------------------
 
 
@@ -64,9 +73,9 @@ def process(command, repeat=1, **options):
     return best, done.stdout
 
 
-def google_benchmark(program, *args):
-    """{name: Cost} of one of our benchmark programs: the best of three."""
-    command = [BUILD / program, "--benchmark_format=json", "--benchmark_repetitions=3", "--benchmark_min_time=0.2", *args]
+def google_benchmark(program, *args, repetitions=3, seconds=0.2):
+    """{name: Cost} of one of our benchmark programs: the best of the repetitions."""
+    command = [BUILD / program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}", *args]
     cost, text = process(command)
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     costs = {}
@@ -77,7 +86,7 @@ def google_benchmark(program, *args):
             continue
         name, factor = run["name"].split("/")[0], unit[run["time_unit"]]
         new = Cost(run["cpu_time"] * factor, run["real_time"] * factor, cost.megabytes)
-        costs[name] = min(new, costs.get(name, new), key=lambda c: c.seconds)
+        costs[name] = min(new, costs.get(name, new), key=lambda c: c.wall if name in WALL_ONLY else c.seconds)
     return costs
 
 
@@ -116,6 +125,35 @@ def reference_model(model):
     content, inputs = model.tosa.read_bytes(), [np.load(path) for path in model.tosa_inputs]
     with silence():
         return best_of(lambda: tosa_reference_model.run(content, inputs, verbosity="NONE"))
+
+
+def reference_program(model, work):
+    """Cost of the official TOSA reference model as a program, for its memory."""
+    import tosa_reference_model
+    from tosa.TosaGraph import TosaGraph
+
+    block = TosaGraph.GetRootAs(bytearray(model.tosa.read_bytes()), 0).Regions(0).Blocks(0)
+    inputs = [block.Inputs(i).decode() for i in range(block.InputsLength())]
+    outputs = [block.Outputs(i).decode() for i in range(block.OutputsLength())]
+    folder = Path(tosa_reference_model.__file__).resolve().parents[1] / "bin"
+    graph = work / "graph.tosa"  # it takes what follows the first dot of a name for the kind of the file
+    shutil.copyfile(model.tosa, graph)
+    files = ["--tosa_file", graph, "--flatbuffer_dir", "/", "--output_dir", work, "--operator_fbs", folder / "tosa.fbs"]
+    values = ["--ifm_name", ",".join(inputs), "--ifm_file", ",".join(map(str, model.tosa_inputs))]
+    results = ["--ofm_name", ",".join(outputs), "--ofm_file", ",".join(f"result_{n}.npy" for n in range(len(outputs)))]
+    return process([folder / "tosa_reference_model", *files, *values, *results])[0]
+
+
+def two_threads(tosa, inputs):
+    """(wall time with two threads, wall time with one): short bursts, of which the best count."""
+    costs = google_benchmark("interpret_bench", "--benchmark_filter=warm|two", tosa, *inputs, repetitions=25, seconds=0.03)
+    return (Cost(costs[name].wall, costs[name].wall) for name in ("two", "warm"))
+
+
+def interpreter_memory(tosa, inputs):
+    """Peak of `carina interpret`."""
+    flags = [word for path in inputs for word in ("-i", path)]
+    return process(carina("interpret", tosa, *flags))[0].megabytes
 
 
 # --- the models ----------------------------------------------------------------------------------------------------
@@ -174,8 +212,12 @@ def compile_rows(model, work, options):
 
 
 def interpret_rows(model, work, options):
-    ours = google_benchmark("interpret_bench", model.tosa, *model.tosa_inputs)
-    yield Row(f"interpret {model.name}: int8, warm", ours["warm"], reference_model(model), "tosa_reference_model, in process")
+    ours = google_benchmark("interpret_bench", "--benchmark_filter=warm", model.tosa, *model.tosa_inputs)["warm"]
+    ours.megabytes = interpreter_memory(model.tosa, model.tosa_inputs)
+    peer = reference_model(model)
+    peer.megabytes = reference_program(model, work).megabytes
+    yield Row(f"interpret {model.name}: int8, warm", ours, peer, "tosa_reference_model, in process; memory of its program")
+    yield Row(f"interpret {model.name}: int8, two threads", *two_threads(model.tosa, model.tosa_inputs), "Carina with one thread, wall time")
 
 
 def simulate_rows(model, work, options):
@@ -198,12 +240,14 @@ def eager_rows(model, work, options):
     torch.set_num_threads(1)
     tosa = work / f"{model.name}_float.tosa"
     process(carina("tosa", model.float_model, "-o", tosa))
-    ours = google_benchmark("interpret_bench", tosa, model.input_file)
+    ours = google_benchmark("interpret_bench", "--benchmark_filter=warm", tosa, model.input_file)["warm"]
+    ours.megabytes = interpreter_memory(tosa, [model.input_file])
     module = torch.export.load(str(model.float_model)).module(check_guards=False)
     example = torch.from_numpy(np.load(model.input_file))
     with torch.no_grad():
         peer = best_of(lambda: module(example))
-    yield Row(f"interpret {model.name}: fp32, warm", ours["warm"], peer, "eager PyTorch, one thread")
+    yield Row(f"interpret {model.name}: fp32, warm", ours, peer, "eager PyTorch, one thread")
+    yield Row(f"interpret {model.name}: fp32, two threads", *two_threads(tosa, [model.input_file]), "Carina with one thread, wall time")
 
 
 PLAN = [
@@ -223,11 +267,17 @@ def in_words(seconds):
             return f"{seconds * factor:.3g} {unit}"
 
 
+def in_megabytes(cost):
+    if not cost.megabytes:
+        return "-"
+    return f"<{LAUNCHER_MB} MB" if cost.megabytes < LAUNCHER_MB else f"{cost.megabytes:.0f} MB"
+
+
 def printed(row):
-    memory = f"{row.ours.megabytes:.0f} MB" if row.ours.megabytes else "-"
+    memory = in_megabytes(row.ours)
     if row.peer is None:
         return f"{row.name:48} {in_words(row.ours.seconds):>9} {memory:>8} {'not run':>9} {'-':>8} {'-':>9}  {row.peer_name}"
-    peer_memory = f"{row.peer.megabytes:.0f} MB" if row.peer.megabytes else "-"
+    peer_memory = in_megabytes(row.peer)
     return f"{row.name:48} {in_words(row.ours.seconds):>9} {memory:>8} {in_words(row.peer.seconds):>9} {peer_memory:>8} {row.peer.seconds / row.ours.seconds:8.1f}x  {row.peer_name}"
 
 
