@@ -37,7 +37,7 @@ class Gen:
     def __init__(self, rng, rows, careless=False, top=7, depth=0, counter=None, name="main"):
         self.rng, self.rows, self.careless, self.top, self.depth = rng, rows, careless, top, depth
         self.counter = counter or itertools.count()
-        self.max_elements = 3000 if top <= 7 else 1000 * top
+        self.max_elements = 6000 if top <= 7 else 1000 * top
         self.graph = Graph(name, careless=careless)
         self.mode = ""
 
@@ -252,6 +252,9 @@ class Gen:
         for _ in range(40 * count if ops else 0):
             if len(self.graph.nodes) >= count:
                 return
+            if not self.depth and self.chance(0.1):
+                self.idiom(ops)
+                continue
             op = self.choice(ops)
             rows = self.rows[op] or [{"mode": "", "types": {}}]
             have = {v.dtype for v in self.graph.values if v.constant is None}
@@ -265,6 +268,17 @@ class Gen:
                 pass
             for node in self.graph.nodes[before:]:  # what was added for the operator's sake has no row's name
                 node.mode = node.mode if node.op == op else ""
+
+    def idiom(self, ops):
+        """Operators one after the other that networks have, and that an interpreter may compute together."""
+        options = [(function, op) for function, names in IDIOMS for op in names if op in ops and "RESCALE" in ops]
+        if not options:
+            return
+        function, op = self.choice(options)
+        try:
+            self.keep_mode("", lambda: function(self, op))
+        except Impossible:
+            pass
 
     def finish(self):
         """Keeps the inputs that are used; outputs are what nobody reads, and some more."""
@@ -286,6 +300,67 @@ class _Fixed:
 
     def take(self, *_, **__):
         return self._value
+
+
+# --- operators that stand together --------------------------------------------------------------------------------------
+
+
+def last(g):
+    return g.graph.values[g.graph.nodes[-1].outputs[0]]
+
+
+def maybe_clamped(g, value):
+    if value.dtype != D.INT32 and g.chance(0.5):
+        MAKERS["CLAMP"](_Fixed(g, value), {"in_out_t": value.dtype}, "CLAMP")
+
+
+def product_and_rescale(g, op):
+    """A product of i8, or of fp32, of many channels; its RESCALE or not; its CLAMP or not."""
+    rows = [r for r in g.rows[op] if r["types"]["in_t"] in ("i8", "fp32")]
+    if not rows:
+        raise Impossible
+    types = {name: TYPES[t] for name, t in g.choice(rows)["types"].items()}
+    channels = g.int(1, g.choice([8, 40, 140]))
+    space = [g.int(1, 2), channels] if op == "MATMUL" else [g.int(1, 8) for _ in range(3 if op == "CONV3D" else 2)] + [channels]
+    bounds = (-4.0, 4.0) if is_float(types["in_t"]) else ()
+    MAKERS[op](_Fixed(g, g.fresh(types["in_t"], [g.int(1, 2), *space], *bounds)), types, op)
+    value = last(g)
+    if not is_float(value.dtype):
+        value = MAKERS["RESCALE"](g, {"in_t": value.dtype, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value)
+    maybe_clamped(g, value)
+
+
+def scaled(g, value, shift):
+    """The value as i32, times 2^(30 - shift)."""
+    zero = g.int(-128, 127) if value.dtype == D.INT8 else 0
+    operands = [value, g.constant(D.INT32, [g.int(2**30, 2**31 - 1)]), g.constant(D.INT8, [shift]), g.constant(value.dtype, [zero]), g.constant(D.INT32, [0])]
+    mode = g.choice([ts.RoundingMode.SINGLE_ROUND, ts.RoundingMode.DOUBLE_ROUND])
+    bound = (value.magnitude + 128) * 2 ** (31 - shift) + 1
+    return g.node("RESCALE", "Rescale", (True, mode, False, False, False), operands, D.INT32, value.shape, {"low": -bound, "high": bound})
+
+
+def rescaled_arithmetic(g, op):
+    """Quantized arithmetic: both operands scaled to i32, the result scaled back."""
+    if not any(r["types"].get("in_t") == "i8" for r in g.rows["RESCALE"]):
+        raise Impossible
+    dtype = g.choice([D.INT8, D.INT8, D.INT16])
+    shape = g.shape()
+    bits = 8 if dtype == D.INT8 else 16
+    shift = g.int(bits + 11, 29) if op != "MUL" else g.int(bits + 18, 38)
+    a, b = (scaled(g, g.operand(dtype, shape), shift + g.int(0, 2)) for _ in range(2))
+    attributes = {"ADD": "Add", "SUB": "Sub", "MUL": "Mul"}
+    bound = a.magnitude * b.magnitude if op == "MUL" else a.magnitude + b.magnitude
+    if bound > 2**31 - 1:
+        raise Impossible
+    operands = [a, b, g.constant(D.INT8, [0])] if op == "MUL" else [a, b]
+    value = g.node(op, attributes[op], (), operands, D.INT32, shape, {"low": -bound, "high": bound})
+    maybe_clamped(g, MAKERS["RESCALE"](g, {"in_t": D.INT32, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value))
+
+
+IDIOMS = [
+    (product_and_rescale, ("CONV2D", "CONV2D", "DEPTHWISE_CONV2D", "CONV3D", "TRANSPOSE_CONV2D", "MATMUL")),
+    (rescaled_arithmetic, ("ADD", "SUB", "MUL")),
+]
 
 
 # --- control flow -----------------------------------------------------------------------------------------------------

@@ -505,8 +505,8 @@ def conv(g, t, op):
     if op == "DEPTHWISE_CONV2D":
         multiplier = g.choice([1, 1, 2, 3])
         oc, ks, shape = ic * multiplier, int(np.prod(kernels)), [*kernels, ic, multiplier]
-    else:
-        oc = g.int(1, 40 if g.chance(0.2) else 9)
+    else:  # past the width of vectors, sometimes
+        oc = g.int(1, g.choice([9, 9, 9, 40, 140]))
         ks, shape = int(np.prod(kernels)) * ic, [oc, *kernels, ic]
     inputs = [x, weights(g, t["weight_t"], shape), bias_of(g, t["out_t"], oc), zero_point(g, t["in_t"]), zero_point(g, t["weight_t"])]
     kind = {"CONV2D": "Conv2d", "CONV3D": "Conv3d", "DEPTHWISE_CONV2D": "DepthwiseConv2d"}[op]

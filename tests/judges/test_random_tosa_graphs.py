@@ -103,10 +103,17 @@ def ways():
     return [["--threads", "2"], ["--threads", "3"]] + [["--target", name] for name in found]
 
 
-@pytest.mark.parametrize("options", ways(), ids=" ".join)
-def test_same_bits_on_every_processor_and_number_of_threads(options, rows, tmp_path):
-    """Most graphs large: little work is not shared among threads."""
-    samples = [Sample(generate(rows, seed, 7 if seed % 4 == 0 else 40)) for seed in range(FIRST, FIRST + 100)]
+@pytest.fixture(scope="session")
+def large_graphs(rows, tmp_path_factory):
+    """Files of graphs, most of them large, for little work is not shared among threads; and what one thread makes of them."""
+    samples = [Sample(generate(rows, seed, 7 if seed % 4 == 0 else 40)) for seed in range(FIRST, FIRST + 60)]
     files = [(sample.tosa, sample.arrays) for sample in samples]
-    for index, (wanted, got) in enumerate(zip(run_ours(tmp_path, files), run_ours(tmp_path, files, *options), strict=True)):
+    return files, run_ours(tmp_path_factory.mktemp("one_thread"), files)
+
+
+@pytest.mark.parametrize("options", ways(), ids=" ".join)
+def test_same_bits_on_every_processor_and_number_of_threads(options, large_graphs, tmp_path):
+    files, outcomes = large_graphs
+    assert sum(not outcome.refused for outcome in outcomes) > 50
+    for index, (wanted, got) in enumerate(zip(outcomes, run_ours(tmp_path, files, *options), strict=True)):
         assert (wanted.stage, wanted.message, wanted.values) == (got.stage, got.message, got.values), f"seed {FIRST + index}"
