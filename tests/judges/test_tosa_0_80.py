@@ -63,6 +63,25 @@ def test_random_graphs_survive_the_round_trip(config, run_carina, reference_mode
             np.testing.assert_array_equal(a, b, kind.__name__)
 
 
+DIGITS = ROOT / "models" / "digits"
+
+
+def test_both_versions_compile_to_the_same_program(run_carina, tmp_path):
+    run_carina(["tosa", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "new.tosa"])
+    to_0_80(run_carina, tmp_path / "new.tosa", tmp_path / "old.tosa")
+    for name in ("new", "old"):
+        run_carina(["compile", tmp_path / f"{name}.tosa", "--target", "ethos-u55-128", "-o", tmp_path / f"{name}.pte"])
+    assert (tmp_path / "new.pte").read_bytes() == (tmp_path / "old.pte").read_bytes()
+
+
+def test_profiles_of_0_80(run_carina, tmp_path):
+    """BI has no floats, MI has all."""
+    write = ["tosa", DIGITS / "digits.pt2", "--tosa-version", "0.80", "-o", tmp_path / "old.tosa"]
+    assert "rule PROFILE.1" in run_carina([*write, "--profile", "BI"], expect=1).stderr
+    run_carina([*write, "--profile", "MI"])
+    run_carina(["tosa", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", *write[2:], "--profile", "BI"])
+
+
 def read_with_vela(path):
     """The operators as Vela's reader of 0.80 has them: {name of the first output: operation}."""
     from ethosu.vela import tosa_reader
