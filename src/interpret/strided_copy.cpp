@@ -40,21 +40,23 @@ void copy_row(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_
 }
 
 // The two innermost axes, in tiles: with one side contiguous along each axis (a transposition) both stay in the cache.
+// Short rows come in longer tiles, so that the loop inside is not short too.
 template <typename T>
 void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
   constexpr int64_t kTile = 16;
+  const int64_t tall = b.size < kTile ? 256 : kTile;
   const bool crosswise = a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
   if (!crosswise) {
     for (int64_t i = 0; i < a.size; ++i)
       copy_row(in + i * a.in_stride, b.in_stride, out + i * a.out_stride, b.out_stride, b.size);
     return;
   }
-  for (int64_t i0 = 0; i0 < a.size; i0 += kTile) {
-    const int64_t i1 = std::min(a.size, i0 + kTile);
+  for (int64_t i0 = 0; i0 < a.size; i0 += tall) {
+    const int64_t rows = std::min(tall, a.size - i0);
     for (int64_t j0 = 0; j0 < b.size; j0 += kTile) {
       const int64_t count = std::min(kTile, b.size - j0);
-      for (int64_t i = i0; i < i1; ++i) {
-        copy_row(in + i + j0 * b.in_stride, b.in_stride, out + i * a.out_stride + j0, 1, count);
+      for (int64_t j = j0; j < j0 + count; ++j) {
+        copy_row(in + i0 + j * b.in_stride, 1, out + i0 * a.out_stride + j, a.out_stride, rows);
       }
     }
   }

@@ -19,8 +19,8 @@ namespace {
 using enum DType;
 
 constexpr int64_t kBlockRows = 48;
-constexpr int64_t kGrain = 64 * 1024;  // multiply-adds: about a microsecond
-constexpr int64_t kDepthwiseGrain = 32 * 1024;
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
+constexpr int64_t kDepthwiseGrain = 16 * 1024;
 
 // Bounds of a CLAMP that was fused in; infinities for none. The specification's mode that ignores NaN is not fused.
 struct Bounds {
@@ -108,7 +108,7 @@ struct DenseF32 {
   }
 
   Result<void> run(const Call& call) const {
-    split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+    split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
       std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
       for (int64_t unit = begin; unit < end; ++unit) run_unit(call, cut.unit(unit), scratch);
     });

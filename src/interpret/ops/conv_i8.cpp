@@ -19,7 +19,7 @@ using enum DType;
 
 constexpr int64_t kBlockRows = 64;      // output pixels gathered at a time
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
-constexpr int64_t kDepthwiseGrain = 32 * 1024;
+constexpr int64_t kDepthwiseGrain = 16 * 1024;
 
 // The constants of an int8 convolution, read once.
 struct Constants {
@@ -165,7 +165,7 @@ struct DenseI8 {
   }
 
   Result<void> run(const Call& call) const {
-    split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+    split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
       const Scratch scratch = scratch_at(call.scratch + static_cast<size_t>(slot) * scratch_bytes());
       for (int64_t unit = begin; unit < end; ++unit) run_unit(call, cut.unit(unit), scratch);
     });

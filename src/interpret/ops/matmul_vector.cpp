@@ -113,7 +113,7 @@ struct MatmulI8 {
       const auto* b = call.input<int8_t>(1) + n * s.c * s.w;
       simd::pack_matrix(b, s.w, 1, s.c, s.w, call.scratch);
       columns(b, zp, reinterpret_cast<int32_t*>(call.scratch + panels_area()));
-      split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+      split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
         std::byte* own = call.scratch + panels_area() + column_area() + static_cast<size_t>(slot) * slot_area();
         for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, cut.unit(unit), zp, own);
       });
@@ -156,7 +156,7 @@ struct MatmulF32 {
     for (int64_t n = 0; n < s.n; ++n) {
       simd::pack_matrix_f32(call.input<float>(1) + n * s.c * s.w, s.w, 1, s.c, s.w,
                             reinterpret_cast<float*>(call.scratch));
-      split_slots(call.runtime.workers, cut.units(), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+      split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
         auto* own = reinterpret_cast<float*>(call.scratch + panels_area() + static_cast<size_t>(slot) * slot_area());
         for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, cut.unit(unit), own);
       });

@@ -20,6 +20,7 @@ struct ProductCut {
   int64_t blocks = 1;
   int64_t part_columns = 1;  // a multiple of kBlockColumns, or all
   int64_t parts = 1;
+  int64_t grain = 1;  // units that are worth a thread's attention
 
   [[nodiscard]] int64_t units() const { return blocks * parts; }
 
@@ -49,21 +50,22 @@ struct ProductSize {
 // `grain`: multiply-adds that are worth a thread's attention.
 inline ProductCut cut_product(const ProductSize& size, int64_t grain, int threads) {
   constexpr int64_t kTileRows = 6;  // of the vector kernels
-  constexpr int64_t kFewRows = 2 * kTileRows;
-  ProductCut cut{.rows = size.rows, .columns = size.columns, .block_rows = size.block_rows};
+  ProductCut cut{
+      .rows = size.rows, .columns = size.columns, .block_rows = size.block_rows, .part_columns = size.columns};
   const double work = static_cast<double>(size.rows) * static_cast<double>(size.k) * static_cast<double>(size.columns);
   const auto worth = static_cast<int64_t>(std::min(work / static_cast<double>(grain), 1e6));
   const int64_t wanted = std::clamp<int64_t>(worth, 1, max_pieces(threads));
-  const auto whole_tiles = [](int64_t rows) { return round_up(rows, kTileRows); };
-  if (wanted > 1) cut.block_rows = std::clamp(whole_tiles(ceil_div(size.rows, wanted)), kFewRows, size.block_rows);
+  if (wanted > 1) {
+    // Of rows and weights, each thread reads all of the smaller one and its part of the larger.
+    const int64_t column_blocks = ceil_div(size.columns, kBlockColumns);
+    const int64_t parts = size.columns > size.rows ? std::min(wanted, column_blocks) : 1;
+    const int64_t rows = round_up(ceil_div(size.rows, ceil_div(wanted, parts)), kTileRows);
+    cut.block_rows = std::clamp(rows, kTileRows, size.block_rows);
+    cut.part_columns = std::min(size.columns, ceil_div(column_blocks, parts) * kBlockColumns);
+  }
   cut.blocks = ceil_div(size.rows, cut.block_rows);
-  if (wanted > 1 && cut.blocks > 0)
-    cut.block_rows = std::min(size.block_rows, whole_tiles(ceil_div(size.rows, cut.blocks)));
-  cut.blocks = ceil_div(size.rows, cut.block_rows);
-  const int64_t column_blocks = ceil_div(size.columns, kBlockColumns);
-  const int64_t parts = cut.blocks == 0 ? 1 : std::clamp<int64_t>(ceil_div(wanted, cut.blocks), 1, column_blocks);
-  cut.part_columns = parts == 1 ? size.columns : ceil_div(column_blocks, parts) * kBlockColumns;
   cut.parts = ceil_div(size.columns, cut.part_columns);
+  cut.grain = std::max<int64_t>(1, cut.units() / wanted);
   return cut;
 }
 
