@@ -8,7 +8,6 @@
 #include "ir/tosa_type.h"
 #include "tensor/float_formats.h"
 #include "tosa/packing_internal.h"
-#include "tosa/rules/rule_internal.h"
 #include "tosa/to_0_80_internal.h"
 #include "tosa/writer_internal.h"
 #include "tosa_generated.h"
