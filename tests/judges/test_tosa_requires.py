@@ -288,3 +288,12 @@ def test_require(name, tmp_path):
     assert code == 0
     (got,) = fine.values.values()
     assert np.frombuffer(got, wanted.dtype).tolist() == wanted.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("shape", [[0], [2, 0], [0, 3, 1]], ids=str)
+def test_tensors_without_elements_are_refused(shape, tmp_path):
+    """Only shapes may be empty: RESHAPE to rank 0 takes one (the random graphs do)."""
+    case = built(ts.Op.IDENTITY, "Identity", [(D.INT8, np.zeros(shape))], [(D.INT8, shape)])
+    (ours,) = run_ours(tmp_path, [(case.tosa, case.inputs)])
+    assert ours.stage == 2, ours.refused
+    assert reference_code(case)[0] != 0

@@ -1,7 +1,8 @@
 // Many graphs in one process, for the judges' tests.
 //
-//   run_graphs [--threads N] [--target NAME] [--dump] BATCH RESULTS
-//     verifies and interprets each graph of BATCH; --dump also writes each value that the main graph's nodes make
+//   run_graphs [--threads N] [--target NAME] [--dump] [--rewrite] BATCH RESULTS
+//     verifies and interprets each graph of BATCH; --dump also gives each value that the main graph's nodes make;
+//     --rewrite runs what is printed, parsed, written and read of it, and gives that file as a value named "file"
 //   run_graphs --rows      the operators' names and type rows as JSON
 //   run_graphs --targets   the instruction sets that this processor can run, one on each line
 //
@@ -28,6 +29,7 @@
 #include "base/file.h"
 #include "facts/tosa_rows.h"
 #include "interpret/interpreter.h"
+#include "ir/text.h"
 #include "tosa/flatbuffer.h"
 #include "tosa/verify.h"
 
@@ -40,6 +42,7 @@ enum class Stage : uint32_t { kDone = 0, kRead = 1, kVerify = 2, kPlan = 3, kRun
 struct Arguments {
   int threads = 1;
   bool dump = false;
+  bool rewrite = false;
   std::string target;
   std::vector<std::string> files;
 };
@@ -116,8 +119,22 @@ Result<std::vector<Tensor>> inputs_of(const ir::Graph& graph, std::span<const Bu
   return out;
 }
 
+// Through the text form and a file; both must lose nothing.
+Result<ir::Module> rewritten(const ir::Module& module, Outcome& out) {
+  CARINA_TRY(const ir::Module parsed, ir::parse(ir::print(module), "text"));
+  if (!identical(module, parsed)) return fail(Diagnostic{.where = "text", .what = "the text form loses something"});
+  CARINA_TRY(std::vector<std::byte> written, tosa::write_tosa(parsed));
+  CARINA_TRY(ir::Module back, tosa::read_tosa(Buffer::copy_of(written), "written"));
+  if (!identical(module, back)) return fail(Diagnostic{.where = "file", .what = "the file loses something"});
+  out.values.push_back({.name = "file", .elements = std::move(written)});
+  return back;
+}
+
 Result<void> run(const Buffer& file, std::span<const Buffer> blocks, const Arguments& arguments, Outcome& out) {
-  CARINA_TRY(const ir::Module module, tosa::read_tosa(file, "graph"));
+  CARINA_TRY(ir::Module module, tosa::read_tosa(file, "graph"));
+  if (arguments.rewrite) {
+    CARINA_TRY(module, rewritten(module, out));
+  }
   out.stage = Stage::kVerify;
   CARINA_CHECKED(tosa::verify(module, {.level = kTosaLevelNone}));
   out.stage = Stage::kPlan;
@@ -192,7 +209,9 @@ void print_rows() {
 
 int run_arguments(const Arguments& arguments) {
   if (arguments.files.size() != 2) {
-    fmt::print(stderr, "usage: run_graphs [--threads N] [--target NAME] [--dump] BATCH RESULTS | --rows | --targets\n");
+    fmt::print(
+        stderr,
+        "usage: run_graphs [--threads N] [--target NAME] [--dump] [--rewrite] BATCH RESULTS | --rows | --targets\n");
     return 2;
   }
   if (!arguments.target.empty()) {
@@ -225,6 +244,8 @@ int main(int argc, char** argv) {
       arguments.target = argv[++i];
     } else if (word == "--dump") {
       arguments.dump = true;
+    } else if (word == "--rewrite") {
+      arguments.rewrite = true;
     } else {
       arguments.files.emplace_back(word);
     }
