@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
 
+#include <array>
 #include <random>
 
 #include "build_graph.h"
@@ -164,6 +165,64 @@ TEST(SameBits, FloatConvolutions) {
       const Tensor x = random_floats(random, {2, 11, 11, channels});
       expect_same_bits(float_module(random, 11, channels, oc, w, false), {x});
       expect_same_bits(float_module(random, 11, channels, oc, w, true), {x});
+    }
+  }
+}
+
+// MATMUL of two inputs, int8 with a RESCALE or fp32.
+ir::Module matmul_module(Random& random, DType dtype, const Shape& a_shape, const Shape& b_shape) {
+  Builder b;
+  const ir::ValueId x = b.input("x", dtype, a_shape);
+  const ir::ValueId y = b.input("y", dtype, b_shape);
+  const DType out = dtype == kInt8 ? kInt32 : kFp32;
+  const auto zero = [&] {
+    return b.constant(dtype == kInt8 ? random_integers<int8_t>(random, kInt8, {1}, -128, 127) : zero_point(kFp32));
+  };
+  const ir::ValueId product = b.add(TosaOp::MATMUL, {x, y, zero(), zero()}, out, {a_shape[0], a_shape[1], b_shape[2]});
+  b.output(dtype == kInt8 ? add_rescale(b, random, product, kInt8, 39, 1) : product);
+  return std::move(b.module);
+}
+
+TEST(SameBits, Matmuls) {
+  Random random(3);
+  for (const auto& [h, c, w] : {std::array{1, 300, 500}, {50, 37, 150}, {200, 64, 24}, {7, 3, 1}}) {
+    const Shape a{2, h, c};
+    const Shape b{2, c, w};
+    expect_same_bits(matmul_module(random, kInt8, a, b), {random_integers<int8_t>(random, kInt8, a, -128, 127),
+                                                          random_integers<int8_t>(random, kInt8, b, -128, 127)});
+    expect_same_bits(matmul_module(random, kFp32, a, b), {random_floats(random, a), random_floats(random, b)});
+  }
+}
+
+// Two rescaled int8 values, added, and what comes before and after moved.
+TEST(SameBits, SumsAndTransposes) {
+  Random random(4);
+  for (const Shape& shape : {Shape{1, 60, 70, 3}, Shape{2, 33, 17, 40}}) {
+    Builder b;
+    const ir::ValueId x = b.input("x", kInt8, shape);
+    const ir::ValueId y = b.input("y", kInt8, shape);
+    const ir::ValueId sum =
+        b.add(TosaOp::ADD, {add_rescale(b, random, x, kInt32, 20, 1), add_rescale(b, random, y, kInt32, 20, 1)}, kInt32,
+              shape);
+    const ir::ValueId narrow = add_rescale(b, random, sum, kInt8, 42, 1);
+    const Shape moved{shape[0], shape[3], shape[1], shape[2]};
+    const ir::ValueId there =
+        b.add(TosaOp::TRANSPOSE, {narrow}, kInt8, moved, {{"perms", std::vector<int64_t>{0, 3, 1, 2}}});
+    b.output(narrow);
+    b.output(there);
+    b.output(b.add(TosaOp::TRANSPOSE, {there}, kInt8, shape, {{"perms", std::vector<int64_t>{0, 2, 3, 1}}}));
+    const std::vector<Tensor> inputs{random_integers<int8_t>(random, kInt8, shape, -128, 127),
+                                     random_integers<int8_t>(random, kInt8, shape, -128, 127)};
+    expect_same_bits(b.module, inputs);
+    const std::vector<Tensor> out = outputs_of(b.module, inputs, {});
+    EXPECT_TRUE(identical(out[0], out[2]));
+    const auto from = out[0].values<int8_t>();
+    const auto to = out[1].values<int8_t>();
+    const int64_t pixels = shape[1] * shape[2];
+    for (int64_t i = 0; i < shape.elements(); ++i) {
+      const int64_t n = i / (pixels * shape[3]);
+      const int64_t pixel = i / shape[3] % pixels;
+      ASSERT_EQ(from[static_cast<size_t>(i)], to[static_cast<size_t>((n * shape[3] + i % shape[3]) * pixels + pixel)]);
     }
   }
 }
