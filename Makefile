@@ -52,7 +52,7 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute
 	@$(JUDGE_PYTHON) bench/run.py
 
-conformance: setup-full judges build ## all tests of the official TOSA conformance generator; goes on where it stopped (hours)
+conformance: setup-full judges build ## all tests of the official TOSA conformance generator; goes on where it stopped (an hour)
 	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
 
 format: ## clang-format over our sources
