@@ -20,7 +20,17 @@ class FastOperation {
 };
 
 std::unique_ptr<FastOperation> make_fast_windowed(const Work& work);
-std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work);
+std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work);  // 8 bits
+std::unique_ptr<FastOperation> make_fast_rows(const Work& work);         // elementwise, any width
+std::unique_ptr<FastOperation> make_fast_resize(const Work& work);
+
+// Where an output position of RESIZE falls between two input positions. Source: facts/ethosu 4.7.
+struct ResizePoint {
+  int64_t low;
+  int64_t high;
+  int64_t fraction;
+};
+ResizePoint resize_point(int32_t o, const ResizeStep& step, int32_t size);
 
 // The largest magnitude of an operand after its zero point is subtracted.
 int64_t largest_magnitude(const FeatureMap& map);

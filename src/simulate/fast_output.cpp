@@ -72,8 +72,14 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   const Operation& op = *work.op;
   const OutputStage& stage = *work.output;
   const Activation& a = stage.activation();
-  if (a.lut == Lut::kTanh || a.lut == Lut::kSigmoid || (a.lut == Lut::kTable && a.lut_input.bytes != 1)) return false;
-  const std::optional<OutputType> type = output_type(a.lut == Lut::kTable ? a.lut_input : op.ofm.type);
+  if (a.lut == Lut::kTanh || a.lut == Lut::kSigmoid) return false;
+  const bool interpolates = a.lut == Lut::kTable && a.lut_input.bytes == 2;
+  if (a.lut == Lut::kTable && !interpolates && a.lut_input.bytes != 1) return false;
+  if (interpolates && (!a.lut_input.is_signed || stored_bytes_ > 4)) return false;
+  // The table of 16-bit values takes what the stage computes as it is: only low bits name its entry.
+  const std::optional<OutputType> type = interpolates           ? OutputType::kS32
+                                         : a.lut == Lut::kTable ? output_type(a.lut_input)
+                                                                : output_type(op.ofm.type);
   if (!type || (!a.clamp && *type != OutputType::kS32)) return false;
   for (size_t c = 0; c < static_cast<size_t>(op.ofm_extent.depth); ++c) {
     if (!prepare_channel(stage, c, largest_acc)) return false;
@@ -82,7 +88,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
   max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
   stage_type_ = *type;
-  if (a.lut == Lut::kTable) prepare_table(stage);
+  if (a.lut == Lut::kTable) interpolates ? prepare_pieces(stage) : prepare_table(stage);
   return true;
 }
 
@@ -115,10 +121,39 @@ void FastOutput::prepare_table(const OutputStage& stage) {
   }
 }
 
+// Source: facts/ethosu 4.8. look_up() at both ends of a piece's first step gives its base and slope back.
+void FastOutput::prepare_pieces(const OutputStage& stage) {
+  const Activation& a = stage.activation();
+  constexpr ElementType kWide{.bytes = 4, .is_signed = true};
+  pieces_.resize(512);
+  interpolated_bytes_ = a.lut_output.bytes;
+  for (int i = 0; i < 512; ++i) {
+    const int64_t start = int64_t{i - 256} * 128;
+    const int64_t base = look_up(stage.lut(), a.lut_input, kWide, start);
+    pieces_[static_cast<size_t>(i)] = {
+        .base = static_cast<int32_t>(base),
+        .slope = static_cast<int32_t>(look_up(stage.lut(), a.lut_input, kWide, start + 1) - base)};
+  }
+}
+
+void FastOutput::look_up_pieces(std::span<const std::byte> scaled, std::span<std::byte> out) const {
+  const auto es = static_cast<size_t>(stored_bytes_);
+  const size_t values = scaled.size() / sizeof(int32_t);
+  for (size_t i = 0; i < values; ++i) {
+    int32_t value = 0;
+    std::memcpy(&value, scaled.data() + i * sizeof(value), sizeof(value));
+    const Piece& piece = pieces_[static_cast<size_t>((value >> 7) + 256) & 511];
+    const int32_t wide = piece.base + piece.slope * (value & 127);
+    const int32_t result = interpolated_bytes_ == 2 ? (wide + 64) >> 7 : wide;
+    std::memcpy(out.data() + i * es, &result, std::min(es, sizeof(result)));
+  }
+}
+
 std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values) const {
   const auto es = static_cast<size_t>(stored_bytes_);
   Scratch& scratch = thread_scratch();
-  const std::span<std::byte> scaled = scratch.scaled.get(values * (table_.empty() ? es : 1));
+  const size_t stage_bytes = !pieces_.empty() ? sizeof(int32_t) : table_.empty() ? es : 1;
+  const std::span<std::byte> scaled = scratch.scaled.get(values * stage_bytes);
   scale_output({.acc = acc,
                 .pixels = values / channels(),
                 .channels = channels(),
@@ -132,6 +167,11 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
                 .max = max_,
                 .type = stage_type_,
                 .out = scaled.data()});
+  if (!pieces_.empty()) {
+    const std::span<std::byte> looked_up = scratch.looked_up.get(values * es);
+    look_up_pieces(scaled, looked_up);
+    return looked_up;
+  }
   if (table_.empty()) return scaled;
   if (es == 1) {
     for (std::byte& value : scaled) value = table_[std::to_integer<size_t>(value)];

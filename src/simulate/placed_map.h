@@ -43,6 +43,13 @@ class PlacedMap {
   [[nodiscard]] int64_t brick_stride() const {
     return brick_stride_;
   }  // bytes from one group of 16 channels to the next
+  [[nodiscard]] int64_t row_stride() const { return row_stride_; }  // bytes from one row to the next within a tile
+  // Element (0,0,0) if one tile holds the whole map, else nullptr.
+  [[nodiscard]] std::byte* single_tile() const {
+    const Tile& first = tiles_[0];
+    const bool whole = first.y0 == 0 && first.y1 >= box_.height && first.x0 == 0 && first.x1 >= box_.width;
+    return whole ? region_.data() + first.offset : nullptr;
+  }
   // The (at most two) parts of row y, in order of columns; unused parts are empty.
   [[nodiscard]] std::array<RowPart, 2> row(int32_t y) const;
   // The smallest ranges that hold all elements, one per tile that is used; empty ones elsewhere.

@@ -2,6 +2,7 @@
 #include <bit>
 #include <limits>
 
+#include "simulate/fast.h"
 #include "simulate/rows.h"
 #include "simulate/store.h"
 #include "simulate/work.h"
@@ -185,22 +186,6 @@ void elementwise(const Work& work, int32_t oy, Row& acc) {
   }
 }
 
-// Where an output position falls between two input positions. Source: facts/ethosu 4.7.
-struct ResizePoint {
-  int64_t low;
-  int64_t high;
-  int64_t fraction;
-};
-ResizePoint resize_point(int32_t o, const ResizeStep& step, int32_t size) {
-  const int64_t position = int64_t{o} * step.denominator + step.offset;
-  int64_t index = position / step.numerator;
-  if (position % step.numerator < 0) --index;
-  const int64_t last = size - 1;
-  return {.low = std::clamp<int64_t>(index, 0, last),
-          .high = std::clamp<int64_t>(index + 1, 0, last),
-          .fraction = position - index * step.numerator};
-}
-
 void resize(const Work& work, int32_t oy, Row& acc) {
   const Operation& op = *work.op;
   const Extent box = work.ifm.box();
@@ -253,6 +238,16 @@ void start(const Work& work, int32_t oy, Row& acc) {
 }
 
 }  // namespace
+
+ResizePoint resize_point(int32_t o, const ResizeStep& step, int32_t size) {
+  const int64_t position = int64_t{o} * step.denominator + step.offset;
+  int64_t index = position / step.numerator;
+  if (position % step.numerator < 0) --index;
+  const int64_t last = size - 1;
+  return {.low = std::clamp<int64_t>(index, 0, last),
+          .high = std::clamp<int64_t>(index + 1, 0, last),
+          .fraction = position - index * step.numerator};
+}
 
 void execute_scalar(const Work& work, Rows rows) {
   const Operation& op = *work.op;

@@ -26,6 +26,8 @@ struct Scratch {
   Reusable<int32_t> acc;
   Reusable<int32_t> part;
   Reusable<int64_t> wide;
+  Reusable<int64_t> wide_second;
+  Reusable<int64_t> wide_part;
   Reusable<const int16_t*> pixels;
   Reusable<std::byte> scaled;
   Reusable<std::byte> looked_up;

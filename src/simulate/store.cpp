@@ -1,6 +1,8 @@
 #include "simulate/store.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "simulate/rows.h"
 
@@ -48,15 +50,69 @@ Position transposed(Transpose transpose, Position p) {
   return p;
 }
 
+// How far from element (0,0,0) of the stored tensor index `i` leads along the axis that `unit` names.
+int64_t offset_along(const PlacedMap& map, const Position& unit, int64_t i) {
+  if (unit.y != 0) return i * map.row_stride();
+  if (unit.x != 0) return i * map.pixel_stride();
+  return map.brick() ? i / 16 * map.brick_stride() + i % 16 * map.type().bytes : i * map.type().bytes;
+}
+
+// Addresses of a map in one tile are sums of what each axis adds, in whatever order the axes are stored.
+struct RowOffsets {
+  std::vector<int64_t> columns;
+  std::vector<int64_t> channels;
+};
+RowOffsets row_offsets(const Work& work) {
+  const Operation& op = *work.op;
+  const Position x = transposed(op.transpose, {.y = 0, .x = 1, .c = 0});
+  const Position c = transposed(op.transpose, {.y = 0, .x = 0, .c = 1});
+  RowOffsets offsets;
+  for (int32_t i = 0; i < op.ofm_extent.width; ++i)
+    offsets.columns.push_back(offset_along(work.ofm, x, reversed(op, {.y = 0, .x = i, .c = 0}).x));
+  for (int32_t i = 0; i < op.ofm_extent.depth; ++i)
+    offsets.channels.push_back(offset_along(work.ofm, c, reversed(op, {.y = 0, .x = 0, .c = i}).c));
+  return offsets;
+}
+
+template <size_t kBytes>
+void scatter(const RowOffsets& offsets, const std::byte* values, int64_t pixel_bytes, std::byte* row) {
+  for (const int64_t column : offsets.columns) {
+    const std::byte* from = values;
+    for (const int64_t channel : offsets.channels) {
+      std::memcpy(row + column + channel, from, kBytes);
+      from += kBytes;
+    }
+    values += pixel_bytes;
+  }
+}
+
+void store_in_tile(const Work& work, int32_t oy, const std::byte* values, int64_t pixel_bytes, std::byte* origin) {
+  const Operation& op = *work.op;
+  const Position y = transposed(op.transpose, {.y = 1, .x = 0, .c = 0});
+  std::byte* row = origin + offset_along(work.ofm, y, reversed(op, {.y = oy, .x = 0, .c = 0}).y);
+  const RowOffsets offsets = row_offsets(work);
+  switch (op.ofm.type.bytes) {
+    case 1:
+      return scatter<1>(offsets, values, pixel_bytes, row);
+    case 2:
+      return scatter<2>(offsets, values, pixel_bytes, row);
+    case 4:
+      return scatter<4>(offsets, values, pixel_bytes, row);
+    default:
+      return scatter<8>(offsets, values, pixel_bytes, row);
+  }
+}
+
 }  // namespace
 
 void store_row(const Work& work, int32_t oy, const std::byte* values, int64_t pixel_bytes) {
   const Operation& op = *work.op;
-  const int es = op.ofm.type.bytes;
   if (op.transpose == Transpose::kHwc && (op.reverse == Reverse::kNone || op.reverse == Reverse::kH)) {
     write_row(work.ofm, reversed(op, {.y = oy, .x = 0, .c = 0}).y, values, pixel_bytes);
     return;
   }
+  if (std::byte* origin = work.ofm.single_tile()) return store_in_tile(work, oy, values, pixel_bytes, origin);
+  const int es = op.ofm.type.bytes;
   for (int32_t x = 0; x < op.ofm_extent.width; ++x) {
     for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
       const Position p = transposed(op.transpose, reversed(op, {.y = oy, .x = x, .c = c}));

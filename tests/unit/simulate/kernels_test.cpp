@@ -65,7 +65,7 @@ struct Example {
 
   explicit Example(uint64_t seed) {
     Random random(seed);
-    op.kind = static_cast<OperationKind>(random.in(0, 3));
+    op.kind = static_cast<OperationKind>(random.in(0, 4));
     op.u85 = random.chance(0.5);
     op.ofm_extent = {.height = static_cast<int32_t>(random.in(1, 6)),
                      .width = static_cast<int32_t>(random.in(1, 9)),
@@ -74,6 +74,7 @@ struct Example {
     choose_kernel(random);
     choose_output(random);
     if (op.kind == OperationKind::kElementwise) choose_elementwise(random);
+    if (op.kind == OperationKind::kResize) choose_resize(random);
     place(random);
     fill(random);
   }
@@ -120,8 +121,22 @@ struct Example {
     op.scalar = random.in(-100, 100);
   }
 
+  void choose_resize(Random& random) {
+    op.resize = static_cast<ResizeMode>(random.in(0, 2));
+    for (ResizeStep* step : {&op.resize_x, &op.resize_y}) {
+      *step = {.numerator = static_cast<int32_t>(random.in(1, 9)),
+               .denominator = static_cast<int32_t>(random.in(1, 9)),
+               .offset = static_cast<int32_t>(random.in(-9, 9))};
+    }
+    op.output.multiplier >>= random.in(0, 30);
+  }
+
   void place(Random& random) {
-    const ElementType type = random_type(random);
+    ElementType type = random_type(random);
+    if ((op.kind == OperationKind::kElementwise || op.kind == OperationKind::kResize) && random.chance(0.3)) {
+      type.bytes = 4;
+      op.output = {.multiplier = 1, .shift = static_cast<uint8_t>(random.in(0, 30)), .mode = op.output.mode};
+    }
     work.ifm_extent = window_extent(op);
     const Extent box = ifm_box(op);
     op.ifm = packed_map(random, box, type);
@@ -142,6 +157,10 @@ struct Example {
     if (bits <= 8 && random.chance(0.2)) {
       a.lut = Lut::kTable;
       table.resize(256);
+    } else if (bits >= 16 && op.ofm.type.is_signed && random.chance(0.2)) {
+      a.lut = Lut::kTable;
+      a.lut_input = {.bytes = 2, .is_signed = true};
+      table.resize(2048);
     }
   }
 
