@@ -33,6 +33,24 @@ std::optional<OutputType> output_type(const ElementType& type) {
   }
 }
 
+// Whether the clamp keeps values within the type: the vectors saturate, where memory would get the low bits.
+bool holds_bounds(OutputType type, const Activation& a) {
+  const auto within = [&](int64_t low, int64_t high) { return a.min >= low && std::max(a.min, a.max) <= high; };
+  switch (type) {
+    case OutputType::kS8:
+      return within(-128, 127);
+    case OutputType::kU8:
+      return within(0, 255);
+    case OutputType::kS16:
+      return within(-32768, 32767);
+    case OutputType::kU16:
+      return within(0, 65535);
+    case OutputType::kS32:
+      return within(-kMax32 - 1, kMax32);
+  }
+  return false;
+}
+
 // Whether R() gives back every value up to `largest`: Vela's reciprocal of 1 is a little more than one.
 bool is_identity(const Scaling& s, int64_t largest) {
   const bool rounds = s.mode != RoundMode::kTruncateToZero && s.mode != RoundMode::kTruncateToLower;
@@ -81,6 +99,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
                                          : a.lut == Lut::kTable ? output_type(a.lut_input)
                                                                 : output_type(op.ofm.type);
   if (!type || (!a.clamp && *type != OutputType::kS32)) return false;
+  if (a.clamp && !holds_bounds(*type, a)) return false;
   for (size_t c = 0; c < static_cast<size_t>(op.ofm_extent.depth); ++c) {
     if (!prepare_channel(stage, c, largest_acc)) return false;
   }
