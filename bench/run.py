@@ -224,9 +224,10 @@ def simulate_rows(model, work, options):
     peer = reference_model(model)
     process(carina("compile", model.tosa, "--target", TARGET, "--dump", work / f"stream_{model.name}", "-o", work / "stream.pte"))
     streams = {"our stream": next((work / f"stream_{model.name}").glob("*_vela.npz"))}
-    vela = SHARED / "cases" / model.name / TARGET / "out_vela.npz"
-    if vela.exists():
-        streams["Vela's stream"] = vela
+    for target, name in {TARGET: "Vela's stream", "ethos-u65-512": "Vela's, U65-512", "ethos-u85-256": "Vela's, U85-256"}.items():
+        vela = SHARED / "cases" / model.name / target / "out_vela.npz"
+        if vela.exists():
+            streams[name] = vela
     for name, stream in streams.items():
         costs = google_benchmark("simulate_bench", stream)
         for speed in ("cold", "warm", "timed"):
