@@ -1,6 +1,7 @@
 #include "tensor/float_formats.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -23,21 +24,27 @@ constexpr int bias_of(Format f) {
   return (1 << (f.exponent_bits - 1)) - 1;
 }
 
-float widen(uint32_t bits, Format f) {
-  const uint32_t mantissa_mask = (1U << f.mantissa_bits) - 1;
-  const uint32_t exponent_mask = (1U << f.exponent_bits) - 1;
-  const uint32_t mantissa = bits & mantissa_mask;
-  const uint32_t exponent = (bits >> f.mantissa_bits) & exponent_mask;
-  const uint32_t sign = (bits >> (f.mantissa_bits + f.exponent_bits)) << 31;
-  if (exponent == exponent_mask && (f.has_infinity || mantissa == mantissa_mask)) {
-    if (!f.has_infinity) return std::bit_cast<float>(sign | 0x7FC00000U);
-    return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << (23 - f.mantissa_bits)));
-  }
-  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - bias_of(f) - f.mantissa_bits)
-                                        : std::ldexp(static_cast<float>(mantissa | (1U << f.mantissa_bits)),
-                                                     static_cast<int>(exponent) - bias_of(f) - f.mantissa_bits);
-  return sign != 0 ? -magnitude : magnitude;
+// The format's fields, moved to those of fp32, are the value but for the exponent's bias: an exact product puts that
+// right, for subnormal values too.
+constexpr float widen(uint32_t bits, Format f) {
+  const int magnitude_bits = f.exponent_bits + f.mantissa_bits;
+  const uint32_t sign = bits >> magnitude_bits << 31;
+  const uint32_t magnitude = bits & ((1U << magnitude_bits) - 1);
+  const uint32_t infinity = ((1U << f.exponent_bits) - 1) << f.mantissa_bits;
+  const uint32_t fields = magnitude << (23 - f.mantissa_bits);
+  if (!f.has_infinity && magnitude == (1U << magnitude_bits) - 1) return std::bit_cast<float>(sign | 0x7FC00000U);
+  if (f.has_infinity && magnitude >= infinity) return std::bit_cast<float>(sign | 0x7F800000U | fields);
+  const auto scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 127 - bias_of(f)) << 23);
+  return std::bit_cast<float>(sign | fields) * scale;
 }
+
+constexpr std::array<float, 256> widen_all(Format f) {
+  std::array<float, 256> all{};
+  for (uint32_t bits = 0; bits < all.size(); ++bits) all[bits] = widen(bits, f);
+  return all;
+}
+constexpr std::array<float, 256> kWideE4M3 = widen_all(kE4M3);
+constexpr std::array<float, 256> kWideE5M2 = widen_all(kE5M2);
 
 uint32_t narrow(float value, Format f) {
   const uint32_t exponent_mask = (1U << f.exponent_bits) - 1;
@@ -73,13 +80,13 @@ uint16_t bf16_of_fp32(float value) {
   return static_cast<uint16_t>(narrow(value, kBf16));
 }
 float fp32_of_fp8e4m3(uint8_t bits) {
-  return widen(bits, kE4M3);
+  return kWideE4M3[bits];
 }
 uint8_t fp8e4m3_of_fp32(float value) {
   return static_cast<uint8_t>(narrow(value, kE4M3));
 }
 float fp32_of_fp8e5m2(uint8_t bits) {
-  return widen(bits, kE5M2);
+  return kWideE5M2[bits];
 }
 uint8_t fp8e5m2_of_fp32(float value) {
   return static_cast<uint8_t>(narrow(value, kE5M2));
