@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "interpret/kernel_internal.h"
+#include "interpret/simd/simd_internal.h"
 
 namespace carina::interpret {
 
@@ -39,17 +40,32 @@ void copy_row(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_
   for (int64_t i = 0; i < count; ++i) out[i * out_stride] = in[i * in_stride];
 }
 
+// Whether reading runs along `a` and writing along `b`: a transposition.
+bool is_crosswise(const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
+  return a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
+}
+
 // The two innermost axes, in tiles: with one side contiguous along each axis (a transposition) both stay in the cache.
 // Short rows come in longer tiles, so that the loop inside is not short too.
 template <typename T>
 void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
   constexpr int64_t kTile = 16;
   const int64_t tall = b.size < kTile ? 256 : kTile;
-  const bool crosswise = a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
-  if (!crosswise) {
+  if (!is_crosswise(a, b)) {
     for (int64_t i = 0; i < a.size; ++i)
       copy_row(in + i * a.in_stride, b.in_stride, out + i * a.out_stride, b.out_stride, b.size);
     return;
+  }
+  if constexpr (sizeof(T) == 1) {
+    if (a.size >= simd::kTransposeTile && b.size >= simd::kTransposeTile) {
+      simd::transpose_bytes({.in = in,
+                             .in_stride = b.in_stride,
+                             .out = out,
+                             .out_stride = a.out_stride,
+                             .rows = b.size,
+                             .columns = a.size});
+      return;
+    }
   }
   for (int64_t i0 = 0; i0 < a.size; i0 += tall) {
     const int64_t rows = std::min(tall, a.size - i0);
@@ -82,8 +98,17 @@ void run_typed(const StridedCopy& copy, Workers& workers, const std::byte* in_by
     }
     copy_plane(in + in_at, out + out_at, rows, b);
   };
-  // Rows that lie side by side are copied many elements at a time.
-  const int64_t grain = b.in_stride == 1 && b.out_stride == 1 ? 65536 : 4096;
+  // Rows that lie side by side are copied many elements at a time, and bytes are exchanged in tiles.
+  const bool fast = (b.in_stride == 1 && b.out_stride == 1) || (sizeof(T) == 1 && is_crosswise(a, b));
+  const int64_t grain = fast ? 65536 : 4096;
+  if (planes == 1 && is_crosswise(a, b) && b.size > a.size) {
+    split(workers, b.size, std::max<int64_t>(simd::kTransposeTile, grain / (a.size + 1)),
+          [&](int64_t begin, int64_t end) {
+            copy_plane(in + begin * b.in_stride, out + begin, a,
+                       {.size = end - begin, .in_stride = b.in_stride, .out_stride = b.out_stride});
+          });
+    return;
+  }
   if (planes == 1) {
     split(workers, a.size, 1 + grain / (b.size + 1), [&](int64_t begin, int64_t end) {
       plane(0, {.size = end - begin, .in_stride = a.in_stride, .out_stride = a.out_stride}, begin);

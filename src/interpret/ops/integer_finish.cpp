@@ -72,6 +72,7 @@ std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bou
   scales->output_zp = static_cast<int32_t>(output_zp);
   scales->low = static_cast<int32_t>(range.min);
   scales->high = static_cast<int32_t>(range.max);
+  simd::settle(*scales, out);
   return scales;
 }
 
@@ -90,6 +91,7 @@ std::optional<IntegerFinish> integer_finish(const NodePlan& plan, int64_t bound)
       if (!(*node.in[0].shape == *node.out[0].shape)) return std::nullopt;
       finish.scales->low = std::min(std::max(finish.scales->low, low), high);
       finish.scales->high = std::min(std::max(finish.scales->high, low), high);
+      simd::settle(*finish.scales, node.out[0].dtype);
     } else {
       return std::nullopt;
     }

@@ -98,7 +98,8 @@ HWY_INLINE void store(V32 value, Out* out) {
   }
 }
 
-template <typename In, typename Out, bool PerChannel, bool Doubled>
+// Narrow outputs saturate in store().
+template <typename In, typename Out, bool PerChannel, bool Doubled, bool Plain>
 void scale_block_with(const ScaleRows& job) {
   const D32 d32;
   const Scales& s = job.scales;
@@ -114,7 +115,9 @@ void scale_block_with(const ScaleRows& job) {
     const V32 zp = hn::Set(d32, s.input_zp);
     const V32 offset = job.column == nullptr ? zp : hn::Sub(zp, hn::LoadU(d32, job.column + c));
     const auto scaled = [&](V32 value) HWY_ATTR {
-      return hn::Min(hn::Max(hn::Add(scale<Doubled>(hn::Sub(value, offset), factors), output_zp), low), high);
+      const V32 result = scale<Doubled>(hn::Sub(value, offset), factors);
+      if constexpr (Plain) return result;
+      return hn::Min(hn::Max(hn::Add(result, output_zp), low), high);
     };
     if (i + lanes <= job.channels) {
       for (int64_t r = 0; r < job.rows; ++r)
@@ -134,11 +137,15 @@ void scale_block_with(const ScaleRows& job) {
 
 template <typename In, typename Out>
 void scale_block(const ScaleRows& job) {
-  const auto block =
-      job.scales.per_channel
-          ? (job.scales.doubled ? &scale_block_with<In, Out, true, true> : &scale_block_with<In, Out, true, false>)
-          : (job.scales.doubled ? &scale_block_with<In, Out, false, true> : &scale_block_with<In, Out, false, false>);
-  block(job);
+  const Scales& s = job.scales;
+  if (s.plain)
+    return s.per_channel ? scale_block_with<In, Out, true, false, true>(job)
+                         : scale_block_with<In, Out, false, false, true>(job);
+  if (s.doubled)
+    return s.per_channel ? scale_block_with<In, Out, true, true, false>(job)
+                         : scale_block_with<In, Out, false, true, false>(job);
+  return s.per_channel ? scale_block_with<In, Out, true, false, false>(job)
+                       : scale_block_with<In, Out, false, false, false>(job);
 }
 
 #endif

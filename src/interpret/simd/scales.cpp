@@ -24,4 +24,22 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
   return scales;
 }
 
+void settle(Scales& scales, DType out_type) {
+  // |value * multiplier| < 2^62 by the REQUIREs on values and factors, so another 2^61 and the rounding fit 63 bits.
+  constexpr int kLargestShift = 45;
+  constexpr int32_t kLargestZeroPoint = 1 << 16;
+  const auto small = [](int64_t shift) { return shift <= kLargestShift; };
+  if (scales.output_zp > -kLargestZeroPoint && scales.output_zp < kLargestZeroPoint &&
+      std::ranges::all_of(scales.shift_even, small) && std::ranges::all_of(scales.shift_odd, small)) {
+    const int64_t zp = scales.output_zp;
+    for (size_t i = 0; i < scales.round_even.size(); ++i)
+      scales.round_even[i] += zp * (int64_t{1} << scales.shift_even[i]);
+    for (size_t i = 0; i < scales.round_odd.size(); ++i)
+      scales.round_odd[i] += zp * (int64_t{1} << scales.shift_odd[i]);
+    scales.output_zp = 0;
+  }
+  const IntegerRange range = range_of(out_type);
+  scales.plain = !scales.doubled && scales.output_zp == 0 && scales.low == range.min && scales.high == range.max;
+}
+
 }  // namespace carina::interpret::simd

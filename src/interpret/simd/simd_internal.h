@@ -23,6 +23,7 @@ inline int64_t padded(int64_t channels) {
 struct Scales {
   bool per_channel = false;
   bool doubled = false;  // DOUBLE_ROUND with a shift over 31 somewhere
+  bool plain = false;    // nothing is left to do after shifting but what a saturating conversion does; see settle()
   int32_t input_zp = 0;
   int32_t output_zp = 0;
   int32_t low = 0;  // of the output, after adding output_zp
@@ -45,6 +46,9 @@ struct ScaleRequest {
   int64_t channels;
 };
 std::optional<Scales> make_scales(const ScaleRequest& request);
+// Once the zero points and bounds are known: where it cannot overflow, `output_zp` becomes part of what is added for
+// rounding, which gives the same since it is a whole multiple of 2^shift.
+void settle(Scales& scales, DType out_type);
 
 // out[r][c] = clamp(scale(in[r][c] + column[c] - input_zp) + output_zp) (column null: nothing added): rows x channels,
 // each row `stride` elements after the last. Types: i8, i16, i32 on both sides. Channels start at `first`, a multiple
@@ -185,5 +189,20 @@ struct DepthwiseF32 {
   float* out;  // rows of `channels`
 };
 void depthwise_f32(const DepthwiseF32& job);
+
+// --- moves
+// -------------------------------------------------------------------------------------------------------------------
+
+// out[c * out_stride + r] = in[r * in_stride + c]; rows and columns are at least kTransposeTile.
+inline constexpr int64_t kTransposeTile = 16;
+struct TransposeBytes {
+  const uint8_t* in;
+  int64_t in_stride;
+  uint8_t* out;
+  int64_t out_stride;
+  int64_t rows;
+  int64_t columns;
+};
+void transpose_bytes(const TransposeBytes& job);
 
 }  // namespace carina::interpret::simd
