@@ -172,6 +172,24 @@ def test_vela_misplaces_a_padded_transposed_convolution(run_stream, reference_mo
     assert (got[:, 6] == 0).all()  # as the memory was before the run
 
 
+def unequal_strides(stride, pad):
+    """A transposed convolution to one column."""
+    g = tosa_graphs.Builder(np.random.default_rng(2), "ethos-u65-256")
+    d = tosa_graphs.D
+    inputs = [g.input([1, 2, 2, 4], d.INT8), g.const(g.weights([18, 5, 5, 4]), d.INT8), g.bias(18, False), g.zero_point(d.INT8, 0), g.zero_point(d.INT8, 0)]
+    y = g.op(tosa_graphs.OP.TRANSPOSE_CONV2D, inputs, [1, 5, 1, 18], d.INT32, "TransposeConv2dAttribute", pad, stride, False, d.INT32)
+    return g.finish(g.rescale(y, d.INT8, 2.0**-9, False, input_zp=0, output_zp=0))
+
+
+def test_vela_forgets_the_stride_of_one_axis(run_stream, reference_model, tmp_path):
+    """TRANSPOSE_CONV2D with strides 1 and 2 on U65, which Vela documents as unsupported: its commands compute the graph with strides of 1."""
+    tosa, inputs = unequal_strides([1, 2], [0, -1, -3, -3])
+    plain = reference_model(*unequal_strides([1, 1], [0, -1, -3, -2]))[0]
+    assert (reference_model(tosa, inputs)[0] != plain).any()
+    got = vela_says(tmp_path / "vela", "ethos-u65-256", tosa, inputs, run_stream)[1]
+    np.testing.assert_array_equal(got.reshape(plain.shape), plain)
+
+
 def resize_and_divide(multiplier, shift):
     """RESIZE, then a RESCALE that rounds twice."""
     g = tosa_graphs.Builder(np.random.default_rng(3), "ethos-u85-256")
