@@ -10,21 +10,26 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-10}
 shift || true
 cmake --preset fuzz >build/fuzz-configure.log 2>&1 || { cat build/fuzz-configure.log >&2; exit 1; }
-cmake --build --preset fuzz -j "${JOBS:-2}"
-
-if [ $# -gt 0 ]; then targets=("${@/#/build/fuzz/bin/}"); else shopt -s nullglob; targets=(build/fuzz/bin/fuzz_*); fi
-[ ${#targets[@]} -gt 0 ] || { echo "fuzz: FAIL no fuzz targets were built"; exit 1; }
+if [ $# -gt 0 ]; then
+  names=("$@")
+else
+  names=()
+  for source in fuzz/*.cpp; do
+    [ "$source" = fuzz/replay_main.cpp ] || names+=("fuzz_$(basename "$source" .cpp)")
+  done
+fi
+# Only these programs and the rooms that they link.
+cmake --build --preset fuzz -j "${JOBS:-2}" --target "${names[@]}"
 
 mkdir -p build/fuzz/findings
 failed=0
-for target in "${targets[@]}"; do
-  name=$(basename "$target")
+for name in "${names[@]}"; do
   corpus=build/fuzz/corpus/$name
   mkdir -p "$corpus"
   seeds=()
   [ -d "fuzz/corpus/$name" ] && seeds=("fuzz/corpus/$name")
   log=build/fuzz/$name.log
-  if "$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="build/fuzz/findings/$name-" \
+  if "build/fuzz/bin/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="build/fuzz/findings/$name-" \
       "$corpus" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: pass $name ($(grep -c . <(ls "$corpus")) inputs kept)"
   else
