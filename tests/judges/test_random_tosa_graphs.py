@@ -10,6 +10,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import random_tosa_judge
 from random_tosa_graphs import LEFT_OUT, generate
 from random_tosa_ir import D, is_float
 from random_tosa_judge import BOTH_REFUSE, SAME, Sample, failure_text, in_process, interpret_all, judge, program, run_ours, shrink, smaller
@@ -101,6 +102,25 @@ def test_a_wrong_element_is_noticed(rows, tmp_path):
 def ways():
     found = subprocess.run([program(), "--targets"], capture_output=True, text=True).stdout.split() if program().exists() else []
     return [["--threads", "2"], ["--threads", "3"]] + [["--target", name] for name in found]
+
+
+def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkeypatch):
+    """Whatever has a CLZ is called wrong."""
+
+    def fake(sample):
+        node = next((n for n in sample.graph.nodes if n.op == "CLZ"), None)
+        return random_tosa_judge.Verdict("CLZ: said to be wrong", node) if node else random_tosa_judge.Verdict(SAME)
+
+    monkeypatch.setattr(random_tosa_judge, "judge_exact", fake)
+    candidates = interpret_all(tmp_path, samples_of(rows, 0, 30))
+    sample = next(s for s in candidates if not s.dumped.refused and fake(s).wrong and len(s.graph.nodes) > 10)
+    small, verdict = shrink(tmp_path, sample, fake(sample))
+    assert [node.op for node in small.graph.nodes] == ["CLZ"]
+    smallest, verdict = smaller(tmp_path, rows, small, verdict, generate)
+    assert sum(value.size for value in smallest.graph.values) <= sum(value.size for value in small.graph.values)
+    text = failure_text(tmp_path, "clz", smallest, verdict)
+    assert "tosa.CLZ(" in text and "# input-0 = " in text
+    assert "tosa.CLZ(" in (tmp_path / "failure-clz.txt").read_text()
 
 
 def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
