@@ -21,22 +21,23 @@ void* counted(size_t size, size_t alignment) {
 
 }  // namespace
 
-void* operator new(size_t size) {
+// Not inlined: the compiler would see free() for what new made, and warn.
+[[gnu::noinline]] void* operator new(size_t size) {
   return counted(size, alignof(std::max_align_t));
 }
-void* operator new(size_t size, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, size_t /*size*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, size_t /*size*/) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
   std::free(memory);
 }
 
