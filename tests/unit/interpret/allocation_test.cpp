@@ -25,6 +25,9 @@ void* counted(size_t size, size_t alignment) {
 [[gnu::noinline]] void* operator new(size_t size) {
   return counted(size, alignof(std::max_align_t));
 }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return counted(size, alignof(std::max_align_t));
+}
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<size_t>(alignment));
 }
