@@ -1,13 +1,14 @@
 #include "base/check.h"
 
-#include <cstdio>
-#include <cstdlib>
+#include <string_view>
 
 namespace carina {
 
 void check_failed(const char* file, int line, const char* condition, const std::string& message) {
-  fmt::print(stderr, "carina: internal error: {}:{}: {}: {}\n", file, line, condition, message);
-  std::abort();
+  // The path of the build is of no use to anyone else: from the sources' root on.
+  std::string_view path(file);
+  if (const size_t root = path.rfind("/src/"); root != std::string_view::npos) path.remove_prefix(root + 1);
+  throw InternalError(fmt::format("{}:{}: {}: {}", path, line, condition, message));
 }
 
 }  // namespace carina

@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
 #include <string>
 
 namespace carina {
 
-// Prints "file:line: condition: message" on stderr and aborts. Only for our own mistakes, never for a user's input.
+// A mistake of ours, found by a check. Driver, tools (exit code 3) and bindings catch it; nobody else does, and it
+// never ends the caller's process.
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// Throws InternalError with "file:line: condition: message". Only for our own mistakes, never for a user's input.
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 
 }  // namespace carina

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,7 @@ struct Diagnostic {
   std::string hint = {};
   Fault fault = Fault::kInput;
   Severity severity = Severity::kError;
+  std::optional<size_t> node = {};  // its index in the graph that was given, where the message is about one node
 };
 
 using Diagnostics = std::vector<Diagnostic>;
