@@ -66,4 +66,4 @@ tidy: setup-full ## clang-tidy over every room
 	@cmake --build --preset tidy -j $(JOBS)
 
 clean: ## remove the builds; the judges' environment stays (rm -r build removes all)
-	@rm -rf build/dev build/release build/fuzz build/tidy build/demo build/results
+	@rm -rf build/dev build/release build/fuzz build/tidy build/m55 build/demo build/results

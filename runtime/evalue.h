@@ -65,7 +65,7 @@ struct EValue {
   std::span<EValue* const> tensors;   // kTensorList; nullptr: None
   const char* text = nullptr;         // kString
 
-  EValue() : integer(0) {}
+  constexpr EValue() : integer(0) {}
   [[nodiscard]] bool is_none() const { return kind == Kind::kNone; }
   [[nodiscard]] bool is_tensor() const { return kind == Kind::kTensor; }
   // An Int, Double or Bool as a number: scalars of a schema may come as any of them.

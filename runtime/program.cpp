@@ -2,6 +2,7 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "facts/executorch.h"
@@ -37,12 +38,14 @@ Error Program::load(std::span<const std::byte> file) {
   if (has_header) {
     const auto header_bytes = load_at<uint32_t>(file, 12);
     const auto program_bytes = load_at<uint64_t>(file, 16);
-    segment_base_ = load_at<uint64_t>(file, 24);
-    if (header_bytes < 24 || program_bytes > file.size() || segment_base_ > file.size()) return Error::kInvalidProgram;
-    segment_bytes_ =
-        header_bytes >= kPteExtendedHeaderBytes ? load_at<uint64_t>(file, 32) : file.size() - segment_base_;
-    if (segment_bytes_ > file.size() - segment_base_) return Error::kInvalidProgram;
-    program_bytes_ = program_bytes;
+    const auto base = load_at<uint64_t>(file, 24);
+    if (header_bytes < 24 || program_bytes > file.size() || base > file.size()) return Error::kInvalidProgram;
+    const uint64_t rest = file.size() - base;
+    const uint64_t bytes = header_bytes >= kPteExtendedHeaderBytes ? load_at<uint64_t>(file, 32) : rest;
+    if (bytes > rest) return Error::kInvalidProgram;
+    program_bytes_ = static_cast<size_t>(program_bytes);
+    segment_base_ = static_cast<size_t>(base);
+    segment_bytes_ = static_cast<size_t>(bytes);
   }
   if (program_bytes_ >= FLATBUFFERS_MAX_BUFFER_SIZE) return Error::kInvalidProgram;
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), program_bytes_, 16, 10'000'000);
@@ -82,7 +85,8 @@ size_t Program::planned_buffer_bytes(size_t method, size_t buffer) const {
   const auto* sizes =
       root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
   const int64_t bytes = sizes->Get(static_cast<flatbuffers::uoffset_t>(buffer + 1));
-  return bytes < 0 ? 0 : static_cast<size_t>(bytes);
+  if (bytes < 0) return 0;
+  return static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(bytes), SIZE_MAX));  // no memory has that much
 }
 
 bool Program::segment(uint32_t index, std::span<const std::byte>& bytes) const {
@@ -91,7 +95,7 @@ bool Program::segment(uint32_t index, std::span<const std::byte>& bytes) const {
   const uint64_t offset = segments->Get(index)->offset();
   const uint64_t size = segments->Get(index)->size();
   if (offset > segment_bytes_ || size > segment_bytes_ - offset) return false;
-  bytes = file_.subspan(segment_base_ + offset, size);
+  bytes = file_.subspan(segment_base_ + static_cast<size_t>(offset), static_cast<size_t>(size));
   return true;
 }
 

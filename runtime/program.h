@@ -33,8 +33,8 @@ class Program {
 
   std::span<const std::byte> file_;
   size_t program_bytes_ = 0;
-  uint64_t segment_base_ = 0;
-  uint64_t segment_bytes_ = 0;
+  size_t segment_base_ = 0;
+  size_t segment_bytes_ = 0;
 };
 
 }  // namespace carina::runtime

@@ -3,7 +3,8 @@
 # Does nothing, and needs no network, when they are all there.
 #
 #   scripts/setup.sh          what `make demo` and `make check` need
-#   scripts/setup.sh --full   also clang, its tools and ccache, which `make test`, `fuzz`, `tidy` and `format` use
+#   scripts/setup.sh --full   also clang, its tools, ccache and the compiler for Cortex-M, which `make test`, `fuzz`, `tidy`
+#                             and `format` use
 set -euo pipefail
 
 build=(
@@ -11,7 +12,10 @@ build=(
   libflatbuffers-dev flatbuffers-compiler nlohmann-json3-dev libminizip-dev zlib1g-dev libfmt-dev libcli11-dev libinih-dev
   libhwy-dev libtbb-dev libgtest-dev libgmock-dev libbenchmark-dev
 )
-full=(python3-venv python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
+full=(
+  python3-venv python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+  gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib
+)
 
 wanted=("${build[@]}")
 case ${1:-} in

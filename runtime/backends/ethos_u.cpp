@@ -34,8 +34,8 @@ struct Block {
 // The block at the front of `rest`, which is then behind it.
 Error take_block(std::span<const std::byte>& rest, Block& block) {
   if (rest.size() < kBlockHeaderBytes) return Error::kInvalidProgram;
-  const char* name = reinterpret_cast<const char*>(rest.data());
-  block.name = {name, strnlen(name, kNameBytes)};
+  const std::string_view name(reinterpret_cast<const char*>(rest.data()), kNameBytes);
+  block.name = name.substr(0, name.find('\0'));
   const size_t size = load_at<uint32_t>(rest, kNameBytes);
   const bool external = load_at<uint8_t>(rest, kNameBytes + 4) != 0;
   rest = rest.subspan(kBlockHeaderBytes);

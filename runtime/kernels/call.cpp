@@ -6,8 +6,8 @@ namespace {
 
 using Kind = EValue::Kind;
 
-const EValue kNothing;
-const Tensor kNoTensor;
+constinit const EValue kNothing;
+constinit const Tensor kNoTensor;
 
 bool is_scalar(const EValue& value) {
   return value.kind == Kind::kInt || value.kind == Kind::kDouble || value.kind == Kind::kBool;

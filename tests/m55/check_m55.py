@@ -1,0 +1,124 @@
+"""Builds runtime/ for a Cortex-M55 and refuses what firmware must not have: heap, stdio, exceptions, global constructors, growth.
+
+usage: check_m55.py SOURCE_DIR [--rebase]        --rebase: write the sizes of today into size_baseline.json
+
+Exit code 77 means: not run, because the cross compiler is not installed (scripts/setup.sh --full installs it).
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOOLS = "arm-none-eabi-"
+GROWTH_ALLOWED = 0.02
+NOT_RUN = 77
+
+# What the objects may take from libraries: memory and string functions, libm, and the compiler's own arithmetic.
+ALLOWED_IMPORTS = re.compile(
+    r"mem(chr|cmp|cpy|move|set)|str(len|ncmp)|__aeabi_\w+"
+    r"|(acos|asin|atan|cos|sin|tan)h?f?|atan2f?|erff?|exp(2|m1)?f?|log(10|1p|2)?f?|powf?|sqrtf?|fmodf?|frexpf?|ldexpf?"
+)
+
+# What must not be in an image with all of the runtime linked in, however it came there.
+FORBIDDEN = {
+    "heap": re.compile(r"_?(malloc|free|calloc|realloc)(_r)?|_sbrk(_r)?|_Z(n|d)[aw]\w+"),
+    "stdio": re.compile(r"_?_?(\w*printf|\w*scanf|fopen|fwrite|fputs|fputc|puts|putchar|sinit|swrite)(_r)?"),
+    "exceptions": re.compile(r"__cxa_\w+|__gxx_personality\w*|_Unwind_\w+|__aeabi_unwind\w*|_ZSt9terminatev|_ZTI\w+|_ZTS\w+"),
+    "the end of the process": re.compile(r"__assert_func|abort|exit|_exit|raise|__verbose_terminate_handler|_ZSt\d+__throw_\w+"),
+}
+
+
+def tool(name, *arguments):
+    return subprocess.run([TOOLS + name, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+
+
+def build(source):
+    """The archive of the runtime, built by the m55 preset."""
+    for command in (["cmake", "--preset", "m55"], ["cmake", "--build", "--preset", "m55"]):
+        done = subprocess.run(command, cwd=source, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-6000:]}{done.stderr[-2000:]}")
+    return source / "build" / "m55" / "runtime" / "libcarina_runtime.a"
+
+
+def symbols(file, *options):
+    return {line.split()[-1] for line in tool("nm", *options, file).splitlines() if re.search(r" [A-Za-z?] \S+$", line)}
+
+
+def wrong_imports(archive):
+    imports = symbols(archive, "--undefined-only") - symbols(archive, "--defined-only")
+    return [f"the objects need '{name}'" for name in sorted(imports) if not ALLOWED_IMPORTS.fullmatch(name)]
+
+
+def wrong_in_image(archive):
+    """Links all of the runtime against newlib, so that what a library function brings along is seen too."""
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / "runtime.elf"
+        tool("g++", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=nano.specs", "-nostartfiles", "-Wl,-e,0",
+             "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-o", image)
+        names = symbols(image)
+        sections = tool("objdump", "-h", image)
+    errors = [
+        f"{what}: '{name}' is in the image" for what, pattern in FORBIDDEN.items() for name in sorted(names) if pattern.fullmatch(name)
+    ]
+    if ".init_array" in sections:
+        errors.append("global constructors: the image has an .init_array")
+    return errors
+
+
+def sizes(archive):
+    """Bytes of the parts: text (with read-only data), data, bss."""
+    parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0]}
+    kernels = {p.name + ".obj" for p in (archive.parents[3] / "runtime" / "kernels").glob("*.cpp")}
+    for line in tool("size", archive).splitlines()[1:]:
+        text, data, bss, _, _, name = line.split()[:6]
+        part = parts["kernels" if name in kernels else "runtime"]
+        for i, value in enumerate((text, data, bss)):
+            part[i] += int(value)
+    return {name: dict(zip(("text", "data", "bss"), part)) for name, part in parts.items()}
+
+
+def compiler():
+    return tool("g++", "--version").splitlines()[0]
+
+
+def growth(now, baseline):
+    if baseline["compiler"] != compiler():
+        print(f"sizes not compared: the baseline is of {baseline['compiler']}, this is {compiler()}")
+        return []
+    errors = []
+    for part, sections in now.items():
+        for section, size in sections.items():
+            before = baseline["bytes"][part][section]
+            if size > before * (1 + GROWTH_ALLOWED):
+                errors.append(f"{part} {section}: {size} bytes, at most {int(before * (1 + GROWTH_ALLOWED))} are allowed ({before} in the baseline)"
+                              "\n  when the growth is worth it: tests/m55/check_m55.py . --rebase")
+    return errors
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("source", type=Path)
+    parser.add_argument("--rebase", action="store_true")
+    options = parser.parse_args()
+    if shutil.which(TOOLS + "g++") is None:
+        print(f"not run: {TOOLS}g++ is not installed (scripts/setup.sh --full)")
+        return NOT_RUN
+    archive = build(options.source.resolve())
+    now = sizes(archive)
+    print(json.dumps(now))
+    file = Path(__file__).parent / "size_baseline.json"
+    if options.rebase:
+        file.write_text(json.dumps({"compiler": compiler(), "bytes": now}, indent=2) + "\n")
+    errors = wrong_imports(archive) + wrong_in_image(archive) + growth(now, json.loads(file.read_text()))
+    print("\n".join(errors) or "no heap, no stdio, no exceptions, no global constructors; within the size budget")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
