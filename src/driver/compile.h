@@ -7,19 +7,13 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/quantize.h"
+#include "driver/split.h"
 #include "driver/target.h"
 #include "driver/tosa_file.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
-
-enum class QuantizeMode {
-  kAuto,  // what the model brings; a float model is quantized to int8 when calibration data is given
-  kNone,
-  kInt8,
-};
-
-enum class DelegateMode { kNpu, kNothing };
 
 struct CompileRequest {
   std::string model;  // .pt2 or .tosa

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/target.h"
+#include "ir/graph.h"
+#include "partition/partition.h"
+#include "pte/program.h"
+#include "report/compile_report.h"
+
+namespace carina::driver {
+
+enum class Artifacts { kDrop, kKeep };
+
+struct DelegateOptions {
+  int threads = 1;                         // results do not depend on it
+  int64_t arena_limit_bytes = 0;           // what the delegate's arena may take; 0: no limit
+  Artifacts artifacts = Artifacts::kDrop;  // whether Delegate::artifacts are made
+};
+
+// A file that shows what a backend made of a delegate, for --dump.
+struct Artifact {
+  std::string suffix;  // "vela.npz"
+  std::vector<std::byte> bytes;
+};
+
+// One TOSA graph compiled for an accelerator.
+struct Delegate {
+  pte::Delegate packaged;  // id, blob and compile specs as the runtime on the device expects them
+  report::DelegateReport report;
+  std::map<std::string, int64_t> cycles_of_node;  // estimate, by the name of the TOSA node
+  std::vector<Artifact> artifacts;
+};
+
+// Where delegates run: all that the pipeline knows of an accelerator.
+struct Backend {
+  std::string target;  // "ethos-u55-128", as messages and reports call it
+  std::string system_config;
+  std::string memory_mode;
+  int64_t clock_hz = 0;
+  std::string tosa_spec;  // the TOSA subset that its delegates keep to, as the Arm backend names it
+  partition::NpuFamily family = partition::NpuFamily::kU55;
+  // Compiles a TOSA graph for the whole of it to run there. Errors: what the accelerator cannot do, all of it at once.
+  std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
+};
+
+// The backend that a target belongs to, set up for it. Errors (usage): as find_target()'s.
+Result<Backend> find_backend(const TargetRequest& request);
+
+}  // namespace carina::driver

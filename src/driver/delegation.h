@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/backend.h"
+#include "driver/split.h"
+#include "ir/graph.h"
+
+namespace carina::driver {
+
+// A split whose delegates are compiled; delegates[i] is made from split.tosa[i].
+struct Delegated {
+  Split split;
+  std::vector<Delegate> delegates;
+};
+
+// Compiles the delegates of a split. Errors: the backend's.
+Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,
+                                    const Log& log);
+
+// Splits a prepared graph and compiles its delegates. A node that partitioning gave to the NPU and the backend refuses
+// goes to the CPU, with the backend's reason. Errors: of split_graph(); of the backend where they are not about nodes.
+Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& choices,
+                                 const DelegateOptions& options, const Log& log);
+
+}  // namespace carina::driver

@@ -1,0 +1,95 @@
+#include "driver/ethosu_backend.h"
+
+#include <fmt/format.h>
+
+#include "driver/estimate.h"
+#include "driver/layer_names.h"
+#include "facts/executorch.h"
+#include "npu/delegate_blob.h"
+#include "npu/vela_raw.h"
+#include "plan/compile.h"
+
+namespace carina::driver {
+
+namespace {
+
+partition::NpuFamily family_of(npu::Product product) {
+  switch (product) {
+    case npu::Product::kU55:
+      return partition::NpuFamily::kU55;
+    case npu::Product::kU65:
+      return partition::NpuFamily::kU65;
+    case npu::Product::kU85:
+      return partition::NpuFamily::kU85;
+  }
+  CARINA_UNREACHABLE("product", product);
+}
+
+// The TOSA subset that a delegate keeps to, as the Arm backend names it.
+std::string_view tosa_spec(npu::Product product) {
+  return product == npu::Product::kU85 ? "TOSA-1.0+INT+int16+int4+cf" : "TOSA-1.0+INT+int16+int4+u55";
+}
+
+std::vector<uint8_t> bytes_of(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
+Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target) {
+  CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
+  return pte::Delegate{
+      .backend = std::string(kEthosUBackendId),
+      .blob = Buffer::copy_of(blob.bytes),
+      .compile_specs = {
+          {"tosa_spec", bytes_of(tosa_spec(target.accelerator.product))},
+          {"compile_flags", bytes_of(fmt::format("--accelerator-config={} --system-config={} --memory-mode={}",
+                                                 target.accelerator.name, target.system.name, target.memory.name))},
+          {"output_format", bytes_of("vela")},
+          {"target", bytes_of(target.accelerator.name)},
+          {std::string(kLayerNamesSpec), layer_names_text(network.layers)}}};
+}
+
+report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwork& network,
+                                 const simulate::Report& timing) {
+  return {.tosa_operators = static_cast<int64_t>(tosa.nodes.size()),
+          .npu_operations = static_cast<int64_t>(timing.operations.size()),
+          .command_stream_bytes = static_cast<int64_t>(network.command_payload.size()),
+          .weight_bytes = static_cast<int64_t>(network.weights.size()),
+          .scratch_bytes = network.scratch_bytes,
+          .macs = static_cast<int64_t>(timing.macs),
+          .cycles = static_cast<int64_t>(timing.cycles.total)};
+}
+
+Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, const DelegateOptions& options,
+                         const Log& log) {
+  plan::Options choices;
+  choices.threads = options.threads;
+  choices.arena_limit_bytes = options.arena_limit_bytes;
+  CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
+  CARINA_TRY(const simulate::Report timing, time_network(network, target));
+  Delegate delegate{.packaged = {},
+                    .report = report_of(tosa, network, timing),
+                    .cycles_of_node = cycles_by_node(timing, network),
+                    .artifacts = {}};
+  CARINA_TRY(delegate.packaged, packaged(network, target));
+  if (options.artifacts == Artifacts::kKeep) {
+    CARINA_TRY(std::vector<std::byte> raw, npu::write_vela_raw(network));
+    delegate.artifacts.push_back({.suffix = "vela.npz", .bytes = std::move(raw)});
+  }
+  return delegate;
+}
+
+}  // namespace
+
+Backend ethosu_backend(const plan::Target& target) {
+  return {.target = std::string(target.accelerator.name),
+          .system_config = std::string(target.system.name),
+          .memory_mode = std::string(target.memory.name),
+          .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
+          .tosa_spec = std::string(tosa_spec(target.accelerator.product)),
+          .family = family_of(target.accelerator.product),
+          .compile = [target](const ir::Graph& tosa, const DelegateOptions& options, const Log& log) {
+            return driver::compile(tosa, target, options, log);
+          }};
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,21 @@
+#include "driver/package.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "pte/emit.h"
+#include "pte/writer.h"
+
+namespace carina::driver {
+
+Result<Package> package(const Delegated& delegated) {
+  std::vector<pte::Delegate> delegates;
+  for (const Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
+  CARINA_TRY(const pte::Program program, pte::emit(delegated.split.partitioned.program, delegates));
+  const std::vector<int64_t>& planned = program.plans.front().planned_bytes;
+  Package result{.program = {}, .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0})};
+  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = pte::DelegateData::kInline}));
+  return result;
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "driver/delegation.h"
+
+namespace carina::driver {
+
+struct Package {
+  std::vector<std::byte> program;  // the .pte
+  int64_t planned_bytes = 0;       // what the executor plans for the values between delegates and kernels
+};
+
+// Writes program and delegates as one .pte. Errors: operators that have no kernel for the CPU, all of them.
+Result<Package> package(const Delegated& delegated);
+
+}  // namespace carina::driver
