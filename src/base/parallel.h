@@ -16,7 +16,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   [[nodiscard]] int threads() const { return threads_; }
-  // Calls body(i) for each i in [0, count), in any order and possibly at the same time; returns when all are done.
+  // Calls body(i) for each i in [0, count), in any order and possibly at the same time; returns when all are done. An
+  // exception of a body is thrown here; some of the other calls may then not have been made.
   void parallel_for(size_t count, const std::function<void(size_t)>& body);
 
  private:

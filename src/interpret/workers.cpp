@@ -1,5 +1,7 @@
 #include "interpret/workers_internal.h"
 
+#include <utility>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -64,10 +66,24 @@ bool Workers::take_piece(int slot, uint32_t& piece) {
   }
 }
 
+// A thread that an exception leaves ends the process, so it is carried to the caller.
+void Workers::run_piece(int slot, uint32_t piece) {
+  try {
+    job_.call(job_.body, slot, piece);
+  } catch (...) {
+    if (!failed_.exchange(true)) failure_ = std::current_exception();
+  }
+}
+
+void Workers::rethrow_failure() {
+  failed_.store(false);
+  std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
 void Workers::run_pieces(int slot) {
   for (uint32_t piece = 0; take_piece(slot, piece);) {
     const uint32_t count = count_;
-    job_.call(job_.body, slot, piece);
+    run_piece(slot, piece);
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) done_.notify_one();
   }
 }
@@ -89,6 +105,7 @@ void Workers::share(uint32_t count, const Job& job) {
        done = done_.load(std::memory_order_acquire)) {
     done_.wait(done, std::memory_order_acquire);
   }
+  if (failed_.load()) rethrow_failure();
 }
 
 // The last piece's worker notifies after it counted: nothing here depends on `done_` keeping its value.

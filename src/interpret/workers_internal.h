@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,8 @@ class Workers {
 
   // Calls body(slot, piece) for each piece in [0, count), count <= kMaxPieces, in any order and possibly at the same
   // time; returns when all are done. Calls that run at the same time have different slots, 0 <= slot < threads().
-  // One call at a time; a body does not call this again and does not throw.
+  // One call at a time; a body does not call this again. What a body throws (an internal error) is thrown here when all
+  // pieces are done; of several, one.
   template <typename Body>
   void for_each(int64_t count, const Body& body) {
     if (threads_ == 1 || count < 2) {
@@ -49,6 +51,8 @@ class Workers {
   void wait_for_work();
   bool take_piece(int slot, uint32_t& piece);
   void run_pieces(int slot);
+  void run_piece(int slot, uint32_t piece);
+  void rethrow_failure();
 
   int threads_;
   int spins_;
@@ -63,6 +67,8 @@ class Workers {
   alignas(64) std::atomic<uint32_t> sleeping_{0};
   std::atomic<uint32_t> wakes_{0};
   std::atomic<bool> ending_{false};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  // written by the one that sets `failed_`, read when all pieces are done
 };
 
 }  // namespace carina::interpret

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/guarded.h"
 #include "facts/npu_pmu.h"
 #include "facts/npu_targets.h"
 #include "simulate/simulator.h"
@@ -84,8 +85,10 @@ struct Job {
 };
 
 void run(carina_ethosu_driver& driver, const Job& job) {
-  if (hooks().inference_begin != nullptr) hooks().inference_begin(&driver, job.user_arg);
-  const auto report = driver.simulator.run(job.payload, job.memory);
+  const auto report = carina::guarded([&] {
+    if (hooks().inference_begin != nullptr) hooks().inference_begin(&driver, job.user_arg);
+    return driver.simulator.run(job.payload, job.memory);
+  });
   if (hooks().inference_end != nullptr) hooks().inference_end(&driver, job.user_arg);
   const std::lock_guard lock(driver.mutex);
   if (report) count(driver, *report);
@@ -180,10 +183,18 @@ int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* 
     return -1;
   }
   Job job{.payload = {}, .memory = {}, .user_arg = user_arg};
-  if (!make_job(*driver, payload, payload_size, base_addr, base_addr_size, base_addr_count, job)) return -1;
-  driver->running = true;
-  driver->worker.emplace([driver, held = std::move(job)] { run(*driver, held); });
-  return 0;
+  // Copying the payload or starting a thread may fail; a C caller has no use for an exception.
+  const auto started = carina::guarded([&]() -> carina::Result<int> {
+    if (!make_job(*driver, payload, payload_size, base_addr, base_addr_size, base_addr_count, job)) return -1;
+    driver->running = true;
+    driver->worker.emplace([driver, held = std::move(job)] { run(*driver, held); });
+    return 0;
+  });
+  if (!started) {
+    driver->running = false;
+    driver->error = carina::to_string(started.error());
+  }
+  return started.value_or(-1);
 }
 
 int carina_ethosu_wait(struct carina_ethosu_driver* driver, bool block) {

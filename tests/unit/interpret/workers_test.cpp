@@ -6,6 +6,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/check.h"
 #include "interpret/kernel_internal.h"
 
 namespace carina::interpret {
@@ -37,6 +38,20 @@ TEST(Workers, WakeUpFromSleep) {
   for (int round = 0; round < 20; ++round) {
     expect_each_piece_once(workers, 8);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+// An internal error must not end the caller's process, whichever thread meets it.
+TEST(Workers, CarryAnExceptionToTheCaller) {
+  for (const int threads : {1, 2, 4}) {
+    Workers workers(threads);
+    for (int64_t bad = 0; bad < 40; ++bad) {
+      const auto throw_at_bad = [&](int64_t, int64_t piece) {
+        CARINA_CHECK(piece != bad, "piece {} of a test", piece);
+      };
+      EXPECT_THROW(workers.for_each(40, throw_at_bad), InternalError) << threads << " threads, piece " << bad;
+      expect_each_piece_once(workers, 40);
+    }
   }
 }
 

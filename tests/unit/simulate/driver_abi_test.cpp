@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/check.h"
 #include "facts/npu_pmu.h"
 #include "tiny_stream.h"
 
@@ -71,6 +72,26 @@ TEST(DriverAbi, FaultsAreReported) {
             -1);
   EXPECT_NE(std::string(carina_ethosu_last_error(driver)).find("outside region 1"), std::string::npos);
   EXPECT_EQ(carina_ethosu_invoke_v3(driver, payload.data(), 3, bases.base.data(), bases.size.data(), 2, nullptr), -1);
+  carina_ethosu_deinit(driver);
+}
+
+// The inference runs in a thread of its own, which an exception must not leave: it would end the caller's process.
+TEST(DriverAbi, AnInternalErrorIsAnErrorOfThisInference) {
+  carina_ethosu_driver* driver = carina_ethosu_init("ethos-u55-128", nullptr, 0);
+  Bases bases;
+  const auto payload = copy_stream();
+  const auto invoke = [&] {
+    return carina_ethosu_invoke_v3(driver, payload.data(), static_cast<int>(payload.size()), bases.base.data(),
+                                   bases.size.data(), 2, nullptr);
+  };
+  const carina_ethosu_hooks hooks{
+      .inference_begin = [](carina_ethosu_driver*, void*) { CARINA_CHECK(false, "of a test"); },
+      .inference_end = nullptr};
+  carina_ethosu_set_hooks(&hooks);
+  EXPECT_EQ(invoke(), -1);
+  EXPECT_NE(std::string(carina_ethosu_last_error(driver)).find("internal error"), std::string::npos);
+  carina_ethosu_set_hooks(nullptr);
+  EXPECT_EQ(invoke(), 0);
   carina_ethosu_deinit(driver);
 }
 
