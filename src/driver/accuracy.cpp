@@ -8,35 +8,31 @@
 #include <optional>
 
 #include "base/file.h"
+#include "driver/import.h"
 #include "driver/interpreted_delegate.h"
+#include "driver/kernel_evaluator.h"
 #include "driver/program_runner.h"
 #include "driver/samples.h"
 #include "driver/simulated_npu.h"
-#include "interpret/interpreter.h"
-#include "lower/lower.h"
-#include "lower/prepare.h"
-#include "pt2/reader.h"
+#include "quantize/float_run.h"
 
 namespace carina::driver {
 
 namespace {
 
-// The float model as a TOSA FP graph in the interpreter.
 struct FloatModel {
   std::vector<InputType> inputs;
-  interpret::Interpreter interpreter;
+  quantize::FloatRun run;
 };
 
 Result<FloatModel> load_float_model(const AccuracyRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.model));
-  CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, request.model, log));
-  CARINA_CHECKED(lower::prepare(graph, log));
-  CARINA_TRY(ir::Graph tosa, lower::to_tosa(graph, log));
-  std::vector<InputType> inputs = input_types(graph);
-  CARINA_TRY(interpret::Interpreter interpreter,
-             interpret::Interpreter::create({.graphs = {std::move(tosa)}},
-                                            {.threads = request.threads, .where = request.model}));
-  return FloatModel{.inputs = std::move(inputs), .interpreter = std::move(interpreter)};
+  CARINA_TRY(const ir::Graph graph, import_pt2(file, request.model, log));
+  const KernelEvaluator evaluator;
+  CARINA_TRY(quantize::FloatRun run,
+             quantize::FloatRun::create(
+                 graph, {.threads = request.threads, .evaluator = &evaluator, .where = request.model}, log));
+  return FloatModel{.inputs = input_types(graph), .run = std::move(run)};
 }
 
 template <typename T>
@@ -126,7 +122,7 @@ Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Lo
   NoiseMeter noise;
   for (size_t n = 0; n < samples.size(); ++n) {
     log.progress("samples", n, samples.size());
-    CARINA_TRY(const std::vector<Tensor> float_outputs, model.interpreter.run(samples[n]));
+    CARINA_TRY(const std::vector<Tensor> float_outputs, model.run.run(samples[n]));
     CARINA_TRY(const std::vector<NamedTensor> npu_outputs, on_npu->run(samples[n]));
     npu.clear_reports();
     CARINA_TRY(const std::vector<double> float_scores, numbers_of(float_outputs.front(), request.model));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "driver/kernel_evaluator.h"
 #include "quantize/import.h"
 #include "quantize/ptq.h"
 
@@ -29,7 +30,9 @@ Result<std::string> imported(ir::Graph& graph, const QuantizeRequest& request, c
 Result<std::string> calibrated(ir::Graph& graph, const QuantizeRequest& request, const Log& log) {
   CARINA_TRY(const std::vector<Sample> samples, request.samples());
   quantize::PtqOptions options;
+  const KernelEvaluator evaluator;
   options.threads = request.threads;
+  options.evaluator = &evaluator;
   CARINA_CHECKED(quantize::quantize(graph, samples, options, log));
   return fmt::format("int8, calibrated on {} sample{}", samples.size(), samples.size() == 1 ? "" : "s");
 }

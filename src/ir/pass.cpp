@@ -39,8 +39,9 @@ Result<void> run_passes(Graph& graph, std::span<const Pass> pipeline, const Pass
   for (size_t i = 0; i < pipeline.size(); ++i) {
     const Pass& pass = pipeline[i];
     if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
+    if (pass.evaluate != nullptr && options.evaluator == nullptr) continue;
     log.progress(pass.name, i, pipeline.size());
-    CARINA_CHECKED(pass.run(graph, log));
+    CARINA_CHECKED(pass.evaluate != nullptr ? pass.evaluate(graph, *options.evaluator, log) : pass.run(graph, log));
     if (options.verify_each) CARINA_CHECKED(verify_structure(graph));
     options.after(pass.name, graph);
     if (pass.name == options.stop_after) break;

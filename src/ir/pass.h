@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "ir/evaluator.h"
 #include "ir/graph.h"
 
 namespace carina::ir {
@@ -15,7 +16,9 @@ namespace carina::ir {
 // One rewriting of a graph; its file's header comment says What / Before -> After / Needs / Gives / Why it is legal.
 struct Pass {
   std::string_view name;
-  Result<void> (*run)(Graph& graph, const Log& log);
+  Result<void> (*run)(Graph& graph, const Log& log) = nullptr;
+  // Set instead where the pass computes; it is left out when nobody is there who can (PassOptions::evaluator).
+  Result<void> (*evaluate)(Graph& graph, const Evaluator& evaluator, const Log& log) = nullptr;
 };
 
 // What the runner does besides running; the same for every pipeline.
@@ -23,6 +26,7 @@ struct PassOptions {
   std::string stop_after;             // name of a pass; empty: run all
   std::vector<std::string> disabled;  // names of passes to leave out
   bool verify_each = false;           // verify_structure() after each pass
+  const Evaluator* evaluator = nullptr;
   std::function<void(std::string_view pass, const Graph& graph)> after = [](std::string_view, const Graph&) {};
 };
 

@@ -104,8 +104,10 @@ class Translation {
 
   Result<void> run() {
     for (const ValueId input : aten_.inputs) add_input(input);
-    for (const Node& node : aten_.nodes) {
+    for (size_t n = 0; n < aten_.nodes.size(); ++n) {
+      const Node& node = aten_.nodes[n];
       if (auto result = translate(node); !result) {
+        for (Diagnostic& error : result.error()) error.node = n;
         std::ranges::move(result.error(), std::back_inserter(errors_));
         for (const ValueId output : node.outputs) mark_broken(output);
       }

@@ -16,6 +16,8 @@ namespace carina::lower {
 // Works on float graphs and on graphs whose values carry `quantization` (import folds quantize/dequantize nodes before
 // or after). Errors: all ops that cannot be normalised, in one go.
 Result<void> prepare(ir::Graph& aten, const Log& log);
+// The same, with somebody who computes: nodes of constants become constants (in-model normalisation, reshaped buffers).
+Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log);
 // The same with the runner's options (stop after a pass, leave one out, look at the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 

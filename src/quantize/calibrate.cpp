@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
-#include "interpret/interpreter.h"
-#include "lower/lower.h"
+#include <optional>
+
 #include "quantize/calibrate_internal.h"
+#include "quantize/float_run.h"
 
 namespace carina::quantize {
 
@@ -33,109 +34,76 @@ Result<void> check_samples(const ir::Graph& graph, std::span<const std::vector<T
   return {};
 }
 
-// TOSA has no int64: indices and the like are int32 there.
-Tensor as_lowered(const Tensor& tensor, DType wanted) {
-  if (tensor.dtype == wanted || tensor.dtype != DType::kInt64 || wanted != DType::kInt32) return tensor;
-  MutableTensor narrow(DType::kInt32, tensor.shape);
-  std::ranges::transform(tensor.values<int64_t>(), narrow.values<int32_t>().begin(),
-                         [](int64_t v) { return static_cast<int32_t>(v); });
-  return std::move(narrow).freeze();
-}
-
 class Calibration {
  public:
-  Calibration(const ir::Graph& aten, const Sharing& sharing)
-      : aten_(aten), sharing_(sharing), observers_(aten.values.size()) {}
+  Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten) {
+    result_.sharing = sharing_of(aten, left.nodes);
+    result_.left = std::move(left);
+    clear();
+  }
 
-  Result<void> run(const ir::PassOptions& passes, std::span<const std::vector<Tensor>> samples, int threads,
-                   const Log& log) {
-    CARINA_TRY(ir::Graph tosa, lower::to_tosa(aten_, passes, log));
-    find_groups(tosa);
-    ir::Module module;
-    module.graphs.push_back(std::move(tosa));
-    const auto observe = [this](const ir::Graph&, ValueId value, const Tensor& tensor) { see(value, tensor); };
-    CARINA_TRY(
-        interpret::Interpreter interpreter,
-        interpret::Interpreter::create(module, {.threads = threads, .observer = observe, .where = "calibration"}));
+  void see(ValueId id, const Tensor& tensor) {
+    if (!is_observed(id.index())) return;
+    RangeObserver& observer = result_.observers[result_.sharing.group[id.index()]];
+    if (!observer.observe(tensor.values<float>()) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
+  }
+
+  Result<void> run(FloatRun& model, std::span<const std::vector<Tensor>> samples, const Log& log) {
     for (size_t s = 0; s < samples.size(); ++s) {
       log.progress("calibrate", s, samples.size());
-      std::vector<Tensor> inputs;
-      for (size_t i = 0; i < samples[s].size(); ++i)
-        inputs.push_back(as_lowered(samples[s][i], module.main()[module.main().inputs[i]].dtype));
-      const Result<std::vector<Tensor>> outputs = interpreter.run(inputs);
-      if (!outputs) return std::unexpected(outputs.error());
+      CARINA_CHECKED(model.run(samples[s]));
     }
-    if (!not_numbers_.empty()) {
-      return fail({.where = not_numbers_,
-                   .what = "the float model computes values that are not numbers (NaN) from the calibration samples",
-                   .hint = "check the samples"});
-    }
-    return {};
+    if (not_numbers_.empty()) return {};
+    return fail({.where = not_numbers_,
+                 .what = "the float model computes values that are not numbers (NaN) from the calibration samples",
+                 .hint = "check the samples"});
   }
 
-  // Groups that have no element yet: the lowering has optimised all of their values away.
-  [[nodiscard]] std::vector<std::string> unseen() const {
-    std::vector<std::string> names;
+  // A value whose group has no element yet: the lowering has optimised all of the group's values away.
+  [[nodiscard]] std::optional<ValueId> unseen() const {
     for (size_t v = 0; v < aten_.values.size(); ++v) {
       const ir::Value& value = aten_.values[v];
-      if (value.dtype == DType::kFp32 && !value.constant && sharing_.is_observed[v] && value.shape.elements() > 0 &&
-          observers_[sharing_.group[v]].empty())
-        names.push_back(value.name);
+      if (!value.constant && is_observed(v) && value.shape.elements() > 0 &&
+          result_.observers[result_.sharing.group[v]].empty())
+        return ValueId(v);
     }
-    return names;
+    return std::nullopt;
   }
-  void clear() { observers_.assign(observers_.size(), {}); }
-  std::vector<RangeObserver> take() && { return std::move(observers_); }
+  void clear() { result_.observers.assign(aten_.values.size(), {}); }
+  Calibrated take() && { return std::move(result_); }
 
  private:
-  static constexpr size_t kNobody = static_cast<size_t>(-1);
-
-  // Values of the TOSA graph stand for the ATen values of the same names.
-  void find_groups(const ir::Graph& tosa) {
-    group_of_.assign(tosa.values.size(), kNobody);
-    for (size_t v = 0; v < tosa.values.size(); ++v) {
-      const std::optional<ValueId> id = aten_.find_value(tosa.values[v].name);
-      if (id && aten_[*id].dtype == DType::kFp32 && !aten_[*id].constant && sharing_.is_observed[id->index()])
-        group_of_[v] = sharing_.group[id->index()];
-    }
-  }
-
-  void see(ValueId value, const Tensor& tensor) {
-    if (value.index() >= group_of_.size() || group_of_[value.index()] == kNobody || tensor.dtype != DType::kFp32)
-      return;
-    if (!observers_[group_of_[value.index()]].observe(tensor.values<float>()) && not_numbers_.empty())
-      not_numbers_ = aten_.values[group_of_[value.index()]].name;
+  [[nodiscard]] bool is_observed(size_t value) const {
+    return result_.left.quantized[value] && result_.sharing.is_observed[value];
   }
 
   const ir::Graph& aten_;
-  const Sharing& sharing_;
-  std::vector<RangeObserver> observers_;
-  std::vector<size_t> group_of_;  // per TOSA value
+  Calibrated result_;
   std::string not_numbers_;
 };
 
-// Without the passes that merge and move values, every ATen value has its TOSA value.
-ir::PassOptions plain_lowering() {
-  return {.stop_after = {},
-          .disabled = {"sink-transposes", "fold-movement", "fold-flatten", "fold-padding", "merge-duplicates"}};
-}
-
 }  // namespace
 
-Result<std::vector<RangeObserver>> calibrate(const ir::Graph& aten, const Sharing& sharing,
-                                             std::span<const std::vector<Tensor>> samples, int threads,
-                                             const Log& log) {
+Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<Tensor>> samples,
+                             const CalibrationOptions& options, const Log& log) {
   CARINA_CHECKED(check_samples(aten, samples));
-  Calibration calibration(aten, sharing);
-  CARINA_CHECKED(calibration.run({}, samples, threads, log));
-  if (!calibration.unseen().empty()) {
-    calibration.clear();
-    CARINA_CHECKED(calibration.run(plain_lowering(), samples, threads, log));
+  std::optional<Calibration> calibration;
+  FloatRunOptions run{.threads = options.threads,
+                      .evaluator = options.evaluator,
+                      .observer = [&](ValueId id, const Tensor& tensor) { calibration->see(id, tensor); },
+                      .where = "calibration"};
+  CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
+  calibration.emplace(aten, left_float(aten, model.on_kernels()));
+  CARINA_CHECKED(calibration->run(model, samples, log));
+  if (calibration->unseen()) {
+    calibration->clear();
+    run.values = FloatRunOptions::Values::kEvery;
+    CARINA_TRY(FloatRun slower, FloatRun::create(aten, run, log));
+    CARINA_CHECKED(calibration->run(slower, samples, log));
   }
-  const std::vector<std::string> unseen = calibration.unseen();
-  if (!unseen.empty())
-    return fail({.where = unseen.front(), .what = "calibration has not seen this value", .fault = Fault::kInternal});
-  return std::move(calibration).take();
+  if (const auto id = calibration->unseen())
+    return fail({.where = aten[*id].name, .what = "calibration has not seen this value", .fault = Fault::kInternal});
+  return std::move(*calibration).take();
 }
 
 }  // namespace carina::quantize

@@ -5,16 +5,29 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "ir/evaluator.h"
 #include "ir/graph.h"
+#include "quantize/left_float_internal.h"
 #include "quantize/range_observer_internal.h"
 #include "quantize/sharing_internal.h"
 
 namespace carina::quantize {
 
-// Runs the float graph, lowered to TOSA FP, on the samples and returns an observer per group of values (indexed as
-// Sharing::group). Errors: samples that do not fit the inputs, values that are not numbers, values that were never
-// seen.
-Result<std::vector<RangeObserver>> calibrate(const ir::Graph& aten, const Sharing& sharing,
-                                             std::span<const std::vector<Tensor>> samples, int threads, const Log& log);
+struct CalibrationOptions {
+  int threads = 1;
+  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have
+};
+
+// What calibration finds out about a float graph.
+struct Calibrated {
+  LeftFloat left;
+  Sharing sharing;
+  std::vector<RangeObserver> observers;  // indexed as Sharing::group
+};
+
+// Runs the float graph on the samples. Errors: samples that do not fit the inputs, values that are not numbers, nodes
+// that nobody can run (all of them).
+Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<Tensor>> samples,
+                             const CalibrationOptions& options, const Log& log);
 
 }  // namespace carina::quantize

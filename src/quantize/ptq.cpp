@@ -75,24 +75,27 @@ bool is_finite(const Tensor& tensor) {
 
 class Quantizer {
  public:
-  Quantizer(ir::Graph& graph, const PtqOptions& options)
-      : graph_(graph), options_(options), sharing_(sharing_of(graph)) {}
+  Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
 
   Result<void> run(std::span<const std::vector<Tensor>> samples, const Log& log) {
+    const CalibrationOptions calibration{.threads = options_.threads, .evaluator = options_.evaluator};
+    CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration, log));
     find_weights();
-    CARINA_TRY(observers_, calibrate(graph_, sharing_, samples, options_.threads, log));
     CARINA_CHECKED(observe_constants());
     set_activations();
-    for (const Node& node : graph_.nodes) CARINA_CHECKED(set_weights(node));
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n]));
+    }
     return {};
   }
 
  private:
   void find_weights() {
     is_weight_.assign(graph_.values.size(), false);
-    for (const Node& node : graph_.nodes) {
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
       const std::optional<WeightRole> role = weight_role_of(node);
-      if (!role) continue;
+      if (!role || calibrated_.left.nodes[n]) continue;
       for (const size_t i : {role->weight, role->bias}) {
         if (i < node.inputs.size() && is_real(graph_, node.inputs[i]) && graph_[node.inputs[i]].constant)
           is_weight_[node.inputs[i].index()] = true;
@@ -104,32 +107,37 @@ class Quantizer {
   Result<void> observe_constants() {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
-      if (!value.constant || value.dtype != DType::kFp32 || is_weight_[v]) continue;
-      if (!observers_[sharing_.group[v]].observe(value.constant->values<float>()))
+      if (!value.constant || !is_activation(v)) continue;
+      if (!calibrated_.observers[calibrated_.sharing.group[v]].observe(value.constant->values<float>()))
         return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
     }
     return {};
   }
 
+  [[nodiscard]] bool is_activation(size_t value) const {
+    return calibrated_.left.quantized[value] && !is_weight_[value];
+  }
+
   // A group without a node's result is constants only: all of their range counts.
   void set_activations() {
+    const std::vector<size_t>& groups = calibrated_.sharing.group;
     std::vector<bool> is_computed(graph_.values.size(), false);
     for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (!graph_.values[v].constant) is_computed[sharing_.group[v]] = true;
+      if (!graph_.values[v].constant) is_computed[groups[v]] = true;
     }
     const std::vector<std::optional<double>> bound_of_value = known_upper_bounds(graph_);
     std::vector<std::optional<double>> bounds(graph_.values.size());  // of groups
     for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (bound_of_value[v]) bounds[sharing_.group[v]] = bound_of_value[v];
+      if (bound_of_value[v]) bounds[groups[v]] = bound_of_value[v];
     }
     std::vector<std::optional<Quantization>> parameters(graph_.values.size());
     for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (graph_.values[v].dtype != DType::kFp32 || is_weight_[v]) continue;
-      std::optional<Quantization>& q = parameters[sharing_.group[v]];
+      if (!is_activation(v)) continue;
+      std::optional<Quantization>& q = parameters[groups[v]];
       if (!q) {
-        const Range seen = observers_[sharing_.group[v]].choose(is_computed[sharing_.group[v]] ? options_.ranges
-                                                                                               : RangeChoice::kMinMax);
-        q = affine_parameters(with_headroom(seen, bounds[sharing_.group[v]]), options_.smallest_scale);
+        const Range seen =
+            calibrated_.observers[groups[v]].choose(is_computed[groups[v]] ? options_.ranges : RangeChoice::kMinMax);
+        q = affine_parameters(with_headroom(seen, bounds[groups[v]]), options_.smallest_scale);
       }
       graph_.values[v].quantization = q;
     }
@@ -154,8 +162,7 @@ class Quantizer {
 
   ir::Graph& graph_;
   const PtqOptions& options_;
-  Sharing sharing_;
-  std::vector<RangeObserver> observers_;
+  Calibrated calibrated_;
   std::vector<bool> is_weight_;
 };
 

@@ -120,7 +120,7 @@ std::optional<WeightRole> weight_role_of(const Node& node) {
   }
 }
 
-Sharing sharing_of(const ir::Graph& graph) {
+Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float) {
   const auto producers = ir::producers(graph);
   const auto users = ir::users(graph);
   const auto is_output = ir::is_output(graph);
@@ -128,9 +128,10 @@ Sharing sharing_of(const ir::Graph& graph) {
   Groups groups(graph.values.size());
   Sharing sharing{.group = std::vector<size_t>(graph.values.size()),
                   .is_observed = std::vector<bool>(graph.values.size(), true)};
-  for (const Node& node : graph.nodes) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
     const std::optional<Keeps> keeps = keeps_of(node);
-    if (!keeps || node.outputs.empty() || !is_real(node.outputs.front())) continue;
+    if (left_float[n] || !keeps || node.outputs.empty() || !is_real(node.outputs.front())) continue;
     const size_t result = node.outputs.front().index();
     for (const ValueId output : node.outputs) {
       if (is_real(output)) groups.join(result, output.index());

@@ -1,0 +1,39 @@
+#include "driver/kernel_evaluator.h"
+
+#include "driver/program_runner.h"
+#include "lower/core_aten.h"
+#include "pte/emit.h"
+#include "pte/writer.h"
+
+namespace carina::driver {
+
+namespace {
+
+class KernelProgram final : public ir::Evaluation {
+ public:
+  explicit KernelProgram(std::unique_ptr<ProgramRunner> runner) : runner_(std::move(runner)) {}
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
+    CARINA_TRY(std::vector<NamedTensor> named, runner_->run({inputs.begin(), inputs.end()}));
+    std::vector<Tensor> outputs;
+    for (NamedTensor& output : named) outputs.push_back(std::move(output.tensor));
+    return outputs;
+  }
+
+ private:
+  std::unique_ptr<ProgramRunner> runner_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ir::Evaluation>> KernelEvaluator::load(const ir::Graph& graph) const {
+  ir::Graph program = graph;
+  CARINA_CHECKED(lower::to_core_aten(program, Log{}));
+  CARINA_TRY(const pte::Program emitted, pte::emit(program, {}));
+  CARINA_TRY(const std::vector<std::byte> bytes, pte::write_program(emitted, {}));
+  const std::string where = graph.nodes.empty() ? graph.name : graph.nodes.front().name;
+  CARINA_TRY(std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(Buffer::copy_of(bytes), where, {}));
+  return std::make_unique<KernelProgram>(std::move(runner));
+}
+
+}  // namespace carina::driver

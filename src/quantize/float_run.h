@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "ir/evaluator.h"
+#include "ir/graph.h"
+#include "tensor/tensor.h"
+
+namespace carina::quantize {
+
+struct FloatRunOptions {
+  int threads = 1;
+  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
+  // Called with values of the graph as soon as they are known, each once per run; the tensor is valid during the call
+  // only.
+  std::function<void(ir::ValueId value, const Tensor& tensor)> observer = {};
+  enum class Values {
+    kMost,   // fast: the lowering's clean-up may do away with some
+    kEvery,  // each value that a node makes is shown
+  } values = Values::kMost;
+  std::string where = {};  // put before node names in messages
+};
+
+// Runs a prepared float graph: what TOSA has in the interpreter, the rest with the CPU's kernels.
+class FloatRun {
+ public:
+  // Errors: every node that neither engine has, in one go.
+  static Result<FloatRun> create(const ir::Graph& aten, const FloatRunOptions& options, const Log& log);
+
+  // One tensor per graph input, in order; gives the graph's outputs in order. Errors: what the engines say.
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+
+  // Per node of the graph: whether kernels run it.
+  [[nodiscard]] const std::vector<bool>& on_kernels() const;
+
+  FloatRun(FloatRun&&) noexcept;
+  FloatRun& operator=(FloatRun&&) noexcept;
+  ~FloatRun();
+
+ private:
+  struct Session;
+  explicit FloatRun(std::unique_ptr<Session> session);
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace carina::quantize

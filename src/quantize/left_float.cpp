@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "quantize/left_float_internal.h"
+
+namespace carina::quantize {
+
+namespace {
+
+using ir::Node;
+using ir::NodeId;
+using ir::ValueId;
+
+bool moves_data(const Node& node) {
+  constexpr AtenOp kMovers[] = {AtenOp::view_default,   AtenOp::permute_default,        AtenOp::slice_Tensor,
+                                AtenOp::expand_default, AtenOp::repeat_default,         AtenOp::clone_default,
+                                AtenOp::cat_default,    AtenOp::constant_pad_nd_default};
+  return node.op.is_aten() && std::ranges::find(kMovers, node.op.aten()) != std::end(kMovers);
+}
+
+// The movers none of whose neighbours computes with integers.
+void add_movers(const ir::Graph& graph, std::vector<bool>& left) {
+  const std::vector<NodeId> producers = ir::producers(graph);
+  const std::vector<std::vector<NodeId>> users = ir::users(graph);
+  std::vector<bool> candidates = left;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) candidates[n] = left[n] || moves_data(graph.nodes[n]);
+  const auto is_float = [&](NodeId id) { return !id.valid() || candidates[id.index()]; };
+  const auto stays = [&](const Node& node) {
+    return std::ranges::all_of(node.inputs,
+                               [&](ValueId id) { return !id.valid() || is_float(producers[id.index()]); }) &&
+           std::ranges::all_of(node.outputs, [&](ValueId id) {
+             return !id.valid() || std::ranges::all_of(users[id.index()], is_float);
+           });
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      if (left[n] || !candidates[n] || stays(graph.nodes[n])) continue;
+      candidates[n] = false;
+      changed = true;
+    }
+  }
+  left = std::move(candidates);
+}
+
+std::vector<bool> quantized_values(const ir::Graph& graph, const std::vector<bool>& left) {
+  std::vector<bool> touched_by_float(graph.values.size(), false), touched_by_integers(graph.values.size(), false);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const std::vector<ValueId>* ids : {&graph.nodes[n].inputs, &graph.nodes[n].outputs}) {
+      for (const ValueId id : *ids) {
+        if (id.valid()) (left[n] ? touched_by_float : touched_by_integers)[id.index()] = true;
+      }
+    }
+  }
+  std::vector<bool> quantized(graph.values.size());
+  for (size_t v = 0; v < quantized.size(); ++v)
+    quantized[v] = graph.values[v].dtype == DType::kFp32 && (touched_by_integers[v] || !touched_by_float[v]);
+  return quantized;
+}
+
+}  // namespace
+
+LeftFloat left_float(const ir::Graph& graph, const std::vector<bool>& on_kernels) {
+  LeftFloat result{.nodes = on_kernels, .quantized = {}};
+  if (std::ranges::find(on_kernels, true) != on_kernels.end()) add_movers(graph, result.nodes);
+  result.quantized = quantized_values(graph, result.nodes);
+  return result;
+}
+
+}  // namespace carina::quantize
