@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "facts/npu_enums.h"
+#include "facts/npu_accelerators.h"
 
 // Numbers of the cycle model. All of them are estimates of Vela's performance model (public sources: npu_performance.py
 // and architecture_features.py of ethos-u-vela 5.2.0; U85 from the public mirror of regor's ethos_u85_performance.cpp),
@@ -29,13 +29,26 @@ struct OutputCycles {
   std::array<double, 8> output_cycles_per_elem;      // by OutputKind
   std::array<double, 3> activation_cycles_per_elem;  // by ActivationKind; the cost is the larger of the two
 };
+// Source: architecture_features.py.
 inline constexpr auto kU55OutputCycles = std::to_array<OutputCycles>({
-    {"ethos-u55-32", {2, 3, 3, 3, 4, 6, 1, 2}, {1, 1, 0}},
-    {"ethos-u55-64", {1, 1.5, 1.5, 1.5, 2, 3, 0.5, 1}, {1, 1, 0}},
-    {"ethos-u55-128", {0.75, 1.25, 0.75, 0.75, 1, 1.5, 0.25, 0.5}, {1, 0.5, 0}},
-    {"ethos-u55-256", {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}},
-    {"ethos-u65-256", {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}},
-    {"ethos-u65-512", {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}},
+    {.accelerator = "ethos-u55-32",
+     .output_cycles_per_elem = {2, 3, 3, 3, 4, 6, 1, 2},
+     .activation_cycles_per_elem = {1, 1, 0}},
+    {.accelerator = "ethos-u55-64",
+     .output_cycles_per_elem = {1, 1.5, 1.5, 1.5, 2, 3, 0.5, 1},
+     .activation_cycles_per_elem = {1, 1, 0}},
+    {.accelerator = "ethos-u55-128",
+     .output_cycles_per_elem = {0.75, 1.25, 0.75, 0.75, 1, 1.5, 0.25, 0.5},
+     .activation_cycles_per_elem = {1, 0.5, 0}},
+    {.accelerator = "ethos-u55-256",
+     .output_cycles_per_elem = {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25},
+     .activation_cycles_per_elem = {1, 0.25, 0}},
+    {.accelerator = "ethos-u65-256",
+     .output_cycles_per_elem = {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25},
+     .activation_cycles_per_elem = {1, 0.25, 0}},
+    {.accelerator = "ethos-u65-512",
+     .output_cycles_per_elem = {0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25},
+     .activation_cycles_per_elem = {1, 0.25, 0}},
 });
 constexpr const OutputCycles* find_output_cycles(std::string_view accelerator) {
   for (const OutputCycles& row : kU55OutputCycles) {
@@ -63,12 +76,21 @@ struct U85OutputCycles {
   std::array<double, 6> output_cycles_per_elem;      // by U85OutputKind
   std::array<double, 2> activation_cycles_per_elem;  // by U85ActivationKind
 };
+// Source: ethos_u85_performance.cpp of regor.
 inline constexpr auto kU85OutputCycles = std::to_array<U85OutputCycles>({
-    {128, {0.5, 0.5, 0.5, 1, 1, 1}, {0.5, 1}},
-    {256, {0.25, 0.25, 0.25, 0.5, 0.5, 0.5}, {0.25, 0.5}},
-    {512, {0.125, 0.125, 0.25, 0.5, 0.25, 0.25}, {0.125, 0.25}},
-    {1024, {0.0625, 0.125, 0.25, 0.5, 0.125, 0.25}, {0.0625, 0.125}},
-    {2048, {0.03125, 0.0625, 0.125, 0.25, 0.0625, 0.125}, {0.03125, 0.0625}},
+    {.macs_per_cycle = 128, .output_cycles_per_elem = {0.5, 0.5, 0.5, 1, 1, 1}, .activation_cycles_per_elem = {0.5, 1}},
+    {.macs_per_cycle = 256,
+     .output_cycles_per_elem = {0.25, 0.25, 0.25, 0.5, 0.5, 0.5},
+     .activation_cycles_per_elem = {0.25, 0.5}},
+    {.macs_per_cycle = 512,
+     .output_cycles_per_elem = {0.125, 0.125, 0.25, 0.5, 0.25, 0.25},
+     .activation_cycles_per_elem = {0.125, 0.25}},
+    {.macs_per_cycle = 1024,
+     .output_cycles_per_elem = {0.0625, 0.125, 0.25, 0.5, 0.125, 0.25},
+     .activation_cycles_per_elem = {0.0625, 0.125}},
+    {.macs_per_cycle = 2048,
+     .output_cycles_per_elem = {0.03125, 0.0625, 0.125, 0.25, 0.0625, 0.125},
+     .activation_cycles_per_elem = {0.03125, 0.0625}},
 });
 constexpr const U85OutputCycles* find_u85_output_cycles(int macs_per_cycle) {
   for (const U85OutputCycles& row : kU85OutputCycles) {
@@ -77,6 +99,25 @@ constexpr const U85OutputCycles* find_u85_output_cycles(int macs_per_cycle) {
   return nullptr;
 }
 inline constexpr double kU85DivCyclesPerElem = 33;
+
+namespace detail {
+constexpr bool has_output_cycles(const AcceleratorConfig& config) {
+  for (const OutputCycles& row : kU55OutputCycles) {
+    if (row.accelerator == config.name) return true;
+  }
+  for (const U85OutputCycles& row : kU85OutputCycles) {
+    if (config.product == Product::kU85 && row.macs_per_cycle == config.macs_per_cycle) return true;
+  }
+  return false;
+}
+constexpr bool every_accelerator_has_output_cycles() {
+  for (const AcceleratorConfig& config : kAccelerators) {
+    if (!has_output_cycles(config)) return false;
+  }
+  return true;
+}
+}  // namespace detail
+static_assert(detail::every_accelerator_has_output_cycles(), "an NPU configuration without a row of output cycles");
 
 // ---- MAC unit ----
 inline constexpr int kWeightDecodeElemsPerOfmUblockChannel =

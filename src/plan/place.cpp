@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "base/checked_math.h"
+#include "base/place.h"
 #include "facts/npu_targets.h"
-#include "plan/allocate.h"
 #include "plan/layout.h"
 
 namespace carina::plan {
@@ -111,12 +111,12 @@ std::string megabytes(int64_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
-Diagnostic too_large(const Program& program, std::span<const Buffer1D> buffers, std::span<const size_t> tensor_of,
+Diagnostic too_large(const Program& program, std::span<const Interval> buffers, std::span<const size_t> tensor_of,
                      int64_t total, int64_t limit) {
   int64_t worst_time = 0, worst = -1;
-  for (const Buffer1D& b : buffers) {
+  for (const Interval& b : buffers) {
     int64_t live = 0;
-    for (const Buffer1D& other : buffers) live += other.first <= b.first && b.first <= other.last ? other.bytes : 0;
+    for (const Interval& other : buffers) live += other.first <= b.first && b.first <= other.last ? other.bytes : 0;
     if (live > worst) worst_time = b.first, worst = live;
   }
   std::vector<size_t> live;
@@ -143,7 +143,7 @@ Diagnostic too_large(const Program& program, std::span<const Buffer1D> buffers, 
 Result<void> place_tensors(Program& program, const Options& options) {
   std::vector<Life> lives = lives_of(program);
   const Sharing sharing(program, lives);
-  std::vector<Buffer1D> buffers;
+  std::vector<Interval> buffers;
   std::vector<size_t> tensor_of;
   for (size_t i = 0; i < lives.size(); ++i) {
     const PlanTensor& tensor = program.network.tensors[i];
@@ -152,12 +152,12 @@ Result<void> place_tensors(Program& program, const Options& options) {
     buffers.push_back({.bytes = tensor.bytes(), .first = lives[i].first, .last = lives[i].last});
     tensor_of.push_back(i);
   }
-  const Allocation allocation = allocate(buffers, npu::kBaseAlignmentBytes);
+  const Placement allocation = carina::place(buffers, npu::kBaseAlignmentBytes, Placing::kSearch);
   constexpr int64_t kAddressSpace = (int64_t{1} << 31) - 1;  // bases of U55 have 32 bits, strides a sign
   const int64_t limit = options.arena_limit_bytes > 0 ? options.arena_limit_bytes : kAddressSpace;
   if (allocation.total_bytes > limit)
     return fail(too_large(program, buffers, tensor_of, allocation.total_bytes, limit));
-  for (size_t i = 0; i < buffers.size(); ++i) program.network.tensors[tensor_of[i]].address = allocation.addresses[i];
+  for (size_t i = 0; i < buffers.size(); ++i) program.network.tensors[tensor_of[i]].address = allocation.offsets[i];
   for (size_t i = 0; i < lives.size(); ++i) {
     PlanTensor& tensor = program.network.tensors[i];
     if (tensor.kind != TensorKind::kConstant && sharing.owner(i) != i)

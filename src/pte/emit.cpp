@@ -7,8 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "base/place.h"
 #include "facts/executorch.h"
-#include "pte/memory_plan.h"
 #include "pte/scalar_type.h"
 
 namespace carina::pte {
@@ -89,7 +89,7 @@ class Emitter {
     const auto found = index_of_.find(id);
     const int32_t index = found == index_of_.end() ? new_tensor(id) : found->second;
     if (const auto lifetime = lifetime_of_.find(index); lifetime != lifetime_of_.end())
-      lifetimes_[lifetime->second].last_step = step_;
+      lifetimes_[lifetime->second].last = step_;
     return index;
   }
 
@@ -115,7 +115,7 @@ class Emitter {
     spec.allocation = Allocation{};
     const int32_t index = add(std::move(spec));
     lifetime_of_.emplace(index, lifetimes_.size());
-    lifetimes_.push_back({.bytes = bytes, .first_step = step_, .last_step = step_});
+    lifetimes_.push_back({.bytes = static_cast<int64_t>(bytes), .first = step_, .last = step_});
     return index;
   }
 
@@ -217,12 +217,13 @@ class Emitter {
 
   void place() {
     plan().delegates.assign(delegates_.begin(), delegates_.end());
-    const MemoryPlan memory = plan_memory(lifetimes_);
+    const Placement memory =
+        carina::place(lifetimes_, static_cast<int64_t>(kPtePlannedAlignmentBytes), Placing::kFirstFit);
     for (const auto& [index, lifetime] : lifetime_of_) {
       std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]).allocation =
-          Allocation{.memory_id = 1, .offset_bytes = memory.offsets[lifetime]};
+          Allocation{.memory_id = 1, .offset_bytes = static_cast<uint64_t>(memory.offsets[lifetime])};
     }
-    plan().planned_bytes = {static_cast<int64_t>(memory.total_bytes)};
+    plan().planned_bytes = {memory.total_bytes};
   }
 
   const ir::Graph& graph_;
@@ -230,8 +231,8 @@ class Emitter {
   Program program_;
   std::map<ir::ValueId, int32_t> index_of_;
   std::map<int32_t, size_t> lifetime_of_;  // planned tensors: index of the value -> index of the lifetime
-  std::vector<Lifetime> lifetimes_;
-  int64_t step_ = -1;  // the inputs are alive before the first instruction
+  std::vector<Interval> lifetimes_;        // in instructions
+  int64_t step_ = -1;                      // the inputs are alive before the first instruction
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "ir/graph.h"
 #include "pte/emit.h"
-#include "pte/memory_plan.h"
 #include "pte/reader.h"
 #include "pte/writer.h"
 
@@ -71,31 +70,6 @@ TEST(Files, WhatIsWrittenIsRead) {
     EXPECT_EQ(again->plans[0].delegates[0].compile_specs, program->plans[0].delegates[0].compile_specs);
     EXPECT_EQ(again->constants[1].size(), 12U);
     EXPECT_EQ(*bytes, *write_program(*again, {.delegate_data = data}));
-  }
-}
-
-TEST(MemoryPlan, TensorsThatLiveTogetherNeverOverlap) {
-  std::mt19937 random(1);
-  for (int round = 0; round < 200; ++round) {
-    std::vector<Lifetime> tensors(random() % 40 + 1);
-    for (Lifetime& tensor : tensors) {
-      tensor.bytes = random() % 200;
-      tensor.first_step = static_cast<int64_t>(random() % 20);
-      tensor.last_step = tensor.first_step + static_cast<int64_t>(random() % 5);
-    }
-    const MemoryPlan plan = plan_memory(tensors);
-    EXPECT_EQ(plan.total_bytes % 16, 0U);
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      EXPECT_EQ(plan.offsets[i] % 16, 0U);
-      EXPECT_LE(plan.offsets[i] + tensors[i].bytes, plan.total_bytes);
-      for (size_t j = 0; j < i; ++j) {
-        const bool together =
-            tensors[i].first_step <= tensors[j].last_step && tensors[j].first_step <= tensors[i].last_step;
-        const bool apart = plan.offsets[i] + tensors[i].bytes <= plan.offsets[j] ||
-                           plan.offsets[j] + tensors[j].bytes <= plan.offsets[i];
-        EXPECT_TRUE(!together || apart || tensors[i].bytes == 0 || tensors[j].bytes == 0);
-      }
-    }
   }
 }
 
