@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "npu/cost.h"
 #include "npu/weight_walk_internal.h"
 
 namespace carina::npu {
@@ -61,7 +62,8 @@ int ofm_ublock_depth(const WeightTraversal& t) {
 }
 
 int ifm_block_depth(const WeightTraversal& t) {
-  if (product_of(t) != Product::kU85) return t.ifm_bits == 16 || is_part_kernel(t) ? 16 : 32;
+  if (product_of(t) != Product::kU85)
+    return ifm_block_depth_limit(t.ifm_bits, is_depthwise(t) ? WeightOrder::DEPTH_FIRST : t.order);
   if (is_part_kernel(t)) return 16;
   const bool small = t.accelerator->macs_per_cycle <= 256 && ofm_ublock_depth(t) == 16 && !is_sparse(t);
   if (t.ifm_bits == 32 || small) return 32;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "npu/cost.h"
 
 // Source of legality and cost: facts of the shared buffer and of the search (architecture_allocator.py of
 // ethos-u-vela).
@@ -52,11 +53,8 @@ Requirements requirements_of(const Operation& op, const Target& target) {
 
 int64_t ifm_block_depth(const Requirements& r, int64_t ofm_block_depth, npu::WeightOrder order) {
   if (r.equal_depth) return ofm_block_depth;
-  constexpr int64_t kMax16Bit = 16, kGranule16Bit = 4;
-  const int64_t depth = r.op.ifm.depth;
-  if (r.op.ifm.type.bits == 16) return round_up(std::min(depth, kMax16Bit), kGranule16Bit);
-  const int64_t limit = order == npu::WeightOrder::PART_KERNEL_FIRST ? 16 : 32;
-  return round_up<int64_t>(std::min(depth, limit), r.npu.ifm_ublock.depth);
+  return npu::clipped_ifm_block_depth(
+      {.ifm_depth = r.op.ifm.depth, .ifm_bits = r.op.ifm.type.bits, .order = order, .granule = r.npu.ifm_ublock.depth});
 }
 
 int64_t ifm_block_size(int64_t ofm_size, int64_t stride, int64_t kernel_extent, int64_t granule) {

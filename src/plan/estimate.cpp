@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "facts/npu_performance.h"
+#include "npu/cost.h"
 
 namespace carina::plan {
 namespace {
@@ -33,64 +33,49 @@ Counts counts_of(const Operation& op, const BlockConfig& b, const Target& target
   return c;
 }
 
-// Multiplier cycles of one block for a sub-kernel of `taps`.
-int64_t sub_kernel_cycles(const Operation& op, const BlockConfig& b, const Target& target, const Counts& c,
-                          int64_t taps) {
-  const int64_t bits = op.ifm.type.bits;
-  const npu::Block3& u = target.accelerator.ofm_ublocks[0].block;
-  const int64_t decode = npu::kWeightDecodeElemsPerOfmUblockChannel * u.depth / npu::kWeightDecodeElemsPerCycle;
-  const int64_t flat = npu::kMacCyclesPerUblock * c.ublocks_flat;
-  if (op.kind == OperationKind::kPool && op.pool != npu::PoolingMode::REDUCE_SUM) {
-    const int64_t factor = target.accelerator.macs_per_cycle == 32 ? 1 : bits / 2;
-    return std::max<int64_t>(npu::kMacCyclesPerUblock, taps) * c.ublocks_flat * c.ublocks_deep * factor;
-  }
-  if (op.kind == OperationKind::kDepthwise) {
-    return std::max(decode, flat * bits / 8) * ceil_div<int64_t>(taps, npu::kDepthwiseTapsPerStep) * c.ublocks_deep;
-  }
-  const int64_t depth_blocks = ceil_div(op.ifm.depth, c.ifm_depth);
-  if (b.order == npu::WeightOrder::PART_KERNEL_FIRST) {
-    const int64_t per_step = bits == 16 ? npu::kPartKernelTapsPerStep16Bit : npu::kPartKernelTapsPerStep8Bit;
-    return std::max(decode, flat) * ceil_div(taps, per_step) * c.ublocks_deep * ceil_div<int64_t>(c.ifm_depth, 8) *
-           depth_blocks;
-  }
-  return std::max(decode, flat) * taps * c.ublocks_deep * depth_blocks;
+npu::MacKind mac_kind(const Operation& op, const BlockConfig& b) {
+  if (op.kind == OperationKind::kDepthwise) return npu::MacKind::kDepthwise;
+  if (op.kind == OperationKind::kPool && op.pool != npu::PoolingMode::REDUCE_SUM) return npu::MacKind::kPool;
+  return b.order == npu::WeightOrder::PART_KERNEL_FIRST ? npu::MacKind::kPartKernel : npu::MacKind::kDepthFirst;
 }
 
-int64_t mac_cycles(const Operation& op, const BlockConfig& b, const Target& target, const Counts& c) {
+double mac_cycles(const Operation& op, const BlockConfig& b, const Target& target, const Counts& c) {
   if (op.kind == OperationKind::kElementwise) return 0;
-  int64_t cycles = 0;
-  for (int64_t y = 0; y < op.kernel.height; y += npu::kSubkernelSize) {
-    for (int64_t x = 0; x < op.kernel.width; x += npu::kSubkernelSize) {
-      const int64_t taps = std::min<int64_t>(op.kernel.height - y, npu::kSubkernelSize) *
-                           std::min<int64_t>(op.kernel.width - x, npu::kSubkernelSize);
-      cycles += sub_kernel_cycles(op, b, target, c, taps);
-    }
-  }
-  return cycles;
+  return npu::mac_cycles({.npu = target.accelerator,
+                          .kind = mac_kind(op, b),
+                          .ifm_bits = op.ifm.type.bits,
+                          .kernel_height = op.kernel.height,
+                          .kernel_width = op.kernel.width,
+                          .ublocks_xy = c.ublocks_flat,
+                          .ublocks_z = c.ublocks_deep,
+                          .ublock_depth = target.accelerator.ofm_ublocks[0].block.depth,
+                          .ifm_block_depth = c.ifm_depth,
+                          .ifm_depth = op.ifm.depth},
+                         npu::kSearchCost);
 }
 
-npu::OutputKind output_kind(const Operation& op) {
-  using enum npu::OutputKind;
-  if (op.kind == OperationKind::kElementwise) {
-    if (op.ifm.type.bits == 32) return op.second == SecondOperand::kNone ? kUnary32 : kBinary32;
-    if (op.elementwise == npu::ElementwiseMode::MUL) return op.ofm.type.bits == 32 ? kMulTo32 : kMulOrAcc40;
-    if (op.elementwise == npu::ElementwiseMode::ADD || op.elementwise == npu::ElementwiseMode::SUB) return kAdvancedAdd;
-  }
-  if (op.acc == AccWidth::k40) return kMulOrAcc40;
+npu::OutputWork::Kind output_kind(const Operation& op) {
+  using enum npu::OutputWork::Kind;
+  using Mode = npu::ElementwiseMode;
   if (op.kind == OperationKind::kPool && op.pool == npu::PoolingMode::MAX) return kMaxPool;
-  return kOther;
+  if (op.kind != OperationKind::kElementwise) return kOther;
+  if (op.elementwise == Mode::MUL) return kMul;
+  if (op.elementwise == Mode::ADD || op.elementwise == Mode::SUB) return kAddSub;
+  return op.second == SecondOperand::kNone ? kUnary : kBinary;
 }
 
 double output_cycles_per_element(const Operation& op, const Target& target) {
-  const npu::OutputCycles* row = npu::find_output_cycles(target.accelerator.name);
-  CARINA_CHECK(row != nullptr, "no output cycles for {}", target.accelerator.name);
   auto activation = npu::ActivationKind::kNone;
   if (op.uses_table())
     activation = npu::ActivationKind::kTable;
   else if (op.activation.min > op.ofm.type.min() || op.activation.max < op.ofm.type.max())
     activation = npu::ActivationKind::kRelu;
-  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))],
-                  row->activation_cycles_per_elem[static_cast<size_t>(activation)]);
+  return npu::output_cycles_per_element({.npu = target.accelerator,
+                                         .kind = output_kind(op),
+                                         .ifm_bits = op.ifm.type.bits,
+                                         .ofm_bits = op.ofm.type.bits,
+                                         .acc_bits = op.acc == AccWidth::k40 ? 40 : 32,
+                                         .activation = activation});
 }
 
 double feature_map_bytes(const Operation& op, const BlockConfig& b, const Target& target, const Counts& c) {
@@ -110,16 +95,18 @@ double feature_map_bytes(const Operation& op, const BlockConfig& b, const Target
 }  // namespace
 
 double bytes_per_cycle(const npu::MemoryPort& port, const Target& target) {
-  return target.limits().axi_port_bytes * port.ports_used * port.clock_scale;
+  return npu::port_bytes_per_cycle(target.accelerator.product, port);
 }
 
 Estimate estimate(const Operation& op, const BlockConfig& b, const Target& target) {
   Estimate result;
   if (op.kind == OperationKind::kDma) return result;
   const Counts c = counts_of(op, b, target);
-  const double mac = static_cast<double>(mac_cycles(op, b, target, c));
+  const double mac = mac_cycles(op, b, target, c);
   const double output = output_cycles_per_element(op, target) * static_cast<double>(c.height * c.width * c.depth);
-  result.npu_cycles = std::max(mac, output) * c.blocks + std::min(mac, output);
+  const npu::PipelineWork work{.mac_cycles = mac, .output_cycles = output, .blocks = c.blocks};
+  result.npu_cycles = op.kind == OperationKind::kElementwise ? npu::elementwise_cycles(work, npu::kSearchCost)
+                                                             : npu::pipeline_cycles(work, npu::kSearchCost);
   result.feature_map_bytes = feature_map_bytes(op, b, target, c);
   result.weight_fetches = ceil_div(op.ofm.height, b.height) * ceil_div(op.ofm.width, b.width);
   return result;

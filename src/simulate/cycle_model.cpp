@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_performance.h"
+#include "npu/cost.h"
 #include "simulate/work.h"
 
 namespace carina::simulate {
@@ -32,6 +33,21 @@ Kind kind_of(const Operation& op) {
 
 bool sums_over_depth(Kind kind) {
   return kind == Kind::kDepthFirst || kind == Kind::kPartKernel;
+}
+npu::MacKind mac_kind(Kind kind) {
+  switch (kind) {
+    case Kind::kDepthFirst:
+      return npu::MacKind::kDepthFirst;
+    case Kind::kPartKernel:
+      return npu::MacKind::kPartKernel;
+    case Kind::kDepthwise:
+      return npu::MacKind::kDepthwise;
+    default:
+      return npu::MacKind::kPool;
+  }
+}
+npu::WeightOrder order_of(Kind kind) {
+  return kind == Kind::kPartKernel ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
 }
 bool is_bricked(const FeatureMap& map) {
   return map.format == Format::kNhcwb16;
@@ -59,18 +75,6 @@ std::string list_of_systems(npu::Product product) {
     if (config.product == product) names += (names.empty() ? "" : ", ") + std::string(config.name);
   }
   return names;
-}
-
-double axi_bytes_per_cycle(npu::Product product, int ports_used) {
-  switch (product) {
-    case npu::Product::kU55:
-      return npu::kU55AxiBytesPerCycle;
-    case npu::Product::kU65:
-      return npu::kU65AxiBytesPerCycle;
-    case npu::Product::kU85:
-      return npu::kU85AxiBytesPerCyclePerPort * ports_used;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -121,7 +125,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
   for (size_t i = 0; i < model.ports_.size(); ++i) {
     const npu::MemoryPort& port = system->ports[i];
     model.ports_[i] = {.memory = static_cast<MemoryKind>(port.kind),
-                       .bytes_per_cycle = axi_bytes_per_cycle(accelerator.product, port.ports_used) * port.clock_scale,
+                       .bytes_per_cycle = npu::port_bytes_per_cycle(accelerator.product, port),
                        .bursts_outstanding = port.max_reads * port.ports_used * npu::kU85OutstandingEfficiency,
                        .burst_bytes = port.burst_bytes,
                        .beat_bytes = npu::limits_of(accelerator.product).axi_port_bytes,
@@ -163,11 +167,11 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
   int32_t depth = g.block.depth;
   if (sums_over_depth(g.kind)) {
     const int32_t bits = 8 * op.ifm.type.bytes;
-    depth = op.u85       ? (g.kind == Kind::kPartKernel ? 16
-                            : bits == 32                ? 32
-                                                        : 64)
-            : bits == 16 ? round_up(std::min(op.ifm_depth, 16), 4)
-                         : round_up(std::min(op.ifm_depth, g.kind == Kind::kPartKernel ? 16 : 32), 8);
+    depth = op.u85 ? npu::u85_modelled_ifm_block_depth(bits, order_of(g.kind))
+                   : npu::clipped_ifm_block_depth({.ifm_depth = op.ifm_depth,
+                                                   .ifm_bits = bits,
+                                                   .order = order_of(g.kind),
+                                                   .granule = accelerator_->ifm_ublock.depth});
   }
   g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h),
                  .width = along(g.block.width, k.stride_x, k.extent_w),
@@ -192,112 +196,46 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
 
 // ---- MAC unit ----
 
-double CycleModel::pipeline_delay(const Operation& op, const Geometry& g, int64_t steps) const {
-  const bool wide = op.acc_bits > 32;
-  const bool smallest = accelerator_->product == npu::Product::kU55 && accelerator_->macs_per_cycle == 32;
-  const int delay = smallest ? (wide ? npu::kU55_32PipelineDelayAcc40Cycles : npu::kU55_32PipelineDelayCycles)
-                    : wide && accelerator_->macs_per_cycle <= 128 ? npu::kPipelineDelayAcc40Cycles
-                                                                  : npu::kPipelineDelayCycles;
-  double cycles = 0;
-  if (g.ublocks_xy == 1)
-    cycles = static_cast<double>(g.ublocks_z == 1 ? delay * steps : delay * (steps - 1) * g.ublocks_z);
-  if (smallest && wide && g.ublocks_z > 1 && (g.block.width <= g.ublock.width || g.block.height <= g.ublock.height)) {
-    cycles += static_cast<double>(delay * g.ublocks_z);
-  }
-  if (g.kind == Kind::kPartKernel) cycles *= static_cast<double>(ceil_div<int64_t>(g.ifm_block.depth, 8));
-  return cycles;
-}
-
-namespace {
-
-// Pools take (bits / 2) times as long; not on the smallest part, and not for the 1x1 pools that only copy.
-double pool_width_factor(const Operation& op) {
-  if (op.kernel.taps() == 1) return op.ifm.type.bytes;
-  return 4.0 * op.ifm.type.bytes;
-}
-
-}  // namespace
-
-// Of one OFM block. Source: facts/ethosu 7.1.
+// Of one OFM block.
 double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
-  const int bits = 8 * op.ifm.type.bytes;
-  const auto xy = static_cast<double>(g.ublocks_xy);
-  const auto z = static_cast<double>(g.ublocks_z);
-  const double decode = static_cast<double>(npu::kWeightDecodeElemsPerOfmUblockChannel) * g.ublock.depth /
-                        npu::kWeightDecodeElemsPerCycle / (op.u85 ? op.weight_streams : 1);
-  const double sparse = op.sparse_weights ? 0.5 : 1.0;
-  double cycles = 0;
-  for (int32_t y = 0; y < op.kernel.height; y += op.sub_kernel) {
-    for (int32_t x = 0; x < op.kernel.width; x += op.sub_kernel) {
-      const int64_t taps =
-          int64_t{std::min(op.sub_kernel, op.kernel.height - y)} * std::min(op.sub_kernel, op.kernel.width - x);
-      int64_t steps = taps;
-      switch (g.kind) {
-        case Kind::kPool:
-          steps = 1;
-          cycles += static_cast<double>(std::max<int64_t>(npu::kMacCyclesPerUblock, taps)) * xy * z *
-                    (accelerator_->macs_per_cycle == 32 ? 1.0 : pool_width_factor(op));
-          break;
-        case Kind::kDepthwise:
-          steps = ceil_div<int64_t>(taps, npu::kDepthwiseTapsPerStep);
-          cycles += std::max(decode, npu::kMacCyclesPerUblock * xy * bits / 8) * static_cast<double>(steps) * z;
-          break;
-        case Kind::kDepthFirst: {
-          const double per_tap =
-              op.u85 ? static_cast<double>(ceil_div(g.ifm_block.depth, 8)) * xy : npu::kMacCyclesPerUblock * xy;
-          cycles += std::max(decode, per_tap) * static_cast<double>(taps) * z * (op.u85 ? bits / 8.0 : 1.0) * sparse;
-          break;
-        }
-        case Kind::kPartKernel:
-          steps =
-              ceil_div<int64_t>(taps, bits == 16 ? npu::kPartKernelTapsPerStep16Bit : npu::kPartKernelTapsPerStep8Bit);
-          cycles += std::max(decode, npu::kMacCyclesPerUblock * xy) *
-                    static_cast<double>(steps * ceil_div<int64_t>(g.ifm_block.depth, 8)) * z * sparse;
-          break;
-        case Kind::kElementwise:
-        case Kind::kResize:
-          return 0;
-      }
-      cycles += pipeline_delay(op, g, steps);
-    }
-  }
-  if (sums_over_depth(g.kind)) cycles *= static_cast<double>(ceil_div(op.ifm_depth, std::max(1, g.ifm_block.depth)));
-  return cycles / op.cores;  // two cores share the channels
+  return npu::mac_cycles(
+      {.npu = *accelerator_,
+       .kind = mac_kind(g.kind),
+       .ifm_bits = 8 * op.ifm.type.bytes,
+       .acc_bits = op.acc_bits,
+       .kernel_height = op.kernel.height,
+       .kernel_width = op.kernel.width,
+       .sub_kernel = op.sub_kernel,
+       .ublocks_xy = g.ublocks_xy,
+       .ublocks_z = g.ublocks_z,
+       .ublock_depth = g.ublock.depth,
+       .is_one_ublock_wide_or_high = g.block.width <= g.ublock.width || g.block.height <= g.ublock.height,
+       .ifm_block_depth = g.ifm_block.depth,
+       .ifm_depth = op.ifm_depth,
+       .weight_streams = op.weight_streams,
+       .sparse_weights = op.sparse_weights,
+       .cores = op.cores},
+      npu::kTimeLineCost);
 }
 
 // ---- Output unit ----
 
 namespace {
 
-bool is_add(const Operation& op) {
-  return op.elementwise == ElementwiseMode::kAdd || op.elementwise == ElementwiseMode::kSub;
-}
-
-npu::OutputKind output_kind(const Operation& op) {
-  using enum npu::OutputKind;
-  if (op.kind == OperationKind::kElementwise) {
-    if (op.ifm.type.bytes == 4) return op.is_unary() ? kUnary32 : kBinary32;
-    if (op.elementwise == ElementwiseMode::kMul) return op.ofm.type.bytes == 4 ? kMulTo32 : kMulOrAcc40;
-    return is_add(op) ? kAdvancedAdd : kOther;
-  }
-  if (op.acc_bits == 40) return kMulOrAcc40;
-  return op.kind == OperationKind::kPool && op.pool == PoolMode::kMax ? kMaxPool : kOther;
-}
-
-npu::U85OutputKind u85_output_kind(const Operation& op) {
-  using enum npu::U85OutputKind;
-  if (op.kind == OperationKind::kElementwise && op.ifm.type.bytes == 4 && !op.is_unary()) {
-    return op.ofm.type.bytes < 4 || op.ofm.storage == Storage::kChained ? kBinary32Narrow : kBinary32Wide;
-  }
-  switch (op.ofm.type.bytes) {
-    case 1:
-      return kOfm8;
-    case 2:
-      return kOfm16;
-    case 4:
-      return kOfm32;
+npu::OutputWork::Kind output_kind(const Operation& op) {
+  using enum npu::OutputWork::Kind;
+  if (op.kind == OperationKind::kPool && op.pool == PoolMode::kMax) return kMaxPool;
+  if (op.kind != OperationKind::kElementwise) return kOther;
+  switch (op.elementwise) {
+    case ElementwiseMode::kMul:
+      return kMul;
+    case ElementwiseMode::kAdd:
+    case ElementwiseMode::kSub:
+      return kAddSub;
+    case ElementwiseMode::kDiv:
+      return kDiv;
     default:
-      return kOfm64;
+      return op.is_unary() ? kUnary : kBinary;
   }
 }
 
@@ -312,34 +250,32 @@ bool clamps(const Operation& op) {
 }  // namespace
 
 double CycleModel::output_cycles_per_element(const Operation& op) const {
-  if (op.u85) {
-    if (op.kind == OperationKind::kElementwise && op.elementwise == ElementwiseMode::kDiv)
-      return npu::kU85DivCyclesPerElem;
-    const npu::U85OutputCycles* row = npu::find_u85_output_cycles(accelerator_->macs_per_cycle);
-    const bool moved = op.transpose != Transpose::kHwc || op.reverse == Reverse::kW;
-    return std::max(row->output_cycles_per_elem[static_cast<size_t>(u85_output_kind(op))],
-                    row->activation_cycles_per_elem[moved ? 1 : 0]);
-  }
-  const npu::OutputCycles* row = npu::find_output_cycles(accelerator_->name);
   const npu::ActivationKind activation = op.activation.lut != Lut::kNone ? npu::ActivationKind::kTable
                                          : clamps(op)                    ? npu::ActivationKind::kRelu
                                                                          : npu::ActivationKind::kNone;
-  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(op))],
-                  row->activation_cycles_per_elem[static_cast<size_t>(activation)]) /
-         op.cores;
+  return npu::output_cycles_per_element({.npu = *accelerator_,
+                                         .kind = output_kind(op),
+                                         .ifm_bits = 8 * op.ifm.type.bytes,
+                                         .ofm_bits = 8 * op.ofm.type.bytes,
+                                         .acc_bits = op.acc_bits,
+                                         .activation = activation,
+                                         .is_chained = op.ofm.storage == Storage::kChained,
+                                         .is_rearranged = op.transpose != Transpose::kHwc || op.reverse == Reverse::kW,
+                                         .cores = op.cores});
 }
 
 // ---- Memory ----
 
 double CycleModel::bandwidth(const Port& port, int read_buffer_words) const {
-  if (accelerator_->product != npu::Product::kU85 || port.read_latency_cycles == 0) return port.bytes_per_cycle;
-  const double words_per_burst = static_cast<double>(port.burst_bytes) / npu::kReadBufferWordBytes;
-  const double in_flight = std::min(read_buffer_words / words_per_burst, port.bursts_outstanding);
-  return std::min(port.bytes_per_cycle,
-                  port.burst_bytes * in_flight / port.read_latency_cycles * npu::kU85OutstandingEfficiency);
+  if (accelerator_->product != npu::Product::kU85) return port.bytes_per_cycle;
+  return npu::u85_channel_bytes_per_cycle({.port_bytes_per_cycle = port.bytes_per_cycle,
+                                           .burst_bytes = port.burst_bytes,
+                                           .bursts_outstanding = port.bursts_outstanding,
+                                           .read_latency_cycles = port.read_latency_cycles,
+                                           .read_buffer_words = read_buffer_words});
 }
 
-// Bytes on the bus for `bytes` useful ones: short runs waste the rest of a burst. Source: facts/ethosu 7.4.
+// Bytes on the bus for `bytes` useful ones, which come in runs as the format lays them.
 double CycleModel::transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const {
   const int es = map.type.bytes;
   const int cores = writes && accelerator_->product == npu::Product::kU65 ? accelerator_->cores : 1;
@@ -353,10 +289,8 @@ double CycleModel::transferred(const FeatureMap& map, const Extent& block, doubl
     burst = static_cast<double>(es) * block.depth;
     if (writes) burst = std::min({64.0, static_cast<double>(npu::kBrickDepth) * es * cores, burst});
   }
-  burst = std::clamp(burst, 1.0, static_cast<double>(port.burst_bytes));
-  // A single access occupies the bus for its own beats only.
-  if (bytes <= burst) return std::ceil(bytes / port.beat_bytes) * port.beat_bytes;
-  return bytes * port.burst_bytes / burst;
+  return npu::bus_bytes(
+      {.bytes = bytes, .run_bytes = burst, .burst_bytes = port.burst_bytes, .beat_bytes = port.beat_bytes});
 }
 
 double CycleModel::read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const {
@@ -373,21 +307,19 @@ double CycleModel::write_cycles(const Operation& op, const Extent& block, double
 // `planes`: blocks in the plane of the OFM, for each of which U55 and U65 decode all weights again.
 double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
   if (weights.encoded_bytes == 0) return 0;
-  if (!op.u85) {
-    return static_cast<double>(weights.values) * static_cast<double>(planes) / npu::kWeightDecodeElemsPerCycle /
-           op.cores;
-  }
-  const double zeros = std::clamp(weights.zero_rate, npu::kU85DecodeMinZeroRate, npu::kU85DecodeMaxZeroRate);
-  const double standard =
-      (npu::kU85DecodeBaseElemsPerCycle + (zeros - npu::kU85DecodeMinZeroRate) * npu::kU85DecodeZeroRateGain) *
-      accelerator_->weight_decoders;
-  const double fast =
-      weights.distinct_values <= 16 ? npu::kU85FastDecodeElemsPerCycleFewValues : npu::kU85FastDecodeElemsPerCycle;
+  const auto values = static_cast<double>(weights.values);
+  const double rate = npu::weights_per_cycle({.npu = *accelerator_,
+                                              .zero_rate = weights.zero_rate,
+                                              .distinct_values = weights.distinct_values,
+                                              .fast = op.fast_weights,
+                                              .cores = op.cores});
+  if (!op.u85) return values * static_cast<double>(planes) / rate;
   const Port& port = port_of_region(op.weight_region);
   const int words =
       op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
-  const double fetch = static_cast<double>(weights.encoded_bytes) / bandwidth(port, words) + port.read_latency_cycles;
-  return std::max(static_cast<double>(weights.values) / (op.fast_weights ? fast : standard), fetch);
+  const double fetch =
+      npu::access_cycles(static_cast<double>(weights.encoded_bytes), bandwidth(port, words), port.read_latency_cycles);
+  return std::max(values / rate, fetch);
 }
 
 // ---- Operations ----
@@ -405,15 +337,15 @@ void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const W
   const double first_read =
       port_of_region(op.ifm.region).read_latency_cycles + read_cycles(op, op.ifm, g.ifm_block, ifm_bytes);
   const double last_write = port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, ofm_bytes);
-  const double memory = g.blocks > 1 ? std::abs(last_write - first_read) : 0;
-  const double command = (memory + mac + output) / npu::kCommandCyclesDivisor;
-  const double mac_block = std::max(mac, command);
-  const double output_block = std::max(output, command);
-  const double body =
-      mac_block > output_block ? std::floor(mac_block * g.blocks) + output_block : output_block * g.blocks + mac_block;
+  const double total = npu::pipeline_cycles({.mac_cycles = mac,
+                                             .output_cycles = output,
+                                             .blocks = g.blocks,
+                                             .first_read_cycles = first_read,
+                                             .last_write_cycles = last_write},
+                                            npu::kTimeLineCost);
   cycles.mac = static_cast<uint64_t>(mac * g.blocks);
   cycles.output = static_cast<uint64_t>(output * g.blocks);
-  cycles.npu = static_cast<uint64_t>(body + first_read + last_write);
+  cycles.npu = static_cast<uint64_t>(total);
   cycles.issue = cycles.npu - std::min(cycles.npu, std::max(cycles.mac, cycles.output));
 }
 
@@ -438,9 +370,10 @@ void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cy
     last_write = port_of_region(op.ofm.region).write_latency_cycles + write_cycles(op, g.block, bytes);
   }
   const double output = per_element * block;
-  const double command = (first_read + last_write + output) / npu::kCommandCyclesDivisor;
   cycles.output = static_cast<uint64_t>(std::ceil(output * blocks));
-  cycles.npu = static_cast<uint64_t>(std::ceil(std::max(command, output) * blocks + first_read + last_write));
+  cycles.npu = static_cast<uint64_t>(npu::elementwise_cycles(
+      {.output_cycles = output, .blocks = blocks, .first_read_cycles = first_read, .last_write_cycles = last_write},
+      npu::kTimeLineCost));
   cycles.issue = cycles.npu - std::min(cycles.npu, cycles.output);
 }
 
@@ -539,17 +472,17 @@ void CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights
 }
 
 void CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const {
-  const auto side = [&](bool internal, int region, int latency) {
-    if (internal) return 0.0;
-    const Port& port = port_of_region(region);
-    return static_cast<double>(bytes) / bandwidth(port, accelerator_->u85.read_buffer_mem_to_mem_words) + latency;
-  };
-  const double read =
-      dma.source_internal ? 0 : side(false, dma.source_region, port_of_region(dma.source_region).read_latency_cycles);
-  const double write = dma.destination_internal
-                           ? 0
-                           : static_cast<double>(bytes) / port_of_region(dma.destination_region).bytes_per_cycle +
-                                 port_of_region(dma.destination_region).write_latency_cycles;
+  double read = 0, write = 0;
+  if (!dma.source_internal) {
+    const Port& port = port_of_region(dma.source_region);
+    read =
+        npu::access_cycles(static_cast<double>(bytes), bandwidth(port, accelerator_->u85.read_buffer_mem_to_mem_words),
+                           port.read_latency_cycles);
+  }
+  if (!dma.destination_internal) {
+    const Port& port = port_of_region(dma.destination_region);
+    write = npu::access_cycles(static_cast<double>(bytes), port.bytes_per_cycle, port.write_latency_cycles);
+  }
   report.cycles.dma = static_cast<uint64_t>(std::max(read, write));
   // Region 0 holds weights, scales and tables; what moves between the others is feature maps.
   const bool constants = dma.source_region == 0;

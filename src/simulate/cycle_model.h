@@ -31,8 +31,8 @@ struct Port {
   int write_latency_cycles = 0;
 };
 
-// Estimates after Vela's performance model (docs/cycle-model.md; facts/npu_performance.h holds its numbers). All cycles
-// are of the NPU's clock.
+// Estimates after Vela's performance model (docs/cycle-model.md): npu/cost.h has the formulas of each part, this class what
+// the registers and the memories say for them. All cycles are of the NPU's clock.
 class CycleModel {
  public:
   // Errors: a system configuration or memory mode that does not exist or is another product's; lists the valid ones.
@@ -51,7 +51,6 @@ class CycleModel {
   struct Geometry;
   [[nodiscard]] Geometry geometry(const Operation& op) const;
   [[nodiscard]] double mac_cycles(const Operation& op, const Geometry& g) const;
-  [[nodiscard]] double pipeline_delay(const Operation& op, const Geometry& g, int64_t steps) const;
   [[nodiscard]] double output_cycles_per_element(const Operation& op) const;
   [[nodiscard]] double weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
   [[nodiscard]] double bandwidth(const Port& port, int read_buffer_words) const;

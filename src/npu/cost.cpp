@@ -1,0 +1,221 @@
+#include "npu/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+
+// Source: npu_performance.py of ethos-u-vela 5.2.0; U85 after the public mirror of regor.
+namespace carina::npu {
+
+int clipped_ifm_block_depth(const IfmDepth& what) {
+  const int limit = ifm_block_depth_limit(what.ifm_bits, what.order);
+  const int granule = what.ifm_bits == 16 ? kIfmBlockDepthGranule16Bit : what.granule;
+  return round_up(static_cast<int>(std::min<int64_t>(what.ifm_depth, limit)), granule);
+}
+
+// ---- The MAC unit ----
+
+namespace {
+
+constexpr int kChannelsPerStep = 8;  // that a MAC unit multiplies at a time
+
+// Cycles to decode the weights of one ublock.
+double decode_cycles(const MacWork& w) {
+  const double all =
+      static_cast<double>(kWeightDecodeElemsPerOfmUblockChannel) * w.ublock_depth / kWeightDecodeElemsPerCycle;
+  return is_u85(w.npu.product) ? all / w.weight_streams : all;
+}
+
+double pool_factor(const MacWork& w, int64_t kernel_taps, const CostDetail& detail) {
+  if (w.npu.macs_per_cycle == 32) return 1;
+  return detail.copies_by_width && kernel_taps == 1 ? w.ifm_bits / 8 : w.ifm_bits / 2;
+}
+
+int delay_cycles(const MacWork& w, bool smallest) {
+  const bool wide = w.acc_bits > 32;
+  if (smallest) return wide ? kU55_32PipelineDelayAcc40Cycles : kU55_32PipelineDelayCycles;
+  return wide && w.npu.macs_per_cycle <= 128 ? kPipelineDelayAcc40Cycles : kPipelineDelayCycles;
+}
+
+// What a block of one ublock in width and height waits for its own accumulators, `steps` times.
+double accumulator_delay(const MacWork& w, int64_t steps) {
+  const bool smallest = w.npu.product == Product::kU55 && w.npu.macs_per_cycle == 32;
+  const int delay = delay_cycles(w, smallest);
+  double cycles = 0;
+  if (w.ublocks_xy == 1)
+    cycles = static_cast<double>(w.ublocks_z == 1 ? delay * steps : delay * (steps - 1) * w.ublocks_z);
+  if (smallest && w.acc_bits > 32 && w.ublocks_z > 1 && w.is_one_ublock_wide_or_high)
+    cycles += static_cast<double>(delay * w.ublocks_z);
+  if (w.kind == MacKind::kPartKernel)
+    cycles *= static_cast<double>(ceil_div<int64_t>(w.ifm_block_depth, kChannelsPerStep));
+  return cycles;
+}
+
+struct SubKernel {
+  double cycles;
+  int64_t steps;  // with a delay each
+};
+
+SubKernel sub_kernel(const MacWork& w, int64_t taps, const CostDetail& detail) {
+  const auto xy = static_cast<double>(w.ublocks_xy), z = static_cast<double>(w.ublocks_z);
+  const double decode = decode_cycles(w), sparse = w.sparse_weights ? 0.5 : 1.0;
+  const bool u85 = is_u85(w.npu.product);
+  const int64_t channel_steps = ceil_div<int64_t>(w.ifm_block_depth, kChannelsPerStep);
+  switch (w.kind) {
+    case MacKind::kPool:
+      return {.cycles = static_cast<double>(std::max<int64_t>(kMacCyclesPerUblock, taps)) * xy * z *
+                        pool_factor(w, w.kernel_height * w.kernel_width, detail),
+              .steps = 1};
+    case MacKind::kDepthwise: {
+      const int64_t steps = ceil_div<int64_t>(taps, kDepthwiseTapsPerStep);
+      return {.cycles = std::max(decode, kMacCyclesPerUblock * xy * w.ifm_bits / 8) * static_cast<double>(steps) * z,
+              .steps = steps};
+    }
+    case MacKind::kDepthFirst: {
+      const double per_tap = u85 ? static_cast<double>(channel_steps) * xy : kMacCyclesPerUblock * xy;
+      return {
+          .cycles = std::max(decode, per_tap) * static_cast<double>(taps) * z * (u85 ? w.ifm_bits / 8.0 : 1.0) * sparse,
+          .steps = taps};
+    }
+    case MacKind::kPartKernel: {
+      const int64_t steps =
+          ceil_div<int64_t>(taps, w.ifm_bits == 16 ? kPartKernelTapsPerStep16Bit : kPartKernelTapsPerStep8Bit);
+      return {.cycles =
+                  std::max(decode, kMacCyclesPerUblock * xy) * static_cast<double>(steps * channel_steps) * z * sparse,
+              .steps = steps};
+    }
+  }
+  CARINA_UNREACHABLE("kind", w.kind);
+}
+
+}  // namespace
+
+double mac_cycles(const MacWork& w, const CostDetail& detail) {
+  double cycles = 0;
+  for (int64_t y = 0; y < w.kernel_height; y += w.sub_kernel) {
+    for (int64_t x = 0; x < w.kernel_width; x += w.sub_kernel) {
+      const int64_t taps =
+          std::min<int64_t>(w.sub_kernel, w.kernel_height - y) * std::min<int64_t>(w.sub_kernel, w.kernel_width - x);
+      const SubKernel part = sub_kernel(w, taps, detail);
+      cycles += part.cycles;
+      if (detail.accumulator_delay) cycles += accumulator_delay(w, part.steps);
+    }
+  }
+  if (sums_over_depth(w.kind))
+    cycles *= static_cast<double>(ceil_div(w.ifm_depth, std::max<int64_t>(1, w.ifm_block_depth)));
+  return cycles / w.cores;
+}
+
+// ---- The output unit ----
+
+namespace {
+
+OutputKind output_kind(const OutputWork& w) {
+  using Kind = OutputWork::Kind;
+  using enum OutputKind;
+  const bool elementwise = w.kind != Kind::kOther && w.kind != Kind::kMaxPool;
+  if (elementwise && w.ifm_bits == 32) return w.kind == Kind::kUnary ? kUnary32 : kBinary32;
+  if (w.kind == Kind::kMul) return w.ofm_bits == 32 ? kMulTo32 : kMulOrAcc40;
+  if (w.kind == Kind::kAddSub) return kAdvancedAdd;
+  if (elementwise) return kOther;
+  if (w.acc_bits == 40) return kMulOrAcc40;
+  return w.kind == Kind::kMaxPool ? kMaxPool : kOther;
+}
+
+U85OutputKind u85_output_kind(const OutputWork& w) {
+  using Kind = OutputWork::Kind;
+  using enum U85OutputKind;
+  const bool binary = w.kind == Kind::kMul || w.kind == Kind::kAddSub || w.kind == Kind::kBinary;
+  if (binary && w.ifm_bits == 32) return w.ofm_bits < 32 || w.is_chained ? kBinary32Narrow : kBinary32Wide;
+  switch (w.ofm_bits) {
+    case 8:
+      return kOfm8;
+    case 16:
+      return kOfm16;
+    case 32:
+      return kOfm32;
+    default:
+      return kOfm64;
+  }
+}
+
+double u85_output_cycles(const OutputWork& w) {
+  if (w.kind == OutputWork::Kind::kDiv) return kU85DivCyclesPerElem;
+  const U85OutputCycles* row = find_u85_output_cycles(w.npu.macs_per_cycle);
+  CARINA_CHECK(row != nullptr, "no output cycles for {}", w.npu.name);
+  return std::max(row->output_cycles_per_elem[static_cast<size_t>(u85_output_kind(w))],
+                  row->activation_cycles_per_elem[w.is_rearranged ? 1 : 0]);
+}
+
+}  // namespace
+
+double output_cycles_per_element(const OutputWork& w) {
+  if (is_u85(w.npu.product)) return u85_output_cycles(w);
+  const OutputCycles* row = find_output_cycles(w.npu.name);
+  CARINA_CHECK(row != nullptr, "no output cycles for {}", w.npu.name);
+  return std::max(row->output_cycles_per_elem[static_cast<size_t>(output_kind(w))],
+                  row->activation_cycles_per_elem[static_cast<size_t>(w.activation)]) /
+         w.cores;
+}
+
+// ---- Blocks one after the other ----
+
+double pipeline_cycles(const PipelineWork& w, const CostDetail& detail) {
+  const double mac = w.mac_cycles, output = w.output_cycles;
+  if (!detail.ends_and_commands) return std::max(mac, output) * w.blocks + std::min(mac, output);
+  const double memory = w.blocks > 1 ? std::abs(w.last_write_cycles - w.first_read_cycles) : 0;
+  const double command = (memory + mac + output) / kCommandCyclesDivisor;
+  const double mac_block = std::max(mac, command), output_block = std::max(output, command);
+  const double body =
+      mac_block > output_block ? std::floor(mac_block * w.blocks) + output_block : output_block * w.blocks + mac_block;
+  return body + w.first_read_cycles + w.last_write_cycles;
+}
+
+double elementwise_cycles(const PipelineWork& w, const CostDetail& detail) {
+  if (!detail.ends_and_commands) return w.output_cycles * w.blocks;
+  const double command = (w.first_read_cycles + w.last_write_cycles + w.output_cycles) / kCommandCyclesDivisor;
+  return std::ceil(std::max(command, w.output_cycles) * w.blocks + w.first_read_cycles + w.last_write_cycles);
+}
+
+// ---- Memory ----
+
+double port_bytes_per_cycle(Product product, const MemoryPort& port) {
+  switch (product) {
+    case Product::kU55:
+      return kU55AxiBytesPerCycle * port.clock_scale;
+    case Product::kU65:
+      return kU65AxiBytesPerCycle * port.clock_scale;
+    case Product::kU85:
+      return kU85AxiBytesPerCyclePerPort * port.ports_used * port.clock_scale;
+  }
+  CARINA_UNREACHABLE("product", product);
+}
+
+double u85_channel_bytes_per_cycle(const ChannelWork& c) {
+  if (c.read_latency_cycles == 0) return c.port_bytes_per_cycle;
+  const double words_per_burst = static_cast<double>(c.burst_bytes) / kReadBufferWordBytes;
+  const double in_flight = std::min(c.read_buffer_words / words_per_burst, c.bursts_outstanding);
+  return std::min(c.port_bytes_per_cycle,
+                  c.burst_bytes * in_flight / c.read_latency_cycles * kU85OutstandingEfficiency);
+}
+
+double bus_bytes(const BusWork& w) {
+  const double run = std::clamp(w.run_bytes, 1.0, static_cast<double>(w.burst_bytes));
+  // A single access occupies the bus for its own beats only.
+  if (w.bytes <= run) return std::ceil(w.bytes / w.beat_bytes) * w.beat_bytes;
+  return w.bytes * w.burst_bytes / run;
+}
+
+double weights_per_cycle(const DecodeWork& w) {
+  if (!is_u85(w.npu.product)) return static_cast<double>(kWeightDecodeElemsPerCycle) * w.cores;
+  constexpr size_t kFewValues = 16;
+  if (w.fast)
+    return w.distinct_values <= kFewValues ? kU85FastDecodeElemsPerCycleFewValues : kU85FastDecodeElemsPerCycle;
+  const double zeros = std::clamp(w.zero_rate, kU85DecodeMinZeroRate, kU85DecodeMaxZeroRate);
+  return (kU85DecodeBaseElemsPerCycle + (zeros - kU85DecodeMinZeroRate) * kU85DecodeZeroRateGain) *
+         w.npu.weight_decoders;
+}
+
+}  // namespace carina::npu
