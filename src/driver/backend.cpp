@@ -1,12 +1,59 @@
 #include "driver/backend.h"
 
+#include <fmt/format.h>
+
+#include <array>
+
 #include "driver/ethosu_backend.h"
+#include "npu/table_names.h"
 
 namespace carina::driver {
 
-Result<Backend> find_backend(const TargetRequest& request) {
-  CARINA_TRY(const plan::Target target, find_target(request));
+namespace {
+
+// A kind of accelerator: which targets it compiles for, and how a backend is set up for one.
+struct BackendKind {
+  std::string_view name;
+  std::vector<std::string_view> (*targets)();
+  Result<Backend> (*make)(const TargetNames& names);
+};
+
+Result<Backend> make_ethosu(const TargetNames& names) {
+  CARINA_TRY(const plan::Target target, find_target(names));
   return ethosu_backend(target);
+}
+
+constexpr std::array kKinds{BackendKind{.name = "ethos-u", .targets = ethosu_targets, .make = make_ethosu}};
+
+bool compiles_for(const BackendKind& kind, std::string_view target) {
+  return std::ranges::any_of(kind.targets(), [&](std::string_view known) { return npu::same_name(known, target); });
+}
+
+}  // namespace
+
+std::vector<std::string_view> targets() {
+  std::vector<std::string_view> all;
+  for (const BackendKind& kind : kKinds) std::ranges::copy(kind.targets(), std::back_inserter(all));
+  return all;
+}
+
+Result<Backend> find_backend(const TargetNames& names) {
+  for (const BackendKind& kind : kKinds) {
+    if (compiles_for(kind, names.accelerator)) return kind.make(names);
+  }
+  return fail({.where = "target",
+               .what = "Carina does not compile for this",
+               .expected = fmt::format("{}", fmt::join(targets(), ", ")),
+               .got = names.accelerator,
+               .hint = npu::find_accelerator(npu::row_name(npu::kAccelerators, names.accelerator)) == nullptr
+                           ? ""
+                           : "streams that Vela made for it run on the simulator: `carina npu run`",
+               .fault = Fault::kUsage});
+}
+
+Result<Backend> find_backend(const TargetRequest& request) {
+  CARINA_TRY(const TargetNames names, read_names(request));
+  return find_backend(names);
 }
 
 }  // namespace carina::driver

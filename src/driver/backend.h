@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -51,7 +52,12 @@ struct Backend {
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };
 
-// The backend that a target belongs to, set up for it. Errors (usage): as find_target()'s.
+// The names of all targets that can be compiled for.
+std::vector<std::string_view> targets();
+
+// The backend that a target belongs to, set up for it. Errors (usage): a target of no backend, with the list of targets;
+// as find_target()'s.
+Result<Backend> find_backend(const TargetNames& names);
 Result<Backend> find_backend(const TargetRequest& request);
 
 }  // namespace carina::driver

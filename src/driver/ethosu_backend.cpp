@@ -1,9 +1,8 @@
 #include "driver/ethosu_backend.h"
 
-#include <fmt/format.h>
-
 #include "driver/estimate.h"
-#include "driver/layer_names.h"
+#include "driver/ethosu_specs.h"
+#include "facts/ethosu_delegates.h"
 #include "facts/executorch.h"
 #include "npu/delegate_blob.h"
 #include "npu/vela_raw.h"
@@ -25,27 +24,16 @@ partition::NpuFamily family_of(npu::Product product) {
   CARINA_UNREACHABLE("product", product);
 }
 
-// The TOSA subset that a delegate keeps to, as the Arm backend names it.
-std::string_view tosa_spec(npu::Product product) {
-  return product == npu::Product::kU85 ? "TOSA-1.0+INT+int16+int4+cf" : "TOSA-1.0+INT+int16+int4+u55";
-}
-
-std::vector<uint8_t> bytes_of(std::string_view text) {
-  return {text.begin(), text.end()};
-}
-
 Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target) {
   CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
-  return pte::Delegate{
-      .backend = std::string(kEthosUBackendId),
-      .blob = Buffer::copy_of(blob.bytes),
-      .compile_specs = {
-          {"tosa_spec", bytes_of(tosa_spec(target.accelerator.product))},
-          {"compile_flags", bytes_of(fmt::format("--accelerator-config={} --system-config={} --memory-mode={}",
-                                                 target.accelerator.name, target.system.name, target.memory.name))},
-          {"output_format", bytes_of("vela")},
-          {"target", bytes_of(target.accelerator.name)},
-          {std::string(kLayerNamesSpec), layer_names_text(network.layers)}}};
+  const auto& conventions = npu::delegate_conventions_of(target.accelerator.product);
+  return pte::Delegate{.backend = std::string(kEthosUBackendId),
+                       .blob = Buffer::copy_of(blob.bytes),
+                       .compile_specs = write_specs({.tosa_spec = std::string(conventions.tosa_spec),
+                                                     .accelerator = std::string(target.accelerator.name),
+                                                     .system_config = std::string(target.system.name),
+                                                     .memory_mode = std::string(target.memory.name),
+                                                     .layers = network.layers})};
 }
 
 report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwork& network,
@@ -80,12 +68,20 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
 
 }  // namespace
 
+std::vector<std::string_view> ethosu_targets() {
+  std::vector<std::string_view> names;
+  for (const npu::AcceleratorConfig& accelerator : npu::kAccelerators) {
+    if (plan::compiles_for(accelerator.product)) names.push_back(accelerator.name);
+  }
+  return names;
+}
+
 Backend ethosu_backend(const plan::Target& target) {
   return {.target = std::string(target.accelerator.name),
           .system_config = std::string(target.system.name),
           .memory_mode = std::string(target.memory.name),
           .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
-          .tosa_spec = std::string(tosa_spec(target.accelerator.product)),
+          .tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
           .family = family_of(target.accelerator.product),
           .compile = [target](const ir::Graph& tosa, const DelegateOptions& options, const Log& log) {
             return driver::compile(tosa, target, options, log);

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "driver/backend.h"
 #include "plan/target.h"
 
 namespace carina::driver {
+
+// The accelerators that can be compiled for.
+std::vector<std::string_view> ethosu_targets();
 
 // Arm's Ethos-U: delegates are command streams in the container that ExecuTorch's EthosUBackend reads; their cost is
 // the simulator's estimate. Artifact: Vela's raw output, "vela.npz".

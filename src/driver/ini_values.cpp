@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "driver/ini_values_internal.h"
+#include "facts/ethosu_delegates.h"
 
 namespace carina::driver {
 
@@ -92,15 +93,15 @@ npu::MemoryPort IniValues::port(size_t number, npu::Product product) {
   };
   constexpr Range<int64_t> kLatency{0, 1'000'000};
   constexpr Range<int64_t> kOutstanding{0, 1024};
-  // Only the model of U85 asks how many reads may be outstanding, so files of the others may leave that out.
-  const bool u85 = product == npu::Product::kU85;
+  const bool max_reads_asked = npu::delegate_conventions_of(product).ini_needs_max_reads;
   return {.kind = *kind,
           .clock_scale = real(named("clock_scale"), {1e-6, 1000}),
           .ports_used = std::max(1, whole_or("ports_used", 1, {0, 16})),
           .burst_bytes = whole("burst_length", {1, 65536}),
           .read_latency_cycles = whole("read_latency", kLatency),
           .write_latency_cycles = whole("write_latency", kLatency),
-          .max_reads = u85 ? whole("max_reads", {1, kOutstanding.largest}) : whole_or("max_reads", 1, kOutstanding),
+          .max_reads =
+              max_reads_asked ? whole("max_reads", {1, kOutstanding.largest}) : whole_or("max_reads", 1, kOutstanding),
           .max_writes = whole_or("max_writes", 0, kOutstanding)};
 }
 

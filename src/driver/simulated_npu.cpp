@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/guarded.h"
+
 namespace carina::driver {
 
 runtime::Error SimulatedNpu::invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) {
   simulate::Memory memory;
   std::ranges::copy(bases.first(std::min(bases.size(), memory.regions.size())), memory.regions.begin());
-  auto report = simulator_.run(payload, memory);
+  // The runtime between here and our caller is built without exceptions.
+  auto report = guarded([&] { return simulator_.run(payload, memory); });
   if (!report) {
     failure_ = std::move(report).error();
     return runtime::Error::kDelegateFailed;

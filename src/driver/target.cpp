@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "driver/vela_ini.h"
+#include "npu/table_names.h"
 
 namespace carina::driver {
 
@@ -32,20 +33,21 @@ std::unexpected<Diagnostics> unknown(std::string_view kind, const std::string& n
 }
 
 // Names that the file does not have are left to the tables that are built in.
-Result<plan::Target> find_in_file(const TargetRequest& request) {
-  CARINA_TRY(plan::Target target, plan::find_target(request.accelerator, {}, {}));
-  CARINA_TRY(const Buffer file, map_file(request.config_file));
-  CARINA_TRY(const VelaIni ini, VelaIni::parse(file, request.config_file));
-  const std::string system(request.system_config.empty() ? target.system.name
-                                                         : std::string_view(request.system_config));
-  const std::string memory(request.memory_mode.empty() ? target.memory.name : std::string_view(request.memory_mode));
+Result<plan::Target> find_in_ini(const TargetNames& names) {
+  CARINA_TRY(plan::Target target, plan::find_target(names.accelerator, {}, {}));
+  CARINA_TRY(const VelaIni ini, VelaIni::parse(names.ini, names.ini_name));
+  const std::string system(names.system_config.empty() ? target.system.name : std::string_view(names.system_config));
+  const std::string memory(names.memory_mode.empty() ? target.memory.name : std::string_view(names.memory_mode));
   const bool own_system = ini.has_system_config(system);
   const bool own_memory = ini.has_memory_mode(memory);
-  if (!own_system && npu::find_system_config(system) == nullptr)
+  const std::string_view known_system = npu::row_name(npu::kSystemConfigs, system);
+  const std::string_view known_memory = npu::row_name(npu::kMemoryModes, memory);
+  if (!own_system && npu::find_system_config(known_system) == nullptr)
     return unknown("system configuration", system, with_built_in(ini.system_configs(), npu::kSystemConfigs));
-  if (!own_memory && npu::find_memory_mode(memory) == nullptr)
+  if (!own_memory && npu::find_memory_mode(known_memory) == nullptr)
     return unknown("memory mode", memory, with_built_in(ini.memory_modes(), npu::kMemoryModes));
-  CARINA_TRY(target, plan::find_target(request.accelerator, own_system ? "" : system, own_memory ? "" : memory));
+  CARINA_TRY(target,
+             plan::find_target(names.accelerator, own_system ? "" : known_system, own_memory ? "" : known_memory));
   if (own_system) {
     CARINA_TRY(target.system, ini.system_config(system, target.accelerator.product));
   }
@@ -55,13 +57,17 @@ Result<plan::Target> find_in_file(const TargetRequest& request) {
   return target;
 }
 
+Result<plan::Target> find_built_in(const TargetNames& names) {
+  return plan::find_target(names.accelerator, npu::row_name(npu::kSystemConfigs, names.system_config),
+                           npu::row_name(npu::kMemoryModes, names.memory_mode));
+}
+
 }  // namespace
 
-Result<plan::Target> find_target(const TargetRequest& request) {
-  CARINA_TRY(plan::Target target,
-             request.config_file.empty()
-                 ? plan::find_target(request.accelerator, request.system_config, request.memory_mode)
-                 : find_in_file(request));
+Result<plan::Target> find_target(const TargetNames& given) {
+  TargetNames names = given;
+  names.accelerator = npu::row_name(npu::kAccelerators, given.accelerator);
+  CARINA_TRY(plan::Target target, names.ini.size() == 0 ? find_built_in(names) : find_in_ini(names));
   const npu::MemoryKind arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind;
   if (arena != npu::MemoryKind::kSram && arena != npu::MemoryKind::kDram) {
     return fail({.where = "target",
@@ -73,6 +79,23 @@ Result<plan::Target> find_target(const TargetRequest& request) {
                  .fault = Fault::kUsage});
   }
   return target;
+}
+
+Result<TargetNames> read_names(const TargetRequest& request) {
+  TargetNames names{.accelerator = request.accelerator,
+                    .system_config = request.system_config,
+                    .memory_mode = request.memory_mode,
+                    .ini = {},
+                    .ini_name = request.config_file};
+  if (!request.config_file.empty()) {
+    CARINA_TRY(names.ini, map_file(request.config_file));
+  }
+  return names;
+}
+
+Result<plan::Target> find_target(const TargetRequest& request) {
+  CARINA_TRY(const TargetNames names, read_names(request));
+  return find_target(names);
 }
 
 }  // namespace carina::driver

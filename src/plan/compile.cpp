@@ -18,7 +18,7 @@ namespace carina::plan {
 namespace {
 
 Result<void> check_target(const Target& target) {
-  if (target.accelerator.product != npu::Product::kU55) {
+  if (!compiles_for(target.accelerator.product)) {
     return fail({.where = "target",
                  .what = fmt::format("compiling for {} is not supported", target.accelerator.name),
                  .expected = "an ethos-u55",
@@ -85,6 +85,10 @@ npu::CompiledNetwork assemble(Program& program, const ir::Graph& graph, const Ta
 }
 
 }  // namespace
+
+bool compiles_for(npu::Product product) {
+  return product == npu::Product::kU55;
+}
 
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
                                      const Log& log) {

@@ -8,6 +8,7 @@
 #include "base/checked_math.h"
 #include "facts/npu_performance.h"
 #include "npu/cost.h"
+#include "npu/table_names.h"
 #include "simulate/work.h"
 
 namespace carina::simulate {
@@ -64,19 +65,6 @@ int64_t stored_elements(const FeatureMap& map, const Extent& e) {
   return int64_t{e.height} * e.width * (is_bricked(map) ? round_up(e.depth, int32_t{npu::kBrickDepth}) : e.depth);
 }
 
-std::string list_of_modes() {
-  std::string names;
-  for (const npu::MemoryMode& mode : npu::kMemoryModes) names += (names.empty() ? "" : ", ") + std::string(mode.name);
-  return names;
-}
-std::string list_of_systems(npu::Product product) {
-  std::string names;
-  for (const npu::SystemConfig& config : npu::kSystemConfigs) {
-    if (config.product == product) names += (names.empty() ? "" : ", ") + std::string(config.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 // The pieces that an operation is cut into.
@@ -102,12 +90,14 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
   const npu::SystemConfig* system =
       options.own_system_config ? &*options.own_system_config : npu::find_system_config(system_name);
   if (system == nullptr || system->product != accelerator.product) {
-    return fail(Diagnostic{.where = "system configuration",
-                           .what = fmt::format("{} has no such system configuration", accelerator.name),
-                           .expected = list_of_systems(accelerator.product),
-                           .got = system_name,
-                           .hint = {},
-                           .fault = Fault::kUsage});
+    return fail(Diagnostic{
+        .where = "system configuration",
+        .what = fmt::format("{} has no such system configuration", accelerator.name),
+        .expected = npu::names_of(npu::kSystemConfigs,
+                                  [&](const npu::SystemConfig& c) { return c.product == accelerator.product; }),
+        .got = system_name,
+        .hint = {},
+        .fault = Fault::kUsage});
   }
   CycleModel model;
   model.accelerator_ = &accelerator;
@@ -115,7 +105,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
   if (mode == nullptr) {
     return fail(Diagnostic{.where = "memory mode",
                            .what = "there is no such memory mode",
-                           .expected = list_of_modes(),
+                           .expected = npu::names_of(npu::kMemoryModes),
                            .got = mode_name,
                            .hint = {},
                            .fault = Fault::kUsage});

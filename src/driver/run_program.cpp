@@ -1,0 +1,164 @@
+#include "driver/run_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "driver/estimate.h"
+#include "driver/ethosu_specs.h"
+#include "driver/simulated_npu.h"
+#include "facts/ethosu_delegates.h"
+#include "facts/executorch.h"
+#include "npu/delegate_blob.h"
+#include "npu/payload.h"
+#include "pte/reader.h"
+
+namespace carina::driver {
+
+namespace {
+
+const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
+  for (const pte::Plan& plan : program.plans) {
+    const auto found = std::ranges::find(plan.delegates, kEthosUBackendId, &pte::Delegate::backend);
+    if (found != plan.delegates.end()) return &*found;
+  }
+  return nullptr;
+}
+
+// The NPU that a delegate's stream is for: "" when Carina does not know it.
+Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
+  CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, where));
+  CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, where));
+  return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
+}
+
+// The target of a delegate: the NPU that its stream is for; the memories that are asked for, else those of its specs.
+Result<plan::Target> target_of_delegate(const std::string& accelerator, const pte::Delegate& delegate,
+                                        const TargetNames& asked, const std::string& where, const Log& log) {
+  const EthosUSpecs specs = read_specs(delegate.compile_specs);
+  TargetNames names = asked;
+  names.accelerator = accelerator;
+  TargetNames wanted = names;
+  if (wanted.system_config.empty()) wanted.system_config = specs.system_config;
+  if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;
+  auto found = find_target(wanted);
+  if (found) return found;
+  // Compiled with a vela.ini that is not at hand: only the estimates depend on it, so the family's memories stand in.
+  auto fallback = find_target(names);
+  if (fallback)
+    log.note(
+        {.where = where,
+         .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}",
+                             wanted.system_config, wanted.memory_mode, fallback->system.name, fallback->memory.name),
+         .hint = "--config FILE with those sections",
+         .severity = Severity::kWarning});
+  return fallback;
+}
+
+// The target that the program's first Ethos-U delegate was compiled for.
+Result<plan::Target> target_of(const pte::Program& program, const std::string& where, const TargetNames& asked,
+                               const Log& log) {
+  if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
+    CARINA_TRY(const std::string accelerator, accelerator_of(*delegate, where));
+    if (!accelerator.empty()) return target_of_delegate(accelerator, *delegate, asked, where, log);
+  }
+  TargetNames names = asked;
+  names.accelerator = npu::kAcceleratorOfNoDelegate;
+  return find_target(names);
+}
+
+// The layer notes of each delegate call, in the order of the calls.
+std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program) {
+  std::vector<npu::CompiledNetwork> calls;
+  const pte::Plan& plan = program.plans.front();
+  for (const pte::Instruction& instruction : plan.instructions) {
+    const auto* call = std::get_if<pte::DelegateCall>(&instruction);
+    if (call == nullptr) continue;
+    calls.emplace_back().layers = read_specs(plan.delegates[static_cast<size_t>(call->delegate)].compile_specs).layers;
+  }
+  return calls;
+}
+
+using Counts = std::vector<std::pair<std::string, int64_t>>;
+
+void add_counts(Counts& sums, const Counts& more) {
+  for (const auto& [name, count] : more) {
+    const auto same = std::ranges::find(sums, name, &Counts::value_type::first);
+    if (same == sums.end()) {
+      sums.emplace_back(name, count);
+    } else {
+      same->second += count;
+    }
+  }
+}
+
+// The delegates' reports of one inference as one.
+report::NpuReport joined(const std::vector<simulate::Report>& reports, const std::vector<npu::CompiledNetwork>& notes,
+                         const plan::Target& target) {
+  report::NpuReport all;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    report::NpuReport one = npu_report(reports[i], i < notes.size() ? notes[i] : npu::CompiledNetwork{}, target);
+    if (all.target.empty()) {
+      all = std::move(one);
+      continue;
+    }
+    all.cycles += one.cycles;
+    all.macs += one.macs;
+    std::ranges::move(one.layers, std::back_inserter(all.layers));
+    add_counts(all.pmu, one.pmu);
+    add_counts(all.traffic_bytes, one.traffic_bytes);
+  }
+  if (all.cycles > 0)
+    all.utilization =
+        static_cast<double>(all.macs) / (static_cast<double>(all.cycles) * target.accelerator.macs_per_cycle);
+  return all;
+}
+
+}  // namespace
+
+// What ExecuTorch's runner feeds when it is given nothing: ones.
+Sample ones(std::span<const InputType> inputs) {
+  Sample sample;
+  for (const InputType& input : inputs) {
+    MutableTensor tensor(input.dtype, input.shape);
+    const size_t bytes = element_bytes(input.dtype);
+    const double one = 1.0;
+    const float one_f = 1.0F;
+    const int64_t one_i = 1;
+    const void* value = input.dtype == DType::kFp32   ? static_cast<const void*>(&one_f)
+                        : input.dtype == DType::kFp64 ? static_cast<const void*>(&one)
+                                                      : &one_i;
+    for (size_t at = 0; at < tensor.bytes().size(); at += bytes) std::memcpy(tensor.bytes().data() + at, value, bytes);
+    sample.push_back(std::move(tensor).freeze());
+  }
+  return sample;
+}
+
+Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,
+                               const RunOptions& options, const Log& log) {
+  CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
+  CARINA_TRY(const plan::Target target, target_of(parsed, where, options.memories, log));
+  SimulatedNpu npu({.timing = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+                    .threads = options.threads,
+                    .own_system_config = target.system,
+                    .own_memory_mode = target.memory});
+  runtime::EthosUBackend backend(npu);
+  const std::array<runtime::Backend*, 1> backends{&backend};
+  CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends));
+  CARINA_TRY(const Sample sample, inputs(runner->inputs()));
+  auto outputs = runner->run(sample);
+  if (!outputs) {
+    Diagnostics errors = std::move(outputs).error();
+    std::ranges::copy(npu.failure(), std::back_inserter(errors));
+    return fail(std::move(errors));
+  }
+  return RunOutcome{.outputs = *std::move(outputs),
+                    .memory = runner->memory(),
+                    .cpu_kernels = runner->kernels(),
+                    .delegate_calls = runner->delegate_calls(),
+                    .npu = joined(npu.reports(), notes_of_calls(parsed), target)};
+}
+
+}  // namespace carina::driver

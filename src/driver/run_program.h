@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/outputs.h"
+#include "driver/program_runner.h"
+#include "driver/samples.h"
+#include "driver/target.h"
+#include "report/run_report.h"
+
+namespace carina::driver {
+
+struct RunOptions {
+  bool timed = false;  // whether `npu` of the outcome has figures
+  // The memories that a timed run assumes; empty: those that the program was compiled for. The accelerator is the
+  // program's.
+  TargetNames memories;
+  int threads = 1;
+};
+
+// What one inference gave and took.
+struct RunOutcome {
+  std::vector<NamedTensor> outputs;
+  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes.
+  std::vector<std::pair<std::string, int64_t>> memory;
+  std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
+  int64_t delegate_calls = 0;
+  report::NpuReport npu;
+};
+
+// Gives a program's inputs when it is told what they are.
+using InputSource = std::function<Result<Sample>(std::span<const InputType> inputs)>;
+
+// What ExecuTorch's runner feeds when it is given nothing: ones.
+Sample ones(std::span<const InputType> inputs);
+
+// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. `where` names the program in
+// messages. Errors: a damaged program, an unknown backend or kernel, inputs that do not fit, faults that the simulator
+// finds.
+Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,
+                               const RunOptions& options, const Log& log);
+
+}  // namespace carina::driver
