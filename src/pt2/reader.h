@@ -19,8 +19,8 @@ namespace carina::pt2 {
 // - in-place ops are their functional forms; symbolic sizes stand at the example's (a note says so);
 // - Node::source is the last line of the user's own code in the stack trace, "model.py:41".
 // `where` is what messages call the file. Errors: not such an archive, damaged, of another version, pickled or missing
-// weights, unsupported ops (all of them at once), state that the model keeps between runs. Source: facts/formats.md
-// section 1.
+// weights, unsupported ops (all of them at once), state that the model keeps between runs. Source:
+// docs/facts/formats.md 1.
 Result<ir::Graph> read_pt2(const Buffer& archive, const std::string& where, const Log& log);
 
 }  // namespace carina::pt2

@@ -14,7 +14,7 @@
 namespace carina::pt2 {
 
 // torch.export's numbers of element types, layouts and memory formats; they are neither c10's nor those of a .pte.
-// Source: facts/formats.md 1.2.
+// Source: docs/facts/formats.md 1.2.
 std::optional<DType> dtype_of_scalar_type(int64_t number);
 std::string scalar_type_name(int64_t number);
 std::optional<int64_t> c10_layout(int64_t number);

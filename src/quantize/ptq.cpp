@@ -57,7 +57,7 @@ Quantization weight_parameters(const Tensor& weight, int axis, double smallest_s
   return q;
 }
 
-// int32 of scale input * weight. Source: facts/arm_backend.md 4.1.
+// int32 of scale input * weight. Source: docs/facts/arm_backend.md 4.1.
 Quantization bias_parameters(const Quantization& input, const Quantization& weight) {
   Quantization q{.dtype = DType::kInt32,
                  .scales = {},

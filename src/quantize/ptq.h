@@ -27,7 +27,7 @@ struct PtqOptions {
 // Post-training quantization to int8 of a prepared float graph (lower::prepare): sets Value::quantization. Activations
 // are affine per tensor in [-128, 127], weights symmetric per output channel in [-127, 127], biases int32 of scale
 // input * weight. Which values get parameters of their own and which share them follows the Arm quantizer of PT2E
-// (facts/arm_backend.md section 4). Ranges come from running the lowered float graph in the interpreter on `samples`;
+// (docs/facts/arm_backend.md 4). Ranges come from running the lowered float graph in the interpreter on `samples`;
 // each sample is one tensor per graph input. Nodes that only the CPU's kernels run stay float. Errors: no samples,
 // samples that do not fit, values that are not finite, nodes that nobody can run (all of them).
 Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samples, const PtqOptions& options,

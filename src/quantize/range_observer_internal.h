@@ -26,7 +26,7 @@ class RangeObserver {
   // The range that the integers are to cover; zero always lies inside.
   [[nodiscard]] Range choose(RangeChoice choice) const;
 
-  // What the Arm quantizer puts in the place of infinities. Source: facts/arm_backend.md 1.2, quantize_inf.
+  // What the Arm quantizer puts in the place of infinities. Source: docs/facts/arm_backend.md 1.2, quantize_inf.
   static constexpr float kMinusInfinity = -256;
   static constexpr float kPlusInfinity = 255;
 

@@ -24,7 +24,7 @@ struct Sharing {
 
 // Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before
 // an activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts
-// off need not be represented. Nodes that are left float share nothing. Source: facts/arm_backend.md 4.2, 4.3.
+// off need not be represented. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2, 4.3.
 Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float);
 
 }  // namespace carina::quantize

@@ -6,7 +6,7 @@
 #include "simulate/checker.h"
 #include "simulate/work.h"
 
-// The rules of facts/ethosu 6.1, 6.2 and 6.4.
+// The rules of docs/facts/ethosu.md 6.1, 6.2 and 6.4.
 namespace carina::simulate {
 
 namespace {

@@ -212,7 +212,7 @@ Result<void> decode_scaling_u55(const npu::RegisterFile& r, Operation& op) {
                .shift = static_cast<uint8_t>(FIELD_U55(OFM_SCALE, "shift")),
                .mode = kRoundModesU55[mode]};
   if (!r.written(Reg::OFM_SCALE)) op.output = {.mode = kRoundModesU55[mode]};
-  // The exact half-way position of the second rounding depends on the operands' width (facts/ethosu 4.4).
+  // The exact half-way position of the second rounding depends on the operands' width (docs/facts/ethosu.md 4.4).
   const uint8_t d = op.ifm.type.bytes == 1 ? 20 : 15;
   op.first = {.multiplier = FIELD_U55(OPA_SCALE, "scale"),
               .shift = static_cast<uint8_t>(FIELD_U55(OPA_SCALE, "shift")),

@@ -22,7 +22,7 @@ int64_t shift_count(int64_t b) {
   return std::clamp<int64_t>(b, 0, 63);
 }
 
-// Arithmetic shift right, rounded half up in NATURAL mode, down otherwise. Source: facts/ethosu 4.4.
+// Arithmetic shift right, rounded half up in NATURAL mode, down otherwise. Source: docs/facts/ethosu.md 4.4.
 int64_t shift_right(int64_t a, int64_t b, RoundMode mode) {
   const int64_t count = shift_count(b);
   if (count == 0) return a;

@@ -24,7 +24,7 @@ std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work);  // 8 bi
 std::unique_ptr<FastOperation> make_fast_rows(const Work& work);         // elementwise, any width
 std::unique_ptr<FastOperation> make_fast_resize(const Work& work);
 
-// Where an output position of RESIZE falls between two input positions. Source: facts/ethosu 4.7.
+// Where an output position of RESIZE falls between two input positions. Source: docs/facts/ethosu.md 4.7.
 struct ResizePoint {
   int64_t low;
   int64_t high;

@@ -140,7 +140,7 @@ void FastOutput::prepare_table(const OutputStage& stage) {
   }
 }
 
-// Source: facts/ethosu 4.8. look_up() at both ends of a piece's first step gives its base and slope back.
+// Source: docs/facts/ethosu.md 4.8. look_up() at both ends of a piece's first step gives its base and slope back.
 void FastOutput::prepare_pieces(const OutputStage& stage) {
   const Activation& a = stage.activation();
   constexpr ElementType kWide{.bytes = 4, .is_signed = true};

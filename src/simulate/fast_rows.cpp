@@ -226,7 +226,7 @@ std::optional<RowOperand> make_operand(const PlacedMap& map, const FeatureMap& r
   return operand;
 }
 
-// The scales that U55's ADD and SUB apply; the shift of the other operand has no rounding. Source: facts/ethosu 4.4.
+// The scales that U55's ADD and SUB apply; the other operand's shift has no rounding. Source: docs/facts/ethosu.md 4.4.
 struct OperandScales {
   Scaling first;
   Scaling second;

@@ -12,7 +12,7 @@ namespace carina::simulate {
 size_t lut_bytes(const ElementType& input, const ElementType& output);
 
 // The table's result for a clamped value: one entry per 8-bit value, or interpolation between 512 entries of (base,
-// slope) for 16-bit values. Bytes behind the end of `table` read as zero. Source: facts/ethosu 4.8.
+// slope) for 16-bit values. Bytes behind the end of `table` read as zero. Source: docs/facts/ethosu.md 4.8.
 int64_t look_up(std::span<const std::byte> table, const ElementType& input, const ElementType& output, int64_t value);
 
 // The built-in functions of 16-bit values: `value` in units of 1/0x3000, result in units of 1/32768. Source: TensorFlow

@@ -37,7 +37,7 @@ size_t internal_bytes(const npu::AcceleratorConfig& accelerator) {
   return static_cast<size_t>(accelerator.shram.banks) * npu::kShramBankBytes;
 }
 
-// Where a table slot lies in internal memory. Source: facts/ethosu 4.8.
+// Where a table slot lies in internal memory. Source: docs/facts/ethosu.md 4.8.
 uint64_t lut_address(const npu::AcceleratorConfig& accelerator, int slot) {
   const int start = accelerator.product == npu::Product::kU85
                         ? 0

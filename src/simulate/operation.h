@@ -47,7 +47,7 @@ enum class RoundMode : uint8_t {
   kTruncateToLower,
 };
 
-// R(v, scale, shift, mode, d) of facts/ethosu 4.1.
+// R(v, scale, shift, mode, d) of docs/facts/ethosu.md 4.1.
 struct Scaling {
   uint32_t multiplier = 1;
   uint8_t shift = 0;

@@ -84,7 +84,7 @@ OutputStage::OutputStage(const Operation& op, ScaleTable table, std::span<const 
   channels_ = op.ofm_extent.depth;
   // U85 scales what AVERAGE divided; U55 does not.
   if (mode_ == Mode::kNone || (mode_ == Mode::kDivide && (!op.u85 || op.per_channel))) global_ = {};
-  // Of 32-bit elementwise operations only the shift acts (facts/ethosu 4.4, 10.5); on U85 of MUL only.
+  // Of 32-bit elementwise operations only the shift acts (docs/facts/ethosu.md 4.4, 10.5); on U85 of MUL only.
   const bool wide = op.ifm.type.bytes >= 4 || op.ifm2_bytes() >= 4;
   if (op.kind == OperationKind::kElementwise && wide && (!op.u85 || op.elementwise == ElementwiseMode::kMul))
     global_.multiplier = 1;

@@ -10,7 +10,7 @@
 
 namespace carina::simulate {
 
-// The scale table of an operation: one entry per output channel. Source: facts/ethosu 4.3.
+// The scale table of an operation: one entry per output channel. Source: docs/facts/ethosu.md 4.3.
 struct ScaleTable {
   std::vector<int64_t> bias;
   std::vector<uint32_t> multiplier;
@@ -23,7 +23,7 @@ struct ScaleTable {
 Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> tables, int32_t channels,
                                     const Operation& op);
 
-// What happens to an accumulator between the MAC array and memory, in the order of facts/ethosu 4.2.
+// What happens to an accumulator between the MAC array and memory, in the order of docs/facts/ethosu.md 4.2.
 class OutputStage {
  public:
   // How the accumulator is scaled.

@@ -28,7 +28,7 @@ struct RowPart {
 };
 
 // A feature map whose elements [0,h) x [0,w) x [0,d) were all checked to lie inside its region. Source:
-// facts/ethosu 3.1, 3.2.
+// docs/facts/ethosu.md 3.1, 3.2.
 class PlacedMap {
  public:
   PlacedMap() = default;

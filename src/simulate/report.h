@@ -71,7 +71,7 @@ struct OperationReport {
   TrafficByMemory traffic;
 };
 
-// A PMU event as the driver numbers it (facts/ethosu PMU events), with the count over the run.
+// A PMU event as the driver numbers it (facts/npu_pmu.def), with the count over the run.
 struct PmuCounter {
   uint16_t event = 0;
   std::string_view name;

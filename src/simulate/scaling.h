@@ -43,7 +43,7 @@ constexpr T rounding_term(T product, const Scaling& s) {
   return 0;
 }
 
-// value * multiplier / 2^shift in the given rounding, exact for any 64-bit value. Source: facts/ethosu 4.1.
+// value * multiplier / 2^shift in the given rounding, exact for any 64-bit value. Source: docs/facts/ethosu.md 4.1.
 constexpr int64_t apply(int64_t value, const Scaling& s) {
   const Wide product = Wide{value} * s.multiplier;
   if (s.shift == 0) return static_cast<int64_t>(product);

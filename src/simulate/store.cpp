@@ -31,7 +31,7 @@ Position reversed(const Operation& op, Position p) {
   return p;
 }
 
-// (row, column, channel) of the stored tensor. Source: facts/ethosu 3.4.
+// (row, column, channel) of the stored tensor. Source: docs/facts/ethosu.md 3.4.
 Position transposed(Transpose transpose, Position p) {
   switch (transpose) {
     case Transpose::kHwc:

@@ -32,7 +32,7 @@ struct Rows {
   [[nodiscard]] int32_t count() const { return end - begin; }
 };
 
-// The logical extent of the IFM of a windowed operation, padding excluded. Source: facts/ethosu 3.3.
+// The logical extent of the IFM of a windowed operation, padding excluded. Source: docs/facts/ethosu.md 3.3.
 Extent window_extent(const Operation& op);
 // The part of the IFM in memory that an operation can touch.
 Extent ifm_box(const Operation& op);

@@ -10,7 +10,7 @@
 namespace carina::tosa {
 
 // How a tensor's elements stand in a file: INT4 two to a byte, low nibble first, over the flattened tensor; INT48 in 6
-// bytes; BOOL a byte; all others as in memory; little-endian. Source: TOSA serialization library, facts/formats.md 3.1.
+// bytes; BOOL a byte; all others as in memory; little-endian. Source: docs/facts/formats.md 3.1.
 
 // The bytes that `elements` elements take in a file; nothing when that overflows.
 std::optional<size_t> file_bytes(DType dtype, int64_t elements);

@@ -45,7 +45,7 @@ Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
 }
 
 // The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly 2^19 (2^14 for int16),
-// the other by its ratio to it; the NPU adds just so in one operation (facts/ethosu.md 4.4, 9.2). Equal scales need no
+// the other by its ratio to it; the NPU adds so in one operation (docs/facts/ethosu.md 4.4, 9.2). Equal scales need no
 // factor.
 struct Aligned {
   ValueId a;
