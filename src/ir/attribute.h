@@ -23,27 +23,20 @@ struct Bytes {
 using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<bool>, DType, Bytes>;
 
-// A node's attributes by name, in the order of the op's row.
+// A node's attributes by name, in the order of the op's row. What copies and destroys them stands in attribute.cpp: a
+// variant's own is some hundred instantiations, too many for every file that holds a node.
 class Attributes {
  public:
-  Attributes() = default;
-  Attributes(std::initializer_list<std::pair<std::string, Attribute>> list) : list_(list) {}
+  Attributes();
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> list);
+  Attributes(const Attributes&);
+  Attributes(Attributes&&) noexcept;
+  Attributes& operator=(const Attributes&);
+  Attributes& operator=(Attributes&&) noexcept;
+  ~Attributes();
 
-  void set(std::string_view name, Attribute value) {
-    for (auto& [key, old] : list_) {
-      if (key == name) {
-        old = std::move(value);
-        return;
-      }
-    }
-    list_.emplace_back(std::string(name), std::move(value));
-  }
-  [[nodiscard]] const Attribute* find(std::string_view name) const {
-    for (const auto& [key, value] : list_) {
-      if (key == name) return &value;
-    }
-    return nullptr;
-  }
+  void set(std::string_view name, Attribute value);
+  [[nodiscard]] const Attribute* find(std::string_view name) const;
   // The attribute, which must be there and of type T: readers and builders fill in every attribute of the row.
   template <typename T>
   [[nodiscard]] const T& get(std::string_view name) const {
@@ -53,23 +46,13 @@ class Attributes {
     CARINA_CHECK(value != nullptr, "attribute {} has another type", name);
     return *value;
   }
-  [[nodiscard]] bool is_none(std::string_view name) const {
-    const Attribute* attribute = find(name);
-    return attribute == nullptr || std::holds_alternative<std::monostate>(*attribute);
-  }
+  [[nodiscard]] bool is_none(std::string_view name) const;
   // An int or float attribute as a number: PyTorch writes whole floats as ints.
-  [[nodiscard]] double number(std::string_view name) const {
-    const Attribute* attribute = find(name);
-    CARINA_CHECK(attribute != nullptr, "attribute {} is missing", name);
-    if (const auto* whole = std::get_if<int64_t>(attribute)) return static_cast<double>(*whole);
-    return get<double>(name);
-  }
-  [[nodiscard]] int64_t integer(std::string_view name) const { return get<int64_t>(name); }
-  [[nodiscard]] const std::vector<int64_t>& integers(std::string_view name) const {
-    return get<std::vector<int64_t>>(name);
-  }
+  [[nodiscard]] double number(std::string_view name) const;
+  [[nodiscard]] int64_t integer(std::string_view name) const;
+  [[nodiscard]] const std::vector<int64_t>& integers(std::string_view name) const;
   [[nodiscard]] const std::vector<std::pair<std::string, Attribute>>& list() const { return list_; }
-  bool operator==(const Attributes&) const = default;
+  bool operator==(const Attributes&) const;
 
  private:
   std::vector<std::pair<std::string, Attribute>> list_;

@@ -6,6 +6,14 @@
 
 namespace carina::ir {
 
+// Here, not in each file that has a graph: they instantiate all that nodes and values hold.
+Graph::Graph() = default;
+Graph::Graph(const Graph&) = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(const Graph&) = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
 std::string Graph::unique_name(std::string_view wanted) const {
   const std::string base(wanted.empty() ? "v" : wanted);
   std::string name = base;

@@ -43,6 +43,13 @@ struct Node {
 // A straight-line graph: nodes stand in an order in which each can be evaluated. Values and nodes are addressed by
 // index.
 struct Graph {
+  Graph();
+  Graph(const Graph&);
+  Graph(Graph&&) noexcept;
+  Graph& operator=(const Graph&);
+  Graph& operator=(Graph&&) noexcept;
+  ~Graph();
+
   std::string name;
   std::vector<Value> values;
   std::vector<Node> nodes;
