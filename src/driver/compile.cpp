@@ -19,10 +19,6 @@ namespace carina::driver {
 
 namespace {
 
-bool is_tosa(const std::string& path) {
-  return path.ends_with(".tosa");
-}
-
 struct Prepared {
   ir::Graph graph;
   std::string quantization;  // for the report
@@ -35,7 +31,6 @@ Result<Prepared> prepare_model(const CompileRequest& request, const Log& log) {
   QuantizeRequest quantization{.mode = request.quantize, .samples = {}, .threads = request.threads};
   if (!request.calibration.empty()) {
     quantization.samples = [&] { return load_samples(request.calibration, input_types(prepared.graph)); };
-    quantization.data = request.calibration;
   }
   CARINA_TRY(prepared.quantization, quantize_graph(prepared.graph, quantization, request.model, log));
   return prepared;
@@ -125,7 +120,7 @@ report::CompileReport report_of(const Compilation& compilation, const Backend& b
 Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Backend backend, find_backend(request.target));
   CARINA_TRY(const Compilation compilation,
-             is_tosa(request.model) ? compile_tosa(request, backend, log) : compile_pt2(request, backend, log));
+             is_graph_file(request.model) ? compile_tosa(request, backend, log) : compile_pt2(request, backend, log));
   if (!request.dump_folder.empty()) {
     for (size_t i = 0; i < compilation.delegated.delegates.size(); ++i)
       CARINA_CHECKED(dump(compilation.delegated, i, backend, request.dump_folder));
@@ -139,7 +134,7 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
   const std::string& path = request.model.model;
-  if (is_tosa(path)) {
+  if (is_graph_file(path)) {
     CARINA_TRY(const ir::Module module, read_sound_tosa(path, request.limits.level));
     return write_sound_tosa(module, request.version, request.limits, path);
   }

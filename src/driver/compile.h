@@ -39,7 +39,7 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
 struct TosaRequest {
   CompileRequest model;         // of which the target is not used
-  std::string version = "1.0";  // or "0.80"
+  std::string version = "1.0";  // or "0.80", "vgf"
   TosaLimits limits;            // what the file may use
 };
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <sstream>
 #include <variant>
 #include <vector>
 
 #include "base/file.h"
 #include "driver/samples.h"
+#include "driver/vgf_file.h"
 #include "facts/executorch.h"
 #include "ir/text.h"
 #include "npu/delegate_blob.h"
@@ -20,6 +22,7 @@
 #include "report/listing.h"
 #include "tensor/npy.h"
 #include "tosa/flatbuffer.h"
+#include "vgf/vgf.h"
 
 namespace carina::driver {
 
@@ -134,14 +137,17 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
     CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, path, log));
     return list_graphs({.graphs = {std::move(graph)}});
   }
+  if (path.ends_with(".vgf")) return list_vgf(file, path);
   if (path.ends_with(".tosa")) {
     CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
     return list_graphs(module);
   }
   if (path.ends_with(".pte")) return list_program(file, path);
   if (path.ends_with(".npz")) return list_arrays(file, path);
-  return fail(
-      {.where = path, .what = "unknown kind of file", .expected = ".pt2, .tosa, .pte or .npz", .fault = Fault::kUsage});
+  return fail({.where = path,
+               .what = "unknown kind of file",
+               .expected = ".pt2, .tosa, .vgf, .pte or .npz",
+               .fault = Fault::kUsage});
 }
 
 Result<std::vector<npu::Command>> commands_of(const npu::Payload& payload, const std::string& path) {
@@ -181,6 +187,16 @@ Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& pa
   return streams;
 }
 
+// The SPIR-V of a VGF file; as JSON a line is a command.
+Result<std::string> disassemble_vgf(const Buffer& file, const std::string& path, TextFormat format) {
+  CARINA_TRY(std::string text, vgf::disassemble(file, path));
+  if (format == TextFormat::kText) return text;
+  Listing listing;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) listing.add("line", {{"text", line}});
+  return report::to_json(listing);
+}
+
 }  // namespace
 
 Result<std::string> inspect(const std::string& path, TextFormat format, const Log& log) {
@@ -190,6 +206,7 @@ Result<std::string> inspect(const std::string& path, TextFormat format, const Lo
 
 Result<std::string> disassemble(const std::string& path, TextFormat format) {
   CARINA_TRY(const Buffer file, map_file(path));
+  if (path.ends_with(".vgf")) return disassemble_vgf(file, path, format);
   CARINA_TRY(const std::vector<Stream> streams, streams_of(file, path));
   std::string text;
   Listing listing;

@@ -9,11 +9,11 @@ namespace carina::driver {
 
 enum class TextFormat { kText, kJson };
 
-// What a .pt2, .tosa, .pte or .npz holds, by its extension: graphs in the IR's text form with large constants elided,
+// What a .pt2, .tosa, .vgf, .pte or .npz holds, by its extension: graphs in the IR's text form with large constants elided,
 // programs as their values and instructions, archives as their arrays. Errors: of the readers; an unknown extension.
 Result<std::string> inspect(const std::string& path, TextFormat format, const Log& log);
 
-// The command streams of a .pte (each Ethos-U delegate) or of Vela's raw .npz, disassembled. Errors: as above; a file
+// The command streams of a .pte (each Ethos-U delegate) or of Vela's raw .npz, disassembled; the SPIR-V of a .vgf. Errors: as above; a file
 // without a stream.
 Result<std::string> disassemble(const std::string& path, TextFormat format);
 

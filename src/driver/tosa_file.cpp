@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "tosa/flatbuffer.h"
 #include "tosa/verify.h"
+#include "vgf/vgf.h"
 
 namespace carina::driver {
 
@@ -127,10 +128,18 @@ report::RuleViolation row_of(const tosa::Violation& violation) {
 
 }  // namespace
 
+bool is_graph_file(const std::string& path) {
+  return path.ends_with(".tosa") || path.ends_with(".vgf");
+}
+
+Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path) {
+  return path.ends_with(".vgf") ? vgf::read_vgf(file, path) : tosa::read_tosa(file, path);
+}
+
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, path));
   CARINA_TRY(const Buffer file, map_file(path));
-  CARINA_TRY(ir::Module module, tosa::read_tosa(file, path));
+  CARINA_TRY(ir::Module module, read_graph_file(file, path));
   CARINA_CHECKED(tosa::verify(module, options));
   return module;
 }
@@ -139,8 +148,9 @@ Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimi
   CARINA_TRY(tosa::VerifyOptions options, options_of(limits, path));
   options.max_messages = kMaxViolations;
   CARINA_TRY(const Buffer file, map_file(path));
-  CARINA_TRY(const std::string version, tosa::version_of(file, path));
-  CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
+  CARINA_TRY(const std::string version,
+             path.ends_with(".vgf") ? Result<std::string>("1.0.0") : tosa::version_of(file, path));
+  CARINA_TRY(const ir::Module module, read_graph_file(file, path));
   report::VerifyReport report{.file = path,
                               .version = version,
                               .level = std::string(options.level.name),
@@ -164,6 +174,7 @@ Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const 
                                                 const TosaLimits& limits, const std::string& where) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of(limits, where));
   CARINA_CHECKED(tosa::verify(module, options));
+  if (version == "vgf") return vgf::write_vgf(module, where);
   CARINA_TRY(const tosa::FileVersion file, file_version_of(version));
   auto bytes = tosa::write_tosa(module, {.version = file});
   if (bytes) return bytes;

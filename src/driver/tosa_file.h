@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "ir/graph.h"
 #include "report/verify_report.h"
@@ -17,7 +18,13 @@ struct TosaLimits {
   std::vector<std::string> extensions;  // "INT16" ...; "none" alone: none of them; empty: all
 };
 
-// Every .tosa that Carina works on comes through here: read, and verified with every profile and extension at this
+// Whether a file holds a TOSA graph, by its extension: .tosa, .vgf.
+bool is_graph_file(const std::string& path);
+
+// The TOSA graph of such a file as it is, unverified. Errors: of the readers.
+Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path);
+
+// Every .tosa and .vgf that Carina works on comes through here: read, and verified with every profile and extension at this
 // level, so that later stages need not fear what the file says. Errors: of the reader; each broken rule.
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level);
 inline Result<ir::Module> read_sound_tosa(const std::string& path) {
@@ -27,7 +34,7 @@ inline Result<ir::Module> read_sound_tosa(const std::string& path) {
 // What the verifier says on a file. Errors: a file that cannot be read, names that do not exist (usage).
 Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);
 
-// The bytes of a TOSA file of `version` ("1.0", "0.80"), verified against the limits first. Errors: broken rules, and
+// The bytes of a TOSA file of `version` ("1.0", "0.80"), or of a VGF file ("vgf"), verified against the limits first. Errors: broken rules, and
 // what the version cannot express.
 Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const std::string& version,
                                                 const TosaLimits& limits, const std::string& where);

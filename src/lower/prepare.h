@@ -21,9 +21,6 @@ Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log&
 // The same with the runner's options (stop after a pass, leave one out, look at the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
-// Errors: the model takes floats of another type than fp32, or normalises them; one, whatever the number of nodes.
-Result<void> check_computes_in_fp32(const ir::Graph& aten);
-
 // The passes of prepare() in order, as documentation and --help list them.
 std::span<const ir::Pass> prepare_pipeline();
 

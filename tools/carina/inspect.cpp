@@ -7,7 +7,7 @@ namespace {
 
 void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
-  app.add_option("file", file, "A .pt2, .tosa, .pte or .npz")->required();
+  app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte or .npz")->required();
   app.callback([&] {
     action = [&] {
       const auto text =

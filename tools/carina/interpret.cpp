@@ -8,7 +8,7 @@ namespace {
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::InterpretRequest request;
-  app.add_option("model", request.model, "A .tosa file")->required();
+  app.add_option("model", request.model, "A .tosa or .vgf file")->required();
   app.add_option("-i,--input", request.inputs, "An .npy for each input, in order; default: zeros");
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy");
   app.add_option("--dump", request.dump_folder, "Write every intermediate value to this folder");

@@ -22,6 +22,7 @@ std::unexpected<Diagnostics> usage(std::string what) {
 Result<void> write(Options& options, const Console& console) {
   if (options.output.empty()) return usage("--output is missing (or --verify, to check a file)");
   options.request.model.threads = console.threads;
+  if (options.output.ends_with(".vgf")) options.request.version = "vgf";
   CARINA_TRY(const auto bytes, driver::to_tosa(options.request, console.log()));
   return write_file(options.output, bytes);
 }
@@ -43,7 +44,7 @@ int run(Options& options, const Console& console) {
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
   add_model_options(app, options.request.model);
-  app.add_option("-o,--output", options.output, "The .tosa to write");
+  app.add_option("-o,--output", options.output, "The .tosa to write, or a .vgf");
   app.add_option("--tosa-version", options.request.version, "Version of the file to write")
       ->check(CLI::IsMember({"1.0", "0.80"}))
       ->capture_default_str();
@@ -67,6 +68,8 @@ const Command kTosa{.name = "tosa",
                         "  carina tosa model.pt2 -o model.tosa\n"
                         "  carina tosa model.pt2 --calibrate inputs.npz -o model_int8.tosa\n"
                         "  carina tosa model.tosa --tosa-version 0.80 -o model_0_80.tosa\n"
+                        "  carina tosa model.tosa -o model.vgf\n"
+                        "  carina tosa model.vgf -o model.tosa\n"
                         "  carina tosa --verify model.tosa --profile INT --extension none",
                     .add_options = add_options};
 
