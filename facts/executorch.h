@@ -30,6 +30,18 @@ inline constexpr uint64_t kPteSegmentAlignmentBytes = 128;
 inline constexpr uint64_t kPteConstantAlignmentBytes = 16;
 inline constexpr uint64_t kPtePlannedAlignmentBytes = 16;
 inline constexpr std::string_view kEthosUBackendId = "EthosUBackend";
+inline constexpr std::string_view kOldEthosUBackendId = "ArmBackend";  // before ExecuTorch 0.4
+constexpr bool is_ethos_u(std::string_view delegate) {
+  return delegate == kEthosUBackendId || delegate == kOldEthosUBackendId;
+}
+inline constexpr int8_t kPteSegmentLocation = 1;   // of a delegate's data: in a segment; 0: in the FlatBuffer
+inline constexpr int8_t kPteExternalLocation = 1;  // of a tensor's data: in named data outside; 0: in the program
+
+// Named data outside of a program (.ptd). Source: ExecuTorch's flat_tensor serialization.
+inline constexpr std::string_view kPtdIdentifier = "FT01";
+inline constexpr std::string_view kPtdHeaderMagic = "FH01";
+inline constexpr uint32_t kPtdHeaderBytes = 40;
+inline constexpr std::string_view kBundledProgramIdentifier = "BP08";
 
 // How an ATen node that stays on the CPU is written: the out-variant kernel that ExecuTorch's runtime knows, and its
 // arguments in order, separated by blanks: %n the n-th tensor operand (None when absent), %* all operands as a

@@ -16,6 +16,7 @@ class Arena {
 
   // `bytes` aligned to `alignment` (a power of two), or nullptr when they do not fit.
   [[nodiscard]] void* allocate(size_t bytes, size_t alignment = 16) {
+    if (until_failure_ > 0 && --until_failure_ == 0) return nullptr;
     const auto base = reinterpret_cast<uintptr_t>(memory_.data());
     const uintptr_t aligned = (base + used_ + alignment - 1) & ~(uintptr_t{alignment} - 1);
     const size_t start = aligned - base;
@@ -38,6 +39,8 @@ class Arena {
   }
 
   void reset() { used_ = 0; }
+  // For tests: the `nth` allocation from now on, counted from 1, fails, and those behind it succeed again. 0: none.
+  void fail_allocation(uint32_t nth) { until_failure_ = nth; }
   [[nodiscard]] size_t used_bytes() const { return used_; }
   [[nodiscard]] size_t peak_bytes() const { return peak_; }
   [[nodiscard]] size_t total_bytes() const { return memory_.size(); }
@@ -46,6 +49,7 @@ class Arena {
   std::span<std::byte> memory_;
   size_t used_ = 0;
   size_t peak_ = 0;
+  uint32_t until_failure_ = 0;
 };
 
 }  // namespace carina::runtime

@@ -20,6 +20,8 @@ struct CompileSpec {
 class Backend {
  public:
   [[nodiscard]] virtual std::string_view id() const = 0;  // "EthosUBackend"
+  // Whether it runs the delegates of this id: its own, or one that older files have for it.
+  [[nodiscard]] virtual bool serves(std::string_view delegate_id) const { return delegate_id == id(); }
   // Prepares a delegate from its blob, which stays in place; what it needs until the method ends it allocates from
   // `arena`. *handle is given back to execute().
   virtual Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena,

@@ -18,6 +18,8 @@ const char* name_of(Error error) {
       return "operator missing";
     case Error::kBackendMissing:
       return "backend missing";
+    case Error::kDataMissing:
+      return "external data missing";
     case Error::kNotSupported:
       return "not supported";
     case Error::kDelegateFailed:

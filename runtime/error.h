@@ -13,6 +13,7 @@ enum class [[nodiscard]] Error : uint8_t {
   kOutOfMemory,      // an arena is too small
   kOperatorMissing,  // no kernel of that name is linked
   kBackendMissing,   // no backend of that name is registered
+  kDataMissing,      // a tensor lives outside of the program, in data that was not given
   kNotSupported,     // a kernel met types or options that it does not do
   kDelegateFailed,   // the backend or its device reported a fault
 };

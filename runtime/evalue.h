@@ -8,24 +8,40 @@
 
 namespace carina::runtime {
 
-// A tensor of dense elements: sizes, the order of its axes in memory, and where its bytes are.
-struct Tensor {
-  PteScalarType type = PteScalarType::kFloat;
-  std::span<const int32_t> sizes;
-  std::span<const uint8_t> dim_order;  // outermost first; contiguous: 0, 1, 2 ...
+// Bytes of one element; 0 for types that this runtime does not have.
+size_t element_bytes(PteScalarType type);
+
+// A tensor of dense elements: sizes, the order of its axes in memory, and where its bytes are. Sizes and order are
+// views of the program, of one length.
+class Tensor {
+ public:
+  constexpr Tensor() = default;
+  constexpr Tensor(PteScalarType tensor_type, std::span<const int32_t> sizes, std::span<const uint8_t> dim_order,
+                   void* memory)
+      : data(memory),
+        type(tensor_type),
+        rank_(static_cast<uint8_t>(sizes.size())),
+        sizes_(sizes.data()),
+        dim_order_(dim_order.data()) {}
+
   void* data = nullptr;
-  size_t bytes = 0;
+  PteScalarType type = PteScalarType::kFloat;
   bool read_only = false;  // a constant of the program: no kernel may write to it
 
-  [[nodiscard]] size_t rank() const { return sizes.size(); }
+  [[nodiscard]] size_t rank() const { return rank_; }
+  [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }
+  [[nodiscard]] std::span<const uint8_t> dim_order() const {  // outermost first; contiguous: 0, 1, 2 ...
+    return {dim_order_, rank_};
+  }
   [[nodiscard]] size_t elements() const {
     size_t count = 1;
-    for (const int32_t size : sizes) count *= static_cast<size_t>(size);
+    for (const int32_t size : sizes()) count *= static_cast<size_t>(size);
     return count;
   }
+  [[nodiscard]] size_t bytes() const { return elements() * element_bytes(type); }
   [[nodiscard]] bool contiguous() const {
-    for (size_t i = 0; i < dim_order.size(); ++i) {
-      if (dim_order[i] != i) return false;
+    for (size_t i = 0; i < rank_; ++i) {
+      if (dim_order_[i] != i) return false;
     }
     return true;
   }
@@ -33,12 +49,14 @@ struct Tensor {
   [[nodiscard]] T* as() const {
     return static_cast<T*>(data);
   }
+
+ private:
+  uint8_t rank_ = 0;
+  const int32_t* sizes_ = nullptr;
+  const uint8_t* dim_order_ = nullptr;
 };
 
-// Bytes of one element; 0 for types that this runtime does not have.
-size_t element_bytes(PteScalarType type);
-
-// One slot of a program's table of values.
+// One slot of a program's table of values: `kind` says which member is there.
 struct EValue {
   enum class Kind : uint8_t {
     kNone,
@@ -57,24 +75,39 @@ struct EValue {
     int64_t integer;
     bool boolean;
     double number;
+    const char* text;
+    Tensor tensor;
+    std::span<const int64_t> integers;  // the values, resolved at load
+    std::span<const double> numbers;
+    std::span<const uint8_t> booleans;
+    std::span<EValue* const> tensors;  // nullptr: None
   };
-  Tensor tensor;                      // kTensor
-  std::span<const int64_t> integers;  // kIntList: the values, resolved at load
-  std::span<const double> numbers;    // kDoubleList
-  std::span<const uint8_t> booleans;  // kBoolList
-  std::span<EValue* const> tensors;   // kTensorList; nullptr: None
-  const char* text = nullptr;         // kString
 
   constexpr EValue() : integer(0) {}
+  explicit EValue(int64_t value) : kind(Kind::kInt), integer(value) {}
+  explicit EValue(bool value) : kind(Kind::kBool), boolean(value) {}
+  explicit EValue(double value) : kind(Kind::kDouble), number(value) {}
+  explicit EValue(const char* value) : kind(Kind::kString), text(value) {}
+  explicit EValue(const Tensor& value) : kind(Kind::kTensor), tensor(value) {}
+  explicit EValue(std::span<const int64_t> values) : kind(Kind::kIntList), integers(values) {}
+  explicit EValue(std::span<const double> values) : kind(Kind::kDoubleList), numbers(values) {}
+  explicit EValue(std::span<const uint8_t> values) : kind(Kind::kBoolList), booleans(values) {}
+  explicit EValue(std::span<EValue* const> values) : kind(Kind::kTensorList), tensors(values) {}
+
   [[nodiscard]] bool is_none() const { return kind == Kind::kNone; }
   [[nodiscard]] bool is_tensor() const { return kind == Kind::kTensor; }
-  // An Int, Double or Bool as a number: scalars of a schema may come as any of them.
+  // An Int, Double or Bool as a number: scalars of a schema may come as any of them. Anything else is 0.
   [[nodiscard]] double to_double() const {
-    return kind == Kind::kInt ? static_cast<double>(integer) : kind == Kind::kBool ? (boolean ? 1.0 : 0.0) : number;
+    return kind == Kind::kDouble ? number : static_cast<double>(kind == Kind::kInt ? integer : to_int());
   }
   [[nodiscard]] int64_t to_int() const {
-    return kind == Kind::kDouble ? static_cast<int64_t>(number) : kind == Kind::kBool ? (boolean ? 1 : 0) : integer;
+    if (kind == Kind::kDouble) return static_cast<int64_t>(number);
+    if (kind == Kind::kBool) return boolean ? 1 : 0;
+    return kind == Kind::kInt ? integer : 0;
   }
 };
+
+// Programs have hundreds of values, most of them numbers.
+static_assert(sizeof(EValue) <= (sizeof(void*) == 8 ? 40 : 24));
 
 }  // namespace carina::runtime

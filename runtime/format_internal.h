@@ -1,18 +1,33 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
+#include <string_view>
 
 #include <flatbuffers/flatbuffers.h>
 
 #include "program_generated.h"
+#include "runtime/program.h"
 
 namespace carina::runtime {
 
 namespace fb = carina::pte::schema;
 
-// The root table of a file that Program::load() has verified.
+// The root table of a file that Program::load() has verified, and one of its methods.
 const fb::Program& root_of(std::span<const std::byte> file);
+
+inline const fb::ExecutionPlan& plan_of(std::span<const std::byte> file, size_t method) {
+  return *root_of(file).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method));
+}
+
+// A number at a byte offset, which the caller has checked.
+template <typename T>
+T load_at(std::span<const std::byte> bytes, size_t at) {
+  T value{};
+  std::memcpy(&value, bytes.data() + at, sizeof(T));
+  return value;
+}
 
 // A vector of the file as a span. The verifier checks that it is in the file, not that its elements are aligned.
 template <typename T>
@@ -24,6 +39,10 @@ std::span<const T> items_of(const flatbuffers::Vector<T>* list) {
 template <typename T>
 bool has_aligned_items(const flatbuffers::Vector<T>* list) {
   return list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % sizeof(T) == 0;
+}
+
+inline std::string_view text_of(const flatbuffers::String* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text->c_str(), text->size());
 }
 
 }  // namespace carina::runtime

@@ -9,6 +9,7 @@
 #include "runtime/error.h"
 #include "runtime/evalue.h"
 #include "runtime/kernel.h"
+#include "runtime/named_data.h"
 #include "runtime/program.h"
 
 namespace carina::runtime {
@@ -24,10 +25,11 @@ struct MemoryManager {
 struct Linkage {
   std::span<const KernelEntry> kernels;  // sorted by name
   std::span<Backend* const> backends;
+  std::span<const NamedData> data = {};  // where tensors that live outside of the program are looked for, in order
 };
 
-// What a failed load or execution was about: a name from the program (a kernel, a backend), or nothing; and which
-// instruction.
+// What a failed load or execution was about: a name from the program (a kernel, a backend, a tensor), or nothing; and
+// which instruction.
 struct Problem {
   char name[96] = {};
   int32_t instruction = -1;
@@ -36,8 +38,8 @@ struct Problem {
 // A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
 class Method {
  public:
-  // Errors: kInvalidProgram, kOutOfMemory, kOperatorMissing and kBackendMissing (problem() has the name), what a
-  // backend's init says.
+  // Errors: kInvalidProgram, kOutOfMemory, kOperatorMissing, kBackendMissing and kDataMissing (problem() has the name),
+  // kInvalidArgument (data of another type or shape than its tensor), what a backend's init says.
   Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
 
   [[nodiscard]] size_t inputs() const { return inputs_.size(); }
@@ -47,6 +49,8 @@ class Method {
   // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error:
   // kInvalidArgument when the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
+  // Gives a value to input `index` that is an Int, Double or Bool. Error: kInvalidArgument for one of another kind.
+  Error set_number(size_t index, const EValue& value);
 
   // Runs the method once. Errors: what a kernel or a delegate says; problem() says which.
   Error execute();
@@ -60,7 +64,10 @@ class Method {
  private:
   struct Instruction;
   struct Delegate;
-  struct Loader;
+  class Loader;
+
+  // One instruction; `next` changes when it jumps.
+  Error run(const Instruction& instruction, size_t& next);
 
   std::span<EValue> values_;
   std::span<const int32_t> inputs_;

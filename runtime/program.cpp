@@ -11,17 +11,6 @@
 
 namespace carina::runtime {
 
-namespace {
-
-template <typename T>
-T load_at(std::span<const std::byte> bytes, size_t at) {
-  T value{};
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
-
-}  // namespace
-
 const fb::Program& root_of(std::span<const std::byte> file) {
   return *fb::GetProgram(file.data());
 }
@@ -71,19 +60,16 @@ size_t Program::methods() const {
 }
 
 std::string_view Program::method_name(size_t method) const {
-  const auto* name = root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->name();
-  return name == nullptr ? std::string_view() : std::string_view(name->c_str(), name->size());
+  return text_of(plan_of(file_, method).name());
 }
 
 size_t Program::planned_buffers(size_t method) const {
-  const auto* sizes =
-      root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
+  const auto* sizes = plan_of(file_, method).non_const_buffer_sizes();
   return sizes == nullptr || sizes->size() == 0 ? 0 : sizes->size() - 1;  // entry 0 is not used
 }
 
 size_t Program::planned_buffer_bytes(size_t method, size_t buffer) const {
-  const auto* sizes =
-      root_of(file_).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method))->non_const_buffer_sizes();
+  const auto* sizes = plan_of(file_, method).non_const_buffer_sizes();
   const int64_t bytes = sizes->Get(static_cast<flatbuffers::uoffset_t>(buffer + 1));
   if (bytes < 0) return 0;
   return static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(bytes), SIZE_MAX));  // no memory has that much

@@ -12,7 +12,8 @@ namespace {
 constexpr size_t kAlignment = 16;
 constexpr size_t kBlockHeaderBytes = 32;
 constexpr size_t kNameBytes = 16;
-constexpr size_t kTensorBytes = 9 * sizeof(int32_t);
+constexpr size_t kAxes = 6;
+constexpr size_t kOldAxes = 4;
 constexpr int32_t kScratchRegion = 1;
 
 size_t padded(size_t bytes) {
@@ -45,41 +46,54 @@ Error take_block(std::span<const std::byte>& rest, Block& block) {
   return external ? Error::kNotSupported : Error::kOk;
 }
 
-NpuTensor tensor_at(std::span<const std::byte> entries, size_t index) {
+// A row of a table as it stands there, its shape in six axes.
+NpuTensor row_at(const NpuTensorTable& table, size_t index) {
   NpuTensor tensor;
-  const size_t at = index * kTensorBytes;
-  for (size_t i = 0; i < tensor.shape.size(); ++i) tensor.shape[i] = load_at<int32_t>(entries, at + 4 * i);
-  tensor.element_bytes = load_at<int32_t>(entries, at + 24);
-  tensor.offset = load_at<int32_t>(entries, at + 28);
-  tensor.region = load_at<int32_t>(entries, at + 32);
+  tensor.shape.fill(1);
+  const size_t at = index * table.row_bytes();
+  bool empty_so_far = table.axes == kOldAxes;  // zeros behind the last axis
+  for (size_t i = table.axes; i-- > 0;) {
+    const auto size = load_at<int32_t>(table.rows, at + 4 * i);
+    empty_so_far &= size == 0;
+    if (!empty_so_far) tensor.shape[i] = size;
+  }
+  tensor.element_bytes = load_at<int32_t>(table.rows, at + 4 * table.axes);
+  tensor.offset = load_at<int32_t>(table.rows, at + 4 * table.axes + 4);
+  tensor.region = load_at<int32_t>(table.rows, at + 4 * table.axes + 8);
+  return tensor;
+}
+
+NpuTensor tensor_at(const NpuTensorTable& table, size_t index) {
+  NpuTensor tensor = row_at(table, index);
   tensor.bytes = static_cast<size_t>(tensor.element_bytes);
   for (const int32_t size : tensor.shape) tensor.bytes *= static_cast<size_t>(size);
   return tensor;
 }
 
 // The tensor's place, before anything multiplies its numbers unchecked.
-Error check_tensor(std::span<const std::byte> entries, size_t index, size_t scratch_bytes) {
-  const size_t at = index * kTensorBytes;
-  size_t bytes = 1;
-  for (size_t i = 0; i < 7; ++i) {  // shape and element size
-    const auto size = load_at<int32_t>(entries, at + 4 * i);
+Error check_tensor(const NpuTensorTable& table, size_t index, size_t scratch_bytes) {
+  const NpuTensor tensor = row_at(table, index);
+  const bool known_size = tensor.element_bytes == 1 || tensor.element_bytes == 2 || tensor.element_bytes == 4;
+  if (!known_size || tensor.offset < 0) return Error::kInvalidProgram;
+  size_t bytes = static_cast<size_t>(tensor.element_bytes);
+  for (const int32_t size : tensor.shape) {
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) return Error::kInvalidProgram;
   }
-  const auto element_bytes = load_at<int32_t>(entries, at + 24);
-  const auto offset = load_at<int32_t>(entries, at + 28);
-  if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) return Error::kInvalidProgram;
-  if (offset < 0 || static_cast<size_t>(offset) > scratch_bytes || bytes > scratch_bytes - static_cast<size_t>(offset))
-    return Error::kInvalidProgram;
-  return load_at<int32_t>(entries, at + 32) == kScratchRegion ? Error::kOk : Error::kNotSupported;
+  const auto offset = static_cast<size_t>(tensor.offset);
+  if (offset > scratch_bytes || bytes > scratch_bytes - offset) return Error::kInvalidProgram;
+  return tensor.region == kScratchRegion ? Error::kOk : Error::kNotSupported;
 }
 
-Error read_tensors(std::span<const std::byte> data, std::span<const std::byte>& entries) {
-  if (data.size() < 4) return Error::kInvalidProgram;
+Error read_tensors(std::span<const std::byte> data, NpuTensorTable& table) {
+  if (data.size() < sizeof(int32_t)) return Error::kInvalidProgram;
   const auto count = load_at<int32_t>(data, 0);
-  const size_t room = (data.size() - 4) / kTensorBytes;
-  if (count < 0 || static_cast<size_t>(count) > room) return Error::kInvalidProgram;
-  entries = data.subspan(4, static_cast<size_t>(count) * kTensorBytes);
-  return Error::kOk;
+  table.rows = data.subspan(sizeof(int32_t));
+  for (const size_t axes : {kAxes, kOldAxes}) {
+    table.axes = axes;
+    const bool whole = table.rows.size() % table.row_bytes() == 0;
+    if (whole && count >= 0 && table.count() == static_cast<size_t>(count)) return Error::kOk;
+  }
+  return Error::kInvalidProgram;
 }
 
 Error read_block(const Block& block, NpuStream& stream) {
@@ -96,6 +110,10 @@ Error read_block(const Block& block, NpuStream& stream) {
   if (block.name == "scratch_size") {
     if (block.data.size() != 4) return Error::kInvalidProgram;
     stream.scratch_bytes = load_at<uint32_t>(block.data, 0);
+    return Error::kOk;
+  }
+  if (block.name == "scratch_data") {
+    stream.scratch_bytes = block.data.size();
     return Error::kOk;
   }
   if (block.name == "inputs") return read_tensors(block.data, stream.inputs);
@@ -138,6 +156,10 @@ Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream) {
 
 std::string_view EthosUBackend::id() const {
   return kEthosUBackendId;
+}
+
+bool EthosUBackend::serves(std::string_view delegate_id) const {
+  return is_ethos_u(delegate_id);
 }
 
 Error EthosUBackend::init(std::span<const std::byte> blob, std::span<const CompileSpec> /*specs*/, Arena& arena,

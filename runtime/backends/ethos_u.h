@@ -31,26 +31,37 @@ struct NpuTensor {
   size_t bytes = 0;  // of the whole tensor
 };
 
+// The inputs or outputs that a blob describes: rows of int32.
+struct NpuTensorTable {
+  std::span<const std::byte> rows;
+  size_t axes = 6;  // 4 before ExecuTorch 0.4, filled up with zeros behind
+
+  [[nodiscard]] size_t row_bytes() const { return (axes + 3) * sizeof(int32_t); }  // and element size, offset, region
+  [[nodiscard]] size_t count() const { return rows.size() / row_bytes(); }
+};
+
 // A delegate's blob (vela_bin_stream), taken apart. All spans point into the blob.
 struct NpuStream {
   std::span<const std::byte> commands;
   std::span<const std::byte> weights;
-  std::span<const std::byte> inputs;  // entries of 9 int32
-  std::span<const std::byte> outputs;
+  NpuTensorTable inputs;
+  NpuTensorTable outputs;
   size_t scratch_bytes = 0;
 
-  [[nodiscard]] size_t input_count() const { return inputs.size() / 36; }
-  [[nodiscard]] size_t output_count() const { return outputs.size() / 36; }
+  [[nodiscard]] size_t input_count() const { return inputs.count(); }
+  [[nodiscard]] size_t output_count() const { return outputs.count(); }
   [[nodiscard]] NpuTensor input(size_t index) const;
   [[nodiscard]] NpuTensor output(size_t index) const;
 };
 
 // Takes a blob apart and checks all of it: the blob's alignment to 16 bytes, first and last block, every block's size,
 // the magic of the commands, every tensor inside the scratch memory. Errors: kInvalidProgram; kNotSupported for blocks
-// outside the blob and for tensors in another region than scratch. Source: ExecuTorch's VelaBinStream.
+// outside the blob and for tensors in another region than scratch. Blobs of ExecuTorch before 0.4 are read too: a block
+// scratch_data of the scratch's size, shapes of four axes. Source: ExecuTorch's VelaBinStream.
 Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream);
 
-// The delegate "EthosUBackend": copies inputs into scratch memory, runs the command stream, copies outputs back.
+// The delegate "EthosUBackend" ("ArmBackend" in old files): copies inputs into scratch memory, runs the command stream,
+// copies outputs back.
 class EthosUBackend final : public Backend {
  public:
   // `fast_scratch`: memory of region 2, for streams compiled with a dedicated SRAM.
@@ -58,6 +69,7 @@ class EthosUBackend final : public Backend {
       : driver_(driver), fast_scratch_(fast_scratch) {}
 
   [[nodiscard]] std::string_view id() const override;
+  [[nodiscard]] bool serves(std::string_view delegate_id) const override;
   Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena, void** handle) override;
   // Needs the stream's scratch size from `scratch`. Errors: kInvalidArgument (count, type or size of an argument),
   // kOutOfMemory, the driver's.

@@ -1,5 +1,7 @@
 #include "runtime/kernels/call_internal.h"
 
+#include "runtime/kernels/layout_internal.h"
+
 namespace carina::runtime {
 
 namespace {
@@ -16,7 +18,7 @@ bool is_scalar(const EValue& value) {
 }  // namespace
 
 bool readable(const EValue* value) {
-  return value != nullptr && value->is_tensor() && (value->tensor.data != nullptr || value->tensor.bytes == 0);
+  return value != nullptr && value->is_tensor() && (value->tensor.data != nullptr || value->tensor.bytes() == 0);
 }
 
 const EValue& Call::at(size_t index) {
@@ -50,6 +52,12 @@ int64_t Call::integer(size_t index) {
 
 int64_t Call::integer_or(size_t index, int64_t otherwise) {
   return at(index).is_none() ? otherwise : integer(index);
+}
+
+size_t Call::axis(size_t index, size_t rank) {
+  size_t axis = 0;
+  require(axis_of(integer(index), rank, axis));
+  return axis;
 }
 
 double Call::number(size_t index) {

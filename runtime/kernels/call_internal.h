@@ -19,6 +19,7 @@ class Call {
   const Tensor& out(size_t index);              // with memory that may be written to
   int64_t integer(size_t index);
   int64_t integer_or(size_t index, int64_t otherwise);  // `otherwise`: None
+  size_t axis(size_t index, size_t rank);               // an integer that counts axes, from the end when negative
   double number(size_t index);
   double number_or(size_t index, double otherwise);
   bool flag(size_t index);

@@ -141,7 +141,7 @@ Error convolution(Arguments arguments, Arena& /*scratch*/) {
   call.require(is_sane(conv.rows) && is_sane(conv.columns) && channels_fit(conv, transposed) && more_rows >= 0 &&
                more_rows < conv.rows.stride + conv.rows.dilation && more_columns >= 0 &&
                more_columns < conv.columns.stride + conv.columns.dilation);
-  call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes[0] == conv.out.channels));
+  call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes()[0] == conv.out.channels));
   CARINA_RT_TRY(call.error());
   call.require(conv.out.height == out_size(conv.rows, conv.in.height, more_rows, transposed) &&
                conv.out.width == out_size(conv.columns, conv.in.width, more_columns, transposed));

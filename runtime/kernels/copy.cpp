@@ -12,7 +12,7 @@ namespace {
 // Copies all elements in logical order; the two may have other sizes.
 void copy_in_order(const Tensor& in, const Tensor& out) {
   if (in.type == out.type && in.contiguous() && out.contiguous()) {
-    if (in.bytes > 0) std::memmove(out.data, in.data, in.bytes);
+    if (in.bytes() > 0) std::memmove(out.data, in.data, in.bytes());
     return;
   }
   const Layout from = layout_of(in);
@@ -48,7 +48,7 @@ Error copy_to(Arguments arguments, size_t in_index, size_t out_index) {
   call.require(broadcast(in, out, walk.strides[0]));
   CARINA_RT_TRY(call.error());
   if (in.type == out.type && same_layout(in, out)) {
-    if (in.bytes > 0) std::memmove(out.data, in.data, in.bytes);
+    if (in.bytes() > 0) std::memmove(out.data, in.data, in.bytes());
   } else {
     copy_elements(in, out, walk);
   }
@@ -84,7 +84,7 @@ Error view_copy(Arguments arguments, Arena& /*scratch*/) {
 Error view_in_place(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  call.require(arguments.size() > 2 && arguments[2]->is_tensor() && arguments[2]->tensor.bytes == in.bytes &&
+  call.require(arguments.size() > 2 && arguments[2]->is_tensor() && arguments[2]->tensor.bytes() == in.bytes() &&
                arguments[2]->tensor.type == in.type && in.contiguous());
   CARINA_RT_TRY(call.error());
   Tensor& out = arguments[2]->tensor;

@@ -67,15 +67,13 @@ class ScalarTensor {
     const bool whole = scalar.kind != EValue::Kind::kDouble;
     if (beside.type == PteScalarType::kDouble) {
       double_ = scalar.to_double();
-      tensor_ = {
-          .type = PteScalarType::kDouble, .sizes = {}, .dim_order = {}, .data = &double_, .bytes = sizeof double_};
+      tensor_ = Tensor(PteScalarType::kDouble, {}, {}, &double_);
     } else if (is_floating(beside.type) || !whole) {
       float_ = static_cast<float>(scalar.to_double());
-      tensor_ = {.type = PteScalarType::kFloat, .sizes = {}, .dim_order = {}, .data = &float_, .bytes = sizeof float_};
+      tensor_ = Tensor(PteScalarType::kFloat, {}, {}, &float_);
     } else {
       integer_ = scalar.to_int();
-      tensor_ = {
-          .type = PteScalarType::kLong, .sizes = {}, .dim_order = {}, .data = &integer_, .bytes = sizeof integer_};
+      tensor_ = Tensor(PteScalarType::kLong, {}, {}, &integer_);
     }
   }
   ScalarTensor(const ScalarTensor&) = delete;

@@ -24,10 +24,7 @@ Error fill_constant(Arguments arguments, int64_t number) {
   Call call(arguments);
   const Tensor& out = call.out(1);
   CARINA_RT_TRY(call.error());
-  EValue value;
-  value.kind = EValue::Kind::kInt;
-  value.integer = number;
-  return fill_with(value, out);
+  return fill_with(EValue(number), out);
 }
 
 Error count_up(const Tensor& out, const EValue& start, const EValue& step) {
@@ -36,7 +33,7 @@ Error count_up(const Tensor& out, const EValue& start, const EValue& step) {
       [&](auto domain) {
         using Value = typename decltype(domain)::Value;
         const auto write = domain.writer(out);
-        for (int64_t i = 0; i < out.sizes[0]; ++i) {
+        for (int64_t i = 0; i < out.sizes()[0]; ++i) {
           if constexpr (std::is_same_v<Value, int64_t>)
             write(i, plus(scalar_in<int64_t>(start), times(i, scalar_in<int64_t>(step))));
           else
@@ -96,11 +93,7 @@ Error arange_to(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& out = call.out(1);
   CARINA_RT_TRY(call.error());
-  EValue start;
-  start.kind = EValue::Kind::kInt;
-  EValue step = start;
-  step.integer = 1;
-  return count_up(out, start, step);
+  return count_up(out, EValue(int64_t{0}), EValue(int64_t{1}));
 }
 
 }  // namespace carina::runtime

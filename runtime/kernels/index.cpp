@@ -12,9 +12,13 @@ bool is_index(const Tensor& tensor) {
   return tensor.type == PteScalarType::kLong || tensor.type == PteScalarType::kInt;
 }
 
+int64_t index_at(const Tensor& indices, int64_t at) {
+  return integer_loader(indices.type)(indices.data, static_cast<size_t>(at));
+}
+
 // Element `at` of an index tensor as a place on an axis; false when outside.
 bool place_of(const Tensor& indices, int64_t at, int64_t size, int64_t& place) {
-  place = integer_loader(indices.type)(indices.data, static_cast<size_t>(at));
+  place = index_at(indices, at);
   if (place < 0) place += size;
   return place >= 0 && place < size;
 }
@@ -67,23 +71,23 @@ Error masked_fill(Arguments arguments, Arena& /*scratch*/) {
                     [&](auto a, auto masked) { return masked != 0 ? scalar_in<decltype(a)>(value) : a; });
 }
 
-// (weight [rows, ...], indices, padding_idx, scale_grad_by_freq, sparse, out)
+// (weight [rows, ...], indices, padding_idx, scale_grad_by_freq, sparse, out); no index counts from the end.
 Error embedding(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& weight = call.tensor(0);
   const Tensor& indices = call.tensor(1);
   const Tensor& out = call.out(5);
-  call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes.back() == weight.sizes[1] &&
+  call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes().back() == weight.sizes()[1] &&
                weight.type == out.type);
   call.support(is_index(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
   CARINA_RT_TRY(call.error());
-  for (size_t i = 0; i < indices.rank(); ++i) call.require(indices.sizes[i] == out.sizes[i]);
+  for (size_t i = 0; i < indices.rank(); ++i) call.require(indices.sizes()[i] == out.sizes()[i]);
   CARINA_RT_TRY(call.error());
-  const auto columns = int64_t{weight.sizes[1]};
+  const auto columns = int64_t{weight.sizes()[1]};
   const auto count = static_cast<int64_t>(indices.elements());
   for (int64_t i = 0; i < count; ++i) {
-    int64_t row = 0;
-    if (!place_of(indices, i, weight.sizes[0], row)) return Error::kInvalidArgument;
+    const int64_t row = index_at(indices, i);
+    if (row < 0 || row >= weight.sizes()[0]) return Error::kInvalidArgument;
     Walk<2> walk;
     walk.add_axis(columns, {1, 1});
     walk.at = {row * columns, i * columns};
@@ -96,8 +100,7 @@ Error embedding(Arguments arguments, Arena& /*scratch*/) {
 Error index_select(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const size_t axis = call.axis(1, in.rank());
   const Tensor& indices = call.tensor(2);
   const Tensor& out = call.out(3);
   call.require(indices.rank() <= 1 && in.rank() == out.rank() && in.type == out.type);

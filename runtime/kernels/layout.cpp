@@ -9,10 +9,10 @@ namespace carina::runtime {
 
 Layout layout_of(const Tensor& tensor) {
   Layout layout{.rank = tensor.rank(), .sizes = {}, .strides = {}};
-  for (size_t axis = 0; axis < layout.rank; ++axis) layout.sizes[axis] = tensor.sizes[axis];
+  for (size_t axis = 0; axis < layout.rank; ++axis) layout.sizes[axis] = tensor.sizes()[axis];
   int64_t step = 1;
   for (size_t i = layout.rank; i-- > 0;) {
-    const size_t axis = tensor.dim_order[i];
+    const size_t axis = tensor.dim_order()[i];
     layout.strides[axis] = step;
     step *= std::max<int64_t>(layout.sizes[axis], 1);
   }
@@ -20,11 +20,11 @@ Layout layout_of(const Tensor& tensor) {
 }
 
 bool same_sizes(const Tensor& a, const Tensor& b) {
-  return std::ranges::equal(a.sizes, b.sizes);
+  return std::ranges::equal(a.sizes(), b.sizes());
 }
 
 bool same_layout(const Tensor& a, const Tensor& b) {
-  return same_sizes(a, b) && std::ranges::equal(a.dim_order, b.dim_order);
+  return same_sizes(a, b) && std::ranges::equal(a.dim_order(), b.dim_order());
 }
 
 bool axis_of(int64_t dim, size_t rank, size_t& axis) {
@@ -41,7 +41,7 @@ bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
   for (size_t axis = 0; axis < lead; ++axis) strides[axis] = 0;
   for (size_t axis = 0; axis < operand.rank(); ++axis) {
     const bool repeated = layout.sizes[axis] == 1;
-    if (!repeated && layout.sizes[axis] != out.sizes[lead + axis]) return false;
+    if (!repeated && layout.sizes[axis] != out.sizes()[lead + axis]) return false;
     strides[lead + axis] = repeated ? 0 : layout.strides[axis];
   }
   return true;

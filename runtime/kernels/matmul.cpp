@@ -69,8 +69,8 @@ Product product_of(const Tensor& a, const Tensor& b, const Tensor& out) {
 }
 
 bool matrices_fit(const Tensor& a, const Tensor& b, const Tensor& out) {
-  return a.rank() == 2 && b.rank() == 2 && out.rank() == 2 && a.sizes[1] == b.sizes[0] && out.sizes[0] == a.sizes[0] &&
-         out.sizes[1] == b.sizes[1];
+  return a.rank() == 2 && b.rank() == 2 && out.rank() == 2 && a.sizes()[1] == b.sizes()[0] &&
+         out.sizes()[0] == a.sizes()[0] && out.sizes()[1] == b.sizes()[1];
 }
 
 }  // namespace
@@ -112,9 +112,9 @@ Error bmm(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& a = call.tensor(0);
   const Tensor& b = call.tensor(1);
   const Tensor& out = call.out(2);
-  call.require(a.rank() == 3 && b.rank() == 3 && out.rank() == 3 && a.sizes[0] == b.sizes[0] &&
-               a.sizes[0] == out.sizes[0] && a.sizes[2] == b.sizes[1] && out.sizes[1] == a.sizes[1] &&
-               out.sizes[2] == b.sizes[2]);
+  call.require(a.rank() == 3 && b.rank() == 3 && out.rank() == 3 && a.sizes()[0] == b.sizes()[0] &&
+               a.sizes()[0] == out.sizes()[0] && a.sizes()[2] == b.sizes()[1] && out.sizes()[1] == a.sizes()[1] &&
+               out.sizes()[2] == b.sizes()[2]);
   CARINA_RT_TRY(call.error());
   const Layout la = layout_of(a);
   const Layout lb = layout_of(b);
@@ -145,18 +145,18 @@ Error linear(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& weight = call.tensor(1);
   const Tensor* bias = call.optional_tensor(2);
   const Tensor& out = call.out(3);
-  call.require(in.rank() >= 1 && weight.rank() == 2 && out.rank() == in.rank() && in.sizes.back() == weight.sizes[1] &&
-               out.sizes.back() == weight.sizes[0]);
+  call.require(in.rank() >= 1 && weight.rank() == 2 && out.rank() == in.rank() &&
+               in.sizes().back() == weight.sizes()[1] && out.sizes().back() == weight.sizes()[0]);
   CARINA_RT_TRY(call.error());
-  const auto depth = int64_t{weight.sizes[1]};
-  const auto columns = int64_t{weight.sizes[0]};
+  const auto depth = int64_t{weight.sizes()[1]};
+  const auto columns = int64_t{weight.sizes()[0]};
   int64_t rows = 1;
   for (size_t i = 0; i + 1 < in.rank(); ++i) {
-    call.require(in.sizes[i] == out.sizes[i]);
-    rows *= in.sizes[i];
+    call.require(in.sizes()[i] == out.sizes()[i]);
+    rows *= in.sizes()[i];
   }
   call.support(in.contiguous() && out.contiguous());
-  call.require(bias == nullptr || bias->elements() == 1 || (bias->rank() == 1 && bias->sizes[0] == columns));
+  call.require(bias == nullptr || bias->elements() == 1 || (bias->rank() == 1 && bias->sizes()[0] == columns));
   CARINA_RT_TRY(call.error());
   const Layout lw = layout_of(weight);
   multiply(in, weight, bias, out,

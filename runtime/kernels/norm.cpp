@@ -66,8 +66,8 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
-    call.require(shape[i] == in.sizes[in.rank() - shape.size() + i]);
-    count *= in.sizes[in.rank() - shape.size() + i];
+    call.require(shape[i] == in.sizes()[in.rank() - shape.size() + i]);
+    count *= in.sizes()[in.rank() - shape.size() + i];
   }
   const int64_t rows = count == 0 ? 0 : static_cast<int64_t>(in.elements()) / count;
   call.require(has_elements(weight, count) && has_elements(bias, count) &&
@@ -96,8 +96,8 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
   call.require(in.rank() >= 2 && same_sizes(in, out) && groups >= 1);
   call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
   CARINA_RT_TRY(call.error());
-  const int64_t batches = in.sizes[0];
-  const int64_t channels = in.sizes[1];
+  const int64_t batches = in.sizes()[0];
+  const int64_t channels = in.sizes()[1];
   call.require(channels % groups == 0 && has_elements(weight, channels) && has_elements(bias, channels));
   CARINA_RT_TRY(call.error());
   if (in.elements() == 0) return Error::kOk;
@@ -131,7 +131,7 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
   call.require(in.rank() >= 2 && same_sizes(in, out));
   call.support(is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  const int64_t channels = in.sizes[1];
+  const int64_t channels = in.sizes()[1];
   call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) &&
                has_elements(&variance, channels));
   CARINA_RT_TRY(call.error());

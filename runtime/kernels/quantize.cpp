@@ -28,13 +28,14 @@ Error quantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input, scale, zero_point, quant_min, quant_max, dtype, out_dtype, out)
-Error dequantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
+namespace {
+
+Error dequantize(Arguments arguments, size_t out_index) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const auto scale = static_cast<float>(call.number(1));
   const int64_t zero_point = call.integer(2);
-  const Tensor& out = call.out(7);
+  const Tensor& out = call.out(out_index);
   call.require(in.elements() == out.elements());
   CARINA_RT_TRY(call.error());
   const IntegerLoader load = integer_loader(in.type);
@@ -45,6 +46,18 @@ Error dequantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
     store(out.data, i, static_cast<double>(value * scale));
   }
   return Error::kOk;
+}
+
+}  // namespace
+
+// (input, scale, zero_point, quant_min, quant_max, dtype, out_dtype, out)
+Error dequantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
+  return dequantize(arguments, 7);
+}
+
+// cortex_m's: (input, scale, zero_point, quant_min, quant_max, dtype, out), always to float.
+Error dequantize_to_float(Arguments arguments, Arena& /*scratch*/) {
+  return dequantize(arguments, 6);
 }
 
 }  // namespace carina::runtime

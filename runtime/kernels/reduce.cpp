@@ -50,22 +50,35 @@ struct Found {
   bool any = false;
 };
 
+// The best value of each reduction; a NaN is better than any number.
 template <typename Better>
-Error extreme(Arguments arguments, const Better& better) {
-  Call call(arguments);
-  const Tensor& in = call.tensor(0);
-  const std::span<const int64_t> dims = call.integers(1);
-  const Tensor& out = call.out(3);
-  Reduction reduction;
-  call.require(plan_reduction(in, dims, out, reduction) && (reduction.reduced.count() > 0 || out.elements() == 0));
-  CARINA_RT_TRY(call.error());
+void reduce_to_best(const Tensor& in, const Tensor& out, Reduction& reduction, const Better& better) {
   reduce(
       in, out, reduction, [](auto zero) { return Found<decltype(zero)>{}; },
       [&](auto& state, auto value) {
         if (!state.any || better(value, state.value) || value != value) state = {value, true};
       },
       [](const auto& state) { return state.value; });
+}
+
+template <typename Better>
+Error extreme_over(Call& call, const Tensor& in, std::span<const int64_t> dims, const Tensor& out,
+                   const Better& better) {
+  Reduction reduction;
+  call.require(plan_reduction(in, dims, out, reduction) && (reduction.reduced.count() > 0 || out.elements() == 0));
+  CARINA_RT_TRY(call.error());
+  reduce_to_best(in, out, reduction, better);
   return Error::kOk;
+}
+
+template <typename Better>
+Error extreme(Arguments arguments, const Better& better) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const std::span<const int64_t> dims = call.integers(1);
+  const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  return extreme_over(call, in, dims, out, better);
 }
 
 // The index along one dimension, or of the flattened input.
@@ -277,12 +290,7 @@ Error value_and_place(Arguments arguments, const Better& better) {
   CARINA_RT_TRY(call.error());
   EValue* const for_places[] = {arguments[0], arguments[1], arguments[2], arguments[4]};
   CARINA_RT_TRY(place_of_extreme(for_places, better));
-  reduce(
-      in, values, reduction, [](auto zero) { return Found<decltype(zero)>{}; },
-      [&](auto& state, auto value) {
-        if (!state.any || better(value, state.value) || value != value) state = {value, true};
-      },
-      [](const auto& state) { return state.value; });
+  reduce_to_best(in, values, reduction, better);
   return Error::kOk;
 }
 
@@ -291,16 +299,8 @@ Error extreme_of_all(Arguments arguments, const Better& better) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(1);
-  Reduction reduction;
-  call.require(plan_reduction(in, {}, out, reduction) && in.elements() > 0);
   CARINA_RT_TRY(call.error());
-  reduce(
-      in, out, reduction, [](auto zero) { return Found<decltype(zero)>{}; },
-      [&](auto& state, auto value) {
-        if (!state.any || better(value, state.value) || value != value) state = {value, true};
-      },
-      [](const auto& state) { return state.value; });
-  return Error::kOk;
+  return extreme_over(call, in, {}, out, better);
 }
 
 }  // namespace

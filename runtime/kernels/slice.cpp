@@ -103,15 +103,14 @@ bool writable(const EValue* value) {
 Error slice_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const size_t axis = call.axis(1, in.rank());
   const int64_t start = call.integer_or(2, 0);
   const int64_t end = call.integer_or(3, std::numeric_limits<int64_t>::max());
   const int64_t step = call.integer(4);
   const Tensor& out = call.out(5);
   call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max());
   CARINA_RT_TRY(call.error());
-  return copy_range(in, axis, range_of(start, end, step, in.sizes[axis]), out);
+  return copy_range(in, axis, range_of(start, end, step, in.sizes()[axis]), out);
 }
 
 // (input, source, dim, start or None, end or None, step, out)
@@ -119,8 +118,7 @@ Error slice_scatter(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const Tensor& source = call.tensor(1);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(2), in.rank(), axis));
+  const size_t axis = call.axis(2, in.rank());
   const int64_t start = call.integer_or(3, 0);
   const int64_t end = call.integer_or(4, std::numeric_limits<int64_t>::max());
   const int64_t step = call.integer(5);
@@ -128,20 +126,19 @@ Error slice_scatter(Arguments arguments, Arena& /*scratch*/) {
   call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max() && same_sizes(in, out));
   CARINA_RT_TRY(call.error());
   CARINA_RT_TRY(copy_all(in, out));
-  return paste_range(source, out, axis, range_of(start, end, step, out.sizes[axis]));
+  return paste_range(source, out, axis, range_of(start, end, step, out.sizes()[axis]));
 }
 
 // (input, dim, start, length, out)
 Error narrow_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const size_t axis = call.axis(1, in.rank());
   int64_t start = call.integer(2);
   const int64_t length = call.integer(3);
   const Tensor& out = call.out(4);
   CARINA_RT_TRY(call.error());
-  const auto size = int64_t{in.sizes[axis]};
+  const auto size = int64_t{in.sizes()[axis]};
   start += start < 0 ? size : 0;
   if (start < 0 || start > size || length < 0 || length > size - start) return Error::kInvalidArgument;
   return copy_range(in, axis, {.begin = start, .count = length, .step = 1}, out);
@@ -151,12 +148,11 @@ Error narrow_copy(Arguments arguments, Arena& /*scratch*/) {
 Error select_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const size_t axis = call.axis(1, in.rank());
   const int64_t index = call.integer(2);
   const Tensor& out = call.out(3);
   CARINA_RT_TRY(call.error());
-  return copy_index(in, axis, index < 0 ? index + in.sizes[axis] : index, out);
+  return copy_index(in, axis, index < 0 ? index + in.sizes()[axis] : index, out);
 }
 
 // (input, source, dim, index, out)
@@ -164,14 +160,13 @@ Error select_scatter(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const Tensor& source = call.tensor(1);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(2), in.rank(), axis));
+  const size_t axis = call.axis(2, in.rank());
   const int64_t index = call.integer(3);
   const Tensor& out = call.out(4);
   call.require(same_sizes(in, out));
   CARINA_RT_TRY(call.error());
   CARINA_RT_TRY(copy_all(in, out));
-  return paste_index(source, out, axis, index < 0 ? index + out.sizes[axis] : index);
+  return paste_index(source, out, axis, index < 0 ? index + out.sizes()[axis] : index);
 }
 
 // (tensors, dim, out); an empty tensor of one axis fits anything, as in PyTorch.
@@ -179,20 +174,19 @@ Error cat(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const std::span<EValue* const> parts = call.tensors(0);
   const Tensor& out = call.out(2);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), out.rank(), axis));
+  const size_t axis = call.axis(1, out.rank());
   CARINA_RT_TRY(call.error());
   int64_t begin = 0;
   for (const EValue* part : parts) {
     if (!readable(part)) return Error::kInvalidArgument;
-    if (part->tensor.rank() == 1 && part->tensor.bytes == 0 && out.rank() != 1) continue;
+    if (part->tensor.rank() == 1 && part->tensor.bytes() == 0 && out.rank() != 1) continue;
     if (part->tensor.rank() != out.rank()) return Error::kInvalidArgument;
-    const int64_t count = part->tensor.sizes[axis];
-    if (count > out.sizes[axis] - begin) return Error::kInvalidArgument;
+    const int64_t count = part->tensor.sizes()[axis];
+    if (count > out.sizes()[axis] - begin) return Error::kInvalidArgument;
     CARINA_RT_TRY(paste_range(part->tensor, out, axis, {.begin = begin, .count = count, .step = 1}));
     begin += count;
   }
-  return begin == out.sizes[axis] ? Error::kOk : Error::kInvalidArgument;
+  return begin == out.sizes()[axis] ? Error::kOk : Error::kInvalidArgument;
 }
 
 // (tensors, dim, out)
@@ -200,10 +194,9 @@ Error stack(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const std::span<EValue* const> parts = call.tensors(0);
   const Tensor& out = call.out(2);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), out.rank(), axis));
+  const size_t axis = call.axis(1, out.rank());
   CARINA_RT_TRY(call.error());
-  if (static_cast<int64_t>(parts.size()) != out.sizes[axis]) return Error::kInvalidArgument;
+  if (static_cast<int64_t>(parts.size()) != out.sizes()[axis]) return Error::kInvalidArgument;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (!readable(parts[i])) return Error::kInvalidArgument;
     CARINA_RT_TRY(paste_index(parts[i]->tensor, out, axis, static_cast<int64_t>(i)));
@@ -218,12 +211,12 @@ Error split(const Tensor& in, size_t axis, std::span<EValue* const> outs) {
   int64_t begin = 0;
   for (const EValue* out : outs) {
     if (!writable(out) || out->tensor.rank() != in.rank()) return Error::kInvalidArgument;
-    const int64_t count = out->tensor.sizes[axis];
-    if (count > in.sizes[axis] - begin) return Error::kInvalidArgument;
+    const int64_t count = out->tensor.sizes()[axis];
+    if (count > in.sizes()[axis] - begin) return Error::kInvalidArgument;
     CARINA_RT_TRY(copy_range(in, axis, {.begin = begin, .count = count, .step = 1}, out->tensor));
     begin += count;
   }
-  return begin == in.sizes[axis] ? Error::kOk : Error::kInvalidArgument;
+  return begin == in.sizes()[axis] ? Error::kOk : Error::kInvalidArgument;
 }
 
 }  // namespace
@@ -232,8 +225,7 @@ Error split(const Tensor& in, size_t axis, std::span<EValue* const> outs) {
 Error split_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(2), in.rank(), axis));
+  const size_t axis = call.axis(2, in.rank());
   const std::span<EValue* const> outs = call.tensors(3);
   CARINA_RT_TRY(call.error());
   return split(in, axis, outs);
@@ -243,11 +235,10 @@ Error split_copy(Arguments arguments, Arena& /*scratch*/) {
 Error unbind_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
-  size_t axis = 0;
-  call.require(axis_of(call.integer(1), in.rank(), axis));
+  const size_t axis = call.axis(1, in.rank());
   const std::span<EValue* const> outs = call.tensors(2);
   CARINA_RT_TRY(call.error());
-  if (static_cast<int64_t>(outs.size()) != in.sizes[axis]) return Error::kInvalidArgument;
+  if (static_cast<int64_t>(outs.size()) != in.sizes()[axis]) return Error::kInvalidArgument;
   for (size_t i = 0; i < outs.size(); ++i) {
     if (!writable(outs[i])) return Error::kInvalidArgument;
     CARINA_RT_TRY(copy_index(in, axis, static_cast<int64_t>(i), outs[i]->tensor));

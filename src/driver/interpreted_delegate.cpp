@@ -62,12 +62,12 @@ runtime::Error InterpretedDelegates::execute(void* handle, runtime::Arguments ar
   if (arguments.size() < part.inputs.size()) return runtime::Error::kInvalidProgram;
   std::vector<Tensor> inputs;
   for (size_t i = 0; i < part.inputs.size(); ++i) {
+    if (!arguments[i]->is_tensor()) return runtime::Error::kInvalidArgument;
     const runtime::Tensor& argument = arguments[i]->tensor;
-    if (!arguments[i]->is_tensor() || argument.bytes != tensor_bytes(part.inputs[i], part.shapes[i]))
-      return runtime::Error::kInvalidArgument;
+    if (argument.bytes() != tensor_bytes(part.inputs[i], part.shapes[i])) return runtime::Error::kInvalidArgument;
     inputs.push_back({.dtype = part.inputs[i],
                       .shape = part.shapes[i],
-                      .data = Buffer::copy_of({static_cast<const std::byte*>(argument.data), argument.bytes})});
+                      .data = Buffer::copy_of({static_cast<const std::byte*>(argument.data), argument.bytes()})});
   }
   auto outputs = part.interpreter.run(inputs);
   if (!outputs) {
@@ -76,9 +76,10 @@ runtime::Error InterpretedDelegates::execute(void* handle, runtime::Arguments ar
   }
   if (arguments.size() != part.inputs.size() + outputs->size()) return runtime::Error::kInvalidProgram;
   for (size_t i = 0; i < outputs->size(); ++i) {
+    if (!arguments[part.inputs.size() + i]->is_tensor()) return runtime::Error::kInvalidArgument;
     const runtime::Tensor& argument = arguments[part.inputs.size() + i]->tensor;
     const std::span<const std::byte> bytes = (*outputs)[i].data.bytes();
-    if (argument.bytes != bytes.size()) return runtime::Error::kInvalidArgument;
+    if (argument.bytes() != bytes.size()) return runtime::Error::kInvalidArgument;
     std::memcpy(argument.data, bytes.data(), bytes.size());
   }
   return runtime::Error::kOk;

@@ -20,7 +20,7 @@ DType dtype_of(PteScalarType type) {
 }
 
 Shape shape_of(const runtime::Tensor& tensor) {
-  const std::vector<int64_t> dims(tensor.sizes.begin(), tensor.sizes.end());
+  const std::vector<int64_t> dims(tensor.sizes().begin(), tensor.sizes().end());
   return Shape(dims);
 }
 
@@ -128,7 +128,7 @@ Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
   for (size_t i = 0; i < method_.outputs(); ++i) {
     const runtime::EValue& value = method_.output(i);
     if (!value.is_tensor()) continue;
-    const std::span<const std::byte> bytes(static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes);
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes());
     outputs.push_back(
         {.name = fmt::format("output_{}", i),
          .tensor = {

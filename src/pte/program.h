@@ -28,6 +28,7 @@ struct TensorSpec {
   std::vector<uint8_t> dim_order;        // outermost first; empty means contiguous
   uint32_t constant = 0;                 // index into Program::constants, 0: none
   std::optional<Allocation> allocation;  // neither: the caller provides the memory
+  std::string external_name = {};        // the data stands under this name outside of the program (.ptd)
 };
 
 struct None {

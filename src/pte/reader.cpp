@@ -117,7 +117,13 @@ Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor)
       return context.broken("a tensor's dim_order is not a permutation of its axes");
   }
   if (tensor.storage_offset() != 0) return context.broken("a tensor has a storage offset");
-  spec.constant = tensor.data_buffer_idx();
+  const auto* extra = tensor.extra_tensor_info();
+  if (extra != nullptr && extra->location() == kPteExternalLocation) {
+    spec.external_name = text(extra->fully_qualified_name());
+    if (spec.external_name.empty()) return context.broken("a tensor outside of the program has no name");
+  } else {  // the index of an external tensor means nothing
+    spec.constant = tensor.data_buffer_idx();
+  }
   if (const auto* allocation = tensor.allocation_info()) {
     spec.allocation =
         Allocation{.memory_id = allocation->memory_id(),
@@ -387,8 +393,9 @@ Result<Program> read_program(const Buffer& file, const std::string& where) {
                  .got = std::to_string(context.root->version())});
   }
   if (context.root->constant_buffer() != nullptr && context.root->constant_buffer()->size() > 0) {
-    return context.broken(
-        "constants inside the FlatBuffer: a program of an ExecuTorch before 1.0, which Carina does not read");
+    return fail({.where = where,
+                 .what = "a program of an ExecuTorch before 1.0: its constants stand inside of the FlatBuffer",
+                 .hint = "export the model again with ExecuTorch 1.0 or later"});
   }
   Program program;
   CARINA_TRY(program.constants, read_constants(context));

@@ -51,8 +51,11 @@ Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const TensorSpec& te
   const std::vector<uint8_t> order = dim_order_of(tensor);
   const auto scalar_type = scalar_type_of(tensor.dtype);
   CARINA_CHECK(scalar_type.has_value(), "{} is not an element type of .pte", name_of(tensor.dtype));
+  Offset<fb::ExtraTensorInfo> extra;
+  if (!tensor.external_name.empty())
+    extra = fb::CreateExtraTensorInfoDirect(builder, 0, tensor.external_name.c_str(), kPteExternalLocation);
   return fb::CreateTensorDirect(builder, static_cast<int8_t>(*scalar_type), 0, &sizes, &order, false, tensor.constant,
-                                allocation);
+                                allocation, 0, 0, extra);
 }
 
 struct Written {

@@ -6,79 +6,10 @@
 #include <cstring>
 #include <optional>
 
-#include "tests/unit/runtime/program_builder.h"
+#include "tests/unit/runtime/npu_program.h"
 
 namespace carina::runtime {
 namespace {
-
-void append(std::vector<std::byte>& out, const void* data, size_t size) {
-  const auto* bytes = static_cast<const std::byte*>(data);
-  out.insert(out.end(), bytes, bytes + size);
-}
-
-void append_block(std::vector<std::byte>& out, const std::string& name, const std::vector<std::byte>& data) {
-  char header[32] = {};
-  std::memcpy(header, name.data(), name.size());
-  const auto size = static_cast<uint32_t>(data.size());
-  std::memcpy(header + 16, &size, 4);
-  append(out, header, sizeof header);
-  append(out, data.data(), data.size());
-  out.resize((out.size() + 15) / 16 * 16);
-}
-
-std::vector<std::byte> words(const std::vector<int32_t>& numbers) {
-  std::vector<std::byte> out;
-  append(out, numbers.data(), numbers.size() * 4);
-  return out;
-}
-
-struct Blob {
-  std::vector<int32_t> commands{0x31504f43, 7, 8};  // "COP1"
-  std::vector<int32_t> inputs{1, 1, 1, 1, 1, 1, 8, 1, 0, 1};
-  std::vector<int32_t> outputs{1, 1, 1, 1, 1, 1, 8, 1, 16, 1};
-  int32_t scratch = 32;
-
-  [[nodiscard]] std::vector<std::byte> write() const {
-    std::vector<std::byte> out;
-    append_block(out, "vela_bin_stream", {});
-    append_block(out, "cmd_data", words(commands));
-    append_block(out, "weight_data", words({1, 2, 3}));
-    append_block(out, "scratch_size", words({scratch}));
-    append_block(out, "inputs", words(inputs));
-    append_block(out, "outputs", words(outputs));
-    append_block(out, "vela_end_stream", {});
-    return out;
-  }
-};
-
-// Adds 1 to the 8 bytes of the input.
-class AddingDriver final : public NpuDriver {
- public:
-  Error invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) override {
-    ++calls;
-    commands = payload.size();
-    weights = bases[0].size();
-    for (size_t i = 0; i < 8; ++i) bases[1][16 + i] = static_cast<std::byte>(std::to_integer<int>(bases[1][i]) + 1);
-    return result;
-  }
-  Error result = Error::kOk;
-  int calls = 0;
-  size_t commands = 0;
-  size_t weights = 0;
-};
-
-ProgramBuilder program_with(const std::vector<std::byte>& blob, const Shape& in = {8}, const Shape& out = {8},
-                            DType out_type = DType::kInt8) {
-  ProgramBuilder builder;
-  const int32_t x = builder.tensor(in, DType::kInt8);
-  const int32_t y = builder.tensor(out, out_type);
-  builder.plan().inputs = {x};
-  builder.plan().outputs = {y};
-  builder.plan().delegates.push_back(
-      {.backend = "EthosUBackend", .blob = Buffer::copy_of(blob), .compile_specs = {{"target", {1, 2}}}});
-  builder.plan().instructions.emplace_back(pte::DelegateCall{.delegate = 0, .arguments = {x, y}});
-  return builder;
-}
 
 struct EthosU : testing::Test {
   Error run(const ProgramBuilder& builder, size_t inputs = 8, size_t scratch = Session::kPlenty,
@@ -95,6 +26,23 @@ struct EthosU : testing::Test {
   std::array<Backend*, 1> backends{&backend};
   std::optional<Session> session;
 };
+
+// A blob of ExecuTorch before 0.4, under the id of that time.
+TEST_F(EthosU, OldBlobsRun) {
+  const Blob blob{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {1, 2, 4, 0, 0, 1, 16, 1}, .old = true};
+  ProgramBuilder builder = program_with(blob.write());
+  builder.plan().delegates[0].backend = "ArmBackend";
+  ASSERT_EQ(run(builder), Error::kOk);
+  EXPECT_EQ(session->output<int8_t>(), (std::vector<int8_t>{1, 11, 21, 31, 41, 51, 61, 71}));
+  EXPECT_EQ(session->scratch_arena.peak_bytes(), 32U);
+}
+
+TEST_F(EthosU, OldBlobsAreChecked) {
+  const Blob beyond{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {1, 2, 9, 0, 0, 1, 16, 1}, .old = true};
+  EXPECT_EQ(run(program_with(beyond.write())), Error::kInvalidProgram);
+  const Blob torn{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {2, 2, 4, 0, 0, 1, 16, 1}, .old = true};
+  EXPECT_EQ(run(program_with(torn.write())), Error::kInvalidProgram);
+}
 
 TEST_F(EthosU, CopiesInputsRunsAndCopiesOutputs) {
   for (const auto data : {pte::DelegateData::kInline, pte::DelegateData::kSegment}) {

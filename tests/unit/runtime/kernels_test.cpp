@@ -111,46 +111,25 @@ TEST(Kernels, ATransposedLayoutIsFollowed) {
 // Every kernel survives being called with each kind of nonsense, in each number of arguments.
 TEST(Kernels, NonsenseIsRefused) {
   EValue none;
-  EValue integer;
-  integer.kind = EValue::Kind::kInt;
-  integer.integer = std::numeric_limits<int64_t>::min();
-  EValue number;
-  number.kind = EValue::Kind::kDouble;
-  number.number = std::numeric_limits<double>::quiet_NaN();
-  EValue flag;
-  flag.kind = EValue::Kind::kBool;
-  flag.boolean = true;
-  EValue text;
-  text.kind = EValue::Kind::kString;
-  text.text = "none";
-  EValue numbers;
-  numbers.kind = EValue::Kind::kIntList;
+  EValue integer(std::numeric_limits<int64_t>::min());
+  EValue number(std::numeric_limits<double>::quiet_NaN());
+  EValue flag(true);
+  EValue text("none");
   const std::vector<int64_t> entries{-1, std::numeric_limits<int64_t>::max(), 0, 1};
-  numbers.integers = entries;
+  EValue numbers{std::span(entries)};
   std::vector<float> memory(64, 1);
   const std::vector<int32_t> sizes{1, 2, 2, 2};
   const std::vector<uint8_t> order{0, 1, 2, 3};
-  EValue tensor;
-  tensor.kind = EValue::Kind::kTensor;
-  tensor.tensor = {
-      .type = PteScalarType::kFloat, .sizes = sizes, .dim_order = order, .data = memory.data(), .bytes = 32};
+  EValue tensor(Tensor(PteScalarType::kFloat, sizes, order, memory.data()));
   EValue bytes = tensor;
   bytes.tensor.type = PteScalarType::kBool;
-  bytes.tensor.bytes = 8;
-  EValue scalar = tensor;
-  scalar.tensor.sizes = {};
-  scalar.tensor.dim_order = {};
-  scalar.tensor.bytes = 4;
-  EValue empty = tensor;
+  EValue scalar(Tensor(PteScalarType::kFloat, {}, {}, memory.data()));
   const std::vector<int32_t> no_sizes{1, 0, 2, 2};
-  empty.tensor.sizes = no_sizes;
-  empty.tensor.bytes = 0;
+  EValue empty(Tensor(PteScalarType::kFloat, no_sizes, order, memory.data()));
   EValue nowhere = tensor;
   nowhere.tensor.data = nullptr;
   EValue* const list_of[] = {&tensor, nullptr, &scalar, &integer};
-  EValue list;
-  list.kind = EValue::Kind::kTensorList;
-  list.tensors = list_of;
+  EValue list{std::span<EValue* const>(list_of)};
   EValue* const all[] = {&none,   &integer, &number, &flag,  &text,    &numbers,
                          &tensor, &bytes,   &scalar, &empty, &nowhere, &list};
   Arena scratch;
@@ -181,32 +160,12 @@ TEST(Kernels, RandomArgumentsAreHandled) {
   std::vector<EValue> values;
   for (const auto& shape : shapes) {
     for (const PteScalarType type : types) {
-      EValue value;
-      value.kind = EValue::Kind::kTensor;
-      value.tensor = {
-          .type = type, .sizes = shape, .dim_order = orders[shape.size()], .data = memory.data(), .bytes = 0};
-      value.tensor.bytes = value.tensor.elements() * element_bytes(type);
-      values.push_back(value);
+      values.emplace_back(Tensor(type, shape, orders[shape.size()], memory.data()));
     }
   }
-  for (const auto& entries : lists) {
-    EValue value;
-    value.kind = EValue::Kind::kIntList;
-    value.integers = entries;
-    values.push_back(value);
-  }
-  for (int64_t n = -2; n <= 4; ++n) {
-    EValue value;
-    value.kind = EValue::Kind::kInt;
-    value.integer = n;
-    values.push_back(value);
-  }
-  for (const bool b : {false, true}) {
-    EValue value;
-    value.kind = EValue::Kind::kBool;
-    value.boolean = b;
-    values.push_back(value);
-  }
+  for (const auto& entries : lists) values.emplace_back(std::span(entries));
+  for (int64_t n = -2; n <= 4; ++n) values.emplace_back(n);
+  for (const bool b : {false, true}) values.emplace_back(b);
   values.emplace_back();
   uint64_t state = 1;
   const auto random = [&state](size_t below) {

@@ -100,6 +100,12 @@ class Session {
         scratch_memory_(MutableBuffer::allocate(scratch_bytes)) {}
 
   Error load() {
+    CARINA_RT_TRY(prepare());
+    return load_method();
+  }
+
+  // What load() does before it loads the method: the program, its planned memory, the arenas.
+  Error prepare() {
     CARINA_RT_TRY(program.load(file_.bytes()));
     if (program.methods() == 0) return Error::kInvalidProgram;
     constexpr size_t kMostPlanned = 1 << 20;  // what a test grants a hostile file
@@ -111,8 +117,12 @@ class Session {
     for (MutableBuffer& buffer : planned_memory_) planned_.push_back(buffer.bytes());
     method_arena = Arena(method_memory_.bytes());
     scratch_arena = Arena(scratch_memory_.bytes());
+    return Error::kOk;
+  }
+
+  Error load_method() {
     return method.load(program, 0, {.method = &method_arena, .scratch = &scratch_arena, .planned = planned_},
-                       {.kernels = portable_kernels(), .backends = backends_});
+                       {.kernels = portable_kernels(), .backends = backends_, .data = data});
   }
 
   template <typename T>
@@ -131,6 +141,7 @@ class Session {
   Method method;
   Arena method_arena;
   Arena scratch_arena;
+  std::span<const NamedData> data;  // of load()
 
  private:
   Buffer file_;

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < method.outputs(); ++i) {
     const carina::runtime::Tensor& tensor = method.output(i).tensor;
     std::ofstream out(argv[2] + std::to_string(i) + ".bin", std::ios::binary);
-    out.write(tensor.as<const char>(), static_cast<std::streamsize>(tensor.bytes));
+    out.write(tensor.as<const char>(), static_cast<std::streamsize>(tensor.bytes()));
   }
   return 0;
 }

@@ -1,0 +1,86 @@
+// Method: inputs, and the instructions one after another.
+#include <cstring>
+
+#include "runtime/method_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// A condition is a Bool, or a bool tensor of one element.
+bool is_false(const EValue& condition) {
+  if (condition.is_tensor()) return condition.tensor.bytes() > 0 && *condition.tensor.as<uint8_t>() == 0;
+  return condition.to_int() == 0;
+}
+
+}  // namespace
+
+Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
+  if (index >= inputs_.size()) return Error::kInvalidArgument;
+  EValue& value = values_[static_cast<size_t>(inputs_[index])];
+  if (!value.is_tensor() || value.tensor.bytes() != bytes.size()) return Error::kInvalidArgument;
+  if (value.tensor.read_only) return Error::kInvalidArgument;
+  if (value.tensor.data == nullptr) {
+    if (!is_aligned(bytes.data(), value.tensor.type)) return Error::kInvalidArgument;
+    value.tensor.data = const_cast<std::byte*>(bytes.data());
+  } else if (!bytes.empty()) {
+    std::memcpy(value.tensor.data, bytes.data(), bytes.size());
+  }
+  return Error::kOk;
+}
+
+Error Method::set_number(size_t index, const EValue& value) {
+  if (index >= inputs_.size()) return Error::kInvalidArgument;
+  EValue& slot = values_[static_cast<size_t>(inputs_[index])];
+  const bool is_number =
+      slot.kind == EValue::Kind::kInt || slot.kind == EValue::Kind::kDouble || slot.kind == EValue::Kind::kBool;
+  if (!is_number || slot.kind != value.kind) return Error::kInvalidArgument;
+  slot = value;
+  return Error::kOk;
+}
+
+Error Method::run(const Instruction& instruction, size_t& next) {
+  using Kind = Instruction::Kind;
+  switch (instruction.kind) {
+    case Kind::kKernel:
+      return instruction.kernel(instruction.arguments, *scratch_);
+    case Kind::kDelegate: {
+      const Delegate& delegate = delegates_[instruction.target];
+      return delegate.backend->execute(delegate.handle, instruction.arguments, *scratch_);
+    }
+    case Kind::kMove:
+      *instruction.arguments[1] = *instruction.arguments[0];
+      return Error::kOk;
+    case Kind::kJumpFalse:
+      if (is_false(*instruction.arguments[0])) next = instruction.target;
+      return Error::kOk;
+    case Kind::kFree:
+      return Error::kOk;
+  }
+  return Error::kInternal;
+}
+
+Error Method::execute() {
+  problem_ = {};
+  for (size_t at = 0; at < instructions_.size();) {
+    size_t next = at + 1;
+    const Error error = run(instructions_[at], next);
+    scratch_->reset();
+    if (error != Error::kOk) {
+      set_problem(problem_, instructions_[at].name, static_cast<int32_t>(at));
+      return error;
+    }
+    at = next;
+  }
+  return Error::kOk;
+}
+
+std::string_view Method::instruction_name(size_t index) const {
+  return instructions_[index].name;
+}
+
+bool Method::calls_delegate(size_t index) const {
+  return instructions_[index].kind == Instruction::Kind::kDelegate;
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,191 @@
+// Method::load: delegates and instructions of a program, resolved to kernels, backends and slots of the value table.
+#include <algorithm>
+
+#include "runtime/method_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// "namespace::op.overload", or without the dot when there is no overload.
+class KernelName {
+ public:
+  // False for a name that is longer than any of ExecuTorch's.
+  bool assign(const fb::Operator& op) {
+    const std::string_view base = text_of(op.name());
+    const std::string_view overload = text_of(op.overload());
+    if (base.size() + overload.size() + 1 > sizeof text_) return false;
+    append(base);
+    if (!overload.empty()) append(".");
+    append(overload);
+    return true;
+  }
+  [[nodiscard]] std::string_view view() const { return {text_, size_}; }
+
+ private:
+  void append(std::string_view part) {
+    std::copy_n(part.data(), part.size(), text_ + size_);
+    size_ += part.size();
+  }
+  char text_[128];
+  size_t size_ = 0;
+};
+
+const KernelEntry* kernel_of(std::span<const KernelEntry> kernels, std::string_view name) {
+  const auto found = std::lower_bound(kernels.begin(), kernels.end(), name,
+                                      [](const KernelEntry& entry, std::string_view n) { return entry.name < n; });
+  return found == kernels.end() || found->name != name ? nullptr : &*found;
+}
+
+}  // namespace
+
+Error Method::Loader::find_blob(const fb::BackendDelegate& source, std::span<const std::byte>& blob) const {
+  const fb::BackendDelegateDataReference* reference = source.processed();
+  if (reference == nullptr) return Error::kInvalidProgram;
+  if (reference->location() == kPteSegmentLocation)
+    return program_.segment(reference->index(), blob) ? Error::kOk : Error::kInvalidProgram;
+  const auto* all = root_of(program_.file_).backend_delegate_data();
+  if (all == nullptr || reference->index() >= all->size()) return Error::kInvalidProgram;
+  blob = std::as_bytes(items_of(all->Get(reference->index())->data()));
+  return Error::kOk;
+}
+
+Error Method::Loader::load_delegate(const fb::BackendDelegate& source, Delegate& delegate) {
+  const std::string_view id = text_of(source.id());
+  set_problem(method_.problem_, id, -1);
+  const auto found = std::find_if(linkage_.backends.begin(), linkage_.backends.end(),
+                                  [id](const Backend* backend) { return backend->serves(id); });
+  if (found == linkage_.backends.end()) return Error::kBackendMissing;
+  std::span<const std::byte> blob;
+  CARINA_RT_TRY(find_blob(source, blob));
+  std::span<CompileSpec> specs;
+  CARINA_RT_TRY(make(source.compile_specs() == nullptr ? 0 : source.compile_specs()->size(), specs));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const fb::CompileSpec* spec = source.compile_specs()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    specs[i] = {.key = text_of(spec->key()), .value = std::as_bytes(items_of(spec->value()))};
+  }
+  delegate.backend = *found;
+  CARINA_RT_TRY(delegate.backend->init(blob, specs, *memory_.method, &delegate.handle));
+  method_.problem_ = {};
+  return Error::kOk;
+}
+
+Error Method::Loader::load_delegates() {
+  CARINA_RT_TRY(make(plan_.delegates() == nullptr ? 0 : plan_.delegates()->size(), method_.delegates_));
+  for (size_t i = 0; i < method_.delegates_.size(); ++i) {
+    const fb::BackendDelegate* source = plan_.delegates()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    CARINA_RT_TRY(load_delegate(*source, method_.delegates_[i]));
+  }
+  return Error::kOk;
+}
+
+Error Method::Loader::load_arguments(std::span<const int32_t> indices, Instruction& instruction) {
+  CARINA_RT_TRY(make(indices.size(), instruction.arguments));
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!in_table(indices[i])) return Error::kInvalidProgram;
+    instruction.arguments[i] = &method_.values_[static_cast<size_t>(indices[i])];
+  }
+  return Error::kOk;
+}
+
+Error Method::Loader::load_kernel(const fb::KernelCall& call, Instruction& instruction, int32_t index) {
+  if (plan_.operators() == nullptr || call.op_index() < 0 ||
+      static_cast<size_t>(call.op_index()) >= plan_.operators()->size())
+    return Error::kInvalidProgram;
+  KernelName name;
+  if (!name.assign(*plan_.operators()->Get(static_cast<flatbuffers::uoffset_t>(call.op_index()))))
+    return Error::kInvalidProgram;
+  const KernelEntry* entry = kernel_of(linkage_.kernels, name.view());
+  if (entry == nullptr) {
+    set_problem(method_.problem_, name.view(), index);
+    return Error::kOperatorMissing;
+  }
+  instruction.kind = Instruction::Kind::kKernel;
+  instruction.kernel = entry->kernel;
+  instruction.name = entry->name;
+  return load_arguments(items_of(call.args()), instruction);
+}
+
+Error Method::Loader::load_delegate_call(const fb::DelegateCall& call, Instruction& instruction) {
+  if (call.delegate_index() < 0 || static_cast<size_t>(call.delegate_index()) >= method_.delegates_.size())
+    return Error::kInvalidProgram;
+  instruction.kind = Instruction::Kind::kDelegate;
+  instruction.target = static_cast<size_t>(call.delegate_index());
+  instruction.name = method_.delegates_[instruction.target].backend->id();
+  return load_arguments(items_of(call.args()), instruction);
+}
+
+Error Method::Loader::load_move(const fb::MoveCall& move, Instruction& instruction) {
+  const int32_t slots[] = {move.move_from(), move.move_to()};
+  instruction.kind = Instruction::Kind::kMove;
+  return load_arguments(slots, instruction);
+}
+
+Error Method::Loader::load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, int32_t index,
+                                size_t instructions) {
+  if (jump.destination_instruction() <= index) return Error::kNotSupported;  // a loop, which might never end
+  if (static_cast<size_t>(jump.destination_instruction()) > instructions) return Error::kInvalidProgram;
+  const int32_t slots[] = {jump.cond_value_index()};
+  instruction.kind = Instruction::Kind::kJumpFalse;
+  instruction.target = static_cast<size_t>(jump.destination_instruction());
+  return load_arguments(slots, instruction);
+}
+
+Error Method::Loader::load_instruction(const fb::Instruction& source, Instruction& instruction, int32_t index,
+                                       size_t instructions) {
+  if (source.instr_args() == nullptr) return Error::kInvalidProgram;
+  switch (source.instr_args_type()) {
+    case fb::InstructionArguments::KernelCall:
+      return load_kernel(*source.instr_args_as_KernelCall(), instruction, index);
+    case fb::InstructionArguments::DelegateCall:
+      return load_delegate_call(*source.instr_args_as_DelegateCall(), instruction);
+    case fb::InstructionArguments::MoveCall:
+      return load_move(*source.instr_args_as_MoveCall(), instruction);
+    case fb::InstructionArguments::JumpFalseCall:
+      return load_jump(*source.instr_args_as_JumpFalseCall(), instruction, index, instructions);
+    case fb::InstructionArguments::FreeCall:
+      instruction.kind = Instruction::Kind::kFree;
+      return Error::kOk;
+    case fb::InstructionArguments::NONE:
+      break;
+  }
+  return Error::kInvalidProgram;
+}
+
+Error Method::Loader::load_instructions() {
+  if (plan_.chains() == nullptr || plan_.chains()->size() == 0) return Error::kOk;
+  if (plan_.chains()->size() > 1) return Error::kNotSupported;
+  const auto* list = plan_.chains()->Get(0)->instructions();
+  const size_t count = list == nullptr ? 0 : list->size();
+  CARINA_RT_TRY(make(count, method_.instructions_));
+  for (size_t i = 0; i < count; ++i) {
+    CARINA_RT_TRY(load_instruction(*list->Get(static_cast<flatbuffers::uoffset_t>(i)), method_.instructions_[i],
+                                   static_cast<int32_t>(i), count));
+  }
+  return Error::kOk;
+}
+
+Error Method::Loader::load() {
+  CARINA_RT_TRY(load_values());
+  CARINA_RT_TRY(load_delegates());
+  return load_instructions();
+}
+
+Error Method::load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage) {
+  *this = Method();
+  if (method >= program.methods()) return Error::kInvalidArgument;
+  if (memory.planned.size() < program.planned_buffers(method)) return Error::kInvalidArgument;
+  for (size_t i = 0; i < program.planned_buffers(method); ++i) {
+    if (memory.planned[i].size() < program.planned_buffer_bytes(method, i)) return Error::kOutOfMemory;
+  }
+  scratch_ = memory.scratch;
+  const Error error = Loader(*this, program, method, memory, linkage).load();
+  if (error != Error::kOk) {  // nothing half loaded stays
+    const Problem problem = problem_;
+    *this = Method();
+    problem_ = problem;
+  }
+  return error;
+}
+
+}  // namespace carina::runtime

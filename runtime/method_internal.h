@@ -1,0 +1,90 @@
+#pragma once
+
+#include <algorithm>
+
+#include "runtime/format_internal.h"
+#include "runtime/method.h"
+
+namespace carina::runtime {
+
+// A verified instruction with its arguments resolved to slots.
+struct Method::Instruction {
+  enum class Kind : uint8_t { kKernel, kDelegate, kMove, kJumpFalse, kFree };
+  Kind kind = Kind::kFree;
+  Kernel kernel = nullptr;
+  size_t target = 0;  // kDelegate: index of the delegate; kJumpFalse: instruction to go to
+  std::span<EValue*> arguments;
+  std::string_view name;
+};
+
+struct Method::Delegate {
+  Backend* backend = nullptr;
+  void* handle = nullptr;
+};
+
+inline void set_problem(Problem& problem, std::string_view name, int32_t instruction) {
+  const size_t size = std::min(name.size(), sizeof(problem.name) - 1);
+  std::copy_n(name.data(), size, problem.name);  // memcpy may not be given an empty name's nullptr
+  problem.name[size] = '\0';
+  problem.instruction = instruction;
+}
+
+// A file may place a tensor anywhere.
+inline bool is_aligned(const void* data, PteScalarType type) {
+  return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0;
+}
+
+// Fills a method from a program in steps, each of which may fail; allocates from the method arena only.
+class Method::Loader {
+ public:
+  Loader(Method& method, const Program& program, size_t index, const MemoryManager& memory, const Linkage& linkage)
+      : method_(method), program_(program), plan_(plan_of(program.file_, index)), memory_(memory), linkage_(linkage) {}
+
+  Error load();
+
+ private:
+  template <typename T>
+  Error make(size_t count, std::span<T>& out) {
+    T* elements = memory_.method->make_array<T>(count);
+    if (elements == nullptr) return Error::kOutOfMemory;
+    out = {elements, count};
+    return Error::kOk;
+  }
+  [[nodiscard]] bool in_table(int64_t index) const {
+    return index >= 0 && static_cast<uint64_t>(index) < method_.values_.size();
+  }
+  [[nodiscard]] const fb::EValue& source_of(int64_t value) const {
+    return *plan_.values()->Get(static_cast<flatbuffers::uoffset_t>(value));
+  }
+
+  // load_values.cpp
+  Error load_values();
+  Error load_value(const fb::EValue& source, EValue& value);
+  Error load_number_list(const fb::EValue& source, EValue& value);
+  Error load_int_list(const flatbuffers::Vector<int64_t>* items, EValue& value);
+  Error load_tensor_list(const flatbuffers::Vector<int32_t>* items, EValue& value);
+  Error load_tensor(const fb::Tensor& source, EValue& value);
+  Error place_tensor(const fb::Tensor& source, Tensor& tensor);
+  Error find_planned(const fb::AllocationDetails& allocation, Tensor& tensor);
+  Error find_external(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data);
+
+  // load.cpp
+  Error load_delegates();
+  Error load_delegate(const fb::BackendDelegate& source, Delegate& delegate);
+  Error find_blob(const fb::BackendDelegate& source, std::span<const std::byte>& blob) const;
+  Error load_instructions();
+  Error load_instruction(const fb::Instruction& source, Instruction& instruction, int32_t index, size_t instructions);
+  Error load_kernel(const fb::KernelCall& call, Instruction& instruction, int32_t index);
+  Error load_delegate_call(const fb::DelegateCall& call, Instruction& instruction);
+  Error load_move(const fb::MoveCall& move, Instruction& instruction);
+  Error load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, int32_t index, size_t instructions);
+  Error load_arguments(std::span<const int32_t> indices, Instruction& instruction);
+
+  Method& method_;
+  const Program& program_;
+  const fb::ExecutionPlan& plan_;
+  const MemoryManager& memory_;
+  const Linkage& linkage_;
+};
+
+}  // namespace carina::runtime
