@@ -29,16 +29,6 @@ Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
   return Error::kOk;
 }
 
-Error Method::set_number(size_t index, const EValue& value) {
-  if (index >= inputs_.size()) return Error::kInvalidArgument;
-  EValue& slot = values_[static_cast<size_t>(inputs_[index])];
-  const bool is_number =
-      slot.kind == EValue::Kind::kInt || slot.kind == EValue::Kind::kDouble || slot.kind == EValue::Kind::kBool;
-  if (!is_number || slot.kind != value.kind) return Error::kInvalidArgument;
-  slot = value;
-  return Error::kOk;
-}
-
 Error Method::run(const Instruction& instruction, size_t& next) {
   using Kind = Instruction::Kind;
   switch (instruction.kind) {

@@ -49,8 +49,6 @@ class Method {
   // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error:
   // kInvalidArgument when the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
-  // Gives a value to input `index` that is an Int, Double or Bool. Error: kInvalidArgument for one of another kind.
-  Error set_number(size_t index, const EValue& value);
 
   // Runs the method once. Errors: what a kernel or a delegate says; problem() says which.
   Error execute();

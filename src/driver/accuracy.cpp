@@ -113,7 +113,9 @@ Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Lo
   if (!request.dump_folder.empty()) {
     CARINA_TRY(integer_delegates, InterpretedDelegates::load(request.dump_folder, request.threads));
     const std::array<runtime::Backend*, 1> backends{&*integer_delegates};
-    CARINA_TRY(on_integers, ProgramRunner::load(program, request.program, backends));
+    auto loaded = ProgramRunner::load(program, request.program, backends);
+    if (!loaded && !integer_delegates->failure().empty()) return fail(integer_delegates->failure());
+    CARINA_TRY(on_integers, std::move(loaded));
   }
 
   report::AccuracyReport report{.program = request.program,

@@ -176,7 +176,7 @@ Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& pa
   CARINA_TRY(const pte::Program program, pte::read_program(file, path));
   for (const pte::Plan& plan : program.plans) {
     for (size_t i = 0; i < plan.delegates.size(); ++i) {
-      if (plan.delegates[i].backend != kEthosUBackendId) continue;
+      if (!is_ethos_u(plan.delegates[i].backend)) continue;
       CARINA_TRY(npu::CompiledNetwork network,
                  npu::read_delegate_blob(plan.delegates[i].blob, path, npu::BlobAlignment::kAny, {}));
       streams.push_back(

@@ -6,8 +6,11 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "driver/tosa_file.h"
 #include "facts/executorch.h"
+#include "npu/vela_raw.h"
+#include "runtime/backends/ethos_u.h"
 
 namespace carina::driver {
 
@@ -23,15 +26,27 @@ std::string file_of_tag(const std::string& folder, size_t tag) {
   return {};
 }
 
+Result<npu::CompiledNetwork> network_of_tag(const std::string& folder, size_t tag) {
+  const std::string path = fmt::format("{}/output_tag{}_vela.npz", folder, tag);
+  CARINA_TRY(const Buffer file, map_file(path));
+  return npu::read_vela_raw(file, path);
+}
+
 }  // namespace
 
 Result<InterpretedDelegates> InterpretedDelegates::load(const std::string& folder, int threads) {
   InterpretedDelegates delegates;
+  delegates.folder_ = folder;
   for (std::string path = file_of_tag(folder, 0); !path.empty(); path = file_of_tag(folder, delegates.parts_.size())) {
     CARINA_TRY(const ir::Module module, read_sound_tosa(path));
     CARINA_TRY(interpret::Interpreter interpreter,
                interpret::Interpreter::create(module, {.threads = threads, .where = path}));
-    Part part{.inputs = {}, .shapes = {}, .interpreter = std::move(interpreter)};
+    CARINA_TRY(npu::CompiledNetwork network, network_of_tag(folder, delegates.parts_.size()));
+    Part part{.inputs = {},
+              .shapes = {},
+              .interpreter = std::move(interpreter),
+              .commands = std::move(network.command_payload),
+              .weights = std::move(network.weights)};
     for (const ir::ValueId input : module.main().inputs) {
       part.inputs.push_back(module.main()[input].dtype);
       part.shapes.push_back(module.main()[input].shape);
@@ -49,11 +64,22 @@ std::string_view InterpretedDelegates::id() const {
   return kEthosUBackendId;
 }
 
-runtime::Error InterpretedDelegates::init(std::span<const std::byte> /*blob*/,
+runtime::Error InterpretedDelegates::init(std::span<const std::byte> blob,
                                           std::span<const runtime::CompileSpec> /*specs*/, runtime::Arena& /*arena*/,
                                           void** handle) {
-  if (next_ >= parts_.size()) return runtime::Error::kInvalidProgram;
-  *handle = &parts_[next_++];
+  runtime::NpuStream stream;
+  CARINA_RT_TRY(runtime::read_npu_stream(blob, stream));
+  const auto found = std::ranges::find_if(parts_, [&](const Part& part) {
+    return std::ranges::equal(part.commands, stream.commands) && std::ranges::equal(part.weights, stream.weights);
+  });
+  if (found == parts_.end()) {
+    failure_ = Diagnostics{{.where = folder_,
+                            .what = "the dump is not of this program: no output_tag*_vela.npz has the commands and "
+                                    "weights of its delegate",
+                            .hint = "compile the program again with --dump into an empty folder"}};
+    return runtime::Error::kInvalidArgument;
+  }
+  *handle = &*found;
   return runtime::Error::kOk;
 }
 

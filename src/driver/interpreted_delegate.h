@@ -15,17 +15,17 @@ namespace carina::driver {
 // should give, bit for bit.
 class InterpretedDelegates final : public runtime::Backend {
  public:
-  // Reads output_tag<n>_*.tosa of a folder that `carina compile --dump` wrote. Errors: none there, damaged files.
+  // Reads output_tag<n>_*.tosa of a folder that `carina compile --dump` wrote, and output_tag<n>_vela.npz beside them.
+  // Errors: none there, damaged files.
   static Result<InterpretedDelegates> load(const std::string& folder, int threads);
 
   [[nodiscard]] std::string_view id() const override;
-  // The n-th delegate of a program is the n-th graph of the folder.
+  // A delegate is the graph whose output_tag<n>_vela.npz has its commands and weights. Error: kInvalidArgument for a
+  // folder of another program; failure() says so.
   runtime::Error init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> specs,
                       runtime::Arena& arena, void** handle) override;
   runtime::Error execute(void* handle, runtime::Arguments arguments, runtime::Arena& scratch) override;
 
-  // Delegates are counted from 0 again: a program is about to be loaded anew.
-  void restart() { next_ = 0; }
   [[nodiscard]] const Diagnostics& failure() const { return failure_; }
 
  private:
@@ -33,9 +33,11 @@ class InterpretedDelegates final : public runtime::Backend {
     std::vector<DType> inputs;
     std::vector<Shape> shapes;
     interpret::Interpreter interpreter;
+    std::vector<std::byte> commands;
+    std::vector<std::byte> weights;
   };
+  std::string folder_;
   std::vector<Part> parts_;
-  size_t next_ = 0;
   Diagnostics failure_;
 };
 

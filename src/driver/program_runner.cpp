@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kFirstArenaBytes = size_t{64} << 10;
 constexpr size_t kLargestArenaBytes = size_t{1} << 30;
+constexpr size_t kMostPlannedBytes = size_t{2} << 30;
 
 DType dtype_of(PteScalarType type) {
   return pte::dtype_of(type).value_or(DType::kUnknown);
@@ -24,6 +25,30 @@ Shape shape_of(const runtime::Tensor& tensor) {
   return Shape(dims);
 }
 
+// What to do about it.
+std::string hint_for(runtime::Error error) {
+  if (error == runtime::Error::kBackendMissing)
+    return "Carina runs CPU kernels and Ethos-U delegates (EthosUBackend): export the model for one of these";
+  if (error == runtime::Error::kOperatorMissing)
+    return "Carina has no kernel of this name; `carina ops` lists the operators that it compiles and runs";
+  if (error == runtime::Error::kDataMissing) return "give the .ptd that was written with the program: --data FILE.ptd";
+  return {};
+}
+
+template <typename T>
+Tensor tensor_of(DType dtype, T number) {
+  return {.dtype = dtype, .shape = Shape{}, .data = Buffer::copy_of(std::as_bytes(std::span(&number, 1)))};
+}
+
+// A number of the program as a sample holds it.
+Tensor tensor_of_number(const runtime::EValue& value) {
+  if (value.kind == runtime::EValue::Kind::kDouble) return tensor_of(DType::kFp64, value.number);
+  if (value.kind == runtime::EValue::Kind::kBool)
+    return tensor_of(DType::kBool, static_cast<uint8_t>(value.boolean ? 1 : 0));
+  if (value.kind == runtime::EValue::Kind::kInt) return tensor_of(DType::kInt64, value.integer);
+  return {};
+}
+
 }  // namespace
 
 std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const std::string& doing) const {
@@ -31,11 +56,12 @@ std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const st
   std::string what = fmt::format("{}: {}", doing, runtime::name_of(error));
   if (!name.empty()) what += fmt::format(" ({})", name);
   if (method_.problem().instruction >= 0) what += fmt::format(" at instruction {}", method_.problem().instruction);
-  return fail({.where = where_, .what = std::move(what)});
+  return fail({.where = where_, .what = std::move(what), .hint = hint_for(error)});
 }
 
 Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
-                                                           std::span<runtime::Backend* const> backends) {
+                                                           std::span<runtime::Backend* const> backends,
+                                                           std::span<const Buffer> data) {
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
   runner->file_ = file;
   runner->where_ = where;
@@ -46,30 +72,47 @@ Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, c
   for (size_t m = 0; m < runner->program_.methods(); ++m) {
     if (runner->program_.method_name(m) == "forward") runner->method_index_ = m;
   }
+  CARINA_CHECKED(runner->load_data(data));
+  CARINA_CHECKED(runner->plan_memory());
   CARINA_CHECKED(runner->load_method());
   return runner;
 }
 
-Result<void> ProgramRunner::load_method() {
+Result<void> ProgramRunner::load_data(std::span<const Buffer> data) {
+  data_files_.assign(data.begin(), data.end());
+  for (const Buffer& file : data_files_) {
+    if (const runtime::Error error = data_.emplace_back().load(file.bytes()); error != runtime::Error::kOk)
+      return this->error(error, "cannot load the external tensors");
+  }
+  return {};
+}
+
+Result<void> ProgramRunner::plan_memory() {
+  size_t total = 0;
   for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
     const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
-    if (bytes > kLargestArenaBytes)
+    total = bytes > kMostPlannedBytes - total ? kMostPlannedBytes + 1 : total + bytes;
+    if (total > kMostPlannedBytes)
       return fail({.where = where_,
-                   .what = "the program plans more memory than is allowed",
-                   .expected = fmt::format("at most {} bytes", kLargestArenaBytes),
-                   .got = std::to_string(bytes)});
+                   .what = fmt::format("the program plans too much memory: {} bytes in buffer {}", bytes, i + 1),
+                   .expected = fmt::format("at most {} bytes in all", kMostPlannedBytes),
+                   .hint = "is the file damaged, or a tensor of the model far larger than meant?"});
     planned_memory_.push_back(MutableBuffer::allocate(bytes));
     planned_.push_back(planned_memory_.back().bytes());
     std::ranges::fill(planned_.back(), std::byte{0});  // mutable state starts at zero
   }
+  return {};
+}
+
+Result<void> ProgramRunner::load_method() {
   runtime::Error error = runtime::Error::kOutOfMemory;
   for (size_t bytes = kFirstArenaBytes; error == runtime::Error::kOutOfMemory && bytes <= kLargestArenaBytes;
        bytes *= 2) {
     method_memory_ = MutableBuffer::allocate(bytes);
     method_arena_ = runtime::Arena(method_memory_.bytes());
     const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
-    error =
-        method_.load(program_, method_index_, memory, {.kernels = runtime::portable_kernels(), .backends = backends_});
+    error = method_.load(program_, method_index_, memory,
+                         {.kernels = runtime::portable_kernels(), .backends = backends_, .data = data_});
   }
   if (error != runtime::Error::kOk) return this->error(error, "cannot load the method");
   return {};
@@ -79,9 +122,14 @@ std::vector<InputType> ProgramRunner::inputs() const {
   std::vector<InputType> types;
   for (size_t i = 0; i < method_.inputs(); ++i) {
     const runtime::EValue& value = method_.input(i);
-    types.push_back({.name = fmt::format("input_{}", i),
-                     .dtype = value.is_tensor() ? dtype_of(value.tensor.type) : DType::kUnknown,
-                     .shape = value.is_tensor() ? shape_of(value.tensor) : Shape{}});
+    InputType& type = types.emplace_back(InputType{.name = fmt::format("input_{}", i), .shape = {}});
+    if (value.is_tensor()) {
+      type.dtype = dtype_of(value.tensor.type);
+      type.shape = shape_of(value.tensor);
+    } else {
+      type.number = tensor_of_number(value);
+      type.dtype = type.number->dtype;
+    }
   }
   return types;
 }
@@ -100,12 +148,18 @@ Result<void> ProgramRunner::set_inputs(const Sample& sample) {
                    .expected = type_text(wanted[i].dtype, wanted[i].shape),
                    .got = type_text(sample[i].dtype, sample[i].shape)});
     }
-    if (const runtime::Error error =
-            method_.set_input(i, sample[i].data.bytes().first(tensor_bytes(sample[i].dtype, sample[i].shape)));
-        error != runtime::Error::kOk) {
-      return this->error(error, fmt::format("cannot set input {}", i));
-    }
+    CARINA_CHECKED(set_input(i, sample[i], wanted[i]));
   }
+  return {};
+}
+
+// A number stays what the program has: exporting has made it part of the code.
+Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const InputType& wanted) {
+  const std::span<const std::byte> bytes = tensor.data.bytes().first(tensor_bytes(tensor.dtype, tensor.shape));
+  const bool same_number = wanted.number && std::ranges::equal(bytes, wanted.number->data.bytes());
+  if (same_number) return {};
+  const runtime::Error error = wanted.number ? runtime::Error::kInvalidArgument : method_.set_input(index, bytes);
+  if (error != runtime::Error::kOk) return this->error(error, fmt::format("cannot set input {}", index));
   return {};
 }
 

@@ -19,12 +19,15 @@ namespace carina::driver {
 // (else the first).
 class ProgramRunner {
  public:
-  // `backends` must outlive the runner. Errors: a damaged program, a kernel or backend that is missing (by name).
+  // `backends` must outlive the runner; `data`: .ptd files with the tensors that stand outside of the program. Errors:
+  // a damaged program, a kernel, backend or tensor that is missing (by name), memory beyond what a host run is given.
   static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
-                                                     std::span<runtime::Backend* const> backends);
+                                                     std::span<runtime::Backend* const> backends,
+                                                     std::span<const Buffer> data = {});
 
   [[nodiscard]] std::vector<InputType> inputs() const;
-  // Runs once. Errors: inputs of other number, type or shape; what a kernel or delegate says.
+  // Runs once. A number of the program is a tensor of no axes. Errors: inputs of other number, type or shape; what a
+  // kernel or delegate says.
   Result<std::vector<NamedTensor>> run(const Sample& sample);
 
   // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
@@ -36,13 +39,18 @@ class ProgramRunner {
 
  private:
   ProgramRunner() = default;
+  Result<void> load_data(std::span<const Buffer> data);
+  Result<void> plan_memory();
   Result<void> load_method();
   Result<void> set_inputs(const Sample& sample);
+  Result<void> set_input(size_t index, const Tensor& tensor, const InputType& wanted);
   [[nodiscard]] std::unexpected<Diagnostics> error(runtime::Error error, const std::string& doing) const;
 
   Buffer file_;
   std::string where_;
   std::vector<runtime::Backend*> backends_;
+  std::vector<Buffer> data_files_;
+  std::vector<runtime::NamedData> data_;
   runtime::Program program_;
   size_t method_index_ = 0;
   runtime::Method method_;

@@ -1,17 +1,19 @@
 #include "driver/run.h"
 
 #include "base/file.h"
+#include "driver/external_data.h"
 #include "driver/run_program.h"
 
 namespace carina::driver {
 
 Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.program));
-  RunOptions options{.timed = request.timed, .memories = {}, .threads = request.threads};
+  RunOptions options{.timed = request.timed, .memories = {}, .data = {}, .threads = request.threads};
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,
                                            .memory_mode = request.memory_mode,
                                            .config_file = request.config_file}));
+  CARINA_TRY(options.data, load_external_data(file, request.program, request.data, log));
   const auto inputs = [&](std::span<const InputType> types) -> Result<Sample> {
     return request.inputs.empty() ? ones(types) : load_inputs(request.inputs, types);
   };

@@ -11,7 +11,8 @@ namespace carina::driver {
 
 struct RunRequest {
   std::string program;              // .pte
-  std::vector<std::string> inputs;  // one .npy per input; none: ones
+  std::vector<std::string> inputs;  // one .npy per input, or the text of a number; none: ones
+  std::vector<std::string> data;    // .ptd files with the tensors that stand outside of the program
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   bool timed = false;
   std::string system_config;  // for timed runs; empty: what the program was compiled for

@@ -21,7 +21,7 @@ namespace {
 
 const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
   for (const pte::Plan& plan : program.plans) {
-    const auto found = std::ranges::find(plan.delegates, kEthosUBackendId, &pte::Delegate::backend);
+    const auto found = std::ranges::find_if(plan.delegates, is_ethos_u, &pte::Delegate::backend);
     if (found != plan.delegates.end()) return &*found;
   }
   return nullptr;
@@ -118,10 +118,13 @@ report::NpuReport joined(const std::vector<simulate::Report>& reports, const std
 
 }  // namespace
 
-// What ExecuTorch's runner feeds when it is given nothing: ones.
 Sample ones(std::span<const InputType> inputs) {
   Sample sample;
   for (const InputType& input : inputs) {
+    if (input.number) {
+      sample.push_back(*input.number);
+      continue;
+    }
     MutableTensor tensor(input.dtype, input.shape);
     const size_t bytes = element_bytes(input.dtype);
     const double one = 1.0;
@@ -146,7 +149,7 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
                     .own_memory_mode = target.memory});
   runtime::EthosUBackend backend(npu);
   const std::array<runtime::Backend*, 1> backends{&backend};
-  CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends));
+  CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends, options.data));
   CARINA_TRY(const Sample sample, inputs(runner->inputs()));
   auto outputs = runner->run(sample);
   if (!outputs) {

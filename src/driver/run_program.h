@@ -23,6 +23,7 @@ struct RunOptions {
   // The memories that a timed run assumes; empty: those that the program was compiled for. The accelerator is the
   // program's.
   TargetNames memories;
+  std::vector<Buffer> data = {};  // .ptd files, for tensors that stand outside of the program
   int threads = 1;
 };
 
@@ -39,7 +40,7 @@ struct RunOutcome {
 // Gives a program's inputs when it is told what they are.
 using InputSource = std::function<Result<Sample>(std::span<const InputType> inputs)>;
 
-// What ExecuTorch's runner feeds when it is given nothing: ones.
+// What ExecuTorch's runner feeds when it is given nothing: ones; a number is what the program was exported for.
 Sample ones(std::span<const InputType> inputs);
 
 // Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. `where` names the program in

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -123,6 +125,51 @@ Result<std::vector<Sample>> load_samples(const std::string& path, std::span<cons
   return samples_of(arrays, inputs, path);
 }
 
+namespace {
+
+template <typename T>
+std::optional<Tensor> scalar_tensor(DType dtype, const std::string& text) {
+  T number{};
+  const char* end = text.data() + text.size();
+  if (const auto [stop, error] = std::from_chars(text.data(), end, number); error != std::errc() || stop != end)
+    return std::nullopt;
+  return Tensor{.dtype = dtype, .shape = Shape{}, .data = Buffer::copy_of(std::as_bytes(std::span(&number, 1)))};
+}
+
+template <typename T>
+T load_as(const Tensor& tensor) {
+  T number{};
+  std::memcpy(&number, tensor.data.data(), sizeof number);
+  return number;
+}
+
+std::optional<Tensor> parsed_number(const std::string& text, DType dtype) {
+  if (dtype == DType::kFp64) return scalar_tensor<double>(dtype, text);
+  if (dtype == DType::kInt64) return scalar_tensor<int64_t>(dtype, text);
+  if (text == "true" || text == "True") return scalar_tensor<uint8_t>(dtype, "1");
+  if (text == "false" || text == "False") return scalar_tensor<uint8_t>(dtype, "0");
+  return std::nullopt;
+}
+
+std::string text_of(const Tensor& number) {
+  if (number.dtype == DType::kFp64) return fmt::format("{}", load_as<double>(number));
+  if (number.dtype == DType::kInt64) return fmt::format("{}", load_as<int64_t>(number));
+  return load_as<uint8_t>(number) != 0 ? "true" : "false";
+}
+
+Result<Tensor> number_from(const std::string& text, const InputType& input) {
+  const std::optional<Tensor> number = parsed_number(text, input.dtype);
+  if (number && std::ranges::equal(number->data.bytes(), input.number->data.bytes())) return *number;
+  return fail({.where = input.name,
+               .what = number ? "the program was exported for another number, which is part of its code"
+                              : "the input is a number of the program, not a tensor",
+               .expected = text_of(*input.number),
+               .got = text,
+               .hint = "export the model again for another number, or make it a tensor"});
+}
+
+}  // namespace
+
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs) {
   if (paths.size() != inputs.size()) {
     std::string wanted;
@@ -136,6 +183,11 @@ Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const I
   }
   Sample sample;
   for (size_t i = 0; i < paths.size(); ++i) {
+    if (inputs[i].number) {
+      CARINA_TRY(Tensor number, number_from(paths[i], inputs[i]));
+      sample.push_back(std::move(number));
+      continue;
+    }
     CARINA_TRY(const Buffer file, map_file(paths[i]));
     CARINA_TRY(Tensor tensor, read_npy(file, paths[i]));
     // NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct InputType {
   std::string name;
   DType dtype = DType::kUnknown;
   Shape shape;
+  // An input that is an int, double or bool, which exporting fixes: its value, as a tensor of no axes.
+  std::optional<Tensor> number = std::nullopt;
 };
 std::vector<InputType> input_types(const ir::Graph& graph);
 
@@ -31,7 +34,8 @@ Result<std::vector<Sample>> load_samples(const std::string& path, std::span<cons
 // The arrays of an .npz beside the inputs', for labels; Errors: as the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 
-// One .npy per input, in the order of the inputs. Errors: wrong count, dtype or shape.
+// One .npy per input, in the order of the inputs; where the input is a number, its text ("3", "0.5", "true"). Errors:
+// wrong count, dtype or shape; another number than the program was exported for, as ExecuTorch's runtime refuses it.
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs);
 
 // "fp32 [1,10]"

@@ -18,15 +18,17 @@ namespace {
 
 constexpr size_t kAlignmentBytes = 16;
 constexpr size_t kNameBytes = 16;
-constexpr size_t kHeaderBytes = 32;  // name, u32 size, u8 external, 11 reserved
-constexpr size_t kKeyBytes = 64;     // of an external block
-constexpr size_t kTensorWords = 9;   // shape[6], element size, offset, region
+constexpr size_t kHeaderBytes = 32;    // name, u32 size, u8 external, 11 reserved
+constexpr size_t kKeyBytes = 64;       // of an external block
+constexpr size_t kTensorWords = 9;     // shape[6], element size, offset, region
+constexpr size_t kOldTensorWords = 7;  // before ExecuTorch 0.4: shape[4], filled up with zeros behind
 constexpr size_t kMaxTensors = 4096;
 
 constexpr std::string_view kStart = "vela_bin_stream";
 constexpr std::string_view kCommands = "cmd_data";
 constexpr std::string_view kWeights = "weight_data";
 constexpr std::string_view kScratch = "scratch_size";
+constexpr std::string_view kOldScratch = "scratch_data";  // before ExecuTorch 0.4: the scratch memory itself, as zeros
 constexpr std::string_view kInputs = "inputs";
 constexpr std::string_view kOutputs = "outputs";
 constexpr std::string_view kEnd = "vela_end_stream";
@@ -164,8 +166,8 @@ Result<void> BlobReader::read_blocks() {
     if (first && name != kStart)
       return bad(at, "not an Ethos-U delegate blob", "a first block 'vela_bin_stream'",
                  fmt::format("'{}'", name.substr(0, 15)));
-    const bool known = name == kStart || name == kCommands || name == kWeights || name == kScratch || name == kInputs ||
-                       name == kOutputs || name == kEnd;
+    const bool known = name == kStart || name == kCommands || name == kWeights || name == kScratch ||
+                       name == kOldScratch || name == kInputs || name == kOutputs || name == kEnd;
     if (!known)
       return bad(at, "unknown block", "a block of vela_bin_stream", fmt::format("{} characters", name.size()));
     uint32_t bytes = 0;
@@ -194,26 +196,43 @@ Result<const Block*> BlobReader::block(std::string_view name) const {
   return &found->second;
 }
 
+// A row of an inputs or outputs block; an old one has zeros behind its last axis.
+IoTensor tensor_of(std::span<const int32_t> words) {
+  const size_t axes = words.size() - 3;
+  IoTensor tensor;
+  tensor.shape.fill(1);
+  bool behind_last = words.size() == kOldTensorWords;
+  for (size_t i = axes; i-- > 0;) {
+    behind_last = behind_last && words[i] == 0;
+    if (!behind_last) tensor.shape[i] = words[i];
+  }
+  tensor.element_bytes = words[axes];
+  tensor.offset = words[axes + 1];
+  tensor.region = words[axes + 2];
+  return tensor;
+}
+
 Result<std::vector<IoTensor>> BlobReader::tensors(std::string_view name) const {
   CARINA_TRY(const Block* found, block(name));
   const std::span<const std::byte> data = found->data.bytes();
   int32_t count = 0;
   if (data.size() >= sizeof count) std::memcpy(&count, data.data(), sizeof count);
+  const size_t row_words = count > 0 && data.size() == sizeof count + static_cast<size_t>(count) * kOldTensorWords * 4
+                               ? kOldTensorWords
+                               : kTensorWords;
   if (data.size() < sizeof count || count < 0 || static_cast<size_t>(count) > kMaxTensors ||
-      data.size() != sizeof count + static_cast<size_t>(count) * kTensorWords * sizeof(int32_t)) {
+      data.size() != sizeof count + static_cast<size_t>(count) * row_words * sizeof(int32_t)) {
     return bad(found->offset, fmt::format("the size of block '{}' does not fit its number of tensors", name),
                "4 + 36 bytes each", fmt::format("{} bytes for {}", data.size(), count));
   }
   std::vector<IoTensor> out(static_cast<size_t>(count));
   for (size_t i = 0; i < out.size(); ++i) {
-    std::array<int32_t, kTensorWords> words;
-    std::memcpy(words.data(), data.data() + sizeof count + i * sizeof words, sizeof words);
-    std::copy_n(words.begin(), out[i].shape.size(), out[i].shape.begin());
-    out[i].element_bytes = words[6];
-    out[i].offset = words[7];
-    out[i].region = words[8];
-    const bool good = std::ranges::all_of(out[i].shape, [](int32_t dim) { return dim >= 0; }) && words[6] >= 1 &&
-                      words[6] <= 8 && words[7] >= 0 && words[8] >= 0 && words[8] < kMaxRegions;
+    std::vector<int32_t> words(row_words);
+    std::memcpy(words.data(), data.data() + sizeof count + i * row_words * 4, row_words * 4);
+    out[i] = tensor_of(words);
+    const bool good = std::ranges::all_of(out[i].shape, [](int32_t dim) { return dim >= 0; }) &&
+                      out[i].element_bytes >= 1 && out[i].element_bytes <= 8 && out[i].offset >= 0 &&
+                      out[i].region >= 0 && out[i].region < kMaxRegions;
     if (!good)
       return bad(found->offset,
                  fmt::format("tensor {} of block '{}' has an impossible shape, size, offset or region", i, name));
@@ -240,14 +259,18 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
     CARINA_TRY(const Block* weights, block(kWeights));
     network.weights.assign(weights->data.bytes().begin(), weights->data.bytes().end());
   }
+  CARINA_TRY(network.inputs, tensors(kInputs));
+  CARINA_TRY(network.outputs, tensors(kOutputs));
+  if (const auto old = blocks_.find(kOldScratch); old != blocks_.end()) {
+    network.scratch_bytes = static_cast<int64_t>(old->second.data.size());
+    return network;
+  }
   CARINA_TRY(const Block* scratch, block(kScratch));
   uint32_t scratch_bytes = 0;
   if (scratch->data.size() != sizeof scratch_bytes)
     return bad(scratch->offset, "block 'scratch_size' has a wrong size", "4", std::to_string(scratch->data.size()));
   std::memcpy(&scratch_bytes, scratch->data.data(), sizeof scratch_bytes);
   network.scratch_bytes = scratch_bytes;
-  CARINA_TRY(network.inputs, tensors(kInputs));
-  CARINA_TRY(network.outputs, tensors(kOutputs));
   return network;
 }
 

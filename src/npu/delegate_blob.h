@@ -41,7 +41,7 @@ using NamedData = std::function<Buffer(std::string_view key)>;
 
 // Reads such a blob by all rules of the device's reader: first block vela_bin_stream, last vela_end_stream that ends
 // exactly at the end, every block known, sizes and padding inside, COP1 or COP2 magic, consistent input and output
-// tables. `require_alignment`: the device needs the blob itself at a multiple of 16; a host reader may ignore that.
+// tables. Blobs of ExecuTorch before 0.4 ("ArmBackend") are read too. `require_alignment`: the device needs the blob itself at a multiple of 16; a host reader may ignore that.
 enum class BlobAlignment : uint8_t { kRequire16, kAny };
 Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment,
                                            const NamedData& named_data);

@@ -47,10 +47,32 @@ struct Context {
   }
 };
 
+// A file that is no program, as what it is.
+std::unexpected<Diagnostics> other_file(const std::string& where, std::span<const std::byte> bytes) {
+  const std::string_view identifier =
+      bytes.size() < 8 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(bytes.data()) + 4, 4);
+  if (identifier == kBundledProgramIdentifier)
+    return fail(
+        {.where = where,
+         .what = "a bundled program (.bpte): a program together with its test inputs, which Carina does not read",
+         .hint = "give the .pte that it was made of"});
+  if (identifier == kPtdIdentifier)
+    return fail({.where = where,
+                 .what = "a file of external tensors (.ptd), not a program",
+                 .hint = "give the .pte, and this file to `carina run MODEL.pte --data FILE.ptd`"});
+  if (identifier.starts_with("ET"))
+    return fail({.where = where,
+                 .what = "an ExecuTorch program of another version of the format",
+                 .expected = std::string(kPteIdentifier),
+                 .got = std::string(identifier),
+                 .hint = "export the model again with ExecuTorch 1.0 or later"});
+  return fail({.where = where, .what = "not an ExecuTorch program", .expected = "the identifier ET12"});
+}
+
 Result<Layout> read_layout(const Context& context) {
   const auto bytes = context.file.bytes();
   if (bytes.size() < 8 || std::memcmp(bytes.data() + 4, kPteIdentifier.data(), 4) != 0) {
-    return fail({.where = context.where, .what = "not an ExecuTorch program", .expected = "the identifier ET12"});
+    return other_file(context.where, bytes);
   }
   Layout layout{.program_bytes = bytes.size(), .segment_base = 0, .segment_bytes = 0};
   const bool has_header = bytes.size() >= 40 && std::memcmp(bytes.data() + 8, kPteExtendedHeaderMagic.data(), 4) == 0;

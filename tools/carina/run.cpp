@@ -9,8 +9,13 @@ namespace {
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::RunRequest request;
   app.add_option("program", request.program, "A .pte")->required();
-  app.add_option("-i,--input", request.inputs,
-                 "An .npy for each input, in order; default: ones, as ExecuTorch's runner");
+  app.add_option(
+      "-i,--input", request.inputs,
+      "An .npy for each input, in order, or a number where the program takes one (3, 0.5, true); default: ones,\n"
+      "as ExecuTorch's runner");
+  app.add_option(
+      "--data", request.data,
+      "A .ptd with tensors that stand outside of the program; default: the program's neighbour of that name");
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy");
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   app.add_option("--system-config", request.system_config,
