@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/operation.h"
+#include "plan/step.h"
 #include "plan/view.h"
 
 namespace carina::plan {

@@ -1,68 +1,37 @@
 #include "plan/compile.h"
 
-#include <fmt/format.h>
-
 #include "base/parallel.h"
 #include "npu/payload.h"
-#include "plan/block.h"
-#include "plan/emit_stream.h"
-#include "plan/encode.h"
-#include "plan/layout.h"
-#include "plan/place.h"
-#include "plan/program.h"
-#include "plan/schedule.h"
+#include "plan/emit/stream.h"
+#include "plan/schedule/transformations.h"
+#include "plan/schedule/verify.h"
 #include "plan/select/selection.h"
-#include "plan/stage.h"
 
 namespace carina::plan {
 namespace {
 
-Result<void> check_target(const Target& target) {
-  if (!compiles_for(target.accelerator.product)) {
-    return fail({.where = "target",
-                 .what = fmt::format("compiling for {} is not supported", target.accelerator.name),
-                 .expected = "an ethos-u55",
-                 .fault = Fault::kUsage});
-  }
-  if (target.memory.arena_port != 0) {
-    return fail({.where = "target",
-                 .what = fmt::format("memory mode {} is not supported for ethos-u55", target.memory.name),
-                 .expected = "Shared_Sram or Sram_Only",
-                 .fault = Fault::kUsage});
-  }
-  return {};
-}
-
-Result<void> choose_blocks(Program& program, const Target& target, const Variation& variation, ThreadPool& threads) {
-  const auto& operations = program.network.operations;
-  program.blocks.resize(operations.size());
-  std::vector<char> fits(operations.size(), 1);
-  threads.parallel_for(operations.size(), [&](size_t i) {
-    if (operations[i].kind == OperationKind::kDma) return;
-    const auto block = choose_block(operations[i], target, variation);
-    fits[i] = block.has_value();
-    program.blocks[i] = block.value_or(BlockConfig{});
-  });
-  for (size_t i = 0; i < operations.size(); ++i) {
-    if (!fits[i])
-      return fail({.where = operations[i].name, .what = "no block of this operation fits the NPU's shared buffer"});
-  }
-  return {};
+// What stands behind every transformation: the user's watcher, and in development the rules.
+Schedule checked(std::string_view transformation, Schedule schedule, const Context& context) {
+  if (context.options.watch) context.options.watch(transformation, schedule);
+#ifdef CARINA_DEV
+  const Diagnostics broken = verify(schedule, context.family, context.target);
+  CARINA_CHECK(broken.empty(), "after {}: {}", transformation, to_string(broken));
+#endif
+  return schedule;
 }
 
 // Staging is a wish: where the arena then does not fit, it goes without.
-Result<void> place_all(Program& program, const Target& target, const Options& options) {
-  stage_weights(program, target, options);
-  schedule(program, target);
-  if (place_tensors(program, options)) return {};
-  stage_nothing(program);
-  program.commands.clear();
-  schedule(program, target);
-  return place_tensors(program, options);
+Result<Schedule> place_all(Schedule schedule, const Context& context) {
+  Schedule staged = checked("staging", stage_weights(schedule, context), context);
+  const bool asked_for_more = staged.order.size() != schedule.order.size();
+  auto placed = place_storages(std::move(staged), context);
+  if (placed || !asked_for_more) return placed;
+  return place_storages(std::move(schedule), context);
 }
 
-npu::IoTensor io_tensor(const PlanTensor& tensor) {
-  npu::IoTensor io{.element_bytes = static_cast<int32_t>(tensor.element_bytes), .offset = tensor.address};
+npu::IoTensor io_tensor(const Schedule& schedule, TensorId id) {
+  const PlanTensor& tensor = schedule[id];
+  npu::IoTensor io{.element_bytes = static_cast<int32_t>(tensor.element_bytes), .offset = schedule.address_of(id)};
   // Ranks above six keep their elements and lose their outermost axes.
   const size_t rank = tensor.shape.rank();
   for (size_t i = 0; i < rank; ++i) {
@@ -72,42 +41,48 @@ npu::IoTensor io_tensor(const PlanTensor& tensor) {
   return io;
 }
 
-npu::CompiledNetwork assemble(Program& program, const ir::Graph& graph, const Target& target,
-                              const Variation& variation) {
+npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> constants) {
   npu::CompiledNetwork compiled;
-  const std::vector<uint32_t> stream = emit_stream(program, graph, target, variation, compiled.layers);
-  compiled.command_payload = npu::build_payload(target.accelerator, stream);
-  compiled.weights = std::move(program.constants);
-  compiled.scratch_bytes = program.arena_bytes;
-  for (const TensorId id : program.network.inputs) compiled.inputs.push_back(io_tensor(program.network[id]));
-  for (const TensorId id : program.network.outputs) compiled.outputs.push_back(io_tensor(program.network[id]));
+  Stream stream = emit_stream(what);
+  compiled.command_payload = npu::build_payload(what.target.accelerator, stream.words);
+  compiled.layers = std::move(stream.notes);
+  compiled.weights = std::move(constants);
+  compiled.scratch_bytes = space_bytes(what.schedule, Space::kArena);
+  for (const TensorId id : what.schedule.inputs) compiled.inputs.push_back(io_tensor(what.schedule, id));
+  for (const TensorId id : what.schedule.outputs) compiled.outputs.push_back(io_tensor(what.schedule, id));
   return compiled;
 }
 
 }  // namespace
 
-bool compiles_for(npu::Product product) {
-  return product == npu::Product::kU55;
-}
-
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
                                      const Log& log) {
-  CARINA_CHECKED(check_target(target));
+  CARINA_TRY(const Family* const family, find_family(target));
+  const Context context{.family = *family, .target = target, .options = options, .log = log};
   ThreadPool threads(options.threads);
   constexpr size_t kSteps = 5;
   log.progress("select", 0, kSteps);
-  Program program;
-  CARINA_TRY(program.network, Selection(tosa, target).run());
+  CARINA_TRY(Network network, Selection(tosa, target, *family).run());
   log.progress("blocks", 1, kSteps);
-  choose_formats(program.network, options.variation);
-  CARINA_CHECKED(choose_blocks(program, target, options.variation, threads));
+  Schedule schedule = checked("selection", first_schedule(network), context);
+  schedule = checked("formats", choose_formats(std::move(schedule), context), context);
+  CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
+  schedule = checked("blocks", std::move(schedule), context);
   log.progress("weights", 2, kSteps);
-  CARINA_CHECKED(encode_weights(program, target, threads));
-  place_constants(program);
+  CARINA_TRY(Encoded encoded, encode_slices(std::move(schedule), network.material, context, threads));
+  schedule = checked("slices", std::move(encoded.schedule), context);
   log.progress("memory", 3, kSteps);
-  CARINA_CHECKED(place_all(program, target, options));
+  schedule = checked("order", load_tables(std::move(schedule), context), context);
+  CARINA_TRY(schedule, place_all(std::move(schedule), context));
+  schedule = checked("finished", std::move(schedule), context);
   log.progress("emit", 4, kSteps);
-  return assemble(program, tosa, target, options.variation);
+  return assemble({.schedule = schedule,
+                   .material = network.material,
+                   .graph = tosa,
+                   .family = *family,
+                   .target = target,
+                   .overlap = options.variation.overlap},
+                  std::move(encoded.constants));
 }
 
 }  // namespace carina::plan

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -23,10 +24,14 @@ struct Variation {
   enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;  // kNone: BLOCKDEP 0, wait for everything
 };
 
+struct Schedule;
+
 struct Options {
   int threads = 1;                // results do not depend on it
   int64_t arena_limit_bytes = 0;  // what the arena may take; 0: no limit but the address space
   Variation variation = {};
+  // Called with the schedule after each transformation, under its name; at last under "finished". For dumps.
+  std::function<void(std::string_view transformation, const Schedule& schedule)> watch = {};
 };
 
 // Compiles a TOSA graph (conventions of ir::Graph; integer types) for the whole of it to run on the NPU: command

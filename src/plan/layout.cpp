@@ -65,33 +65,8 @@ ByteRange range_of(const FeatureMap& map, const PlanTensor& tensor) {
   return range;
 }
 
-namespace {
-
-bool worth_bricks(const PlanTensor& tensor) {
-  // Fewer channels would waste more than half of each brick.
-  return tensor.kind == TensorKind::kIntermediate && 2 * tensor.extent.depth >= kBrick;
-}
-
-void visit_maps(const Operation& op, const auto& visit) {
-  visit(op.ofm);
-  visit(op.ifm);
-  if (op.second == SecondOperand::kFeatureMap) visit(op.ifm2);
-}
-
-}  // namespace
-
-void choose_formats(Network& network, const Variation& variation) {
-  if (variation.formats == Variation::Formats::kLinear) return;
-  for (PlanTensor& tensor : network.tensors) {
-    if (worth_bricks(tensor)) tensor.format = Format::kNhcwb16;
-  }
-  for (const Operation& op : network.operations) {
-    visit_maps(op, [&](const FeatureMap& map) {
-      PlanTensor& tensor = network[map.tensor];
-      const bool partial_write = &map == &op.ofm && map.depth == 1 && tensor.extent.depth != 1;
-      if (op.kind == OperationKind::kDma || partial_write || !brick_bytes(map, tensor)) tensor.format = Format::kNhwc;
-    });
-  }
+bool fits_bricks(const FeatureMap& map, const PlanTensor& tensor) {
+  return brick_bytes(map, tensor).has_value();
 }
 
 }  // namespace carina::plan

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "plan/compile.h"
 #include "plan/network.h"
 
 namespace carina::plan {
@@ -27,7 +26,7 @@ struct ByteRange {
 };
 ByteRange range_of(const FeatureMap& map, const PlanTensor& tensor);
 
-// Chooses NHCWB16 for each intermediate tensor that all operations address as that format can.
-void choose_formats(Network& network, const Variation& variation);
+// Whether bricks can express the map, in whatever format the tensor is now.
+bool fits_bricks(const FeatureMap& map, const PlanTensor& tensor);
 
 }  // namespace carina::plan

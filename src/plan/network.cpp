@@ -6,7 +6,7 @@
 namespace carina::plan {
 
 int64_t PlanTensor::bytes() const {
-  if (kind == TensorKind::kConstant) return static_cast<int64_t>(data.size());
+  if (kind == TensorKind::kConstant) return constant_bytes;
   const int64_t depth = format == Format::kNhcwb16 ? round_up<int64_t>(extent.depth, npu::kBrickDepth) : extent.depth;
   return extent.height * extent.width * depth * element_bytes;
 }

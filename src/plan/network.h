@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "plan/operation.h"
-#include "tensor/tensor.h"
+#include "base/buffer.h"
+#include "plan/step.h"
+#include "tensor/shape.h"
 
 namespace carina::plan {
 
@@ -26,6 +27,8 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
+using StorageId = Id<struct StorageTag>;
+
 struct PlanTensor {
   std::string name = {};
   TensorKind kind = TensorKind::kIntermediate;
@@ -33,12 +36,12 @@ struct PlanTensor {
   Shape shape = {};    // TOSA's
   Extent extent = {};  // of the same elements
   Format format = Format::kNhwc;
-  Buffer data = {};  // a constant's bytes
-  int64_t align_bytes = 16;
-  int64_t address = -1;  // bytes from the region's start, once placed
+  int64_t constant_bytes = 0;  // a constant's; the bytes themselves are in Material
+  StorageId storage = {};      // where it stands, once that is decided
 
   // Bytes that the tensor takes where it stands.
   [[nodiscard]] int64_t bytes() const;
+  bool operator==(const PlanTensor&) const = default;
 };
 
 // Weights of one convolution (or only biases and scales, for pools that scale per channel): w[o][ky][kx][i], for
@@ -55,18 +58,24 @@ struct Weights {
   std::vector<uint8_t> shifts = {};
 };
 
-// A network as the NPU will run it: operations in order, on tensors.
+// What the network is made of and no decision changes: bytes of constants and weights, and which nodes it stands for.
+struct Material {
+  std::vector<Buffer> constants = {};    // per tensor; empty unless it is a constant
+  std::vector<Weights> weights = {};     // by WeightsId
+  std::vector<ir::NodeId> done_by = {};  // per TOSA node: the node whose steps compute it too, if another
+  [[nodiscard]] const Weights& operator[](WeightsId id) const { return weights[id.index()]; }
+};
+
+// What selection makes of a graph: steps in order, on tensors. plan/schedule takes it from there.
 struct Network {
   std::vector<PlanTensor> tensors = {};
-  std::vector<Weights> weights = {};
-  std::vector<Operation> operations = {};
+  std::vector<Step> steps = {};
   std::vector<TensorId> inputs = {};  // in the graph's order
   std::vector<TensorId> outputs = {};
-  std::vector<ir::NodeId> done_by = {};  // per TOSA node: the node whose operations compute it too, if another
+  Material material = {};
 
   [[nodiscard]] PlanTensor& operator[](TensorId id) { return tensors[id.index()]; }
   [[nodiscard]] const PlanTensor& operator[](TensorId id) const { return tensors[id.index()]; }
-  [[nodiscard]] const Weights& operator[](WeightsId id) const { return weights[id.index()]; }
   TensorId add(PlanTensor tensor) {
     tensors.push_back(std::move(tensor));
     return TensorId(tensors.size() - 1);

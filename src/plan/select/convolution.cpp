@@ -135,8 +135,7 @@ Epilogue follow_convolution(Selection& s) {
   return s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kAny});
 }
 
-Result<void> finish(Selection& s, OperationKind kind, const Convolution& c, WeightsId weights,
-                    const Epilogue& epilogue) {
+Result<void> finish(Selection& s, StepKind kind, const Convolution& c, WeightsId weights, const Epilogue& epilogue) {
   const View out = s.open(epilogue.value, s.shape(s.output()));
   CARINA_CHECKED(emit_window(
       s, {.kind = kind, .ifm = c.ifm, .ofm = out, .kernel = c.kernel, .padding = c.padding, .weights = weights},
@@ -163,7 +162,7 @@ Result<void> select_convolution(Selection& s) {
                                                    .values = std::move(c.weights),
                                                    .biases = std::move(biases)},
                                                   epilogue));
-  return finish(s, OperationKind::kConv, c, weights, epilogue);
+  return finish(s, StepKind::kConv, c, weights, epilogue);
 }
 
 namespace {
@@ -196,7 +195,7 @@ Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
   Operand ifm = c.ifm;
   ifm.zero_point = 0;
   CARINA_CHECKED(emit_window(
-      s, {.kind = OperationKind::kConv, .ifm = ifm, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, same));
+      s, {.kind = StepKind::kConv, .ifm = ifm, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, same));
   c.ifm.view = out;
   return {};
 }
@@ -223,7 +222,7 @@ Result<void> select_depthwise(Selection& s) {
                                                   epilogue));
   // One input channel for all is not depthwise to the NPU.
   const bool shared = in_channels == 1 && multiplier > 1;
-  return finish(s, shared ? OperationKind::kConv : OperationKind::kDepthwise, c, weights, epilogue);
+  return finish(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, weights, epilogue);
 }
 
 namespace {
@@ -313,7 +312,7 @@ Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<in
   const View ofm =
       stepped_axis(stepped_axis(out, 1, y.first_output, stride_y, y.outputs), 2, x.first_output, stride_x, x.outputs);
   return emit_window(s,
-                     {.kind = OperationKind::kConv,
+                     {.kind = StepKind::kConv,
                       .ifm = part.ifm,
                       .ofm = ofm,
                       .kernel = part.kernel,

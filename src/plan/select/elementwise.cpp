@@ -14,24 +14,6 @@ bool same_narrow_type(const Operand& a, const Operand& b) {
   return a.type == b.type && a.type.bits <= 16;
 }
 
-// How ADD and SUB can scale both operands exactly as their RESCALEs do.
-std::optional<OperandScaling> operand_scaling(const Operand& a, const Operand& b) {
-  constexpr uint32_t kMax16 = 0xFFFF;
-  const auto whole_a = whole_factor(a.scaling), whole_b = whole_factor(b.scaling);
-  if (whole_a && whole_b && *whole_a <= kMax16 && *whole_b <= kMax16) {
-    return OperandScaling{.mode = npu::IfmScaleMode::OPA_OPB_16, .first = {.multiplier = *whole_a}, .second = *whole_b};
-  }
-  const uint32_t fixed = uint32_t{1} << (a.type.bits == 8 ? 19 : 14);
-  const Scaling scaling_a = simplified(a.scaling), scaling_b = simplified(b.scaling);
-  if (whole_b == fixed && scaling_a.rounding == npu::RoundMode::NATURAL) {
-    return OperandScaling{.mode = npu::IfmScaleMode::OPA_32, .first = scaling_a, .second = 0};
-  }
-  if (whole_a == fixed && scaling_b.rounding == npu::RoundMode::NATURAL) {
-    return OperandScaling{.mode = npu::IfmScaleMode::OPB_32, .first = scaling_b, .second = 0};
-  }
-  return std::nullopt;
-}
-
 // Where both operands are whole but their axes stand in different orders, both are brought into the result's.
 void align(Selection& s, Elementwise& what, const Shape& shape) {
   const auto whole = [&](const Operand& operand) { return operand.view.shape() == shape; };
@@ -67,7 +49,7 @@ Result<void> select_add_sub(Selection& s) {
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ADD) ? ElementwiseMode::ADD : ElementwiseMode::SUB;
   const Operand a = s.cheapest(s.input(0)), b = s.cheapest(s.input(1));
   if (same_narrow_type(a, b)) {
-    if (const auto operands = operand_scaling(a, b)) {
+    if (const auto operands = s.family().operand_scaling(a.scaling, b.scaling, a.type)) {
       finish(s, {.mode = mode, .a = a, .b = b, .operands = *operands},
              s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
       return {};

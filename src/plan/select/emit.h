@@ -46,8 +46,8 @@ void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, co
 
 // A window operation on [N,H,W,C] views: dst[n,oy,ox] from the window at (oy*stride - pad).
 struct Window {
-  OperationKind kind = OperationKind::kConv;
-  npu::PoolingMode pool = npu::PoolingMode::MAX;
+  StepKind kind = StepKind::kConv;
+  npu::PoolingMode pool = npu::PoolingMode::AVERAGE;  // of pools
   Operand ifm = {};
   View ofm = {};
   Kernel kernel = {};

@@ -28,7 +28,7 @@ FeatureMap flat_map(const View& view, ElementType type) {
 }
 
 void push_dma(Selection& s, const View& dst, const View& src, ElementType type) {
-  s.push({.kind = OperationKind::kDma,
+  s.push({.kind = StepKind::kDma,
           .ofm = flat_map(dst, type),
           .ifm = flat_map(src, type),
           .dma_bytes = dst.elements() * type.bytes(),
@@ -44,7 +44,7 @@ void emit_copy(Selection& s, const View& dst, const View& src, ElementType type)
   if (emit_gather(s, dst, src, lane)) return;
   const std::array views{dst, src};
   for (const Box& box : boxes_of(views, kNoBroadcast)) {
-    s.push({.kind = OperationKind::kPool,
+    s.push({.kind = StepKind::kPool,
             .pool = npu::PoolingMode::AVERAGE,
             .ofm = feature_map(box, 0, dst.tensor, lane, 0),
             .ifm = feature_map(box, 1, src.tensor, lane, 0),
@@ -57,7 +57,7 @@ namespace {
 
 // One fill: clamping whatever is read to [value, value].
 void push_fill(Selection& s, const FeatureMap& ofm, const FeatureMap& ifm, int64_t value) {
-  s.push({.kind = OperationKind::kPool,
+  s.push({.kind = StepKind::kPool,
           .pool = npu::PoolingMode::AVERAGE,
           .ofm = ofm,
           .ifm = ifm,

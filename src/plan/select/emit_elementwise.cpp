@@ -27,19 +27,11 @@ int64_t repeats(const View& view, const View& dst) {
 }
 
 OperandScaling exchanged(OperandScaling operands) {
-  switch (operands.mode) {
-    case npu::IfmScaleMode::OPA_OPB_16:
-      return {.mode = operands.mode,
-              .first = {.multiplier = operands.second, .shift = 0, .rounding = operands.first.rounding},
-              .second = operands.first.multiplier};
-    case npu::IfmScaleMode::OPA_32:
-      operands.mode = npu::IfmScaleMode::OPB_32;
-      return operands;
-    case npu::IfmScaleMode::OPB_32:
-      operands.mode = npu::IfmScaleMode::OPA_32;
-      return operands;
-  }
-  CARINA_UNREACHABLE("mode", operands.mode);
+  using Precise = OperandScaling::Precise;
+  std::swap(operands.first, operands.second);
+  if (operands.precise != Precise::kBothAlike)
+    operands.precise = operands.precise == Precise::kFirst ? Precise::kSecond : Precise::kFirst;
+  return operands;
 }
 
 // Puts the operand that repeats (the only one that may) second; copies one where both do.
@@ -69,8 +61,8 @@ Arranged arranged(Selection& s, const View& dst, const Elementwise& what) {
   return result;
 }
 
-Operation base_operation(const Elementwise& what, const Epilogue& epilogue) {
-  return {.kind = OperationKind::kElementwise,
+Step base_step(const Elementwise& what, const Epilogue& epilogue) {
+  return {.kind = StepKind::kElementwise,
           .elementwise = what.mode,
           .scaling = global_scaling(epilogue),
           .operands = what.operands,
@@ -81,7 +73,7 @@ Operation base_operation(const Elementwise& what, const Epilogue& epilogue) {
 void emit_with_scalar(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue) {
   const std::array views{dst, what.a.view};
   for (const Box& box : boxes_of(views, kNoBroadcast)) {
-    Operation op = base_operation(what, epilogue);
+    Step op = base_step(what, epilogue);
     op.ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point);
     op.ifm = feature_map(box, 1, what.a.view.tensor, what.a.type, what.a.zero_point);
     if (what.scalar) {
@@ -103,7 +95,7 @@ void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, co
   const Arranged order = arranged(s, dst, what);
   const std::array views{dst, broadcasted(order.first.view, dst.shape()), broadcasted(order.second.view, dst.shape())};
   for (const Box& box : boxes_of(views, 2)) {
-    Operation op = base_operation(what, epilogue);
+    Step op = base_step(what, epilogue);
     op.ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point);
     op.ifm = feature_map(box, 1, order.first.view.tensor, order.first.type, order.first.zero_point);
     op.ifm2 = feature_map(box, 2, order.second.view.tensor, order.second.type, order.second.zero_point);
@@ -185,7 +177,7 @@ void emit_requantize(Selection& s, const View& dst, const Operand& src, const Ep
   const WeightsId table = epilogue.per_channel ? scale_table(s, epilogue, dst.axes.back().size) : WeightsId();
   for (const Box& box :
        boxes_of(views, kNoBroadcast, epilogue.per_channel ? ChannelAxis::kInnermost : ChannelAxis::kAny)) {
-    s.push({.kind = OperationKind::kPool,
+    s.push({.kind = StepKind::kPool,
             .pool = npu::PoolingMode::AVERAGE,
             .ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point),
             .ifm = feature_map(box, 1, from.view.tensor, from.type, from.zero_point),

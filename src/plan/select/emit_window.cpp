@@ -30,7 +30,7 @@ FeatureMap map_of(const View& view, const Operand& operand) {
 
 void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
   const Operand ofm{.view = window.ofm, .type = epilogue.type, .zero_point = epilogue.zero_point};
-  const bool has_weights = window.kind != OperationKind::kPool;
+  const bool has_weights = window.kind != StepKind::kPool;
   // 16-bit products need more than 32 bits to be summed before they are scaled.
   const bool wide = has_weights && window.ifm.type.bits == 16 && epilogue.scaled;
   s.push({.kind = window.kind,
@@ -43,7 +43,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .per_channel = has_weights,
           .scaling = has_weights ? epilogue.scaling() : simplified(epilogue.scaling()),
           .activation = epilogue.activation,
-          .acc = wide ? AccWidth::k40 : AccWidth::k32,
+          .acc = wide ? AccWidth::kWide : AccWidth::kNarrow,
           .name = {}});
 }
 
@@ -75,7 +75,7 @@ void lay_column_down(Selection& s, Window& window) {
   std::swap(k.dilation_y, k.dilation_x);
   window.padding = {.top = 0, .bottom = 0, .left = window.padding.top, .right = window.padding.bottom};
   if (!window.weights.valid()) return;
-  Weights& weights = s.network().weights[window.weights.index()];
+  Weights& weights = s.network().material.weights[window.weights.index()];
   if (weights.width == 1) std::swap(weights.height, weights.width);
 }
 
@@ -123,7 +123,7 @@ Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, cons
 }
 
 Result<void> check_kernel(Selection& s, const Window& window) {
-  const bool pool = window.kind == OperationKind::kPool;
+  const bool pool = window.kind == StepKind::kPool;
   const int64_t max_height = pool ? npu::kMaxPoolHeight : npu::kMaxKernelHeight;
   const int64_t max_taps = pool ? npu::kMaxPoolElements : npu::kMaxKernelElements;
   const Kernel& k = window.kernel;

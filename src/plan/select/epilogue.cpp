@@ -6,24 +6,6 @@
 
 namespace carina::plan {
 
-Scaling simplified(const Scaling& scaling) {
-  Scaling result = scaling;
-  // The second rounding of DBL only exists for shifts above 31.
-  if (result.rounding == npu::RoundMode::DBL && result.shift <= 31) result.rounding = npu::RoundMode::NATURAL;
-  if (result.rounding == npu::RoundMode::DBL) return result;
-  while (result.multiplier != 0 && result.multiplier % 2 == 0 && result.shift > 0) {
-    result.multiplier /= 2;
-    --result.shift;
-  }
-  return result;
-}
-
-std::optional<uint32_t> whole_factor(const Scaling& scaling) {
-  const Scaling simple = simplified(scaling);
-  if (simple.shift != 0) return std::nullopt;
-  return simple.multiplier;
-}
-
 Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   CARINA_TRY(const std::vector<int64_t> multipliers, constant(node.inputs[1], "multiplier"));
   CARINA_TRY(const std::vector<int64_t> shifts, constant(node.inputs[2], "shift"));
@@ -45,7 +27,7 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   if (node.attributes.get<bool>("output_unsigned")) unsign(r.out, r.output_zp);
   r.per_channel = node.attributes.get<bool>("per_channel") && multipliers.size() > 1;
   constexpr int64_t kDoubleRound = 3;
-  r.rounding = node.attributes.integer("rounding_mode") == kDoubleRound ? npu::RoundMode::DBL : npu::RoundMode::NATURAL;
+  r.rounding = node.attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kNatural;
   const size_t channels = r.per_channel ? multipliers.size() : 1;
   if (multipliers.empty() || shifts.size() < channels) return refuse("RESCALE needs as many shifts as multipliers");
   for (size_t i = 0; i < channels; ++i) {

@@ -58,7 +58,7 @@ void pick_rows(Selection& s, const Pair& piece, size_t width, size_t channels, E
   Epilogue store = store_only({}, type);
   store.scaled = true;  // 16-bit elements are summed in 40 bits, as those of scaled convolutions
   const auto emitted = emit_window(s,
-                                   {.kind = OperationKind::kConv,
+                                   {.kind = StepKind::kConv,
                                     .ifm = {.view = ifm, .type = type},
                                     .ofm = ofm,
                                     .kernel = {.height = count},

@@ -34,7 +34,7 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
     Operand ifm = m.a;
     ifm.view = as_image(m.a.view);
     CARINA_CHECKED(emit_window(
-        s, {.kind = OperationKind::kConv, .ifm = ifm, .ofm = as_image(out), .kernel = {}, .padding = {}, .weights = id},
+        s, {.kind = StepKind::kConv, .ifm = ifm, .ofm = as_image(out), .kernel = {}, .padding = {}, .weights = id},
         epilogue));
   }
   return {};
@@ -60,7 +60,7 @@ Result<void> by_columns(Selection& s, const Matrices& m, const View& out, const 
       const View ofm{.tensor = out.tensor, .offset = result.offset, .axes = {{1, 0}, {1, 0}, result.axes[0], {1, 0}}};
       const Operand ifm{.view = *reshaped(products, {1, 1, height, depth}), .type = kSigned32};
       CARINA_CHECKED(emit_window(s,
-                                 {.kind = OperationKind::kPool,
+                                 {.kind = StepKind::kPool,
                                   .pool = npu::PoolingMode::REDUCE_SUM,
                                   .ifm = ifm,
                                   .ofm = ofm,

@@ -12,7 +12,7 @@ Result<Window> read_pool(Selection& s, npu::PoolingMode mode) {
   const auto& kernel = attributes.integers("kernel");
   const auto& stride = attributes.integers("stride");
   const auto& pad = attributes.integers("pad");
-  Window window{.kind = OperationKind::kPool,
+  Window window{.kind = StepKind::kPool,
                 .pool = mode,
                 .ifm = s.with_channels(s.input(0)),
                 .kernel = {.height = kernel[0], .width = kernel[1], .stride_y = stride[0], .stride_x = stride[1]},

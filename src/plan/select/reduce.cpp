@@ -90,7 +90,7 @@ Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const
   const bool as_pool = epilogue.type.bits <= 16 && kernel.taps() > 1 && !simplified(epilogue.scaling()).is_unit();
   if (as_pool) {
     return emit_window(s,
-                       {.kind = OperationKind::kPool,
+                       {.kind = StepKind::kPool,
                         .pool = npu::PoolingMode::AVERAGE,
                         .ifm = ifm,
                         .ofm = out,
@@ -108,14 +108,14 @@ Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const
                           .values = std::vector<int16_t>(static_cast<size_t>(channels * kernel.taps()), 1)},
                          epilogue));
   return emit_window(
-      s, {.kind = OperationKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones},
+      s, {.kind = StepKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones},
       epilogue);
 }
 
 Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const Epilogue& epilogue) {
   if (x.type.bits == 32) {
     return emit_window(s,
-                       {.kind = OperationKind::kPool,
+                       {.kind = StepKind::kPool,
                         .pool = npu::PoolingMode::REDUCE_SUM,
                         .ifm = x,
                         .ofm = out,
@@ -130,8 +130,8 @@ Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const
                                                 .in_channels = depth,
                                                 .values = std::vector<int16_t>(static_cast<size_t>(depth), 1)},
                                                epilogue));
-  return emit_window(
-      s, {.kind = OperationKind::kConv, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = ones}, epilogue);
+  return emit_window(s, {.kind = StepKind::kConv, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = ones},
+                     epilogue);
 }
 
 bool sums_as_they_are(const Operand& x) {
@@ -214,7 +214,7 @@ Result<void> max_by_window(Selection& s, const Operand& x, size_t axis, const Ep
   }
   const View out = s.open(epilogue.value, laid.out);
   CARINA_CHECKED(emit_window(s,
-                             {.kind = OperationKind::kPool,
+                             {.kind = StepKind::kPool,
                               .pool = npu::PoolingMode::MAX,
                               .ifm = laid.ifm,
                               .ofm = out,
@@ -255,8 +255,7 @@ Result<Operand> rank_channels(Selection& s, const Operand& x) {
   CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), epilogue));
   const View out = s.new_tensor("ranked", shape, kSigned16);
   CARINA_CHECKED(emit_window(
-      s, {.kind = OperationKind::kDepthwise, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = id},
-      epilogue));
+      s, {.kind = StepKind::kDepthwise, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, epilogue));
   return Operand{.view = out, .type = kSigned16};
 }
 
@@ -292,7 +291,7 @@ Result<void> select_argmax(Selection& s) {
   const Operand ifm = with_shape(s, ranked, {1, rows, channels, 1});
   const View index = s.new_tensor("index", {1, rows, 1, 1}, kSigned16);
   CARINA_CHECKED(emit_window(s,
-                             {.kind = OperationKind::kPool,
+                             {.kind = StepKind::kPool,
                               .pool = npu::PoolingMode::MAX,
                               .ifm = ifm,
                               .ofm = index,

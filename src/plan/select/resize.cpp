@@ -89,7 +89,7 @@ Result<void> bilinear_axis(Selection& s, const View& dst, const Operand& src, si
       weights.values.push_back(static_cast<int16_t>(two ? a.n - run.source.fraction : a.n));
       if (two) weights.values.push_back(static_cast<int16_t>(run.source.fraction));
     }
-    Window window{.kind = OperationKind::kDepthwise,
+    Window window{.kind = StepKind::kDepthwise,
                   .ifm = src,
                   .ofm = stepped_axis(dst, axis, run.first, run.step, run.count),
                   .kernel = {.height = weights.height, .width = weights.width}};

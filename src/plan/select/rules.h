@@ -1,26 +1,12 @@
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include "base/diagnostic.h"
-#include "facts/npu_enums.h"
-#include "facts/tosa_ops.h"
 #include "plan/select/selection.h"
 
 namespace carina::plan {
 
-// How one TOSA operator becomes NPU operations on a product family, or why it does not.
-struct Rule {
-  TosaOp op;
-  Result<void> (*select)(Selection& s);  // nullptr: not supported
-  std::string_view reason;               // then: what the user is told
-};
-
-// The rules of a product family; an operator without a row is not supported at all.
-std::span<const Rule> rules_of(npu::Product product);
-
-// One function per operator (family); each file says how.
+// One function per operator (family of operators); each file says how. Which of them an NPU family has stands in its
+// rules (plan/family).
 Result<void> select_convolution(Selection& s);     // CONV2D
 Result<void> select_depthwise(Selection& s);       // DEPTHWISE_CONV2D
 Result<void> select_transpose_conv(Selection& s);  // TRANSPOSE_CONV2D

@@ -57,16 +57,17 @@ const Rule* find_rule(std::span<const Rule> rules, TosaOp op) {
 
 }  // namespace
 
-Selection::Selection(const ir::Graph& graph, const Target& target)
+Selection::Selection(const ir::Graph& graph, const Target& target, const Family& family)
     : graph_(graph),
       target_(target),
+      family_(family),
       states_(graph.values.size()),
       fixed_(graph.values.size()),
       users_(ir::users(graph)),
       is_output_(ir::is_output(graph)),
       output_tensor_(graph.values.size()),
       absorbed_(graph.nodes.size(), false) {
-  network_.done_by.resize(graph.nodes.size());
+  network_.material.done_by.resize(graph.nodes.size());
 }
 
 Result<Network> Selection::run() && {
@@ -138,7 +139,7 @@ bool Selection::inputs_failed(const ir::Node& node) {
 
 Diagnostics Selection::visit() {
   if (absorbed_[current_.index()]) return {};
-  const Rule* rule = find_rule(rules_of(target_.accelerator.product), node().op.tosa());
+  const Rule* rule = find_rule(family_.rules(), node().op.tosa());
   Result<void> done;
   if (inputs_failed(node())) {
     done = std::unexpected(Diagnostics{});
@@ -149,7 +150,7 @@ Diagnostics Selection::visit() {
     done = rule->select(*this);
   }
   if (done && is_full())
-    done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxOperations));
+    done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxSteps));
   if (done) return {};
   for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
   return std::move(done).error();
@@ -233,7 +234,7 @@ Result<int64_t> Selection::constant_scalar(ir::ValueId id, std::string_view role
 
 View Selection::new_tensor(std::string name, const Shape& shape, ElementType type) {
   const TensorId id = network_.add(
-      {.name = std::move(name), .element_bytes = type.bytes(), .shape = shape, .extent = extent_of(shape), .data = {}});
+      {.name = std::move(name), .element_bytes = type.bytes(), .shape = shape, .extent = extent_of(shape)});
   return dense_view(id, shape);
 }
 
@@ -243,7 +244,8 @@ TensorId Selection::new_constant(std::string name, std::span<const std::byte> by
   const auto [begin, end] = constants_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {  // the same bytes once
     const PlanTensor& known = network_[it->second];
-    if (known.element_bytes == element_bytes && known.shape == shape && std::ranges::equal(known.data.bytes(), bytes))
+    const Buffer& data = network_.material.constants[it->second.index()];
+    if (known.element_bytes == element_bytes && known.shape == shape && std::ranges::equal(data.bytes(), bytes))
       return it->second;
   }
   const TensorId id = network_.add({.name = std::move(name),
@@ -251,16 +253,18 @@ TensorId Selection::new_constant(std::string name, std::span<const std::byte> by
                                     .element_bytes = element_bytes,
                                     .shape = shape,
                                     .extent = extent_of(shape),
-                                    .data = Buffer::copy_of(bytes)});
+                                    .constant_bytes = static_cast<int64_t>(bytes.size())});
+  network_.material.constants.resize(network_.tensors.size());
+  network_.material.constants[id.index()] = Buffer::copy_of(bytes);
   constants_.emplace(hash, id);
   return id;
 }
 
-void Selection::push(Operation operation) {
+void Selection::push(Step step) {
   if (is_full()) return;
-  operation.node = current_;
-  if (current_.valid() && operation.name.empty()) operation.name = node().name;
-  network_.operations.push_back(std::move(operation));
+  step.node = current_;
+  if (current_.valid() && step.name.empty()) step.name = node().name;
+  network_.steps.push_back(std::move(step));
 }
 
 Operand Selection::plain(ir::ValueId id) {

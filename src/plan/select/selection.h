@@ -8,11 +8,12 @@
 
 #include "base/diagnostic.h"
 #include "ir/graph.h"
+#include "plan/family/family.h"
 #include "plan/network.h"
 #include "plan/target.h"
 
-// Instruction selection: TOSA nodes become NPU operations. The nodes are visited in order. A node's results are either
-// made by operations at once, or only described (a view of other elements, a narrow tensor that stands for its widened
+// Selection: TOSA nodes become steps. The nodes are visited in order. A node's results are either
+// made by steps at once, or only described (a view of other elements, a narrow tensor that stands for its widened
 // self) until somebody needs them in memory.
 namespace carina::plan {
 
@@ -33,18 +34,12 @@ struct Rescale {
   int64_t output_zp = 0;
   std::vector<uint32_t> multipliers = {};  // one, or one per channel
   std::vector<uint8_t> shifts = {};
-  npu::RoundMode rounding = npu::RoundMode::NATURAL;
+  Rounding rounding = Rounding::kNatural;
   bool per_channel = false;
   [[nodiscard]] Scaling scaling(size_t channel = 0) const {
     return {.multiplier = multipliers[channel], .shift = shifts[channel], .rounding = rounding};
   }
 };
-
-// `scaling` with a smaller multiplier that gives the same results for every value, where there is one: a power of two
-// becomes a bare shift.
-Scaling simplified(const Scaling& scaling);
-// The scaling as a whole factor (multiplier / 2^shift is an integer), if it is one below 2^32.
-std::optional<uint32_t> whole_factor(const Scaling& scaling);
 
 // What an operation does to its sums before storing them, gathered from the nodes behind it.
 struct Epilogue {
@@ -53,7 +48,7 @@ struct Epilogue {
   int64_t zero_point = 0;
   std::vector<uint32_t> multipliers = {1};  // one, or one per channel
   std::vector<uint8_t> shifts = {0};
-  npu::RoundMode rounding = npu::RoundMode::NATURAL;
+  Rounding rounding = Rounding::kNatural;
   bool per_channel = false;
   bool scaled = false;
   Activation activation = {};
@@ -83,7 +78,7 @@ struct PendingPad {
 
 class Selection {
  public:
-  Selection(const ir::Graph& graph, const Target& target);
+  Selection(const ir::Graph& graph, const Target& target, const Family& family);
 
   // Selects every node. Errors: all nodes that cannot run, each with the reason.
   Result<Network> run() &&;
@@ -91,6 +86,7 @@ class Selection {
   // ---- what rules ask ----
   [[nodiscard]] const ir::Graph& graph() const { return graph_; }
   [[nodiscard]] const Target& target() const { return target_; }
+  [[nodiscard]] const Family& family() const { return family_; }
   [[nodiscard]] const ir::Node& node() const { return graph_.nodes[current_.index()]; }
   [[nodiscard]] ir::NodeId node_id() const { return current_; }
   [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return graph_[id]; }
@@ -138,17 +134,17 @@ class Selection {
   // Marks a node as done by an operation of another node.
   void absorb(ir::NodeId id) {
     absorbed_[id.index()] = true;
-    network_.done_by[id.index()] = current_;
+    network_.material.done_by[id.index()] = current_;
   }
 
   // ---- what rules make ----
   [[nodiscard]] Network& network() { return network_; }
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
-  void push(Operation operation);
+  void push(Step step);
   // Whether the network has become so long that it will be refused: loops that unroll may stop.
-  [[nodiscard]] bool is_full() const { return network_.operations.size() > kMaxOperations; }
-  static constexpr size_t kMaxOperations = 100'000;
+  [[nodiscard]] bool is_full() const { return network_.steps.size() > kMaxSteps; }
+  static constexpr size_t kMaxSteps = 100'000;
 
  private:
   struct State {
@@ -172,6 +168,7 @@ class Selection {
 
   const ir::Graph& graph_;
   const Target& target_;
+  const Family& family_;
   Network network_;
   std::vector<State> states_;                              // per value
   std::vector<std::optional<std::optional<View>>> fixed_;  // per value: fixed_place(), once asked

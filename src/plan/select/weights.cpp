@@ -49,8 +49,8 @@ Result<WeightsId> add_weights(Selection& s, Weights weights, const Epilogue& epi
     weights.shifts.push_back(epilogue.shifts[epilogue.per_channel ? o : 0]);
   }
   if (weights.name.empty()) weights.name = s.node().name;
-  s.network().weights.push_back(std::move(weights));
-  return WeightsId(s.network().weights.size() - 1);
+  s.network().material.weights.push_back(std::move(weights));
+  return WeightsId(s.network().material.weights.size() - 1);
 }
 
 WeightsId scale_table(Selection& s, const Epilogue& epilogue, int64_t channels) {

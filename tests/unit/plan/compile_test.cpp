@@ -6,7 +6,6 @@
 #include "build_graph.h"
 #include "npu/payload.h"
 #include "npu/registers.h"
-#include "plan/block.h"
 
 namespace carina::plan {
 namespace {
@@ -127,55 +126,6 @@ TEST(Target, ListsWhatThereIs) {
   EXPECT_THAT(to_string(find_target("ethos-u55-128", "Ethos_U65_High_End", "").error()),
               HasSubstr("not for ethos-u55-128"));
   EXPECT_EQ(find_target("ethos-u55-128", "", "")->memory.name, "Shared_Sram");
-}
-
-Operation random_operation(uint32_t seed) {
-  const auto pick = [&](uint32_t below) {
-    seed = seed * 1664525U + 1013904223U;
-    return static_cast<int64_t>((seed >> 8) % below);
-  };
-  const ElementType type = pick(3) == 0 ? kSigned16 : kSigned8;
-  Operation op{.kind = static_cast<OperationKind>(pick(4))};
-  const bool windowed = op.kind != OperationKind::kElementwise;
-  if (windowed) {
-    op.kernel = {.height = 1 + pick(64),
-                 .width = 1 + pick(64),
-                 .stride_y = 1 + pick(3),
-                 .stride_x = 1 + pick(3),
-                 .dilation_y = 1 + pick(2),
-                 .dilation_x = 1 + pick(2)};
-  } else {
-    op.second = pick(2) == 0 ? SecondOperand::kScalar : SecondOperand::kFeatureMap;
-  }
-  op.ofm = {.height = 1 + pick(300), .width = 1 + pick(300), .depth = 1 + pick(600), .type = type};
-  op.ifm = {.height = op.ofm.height,
-            .width = op.ofm.width,
-            .depth = op.kind == OperationKind::kConv ? 1 + pick(600) : op.ofm.depth,
-            .type = windowed || pick(2) == 0 ? type : kSigned32};
-  op.acc = op.is_convolution() && type.bits == 16 ? AccWidth::k40 : AccWidth::k32;
-  if (pick(4) == 0) op.activation.table = TensorId(0);
-  return op;
-}
-
-TEST(Block, ThereIsALegalOneForEveryOperation) {
-  for (const char* npu : kNpus) {
-    const Target target = *find_target(npu, "", "");
-    const npu::Block3& u = target.accelerator.ofm_ublocks[0].block;
-    for (uint32_t seed = 0; seed < 150; ++seed) {
-      const Operation op = random_operation(seed);
-      const auto block = choose_block(op, target, {});
-      ASSERT_TRUE(block.has_value()) << npu << " " << seed;
-      EXPECT_EQ(block->height % u.height, 0);
-      EXPECT_EQ(block->width % u.width, 0);
-      EXPECT_EQ(block->depth % u.depth, 0);
-      EXPECT_LE(block->height, 32);
-      EXPECT_LE(block->width, 64);
-      EXPECT_LE(block->depth, 128);
-      EXPECT_TRUE(block->depth % 16 == 0 || block->depth >= op.ofm.depth);
-      EXPECT_LE(block->ifm_end, target.accelerator.shram.banks);
-      EXPECT_LE(block->acc_start, target.accelerator.shram.banks);
-    }
-  }
 }
 
 }  // namespace

@@ -1,0 +1,186 @@
+#include "plan/emit/hazards.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked_math.h"
+#include "plan/layout.h"
+
+namespace carina::plan {
+
+int64_t slot_address(const TableMemory& tables, int slot) {
+  return tables.address + int64_t{npu::kLutSlotBytes} * slot;
+}
+
+namespace {
+
+Access access_of(const Schedule& schedule, const FeatureMap& map, bool writes) {
+  const ByteRange range = range_of(map, schedule[map.tensor]);
+  const int64_t address = schedule.address_of(map.tensor);
+  return {.space = schedule.space_of(map.tensor),
+          .begin = address + range.begin,
+          .end = address + range.end,
+          .writes = writes};
+}
+
+Access whole_storage(const Storage& storage, bool writes) {
+  return {.space = storage.space, .begin = storage.address, .end = storage.address + storage.bytes, .writes = writes};
+}
+
+Access dma_access(const Schedule& schedule, const FeatureMap& map, int64_t bytes, bool writes) {
+  const int64_t begin = schedule.address_of(map.tensor) + map.offset * map.type.bytes();
+  return {.space = schedule.space_of(map.tensor), .begin = begin, .end = begin + bytes, .writes = writes};
+}
+
+Access table_access(const TableMemory& tables, int slot, int64_t bytes, bool writes) {
+  const int64_t begin = slot_address(tables, slot);
+  return {.space = Space::kTables, .begin = begin, .end = begin + bytes, .writes = writes};
+}
+
+std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  const Step step = piece_of(schedule, schedule[command.stripe]);
+  if (step.kind == StepKind::kDma)
+    return {dma_access(schedule, step.ifm, step.dma_bytes, false),
+            dma_access(schedule, step.ofm, step.dma_bytes, true)};
+  std::vector<Access> accesses{access_of(schedule, step.ofm, true), access_of(schedule, step.ifm, false)};
+  if (step.reads_second_map()) accesses.push_back(access_of(schedule, step.ifm2, false));
+  const WeightSlice* slice = schedule.slice_of(command);
+  if (slice != nullptr && slice->staged.valid()) accesses.push_back(whole_storage(schedule[slice->staged], false));
+  if (step.uses_table()) {
+    accesses.push_back(table_access(tables, command.slot, schedule[step.activation.table].bytes(), false));
+  } else if (tables.shared_with_accumulators) {
+    accesses.push_back(table_access(tables, 0, int64_t{tables.slots} * npu::kLutSlotBytes, true));
+  }
+  return accesses;
+}
+
+bool conflict(const Access& a, const Access& b) {
+  return a.space == b.space && (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
+}
+
+bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
+  return std::ranges::any_of(
+      a, [&](const Access& x) { return std::ranges::any_of(b, [&](const Access& y) { return conflict(x, y); }); });
+}
+
+}  // namespace
+
+std::vector<Access> accesses_of(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  switch (command.kind) {
+    case Command::Kind::kStripe:
+      return stripe_accesses(schedule, command, tables);
+    case Command::Kind::kLoadTable:
+      return {table_access(tables, command.slot, schedule[schedule.step_of(command).activation.table].bytes(), true)};
+    case Command::Kind::kLoadWeights:
+      return {whole_storage(schedule[schedule.slice_of(command)->staged], true)};
+  }
+  CARINA_UNREACHABLE("command", command.kind);
+}
+
+std::optional<int> HazardTracker::wait_for(Outstanding& others, const std::vector<Access>& accesses) {
+  for (size_t i = others.size(); i-- > 0;) {
+    if (!conflict(others[i], accesses)) continue;
+    const auto remaining = static_cast<int>(others.size() - 1 - i);
+    others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return remaining;
+  }
+  return std::nullopt;
+}
+
+void HazardTracker::start(Outstanding& own, const std::vector<Access>& accesses, int limit) {
+  own.push_back(accesses);
+  if (own.size() > static_cast<size_t>(limit))
+    own.erase(own.begin());  // one more can only start when the oldest is done
+}
+
+Waits HazardTracker::before_kernel(const std::vector<Access>& accesses) {
+  const Waits waits{.kernels = std::nullopt, .dmas = wait_for(dmas_, accesses)};
+  start(kernels_, accesses, limits_.max_outstanding_kernels);
+  return waits;
+}
+
+Waits HazardTracker::before_dma(const std::vector<Access>& accesses) {
+  const Waits waits{.kernels = wait_for(kernels_, accesses), .dmas = wait_for(dmas_, accesses)};
+  start(dmas_, accesses, limits_.max_outstanding_dmas);
+  return waits;
+}
+
+namespace {
+
+struct Span {
+  int64_t begin;
+  int64_t end;
+  [[nodiscard]] bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+struct Region3 {
+  Span y, x, c;
+  [[nodiscard]] bool overlaps(const Region3& other) const {
+    return y.overlaps(other.y) && x.overlaps(other.x) && c.overlaps(other.c);
+  }
+};
+
+// The OFM blocks of an operation in the order of work: depth fastest, then width, then height.
+Region3 ofm_block(const Step& op, const BlockConfig& b, int64_t index) {
+  const int64_t deep = ceil_div(op.ofm.depth, b.depth), wide = ceil_div(op.ofm.width, b.width);
+  const int64_t c = index % deep * b.depth, x = index / deep % wide * b.width, y = index / deep / wide * b.height;
+  return {.y = {y, std::min(y + b.height, op.ofm.height)},
+          .x = {x, std::min(x + b.width, op.ofm.width)},
+          .c = {c, std::min(c + b.depth, op.ofm.depth)}};
+}
+int64_t block_count(const Step& op, const BlockConfig& b) {
+  return ceil_div(op.ofm.depth, b.depth) * ceil_div(op.ofm.width, b.width) * ceil_div(op.ofm.height, b.height);
+}
+
+Span input_interval(const Span& out, int64_t stride, int64_t pad, int64_t extent) {
+  return {out.begin * stride - pad, (out.end - 1) * stride - pad + extent};
+}
+
+// What a block reads of the first operand.
+Region3 ifm_region(const Step& op, const Region3& ofm) {
+  return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h()),
+          .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w()),
+          .c = op.sums_over_depth() ? Span{0, op.ifm.depth} : ofm.c};
+}
+
+bool same_place(const FeatureMap& a, const FeatureMap& b) {
+  return a.tensor == b.tensor && a.offset == b.offset && a.height == b.height && a.width == b.width &&
+         a.depth == b.depth && (a.height == 1 || a.stride_y == b.stride_y) &&
+         (a.width == 1 || a.stride_x == b.stride_x) && a.type.bits == b.type.bits;
+}
+
+// The first d at which a block among the first d+1 of `current` would read what one of the last of `previous` still
+// writes.
+int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Step& current,
+                     const BlockConfig& current_block, int most) {
+  const int64_t previous_count = block_count(previous, previous_block),
+                current_count = block_count(current, current_block);
+  for (int d = 0; d < most; ++d) {
+    for (int i = 0; i <= d && i < current_count; ++i) {
+      const Region3 read = ifm_region(current, ofm_block(current, current_block, i));
+      for (int j = 0; i + j <= d && j < previous_count; ++j) {
+        if (read.overlaps(ofm_block(previous, previous_block, previous_count - 1 - j))) return d;
+      }
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current,
+                     const TableMemory& tables, const npu::ProductLimits& limits) {
+  if (!previous) return 0;
+  const Stripe &first = schedule[*previous], &second = schedule[current];
+  const Step before = piece_of(schedule, first), op = piece_of(schedule, second);
+  if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
+  const int most = limits.max_blockdep;
+  const Access written = access_of(schedule, before.ofm, true);
+  const bool first_overlaps = conflict(written, access_of(schedule, op.ifm, false));
+  const bool second_overlaps = op.reads_second_map() && conflict(written, access_of(schedule, op.ifm2, false));
+  if (!first_overlaps && !second_overlaps) return most;
+  if (first_overlaps && !same_place(before.ofm, op.ifm)) return 0;
+  if (second_overlaps && (!same_place(before.ofm, op.ifm2) || op.broadcast != Broadcast{})) return 0;
+  return exact_dependency(before, first.block, op, second.block, most);
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,99 @@
+#include "plan/emit/stream.h"
+
+#include "plan/emit/emitter.h"
+#include "plan/emit/hazards.h"
+
+namespace carina::plan {
+namespace {
+
+bool is_transfer(const Schedule& schedule, const Command& command) {
+  return command.kind != Command::Kind::kStripe || schedule.step_of(command).kind == StepKind::kDma;
+}
+
+// Per TOSA node: the names of the nodes that its operations compute.
+std::vector<std::vector<std::string>> names_by_node(const Material& material, const ir::Graph& graph) {
+  std::vector<std::vector<std::string>> names(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) names[i].push_back(graph.nodes[i].name);
+  for (size_t i = 0; i < material.done_by.size(); ++i) {
+    if (const ir::NodeId by = material.done_by[i]; by.valid()) names[by.index()].push_back(graph.nodes[i].name);
+  }
+  return names;
+}
+
+npu::LayerNote note_of(const Step& op, const ir::Graph& graph, const std::vector<std::vector<std::string>>& names) {
+  npu::LayerNote note{.name = op.name,
+                      .tosa_ops = op.node.valid() ? names[op.node.index()] : std::vector<std::string>{}};
+  if (op.node.valid() && !graph.nodes[op.node.index()].source.empty())
+    note.source_lines.push_back(graph.nodes[op.node.index()].source);
+  return note;
+}
+
+Transfer copy_of(const Schedule& schedule, const Step& step) {
+  return {.from = schedule.space_of(step.ifm.tensor),
+          .to = schedule.space_of(step.ofm.tensor),
+          .source = schedule.address_of(step.ifm.tensor) + step.ifm.offset * step.ifm.type.bytes(),
+          .destination = schedule.address_of(step.ofm.tensor) + step.ofm.offset * step.ofm.type.bytes(),
+          .bytes = step.dma_bytes};
+}
+
+Transfer table_load(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  const TensorId table = schedule.step_of(command).activation.table;
+  return {.from = schedule.space_of(table),
+          .to = Space::kTables,
+          .source = schedule.address_of(table),
+          .destination = slot_address(tables, command.slot),
+          .bytes = schedule[table].bytes()};
+}
+
+Transfer weight_load(const Schedule& schedule, const Command& command) {
+  const WeightSlice& slice = *schedule.slice_of(command);
+  const Storage &from = schedule[slice.stored], &to = schedule[slice.staged];
+  return {.from = from.space, .to = to.space, .source = from.address, .destination = to.address, .bytes = from.bytes};
+}
+
+Transfer transfer_of(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  switch (command.kind) {
+    case Command::Kind::kLoadTable:
+      return table_load(schedule, command, tables);
+    case Command::Kind::kLoadWeights:
+      return weight_load(schedule, command);
+    case Command::Kind::kStripe:
+      return copy_of(schedule, schedule.step_of(command));
+  }
+  CARINA_UNREACHABLE("command", command.kind);
+}
+
+}  // namespace
+
+Stream emit_stream(const Emission& what) {
+  const Schedule& schedule = what.schedule;
+  const std::unique_ptr<Emitter> emitter = what.family.emitter(schedule, what.target);
+  const TableMemory tables = what.family.tables(what.target);
+  HazardTracker hazards(what.family.limits);
+  const auto names = names_by_node(what.material, what.graph);
+  const bool overlap = what.overlap == Variation::Overlap::kExact;
+  std::optional<StripeId> previous;
+  std::vector<npu::LayerNote> notes;
+  for (const Command& command : schedule.order) {
+    npu::LayerNote note = note_of(schedule.step_of(command), what.graph, names);
+    note.first_word = emitter->words();
+    const auto accesses = accesses_of(schedule, command, tables);
+    const bool transfer = is_transfer(schedule, command);
+    const Waits waits = transfer ? hazards.before_dma(accesses) : hazards.before_kernel(accesses);
+    emitter->wait(overlap ? waits : Waits{.kernels = 0, .dmas = 0});
+    if (transfer) {
+      emitter->transfer(transfer_of(schedule, command, tables));
+    } else {
+      const int blockdep =
+          overlap ? block_dependency(schedule, previous, command.stripe, tables, what.family.limits) : 0;
+      emitter->compute(schedule[command.stripe], command.slot, blockdep);
+      previous = command.stripe;
+    }
+    note.end_word = emitter->words();
+    notes.push_back(std::move(note));
+  }
+  emitter->stop();
+  return {.words = std::move(*emitter).take(), .notes = std::move(notes)};
+}
+
+}  // namespace carina::plan

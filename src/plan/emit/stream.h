@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "npu/compiled_network.h"
+#include "plan/compile.h"
+#include "plan/family/family.h"
+
+namespace carina::plan {
+
+struct Emission {
+  const Schedule& schedule;
+  const Material& material;
+  const ir::Graph& graph;  // for the names in the notes
+  const Family& family;
+  const Target& target;
+  Variation::Overlap overlap = Variation::Overlap::kExact;
+};
+struct Stream {
+  std::vector<uint32_t> words;
+  std::vector<npu::LayerNote> notes;  // one per command
+};
+// Writes the commands of a finished schedule as register writes and operations, with the waits between them.
+Stream emit_stream(const Emission& what);
+
+}  // namespace carina::plan

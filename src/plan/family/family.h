@@ -1,0 +1,84 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "facts/npu_targets.h"
+#include "facts/tosa_ops.h"
+#include "npu/weight_order.h"
+#include "plan/schedule/schedule.h"
+#include "plan/target.h"
+
+// What a line of NPUs can do and how its instructions are written: one value of Family per line. The files of this
+// folder are the only ones of the room that name a product; everything else asks the family of the target.
+namespace carina::plan {
+
+class Emitter;
+class Selection;
+
+// How one TOSA operator becomes steps, or why it does not.
+struct Rule {
+  TosaOp op;
+  Result<void> (*select)(Selection& s);  // nullptr: not supported
+  std::string_view reason;               // then: what the user is told
+};
+
+// Where a space lies on a target.
+struct SpacePlace {
+  int region = 0;           // of the command stream
+  size_t port = 0;          // of the system configuration
+  int64_t limit_bytes = 0;  // that addresses can reach
+};
+// By Space; nothing where the target has no such space.
+using Spaces = std::array<std::optional<SpacePlace>, kSpaces>;
+
+// The memory for lookup tables inside the NPU.
+struct TableMemory {
+  int slots = 0;
+  bool shared_with_accumulators = false;  // whether steps without a table may overwrite it
+  int64_t address = 0;                    // of slot 0
+};
+
+// Scales and weights of a slice, encoded.
+struct EncodedSlice {
+  std::vector<std::byte> bytes;
+  std::vector<CoreStream> cores;
+};
+
+struct Family {
+  std::string_view name;  // as a user asks for it: "an ethos-u55"
+  std::span<const Rule> (*rules)();
+  const npu::ProductLimits& limits;
+
+  // The spaces of a target. Errors: a memory mode that the family is not compiled for.
+  Result<Spaces> (*spaces)(const Target& target);
+  TableMemory (*tables)(const Target& target);
+
+  // How ADD and SUB of elements of this type can scale both operands exactly as asked, if they can.
+  std::optional<OperandScaling> (*operand_scaling)(const Scaling& a, const Scaling& b, const ElementType& type);
+
+  // Every block in which a piece (a step, or the part of one that a stripe does) may be computed, in a fixed order.
+  std::vector<BlockConfig> (*legal_blocks)(const Step& piece, const Target& target);
+  // The IFM block that an OFM block of this size reads at a time, with the granules of the input buffer.
+  npu::Block3 (*input_block)(const Step& piece, const BlockConfig& block, const Target& target);
+
+  // The order in which the weights of a piece stand in its streams.
+  npu::WeightTraversal (*traversal)(const Step& piece, const BlockConfig& block, const Weights& weights,
+                                    const Target& target);
+  // The scales and weights of `channels` output channels from `first_channel`, for all cores.
+  EncodedSlice (*encode)(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel);
+
+  // What writes the schedule's commands. Both arguments must outlive it.
+  std::unique_ptr<Emitter> (*emitter)(const Schedule& schedule, const Target& target);
+};
+
+// The family that compiles for a target. Errors (usage): none does; a memory mode that it is not compiled for.
+Result<const Family*> find_family(const Target& target);
+
+}  // namespace carina::plan

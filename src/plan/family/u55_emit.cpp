@@ -1,0 +1,279 @@
+#include <algorithm>
+#include <array>
+
+#include "plan/emit/emitter.h"
+#include "plan/family/u55_internal.h"
+#include "plan/layout.h"
+
+namespace carina::plan {
+namespace {
+
+using npu::Reg;
+
+#define CARINA_FIELD(reg, name) npu::field_of(Reg::reg, name, npu::Product::kU55)
+
+// The registers of one feature map operand.
+struct MapRegisters {
+  Reg region, base0, base1, base2, base3, height0, height1, width0, stride_y, stride_x, stride_c, zero_point;
+};
+constexpr MapRegisters kIfm{Reg::IFM_REGION,   Reg::IFM_BASE0,      Reg::IFM_BASE1,      Reg::IFM_BASE2,
+                            Reg::IFM_BASE3,    Reg::IFM_HEIGHT0_M1, Reg::IFM_HEIGHT1_M1, Reg::IFM_WIDTH0_M1,
+                            Reg::IFM_STRIDE_Y, Reg::IFM_STRIDE_X,   Reg::IFM_STRIDE_C,   Reg::IFM_ZERO_POINT};
+constexpr MapRegisters kIfm2{Reg::IFM2_REGION,   Reg::IFM2_BASE0,      Reg::IFM2_BASE1,      Reg::IFM2_BASE2,
+                             Reg::IFM2_BASE3,    Reg::IFM2_HEIGHT0_M1, Reg::IFM2_HEIGHT1_M1, Reg::IFM2_WIDTH0_M1,
+                             Reg::IFM2_STRIDE_Y, Reg::IFM2_STRIDE_X,   Reg::IFM2_STRIDE_C,   Reg::IFM2_ZERO_POINT};
+constexpr MapRegisters kOfm{Reg::OFM_REGION,   Reg::OFM_BASE0,      Reg::OFM_BASE1,      Reg::OFM_BASE2,
+                            Reg::OFM_BASE3,    Reg::OFM_HEIGHT0_M1, Reg::OFM_HEIGHT1_M1, Reg::OFM_WIDTH0_M1,
+                            Reg::OFM_STRIDE_Y, Reg::OFM_STRIDE_X,   Reg::OFM_STRIDE_C,   Reg::OFM_ZERO_POINT};
+
+npu::ActivationPrecision precision_of(ElementType type) {
+  switch (type.bits) {
+    case 8:
+      return npu::ActivationPrecision::B8;
+    case 16:
+      return npu::ActivationPrecision::B16;
+    case 32:
+      return npu::ActivationPrecision::B32;
+    default:
+      CARINA_UNREACHABLE("element bits", type.bits);
+  }
+}
+
+uint64_t number(auto value) {
+  return static_cast<uint64_t>(value);
+}
+
+npu::RoundMode round_mode_of(const Scaling& scaling) {
+  switch (scaling.rounding) {
+    case Rounding::kNatural:
+      return npu::RoundMode::NATURAL;
+    case Rounding::kDouble:
+      return npu::RoundMode::DBL;
+  }
+  CARINA_UNREACHABLE("rounding", scaling.rounding);
+}
+
+npu::IfmScaleMode scale_mode_of(const OperandScaling& operands) {
+  switch (operands.precise) {
+    case OperandScaling::Precise::kBothAlike:
+      return npu::IfmScaleMode::OPA_OPB_16;
+    case OperandScaling::Precise::kFirst:
+      return npu::IfmScaleMode::OPA_32;
+    case OperandScaling::Precise::kSecond:
+      return npu::IfmScaleMode::OPB_32;
+  }
+  CARINA_UNREACHABLE("operand scaling", operands.precise);
+}
+// What OPA_SCALE holds: the 32-bit factor, whichever operand it is for, or the first of two short ones.
+const Scaling& long_factor(const OperandScaling& operands) {
+  return operands.precise == OperandScaling::Precise::kSecond ? operands.second : operands.first;
+}
+
+class U55Emitter final : public Emitter {
+ public:
+  U55Emitter(const Schedule& schedule, const Target& target)
+      : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(*kU55.spaces(target)) {}
+
+  void compute(const Stripe& stripe, int table_slot, int blockdep) override {
+    const Step piece = piece_of(schedule_, stripe);
+    if (piece.kind == StepKind::kElementwise) elementwise_scales(piece);
+    ifm(piece);
+    ofm(piece);
+    kernel(piece, stripe.block);
+    if (stripe.slice.valid()) weights(piece, schedule_[stripe.slice]);
+    activation(piece, table_slot);
+    if (!piece.per_channel)
+      out_.set(Reg::OFM_SCALE, static_cast<uint16_t>(piece.scaling.shift), piece.scaling.multiplier);
+    if (piece.kind == StepKind::kElementwise && piece.second != SecondOperand::kNone) ifm2(piece);
+    blocks(piece, stripe.block);
+    out_.set(Reg::BLOCKDEP, blockdep);
+    start(piece);
+  }
+
+  void transfer(const Transfer& transfer) override {
+    out_.set(Reg::DMA0_SRC_REGION, region_of(transfer.from));
+    out_.set(Reg::DMA0_SRC, transfer.source);
+    if (transfer.to == Space::kTables) {
+      // Internal memory has no region of its own; Vela writes this number, so we do.
+      constexpr uint64_t kInternalRegion = 3;
+      uint64_t region = CARINA_FIELD(DMA0_DST_REGION, "region").set(0, kInternalRegion);
+      region = CARINA_FIELD(DMA0_DST_REGION, "region_mode").set(region, number(npu::DmaRegionMode::INTERNAL));
+      out_.set_fields(Reg::DMA0_DST_REGION, region);
+    } else {
+      out_.set(Reg::DMA0_DST_REGION, region_of(transfer.to));
+    }
+    out_.set(Reg::DMA0_DST, transfer.destination);
+    out_.set(Reg::DMA0_LEN, transfer.bytes);
+    out_.op(npu::Op::DMA_START);
+  }
+
+ private:
+  [[nodiscard]] int region_of(Space space) const {
+    const auto& place = spaces_[static_cast<size_t>(space)];
+    CARINA_CHECK(place.has_value(), "ethos-u55 has no space {}", static_cast<int>(space));
+    return place->region;
+  }
+
+  void map(const FeatureMap& map, const MapRegisters& r) {
+    const PlanTensor& tensor = schedule_[map.tensor];
+    const auto bytes = bytes_of(map, tensor);
+    CARINA_CHECK(bytes.has_value(), "tensor {} cannot be addressed in its format", tensor.name);
+    out_.set(r.region, region_of(schedule_.space_of(map.tensor)));
+    out_.set(r.base0, schedule_.address_of(map.tensor) + bytes->offset);
+    for (const Reg unused : {r.base1, r.base2, r.base3}) out_.set(unused, 0);
+    out_.set(r.height0, map.height - 1);
+    out_.set(r.height1, map.height - 1);
+    out_.set(r.width0, map.width - 1);
+    out_.set(r.stride_y, bytes->stride_y);
+    out_.set(r.stride_x, bytes->stride_x);
+    out_.set(r.stride_c, bytes->stride_c);
+    out_.set(r.zero_point, map.zero_point);
+  }
+
+  [[nodiscard]] npu::ActivationFormat format_of(const FeatureMap& map) const {
+    return schedule_[map.tensor].format == Format::kNhcwb16 ? npu::ActivationFormat::NHCWB16
+                                                            : npu::ActivationFormat::NHWC;
+  }
+
+  void ifm(const Step& op) {
+    map(op.ifm, kIfm);
+    out_.set(Reg::IFM_DEPTH_M1, op.ifm.depth - 1);
+    uint64_t precision = CARINA_FIELD(IFM_PRECISION, "activation_type").set(0, number(op.ifm.type.is_signed));
+    precision = CARINA_FIELD(IFM_PRECISION, "activation_precision").set(precision, number(precision_of(op.ifm.type)));
+    precision = CARINA_FIELD(IFM_PRECISION, "activation_format").set(precision, number(format_of(op.ifm)));
+    const npu::IfmScaleMode mode = scale_mode_of(op.operands);
+    precision = CARINA_FIELD(IFM_PRECISION, "scale_mode").set(precision, number(mode));
+    if (mode != npu::IfmScaleMode::OPA_OPB_16) {
+      precision =
+          CARINA_FIELD(IFM_PRECISION, "round_mode").set(precision, number(round_mode_of(long_factor(op.operands))));
+    }
+    out_.set_fields(Reg::IFM_PRECISION, precision);
+    out_.set(Reg::IFM_UPSCALE, 0);
+    out_.set(Reg::IFM_PAD_TOP, op.padding.top);
+    out_.set(Reg::IFM_PAD_LEFT, op.padding.left);
+    out_.set(Reg::IFM_PAD_BOTTOM, op.padding.bottom);
+    out_.set(Reg::IFM_PAD_RIGHT, op.padding.right);
+  }
+
+  void ofm(const Step& op) {
+    out_.set(Reg::OFM_HEIGHT_M1, op.ofm.height - 1);
+    out_.set(Reg::OFM_WIDTH_M1, op.ofm.width - 1);
+    map(op.ofm, kOfm);
+    out_.set(Reg::OFM_DEPTH_M1, op.ofm.depth - 1);
+    uint64_t precision = CARINA_FIELD(OFM_PRECISION, "activation_type").set(0, number(op.ofm.type.is_signed));
+    precision = CARINA_FIELD(OFM_PRECISION, "activation_precision").set(precision, number(precision_of(op.ofm.type)));
+    precision = CARINA_FIELD(OFM_PRECISION, "activation_format").set(precision, number(format_of(op.ofm)));
+    const auto mode = op.per_channel ? npu::OfmScaleMode::PER_CHANNEL : npu::OfmScaleMode::GLOBAL;
+    precision = CARINA_FIELD(OFM_PRECISION, "scale_mode").set(precision, number(mode));
+    precision = CARINA_FIELD(OFM_PRECISION, "round_mode").set(precision, number(round_mode_of(op.scaling)));
+    out_.set_fields(Reg::OFM_PRECISION, precision);
+  }
+
+  void kernel(const Step& op, const BlockConfig& block) {
+    const Kernel& k = op.kernel;
+    out_.set(Reg::KERNEL_HEIGHT_M1, k.extent_h() - 1);
+    out_.set(Reg::KERNEL_WIDTH_M1, k.extent_w() - 1);
+    uint64_t stride = CARINA_FIELD(KERNEL_STRIDE, "stride_x_lsb").set(0, number((k.stride_x - 1) & 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "stride_y_lsb").set(stride, number((k.stride_y - 1) & 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "stride_x_msb").set(stride, number((k.stride_x - 1) >> 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "stride_y_msb").set(stride, number((k.stride_y - 1) >> 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "weight_order").set(stride, number(block.order));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "dilation_x").set(stride, number(k.dilation_x - 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "dilation_y").set(stride, number(k.dilation_y - 1));
+    out_.set_fields(Reg::KERNEL_STRIDE, stride);
+  }
+
+  void weights(const Step& op, const WeightSlice& slice) {
+    const Storage& storage = schedule_[slice.staged.valid() ? slice.staged : slice.stored];
+    const int region = region_of(storage.space);
+    const CoreStream& core = slice.cores.front();
+    if (op.is_convolution()) {
+      out_.set(Reg::WEIGHT_REGION, region);
+      out_.set(Reg::WEIGHT_BASE, storage.address + core.weight_offset);
+      out_.set(Reg::WEIGHT_LENGTH, core.weight_bytes);
+    }
+    out_.set(Reg::SCALE_REGION, region);
+    out_.set(Reg::SCALE_BASE, storage.address + core.scale_offset);
+    out_.set(Reg::SCALE_LENGTH, core.scale_bytes);
+  }
+
+  void activation(const Step& op, int slot) {
+    const auto table = static_cast<int>(npu::ActivationFunction::TABLE_0) + slot;
+    out_.set(Reg::ACTIVATION, op.uses_table() ? table : static_cast<int>(npu::ActivationFunction::RELU));
+    // The bounds have 16 bits; 32-bit results are not clamped.
+    out_.set(Reg::ACTIVATION_MIN, std::max<int64_t>(op.activation.min, -32768));
+    out_.set(Reg::ACTIVATION_MAX, op.ofm.type.bits == 32 ? 32767 : op.activation.max);
+  }
+
+  void elementwise_scales(const Step& op) {
+    using enum npu::ElementwiseMode;
+    if (op.elementwise != ADD && op.elementwise != SUB) return;
+    const Scaling& first = long_factor(op.operands);
+    const bool alike = op.operands.precise == OperandScaling::Precise::kBothAlike;
+    out_.set(Reg::OPA_SCALE, static_cast<uint16_t>(first.shift), first.multiplier);
+    out_.set(Reg::OPB_SCALE, 0, alike ? op.operands.second.multiplier : 0);
+  }
+
+  void ifm2(const Step& op) {
+    const bool scalar = op.second == SecondOperand::kScalar;
+    if (scalar) {
+      out_.set(Reg::IFM2_SCALAR, op.scalar);
+      out_.set(Reg::IFM2_ZERO_POINT, op.ifm2.zero_point);
+    } else {
+      map(op.ifm2, kIfm2);
+    }
+    uint64_t precision = CARINA_FIELD(IFM2_PRECISION, "activation_type").set(0, number(op.ifm2.type.is_signed));
+    precision = CARINA_FIELD(IFM2_PRECISION, "activation_precision").set(precision, number(precision_of(op.ifm2.type)));
+    if (!scalar)
+      precision = CARINA_FIELD(IFM2_PRECISION, "activation_format").set(precision, number(format_of(op.ifm2)));
+    out_.set_fields(Reg::IFM2_PRECISION, precision);
+    uint64_t broadcast = CARINA_FIELD(IFM2_BROADCAST, "broadcast_h").set(0, number(op.broadcast.height));
+    broadcast = CARINA_FIELD(IFM2_BROADCAST, "broadcast_w").set(broadcast, number(op.broadcast.width));
+    broadcast = CARINA_FIELD(IFM2_BROADCAST, "broadcast_c").set(broadcast, number(op.broadcast.depth));
+    broadcast = CARINA_FIELD(IFM2_BROADCAST, "operand_order").set(broadcast, number(op.swapped));
+    broadcast = CARINA_FIELD(IFM2_BROADCAST, "broadcast_constant").set(broadcast, number(scalar));
+    out_.set_fields(Reg::IFM2_BROADCAST, broadcast);
+  }
+
+  void blocks(const Step& op, const BlockConfig& block) {
+    out_.set(Reg::OFM_BLK_HEIGHT_M1, block.height - 1);
+    out_.set(Reg::OFM_BLK_WIDTH_M1, block.width - 1);
+    out_.set(Reg::OFM_BLK_DEPTH_M1, block.depth - 1);
+    const auto buffers = u55::shared_buffer(op, block, target_);
+    CARINA_CHECK(buffers.has_value(), "a block of {}x{}x{} does not fit", block.height, block.width, block.depth);
+    out_.set(Reg::IFM_IB_END, buffers->ifm_end);
+    out_.set(Reg::AB_START, buffers->acc_start);
+    if (op.kind == StepKind::kElementwise) out_.set(Reg::IFM2_IB_START, buffers->ifm2_start);
+    out_.set(Reg::ACC_FORMAT, static_cast<int>(op.acc == AccWidth::kWide ? npu::AccFormat::I40 : npu::AccFormat::I32));
+  }
+
+  void start(const Step& op) {
+    switch (op.kind) {
+      case StepKind::kConv:
+        return out_.op(npu::Op::CONV);
+      case StepKind::kDepthwise:
+        return out_.op(npu::Op::DEPTHWISE);
+      case StepKind::kPool:
+        return out_.op(npu::Op::POOL, static_cast<uint16_t>(op.pool));
+      case StepKind::kElementwise:
+        return out_.op(npu::Op::ELEMENTWISE, static_cast<uint16_t>(op.elementwise));
+      case StepKind::kDma:
+        break;
+    }
+    CARINA_UNREACHABLE("operation", op.kind);
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  Spaces spaces_;
+};
+
+#undef CARINA_FIELD
+
+}  // namespace
+
+std::unique_ptr<Emitter> u55::emitter(const Schedule& schedule, const Target& target) {
+  return std::make_unique<U55Emitter>(schedule, target);
+}
+
+}  // namespace carina::plan

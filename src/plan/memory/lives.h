@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/schedule/schedule.h"
+
+namespace carina::plan {
+
+// From when to when the bytes of a storage matter. Time counts the commands from 1; inputs are there at 0, outputs are
+// read one after the last.
+struct Life {
+  int64_t first = INT64_MAX;
+  int64_t last = -1;
+  void touch(int64_t time) {
+    first = time < first ? time : first;
+    last = time > last ? time : last;
+  }
+  [[nodiscard]] bool used() const { return last >= 0; }
+};
+
+// By storage; storages of constants have none.
+std::vector<Life> lives_of(const Schedule& schedule);
+
+// The bytes of the arena that live while each stripe runs, in the order of the commands, storages taken as they are.
+std::vector<int64_t> live_bytes(const Schedule& schedule);
+
+}  // namespace carina::plan

@@ -1,0 +1,178 @@
+// What:   lets results take the place of operands that nobody needs afterwards, and gives every storage of the arena its
+//         address.
+// Before: storage m0 space=arena bytes=1200              storage m1 space=arena bytes=1200
+// After:  storage m0 space=arena bytes=1200 address=0    (the tensor of m1 stands in m0 too)
+// Needs:  a whole order: every stripe and transfer.
+// Gives:  storages that live at the same time apart from each other (rule 7).
+// Legal:  only the result of an elementwise step takes an operand's place, element over element, and only where nothing
+//         else touches either tensor while both are in use.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/checked_math.h"
+#include "base/place.h"
+#include "facts/npu_targets.h"
+#include "plan/memory/lives.h"
+#include "plan/schedule/transformations.h"
+
+namespace carina::plan {
+namespace {
+
+// By storage: which storage its tensor stands in.
+class Sharing {
+ public:
+  explicit Sharing(const Schedule& schedule) : schedule_(schedule), lives_(lives_of(schedule)), owner_(lives_.size()) {
+    std::iota(owner_.begin(), owner_.end(), size_t{0});
+    for (const Command& command : schedule.order) {
+      if (command.kind != Command::Kind::kStripe) continue;
+      const Step& step = schedule.step_of(command);
+      if (step.kind != StepKind::kElementwise) continue;
+      if (share(step.ifm.tensor, step.ofm.tensor)) continue;
+      if (step.reads_second_map()) share(step.ifm2.tensor, step.ofm.tensor);
+    }
+  }
+  [[nodiscard]] size_t owner(size_t storage) const { return owner_[storage]; }
+  [[nodiscard]] const std::vector<Life>& lives() const { return lives_; }
+
+ private:
+  bool share(TensorId from, TensorId to) {
+    const PlanTensor &a = schedule_[from], &b = schedule_[to];
+    if (from == to || a.kind != TensorKind::kIntermediate || b.kind == TensorKind::kConstant) return false;
+    const size_t old_place = a.storage.index(), new_place = b.storage.index();
+    if (owner_[new_place] != new_place) return false;
+    const bool alike =
+        a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes;
+    Life& life_a = lives_[owner_[old_place]];
+    Life& life_b = lives_[new_place];
+    // Until the last reading of a, nothing but operations that read a where they write b may touch either.
+    if (!alike || life_a.last > life_b.last || lives_[old_place].last != life_a.last) return false;
+    for (int64_t time = life_b.first; time <= life_a.last; ++time) {
+      if (!harmless(static_cast<size_t>(time - 1), from, to)) return false;
+    }
+    life_a.last = life_b.last;
+    owner_[new_place] = owner_[old_place];
+    return true;
+  }
+
+  [[nodiscard]] bool harmless(size_t index, TensorId from, TensorId to) const {
+    if (index >= schedule_.order.size()) return false;
+    const Command& command = schedule_.order[index];
+    if (command.kind != Command::Kind::kStripe) return true;
+    const Step& step = schedule_.step_of(command);
+    const bool second = step.reads_second_map();
+    const auto touches = [&](TensorId id) {
+      return step.ofm.tensor == id || step.ifm.tensor == id || (second && step.ifm2.tensor == id);
+    };
+    if (!touches(from) && !touches(to)) return true;
+    if (step.kind != StepKind::kElementwise || step.ofm.tensor != to) return false;
+    return reads_in_place(step.ifm, step.ofm, from, to) && (!second || reads_in_place(step.ifm2, step.ofm, from, to));
+  }
+
+  [[nodiscard]] static bool reads_in_place(const FeatureMap& in, const FeatureMap& out, TensorId from, TensorId to) {
+    if (in.tensor != from && in.tensor != to) return true;
+    return in.offset == out.offset && in.height == out.height && in.width == out.width && in.depth == out.depth &&
+           (in.height == 1 || in.stride_y == out.stride_y) && (in.width == 1 || in.stride_x == out.stride_x);
+  }
+
+  const Schedule& schedule_;
+  std::vector<Life> lives_;
+  std::vector<size_t> owner_;
+};
+
+// Drops storages that stand in others.
+void merge_storages(Schedule& schedule, const Sharing& sharing) {
+  std::vector<Storage> kept;
+  std::vector<StorageId> renamed(schedule.storages.size());
+  for (size_t i = 0; i < renamed.size(); ++i) {
+    if (sharing.owner(i) != i) continue;
+    renamed[i] = StorageId(kept.size());
+    kept.push_back(schedule.storages[i]);
+  }
+  const auto rename = [&](StorageId& id) {
+    if (id.valid()) id = renamed[sharing.owner(id.index())];
+  };
+  for (PlanTensor& tensor : schedule.tensors) rename(tensor.storage);
+  for (WeightSlice& slice : schedule.slices) {
+    rename(slice.stored);
+    rename(slice.staged);
+  }
+  schedule.storages = std::move(kept);
+}
+
+std::string text_of(int64_t bytes) {
+  return fmt::format("{} bytes", bytes);
+}
+
+// What stands in a storage, for messages: the tensor that lived there first.
+std::string content_of(const Schedule& schedule, StorageId storage) {
+  for (const PlanTensor& tensor : schedule.tensors) {
+    if (tensor.storage == storage) return fmt::format("{} {}", tensor.name, to_string(tensor.shape));
+  }
+  for (const Stripe& stripe : schedule.stripes) {
+    if (stripe.slice.valid() && schedule[stripe.slice].staged == storage)
+      return fmt::format("{} weights [{}]", schedule[stripe.step].name, schedule[storage].bytes);
+  }
+  return "nothing";
+}
+
+struct Arena {
+  std::vector<Interval> intervals = {};
+  std::vector<StorageId> storages = {};
+};
+
+Diagnostic too_large(const Schedule& schedule, const Arena& arena, int64_t total, int64_t limit) {
+  const std::vector<Interval>& all = arena.intervals;
+  int64_t worst_time = 0, worst = -1;
+  for (const Interval& b : all) {
+    int64_t live = 0;
+    for (const Interval& other : all) live += other.first <= b.first && b.first <= other.last ? other.bytes : 0;
+    if (live > worst) worst_time = b.first, worst = live;
+  }
+  std::vector<size_t> live;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].first <= worst_time && worst_time <= all[i].last) live.push_back(i);
+  }
+  std::ranges::stable_sort(live, [&](size_t a, size_t b) { return all[a].bytes > all[b].bytes; });
+  std::string names;
+  constexpr size_t kNamed = 5;
+  for (size_t i = 0; i < std::min(kNamed, live.size()); ++i) {
+    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", content_of(schedule, arena.storages[live[i]]),
+                         text_of(all[live[i]].bytes));
+  }
+  return {.where = "arena",
+          .what = fmt::format("the network does not fit the NPU's memory by {}", text_of(total - limit)),
+          .expected = fmt::format("at most {}", text_of(limit)),
+          .got = text_of(total),
+          .hint = fmt::format("at its fullest it holds {}", names)};
+}
+
+Arena arena_of(const Schedule& schedule) {
+  Arena arena;
+  const std::vector<Life> lives = lives_of(schedule);
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const Storage& storage = schedule.storages[i];
+    if (storage.space != Space::kArena || !lives[i].used()) continue;
+    arena.intervals.push_back({.bytes = storage.bytes, .first = lives[i].first, .last = lives[i].last});
+    arena.storages.emplace_back(i);
+  }
+  return arena;
+}
+
+}  // namespace
+
+Result<Schedule> place_storages(Schedule schedule, const Context& context) {
+  merge_storages(schedule, Sharing(schedule));
+  const Arena arena = arena_of(schedule);
+  const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch);
+  CARINA_TRY(const Spaces spaces, context.family.spaces(context.target));
+  const int64_t asked = context.options.arena_limit_bytes;
+  const int64_t limit = asked > 0 ? asked : spaces[static_cast<size_t>(Space::kArena)]->limit_bytes;
+  if (placement.total_bytes > limit) return fail(too_large(schedule, arena, placement.total_bytes, limit));
+  for (size_t i = 0; i < arena.storages.size(); ++i)
+    schedule.storages[arena.storages[i].index()].address = placement.offsets[i];
+  return schedule;
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,45 @@
+// What:   chooses the format of every intermediate tensor: bricks of 16 channels (NHCWB16) where they are worth it.
+// Before: tensor t1 format=nhwc
+// After:  tensor t1 format=nhcwb16
+// Needs:  nothing that has been placed.
+// Gives:  tensors that every step can address in their format (rule 8).
+// Legal:  a format moves bytes, never values; a tensor that some step addresses otherwise than in bricks stays NHWC.
+#include "facts/npu_targets.h"
+#include "plan/layout.h"
+#include "plan/schedule/transformations.h"
+
+namespace carina::plan {
+namespace {
+
+bool worth_bricks(const PlanTensor& tensor) {
+  // Fewer channels would waste more than half of each brick.
+  return tensor.kind == TensorKind::kIntermediate && 2 * tensor.extent.depth >= npu::kBrickDepth;
+}
+
+void visit_maps(const Step& step, const auto& visit) {
+  visit(step.ofm);
+  visit(step.ifm);
+  if (step.reads_second_map()) visit(step.ifm2);
+}
+
+}  // namespace
+
+Schedule choose_formats(Schedule schedule, const Context& context) {
+  if (context.options.variation.formats == Variation::Formats::kLinear) return schedule;
+  for (PlanTensor& tensor : schedule.tensors) {
+    if (worth_bricks(tensor)) tensor.format = Format::kNhcwb16;
+  }
+  for (const Step& step : schedule.steps) {
+    visit_maps(step, [&](const FeatureMap& map) {
+      PlanTensor& tensor = schedule.tensors[map.tensor.index()];
+      const bool partial_write = &map == &step.ofm && map.depth == 1 && tensor.extent.depth != 1;
+      if (step.kind == StepKind::kDma || partial_write || !fits_bricks(map, tensor)) tensor.format = Format::kNhwc;
+    });
+  }
+  for (const PlanTensor& tensor : schedule.tensors) {
+    if (tensor.storage.valid()) schedule.storages[tensor.storage.index()].bytes = tensor.bytes();
+  }
+  return schedule;
+}
+
+}  // namespace carina::plan

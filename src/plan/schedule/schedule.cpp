@@ -1,0 +1,135 @@
+#include "plan/schedule/schedule.h"
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
+
+namespace carina::plan {
+
+const WeightSlice* Schedule::slice_of(const Command& command) const {
+  const SliceId slice = (*this)[command.stripe].slice;
+  return slice.valid() ? &(*this)[slice] : nullptr;
+}
+
+namespace {
+
+std::vector<bool> used_tensors(const Schedule& schedule) {
+  std::vector<bool> used(schedule.tensors.size(), false);
+  for (const Step& step : schedule.steps) {
+    used[step.ofm.tensor.index()] = true;
+    used[step.ifm.tensor.index()] = true;
+    if (step.reads_second_map()) used[step.ifm2.tensor.index()] = true;
+  }
+  for (const TensorId id : schedule.inputs) used[id.index()] = true;
+  for (const TensorId id : schedule.outputs) used[id.index()] = true;
+  return used;
+}
+
+}  // namespace
+
+Schedule first_schedule(Network& network) {
+  Schedule schedule{.tensors = std::move(network.tensors),
+                    .inputs = std::move(network.inputs),
+                    .outputs = std::move(network.outputs),
+                    .steps = std::move(network.steps)};
+  const std::vector<bool> used = used_tensors(schedule);
+  for (size_t i = 0; i < used.size(); ++i) {
+    PlanTensor& tensor = schedule.tensors[i];
+    if (used[i] && tensor.kind != TensorKind::kConstant) tensor.storage = schedule.add({.bytes = tensor.bytes()});
+  }
+  for (size_t i = 0; i < schedule.steps.size(); ++i) {
+    const FeatureMap& ofm = schedule.steps[i].ofm;
+    schedule.stripes.push_back(
+        {.step = StepId(i), .ofm = {.height = ofm.height, .width = ofm.width, .depth = ofm.depth}});
+    schedule.order.push_back({.stripe = StripeId(i)});
+  }
+  return schedule;
+}
+
+namespace {
+
+// What a stripe reads along one axis of a window, and how much of that lies in the padding before and behind.
+struct Reach {
+  int64_t first;
+  int64_t size;
+  int64_t before;
+  int64_t after;
+};
+struct WindowAxis {
+  int64_t stride;
+  int64_t extent;
+  int64_t before;  // padding of the whole step
+  int64_t inputs;
+};
+Reach reach_of(int64_t start, int64_t size, const WindowAxis& axis) {
+  const int64_t first = start * axis.stride - axis.before;
+  const int64_t end = first + (size - 1) * axis.stride + axis.extent;
+  const int64_t from = std::clamp<int64_t>(first, 0, axis.inputs - 1), to = std::clamp(end, from + 1, axis.inputs);
+  return {.first = from, .size = to - from, .before = from - first, .after = std::max<int64_t>(end - to, 0)};
+}
+
+FeatureMap part_of(FeatureMap map, const OfmBox& box) {
+  map.offset += box.y * map.stride_y + box.x * map.stride_x + box.c;
+  map.height = box.height;
+  map.width = box.width;
+  map.depth = box.depth;
+  return map;
+}
+
+FeatureMap second_part_of(const FeatureMap& map, const Broadcast& broadcast, OfmBox box) {
+  if (broadcast.height) box.y = 0, box.height = map.height;
+  if (broadcast.width) box.x = 0, box.width = map.width;
+  if (broadcast.depth) box.c = 0, box.depth = map.depth;
+  return part_of(map, box);
+}
+
+bool is_whole(const OfmBox& box, const FeatureMap& ofm) {
+  return box == OfmBox{.height = ofm.height, .width = ofm.width, .depth = ofm.depth};
+}
+
+void take_window(Step& piece, const OfmBox& box) {
+  const Kernel& k = piece.kernel;
+  const Padding& p = piece.padding;
+  const Reach y = reach_of(box.y, box.height,
+                           {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = piece.ifm.height});
+  const Reach x = reach_of(box.x, box.width,
+                           {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = piece.ifm.width});
+  const bool all_channels = piece.sums_over_depth();
+  piece.padding = {.top = y.before, .bottom = y.after, .left = x.before, .right = x.after};
+  piece.ifm = part_of(piece.ifm, {.y = y.first,
+                                  .x = x.first,
+                                  .c = all_channels ? 0 : box.c,
+                                  .height = y.size,
+                                  .width = x.size,
+                                  .depth = all_channels ? piece.ifm.depth : box.depth});
+}
+
+}  // namespace
+
+Step piece_of(const Schedule& schedule, const Stripe& stripe) {
+  Step piece = schedule[stripe.step];
+  piece.name.clear();
+  const OfmBox& box = stripe.ofm;
+  if (is_whole(box, piece.ofm)) return piece;
+  if (piece.kind == StepKind::kElementwise) {
+    piece.ifm = part_of(piece.ifm, box);
+    if (piece.reads_second_map()) piece.ifm2 = second_part_of(piece.ifm2, piece.broadcast, box);
+  } else {
+    take_window(piece, box);
+  }
+  piece.ofm = part_of(piece.ofm, box);
+  piece.first_channel += box.c;
+  return piece;
+}
+
+int64_t space_bytes(const Schedule& schedule, Space space) {
+  int64_t bytes = 0;
+  for (const Storage& storage : schedule.storages) {
+    if (storage.space == space && storage.address >= 0)
+      bytes = std::max(bytes, storage.address + round_up<int64_t>(storage.bytes, npu::kBaseAlignmentBytes));
+  }
+  return bytes;
+}
+
+}  // namespace carina::plan

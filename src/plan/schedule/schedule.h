@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "facts/npu_enums.h"
+#include "plan/network.h"
+
+// The schedule of a network: every decision about where, in which pieces and in which order it is computed, as data that
+// can be printed, parsed, verified, costed and dropped. docs/plan.md says what it means; plan/schedule/verify.h numbers
+// its rules; plan/schedule/transformations.h is the list of what changes it.
+namespace carina::plan {
+
+using StripeId = Id<struct StripeTag>;
+using SliceId = Id<struct SliceTag>;
+
+// Memories as a schedule knows them; which of them a target has is its family's (Spaces).
+enum class Space : uint8_t {
+  kConstants,    // read-only, filled when the model is loaded
+  kArena,        // working memory of the network
+  kFastScratch,  // fast memory beside an arena that lies in slow memory
+  kTables,       // lookup tables inside the NPU
+  kChaining,     // results that never leave the NPU
+};
+inline constexpr size_t kSpaces = 5;
+
+// Bytes of one space that tensors or weights stand in. Several tensors may share one.
+struct Storage {
+  Space space = Space::kArena;
+  int64_t bytes = 0;
+  int64_t rolling_rows = 0;  // that exist at a time, of a tensor that is made and read in stripes; 0: all
+  int64_t address = -1;      // bytes from the space's start, once placed
+  bool operator==(const Storage&) const = default;
+};
+
+// The part of a step's OFM that one NPU operation computes.
+struct OfmBox {
+  int64_t y = 0;
+  int64_t x = 0;
+  int64_t c = 0;
+  int64_t height = 1;
+  int64_t width = 1;
+  int64_t depth = 1;
+  bool operator==(const OfmBox&) const = default;
+};
+
+// The blocks in which an operation is computed. Sizes of 0: not decided, or a transfer.
+struct BlockConfig {
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t depth = 0;
+  npu::WeightOrder order = npu::WeightOrder::DEPTH_FIRST;
+  bool operator==(const BlockConfig&) const = default;
+};
+
+// One NPU operation.
+struct Stripe {
+  StepId step = {};
+  OfmBox ofm = {};
+  BlockConfig block = {};
+  SliceId slice = {};  // its weights, if it has any
+  bool operator==(const Stripe&) const = default;
+};
+
+// What one core reads of a slice: bytes from the start of the slice's storage.
+struct CoreStream {
+  int64_t scale_offset = 0;
+  int64_t scale_bytes = 0;
+  int64_t weight_offset = 0;
+  int64_t weight_bytes = 0;
+  bool operator==(const CoreStream&) const = default;
+};
+
+// Encoded weights and scales of some output channels. Slices of the same bytes stand in one storage.
+struct WeightSlice {
+  WeightsId weights = {};
+  int64_t first_channel = 0;
+  int64_t channels = 0;
+  std::vector<CoreStream> cores = {};
+  StorageId stored = {};  // among the constants
+  StorageId staged = {};  // where it is copied to before it is read, if it is
+  bool operator==(const WeightSlice&) const = default;
+};
+
+// Steps that are computed stripe by stripe, each handing its rows to the next.
+struct Cascade {
+  StepId first = {};
+  StepId last = {};
+  int64_t stripe_rows = 1;  // of the last step's OFM
+  bool operator==(const Cascade&) const = default;
+};
+
+// What the command stream does next: a stripe, or a transfer that prepares one.
+struct Command {
+  enum class Kind : uint8_t { kStripe, kLoadTable, kLoadWeights } kind = Kind::kStripe;
+  StripeId stripe = {};  // that is done or prepared
+  int slot = -1;         // of the lookup table: kLoadTable, and stripes that use one; -1: not decided, or none
+  bool operator==(const Command&) const = default;
+};
+
+struct Schedule {
+  std::vector<PlanTensor> tensors = {};
+  std::vector<TensorId> inputs = {};  // in the graph's order
+  std::vector<TensorId> outputs = {};
+  std::vector<Step> steps = {};
+  std::vector<Stripe> stripes = {};
+  std::vector<WeightSlice> slices = {};
+  std::vector<Storage> storages = {};
+  std::vector<Cascade> cascades = {};
+  std::vector<Command> order = {};
+
+  [[nodiscard]] const PlanTensor& operator[](TensorId id) const { return tensors[id.index()]; }
+  [[nodiscard]] const Step& operator[](StepId id) const { return steps[id.index()]; }
+  [[nodiscard]] const Stripe& operator[](StripeId id) const { return stripes[id.index()]; }
+  [[nodiscard]] const WeightSlice& operator[](SliceId id) const { return slices[id.index()]; }
+  [[nodiscard]] const Storage& operator[](StorageId id) const { return storages[id.index()]; }
+  [[nodiscard]] const Step& step_of(const Command& command) const { return (*this)[(*this)[command.stripe].step]; }
+  // The slice of a command's stripe; nullptr when it has none.
+  [[nodiscard]] const WeightSlice* slice_of(const Command& command) const;
+  [[nodiscard]] int64_t address_of(TensorId id) const { return (*this)[(*this)[id].storage].address; }
+  [[nodiscard]] Space space_of(TensorId id) const { return (*this)[(*this)[id].storage].space; }
+  StorageId add(Storage storage) {
+    storages.push_back(storage);
+    return StorageId(storages.size() - 1);
+  }
+  bool operator==(const Schedule&) const = default;
+};
+
+// The schedule that decides nothing yet: one stripe per step, in the order of the steps; every tensor that is read or
+// written has a storage of its own in the arena. Takes the network's tensors and steps.
+Schedule first_schedule(Network& network);
+
+// The step of a stripe as if it were all there is to do: its feature maps, padding and channels are the stripe's part.
+// Without the step's name.
+Step piece_of(const Schedule& schedule, const Stripe& stripe);
+
+// Bytes of a space that the placed storages reach.
+int64_t space_bytes(const Schedule& schedule, Space space);
+
+}  // namespace carina::plan

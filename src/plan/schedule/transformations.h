@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "base/parallel.h"
+#include "plan/compile.h"
+#include "plan/family/family.h"
+#include "plan/schedule/schedule.h"
+
+// What turns the first schedule into a finished one, in this order: each takes a schedule and gives one that is legal by
+// plan/schedule/verify.h, stands in a file of its own, and says there what it needs and why it may.
+namespace carina::plan {
+
+// What a transformation may ask of the target.
+struct Context {
+  const Family& family;
+  const Target& target;
+  const Options& options;
+  const Log& log;
+};
+
+Schedule choose_formats(Schedule schedule, const Context& context);
+
+// Errors: no block of a step fits the NPU, which no supported step meets.
+Result<Schedule> choose_blocks(Schedule schedule, const Context& context, ThreadPool& threads);
+
+// Also gives the bytes: of each storage among the constants, by StorageId. Errors: a stream too long for the NPU's
+// registers.
+struct Encoded {
+  Schedule schedule;
+  std::vector<std::byte> constants;  // the space, as it will be loaded
+};
+Result<Encoded> encode_slices(Schedule schedule, const Material& material, const Context& context, ThreadPool& threads);
+
+Schedule load_tables(Schedule schedule, const Context& context);
+
+Schedule stage_weights(Schedule schedule, const Context& context);
+
+// Errors: the arena would be larger than the limit: by how much, and which tensors live when it is fullest.
+Result<Schedule> place_storages(Schedule schedule, const Context& context);
+
+}  // namespace carina::plan

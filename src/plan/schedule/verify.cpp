@@ -1,0 +1,311 @@
+#include "plan/schedule/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/npu_targets.h"
+#include "plan/layout.h"
+#include "plan/memory/lives.h"
+
+namespace carina::plan {
+namespace {
+
+bool overlaps(const OfmBox& a, const OfmBox& b) {
+  const auto meet = [](int64_t x, int64_t x_size, int64_t y, int64_t y_size) {
+    return x < y + y_size && y < x + x_size;
+  };
+  return meet(a.y, a.height, b.y, b.height) && meet(a.x, a.width, b.x, b.width) && meet(a.c, a.depth, b.c, b.depth);
+}
+bool is_inside(const OfmBox& box, const FeatureMap& ofm) {
+  return box.y >= 0 && box.x >= 0 && box.c >= 0 && box.height > 0 && box.width > 0 && box.depth > 0 &&
+         box.y + box.height <= ofm.height && box.x + box.width <= ofm.width && box.c + box.depth <= ofm.depth;
+}
+int64_t elements(const OfmBox& box) {
+  return box.height * box.width * box.depth;
+}
+
+class Verifier {
+ public:
+  Verifier(const Schedule& schedule, const Family& family, const Target& target)
+      : s_(schedule), family_(family), target_(target) {}
+
+  Diagnostics run() {
+    ids();
+    if (!errors_.empty()) return std::move(errors_);  // the other rules follow ids
+    cover();
+    order();
+    slices();
+    copies();
+    blocks();
+    storages();
+    tensors();
+    cascades();
+    return std::move(errors_);
+  }
+
+ private:
+  template <typename... Arguments>
+  void broken(int rule, std::string where, fmt::format_string<Arguments...> what, Arguments&&... arguments) {
+    errors_.push_back(
+        {.where = std::move(where),
+         .what = fmt::format("rule {}: {}", rule, fmt::format(what, std::forward<Arguments>(arguments)...)),
+         .fault = Fault::kInternal});
+  }
+  template <typename IdType, typename T>
+  static bool in(IdType id, const std::vector<T>& list) {
+    return id.valid() && id.index() < list.size();
+  }
+  template <typename IdType, typename T>
+  static bool none_or_in(IdType id, const std::vector<T>& list) {
+    return !id.valid() || id.index() < list.size();
+  }
+  std::string name_of(size_t stripe) const { return fmt::format("p{} ({})", stripe, s_[s_.stripes[stripe].step].name); }
+
+  // ---- 1 ----
+  void ids() {
+    for (size_t i = 0; i < s_.tensors.size(); ++i) {
+      if (!none_or_in(s_.tensors[i].storage, s_.storages)) broken(1, fmt::format("t{}", i), "storage is out of range");
+    }
+    for (const auto* list : {&s_.inputs, &s_.outputs}) {
+      for (const TensorId id : *list) {
+        if (!in(id, s_.tensors)) broken(1, "inputs and outputs", "a tensor is out of range");
+      }
+    }
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      if (!in(step.ofm.tensor, s_.tensors) || !in(step.ifm.tensor, s_.tensors) ||
+          (step.reads_second_map() && !in(step.ifm2.tensor, s_.tensors)) ||
+          !none_or_in(step.activation.table, s_.tensors))
+        broken(1, fmt::format("s{} ({})", i, step.name), "a tensor is out of range or missing");
+    }
+    for (size_t i = 0; i < s_.stripes.size(); ++i) {
+      if (!in(s_.stripes[i].step, s_.steps) || !none_or_in(s_.stripes[i].slice, s_.slices))
+        broken(1, fmt::format("p{}", i), "its step or slice is out of range");
+    }
+    for (size_t i = 0; i < s_.slices.size(); ++i) {
+      if (!in(s_.slices[i].stored, s_.storages) || !none_or_in(s_.slices[i].staged, s_.storages))
+        broken(1, fmt::format("w{}", i), "a storage is out of range or missing");
+    }
+    for (const Cascade& cascade : s_.cascades) {
+      if (!in(cascade.first, s_.steps) || !in(cascade.last, s_.steps)) broken(1, "cascade", "a step is out of range");
+    }
+    for (size_t i = 0; i < s_.order.size(); ++i) {
+      if (!in(s_.order[i].stripe, s_.stripes)) broken(1, fmt::format("command {}", i), "its stripe is out of range");
+    }
+  }
+
+  // ---- 2 ----
+  void cover() {
+    std::vector<std::vector<size_t>> stripes(s_.steps.size());
+    for (size_t i = 0; i < s_.stripes.size(); ++i) stripes[s_.stripes[i].step.index()].push_back(i);
+    for (size_t step = 0; step < stripes.size(); ++step) {
+      const FeatureMap& ofm = s_.steps[step].ofm;
+      int64_t covered = 0;
+      for (const size_t i : stripes[step]) {
+        const OfmBox& box = s_.stripes[i].ofm;
+        covered += elements(box);
+        if (!is_inside(box, ofm)) broken(2, name_of(i), "the stripe leaves its step's OFM");
+        for (const size_t j : stripes[step]) {
+          if (j < i && overlaps(box, s_.stripes[j].ofm)) broken(2, name_of(i), "computes what p{} does", j);
+        }
+      }
+      if (covered != ofm.height * ofm.width * ofm.depth)
+        broken(2, fmt::format("s{} ({})", step, s_.steps[step].name), "stripes cover {} of {} elements", covered,
+               ofm.height * ofm.width * ofm.depth);
+    }
+  }
+
+  // ---- 3 ----
+  void order() {
+    std::vector<int> done(s_.stripes.size(), 0);
+    std::vector<bool> written(s_.tensors.size(), false);
+    for (size_t i = 0; i < s_.tensors.size(); ++i)
+      written[i] = s_.tensors[i].kind == TensorKind::kInput || s_.tensors[i].kind == TensorKind::kConstant;
+    for (const Command& command : s_.order) {
+      if (command.kind != Command::Kind::kStripe) continue;
+      const size_t i = command.stripe.index();
+      const Step& step = s_.step_of(command);
+      if (++done[i] == 2) broken(3, name_of(i), "is done twice");
+      const auto reads = [&](TensorId id) {
+        if (!written[id.index()]) broken(3, name_of(i), "reads t{} before it is written", id.index());
+      };
+      reads(step.ifm.tensor);
+      if (step.reads_second_map()) reads(step.ifm2.tensor);
+      written[step.ofm.tensor.index()] = true;
+    }
+    for (size_t i = 0; i < done.size(); ++i) {
+      if (done[i] == 0) broken(3, name_of(i), "is never done");
+    }
+  }
+
+  // ---- 4 ----
+  void slices() {
+    for (size_t i = 0; i < s_.stripes.size(); ++i) {
+      if (!s_.stripes[i].slice.valid()) continue;
+      const WeightSlice& slice = s_[s_.stripes[i].slice];
+      const Step piece = piece_of(s_, s_.stripes[i]);
+      if (slice.weights != piece.weights) broken(4, name_of(i), "its slice is of other weights");
+      if (slice.first_channel != piece.first_channel || slice.channels != piece.ofm.depth)
+        broken(4, name_of(i), "its slice has channels {}..{}, not {}..{}", slice.first_channel,
+               slice.first_channel + slice.channels, piece.first_channel, piece.first_channel + piece.ofm.depth);
+      if (slice.cores.empty()) broken(4, name_of(i), "its slice has no stream");
+      for (const CoreStream& core : slice.cores) {
+        if (std::max(core.scale_offset + core.scale_bytes, core.weight_offset + core.weight_bytes) >
+            s_[slice.stored].bytes)
+          broken(4, name_of(i), "a stream of its slice leaves m{}", slice.stored.index());
+      }
+    }
+  }
+
+  // ---- 5 ----
+  void copies() {
+    const TableMemory memory = family_.tables(target_);
+    std::vector<TensorId> slots(static_cast<size_t>(memory.slots));
+    std::vector<bool> loaded(s_.storages.size(), false);
+    for (const Command& command : s_.order) {
+      const Step& step = s_.step_of(command);
+      const WeightSlice* slice = s_.slice_of(command);
+      switch (command.kind) {
+        case Command::Kind::kLoadTable:
+          load_table(command, step, slots);
+          break;
+        case Command::Kind::kLoadWeights:
+          if (slice == nullptr || !slice->staged.valid())
+            broken(5, name_of(command.stripe.index()), "a copy without a place");
+          else
+            loaded[slice->staged.index()] = true;
+          break;
+        case Command::Kind::kStripe:
+          if (slice != nullptr && slice->staged.valid() && !loaded[slice->staged.index()])
+            broken(5, name_of(command.stripe.index()), "reads m{} before it is copied", slice->staged.index());
+          use_table(command, step, memory, slots);
+          break;
+      }
+    }
+  }
+  void load_table(const Command& command, const Step& step, std::vector<TensorId>& slots) {
+    const int64_t count = step.uses_table() ? slots_of(s_[step.activation.table]) : 0;
+    if (count == 0 || command.slot < 0 || command.slot % count != 0 ||
+        command.slot + count > static_cast<int64_t>(slots.size()))
+      return broken(5, name_of(command.stripe.index()), "a table cannot be loaded to slot {}", command.slot);
+    for (int64_t i = 0; i < count; ++i) slots[static_cast<size_t>(command.slot + i)] = step.activation.table;
+  }
+  void use_table(const Command& command, const Step& step, const TableMemory& memory, std::vector<TensorId>& slots) {
+    if (!step.uses_table()) {
+      if (memory.shared_with_accumulators && step.kind != StepKind::kDma) slots.assign(slots.size(), {});
+      return;
+    }
+    if (command.slot < 0) return;  // not decided
+    const int64_t count = slots_of(s_[step.activation.table]);
+    for (int64_t i = command.slot; i < command.slot + count; ++i) {
+      if (i < static_cast<int64_t>(slots.size()) && slots[static_cast<size_t>(i)] == step.activation.table) continue;
+      return broken(5, name_of(command.stripe.index()), "its table is not in slot {}", command.slot);
+    }
+  }
+  static int64_t slots_of(const PlanTensor& table) { return std::max<int64_t>(1, table.bytes() / npu::kLutSlotBytes); }
+
+  // ---- 6 ----
+  void blocks() {
+    const npu::Block3& max = family_.limits.max_ofm_block;
+    const auto& npu = target_.accelerator;
+    const std::span ublocks(npu.ofm_ublocks.data(), static_cast<size_t>(npu.ofm_ublock_count));
+    for (size_t i = 0; i < s_.stripes.size(); ++i) {
+      const BlockConfig& b = s_.stripes[i].block;
+      if (b == BlockConfig{}) continue;  // not decided, or a transfer
+      const auto made_of = [&](const npu::OfmUblock& u) {
+        return b.height % u.block.height == 0 && b.width % u.block.width == 0 && b.depth % u.block.depth == 0;
+      };
+      const bool fits = b.height > 0 && b.width > 0 && b.depth > 0 && b.height <= max.height && b.width <= max.width &&
+                        b.depth <= max.depth;
+      if (!fits || !std::ranges::any_of(ublocks, made_of))
+        broken(6, name_of(i), "a block of {}x{}x{}", b.height, b.width, b.depth);
+    }
+  }
+
+  // ---- 7 ----
+  void storages() {
+    const auto spaces = family_.spaces(target_);
+    for (size_t i = 0; i < s_.storages.size(); ++i) {
+      const Storage& storage = s_.storages[i];
+      if (!spaces || !(*spaces)[static_cast<size_t>(storage.space)])
+        broken(7, fmt::format("m{}", i), "the target has no space of its kind");
+      if (storage.bytes < 0 || storage.address < -1) broken(7, fmt::format("m{}", i), "a negative size or address");
+    }
+    apart();
+  }
+  void apart() {
+    std::vector<Life> lives = lives_of(s_);
+    std::vector<size_t> by_start, alive;
+    for (size_t i = 0; i < lives.size(); ++i) {
+      if (s_.storages[i].space == Space::kConstants) lives[i] = {.first = 0, .last = INT64_MAX};
+      if (lives[i].used() && s_.storages[i].address >= 0) by_start.push_back(i);
+    }
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return lives[i].first; });
+    for (const size_t i : by_start) {
+      std::erase_if(alive, [&](size_t j) { return lives[j].last < lives[i].first; });
+      const Storage& a = s_.storages[i];
+      for (const size_t j : alive) {
+        const Storage& b = s_.storages[j];
+        if (a.space == b.space && a.address < b.address + b.bytes && b.address < a.address + a.bytes)
+          broken(7, fmt::format("m{}", i), "lies over m{} while both live", j);
+      }
+      alive.push_back(i);
+    }
+  }
+
+  // ---- 8 ----
+  void tensors() {
+    for (size_t i = 0; i < s_.tensors.size(); ++i) {
+      const PlanTensor& tensor = s_.tensors[i];
+      if (!tensor.storage.valid()) continue;
+      const Storage& storage = s_[tensor.storage];
+      const int64_t rows =
+          storage.rolling_rows > 0 ? std::min(storage.rolling_rows, tensor.extent.height) : tensor.extent.height;
+      if (storage.bytes < tensor.bytes() / std::max<int64_t>(1, tensor.extent.height) * rows)
+        broken(8, fmt::format("t{} ({})", i, tensor.name), "m{} has too few bytes for it", tensor.storage.index());
+    }
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      const auto check = [&](const FeatureMap& map) {
+        const PlanTensor& tensor = s_[map.tensor];
+        if (tensor.format == Format::kNhcwb16 && !fits_bricks(map, tensor))
+          broken(8, fmt::format("s{} ({})", i, step.name), "addresses t{} as bricks cannot be", map.tensor.index());
+      };
+      check(step.ofm);
+      check(step.ifm);
+      if (step.reads_second_map()) check(step.ifm2);
+    }
+  }
+
+  // ---- 9 ----
+  void cascades() {
+    size_t next = 0;
+    std::vector<bool> inside(s_.tensors.size(), false);
+    for (const Cascade& c : s_.cascades) {
+      if (c.first.index() < next || c.last.index() <= c.first.index() || c.stripe_rows < 1)
+        broken(9, fmt::format("cascade s{}..s{}", c.first.index(), c.last.index()),
+               "is empty, out of order or shares a step");
+      next = std::max(next, c.last.index() + 1);
+      for (size_t i = c.first.index(); i < c.last.index(); ++i) inside[s_.steps[i].ofm.tensor.index()] = true;
+    }
+    for (size_t i = 0; i < s_.tensors.size(); ++i) {
+      const StorageId id = s_.tensors[i].storage;
+      if (id.valid() && s_[id].rolling_rows != 0 && !inside[i])
+        broken(9, fmt::format("t{} ({})", i, s_.tensors[i].name), "has rolling rows outside a cascade");
+    }
+  }
+
+  const Schedule& s_;
+  const Family& family_;
+  const Target& target_;
+  Diagnostics errors_;
+};
+
+}  // namespace
+
+Diagnostics verify(const Schedule& schedule, const Family& family, const Target& target) {
+  return Verifier(schedule, family, target).run();
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,115 @@
+#include "plan/family/family.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plan/compile.h"
+
+namespace carina::plan {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::array kNpus{"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"};
+
+Step random_step(uint32_t seed) {
+  const auto pick = [&](uint32_t below) {
+    seed = seed * 1664525U + 1013904223U;
+    return static_cast<int64_t>((seed >> 8) % below);
+  };
+  const ElementType type = pick(3) == 0 ? kSigned16 : kSigned8;
+  Step op{.kind = static_cast<StepKind>(pick(4))};
+  const bool windowed = op.kind != StepKind::kElementwise;
+  if (windowed) {
+    op.kernel = {.height = 1 + pick(64),
+                 .width = 1 + pick(64),
+                 .stride_y = 1 + pick(3),
+                 .stride_x = 1 + pick(3),
+                 .dilation_y = 1 + pick(2),
+                 .dilation_x = 1 + pick(2)};
+  } else {
+    op.second = pick(2) == 0 ? SecondOperand::kScalar : SecondOperand::kFeatureMap;
+  }
+  op.ofm = {.height = 1 + pick(300), .width = 1 + pick(300), .depth = 1 + pick(600), .type = type};
+  op.ifm = {.height = op.ofm.height,
+            .width = op.ofm.width,
+            .depth = op.kind == StepKind::kConv ? 1 + pick(600) : op.ofm.depth,
+            .type = windowed || pick(2) == 0 ? type : kSigned32};
+  op.acc = op.is_convolution() && type.bits == 16 ? AccWidth::kWide : AccWidth::kNarrow;
+  if (pick(4) == 0) op.activation.table = TensorId(0);
+  return op;
+}
+
+TEST(Family, HasALegalBlockForEveryStep) {
+  for (const char* npu : kNpus) {
+    const Target target = *find_target(npu, "", "");
+    const Family& family = **find_family(target);
+    const npu::Block3& u = target.accelerator.ofm_ublocks[0].block;
+    for (uint32_t seed = 0; seed < 150; ++seed) {
+      const Step op = random_step(seed);
+      const auto blocks = family.legal_blocks(op, target);
+      ASSERT_FALSE(blocks.empty()) << npu << " " << seed;
+      for (const BlockConfig& block : blocks) {
+        EXPECT_EQ(block.height % u.height, 0);
+        EXPECT_EQ(block.width % u.width, 0);
+        EXPECT_EQ(block.depth % u.depth, 0);
+        EXPECT_LE(block.height, 32);
+        EXPECT_LE(block.width, 64);
+        EXPECT_LE(block.depth, 128);
+        EXPECT_TRUE(block.depth % 16 == 0 || block.depth >= op.ofm.depth);
+      }
+    }
+  }
+}
+
+// The buffers of a block, as the registers will say: input, accumulators and tables lie behind each other.
+TEST(Family, BuffersOfALegalBlockDoNotMeet) {
+  for (const char* npu : kNpus) {
+    const Target target = *find_target(npu, "", "");
+    const Family& family = **find_family(target);
+    const npu::Shram& shram = target.accelerator.shram;
+    for (uint32_t seed = 0; seed < 150; ++seed) {
+      const Step op = random_step(seed);
+      if (op.kind == StepKind::kElementwise) continue;
+      for (const BlockConfig& block : family.legal_blocks(op, target)) {
+        const npu::Block3 ifm = family.input_block(op, block, target);
+        const int64_t ifm_bytes = int64_t{ifm.height} * ifm.width * ifm.depth * op.ifm.type.bytes();
+        const int64_t acc_bytes = block.height * block.width * block.depth * (op.acc == AccWidth::kWide ? 5 : 4);
+        const int64_t tables = op.uses_table() ? npu::kShramLutBanks : shram.reserved_end_banks;
+        EXPECT_LE(2 * (ifm_bytes + acc_bytes), (shram.banks - npu::kShramOutputBanks - tables) * npu::kShramBankBytes);
+      }
+    }
+  }
+}
+
+TEST(Family, RefusesWhatNoneIsFor) {
+  for (const char* npu : {"ethos-u65-256", "ethos-u85-256"}) {
+    const auto family = find_family(*find_target(npu, "", ""));
+    ASSERT_FALSE(family.has_value());
+    EXPECT_EQ(family.error().front().fault, Fault::kUsage);
+    EXPECT_THAT(to_string(family.error()), HasSubstr("is not supported: expected an ethos-u55"));
+  }
+  const auto slow_arena = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
+  ASSERT_FALSE(slow_arena.has_value());
+  EXPECT_THAT(to_string(slow_arena.error()), HasSubstr("memory mode Dedicated_Sram is not supported for ethos-u55"));
+}
+
+TEST(Family, ScalesOperandsOnlyAsTheNpuCanExactly) {
+  const Family& family = **find_family(*find_target("ethos-u55-128", "", ""));
+  using Precise = OperandScaling::Precise;
+  const Scaling one{}, half{.multiplier = 1, .shift = 1}, fixed{.multiplier = 1U << 19},
+      odd{.multiplier = 3, .shift = 1};
+  EXPECT_EQ(family.operand_scaling(one, {.multiplier = 3}, kSigned8)->precise, Precise::kBothAlike);
+  EXPECT_EQ(family.operand_scaling(odd, fixed, kSigned8)->precise, Precise::kFirst);
+  EXPECT_EQ(family.operand_scaling(fixed, odd, kSigned8)->precise, Precise::kSecond);
+  EXPECT_FALSE(family.operand_scaling(odd, half, kSigned8).has_value());
+  EXPECT_FALSE(family.operand_scaling(odd, fixed, kSigned16).has_value());  // 16 bits: shifted by 14
+}
+
+TEST(Family, SaysWhyAnOperatorDoesNotRun) {
+  EXPECT_EQ(why_not(TosaOp::INTDIV, npu::Product::kU55), "the NPU cannot divide");
+  EXPECT_FALSE(why_not(TosaOp::CONV2D, npu::Product::kU55).has_value());
+}
+
+}  // namespace
+}  // namespace carina::plan

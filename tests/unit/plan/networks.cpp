@@ -1,0 +1,122 @@
+#include "networks.h"
+
+#include <numeric>
+
+namespace carina::plan {
+namespace {
+
+ir::Graph one_conv() {
+  GraphBuilder b;
+  b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, 8, 8, 3}), 16, 3, 1)};
+  return std::move(b.graph);
+}
+
+ir::Graph three_convs() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 20, 20, 3});
+  b.graph.outputs = {b.conv(b.conv(b.conv(x, 40, 3, 1), 24, 1, 0), 10, 3, 0)};
+  return std::move(b.graph);
+}
+
+// Weights large enough to be worth copying from flash while the layers in front run.
+ir::Graph staged_weights() {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 16, 16, 64});
+  for (const int64_t channels : {64, 56, 48}) x = b.conv(x, channels, 3, 1);
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
+ir::Graph residual_add() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 8, 8, 16});
+  const auto y = b.conv(x, 16, 3, 1);
+  const auto wide = [&](ir::ValueId v) { return b.rescale(v, DType::kInt32, 1 << 30, 11); };
+  const auto sum = b.op(TosaOp::ADD, {wide(x), wide(y)}, DType::kInt32, {1, 8, 8, 16});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 50)};
+  return std::move(b.graph);
+}
+
+ir::Graph looked_up() {
+  GraphBuilder b;
+  std::vector<int8_t> first(256), second(256);
+  std::iota(first.begin(), first.end(), static_cast<int8_t>(-128));
+  for (size_t i = 0; i < 256; ++i) second[i] = static_cast<int8_t>(127 - static_cast<int>(i));
+  auto x = b.input("x", DType::kInt8, {1, 4, 4, 16});
+  for (const auto* table : {&first, &second, &first})
+    x = b.op(TosaOp::TABLE, {b.conv(x, 16, 1, 0), b.constant<int8_t>(DType::kInt8, {256}, *table)}, DType::kInt8,
+             {1, 4, 4, 16});
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
+ir::Graph max_pool() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 9, 9, 20});
+  b.graph.outputs = {b.op(TosaOp::MAX_POOL2D, {x}, DType::kInt8, {1, 4, 4, 20},
+                          {{"kernel", std::vector<int64_t>{3, 3}},
+                           {"stride", std::vector<int64_t>{2, 2}},
+                           {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                           {"nan_mode", int64_t{1}}})};
+  return std::move(b.graph);
+}
+
+ir::Graph transposed() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 3, 8, 8});
+  const auto nhwc =
+      b.op(TosaOp::TRANSPOSE, {x}, DType::kInt8, {1, 8, 8, 3}, {{"perms", std::vector<int64_t>{0, 2, 3, 1}}});
+  b.graph.outputs = {b.conv(nhwc, 8, 3, 1)};
+  return std::move(b.graph);
+}
+
+ir::Graph concatenated() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 6, 6, 8});
+  const auto left = b.conv(x, 16, 1, 0), right = b.conv(x, 16, 3, 1);
+  b.graph.outputs = {b.op(TosaOp::CONCAT, {left, right}, DType::kInt8, {1, 6, 6, 32}, {{"axis", int64_t{3}}})};
+  return std::move(b.graph);
+}
+
+ir::Graph summed_32() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt32, {4, 32});
+  const auto sum = b.op(TosaOp::REDUCE_SUM, {x}, DType::kInt32, {4, 1}, {{"axis", int64_t{1}}});
+  b.graph.outputs = {b.op(TosaOp::ADD, {sum, sum}, DType::kInt32, {4, 1})};
+  return std::move(b.graph);
+}
+
+ir::Graph copied_input() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 16, 16});
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
+}  // namespace
+
+std::vector<NamedNetwork> small_networks() {
+  return {{.name = "one_conv", .build = one_conv},
+          {.name = "three_convs", .npu = "ethos-u55-256", .build = three_convs},
+          {.name = "staged_weights", .build = staged_weights},
+          {.name = "residual_add", .build = residual_add},
+          {.name = "looked_up", .npu = "ethos-u55-32", .build = looked_up},
+          {.name = "max_pool", .npu = "ethos-u55-64", .build = max_pool},
+          {.name = "transposed", .build = transposed},
+          {.name = "concatenated", .build = concatenated},
+          {.name = "summed_32", .build = summed_32},
+          {.name = "copied_input", .build = copied_input}};
+}
+
+Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options, const std::string& after) {
+  Schedule found;
+  Options watching = options;
+  watching.watch = [&](std::string_view name, const Schedule& schedule) {
+    if (name == after) found = schedule;
+  };
+  const auto compiled = compile(graph, target, watching, {});
+  CARINA_CHECK(compiled.has_value(), "{}", to_string(compiled.error()));
+  return found;
+}
+
+}  // namespace carina::plan

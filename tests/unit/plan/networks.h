@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "build_graph.h"
+#include "plan/compile.h"
+#include "plan/schedule/schedule.h"
+
+// Small networks that between them use every part of a schedule, and what the planner makes of them.
+namespace carina::plan {
+
+struct NamedNetwork {
+  std::string name;
+  std::string npu = "ethos-u55-128";
+  std::function<ir::Graph()> build;
+};
+std::vector<NamedNetwork> small_networks();
+
+// The schedule after a transformation ("finished": the last).
+Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options = {},
+                     const std::string& after = "finished");
+
+}  // namespace carina::plan
