@@ -7,6 +7,7 @@
 #include "npu/delegate_blob.h"
 #include "npu/vela_raw.h"
 #include "plan/compile.h"
+#include "plan/schedule/text.h"
 
 namespace carina::driver {
 
@@ -52,6 +53,12 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   plan::Options choices;
   choices.threads = options.threads;
   choices.arena_limit_bytes = options.arena_limit_bytes;
+  std::string schedule;
+  if (options.artifacts == Artifacts::kKeep) {
+    choices.watch = [&](std::string_view transformation, const plan::Schedule& made) {
+      if (transformation == "finished") schedule = plan::print(made);
+    };
+  }
   CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
   CARINA_TRY(const simulate::Report timing, time_network(network, target));
   Delegate delegate{.packaged = {},
@@ -62,6 +69,8 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   if (options.artifacts == Artifacts::kKeep) {
     CARINA_TRY(std::vector<std::byte> raw, npu::write_vela_raw(network));
     delegate.artifacts.push_back({.suffix = "vela.npz", .bytes = std::move(raw)});
+    const auto text = std::as_bytes(std::span(schedule));
+    delegate.artifacts.push_back({.suffix = "schedule.txt", .bytes = {text.begin(), text.end()}});
   }
   return delegate;
 }
