@@ -139,8 +139,8 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
     return write_sound_tosa(module, request.version, request.limits, path);
   }
   CARINA_TRY(const Prepared prepared, prepare_model(request.model, log));
-  CARINA_TRY(ir::Graph graph, lower::to_tosa(prepared.graph, log));
-  return write_sound_tosa({.graphs = {std::move(graph)}}, request.version, request.limits, path);
+  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(prepared.graph, log));
+  return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }
 
 }  // namespace carina::driver

@@ -1,38 +1,50 @@
 #include "driver/delegation.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 namespace carina::driver {
 
 namespace {
 
-// Nodes that the backend would not take, with its reasons.
-using Refusals = std::map<std::string, std::string>;
+// Nodes of the prepared graph that lowering or the backend would not take.
+using Refusals = std::vector<ir::Refusal>;
 
-// The nodes of the user's graph that errors are about: their place is "name" or "name (source)". Nothing when an error
-// is about something else.
-std::optional<Refusals> refusals_of(const Diagnostics& errors, const ir::Graph& graph) {
-  Refusals refused;
-  for (const Diagnostic& error : errors) {
-    const std::string name = error.where.substr(0, error.where.find(" ("));
-    if (error.fault != Fault::kInput || std::ranges::find(graph.nodes, name, &ir::Node::name) == graph.nodes.end())
-      return std::nullopt;
-    refused.emplace(name, error.what);
-  }
-  return refused;
+std::string reason_of(Diagnostic error) {
+  error.where.clear();
+  error.hint.clear();
+  return to_string(error);
 }
 
+// Adds the nodes of the prepared graph that errors are about. False when an error is about something else, or when all
+// are known: then trying again changes nothing.
+bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& refused) {
+  const size_t before = refused.size();
+  for (const Diagnostic& error : errors) {
+    if (!error.node || error.fault != Fault::kInput) return false;
+    const ir::NodeId node(*error.node);
+    if (std::ranges::find(refused, node, &ir::Refusal::node) != refused.end()) continue;
+    refused.push_back({.node = node, .rule = std::string(rule), .reason = reason_of(error), .hint = error.hint});
+  }
+  return refused.size() > before;
+}
+
+// Errors: the backend's about all delegates, each with the node that the TOSA node comes from.
 Result<std::vector<Delegate>> compile_all(const std::vector<ir::Graph>& graphs, const Backend& backend,
                                           const DelegateOptions& options, const Log& log) {
   std::vector<Delegate> delegates;
+  Diagnostics errors;
   for (size_t i = 0; i < graphs.size(); ++i) {
     log.progress("compile for the NPU", i, graphs.size());
-    CARINA_TRY(Delegate delegate, backend.compile(graphs[i], options, log));
-    delegates.push_back(std::move(delegate));
+    auto delegate = backend.compile(graphs[i], options, log);
+    if (delegate)
+      delegates.push_back(*std::move(delegate));
+    else
+      std::ranges::move(about_origins(std::move(delegate).error(), graphs[i]), std::back_inserter(errors));
   }
+  if (!errors.empty()) return fail(std::move(errors));
   return delegates;
 }
 
@@ -48,13 +60,14 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backe
                                  const DelegateOptions& options, const Log& log) {
   Refusals refused;
   for (;;) {
-    CARINA_TRY(Split split, split_graph(prepared, backend, choices, refused, log));
-    auto delegates = compile_all(split.tosa, backend, options, log);
-    if (delegates) return Delegated{.split = std::move(split), .delegates = *std::move(delegates)};
-    auto more = refusals_of(delegates.error(), prepared);
-    const size_t before = refused.size();
-    if (more) refused.merge(*more);
-    if (refused.size() == before) return std::unexpected(std::move(delegates).error());
+    auto split = split_graph(prepared, backend, choices, refused, log);
+    if (!split) {
+      if (!add_refusals(split.error(), "lower", refused)) return std::unexpected(std::move(split).error());
+      continue;
+    }
+    auto delegates = compile_all(split->tosa, backend, options, log);
+    if (delegates) return Delegated{.split = *std::move(split), .delegates = *std::move(delegates)};
+    if (!add_refusals(delegates.error(), "npu", refused)) return std::unexpected(std::move(delegates).error());
   }
 }
 

@@ -20,8 +20,8 @@ struct Delegated {
 Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,
                                     const Log& log);
 
-// Splits a prepared graph and compiles its delegates. A node that partitioning gave to the NPU and the backend refuses
-// goes to the CPU, with the backend's reason. Errors: of split_graph(); of the backend where they are not about nodes.
+// Splits a prepared graph and compiles its delegates. A node that partitioning gave to the NPU and that lowering or the
+// backend refuses goes to the CPU, with the reason and hint. Errors: of split_graph(); of the backend where they are not about nodes.
 Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& choices,
                                  const DelegateOptions& options, const Log& log);
 

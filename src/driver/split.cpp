@@ -1,29 +1,57 @@
 #include "driver/split.h"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
 #include "lower/core_aten.h"
 #include "lower/lower.h"
 
 namespace carina::driver {
 
+Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph) {
+  for (Diagnostic& error : errors) {
+    if (!error.node) continue;
+    const ir::NodeId origin = graph.nodes[*error.node].origin;
+    error.node = origin.valid() ? std::optional(origin.index()) : std::nullopt;
+  }
+  return errors;
+}
+
+namespace {
+
+// A delegate as TOSA, whose nodes' origins, and those that errors name, are nodes of the prepared graph.
+Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const Log& log) {
+  auto lowered = lower::to_tosa(delegate, log);
+  if (!lowered) return fail(about_origins(std::move(lowered).error(), delegate));
+  for (ir::Node& node : lowered->graph.nodes) {
+    if (node.origin.valid()) node.origin = delegate[node.origin].origin;
+  }
+  return std::move(lowered->graph);
+}
+
+}  // namespace
+
 Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
-                          const std::map<std::string, std::string>& refused, const Log& log) {
-  partition::PartitionOptions wanted{.family = backend.family,
-                                     .target = backend.target,
-                                     .cpu_nodes = options.cpu_nodes,
-                                     .cpu_ops = {},
-                                     .delegate_nothing = options.delegates == DelegateMode::kNothing};
-  for (const auto& [node, reason] : refused) wanted.cpu_nodes.push_back(node);
+                          const std::vector<ir::Refusal>& refused, const Log& log) {
+  const partition::PartitionOptions wanted{.family = backend.family,
+                                           .target = backend.target,
+                                           .cpu_nodes = options.cpu_nodes,
+                                           .cpu_ops = {},
+                                           .delegate_nothing = options.delegates == DelegateMode::kNothing,
+                                           .refused = refused};
   Split split;
   CARINA_TRY(split.partitioned, partition::partition(prepared, wanted, log));
-  for (partition::Decision& decision : split.partitioned.decisions) {
-    const auto reason = refused.find(decision.name);
-    if (reason != refused.end()) decision.reason = reason->second;
-  }
   CARINA_CHECKED(lower::to_core_aten(split.partitioned.program, log));
+  Diagnostics errors;
   for (const ir::Graph& delegate : split.partitioned.delegates) {
-    CARINA_TRY(ir::Graph tosa, lower::to_tosa(delegate, log));
-    split.tosa.push_back(std::move(tosa));
+    auto tosa = lower_delegate(delegate, log);
+    if (tosa)
+      split.tosa.push_back(*std::move(tosa));
+    else
+      std::ranges::move(tosa.error(), std::back_inserter(errors));
   }
+  if (!errors.empty()) return fail(std::move(errors));
   return split;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -23,14 +22,17 @@ struct SplitOptions {
 // A model cut into a program for the CPU and TOSA graphs for the backend, one per delegate.
 struct Split {
   partition::Partitioned partitioned;
-  std::vector<ir::Graph> tosa;
+  std::vector<ir::Graph> tosa;  // nodes have the prepared graph's nodes as `origin`
 };
 
 // Cuts a prepared graph and lowers both sides: the program to operators that have a kernel, delegates to TOSA. Nodes
-// of `refused` (by name, with the reason) stay on the CPU. Errors: names that the graph does not have (usage); nodes
-// that do not lower.
+// of `refused` stay on the CPU, with its reasons. Errors: names that the graph does not have (usage); nodes of delegates
+// that do not lower, of all delegates, each with Diagnostic::node in the prepared graph.
 Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
-                          const std::map<std::string, std::string>& refused, const Log& log);
+                          const std::vector<ir::Refusal>& refused, const Log& log);
+
+// What is said about nodes of `graph`, said about the nodes that they come from.
+Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph);
 
 // A TOSA graph as a program: one call of one delegate, its inputs and outputs as they are.
 Split whole_graph_delegated(ir::Graph tosa);

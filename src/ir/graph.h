@@ -38,6 +38,9 @@ struct Node {
   std::vector<ValueId> outputs;
   Attributes attributes;  // every attribute of the row, defaults filled in
   std::string source;     // "model.py:41", the line of the user's model; may be empty
+  // The node that this one was made for, in the graph that this graph was made from (lowering: the ATen node of a TOSA
+  // node; splitting: the node of the whole graph). Not part of the text form.
+  NodeId origin = {};
 };
 
 // A straight-line graph: nodes stand in an order in which each can be evaluated. Values and nodes are addressed by

@@ -80,7 +80,8 @@ ValueId Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attribu
                    .inputs = std::move(inputs),
                    .outputs = {output},
                    .attributes = std::move(attributes),
-                   .source = source_});
+                   .source = source_,
+                   .origin = origin_});
   return output;
 }
 

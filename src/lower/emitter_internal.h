@@ -29,10 +29,13 @@ class Emitter {
   explicit Emitter(ir::Graph& graph) : graph_(graph) {}
 
   // Which ATen node the nodes to come are made for.
-  void set_origin(std::string_view name, std::string_view source) {
+  void set_origin(std::string_view name, std::string_view source, ir::NodeId node) {
     name_ = name;
     source_ = source;
+    origin_ = node;
   }
+  // The nodes to come take the place of `node` of this graph.
+  void set_origin_of(const ir::Node& node) { set_origin(node.name, node.source, node.origin); }
   ir::Graph& graph() { return graph_; }
   [[nodiscard]] const Shape& shape(ir::ValueId id) const { return graph_[id].shape; }
   [[nodiscard]] DType dtype(ir::ValueId id) const { return graph_[id].dtype; }
@@ -79,6 +82,7 @@ class Emitter {
   ir::Graph& graph_;
   std::string name_;
   std::string source_;
+  ir::NodeId origin_;
   std::map<std::string, ir::ValueId> constants_;  // the small ones, by name, which says what they hold
 };
 

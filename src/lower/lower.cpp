@@ -105,21 +105,34 @@ class Translation {
   Result<void> run() {
     for (const ValueId input : aten_.inputs) add_input(input);
     for (size_t n = 0; n < aten_.nodes.size(); ++n) {
-      const Node& node = aten_.nodes[n];
-      if (auto result = translate(node); !result) {
-        for (Diagnostic& error : result.error()) error.node = n;
-        std::ranges::move(result.error(), std::back_inserter(errors_));
-        for (const ValueId output : node.outputs) mark_broken(output);
-      }
+      if (auto result = translate(ir::NodeId(n)); !result) add_errors(std::move(result).error(), ir::NodeId(n));
     }
     if (!errors_.empty()) return fail(std::move(errors_));
     add_outputs();
     return {};
   }
 
+  // Per ATen value the name of the TOSA value that it was bound to, which is that of the first ATen value there; empty
+  // for what was not lowered.
+  [[nodiscard]] std::vector<std::string> bound_names() const {
+    std::vector<std::string> names(aten_.values.size());
+    for (size_t v = 0; v < names.size(); ++v) {
+      if (in_.is_bound(ValueId(v))) names[v] = tosa_[in_.bound(ValueId(v))].name;
+    }
+    return names;
+  }
+
  private:
   void mark_broken(ValueId id) {
     if (id.valid()) broken_[id.index()] = true;
+  }
+
+  void add_errors(Diagnostics errors, ir::NodeId node) {
+    for (Diagnostic& error : errors) {
+      error.node = node.index();
+      errors_.push_back(std::move(error));
+    }
+    for (const ValueId output : aten_[node].outputs) mark_broken(output);
   }
 
   void add_input(ValueId id) {
@@ -130,7 +143,8 @@ class Translation {
     in_.bind(id, input);
   }
 
-  Result<void> translate(const Node& node) {
+  Result<void> translate(ir::NodeId node_id) {
+    const Node& node = aten_[node_id];
     const LoweringRow* row = row_of(node.op);
     if (row == nullptr) return fail(no_lowering(node));
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);
@@ -141,7 +155,7 @@ class Translation {
       mark_broken(node.outputs.front());
       return {};
     }
-    in_.out.set_origin(node.name, node.source);
+    in_.out.set_origin(node.name, node.source, node_id);
     CARINA_TRY(const ValueId result, row->lower(in_, node));
     in_.bind(node.outputs.front(), result);
     return {};
@@ -153,7 +167,7 @@ class Translation {
     for (const ValueId output : aten_.outputs) {
       ValueId value = in_.operand(output);
       if (tosa_[value].constant || !taken.insert(value).second) {
-        in_.out.set_origin(aten_[output].name, "");
+        in_.out.set_origin(aten_[output].name, "", ir::NodeId());
         value = in_.out.unary(TosaOp::IDENTITY, value);
         taken.insert(value);
       }
@@ -215,26 +229,40 @@ class Names {
   std::vector<std::pair<std::string, std::vector<std::string>>> others_;
 };
 
+// Clean-up keeps names with what they name, so they find each ATen value's elements again: under its own name, or that
+// of the value it shares with another.
+std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::string>& bound, const ir::Graph& tosa) {
+  std::vector<ValueId> found(aten.values.size());
+  for (size_t v = 0; v < found.size(); ++v) {
+    if (bound[v].empty()) continue;
+    found[v] = tosa.find_value(aten.values[v].name).value_or(tosa.find_value(bound[v]).value_or(ValueId()));
+  }
+  return found;
+}
+
 }  // namespace
 
 bool has_lowering(ir::Op op) {
   return row_of(op) != nullptr;
 }
 
-Result<ir::Graph> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
+Result<Lowered> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   ir::Graph quantized = aten;
   ir::spread_quantization(quantized);
   ir::Graph tosa;
   tosa.name = aten.name.empty() ? "main" : aten.name;
-  CARINA_CHECKED(Translation(quantized, tosa).run());
+  Translation translation(quantized, tosa);
+  CARINA_CHECKED(translation.run());
+  const std::vector<std::string> bound = translation.bound_names();
   ir::remove_dead(tosa);
   const Names names(tosa);
   CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options, log));
   names.restore(tosa);
-  return tosa;
+  std::vector<ValueId> value_of = values_of(aten, bound, tosa);
+  return Lowered{.graph = std::move(tosa), .value_of = std::move(value_of)};
 }
 
-Result<ir::Graph> to_tosa(const ir::Graph& aten, const Log& log) {
+Result<Lowered> to_tosa(const ir::Graph& aten, const Log& log) {
 #ifdef CARINA_DEV
   return to_tosa(aten, ir::PassOptions{.stop_after = {}, .disabled = {}, .verify_each = true}, log);
 #else

@@ -38,6 +38,7 @@ class Lowering {
   // Says that `tosa` holds the ATen value and gives it its name.
   void bind(ir::ValueId id, ir::ValueId tosa);
   [[nodiscard]] bool is_bound(ir::ValueId id) const { return lowered_[id.index()].valid(); }
+  [[nodiscard]] ir::ValueId bound(ir::ValueId id) const { return lowered_[id.index()]; }
 
   // Integers under `from` as integers under `to`; the same value when they are equal.
   ir::ValueId requantize(ir::ValueId input, const Quantization& from, const Quantization& to);

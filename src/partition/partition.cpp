@@ -45,14 +45,23 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
   return {};
 }
 
+using ir::Refusal;
+
 std::optional<Refusal> users_wish(const Node& node, const PartitionOptions& options) {
   if (options.delegate_nothing)
-    return Refusal{.reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
+    return Refusal{
+        .rule = "user.nothing", .reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
-    return Refusal{.reason = "kept on the CPU by name, as asked", .hint = {}};
+    return Refusal{.rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = {}};
   const bool by_op =
       std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
-  return by_op ? std::optional(Refusal{.reason = "kept on the CPU by its op, as asked", .hint = {}}) : std::nullopt;
+  return by_op ? std::optional(Refusal{.rule = "user.op", .reason = "kept on the CPU by its op, as asked", .hint = {}})
+               : std::nullopt;
+}
+
+std::optional<Refusal> earlier_refusal(ir::NodeId node, const PartitionOptions& options) {
+  const auto found = std::ranges::find(options.refused, node, &Refusal::node);
+  return found == options.refused.end() ? std::nullopt : std::optional(*found);
 }
 
 std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& options) {
@@ -60,6 +69,7 @@ std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& op
   for (size_t n = 0; n < spread.nodes.size(); ++n) {
     const Node& node = spread.nodes[n];
     auto refusal = users_wish(node, options);
+    if (!refusal) refusal = earlier_refusal(ir::NodeId(n), options);
     if (!refusal) refusal = refusal_of({.graph = spread, .node = node, .options = options});
     decisions.push_back({.node = ir::NodeId(n),
                          .name = node.name,
@@ -68,7 +78,8 @@ std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& op
                          .runs_on_npu = !refusal,
                          .delegate = kOnCpu,
                          .reason = refusal ? refusal->reason : "supported",
-                         .hint = refusal ? refusal->hint : ""});
+                         .hint = refusal ? refusal->hint : "",
+                         .rule = refusal ? refusal->rule : ""});
   }
   return decisions;
 }
@@ -84,6 +95,7 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
     group_of[n] = kOnCpu;
     decisions[n].runs_on_npu = false;
     decisions[n].reason = "only moves data, and no neighbour computes on the NPU";
+    decisions[n].rule = "group.idle";
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "ir/graph.h"
+#include "ir/refusal.h"
 
 namespace carina::partition {
 
@@ -20,6 +21,7 @@ struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
+  std::vector<ir::Refusal> refused;    // nodes that a later stage would not take, from an earlier try
 };
 
 // Where a node of the prepared graph runs, and why.
@@ -29,9 +31,10 @@ struct Decision {
   std::string op;
   std::string source;
   bool runs_on_npu = false;
-  int delegate = -1;   // which delegate, when on the NPU
-  std::string reason;  // "stride_y is 5, ethos-u55 supports at most 3"; on the NPU: "supported"
-  std::string hint;    // what would put it on the NPU; may be empty
+  int delegate = -1;      // which delegate, when on the NPU
+  std::string reason;     // "stride_y is 5, ethos-u55 supports at most 3"; on the NPU: "supported"
+  std::string hint;       // what would put it on the NPU; may be empty
+  std::string rule = {};  // which rule refused it, as ir::Refusal has it; empty on the NPU
 };
 
 // A graph split in two sides.
@@ -42,7 +45,7 @@ struct Partitioned {
   // inputs and outputs are those of the delegate's graph, in order.
   ir::Graph program;
   // ATen graphs to lower with lower::to_tosa(). A quantized input or output keeps dtype fp32 with `quantization`: the
-  // program passes the integers.
+  // program passes the integers. The nodes' `origin`, here and in `program`, is the node of the given graph.
   std::vector<ir::Graph> delegates;
   std::vector<Decision> decisions;  // one per node of the given graph, in its order
 };

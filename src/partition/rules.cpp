@@ -11,6 +11,7 @@ namespace carina::partition {
 
 namespace {
 
+using ir::Refusal;
 using Refused = std::optional<Refusal>;
 
 // How one ATen op is judged beyond its types. A null rule: nothing more to ask.
@@ -42,7 +43,8 @@ Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride) {
   }
   for (size_t axis = 0; axis < 2; ++axis) {
     if (stride[axis] <= npu::kMaxStride || windows <= kMostUnrolledWindows) continue;
-    return Refusal{.reason = fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis],
+    return Refusal{.rule = "window.stride",
+                   .reason = fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis],
                                          c.options.target, npu::kMaxStride),
                    .hint = fmt::format("use a stride of at most {}", npu::kMaxStride)};
   }
@@ -58,12 +60,14 @@ Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, con
                      const KernelLimits& limits) {
   const int64_t height = dilation[0] * (kernel[0] - 1) + 1, width = dilation[1] * (kernel[1] - 1) + 1;
   if (height > limits.height) {
-    return Refusal{.reason = fmt::format("the kernel reaches over {} rows, {} supports at most {}", height,
+    return Refusal{.rule = "window.height",
+                   .reason = fmt::format("the kernel reaches over {} rows, {} supports at most {}", height,
                                          c.options.target, limits.height),
                    .hint = "use a smaller kernel or dilation"};
   }
   if (height * width > limits.elements) {
-    return Refusal{.reason = fmt::format("the kernel covers {}x{} elements, {} supports at most {}", height, width,
+    return Refusal{.rule = "window.elements",
+                   .reason = fmt::format("the kernel covers {}x{} elements, {} supports at most {}", height, width,
                                          c.options.target, limits.elements),
                    .hint = "use a smaller kernel or dilation"};
   }
@@ -73,7 +77,8 @@ Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, con
 Refused check_axes(const Candidate& c, const ir::Value& value) {
   for (size_t axis = 0; axis < value.shape.rank(); ++axis) {
     if (value.shape[axis] <= npu::kMaxAxis) continue;
-    return Refusal{.reason = fmt::format("axis {} of {} has {} elements, {} supports at most {}", axis, value.name,
+    return Refusal{.rule = "axis.size",
+                   .reason = fmt::format("axis {} of {} has {} elements, {} supports at most {}", axis, value.name,
                                          value.shape[axis], c.options.target, npu::kMaxAxis),
                    .hint = {}};
   }
@@ -90,23 +95,28 @@ Refused first_of(std::initializer_list<Refused> refusals) {
 Refused check_weights(const Candidate& c) {
   const ir::Value& weight = c.input(1);
   if (!weight.constant)
-    return Refusal{.reason = fmt::format("the weights {} are computed at run time", weight.name),
+    return Refusal{.rule = "weights.computed",
+                   .reason = fmt::format("the weights {} are computed at run time", weight.name),
                    .hint = "make the weights constant"};
   if (!weight.quantization)
-    return Refusal{.reason = fmt::format("the weights {} are not quantized", weight.name),
+    return Refusal{.rule = "weights.not-quantized",
+                   .reason = fmt::format("the weights {} are not quantized", weight.name),
                    .hint = "quantize the weights to int8"};
   const DType type = weight.quantization->dtype;
   if (type != DType::kInt8 && type != DType::kInt4) {
-    return Refusal{.reason = fmt::format("the weights {} are {}, {} needs int8 or int4", weight.name, name_of(type),
+    return Refusal{.rule = "weights.type",
+                   .reason = fmt::format("the weights {} are {}, {} needs int8 or int4", weight.name, name_of(type),
                                          c.options.target),
                    .hint = "quantize the weights to int8"};
   }
   const bool symmetric = std::ranges::all_of(weight.quantization->zero_points, [](int64_t zp) { return zp == 0; });
   if (!symmetric)
-    return Refusal{.reason = fmt::format("the weights {} have zero points", weight.name),
+    return Refusal{.rule = "weights.zero-points",
+                   .reason = fmt::format("the weights {} have zero points", weight.name),
                    .hint = "quantize the weights symmetrically"};
   if (c.node.inputs.size() > 2 && c.node.inputs[2].valid() && !c.input(2).constant) {
-    return Refusal{.reason = fmt::format("the bias {} is computed at run time", c.input(2).name),
+    return Refusal{.rule = "bias.computed",
+                   .reason = fmt::format("the bias {} is computed at run time", c.input(2).name),
                    .hint = "add it with an addition of its own"};
   }
   return std::nullopt;
@@ -131,7 +141,9 @@ std::vector<int64_t> pool_stride(const Candidate& c) {
 
 Refused pool(const Candidate& c) {
   if (c.input(0).shape.rank() != 4)
-    return Refusal{.reason = fmt::format("the input has {} axes, a pool needs 4", c.input(0).shape.rank()), .hint = {}};
+    return Refusal{.rule = "pool.rank",
+                   .reason = fmt::format("the input has {} axes, a pool needs 4", c.input(0).shape.rank()),
+                   .hint = {}};
   return first_of({check_axes(c, c.input(0)),
                    check_kernel(c, c.node.attributes.integers("kernel_size"), {1, 1},
                                 {.height = npu::kMaxPoolHeight, .elements = npu::kMaxPoolElements}),
@@ -141,7 +153,8 @@ Refused pool(const Candidate& c) {
 Refused max_pool2d(const Candidate& c) {
   const auto& dilation = c.node.attributes.integers("dilation");
   if (dilation[0] != 1 || dilation[1] != 1) {
-    return Refusal{.reason = fmt::format("the dilation is {}x{}, {} pools without dilation", dilation[0], dilation[1],
+    return Refusal{.rule = "pool.dilation",
+                   .reason = fmt::format("the dilation is {}x{}, {} pools without dilation", dilation[0], dilation[1],
                                          c.options.target),
                    .hint = "use dilation=1"};
   }
@@ -153,14 +166,16 @@ Refused avg_pool2d(const Candidate& c) {
   const auto& padding = c.node.attributes.integers("padding");
   if (!c.node.attributes.is_none("divisor_override") &&
       c.node.attributes.integer("divisor_override") != kernel[0] * kernel[1]) {
-    return Refusal{.reason = fmt::format("divisor_override is {}", c.node.attributes.integer("divisor_override")),
+    return Refusal{.rule = "pool.divisor",
+                   .reason = fmt::format("divisor_override is {}", c.node.attributes.integer("divisor_override")),
                    .hint = "leave divisor_override out"};
   }
   const bool counted = c.node.attributes.get<bool>("count_include_pad");
   const bool overhangs = c.node.attributes.get<bool>("ceil_mode") || (!counted && padding[0] + padding[1] > 0);
   const int64_t largest = npu::kMaxPaddedAveragePoolSize;
   if (overhangs && (kernel[0] > largest || kernel[1] > largest)) {
-    return Refusal{.reason = fmt::format("the padded window is {}x{}, {} supports at most {}x{}", kernel[0], kernel[1],
+    return Refusal{.rule = "pool.padded-window",
+                   .reason = fmt::format("the padded window is {}x{}, {} supports at most {}x{}", kernel[0], kernel[1],
                                          c.options.target, largest, largest),
                    .hint = "pad with an op of its own, or use count_include_pad=True"};
   }
@@ -172,6 +187,7 @@ Refused needs_int8(const Candidate& c) {
     const DType type = Candidate::type_of(c.graph[id]);
     if (type == DType::kInt8) continue;
     return Refusal{
+        .rule = "types.int8-only",
         .reason = fmt::format("{} is {}, {} does this for int8", c.graph[id].name, name_of(type), c.options.target),
         .hint = "quantize to int8"};
   }
@@ -180,7 +196,7 @@ Refused needs_int8(const Candidate& c) {
 
 Refused slice(const Candidate& c) {
   if (c.output().shape.elements() > 0 && c.node.attributes.integer("step") >= 1) return std::nullopt;
-  return Refusal{.reason = "the slice is empty or goes backwards", .hint = {}};
+  return Refusal{.rule = "slice.direction", .reason = "the slice is empty or goes backwards", .hint = {}};
 }
 
 Refused permute(const Candidate& c) {
@@ -188,7 +204,8 @@ Refused permute(const Candidate& c) {
   const bool narrow = c.options.family == NpuFamily::kU85 || type == DType::kInt8 || type == DType::kInt16 ||
                       c.input(0).shape.rank() <= 4;
   if (narrow) return std::nullopt;
-  return Refusal{.reason = fmt::format("a transposition of {} with {} axes, {} supports at most 4", name_of(type),
+  return Refusal{.rule = "permute.axes",
+                 .reason = fmt::format("a transposition of {} with {} axes, {} supports at most 4", name_of(type),
                                        c.input(0).shape.rank(), c.options.target),
                  .hint = {}};
 }
@@ -282,12 +299,14 @@ Refused check_shape(const ir::Value& value) {
   constexpr size_t kMostAxes = 6;
   if (value.shape.rank() > kMostAxes)
     return Refusal{
+        .rule = "shape.rank",
         .reason = fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMostAxes),
         .hint = {}};
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))
-    return Refusal{.reason = value.name + " has no static shape", .hint = "export with static shapes"};
+    return Refusal{
+        .rule = "shape.dynamic", .reason = value.name + " has no static shape", .hint = "export with static shapes"};
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n == 0; }))
-    return Refusal{.reason = value.name + " has no elements", .hint = {}};
+    return Refusal{.rule = "shape.empty", .reason = value.name + " has no elements", .hint = {}};
   return std::nullopt;
 }
 
@@ -295,10 +314,12 @@ Refused check_quantization(const Candidate& c, const ir::Value& value) {
   const Quantization& q = *value.quantization;
   if (value.constant) return std::nullopt;
   if (q.per_channel())
-    return Refusal{.reason = fmt::format("{} is quantized per channel, activations must be per tensor", value.name),
+    return Refusal{.rule = "types.per-channel",
+                   .reason = fmt::format("{} is quantized per channel, activations must be per tensor", value.name),
                    .hint = {}};
   if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16) return std::nullopt;
-  return Refusal{.reason = fmt::format("{} is quantized to {}, {} computes with int8", value.name, name_of(q.dtype),
+  return Refusal{.rule = "types.activation",
+                 .reason = fmt::format("{} is quantized to {}, {} computes with int8", value.name, name_of(q.dtype),
                                        c.options.target),
                  .hint = "quantize activations to int8"};
 }
@@ -317,13 +338,15 @@ Refused check_types(const Candidate& c, const OpRow& row) {
     }
     if (is_float(value.dtype)) {
       if (value.constant && takes_float_constants(c.node.op.aten()) && c.output().quantization) continue;
-      return Refusal{.reason = fmt::format("{} is not quantized", value.name),
+      return Refusal{.rule = "types.not-quantized",
+                     .reason = fmt::format("{} is not quantized", value.name),
                      .hint = "quantize the model: --quantize int8 --calibrate DATA"};
     }
     const bool whole = row.integers == kAny || (row.integers == kInt32Too && value.dtype == DType::kInt32);
     const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8;
     if (!narrow || !whole) {
-      return Refusal{.reason = fmt::format("{} is {}, {} does not do this op with it", value.name, name_of(value.dtype),
+      return Refusal{.rule = "types.integers",
+                     .reason = fmt::format("{} is {}, {} does not do this op with it", value.name, name_of(value.dtype),
                                            c.options.target),
                      .hint = {}};
     }
@@ -338,7 +361,8 @@ Refused check_mixture(const Candidate& c) {
   for (const ir::ValueId id : c.node.inputs) {
     if (!id.valid() || (c.graph[id].constant && is_float(c.graph[id].dtype))) continue;
     if (c.graph[id].quantization.has_value() != quantized) {
-      return Refusal{.reason = fmt::format("{} is {}quantized, the result is {}", c.graph[id].name,
+      return Refusal{.rule = "types.mixed",
+                     .reason = fmt::format("{} is {}quantized, the result is {}", c.graph[id].name,
                                            quantized ? "not " : "", quantized ? "quantized" : "not"),
                      .hint = {}};
     }
@@ -356,9 +380,10 @@ bool only_moves_data(ir::Op op) {
 std::optional<Refusal> refusal_of(const Candidate& c) {
   const OpRow* row = row_of_op(c.node.op);
   if (row == nullptr)
-    return Refusal{.reason = fmt::format("{} has no implementation for {}", c.node.op.name(), c.options.target),
+    return Refusal{.rule = "op.unknown",
+                   .reason = fmt::format("{} has no implementation for {}", c.node.op.name(), c.options.target),
                    .hint = {}};
-  if (c.node.outputs.empty()) return Refusal{.reason = "the node has no result", .hint = {}};
+  if (c.node.outputs.empty()) return Refusal{.rule = "node.no-result", .reason = "the node has no result", .hint = {}};
   if (auto refusal = check_types(c, *row)) return refusal;
   if (auto refusal = check_mixture(c)) return refusal;
   return row->rule == nullptr ? std::nullopt : row->rule(c);

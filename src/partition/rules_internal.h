@@ -9,12 +9,6 @@
 
 namespace carina::partition {
 
-// Why a node cannot run on the NPU, and what would change that.
-struct Refusal {
-  std::string reason;
-  std::string hint;
-};
-
 // What the rules look at: the graph with its quantization spread (ir::spread_quantization), and whom they speak for.
 struct Candidate {
   const ir::Graph& graph;
@@ -30,7 +24,7 @@ struct Candidate {
 };
 
 // The first rule that a node breaks, if any: op known, types integers or quantized, shapes static, limits of the op.
-std::optional<Refusal> refusal_of(const Candidate& candidate);
+std::optional<ir::Refusal> refusal_of(const Candidate& candidate);
 
 // Ops that compute nothing: alone they are not worth a delegate.
 bool only_moves_data(ir::Op op);

@@ -29,22 +29,44 @@ void dequantize(const Tensor& tensor, const Quantization& q, MutableTensor& real
   }
 }
 
+void dequantize_into(MutableTensor& reals, const Tensor& tensor, const Quantization& q) {
+  switch (tensor.dtype) {
+    case DType::kInt4:
+    case DType::kInt8:
+      return dequantize<int8_t>(tensor, q, reals);
+    case DType::kBool:
+    case DType::kUInt8:
+      return dequantize<uint8_t>(tensor, q, reals);
+    case DType::kInt16:
+      return dequantize<int16_t>(tensor, q, reals);
+    case DType::kUInt16:
+      return dequantize<uint16_t>(tensor, q, reals);
+    case DType::kInt32:
+      return dequantize<int32_t>(tensor, q, reals);
+    case DType::kUInt32:
+      return dequantize<uint32_t>(tensor, q, reals);
+    case DType::kInt48:
+    case DType::kInt64:
+    case DType::kShape:
+      return dequantize<int64_t>(tensor, q, reals);
+    case DType::kUnknown:
+    case DType::kFp16:
+    case DType::kBf16:
+    case DType::kFp32:
+    case DType::kFp64:
+    case DType::kFp8E4M3:
+    case DType::kFp8E5M2:
+      break;
+  }
+  CARINA_UNREACHABLE("type of a quantized constant", tensor.dtype);
+}
+
 // The floats of a quantized constant, for kernels on the CPU. Source: dequantize_per_channel of quantized_decomposed.
 Tensor real_constant(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
   if (!value.quantization || is_float(tensor.dtype)) return tensor;
   MutableTensor reals(DType::kFp32, tensor.shape);
-  switch (element_bytes(tensor.dtype)) {
-    case 1:
-      dequantize<int8_t>(tensor, *value.quantization, reals);
-      break;
-    case 2:
-      dequantize<int16_t>(tensor, *value.quantization, reals);
-      break;
-    default:
-      dequantize<int32_t>(tensor, *value.quantization, reals);
-      break;
-  }
+  dequantize_into(reals, tensor, *value.quantization);
   return std::move(reals).freeze();
 }
 
@@ -73,7 +95,7 @@ class Splitter {
     }
     for (const auto& members : ordered_groups(graph_, group_of_)) {
       if (group_of_[members.front()] == kOnCpu)
-        add_cpu_node(graph_.nodes[members.front()]);
+        add_cpu_node(ir::NodeId(members.front()));
       else
         add_delegate(members);
     }
@@ -136,8 +158,10 @@ class Splitter {
     return made_as_reals ? reals_.at(id) : cpu_form(id);
   }
 
-  void add_cpu_node(const Node& node) {
+  void add_cpu_node(ir::NodeId node_id) {
+    const Node& node = graph_[node_id];
     Node copy = node;
+    copy.origin = node_id;
     std::ranges::transform(node.inputs, copy.inputs.begin(), [&](ValueId id) { return cpu_form(id); });
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = node.outputs[i];
@@ -179,6 +203,7 @@ class Splitter {
     };
     for (const size_t n : members) {
       Node copy = graph_.nodes[n];
+      copy.origin = ir::NodeId(n);
       std::ranges::transform(copy.inputs, copy.inputs.begin(), take);
       for (ValueId& output : copy.outputs) {
         if (!output.valid()) continue;

@@ -92,7 +92,7 @@ class Cutter {
       if (is_on_kernels(s)) continue;
       auto tosa = lower::to_tosa(result_.segments[s].part.graph, passes_, log_);
       if (tosa) {
-        result_.segments[s].tosa = *std::move(tosa);
+        result_.segments[s].tosa = std::move(tosa->graph);
         continue;
       }
       CARINA_CHECKED(give_to_kernels(members_[s], std::move(tosa).error()));

@@ -39,13 +39,20 @@ Result<void> Rewriter::run() {
     Node node = old_nodes_[n];
     name_ = node.name;
     source_ = node.source;
-    if (auto applied = apply(std::move(node)); !applied)
-      std::ranges::move(applied.error(), std::back_inserter(errors_));
+    origin_ = node.origin;
+    if (auto applied = apply(std::move(node)); !applied) add_errors(std::move(applied).error(), n);
   }
   if (!errors_.empty()) return fail(std::move(errors_));
   for (ValueId& output : graph_.outputs) output = current(output);
   ir::remove_dead(graph_);
   return {};
+}
+
+void Rewriter::add_errors(Diagnostics errors, size_t node) {
+  for (Diagnostic& error : errors) {
+    error.node = node;
+    errors_.push_back(std::move(error));
+  }
 }
 
 Result<void> Rewriter::apply(Node node) {
@@ -94,7 +101,8 @@ Result<void> Rewriter::into(ValueId output, AtenOp op, std::vector<ValueId> inpu
                 .inputs = std::move(inputs),
                 .outputs = {output},
                 .attributes = std::move(attributes),
-                .source = source_});
+                .source = source_,
+                .origin = origin_});
 }
 
 ValueId Rewriter::view(ValueId input, const Shape& shape) {

@@ -63,6 +63,7 @@ class Rewriter {
 
  private:
   Result<void> apply(ir::Node node);
+  void add_errors(Diagnostics errors, size_t node);  // `node`: its place in the old graph
   [[nodiscard]] ir::ValueId current(ir::ValueId id) const;
 
   ir::Graph& graph_;
@@ -74,6 +75,7 @@ class Rewriter {
   std::vector<ir::ValueId> forwarded_;
   std::string name_;  // of the current node
   std::string source_;
+  ir::NodeId origin_;
   Diagnostics errors_;
 };
 

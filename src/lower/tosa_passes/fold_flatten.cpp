@@ -70,7 +70,8 @@ Result<void> fold_flatten(ir::Graph& graph, const Log&) {
                         .inputs = {transpose->inputs[0], reshape->inputs[1]},
                         .outputs = {conv.inputs[0]},
                         .attributes = {},
-                        .source = reshape->source});
+                        .source = reshape->source,
+                        .origin = reshape->origin});
       }
     }
     graph.add_node(std::move(conv));

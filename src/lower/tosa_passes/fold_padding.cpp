@@ -79,7 +79,7 @@ class PaddingFolder {
     const auto padding = joint_padding(graph_, conv, amounts);
     if (!padding) return;
     conv.attributes.set("pad", *padding);
-    out_.set_origin(conv.name, conv.source);
+    out_.set_origin_of(conv);
     conv.inputs[0] =
         transpose == nullptr ? pad->inputs[0] : out_.transpose(pad->inputs[0], transpose->attributes.integers("perms"));
   }

@@ -136,7 +136,7 @@ class Sinking {
     const auto perms = common_perms(node, count);
     if (!perms) return false;
     Node moved = node;
-    out_.set_origin(node.name, node.source);
+    out_.set_origin_of(node);
     for (size_t i = 0; i < count; ++i) moved.inputs[i] = untransposed(node.inputs[i], *perms);
     adjust(moved, *row, *perms);
     const ir::Value result = graph_[node.outputs[0]];

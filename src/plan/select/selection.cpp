@@ -93,26 +93,38 @@ Result<Network> Selection::run() && {
 
 Diagnostics Selection::check_values() const {
   Diagnostics errors;
+  const auto producers = ir::producers(graph_);
+  // The node to blame for a value: the one that makes it, or the first that reads it.
+  const auto node_of = [&](size_t v) -> std::optional<size_t> {
+    if (producers[v].valid()) return producers[v].index();
+    return users_[v].empty() ? std::nullopt : std::optional(users_[v].front().index());
+  };
   for (const auto& list : {graph_.inputs, graph_.outputs}) {
     for (const ir::ValueId id : list) {
       if (element_type_of(value(id).dtype)) continue;
       errors.push_back({.where = value(id).name,
                         .what = "network inputs and outputs of this type are not supported by the NPU",
-                        .got = std::string(name_of(value(id).dtype))});
+                        .got = std::string(name_of(value(id).dtype)),
+                        .node = node_of(id.index())});
     }
   }
   constexpr int64_t kAddressSpace = int64_t{1} << 31;
-  for (const ir::Value& v : graph_.values) {
+  for (size_t n = 0; n < graph_.values.size(); ++n) {
+    const ir::Value& v = graph_.values[n];
     int64_t bytes = static_cast<int64_t>(element_bytes(v.dtype));
     for (const int64_t size : v.shape.dims()) {
       if (size < 1)
-        errors.push_back(
-            {.where = v.name, .what = "tensors without elements are not supported", .got = to_string(v.shape)});
+        errors.push_back({.where = v.name,
+                          .what = "tensors without elements are not supported",
+                          .got = to_string(v.shape),
+                          .node = node_of(n)});
       bytes = std::min(checked_mul(bytes, size).value_or(kAddressSpace), kAddressSpace);
     }
     if (bytes < kAddressSpace) continue;
-    errors.push_back(
-        {.where = v.name, .what = "the tensor is larger than what the NPU can address", .got = to_string(v.shape)});
+    errors.push_back({.where = v.name,
+                      .what = "the tensor is larger than what the NPU can address",
+                      .got = to_string(v.shape),
+                      .node = node_of(n)});
   }
   return errors;
 }
@@ -162,7 +174,8 @@ std::unexpected<Diagnostics> Selection::refuse(std::string what, std::string exp
                .what = std::move(what),
                .expected = std::move(expected),
                .got = std::move(got),
-               .hint = std::move(hint)});
+               .hint = std::move(hint),
+               .node = current_.valid() ? std::optional(current_.index()) : std::nullopt});
 }
 
 ir::NodeId Selection::sole_user(ir::ValueId id) const {

@@ -220,6 +220,52 @@ TEST(Partition, TakesParametersFromTheActivationBehind) {
   EXPECT_FLOAT_EQ(on_cpu.program[*on_cpu.program.find_value("w")].constant->values<float>()[0], 0.1F);
 }
 
+// Weights as uint8 with a zero point: 254 is 254, not -2.
+TEST(Partition, GivesTheCpuTheRealsOfUnsignedConstants) {
+  Builder b;
+  const ValueId x = b.input();
+  ir::Value constant{.name = "c",
+                     .dtype = DType::kFp32,
+                     .shape = {2},
+                     .quantization = Quantization{.dtype = DType::kUInt8, .scales = {2.0}, .zero_points = {4}},
+                     .constant = Tensor::of<uint8_t>(DType::kUInt8, {2}, std::vector<uint8_t>{254, 3})};
+  const ValueId c = b.graph.add_value(std::move(constant));
+  b.graph.outputs = {b.add("sum", x, c)};
+  PartitionOptions options;
+  options.delegate_nothing = true;
+  const Partitioned result = partitioned(b.graph, options);
+  EXPECT_THAT(result.program[*result.program.find_value("c")].constant->values<float>(), ElementsAre(500.0F, -2.0F));
+}
+
+// What a later stage found out about a node: its reason, by the node's id, whatever it is called.
+TEST(Partition, KeepsWhatALaterStageRefusedOnTheCpu) {
+  Builder b;
+  const ValueId x = b.input();
+  b.graph.outputs = {b.add("same", b.add("same", x, x), x)};
+  PartitionOptions options;
+  options.refused = {{.node = ir::NodeId(1), .rule = "npu", .reason = "too long", .hint = "cut it"}};
+  const Partitioned result = partitioned(b.graph, options);
+  EXPECT_TRUE(result.decisions[0].runs_on_npu);
+  EXPECT_FALSE(result.decisions[1].runs_on_npu);
+  EXPECT_EQ(result.decisions[1].reason, "too long");
+  EXPECT_EQ(result.decisions[1].hint, "cut it");
+  EXPECT_EQ(result.decisions[1].rule, "npu");
+}
+
+TEST(Partition, NodesOfBothSidesKnowWhereTheyComeFrom) {
+  Builder b;
+  const ValueId x = b.input();
+  const ValueId first = b.add("first", x, x);
+  b.graph.outputs = {b.add("last", b.foreign("middle", first), first)};
+  const Partitioned result = partitioned(b.graph);
+  ASSERT_EQ(result.delegates.size(), 2U);
+  EXPECT_EQ(result.delegates[0].nodes[0].origin, ir::NodeId(0));
+  EXPECT_EQ(result.delegates[1].nodes[0].origin, ir::NodeId(2));
+  const auto middle = std::ranges::find(result.program.nodes, std::string("middle"), &ir::Node::name);
+  ASSERT_NE(middle, result.program.nodes.end());
+  EXPECT_EQ(middle->origin, ir::NodeId(1));
+}
+
 TEST(Partition, NamesTheLimitThatANodeBreaks) {
   Builder b;
   const ValueId x = b.input();

@@ -82,9 +82,9 @@ Result<void> run(const std::vector<std::string>& arguments) {
     CARINA_CHECKED(quantize::fold_imported(graph, log));
   }
   print_quantization(graph);
-  CARINA_TRY(ir::Graph tosa, lower::to_tosa(graph, log));
+  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(graph, log));
   ir::Module module;
-  module.graphs.push_back(std::move(tosa));
+  module.graphs.push_back(std::move(lowered.graph));
   CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create(module, {}));
   CARINA_TRY(const auto samples, read_samples(arguments[1], graph.inputs.size()));
   std::map<std::string, Tensor> results;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+
+namespace carina::ir {
+
+// Why a node does not run on the NPU, as data: who finds out says it once, and nobody reads it out of a message again.
+struct Refusal {
+  NodeId node = {};
+  std::string rule;    // short and stable, for tests and JSON: "conv.stride", "types.not-quantized", "npu"
+  std::string reason;  // "stride_y is 5, ethos-u55 supports at most 3"
+  std::string hint;    // what would put it on the NPU; may be empty
+};
+
+}  // namespace carina::ir

@@ -1,0 +1,43 @@
+"""Nodes that partitioning gives to the NPU and a later stage refuses: they go to the CPU, with the reason, and the rest compiles."""
+
+import numpy as np
+import pytest
+
+CHANNELS = 8192  # times 3 x 3 taps: the products of int8 weights and inputs reach beyond 32 bits
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    import torch
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv2d = torch.nn.Conv2d(CHANNELS, 1, 3)
+            with torch.no_grad():
+                self.conv2d.weight.fill_(1.0)
+
+        def forward(self, x):
+            return torch.relu(self.conv2d(torch.relu(x)) - 1.0)
+
+    folder = tmp_path_factory.mktemp("fallback")
+    eager = Model().eval()
+    x = torch.rand(1, CHANNELS, 3, 3, generator=torch.Generator().manual_seed(1))
+    torch.export.save(torch.export.export(eager, (x,), strict=True), folder / "model.pt2")
+    np.save(folder / "x.npy", x.numpy())
+    np.save(folder / "y.npy", eager(x).detach().numpy())
+    return folder
+
+
+def test_what_the_npu_compiler_refuses_runs_on_the_cpu(model, run_carina, tmp_path):
+    program = tmp_path / "model.pte"
+    report = run_carina(
+        ["compile", model / "model.pt2", "--target", "ethos-u55-128", "--quantize", "int8", "--calibrate", model / "x.npy", "-o", program, "--json"]
+    ).json
+    nodes = {node["name"]: node for node in report["nodes"]}
+    assert nodes["conv2d"]["runs_on"] == "cpu", nodes["conv2d"]
+    assert "the accumulators could overflow" in nodes["conv2d"]["reason"], nodes["conv2d"]
+    assert nodes["relu"]["runs_on"] == "npu", nodes["relu"]
+    run_carina(["run", program, "-i", model / "x.npy", "-o", tmp_path / "out"])
+    expected = np.load(model / "y.npy")
+    assert np.abs(np.load(tmp_path / "out" / "output_0.npy") - expected).max() <= 0.02 * np.abs(expected).max()
