@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "facts/aten_traits.h"
+
 namespace carina::ir {
 
 using ir::Node;
@@ -9,14 +11,14 @@ using ir::ValueId;
 
 namespace {
 
-bool moves_data(const Node& node) {
-  constexpr AtenOp kMovers[] = {AtenOp::view_default, AtenOp::permute_default, AtenOp::slice_Tensor,
-                                AtenOp::expand_default, AtenOp::repeat_default};
-  return node.op.is_aten() && std::ranges::find(kMovers, node.op.aten()) != std::end(kMovers);
+bool has_result(const Node& node) {
+  return node.op.is_aten() && !node.outputs.empty() && node.outputs[0].valid();
 }
-
+bool moves_data(const Node& node) {
+  return has_result(node) && traits_of(node.op.aten()).data == AtenData::kMoved;
+}
 bool keeps_order(const Node& node) {
-  return node.op == ir::Op(AtenOp::relu_default) || node.op == ir::Op(AtenOp::clamp_default) || moves_data(node);
+  return has_result(node) && carina::keeps_order(node.op.aten());
 }
 
 // To the value before an activation that is its only reader: quantizing keeps order, so q(clamp(x)) = clamp(q(x)).

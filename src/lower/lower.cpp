@@ -7,6 +7,7 @@
 #include <ranges>
 #include <set>
 
+#include "facts/aten_traits.h"
 #include "ir/spread_quantization.h"
 #include "lower/lowering_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
@@ -41,14 +42,6 @@ const LoweringRow* row_of(ir::Op op) {
   if (!op.is_aten()) return nullptr;
   const auto row = std::ranges::lower_bound(rows, op.aten(), {}, &LoweringRow::op);
   return row != rows.end() && row->op == op.aten() ? &*row : nullptr;
-}
-
-// These quantize a float constant by themselves.
-bool takes_float_constants(AtenOp op) {
-  constexpr AtenOp kOps[] = {AtenOp::add_Tensor,      AtenOp::sub_Tensor,      AtenOp::mul_Tensor,
-                             AtenOp::maximum_default, AtenOp::minimum_default, AtenOp::conv2d_default,
-                             AtenOp::linear_default};
-  return std::ranges::find(kOps, op) != std::end(kOps);
 }
 
 Result<void> check_activation(const Node& node, const ir::Value& value) {
@@ -243,7 +236,7 @@ std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::str
 }  // namespace
 
 bool has_lowering(ir::Op op) {
-  return row_of(op) != nullptr;
+  return op.is_aten() && is_lowered(op.aten());
 }
 
 Result<Lowered> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {

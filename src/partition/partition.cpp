@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "facts/aten_traits.h"
 #include "ir/spread_quantization.h"
 #include "partition/grouping_internal.h"
 #include "partition/rules_internal.h"
@@ -88,7 +89,7 @@ std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& op
 void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::vector<Decision>& decisions) {
   std::set<int> busy;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (!only_moves_data(graph.nodes[n].op)) busy.insert(group_of[n]);
+    if (!only_moves_data(graph.nodes[n].op.aten())) busy.insert(group_of[n]);
   }
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu || busy.contains(group_of[n])) continue;

@@ -55,7 +55,4 @@ struct Partitioned {
 // Errors: a name in cpu_nodes or cpu_ops that is not in the graph (usage).
 Result<Partitioned> partition(const ir::Graph& aten, const PartitionOptions& options, const Log& log);
 
-// Whether nodes of this op may run on an NPU at all; types, shapes and limits are not looked at.
-bool has_rule(ir::Op op);
-
 }  // namespace carina::partition

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "facts/aten_traits.h"
 #include "facts/npu_targets.h"
 
 namespace carina::partition {
@@ -17,7 +18,6 @@ using Refused = std::optional<Refusal>;
 // How one ATen op is judged beyond its types. A null rule: nothing more to ask.
 struct OpRow {
   AtenOp op;
-  enum class Kind : uint8_t { kComputes, kMovesData } kind;
   enum class Integers : uint8_t {
     kQuantizedOnly,
     kInt32Too,
@@ -210,89 +210,80 @@ Refused permute(const Candidate& c) {
                  .hint = {}};
 }
 
-using enum OpRow::Kind;
 using enum OpRow::Integers;
 constexpr OpRow kRows[] = {
-    {AtenOp::conv2d_default, kComputes, kQuantizedOnly, conv2d},
-    {AtenOp::linear_default, kComputes, kQuantizedOnly, linear},
-    {AtenOp::bmm_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::max_pool2d_default, kComputes, kQuantizedOnly, max_pool2d},
-    {AtenOp::avg_pool2d_default, kComputes, kQuantizedOnly, avg_pool2d},
-    {AtenOp::sum_dim_IntList, kComputes, kInt32Too, nullptr},
-    {AtenOp::mean_dim, kComputes, kQuantizedOnly, nullptr},
-    {AtenOp::amax_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::amin_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::add_Tensor, kComputes, kInt32Too, nullptr},
-    {AtenOp::sub_Tensor, kComputes, kInt32Too, nullptr},
-    {AtenOp::mul_Tensor, kComputes, kInt32Too, nullptr},
-    {AtenOp::maximum_default, kComputes, kInt32Too, nullptr},
-    {AtenOp::minimum_default, kComputes, kInt32Too, nullptr},
-    {AtenOp::relu_default, kComputes, kInt32Too, nullptr},
-    {AtenOp::clamp_default, kComputes, kInt32Too, nullptr},
-    {AtenOp::exp_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::exp2_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::expm1_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::log_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::log2_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::log10_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::log1p_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::reciprocal_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::rsqrt_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::sqrt_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::pow_Tensor_Scalar, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::sigmoid_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::tanh_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::erf_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::sin_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::cos_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::tan_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::asin_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::acos_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::atan_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::sinh_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::cosh_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::asinh_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::acosh_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::atanh_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::abs_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::neg_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::ceil_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::floor_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::round_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::sign_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::silu_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::mish_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::hardswish_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::hardsigmoid_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::log_sigmoid_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::softplus_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::gelu_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::elu_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::celu_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::selu_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::leaky_relu_default, kComputes, kQuantizedOnly, needs_int8},
-    {AtenOp::view_default, kMovesData, kAny, nullptr},
-    {AtenOp::permute_default, kMovesData, kAny, permute},
-    {AtenOp::clone_default, kMovesData, kAny, nullptr},
-    {AtenOp::slice_Tensor, kMovesData, kAny, slice},
-    {AtenOp::cat_default, kMovesData, kAny, nullptr},
-    {AtenOp::constant_pad_nd_default, kMovesData, kAny, nullptr},
-    {AtenOp::expand_default, kMovesData, kAny, nullptr},
-    {AtenOp::repeat_default, kMovesData, kAny, nullptr},
+    {AtenOp::conv2d_default, kQuantizedOnly, conv2d},
+    {AtenOp::linear_default, kQuantizedOnly, linear},
+    {AtenOp::bmm_default, kQuantizedOnly, needs_int8},
+    {AtenOp::max_pool2d_default, kQuantizedOnly, max_pool2d},
+    {AtenOp::avg_pool2d_default, kQuantizedOnly, avg_pool2d},
+    {AtenOp::sum_dim_IntList, kInt32Too, nullptr},
+    {AtenOp::mean_dim, kQuantizedOnly, nullptr},
+    {AtenOp::amax_default, kQuantizedOnly, needs_int8},
+    {AtenOp::amin_default, kQuantizedOnly, needs_int8},
+    {AtenOp::add_Tensor, kInt32Too, nullptr},
+    {AtenOp::sub_Tensor, kInt32Too, nullptr},
+    {AtenOp::mul_Tensor, kInt32Too, nullptr},
+    {AtenOp::maximum_default, kInt32Too, nullptr},
+    {AtenOp::minimum_default, kInt32Too, nullptr},
+    {AtenOp::relu_default, kInt32Too, nullptr},
+    {AtenOp::clamp_default, kInt32Too, nullptr},
+    {AtenOp::exp_default, kQuantizedOnly, needs_int8},
+    {AtenOp::exp2_default, kQuantizedOnly, needs_int8},
+    {AtenOp::expm1_default, kQuantizedOnly, needs_int8},
+    {AtenOp::log_default, kQuantizedOnly, needs_int8},
+    {AtenOp::log2_default, kQuantizedOnly, needs_int8},
+    {AtenOp::log10_default, kQuantizedOnly, needs_int8},
+    {AtenOp::log1p_default, kQuantizedOnly, needs_int8},
+    {AtenOp::reciprocal_default, kQuantizedOnly, needs_int8},
+    {AtenOp::rsqrt_default, kQuantizedOnly, needs_int8},
+    {AtenOp::sqrt_default, kQuantizedOnly, needs_int8},
+    {AtenOp::pow_Tensor_Scalar, kQuantizedOnly, needs_int8},
+    {AtenOp::sigmoid_default, kQuantizedOnly, needs_int8},
+    {AtenOp::tanh_default, kQuantizedOnly, needs_int8},
+    {AtenOp::erf_default, kQuantizedOnly, needs_int8},
+    {AtenOp::sin_default, kQuantizedOnly, needs_int8},
+    {AtenOp::cos_default, kQuantizedOnly, needs_int8},
+    {AtenOp::tan_default, kQuantizedOnly, needs_int8},
+    {AtenOp::asin_default, kQuantizedOnly, needs_int8},
+    {AtenOp::acos_default, kQuantizedOnly, needs_int8},
+    {AtenOp::atan_default, kQuantizedOnly, needs_int8},
+    {AtenOp::sinh_default, kQuantizedOnly, needs_int8},
+    {AtenOp::cosh_default, kQuantizedOnly, needs_int8},
+    {AtenOp::asinh_default, kQuantizedOnly, needs_int8},
+    {AtenOp::acosh_default, kQuantizedOnly, needs_int8},
+    {AtenOp::atanh_default, kQuantizedOnly, needs_int8},
+    {AtenOp::abs_default, kQuantizedOnly, needs_int8},
+    {AtenOp::neg_default, kQuantizedOnly, needs_int8},
+    {AtenOp::ceil_default, kQuantizedOnly, needs_int8},
+    {AtenOp::floor_default, kQuantizedOnly, needs_int8},
+    {AtenOp::round_default, kQuantizedOnly, needs_int8},
+    {AtenOp::sign_default, kQuantizedOnly, needs_int8},
+    {AtenOp::silu_default, kQuantizedOnly, needs_int8},
+    {AtenOp::mish_default, kQuantizedOnly, needs_int8},
+    {AtenOp::hardswish_default, kQuantizedOnly, needs_int8},
+    {AtenOp::hardsigmoid_default, kQuantizedOnly, needs_int8},
+    {AtenOp::log_sigmoid_default, kQuantizedOnly, needs_int8},
+    {AtenOp::softplus_default, kQuantizedOnly, needs_int8},
+    {AtenOp::gelu_default, kQuantizedOnly, needs_int8},
+    {AtenOp::elu_default, kQuantizedOnly, needs_int8},
+    {AtenOp::celu_default, kQuantizedOnly, needs_int8},
+    {AtenOp::selu_default, kQuantizedOnly, needs_int8},
+    {AtenOp::leaky_relu_default, kQuantizedOnly, needs_int8},
+    {AtenOp::view_default, kAny, nullptr},
+    {AtenOp::permute_default, kAny, permute},
+    {AtenOp::clone_default, kAny, nullptr},
+    {AtenOp::slice_Tensor, kAny, slice},
+    {AtenOp::cat_default, kAny, nullptr},
+    {AtenOp::constant_pad_nd_default, kAny, nullptr},
+    {AtenOp::expand_default, kAny, nullptr},
+    {AtenOp::repeat_default, kAny, nullptr},
 };
 
 const OpRow* row_of_op(ir::Op op) {
   if (!op.is_aten()) return nullptr;
   const auto row = std::ranges::find(kRows, op.aten(), &OpRow::op);
   return row == std::end(kRows) ? nullptr : &*row;
-}
-
-// Float constants that the lowering quantizes by itself.
-bool takes_float_constants(AtenOp op) {
-  constexpr AtenOp kOps[] = {AtenOp::add_Tensor,      AtenOp::sub_Tensor,      AtenOp::mul_Tensor,
-                             AtenOp::maximum_default, AtenOp::minimum_default, AtenOp::conv2d_default,
-                             AtenOp::linear_default};
-  return std::ranges::find(kOps, op) != std::end(kOps);
 }
 
 Refused check_shape(const ir::Value& value) {
@@ -370,27 +361,23 @@ Refused check_mixture(const Candidate& c) {
   return std::nullopt;
 }
 
-}  // namespace
-
-bool only_moves_data(ir::Op op) {
-  const OpRow* row = row_of_op(op);
-  return row != nullptr && row->kind == kMovesData;
+std::string hint_of(ir::Op op) {
+  const bool known = op.is_aten() && traits_of(op.aten()).lowering.kind == AtenLowering::Kind::kNone;
+  return known ? std::string(traits_of(op.aten()).lowering.text) : std::string();
 }
 
-std::optional<Refusal> refusal_of(const Candidate& c) {
+}  // namespace
+
+std::optional<ir::Refusal> refusal_of(const Candidate& c) {
   const OpRow* row = row_of_op(c.node.op);
   if (row == nullptr)
     return Refusal{.rule = "op.unknown",
                    .reason = fmt::format("{} has no implementation for {}", c.node.op.name(), c.options.target),
-                   .hint = {}};
+                   .hint = hint_of(c.node.op)};
   if (c.node.outputs.empty()) return Refusal{.rule = "node.no-result", .reason = "the node has no result", .hint = {}};
   if (auto refusal = check_types(c, *row)) return refusal;
   if (auto refusal = check_mixture(c)) return refusal;
   return row->rule == nullptr ? std::nullopt : row->rule(c);
-}
-
-bool has_rule(ir::Op op) {
-  return row_of_op(op) != nullptr;
 }
 
 }  // namespace carina::partition

@@ -26,7 +26,4 @@ struct Candidate {
 // The first rule that a node breaks, if any: op known, types integers or quantized, shapes static, limits of the op.
 std::optional<ir::Refusal> refusal_of(const Candidate& candidate);
 
-// Ops that compute nothing: alone they are not worth a delegate.
-bool only_moves_data(ir::Op op);
-
 }  // namespace carina::partition

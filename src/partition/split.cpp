@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "facts/aten_traits.h"
 #include "partition/grouping_internal.h"
-#include "partition/rules_internal.h"
 
 namespace carina::partition {
 
@@ -147,7 +147,7 @@ class Splitter {
   // A CPU node that only moved reals which integers with the same parameters stand for: no need to round again.
   [[nodiscard]] bool is_representable(ValueId id) const {
     const ir::NodeId maker = producer_[id.index()];
-    if (!maker.valid() || !only_moves_data(graph_[maker].op)) return false;
+    if (!maker.valid() || !only_moves_data(graph_[maker].op.aten())) return false;
     return std::ranges::all_of(graph_[maker].inputs, [&](ValueId input) {
       return input.valid() && graph_[input].quantization == graph_[id].quantization;
     });

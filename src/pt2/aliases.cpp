@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "facts/aten_traits.h"
+
 namespace carina::pt2 {
 
 namespace {
@@ -29,68 +31,42 @@ std::vector<int64_t> inverse_of(const std::vector<int64_t>& permutation) {
   return inverse;
 }
 
-// How a write through a view reaches the tensor that is viewed.
-enum class WayBack { kSame, kReshape, kPermute, kTranspose, kScatter };
-struct ViewRow {
-  AtenOp view;
-  WayBack back;
-  AtenOp scatter = AtenOp::slice_scatter_default;  // of kScatter: (base, source, the view's own attributes)
-};
-// reshape, flatten, contiguous and to are not here: whether they give a view depends on strides that we do not follow.
-constexpr ViewRow kViews[] = {
-    {AtenOp::view_default, WayBack::kReshape},
-    {AtenOp::_unsafe_view_default, WayBack::kReshape},
-    {AtenOp::unflatten_int, WayBack::kReshape},
-    {AtenOp::squeeze_default, WayBack::kReshape},
-    {AtenOp::squeeze_dim, WayBack::kReshape},
-    {AtenOp::squeeze_dims, WayBack::kReshape},
-    {AtenOp::unsqueeze_default, WayBack::kReshape},
-    {AtenOp::permute_default, WayBack::kPermute},
-    {AtenOp::transpose_int, WayBack::kTranspose},
-    {AtenOp::t_default, WayBack::kTranspose},
-    {AtenOp::select_int, WayBack::kScatter, AtenOp::select_scatter_default},
-    {AtenOp::slice_Tensor, WayBack::kScatter, AtenOp::slice_scatter_default},
-    {AtenOp::alias_default, WayBack::kSame},
-    {AtenOp::detach_default, WayBack::kSame},
-    {AtenOp::dropout_default, WayBack::kSame},
-    {AtenOp::lift_fresh_default, WayBack::kSame},
-};
-
-const ViewRow* row_of_view(const ir::Node& node) {
-  const auto* found = std::ranges::find(kViews, node.op.aten(), &ViewRow::view);
-  return found == std::end(kViews) ? nullptr : found;
+// reshape, flatten, contiguous and to are fresh in the table: whether they give a view depends on strides that we do not
+// follow.
+AtenAlias alias_of(const ir::Node& node) {
+  return traits_of(node.op.aten()).alias;
 }
 
 // The node that gives the viewed tensor `base` after its view was overwritten with `source`.
 std::optional<ir::Node> node_back(const ir::Graph& graph, const ir::Node& view, ir::ValueId base, ir::ValueId source) {
-  const ViewRow* row = row_of_view(view);
   ir::Node node{.op = AtenOp::view_default,
                 .name = view.name + "_write",
                 .inputs = {source},
                 .outputs = {},
                 .attributes = {},
                 .source = view.source};
-  switch (row->back) {
-    case WayBack::kSame:
+  switch (alias_of(view)) {
+    case AtenAlias::kFresh:
+    case AtenAlias::kSame:
       return std::nullopt;
-    case WayBack::kReshape:
+    case AtenAlias::kReshape:
       node.attributes.set("size", sizes_of(graph[base]));
       return node;
-    case WayBack::kPermute:
+    case AtenAlias::kPermute:
       node.op = AtenOp::permute_default;
       node.attributes.set("dims", inverse_of(view.attributes.integers("dims")));
       return node;
-    case WayBack::kTranspose:
+    case AtenAlias::kTranspose:
       node.op = view.op;
       node.attributes = view.attributes;
       return node;
-    case WayBack::kScatter:
-      node.op = row->scatter;
+    case AtenAlias::kScatter:
+      node.op = view.op == ir::Op(AtenOp::select_int) ? AtenOp::select_scatter_default : AtenOp::slice_scatter_default;
       node.inputs = {base, source};
       node.attributes = view.attributes;
       return node;
   }
-  CARINA_UNREACHABLE("way back of a view", row->back);
+  CARINA_UNREACHABLE("alias of a view", alias_of(view));
 }
 
 ir::ValueId add_result(ir::Graph& graph, ir::Node node, ir::ValueId like) {
@@ -140,7 +116,7 @@ void Aliases::rename(ir::ValueId before, ir::ValueId after) {
 Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, const std::string& where) {
   for (auto view = view_of_.find(key_of(before)); view != view_of_.end(); view = view_of_.find(key_of(before))) {
     const ir::Node node = graph_[view->second.node];
-    if (row_of_view(node) == nullptr) {
+    if (alias_of(node) == AtenAlias::kFresh) {
       return fail(
           {.where = where,
            .what = fmt::format("a tensor is changed in place through {} of it, which is not supported", node.op.name()),

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "facts/aten_traits.h"
 #include "quantize/left_float_internal.h"
 
 namespace carina::quantize {
@@ -11,10 +12,7 @@ using ir::NodeId;
 using ir::ValueId;
 
 bool moves_data(const Node& node) {
-  constexpr AtenOp kMovers[] = {AtenOp::view_default,   AtenOp::permute_default,        AtenOp::slice_Tensor,
-                                AtenOp::expand_default, AtenOp::repeat_default,         AtenOp::clone_default,
-                                AtenOp::cat_default,    AtenOp::constant_pad_nd_default};
-  return node.op.is_aten() && std::ranges::find(kMovers, node.op.aten()) != std::end(kMovers);
+  return node.op.is_aten() && only_moves_data(node.op.aten());
 }
 
 // The movers none of whose neighbours computes with integers.

@@ -1,8 +1,9 @@
 #include "quantize/sharing_internal.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
+
+#include "facts/aten_traits.h"
 
 namespace carina::quantize {
 
@@ -11,68 +12,12 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-enum class Keeps {
-  kAll,         // all operands and results share
-  kFirst,       // results share with the first operand
-  kActivation,  // as kFirst, and fuses with what comes before
-};
-struct KeepRow {
-  AtenOp op;
-  Keeps keeps;
-};
-// Ops that are not here give results with parameters of their own.
-constexpr std::array kRows = {
-    KeepRow{AtenOp::relu_default, Keeps::kActivation},
-    KeepRow{AtenOp::relu6_default, Keeps::kActivation},
-    KeepRow{AtenOp::hardtanh_default, Keeps::kActivation},
-    KeepRow{AtenOp::clamp_default, Keeps::kActivation},
-    KeepRow{AtenOp::clamp_min_default, Keeps::kActivation},
-    KeepRow{AtenOp::clamp_max_default, Keeps::kActivation},
-    KeepRow{AtenOp::view_default, Keeps::kFirst},
-    KeepRow{AtenOp::reshape_default, Keeps::kFirst},
-    KeepRow{AtenOp::permute_default, Keeps::kFirst},
-    KeepRow{AtenOp::transpose_int, Keeps::kFirst},
-    KeepRow{AtenOp::slice_Tensor, Keeps::kFirst},
-    KeepRow{AtenOp::select_int, Keeps::kFirst},
-    KeepRow{AtenOp::expand_default, Keeps::kFirst},
-    KeepRow{AtenOp::repeat_default, Keeps::kFirst},
-    KeepRow{AtenOp::squeeze_dims, Keeps::kFirst},
-    KeepRow{AtenOp::unsqueeze_default, Keeps::kFirst},
-    KeepRow{AtenOp::flip_default, Keeps::kFirst},
-    KeepRow{AtenOp::split_Tensor, Keeps::kFirst},
-    KeepRow{AtenOp::split_with_sizes_default, Keeps::kFirst},
-    KeepRow{AtenOp::chunk_default, Keeps::kFirst},
-    KeepRow{AtenOp::unbind_int, Keeps::kFirst},
-    KeepRow{AtenOp::constant_pad_nd_default, Keeps::kFirst},
-    KeepRow{AtenOp::reflection_pad2d_default, Keeps::kFirst},
-    KeepRow{AtenOp::pixel_shuffle_default, Keeps::kFirst},
-    KeepRow{AtenOp::pixel_unshuffle_default, Keeps::kFirst},
-    KeepRow{AtenOp::clone_default, Keeps::kFirst},
-    KeepRow{AtenOp::unfold_default, Keeps::kFirst},
-    KeepRow{AtenOp::index_select_default, Keeps::kFirst},
-    KeepRow{AtenOp::gather_default, Keeps::kFirst},
-    KeepRow{AtenOp::index_Tensor, Keeps::kFirst},
-    KeepRow{AtenOp::embedding_default, Keeps::kFirst},
-    KeepRow{AtenOp::max_pool2d_default, Keeps::kFirst},
-    KeepRow{AtenOp::avg_pool2d_default, Keeps::kFirst},
-    KeepRow{AtenOp::adaptive_avg_pool2d_default, Keeps::kFirst},
-    KeepRow{AtenOp::amax_default, Keeps::kFirst},
-    KeepRow{AtenOp::amin_default, Keeps::kFirst},
-    KeepRow{AtenOp::upsample_nearest2d_vec, Keeps::kFirst},
-    KeepRow{AtenOp::upsample_bilinear2d_vec, Keeps::kFirst},
-    KeepRow{AtenOp::cat_default, Keeps::kAll},
-    KeepRow{AtenOp::stack_default, Keeps::kAll},
-    KeepRow{AtenOp::maximum_default, Keeps::kAll},
-    KeepRow{AtenOp::minimum_default, Keeps::kAll},
-    KeepRow{AtenOp::where_self, Keeps::kAll},
-    KeepRow{AtenOp::index_put_default, Keeps::kAll},
-    KeepRow{AtenOp::slice_scatter_default, Keeps::kAll},
-    KeepRow{AtenOp::select_scatter_default, Keeps::kAll},
-};
+using Keeps = AtenQuantization;
 
+// None: the result has parameters of its own.
 std::optional<Keeps> keeps_of(const Node& node) {
-  const auto* found = std::ranges::find(kRows, node.op.aten(), &KeepRow::op);
-  return found == kRows.end() ? std::nullopt : std::optional(found->keeps);
+  const Keeps keeps = traits_of(node.op.aten()).quantization;
+  return keeps == Keeps::kOwn ? std::nullopt : std::optional(keeps);
 }
 
 class Groups {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 
 namespace carina::lower {
@@ -113,6 +114,7 @@ constexpr LoweringRow kRows[] = {
     {AtenOp::minimum_default, aligned<TosaOp::MINIMUM>},
     {AtenOp::mul_Tensor, multiply},
 };
+static_assert(lowers_all_of(kRows, {AtenFamily::kArithmetic}));
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 
 namespace carina::lower {
@@ -65,6 +66,7 @@ constexpr LoweringRow kRows[] = {
     {AtenOp::relu_default, relu},
     {AtenOp::clamp_default, clamp},
 };
+static_assert(lowers_all_of(kRows, {AtenFamily::kLimit}));
 
 }  // namespace
 

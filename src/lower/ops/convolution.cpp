@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facts/aten_traits.h"
 #include "lower/ops/window_internal.h"
 
 namespace carina::lower {
@@ -243,6 +244,7 @@ constexpr LoweringRow kRows[] = {
     {AtenOp::conv2d_default, conv2d},
     {AtenOp::linear_default, linear},
 };
+static_assert(lowers_all_of(kRows, {AtenFamily::kConvolution}));
 
 }  // namespace
 

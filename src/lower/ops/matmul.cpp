@@ -1,5 +1,6 @@
 // Products of two computed matrices.
 
+#include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 
 namespace carina::lower {
@@ -29,6 +30,7 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
 }
 
 constexpr LoweringRow kRows[] = {{AtenOp::bmm_default, bmm}};
+static_assert(lowers_all_of(kRows, {AtenFamily::kProduct}));
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 
 namespace carina::lower {
@@ -195,6 +196,7 @@ constexpr LoweringRow kRows[] = {
     {AtenOp::_to_copy_default, convert},
     {AtenOp::_to_dim_order_copy_default, convert},
 };
+static_assert(lowers_all_of(kRows, {AtenFamily::kMovement, AtenFamily::kConversion}));
 
 }  // namespace
 

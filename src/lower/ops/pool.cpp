@@ -1,5 +1,6 @@
 // Pools of images: MAX_POOL2D and AVG_POOL2D keep the quantization of their input.
 
+#include "facts/aten_traits.h"
 #include "lower/ops/window_internal.h"
 
 namespace carina::lower {
@@ -86,6 +87,7 @@ constexpr LoweringRow kRows[] = {
     {AtenOp::max_pool2d_default, max_pool2d},
     {AtenOp::avg_pool2d_default, avg_pool2d},
 };
+static_assert(lowers_all_of(kRows, {AtenFamily::kPool}));
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "facts/aten_traits.h"
 #include "facts/npu_targets.h"
 #include "lower/lowering_internal.h"
 
@@ -136,6 +137,7 @@ constexpr LoweringRow kRows[] = {
     {AtenOp::amax_default, extremum<TosaOp::REDUCE_MAX>},
     {AtenOp::amin_default, extremum<TosaOp::REDUCE_MIN>},
 };
+static_assert(lowers_all_of(kRows, {AtenFamily::kReduction}));
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/float_math_internal.h"
 
@@ -212,6 +213,7 @@ constexpr auto lowering_rows() {
   return rows;
 }
 constexpr auto kLoweringRows = lowering_rows();
+static_assert(lowers_all_of(kRows, {AtenFamily::kFunction}));
 
 }  // namespace
 

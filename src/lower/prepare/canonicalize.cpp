@@ -15,6 +15,7 @@
 #include <limits>
 #include <numeric>
 
+#include "facts/aten_traits.h"
 #include "lower/prepare/axes_internal.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
@@ -441,6 +442,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::max_pool1d_with_indices_default, first_result<AtenOp::max_pool1d_default>},
     {AtenOp::_adaptive_avg_pool2d_default, renamed<AtenOp::adaptive_avg_pool2d_default>},
 };
+static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 

@@ -1,3 +1,4 @@
+#include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 
 namespace carina::lower {
@@ -148,6 +149,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::var_dim, variance},
     {AtenOp::var_correction, variance},
 };
+static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 
 namespace carina::lower {
@@ -128,6 +129,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::addmm_default, addmm},
     {AtenOp::scaled_dot_product_attention_default, attention},
 };
+static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 

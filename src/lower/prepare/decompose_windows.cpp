@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 
 namespace carina::lower {
@@ -198,6 +199,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::adaptive_avg_pool2d_default, adaptive_avg_pool2d},
     {AtenOp::adaptive_avg_pool1d_default, adaptive_avg_pool1d},
 };
+static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/checked_math.h"
+#include "facts/aten_traits.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
 
@@ -77,6 +78,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::arange_start, ramp},
     {AtenOp::arange_start_step, ramp},
 };
+static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 

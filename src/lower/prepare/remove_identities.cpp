@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "facts/aten_traits.h"
 #include "lower/prepare/axes_internal.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
@@ -100,6 +101,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::cat_default, single_cat},
     {AtenOp::constant_pad_nd_default, no_padding},
 };
+static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "facts/aten_ops.h"
+
+namespace carina {
+
+// What kind of operator it is. For one that is lowered: the file of its lowering (src/lower/ops).
+enum class AtenFamily : uint8_t {
+  kConvolution,
+  kProduct,
+  kNormalisation,
+  kLimit,     // relu, clamp
+  kFunction,  // of one element
+  kArithmetic,
+  kLogic,
+  kPool,
+  kResample,
+  kReduction,
+  kMovement,
+  kIndexing,
+  kConversion,
+  kSource,
+  kComposite,
+  kQuantization,
+  kDelegate,
+};
+
+// Whether the result is a view of the first operand, and how a write through it reaches that.
+enum class AtenAlias : uint8_t { kFresh, kSame, kReshape, kPermute, kTranspose, kScatter };
+
+// Which parameters a quantized result has.
+enum class AtenQuantization : uint8_t {
+  kOwn,
+  kFirst,       // those of the first operand
+  kAll,         // all operands and results share
+  kActivation,  // as kFirst, and it fuses with what comes before; it keeps order: q(f(x)) = f(q(x))
+};
+
+// Where the elements of the result come from.
+enum class AtenData : uint8_t {
+  kComputed,
+  kMoved,     // each is an element of the first operand
+  kGathered,  // each is an element of some operand, or a constant that the node names; clone: perhaps requantized
+};
+
+// Whether the lowering quantizes a float constant by itself.
+enum class FloatConstants : uint8_t { kTaken, kNotTaken };
+
+// How an operator becomes TOSA.
+struct AtenLowering {
+  enum class Kind : uint8_t {
+    kDirect,   // by a row in src/lower/ops; `text`: what users should know about it
+    kBecomes,  // src/lower/prepare makes other operators of it: `text` says which
+    kNone,     // it stays on the CPU: `text` says why, if there is more to say than that nobody has written one
+  } kind;
+  std::string_view text;
+};
+
+// What an operator is, beside its schema (aten_ops.def): the one place that rooms ask. What the CPU does with it is in
+// executorch_kernels.def.
+struct AtenTraits {
+  AtenOp op;
+  AtenFamily family;
+  AtenAlias alias;
+  AtenQuantization quantization;
+  AtenData data;
+  FloatConstants float_constants;
+  AtenLowering lowering;
+  std::string_view cpu_form = {};  // without a kernel of its own: the operators that it is written as for the CPU
+};
+
+namespace detail {
+constexpr AtenLowering direct(std::string_view remark = {}) {
+  return {.kind = AtenLowering::Kind::kDirect, .text = remark};
+}
+constexpr AtenLowering becomes(std::string_view operators) {
+  return {.kind = AtenLowering::Kind::kBecomes, .text = operators};
+}
+constexpr AtenLowering none(std::string_view reason) {
+  return {.kind = AtenLowering::Kind::kNone, .text = reason};
+}
+
+constexpr auto aten_traits() {
+  using enum AtenFamily;
+  using enum AtenAlias;
+  using enum AtenQuantization;
+  using enum AtenData;
+  using enum FloatConstants;
+  return std::to_array<AtenTraits>({
+#define CARINA_ATEN_TRAITS(...) {__VA_ARGS__},
+#include "facts/aten_traits.def"
+#undef CARINA_ATEN_TRAITS
+  });
+}
+}  // namespace detail
+
+inline constexpr auto kAtenTraits = detail::aten_traits();
+
+namespace detail {
+constexpr bool has_one_row_per_op() {
+  for (size_t i = 0; i < kAtenTraits.size(); ++i) {
+    if (kAtenTraits[i].op != static_cast<AtenOp>(i)) return false;
+  }
+  return kAtenTraits.size() == kAtenOps.size();
+}
+}  // namespace detail
+static_assert(detail::has_one_row_per_op(), "aten_traits.def has one row per operator, in the order of aten_ops.def");
+
+namespace detail {
+constexpr bool movers_share() {
+  for (const AtenTraits& row : kAtenTraits) {
+    if (row.data == AtenData::kMoved && row.quantization != AtenQuantization::kFirst) return false;
+  }
+  return true;
+}
+}  // namespace detail
+static_assert(detail::movers_share(), "what only moves the first operand's elements has its parameters");
+
+constexpr const AtenTraits& traits_of(AtenOp op) {
+  return kAtenTraits[static_cast<size_t>(op)];
+}
+
+constexpr bool is_lowered(AtenOp op) {
+  return traits_of(op).lowering.kind == AtenLowering::Kind::kDirect;
+}
+constexpr bool only_moves_data(AtenOp op) {
+  return traits_of(op).data != AtenData::kComputed;
+}
+// Quantizing keeps order, and so does the operator: they may change places.
+constexpr bool keeps_order(AtenOp op) {
+  return traits_of(op).data == AtenData::kMoved || traits_of(op).quantization == AtenQuantization::kActivation;
+}
+constexpr bool takes_float_constants(AtenOp op) {
+  return traits_of(op).float_constants == FloatConstants::kTaken;
+}
+
+// Whether `rows` (each with a member `op`) are all operators of these families that are lowered by themselves, each once.
+template <typename Rows>
+constexpr bool lowers_all_of(const Rows& rows, std::initializer_list<AtenFamily> families) {
+  size_t expected = 0;
+  for (const AtenTraits& traits : kAtenTraits) {
+    if (!is_lowered(traits.op) || std::ranges::find(families, traits.family) == families.end()) continue;
+    ++expected;
+    if (std::ranges::count(rows, traits.op, [](const auto& row) { return row.op; }) != 1) return false;
+  }
+  return expected == std::size(rows);
+}
+
+// Whether `rows` rewrite nothing but operators that the table says become others, or lowered ones into a simpler form.
+template <typename Rows>
+constexpr bool rewrites_what_becomes(const Rows& rows) {
+  return std::ranges::none_of(
+      rows, [](const auto& row) { return traits_of(row.op).lowering.kind == AtenLowering::Kind::kNone; });
+}
+
+}  // namespace carina
