@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "driver/target.h"
 #include "ir/graph.h"
-#include "partition/partition.h"
+#include "lower/target.h"
 #include "pte/program.h"
 #include "report/compile_report.h"
 
@@ -46,8 +46,8 @@ struct Backend {
   std::string system_config;
   std::string memory_mode;
   int64_t clock_hz = 0;
-  std::string tosa_spec;  // the TOSA subset that its delegates keep to, as the Arm backend names it
-  partition::NpuFamily family = partition::NpuFamily::kU55;
+  std::string tosa_spec;   // the TOSA subset that its delegates keep to, as the Arm backend names it
+  lower::Target lowering;  // what its delegates may hold, and how they are lowered
   // Compiles a TOSA graph for the whole of it to run there. Errors: what the accelerator cannot do, all of it at once.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };

@@ -132,6 +132,9 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   return compiled;
 }
 
+// A file without a target is written as most that will read it like it.
+const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
+
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
   const std::string& path = request.model.model;
   if (is_graph_file(path)) {
@@ -139,7 +142,7 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
     return write_sound_tosa(module, request.version, request.limits, path);
   }
   CARINA_TRY(const Prepared prepared, prepare_model(request.model, log));
-  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(prepared.graph, log));
+  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(prepared.graph, kTosaFile, log));
   return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }
 

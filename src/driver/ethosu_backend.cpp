@@ -4,6 +4,7 @@
 #include "driver/ethosu_specs.h"
 #include "facts/ethosu_delegates.h"
 #include "facts/executorch.h"
+#include "facts/lowering_targets.h"
 #include "npu/delegate_blob.h"
 #include "npu/vela_raw.h"
 #include "plan/compile.h"
@@ -12,18 +13,6 @@
 namespace carina::driver {
 
 namespace {
-
-partition::NpuFamily family_of(npu::Product product) {
-  switch (product) {
-    case npu::Product::kU55:
-      return partition::NpuFamily::kU55;
-    case npu::Product::kU65:
-      return partition::NpuFamily::kU65;
-    case npu::Product::kU85:
-      return partition::NpuFamily::kU85;
-  }
-  CARINA_UNREACHABLE("product", product);
-}
 
 Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target) {
   CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
@@ -91,7 +80,9 @@ Backend ethosu_backend(const plan::Target& target) {
           .memory_mode = std::string(target.memory.name),
           .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
           .tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
-          .family = family_of(target.accelerator.product),
+          .lowering = {.name = std::string(target.accelerator.name),
+                       .limits = lowering_target_of(target.accelerator.product).limits,
+                       .idioms = lowering_target_of(target.accelerator.product).idioms},
           .compile = [target](const ir::Graph& tosa, const DelegateOptions& options, const Log& log) {
             return driver::compile(tosa, target, options, log);
           }};

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "lower/core_aten.h"
+#include "lower/legality.h"
 #include "lower/lower.h"
 
 namespace carina::driver {
@@ -21,8 +22,8 @@ Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph) {
 namespace {
 
 // A delegate as TOSA, whose nodes' origins, and those that errors name, are nodes of the prepared graph.
-Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const Log& log) {
-  auto lowered = lower::to_tosa(delegate, log);
+Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target& target, const Log& log) {
+  auto lowered = lower::to_tosa(delegate, target, log);
   if (!lowered) return fail(about_origins(std::move(lowered).error(), delegate));
   for (ir::Node& node : lowered->graph.nodes) {
     if (node.origin.valid()) node.origin = delegate[node.origin].origin;
@@ -34,18 +35,17 @@ Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const Log& log) {
 
 Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Refusal>& refused, const Log& log) {
-  const partition::PartitionOptions wanted{.family = backend.family,
-                                           .target = backend.target,
-                                           .cpu_nodes = options.cpu_nodes,
+  const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
                                            .cpu_ops = {},
                                            .delegate_nothing = options.delegates == DelegateMode::kNothing,
                                            .refused = refused};
   Split split;
-  CARINA_TRY(split.partitioned, partition::partition(prepared, wanted, log));
+  const auto legality = [&](const ir::Graph& spread) { return lower::refusals_of(spread, backend.lowering); };
+  CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
   CARINA_CHECKED(lower::to_core_aten(split.partitioned.program, log));
   Diagnostics errors;
   for (const ir::Graph& delegate : split.partitioned.delegates) {
-    auto tosa = lower_delegate(delegate, log);
+    auto tosa = lower_delegate(delegate, backend.lowering, log);
     if (tosa)
       split.tosa.push_back(*std::move(tosa));
     else

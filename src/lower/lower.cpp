@@ -37,48 +37,30 @@ std::vector<LoweringRow> all_rows() {
   return rows;
 }
 
-const LoweringRow* row_of(ir::Op op) {
-  static const std::vector<LoweringRow> rows = all_rows();
-  if (!op.is_aten()) return nullptr;
-  const auto row = std::ranges::lower_bound(rows, op.aten(), {}, &LoweringRow::op);
-  return row != rows.end() && row->op == op.aten() ? &*row : nullptr;
+Result<void> check_scale(const Node& node, const ir::Value& value) {
+  const bool sound = !value.quantization ||
+                     std::ranges::all_of(value.quantization->scales, [](double s) { return s > 0 && s < 1e30; });
+  return sound ? Result<void>() : fail(about(node, value.name + " has a scale that is not a positive number"));
 }
 
-Result<void> check_activation(const Node& node, const ir::Value& value) {
-  if (!value.quantization) return {};
-  const Quantization& q = *value.quantization;
-  if (!value.constant && q.per_channel())
-    return fail(about(node, value.name + " is quantized per channel: only constants can be"));
-  if (q.dtype != DType::kInt8 && q.dtype != DType::kInt16 && !value.constant) {
-    return fail(about(node, fmt::format("{} is quantized to {}: only int8 and int16 activations are supported",
-                                        value.name, name_of(q.dtype))));
-  }
-  if (!std::ranges::all_of(q.scales, [](double s) { return s > 0 && s < 1e30; })) {
-    return fail(about(node, value.name + " has a scale that is not a positive number"));
-  }
-  return {};
+Result<void> check_operand(const Candidate& c, const ir::Value& input) {
+  CARINA_CHECKED(accepted(c.node, first_of({check_rank(input), check_activation(c, input)})));
+  CARINA_CHECKED(check_scale(c.node, input));
+  if (input.dtype == DType::kInt64 && !input.constant)
+    return fail(about(c.node, input.name + " is int64: int32 is the widest integer supported"));
+  const bool quantized = c.output().quantization.has_value();
+  const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(c.node.op.aten()));
+  if (!counts || input.quantization.has_value() == quantized) return {};
+  return fail(about(c.node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ",
+                                        quantized ? "the result is quantized" : "the result is not")));
 }
 
 // All of a node's float tensors are quantized, or none is.
-Result<void> check_types(const ir::Graph& graph, const Node& node) {
-  const ir::Value& output = graph[node.outputs.front()];
-  CARINA_CHECKED(check_activation(node, output));
-  for (const ValueId id : node.inputs) {
-    if (!id.valid()) continue;
-    const ir::Value& input = graph[id];
-    if (input.shape.rank() > 6)
-      return fail(about(node, fmt::format("{} has rank {}: at most 6 is supported", input.name, input.shape.rank())));
-    if (std::ranges::any_of(input.shape.dims(), [](int64_t n) { return n < 0; }))
-      return fail(about(node, input.name + " has no static shape"));
-    CARINA_CHECKED(check_activation(node, input));
-    if (input.dtype == DType::kInt64 && !input.constant)
-      return fail(about(node, input.name + " is int64: int32 is the widest integer supported"));
-    const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(node.op.aten()));
-    if (counts && input.quantization.has_value() != output.quantization.has_value()) {
-      const std::string side = output.quantization ? "the result is quantized" : "the result is not";
-      return fail(
-          about(node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ", side)));
-    }
+Result<void> check_types(const Candidate& c) {
+  CARINA_CHECKED(accepted(c.node, check_activation(c, c.output())));
+  CARINA_CHECKED(check_scale(c.node, c.output()));
+  for (const ValueId id : c.node.inputs) {
+    if (id.valid()) CARINA_CHECKED(check_operand(c, c.graph[id]));
   }
   return {};
 }
@@ -92,8 +74,8 @@ Diagnostic no_lowering(const Node& node) {
 // Values without an error behind them are lowered; the rest is checked as far as it goes, so that one run shows all.
 class Translation {
  public:
-  Translation(const ir::Graph& aten, ir::Graph& tosa)
-      : in_(aten, tosa), aten_(aten), tosa_(tosa), broken_(aten.values.size()) {}
+  Translation(const ir::Graph& aten, ir::Graph& tosa, const Target& target)
+      : in_(aten, tosa, target), aten_(aten), tosa_(tosa), broken_(aten.values.size()) {}
 
   Result<void> run() {
     for (const ValueId input : aten_.inputs) add_input(input);
@@ -138,10 +120,10 @@ class Translation {
 
   Result<void> translate(ir::NodeId node_id) {
     const Node& node = aten_[node_id];
-    const LoweringRow* row = row_of(node.op);
+    const LoweringRow* row = lowering_of(node.op);
     if (row == nullptr) return fail(no_lowering(node));
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);
-    CARINA_CHECKED(check_types(aten_, node));
+    CARINA_CHECKED(check_types(in_.candidate(node)));
     const bool readable =
         std::ranges::none_of(node.inputs, [&](ValueId id) { return id.valid() && broken_[id.index()]; });
     if (!readable) {
@@ -235,16 +217,23 @@ std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::str
 
 }  // namespace
 
+const LoweringRow* lowering_of(ir::Op op) {
+  static const std::vector<LoweringRow> rows = all_rows();
+  if (!op.is_aten()) return nullptr;
+  const auto row = std::ranges::lower_bound(rows, op.aten(), {}, &LoweringRow::op);
+  return row != rows.end() && row->op == op.aten() ? &*row : nullptr;
+}
+
 bool has_lowering(ir::Op op) {
   return op.is_aten() && is_lowered(op.aten());
 }
 
-Result<Lowered> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
+Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::PassOptions& options, const Log& log) {
   ir::Graph quantized = aten;
   ir::spread_quantization(quantized);
   ir::Graph tosa;
   tosa.name = aten.name.empty() ? "main" : aten.name;
-  Translation translation(quantized, tosa);
+  Translation translation(quantized, tosa, target);
   CARINA_CHECKED(translation.run());
   const std::vector<std::string> bound = translation.bound_names();
   ir::remove_dead(tosa);
@@ -255,12 +244,13 @@ Result<Lowered> to_tosa(const ir::Graph& aten, const ir::PassOptions& options, c
   return Lowered{.graph = std::move(tosa), .value_of = std::move(value_of)};
 }
 
-Result<Lowered> to_tosa(const ir::Graph& aten, const Log& log) {
+Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const Log& log) {
 #ifdef CARINA_DEV
-  return to_tosa(aten, ir::PassOptions{.stop_after = {}, .disabled = {}, .verify_each = true}, log);
+  constexpr bool kVerify = true;
 #else
-  return to_tosa(aten, ir::PassOptions{}, log);
+  constexpr bool kVerify = false;
 #endif
+  return to_tosa(aten, target, {.stop_after = {}, .disabled = {}, .verify_each = kVerify}, log);
 }
 
 }  // namespace carina::lower

@@ -6,6 +6,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "lower/emitter_internal.h"
+#include "lower/legality_internal.h"
 #include "lower/prepare/axes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
 
@@ -14,11 +15,16 @@ namespace carina::lower {
 // What a node's lowering sees: the ATen graph, the values lowered so far, and the emitter.
 class Lowering {
  public:
-  Lowering(const ir::Graph& graph, ir::Graph& tosa)
-      : aten(graph), out(tosa), lowered_(graph.values.size()), makers_(ir::producers(graph)) {}
+  Lowering(const ir::Graph& graph, ir::Graph& tosa, const Target& wanted)
+      : aten(graph), target(wanted), out(tosa), lowered_(graph.values.size()), makers_(ir::producers(graph)) {}
 
   const ir::Graph& aten;
+  const Target& target;
   Emitter out;
+
+  [[nodiscard]] Candidate candidate(const ir::Node& node) const {
+    return {.graph = aten, .node = node, .target = target};
+  }
 
   [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return aten[id]; }
   [[nodiscard]] const Shape& shape(ir::ValueId id) const { return aten[id].shape; }
@@ -50,11 +56,23 @@ class Lowering {
   std::vector<ir::NodeId> makers_;
 };
 
-// One ATen op's lowering. `lower` returns the TOSA value of the node's (only) output.
+// Plain integers, which stand for no reals, that an operator takes besides quantized values.
+enum class PlainIntegers : uint8_t { kNone, kInt32Too, kAny };
+
+// No limits beyond those of all operators (legality.cpp).
+inline Refused always(const Candidate&) {
+  return std::nullopt;
+}
+
+// One ATen operator: whether a target's limits allow a node of it, and its lowering. `lower` returns the TOSA value of
+// the node's (only) output; what `legal` refuses for a target it may still lower for another.
 struct LoweringRow {
   AtenOp op;
+  PlainIntegers integers;
+  Refused (*legal)(const Candidate& c);
   Result<ir::ValueId> (*lower)(Lowering& in, const ir::Node& node);
 };
+const LoweringRow* lowering_of(ir::Op op);
 
 // The rows, one family per file in ops/.
 std::span<const LoweringRow> convolution_rows();

@@ -9,7 +9,6 @@
 #include "facts/aten_traits.h"
 #include "ir/spread_quantization.h"
 #include "partition/grouping_internal.h"
-#include "partition/rules_internal.h"
 #include "partition/split_internal.h"
 
 namespace carina::partition {
@@ -65,13 +64,14 @@ std::optional<Refusal> earlier_refusal(ir::NodeId node, const PartitionOptions& 
   return found == options.refused.end() ? std::nullopt : std::optional(*found);
 }
 
-std::vector<Decision> decide(const ir::Graph& spread, const PartitionOptions& options) {
+std::vector<Decision> decide(const ir::Graph& spread, const Legality& legality, const PartitionOptions& options) {
+  const std::vector<std::optional<Refusal>> refusals = legality(spread);
   std::vector<Decision> decisions;
   for (size_t n = 0; n < spread.nodes.size(); ++n) {
     const Node& node = spread.nodes[n];
     auto refusal = users_wish(node, options);
     if (!refusal) refusal = earlier_refusal(ir::NodeId(n), options);
-    if (!refusal) refusal = refusal_of({.graph = spread, .node = node, .options = options});
+    if (!refusal) refusal = refusals[n];
     decisions.push_back({.node = ir::NodeId(n),
                          .name = node.name,
                          .op = std::string(node.op.name()),
@@ -112,11 +112,12 @@ void number_delegates(const ir::Graph& graph, const std::vector<int>& group_of, 
 
 }  // namespace
 
-Result<Partitioned> partition(const ir::Graph& aten, const PartitionOptions& options, const Log&) {
+Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
+                              const Log&) {
   CARINA_CHECKED(check_filters(aten, options));
   ir::Graph spread = aten;
   ir::spread_quantization(spread);
-  std::vector<Decision> decisions = decide(spread, options);
+  std::vector<Decision> decisions = decide(spread, legality, options);
   std::vector<bool> eligible;
   for (const Decision& decision : decisions) eligible.push_back(decision.runs_on_npu);
   std::vector<int> group_of = group_nodes(aten, eligible);

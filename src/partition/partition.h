@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -12,12 +12,11 @@
 
 namespace carina::partition {
 
-// What differs between NPUs here: U55 and U65 run the same operators.
-enum class NpuFamily : uint8_t { kU55, kU65, kU85 };
+// Per node of a graph whose quantization has been spread (ir::spread_quantization) why it cannot run on the target; none
+// where it can.
+using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir::Graph& spread)>;
 
 struct PartitionOptions {
-  NpuFamily family = NpuFamily::kU55;
-  std::string target = "ethos-u55";    // as messages call it
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
@@ -50,9 +49,10 @@ struct Partitioned {
   std::vector<Decision> decisions;  // one per node of the given graph, in its order
 };
 
-// Splits a prepared graph (with `quantization` on values where it is quantized) into delegates for the NPU and the
-// rest. Delegates are as large as possible without making a cycle; subgraphs that only move data are not worth one.
+// Splits a prepared graph (with `quantization` on values where it is quantized) into delegates of what `legality` allows
+// and the rest. Delegates are as large as possible without making a cycle; subgraphs that only move data are not worth one.
 // Errors: a name in cpu_nodes or cpu_ops that is not in the graph (usage).
-Result<Partitioned> partition(const ir::Graph& aten, const PartitionOptions& options, const Log& log);
+Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
+                              const Log& log);
 
 }  // namespace carina::partition

@@ -90,7 +90,7 @@ class Cutter {
     bool all = true;
     for (size_t s = 0; s < result_.segments.size(); ++s) {
       if (is_on_kernels(s)) continue;
-      auto tosa = lower::to_tosa(result_.segments[s].part.graph, passes_, log_);
+      auto tosa = lower::to_tosa(result_.segments[s].part.graph, {}, passes_, log_);
       if (tosa) {
         result_.segments[s].tosa = std::move(tosa->graph);
         continue;

@@ -45,9 +45,8 @@ Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   return integers;
 }
 
-// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly 2^19 (2^14 for int16),
-// the other by its ratio to it; the NPU adds so in one operation (docs/facts/ethosu.md 4.4, 9.2). Equal scales need no
-// factor.
+// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly the target's power of two,
+// the other by its ratio to it. Equal scales need no factor.
 struct Aligned {
   ValueId a;
   ValueId b;
@@ -58,7 +57,9 @@ Aligned align(Lowering& in, const Node& node) {
   const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
   const bool narrow = in.quantization(node.outputs[0]).dtype == DType::kInt8;
   const double largest = std::max(a.scale, b.scale);
-  const double headroom = a.scale == b.scale ? 1 : (narrow ? 524288.0 : 16384.0);
+  const LoweringIdioms& idioms = in.target.idioms;
+  const int bits = a.scale == b.scale ? 0 : (narrow ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2);
+  const double headroom = std::ldexp(1.0, bits);
   const auto widened = [&](const Integers& operand) {
     return in.out.rescale(operand.value, {.scales = {operand.scale / largest * headroom},
                                           .input_zp = operand.zero_point,
@@ -108,11 +109,17 @@ Result<ValueId> multiply(Lowering& in, const Node& node) {
 }
 
 constexpr LoweringRow kRows[] = {
-    {AtenOp::add_Tensor, aligned<TosaOp::ADD>},
-    {AtenOp::sub_Tensor, aligned<TosaOp::SUB>},
-    {AtenOp::maximum_default, aligned<TosaOp::MAXIMUM>},
-    {AtenOp::minimum_default, aligned<TosaOp::MINIMUM>},
-    {AtenOp::mul_Tensor, multiply},
+    {.op = AtenOp::add_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = aligned<TosaOp::ADD>},
+    {.op = AtenOp::sub_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = aligned<TosaOp::SUB>},
+    {.op = AtenOp::maximum_default,
+     .integers = PlainIntegers::kInt32Too,
+     .legal = always,
+     .lower = aligned<TosaOp::MAXIMUM>},
+    {.op = AtenOp::minimum_default,
+     .integers = PlainIntegers::kInt32Too,
+     .legal = always,
+     .lower = aligned<TosaOp::MINIMUM>},
+    {.op = AtenOp::mul_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = multiply},
 };
 static_assert(lowers_all_of(kRows, {AtenFamily::kArithmetic}));
 

@@ -63,8 +63,8 @@ Result<ValueId> clamp(Lowering& in, const Node& node) {
 }
 
 constexpr LoweringRow kRows[] = {
-    {AtenOp::relu_default, relu},
-    {AtenOp::clamp_default, clamp},
+    {.op = AtenOp::relu_default, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = relu},
+    {.op = AtenOp::clamp_default, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = clamp},
 };
 static_assert(lowers_all_of(kRows, {AtenFamily::kLimit}));
 

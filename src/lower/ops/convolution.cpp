@@ -50,27 +50,9 @@ Tensor float_bias(const Lowering& in, ValueId id, int64_t channels) {
   return Tensor::of<float>(DType::kFp32, Shape{channels}, std::vector<float>(static_cast<size_t>(channels), 0.0F));
 }
 
-Result<void> check_parameters(const Lowering& in, const Node& node, ValueId bias) {
-  const ir::Value& weight = in.value(node.inputs[1]);
-  if (!weight.constant)
-    return fail(about(node, "the weights are computed at run time: only constant weights are supported"));
-  if (bias.valid() && !in.value(bias).constant)
-    return fail(about(node, "the bias is computed at run time: only a constant bias is supported"));
-  if (!in.is_quantized(node)) return {};
-  if (!weight.quantization)
-    return fail(about(node, "the weights " + weight.name + " are not quantized, but the node is"));
-  const Quantization& q = *weight.quantization;
-  const bool symmetric = std::ranges::all_of(q.zero_points, [](int64_t zp) { return zp == 0; });
-  if (!symmetric || (q.per_channel() && q.axis != 0) || (q.dtype != DType::kInt8 && q.dtype != DType::kInt4)) {
-    return fail(about(
-        node, "the weights " + weight.name + " must be symmetric int8 or int4, per tensor or per output channel"));
-  }
-  return {};
-}
-
 Result<Parameters> parameters_of(const Lowering& in, const Node& node) {
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
-  CARINA_CHECKED(check_parameters(in, node, bias));
+  CARINA_CHECKED(accepted(node, check_weights(in.candidate(node))));
   const ir::Value& weight = in.value(node.inputs[1]);
   const int64_t channels = weight.shape[0];
   if (!in.is_quantized(node))
@@ -240,9 +222,21 @@ Result<ValueId> linear(Lowering& in, const Node& node) {
   return in.out.reshape(scaled(in, node, sum, parameters.scales), result);
 }
 
+Refused conv2d_fits(const Candidate& c) {
+  const Shape& weight = c.input(1).shape;
+  return first_of(
+      {check_weights(c), check_axes(c, c.input(0)), check_axes(c, c.output()),
+       check_kernel(c, {weight[2], weight[3]}, c.node.attributes.integers("dilation"), c.target.limits.kernel),
+       check_stride(c, c.node.attributes.integers("stride"))});
+}
+
+Refused linear_fits(const Candidate& c) {
+  return first_of({check_weights(c), check_axes(c, c.input(1))});
+}
+
 constexpr LoweringRow kRows[] = {
-    {AtenOp::conv2d_default, conv2d},
-    {AtenOp::linear_default, linear},
+    {.op = AtenOp::conv2d_default, .integers = PlainIntegers::kNone, .legal = conv2d_fits, .lower = conv2d},
+    {.op = AtenOp::linear_default, .integers = PlainIntegers::kNone, .legal = linear_fits, .lower = linear},
 };
 static_assert(lowers_all_of(kRows, {AtenFamily::kConvolution}));
 

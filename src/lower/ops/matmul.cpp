@@ -29,7 +29,9 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
       in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
-constexpr LoweringRow kRows[] = {{AtenOp::bmm_default, bmm}};
+constexpr LoweringRow kRows[] = {
+    {.op = AtenOp::bmm_default, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = bmm},
+};
 static_assert(lowers_all_of(kRows, {AtenFamily::kProduct}));
 
 }  // namespace

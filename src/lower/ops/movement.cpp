@@ -1,5 +1,7 @@
 // Ops that move elements and compute nothing.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -39,12 +41,12 @@ struct Picked {
   std::array<int64_t, 2> step;
 };
 
-// Along one axis of an image, by a step that the NPU can stride.
+// Along one axis of an image, by a step that the target can stride.
 std::optional<Picked> picked_by(const Lowering& in, const Node& node) {
-  constexpr int64_t kLargestStep = 3;
   const int64_t axis = node.attributes.integer("dim"), step = node.attributes.integer("step");
   const DType type = in.is_quantized(node) ? in.quantization(node.outputs[0]).dtype : in.value(node.outputs[0]).dtype;
-  const bool image = in.shape(node.outputs[0]).rank() == 4 && axis >= 2 && step > 1 && step <= kLargestStep;
+  const bool image =
+      in.shape(node.outputs[0]).rank() == 4 && axis >= 2 && step > 1 && step <= in.target.idioms.picked_step;
   if (!image || (type != DType::kInt8 && type != DType::kFp32)) return std::nullopt;
   Picked picked{.source = node.inputs[0], .start = {0, 0}, .step = {1, 1}};
   picked.start[static_cast<size_t>(axis - 2)] = node.attributes.integer("start");
@@ -66,7 +68,7 @@ Picked with_slice_before(const Lowering& in, Picked picked) {
   return picked;
 }
 
-// Every step-th row and column of an image: a pool of one element, which the NPU strides over in one operation.
+// Every step-th row and column of an image: a pool of one element, which strides over the rest.
 ValueId pick(Lowering& in, const Picked& picked, const Shape& result) {
   const ValueId image = in.out.to_nhwc(in.operand(picked.source));
   Shape reached = in.out.shape(image);
@@ -183,18 +185,38 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
   return in.out.cast(in.operand(node.inputs[0]), to);
 }
 
+Refused permute_fits(const Candidate& c) {
+  const DType type = Candidate::type_of(c.input(0));
+  const size_t rank = c.input(0).shape.rank();
+  const int64_t most = c.target.limits.wide_transposed_axes;
+  const bool narrow = type == DType::kInt8 || type == DType::kInt16;
+  if (narrow || static_cast<int64_t>(rank) <= most) return std::nullopt;
+  return refused("permute.axes", fmt::format("a transposition of {} with {} axes, {} supports at most {}",
+                                             name_of(type), rank, c.target.name, most));
+}
+
+Refused slice_fits(const Candidate& c) {
+  if (c.output().shape.elements() > 0 && c.node.attributes.integer("step") >= 1) return std::nullopt;
+  return refused("slice.direction", "the slice is empty or goes backwards");
+}
+
+// Where everything is integers, types are fixed when the model is quantized.
+Refused never(const Candidate& c) {
+  return refused("op.conversion", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name));
+}
+
 constexpr LoweringRow kRows[] = {
-    {AtenOp::view_default, view},
-    {AtenOp::permute_default, permute},
-    {AtenOp::clone_default, same},
-    {AtenOp::slice_Tensor, slice},
-    {AtenOp::cat_default, cat},
-    {AtenOp::constant_pad_nd_default, constant_pad},
-    {AtenOp::expand_default, repeat},
-    {AtenOp::repeat_default, repeat},
-    {AtenOp::to_dtype, convert},
-    {AtenOp::_to_copy_default, convert},
-    {AtenOp::_to_dim_order_copy_default, convert},
+    {.op = AtenOp::view_default, .integers = PlainIntegers::kAny, .legal = always, .lower = view},
+    {.op = AtenOp::permute_default, .integers = PlainIntegers::kAny, .legal = permute_fits, .lower = permute},
+    {.op = AtenOp::clone_default, .integers = PlainIntegers::kAny, .legal = always, .lower = same},
+    {.op = AtenOp::slice_Tensor, .integers = PlainIntegers::kAny, .legal = slice_fits, .lower = slice},
+    {.op = AtenOp::cat_default, .integers = PlainIntegers::kAny, .legal = always, .lower = cat},
+    {.op = AtenOp::constant_pad_nd_default, .integers = PlainIntegers::kAny, .legal = always, .lower = constant_pad},
+    {.op = AtenOp::expand_default, .integers = PlainIntegers::kAny, .legal = always, .lower = repeat},
+    {.op = AtenOp::repeat_default, .integers = PlainIntegers::kAny, .legal = always, .lower = repeat},
+    {.op = AtenOp::to_dtype, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
+    {.op = AtenOp::_to_copy_default, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
+    {.op = AtenOp::_to_dim_order_copy_default, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
 };
 static_assert(lowers_all_of(kRows, {AtenFamily::kMovement, AtenFamily::kConversion}));
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "facts/aten_traits.h"
-#include "facts/npu_targets.h"
 #include "lower/lowering_internal.h"
 
 namespace carina::lower {
@@ -26,12 +25,8 @@ Reduction reduction_of(const Lowering& in, const Node& node) {
   return reduction;
 }
 
-// Windows that the NPU takes without padding; beyond them the reduction goes axis by axis.
-bool fits_pool(const Shape& image) {
-  return image[2] <= npu::kMaxPoolHeight && image[2] * image[3] <= npu::kMaxPoolElements;
-}
-bool fits_kernel(const Shape& image) {
-  return image[2] <= npu::kMaxKernelHeight && image[2] * image[3] <= npu::kMaxKernelElements;
+bool fits(const Shape& image, const WindowLimit& limit) {
+  return image[2] <= limit.rows && image[2] * image[3] <= limit.elems;
 }
 
 bool over_image(const Shape& shape, const std::vector<size_t>& axes) {
@@ -52,8 +47,8 @@ ValueId image_mean(Lowering& in, ValueId input, const Quantization& q) {
   return in.out.to_nchw(pooled);
 }
 
-// The sum over height and width as a depthwise convolution with ones: exact, and one NPU operation where REDUCE_SUM
-// along two axes of an image would be several.
+// The sum over height and width as a depthwise convolution with ones: exact, and one operation where REDUCE_SUM along
+// two axes of an image would be several.
 ValueId image_sum(Lowering& in, const std::string& name, ValueId input, const Quantization& q) {
   const ValueId image = in.out.to_nhwc(input);
   const Shape s = in.out.shape(image);
@@ -90,9 +85,9 @@ ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction
       .scales = {factor * from.scale() / to.scale()}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype};
   if (over_image(shape, reduction.axes) && from.dtype == DType::kInt8) {
     const bool same = from.scales == to.scales && from.zero_points == to.zero_points && from.dtype == to.dtype;
-    if (same && factor * reduction.count == 1 && fits_pool(shape))
+    if (same && factor * reduction.count == 1 && fits(shape, in.target.idioms.pooled_mean))
       return in.within_range(image_mean(in, input, from), to);
-    if (fits_kernel(shape))
+    if (fits(shape, in.target.idioms.convolved_sum))
       return in.out.to_nchw(in.within_range(in.out.rescale(image_sum(in, node.name, input, from), rescaling), to));
   }
   return in.within_range(in.out.rescale(sum_of_integers(in, input, from, reduction), rescaling), to);
@@ -132,10 +127,16 @@ Result<ValueId> extremum(Lowering& in, const Node& node) {
 }
 
 constexpr LoweringRow kRows[] = {
-    {AtenOp::sum_dim_IntList, sum},
-    {AtenOp::mean_dim, mean},
-    {AtenOp::amax_default, extremum<TosaOp::REDUCE_MAX>},
-    {AtenOp::amin_default, extremum<TosaOp::REDUCE_MIN>},
+    {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = sum},
+    {.op = AtenOp::mean_dim, .integers = PlainIntegers::kNone, .legal = always, .lower = mean},
+    {.op = AtenOp::amax_default,
+     .integers = PlainIntegers::kNone,
+     .legal = needs_int8,
+     .lower = extremum<TosaOp::REDUCE_MAX>},
+    {.op = AtenOp::amin_default,
+     .integers = PlainIntegers::kNone,
+     .legal = needs_int8,
+     .lower = extremum<TosaOp::REDUCE_MIN>},
 };
 static_assert(lowers_all_of(kRows, {AtenFamily::kReduction}));
 

@@ -1,5 +1,7 @@
 // Functions of one element: a TABLE of all 256 values in int8, TOSA's own op or an expression in float.
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -184,10 +186,9 @@ std::vector<int64_t> table_of(const UnaryRow& row, const Attributes& attributes,
 Result<ValueId> by_table(Lowering& in, const Node& node, const UnaryRow& row) {
   const Quantization& from = in.quantization(node.inputs[0]);
   const Quantization& to = in.quantization(node.outputs[0]);
-  if (from.dtype != DType::kInt8 || to.dtype != DType::kInt8) {
-    return fail(about(node, std::string(node.op.name()) + " is supported for int8 activations, not for " +
-                                std::string(name_of(from.dtype))));
-  }
+  CARINA_CHECKED(accepted(node, needs_int8(in.candidate(node))));
+  if (to.dtype != DType::kInt8)
+    return fail(about(node, fmt::format("the result is {}, that of a table of int8 is int8", name_of(to.dtype))));
   const ValueId table = in.out.constant(
       node.name + ".table", integer_tensor(DType::kInt8, Shape{256}, table_of(row, node.attributes, from, to)));
   const ValueId input = in.operand(node.inputs[0]);
@@ -209,7 +210,8 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
 
 constexpr auto lowering_rows() {
   std::array<LoweringRow, std::size(kRows)> rows{};
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = {kRows[i].op, unary};
+  for (size_t i = 0; i < rows.size(); ++i)
+    rows[i] = {.op = kRows[i].op, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = unary};
   return rows;
 }
 constexpr auto kLoweringRows = lowering_rows();

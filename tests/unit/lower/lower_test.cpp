@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const Target kNpu{.name = "npu", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms};
+
 std::string contents(const fs::path& path) {
   std::ifstream in(path);
   return (std::stringstream() << in.rdbuf()).str();
@@ -46,7 +48,7 @@ std::string produced(const std::string& input, const std::string& where) {
   const std::string once = ir::print(graph);
   EXPECT_TRUE(prepare(graph, Log{}).has_value());
   EXPECT_EQ(ir::print(graph), once) << "prepare() changes what it made";
-  const auto tosa = to_tosa(graph, Log{});
+  const auto tosa = to_tosa(graph, kNpu, Log{});
   if (!tosa) return with_error(text, tosa.error());
   EXPECT_TRUE(ir::verify_structure(tosa->graph).has_value());
   return text + "# tosa\n" + ir::print(tosa->graph);
@@ -124,7 +126,7 @@ TEST(ToTosa, SaysWhichNodeAndValueStandForWhich) {
                           "text");
   ASSERT_TRUE(module.has_value()) << to_string(module.error());
   const ir::Graph& aten = module->main();
-  const auto lowered = to_tosa(aten, Log{});
+  const auto lowered = to_tosa(aten, kNpu, Log{});
   ASSERT_TRUE(lowered.has_value()) << to_string(lowered.error());
   const ir::Graph& tosa = lowered->graph;
   const auto producer = ir::producers(tosa);
@@ -145,7 +147,7 @@ TEST(ToTosa, ErrorsSayWhichNode) {
 )",
                           "text");
   ASSERT_TRUE(module.has_value()) << to_string(module.error());
-  const auto refused = to_tosa(module->main(), Log{});
+  const auto refused = to_tosa(module->main(), {}, Log{});
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error()[0].node, 1U);
 }

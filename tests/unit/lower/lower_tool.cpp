@@ -22,7 +22,8 @@ Result<void> lower_file(const std::string& from, const std::string& to) {
   CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, from, log));
   CARINA_CHECKED(quantize::fold_imported(graph, log));
   CARINA_CHECKED(lower::prepare(graph, log));
-  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(graph, log));
+  CARINA_TRY(lower::Lowered lowered,
+             lower::to_tosa(graph, {.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms}, log));
   ir::Module module;
   module.graphs.push_back(std::move(lowered.graph));
   CARINA_TRY(const std::vector<std::byte> bytes, tosa::write_tosa(module));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/pass.h"
+#include "lower/legality.h"
 
 namespace carina::partition {
 namespace {
@@ -58,8 +59,13 @@ class Builder {
   }
 };
 
+std::vector<std::optional<ir::Refusal>> legal(const Graph& spread) {
+  return lower::refusals_of(spread,
+                            {.name = "ethos-u55", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms});
+}
+
 Partitioned partitioned(const Graph& graph, const PartitionOptions& options = {}) {
-  auto result = partition(graph, options, Log{});
+  auto result = partition(graph, legal, options, Log{});
   EXPECT_TRUE(result.has_value());
   const auto verified = ir::verify_structure(result->program);
   EXPECT_TRUE(verified.has_value()) << (verified ? "" : to_string(verified.error()));
@@ -185,7 +191,7 @@ TEST(Partition, LetsTheUserKeepNodesOnTheCpu) {
   EXPECT_TRUE(partitioned(b.graph, options).delegates.empty());
   options = {};
   options.cpu_nodes = {"nothing"};
-  const auto refused = partition(b.graph, options, Log{});
+  const auto refused = partition(b.graph, legal, options, Log{});
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
   EXPECT_THAT(refused.error()[0].hint, HasSubstr("first, last"));
@@ -264,20 +270,6 @@ TEST(Partition, NodesOfBothSidesKnowWhereTheyComeFrom) {
   const auto middle = std::ranges::find(result.program.nodes, std::string("middle"), &ir::Node::name);
   ASSERT_NE(middle, result.program.nodes.end());
   EXPECT_EQ(middle->origin, ir::NodeId(1));
-}
-
-TEST(Partition, NamesTheLimitThatANodeBreaks) {
-  Builder b;
-  const ValueId x = b.input();
-  b.graph.outputs = {b.node(AtenOp::max_pool2d_default, "pool", {x},
-                            {{"kernel_size", std::vector<int64_t>{300, 1}},
-                             {"stride", std::vector<int64_t>{1, 1}},
-                             {"padding", std::vector<int64_t>{0, 0}},
-                             {"dilation", std::vector<int64_t>{1, 1}},
-                             {"ceil_mode", false}})};
-  const Partitioned result = partitioned(b.graph);
-  EXPECT_THAT(result.decisions[0].reason,
-              HasSubstr("the kernel reaches over 300 rows, ethos-u55 supports at most 256"));
 }
 
 }  // namespace

@@ -82,7 +82,8 @@ Result<void> run(const std::vector<std::string>& arguments) {
     CARINA_CHECKED(quantize::fold_imported(graph, log));
   }
   print_quantization(graph);
-  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(graph, log));
+  CARINA_TRY(lower::Lowered lowered,
+             lower::to_tosa(graph, {.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms}, log));
   ir::Module module;
   module.graphs.push_back(std::move(lowered.graph));
   CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create(module, {}));

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "facts/npu_enums.h"
+#include "facts/npu_targets.h"
+
+namespace carina {
+
+// A window that slides over an image.
+struct WindowLimit {
+  int64_t rows;
+  int64_t elems;  // rows * columns
+};
+
+// What a target takes of an operator, beyond types.
+struct OperatorLimits {
+  int64_t stride;                // of a window, per axis
+  int64_t unrolled_windows;      // a larger stride is taken where the window moves to so few places
+  int64_t axis_elems;            // of an image or a matrix
+  WindowLimit kernel;            // of a convolution, with its dilation
+  WindowLimit pool;              // of a pool
+  int64_t padded_average_pool;   // rows and columns of an average pool that hangs over the image
+  int64_t wide_transposed_axes;  // of a transposition of elements wider than 16 bits
+};
+
+// How a target likes what can be said in several ways in TOSA. Zero: it has no such wish.
+struct LoweringIdioms {
+  int64_t picked_step;        // a slice of an image by steps up to this is a pool of one element with strides
+  WindowLimit pooled_mean;    // a mean over an image of this size, in its own scale, is one AVG_POOL2D
+  WindowLimit convolved_sum;  // a sum over an image of this size is one DEPTHWISE_CONV2D with ones
+  // Operands of an addition that are scaled differently are brought to one scale with so many bits below the larger.
+  int aligned_int8_log2;
+  int aligned_int16_log2;
+};
+
+struct LoweringTarget {
+  OperatorLimits limits;
+  LoweringIdioms idioms;
+};
+
+namespace detail {
+inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+
+// estimate(1024): more operations than this, one per output row or column, are not worth a stride beyond the hardware's.
+inline constexpr OperatorLimits kEthosULimits{
+    .stride = npu::kMaxStride,
+    .unrolled_windows = 1024,
+    .axis_elems = npu::kMaxAxis,
+    .kernel = {.rows = npu::kMaxKernelHeight, .elems = npu::kMaxKernelElements},
+    .pool = {.rows = npu::kMaxPoolHeight, .elems = npu::kMaxPoolElements},
+    .padded_average_pool = npu::kMaxPaddedAveragePoolSize,
+    .wide_transposed_axes = 4,
+};
+
+// An addition of operands on two scales is one operation when the larger is multiplied by exactly these powers of two.
+// Source: docs/facts/ethosu.md 4.4, 9.2.
+inline constexpr LoweringIdioms kEthosUIdioms{
+    .picked_step = npu::kMaxStride,
+    .pooled_mean = {.rows = npu::kMaxPoolHeight, .elems = npu::kMaxPoolElements},
+    .convolved_sum = {.rows = npu::kMaxKernelHeight, .elems = npu::kMaxKernelElements},
+    .aligned_int8_log2 = 19,
+    .aligned_int16_log2 = 14,
+};
+
+constexpr OperatorLimits with_wide_transposed_axes(OperatorLimits limits, int64_t axes) {
+  limits.wide_transposed_axes = axes;
+  return limits;
+}
+}  // namespace detail
+
+// TOSA for whoever reads it: nothing is refused for its size, nothing is said in a roundabout way.
+inline constexpr LoweringTarget kPlainTosa{
+    .limits = {.stride = detail::kUnlimited,
+               .unrolled_windows = 0,
+               .axis_elems = detail::kUnlimited,
+               .kernel = {.rows = detail::kUnlimited, .elems = detail::kUnlimited},
+               .pool = {.rows = detail::kUnlimited, .elems = detail::kUnlimited},
+               .padded_average_pool = detail::kUnlimited,
+               .wide_transposed_axes = detail::kUnlimited},
+    .idioms = {.picked_step = 0,
+               .pooled_mean = {.rows = 0, .elems = 0},
+               .convolved_sum = {.rows = 0, .elems = 0},
+               .aligned_int8_log2 = 19,
+               .aligned_int16_log2 = 14},
+};
+
+inline constexpr LoweringTarget kU55Lowering{
+    .limits = detail::kEthosULimits,
+    .idioms = detail::kEthosUIdioms,
+};
+inline constexpr LoweringTarget kU65Lowering = kU55Lowering;
+inline constexpr LoweringTarget kU85Lowering{
+    .limits = detail::with_wide_transposed_axes(detail::kEthosULimits, 6),
+    .idioms = detail::kEthosUIdioms,
+};
+// For a TOSA file without a target: most are read by compilers for the small NPUs.
+inline constexpr LoweringTarget kDefaultLowering = kU55Lowering;
+
+constexpr const LoweringTarget& lowering_target_of(npu::Product product) {
+  switch (product) {
+    case npu::Product::kU55:
+      return kU55Lowering;
+    case npu::Product::kU65:
+      return kU65Lowering;
+    case npu::Product::kU85:
+      break;
+  }
+  return kU85Lowering;
+}
+
+}  // namespace carina

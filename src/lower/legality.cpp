@@ -1,0 +1,129 @@
+#include "lower/legality.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/aten_traits.h"
+#include "lower/legality_internal.h"
+#include "lower/lowering_internal.h"
+
+namespace carina::lower {
+
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+Refused check_elements(const ir::Value& value) {
+  if (std::ranges::none_of(value.shape.dims(), [](int64_t n) { return n == 0; })) return std::nullopt;
+  return refused("shape.empty", value.name + " has no elements");
+}
+
+// A value that is not quantized: a constant that the lowering quantizes, or integers that the operator takes.
+Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers integers, std::string_view hint) {
+  if (is_float(value.dtype)) {
+    if (value.constant && takes_float_constants(c.node.op.aten()) && c.output().quantization) return std::nullopt;
+    return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
+  }
+  const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8;
+  const bool taken =
+      integers == PlainIntegers::kAny || (integers == PlainIntegers::kInt32Too && value.dtype == DType::kInt32);
+  if (narrow && taken) return std::nullopt;
+  return refused("types.integers", fmt::format("{} is {}, {} does not do this operator with it", value.name,
+                                               name_of(value.dtype), c.target.name));
+}
+
+Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view hint) {
+  std::vector<ValueId> values = c.node.inputs;
+  values.push_back(c.node.outputs.front());
+  for (const ValueId id : values) {
+    if (!id.valid()) continue;
+    const ir::Value& value = c.graph[id];
+    auto refusal = first_of({check_rank(value), check_elements(value),
+                             value.quantization ? check_activation(c, value) : check_plain(c, value, integers, hint)});
+    if (refusal) return refusal;
+  }
+  return std::nullopt;
+}
+
+Refused no_row(const Candidate& c) {
+  const bool known = c.node.op.is_aten() && traits_of(c.node.op.aten()).lowering.kind == AtenLowering::Kind::kNone;
+  return refused("op.unknown", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name),
+                 known ? std::string(traits_of(c.node.op.aten()).lowering.text) : std::string());
+}
+
+// What to do about a value that is not quantized: all of the model, or the rest of it.
+std::string_view quantization_hint(const ir::Graph& graph) {
+  const bool partly = std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
+  return partly ? "the model leaves it float: annotate it too, or quantize the float model with --quantize int8"
+                : "quantize the model: --quantize int8 --calibrate DATA";
+}
+
+Refused refusal_of(const Candidate& c, std::string_view hint) {
+  const LoweringRow* row = lowering_of(c.node.op);
+  if (row == nullptr) return no_row(c);
+  if (c.node.outputs.empty() || !c.node.outputs.front().valid())
+    return refused("node.no-result", "the node has no result");
+  return first_of({check_types(c, row->integers, hint), check_mixture(c)});
+}
+
+}  // namespace
+
+Refused check_rank(const ir::Value& value) {
+  constexpr size_t kMostAxes = 6;
+  if (value.shape.rank() > kMostAxes) {
+    return refused("shape.rank",
+                   fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMostAxes));
+  }
+  if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))
+    return refused("shape.dynamic", value.name + " has no static shape", "export with static shapes");
+  return std::nullopt;
+}
+
+Refused check_activation(const Candidate& c, const ir::Value& value) {
+  if (!value.quantization || value.constant) return std::nullopt;
+  const Quantization& q = *value.quantization;
+  if (q.per_channel()) {
+    return refused("types.per-channel",
+                   fmt::format("{} is quantized per channel, activations must be per tensor", value.name));
+  }
+  if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16) return std::nullopt;
+  return refused(
+      "types.activation",
+      fmt::format("{} is quantized to {}, {} computes with int8", value.name, name_of(q.dtype), c.target.name),
+      "quantize activations to int8");
+}
+
+Refused check_mixture(const Candidate& c) {
+  const bool quantized = c.output().quantization.has_value();
+  for (const ValueId id : c.node.inputs) {
+    if (!id.valid() || (c.graph[id].constant && is_float(c.graph[id].dtype))) continue;
+    if (c.graph[id].quantization.has_value() == quantized) continue;
+    return refused("types.mixed", fmt::format("{} is {}quantized, the result is {}", c.graph[id].name,
+                                              quantized ? "not " : "", quantized ? "quantized" : "not"));
+  }
+  return std::nullopt;
+}
+
+Result<void> accepted(const Node& node, Refused refusal) {
+  if (!refusal) return {};
+  Diagnostic diagnostic = about(node, std::move(refusal->reason));
+  diagnostic.hint = std::move(refusal->hint);
+  return fail(std::move(diagnostic));
+}
+
+std::vector<Refused> refusals_of(const ir::Graph& spread, const Target& target) {
+  const std::string_view hint = quantization_hint(spread);
+  std::vector<Refused> refusals;
+  for (size_t n = 0; n < spread.nodes.size(); ++n) {
+    const Candidate c{.graph = spread, .node = spread.nodes[n], .target = target};
+    Refused refusal = refusal_of(c, hint);
+    if (!refusal) refusal = lowering_of(c.node.op)->legal(c);
+    if (refusal) refusal->node = ir::NodeId(n);
+    refusals.push_back(std::move(refusal));
+  }
+  return refusals;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,73 @@
+// Limits that several operators share.
+
+#include <fmt/format.h>
+
+#include "lower/legality_internal.h"
+
+namespace carina::lower {
+
+namespace {
+
+std::string axis_name(size_t axis) {
+  return axis == 0 ? "y" : "x";
+}
+
+}  // namespace
+
+Refused needs_int8(const Candidate& c) {
+  for (const ir::ValueId id : c.node.inputs) {
+    const DType type = Candidate::type_of(c.graph[id]);
+    if (type == DType::kInt8) continue;
+    return refused("types.int8-only",
+                   fmt::format("{} is {}, {} does this for int8", c.graph[id].name, name_of(type), c.target.name),
+                   "quantize to int8");
+  }
+  return std::nullopt;
+}
+
+Refused check_axes(const Candidate& c, const ir::Value& value) {
+  for (size_t axis = 0; axis < value.shape.rank(); ++axis) {
+    if (value.shape[axis] <= c.target.limits.axis_elems) continue;
+    return refused("axis.size", fmt::format("axis {} of {} has {} elements, {} supports at most {}", axis, value.name,
+                                            value.shape[axis], c.target.name, c.target.limits.axis_elems));
+  }
+  return std::nullopt;
+}
+
+// Where a window must not move at all, or seldom, each of its places becomes an operation of its own.
+Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride) {
+  const Shape& result = c.output().shape;
+  const int64_t most = c.target.limits.stride;
+  int64_t windows = 1;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    if (stride[axis] > most) windows *= result[2 + axis];
+  }
+  for (size_t axis = 0; axis < 2; ++axis) {
+    if (stride[axis] <= most || windows <= c.target.limits.unrolled_windows) continue;
+    return refused(
+        "window.stride",
+        fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis], c.target.name, most),
+        fmt::format("use a stride of at most {}", most));
+  }
+  return std::nullopt;
+}
+
+Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, const std::vector<int64_t>& dilation,
+                     const WindowLimit& limit) {
+  const int64_t height = dilation[0] * (kernel[0] - 1) + 1, width = dilation[1] * (kernel[1] - 1) + 1;
+  if (height > limit.rows) {
+    return refused(
+        "window.height",
+        fmt::format("the kernel reaches over {} rows, {} supports at most {}", height, c.target.name, limit.rows),
+        "use a smaller kernel or dilation");
+  }
+  if (height * width > limit.elems) {
+    return refused("window.elements",
+                   fmt::format("the kernel covers {}x{} elements, {} supports at most {}", height, width, c.target.name,
+                               limit.elems),
+                   "use a smaller kernel or dilation");
+  }
+  return std::nullopt;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "facts/lowering_targets.h"
+
+namespace carina::lower {
+
+// For whom TOSA is written: what it takes, and how it likes what can be said in several ways.
+struct Target {
+  std::string name = "TOSA";  // as messages call it: "ethos-u55-128"
+  OperatorLimits limits = kPlainTosa.limits;
+  LoweringIdioms idioms = kPlainTosa.idioms;
+};
+
+}  // namespace carina::lower

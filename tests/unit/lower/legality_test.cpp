@@ -1,0 +1,100 @@
+// What a target's numbers allow; each refusal by its rule.
+
+#include "lower/legality.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "facts/aten_traits.h"
+#include "ir/text.h"
+#include "lower/lower.h"
+
+namespace carina::lower {
+namespace {
+
+using ::testing::HasSubstr;
+
+Target npu(const LoweringTarget& numbers) {
+  return {.name = "npu", .limits = numbers.limits, .idioms = numbers.idioms};
+}
+
+// The refusal of the graph's last node.
+std::optional<ir::Refusal> refusal(const std::string& text, const Target& target = npu(kU55Lowering)) {
+  auto module = ir::parse("graph @main {\n" + text + "}\n", "text");
+  EXPECT_TRUE(module.has_value()) << (module ? "" : to_string(module.error()));
+  return module ? refusals_of(module->main(), target).back() : std::nullopt;
+}
+
+std::string rule(const std::string& text, const Target& target = npu(kU55Lowering)) {
+  const auto found = refusal(text, target);
+  return found ? found->rule : "";
+}
+
+constexpr const char* kQ = " quantized(i8, scales = [0.5], zero_points = [0], axis = -1, range = [-128, 127])";
+
+std::string pool(const std::string& kernel, const std::string& stride) {
+  return std::string("  input %x: fp32[1,1,900,900]") + kQ + "\n  %y: fp32[1,1,600,600]" + kQ +
+         " = aten.max_pool2d.default(%x) {kernel_size = " + kernel + ", stride = " + stride +
+         ", padding = [0, 0], dilation = [1, 1], ceil_mode = false}\n  output %y\n";
+}
+
+TEST(Legality, NamesTheLimitThatANodeBreaks) {
+  const auto found = refusal(pool("[300, 1]", "[1, 1]"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->rule, "window.height");
+  EXPECT_EQ(found->node, ir::NodeId(0));
+  EXPECT_THAT(found->reason, HasSubstr("the kernel reaches over 300 rows, npu supports at most 256"));
+  EXPECT_EQ(rule(pool("[200, 400]", "[1, 1]")), "window.elements");
+  EXPECT_EQ(rule(pool("[4, 4]", "[4, 4]")), "window.stride");
+  EXPECT_EQ(rule(pool("[2, 2]", "[2, 2]")), "");
+}
+
+// The same node, other numbers.
+TEST(Legality, LimitsAreTheTargets) {
+  EXPECT_EQ(rule(pool("[300, 1]", "[1, 1]"), Target{}), "");
+  const std::string permute =
+      "  input %x: i32[2,2,2,2,2]\n  %y: i32[2,2,2,2,2] = aten.permute.default(%x) {dims = [4, 3, 2, 1, 0]}\n  output "
+      "%y\n";
+  EXPECT_EQ(rule(permute), "permute.axes");
+  EXPECT_EQ(rule(permute, npu(kU85Lowering)), "");
+}
+
+TEST(Legality, SaysWhatToDoAboutAFloatModelAndAboutAFloatValue) {
+  const auto whole = refusal("  input %x: fp32[2]\n  %y: fp32[2] = aten.relu.default(%x)\n  output %y\n");
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->rule, "types.not-quantized");
+  EXPECT_THAT(whole->hint, HasSubstr("--calibrate"));
+  const auto one =
+      refusal(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2] = aten.exp.default(%x)\n  output %y\n");
+  ASSERT_TRUE(one.has_value());
+  EXPECT_THAT(one->hint, HasSubstr("annotate"));
+}
+
+TEST(Legality, SaysWhyAnOperatorStays) {
+  const auto found =
+      refusal(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2]" + kQ +
+              " = aten.rand_like.default(%x) {dtype = none, layout = none, device = none, pin_memory = none, "
+              "memory_format = none}\n  output %y\n");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->rule, "op.unknown");
+  EXPECT_EQ(found->hint, traits_of(AtenOp::rand_like_default).lowering.text);
+}
+
+// What lowering itself cannot do is refused before it is tried.
+TEST(Legality, WeightsHaveTheirScalesPerOutputChannel) {
+  const std::string weights =
+      " quantized(i8, scales = [0.5, 0.5], zero_points = [0, 0], axis = AXIS, range = [-127, 127])";
+  const auto conv = [&](const std::string& axis) {
+    std::string w = weights;
+    w.replace(w.find("AXIS"), 4, axis);
+    return std::string("  input %x: fp32[1,2,2,2]") + kQ + "\n  %w: fp32[2,2,1,1]" + w +
+           " = i8 [1, 2, 3, 4]\n  %b: fp32[2] = [0.0, 0.0]\n" + "  %y: fp32[1,2,2,2]" + kQ +
+           " = aten.conv2d.default(%x, %w, %b) {stride = [1, 1], padding = [0, 0], dilation = [1, 1], groups = 1}\n  "
+           "output %y\n";
+  };
+  EXPECT_EQ(rule(conv("0")), "");
+  EXPECT_EQ(rule(conv("1")), "weights.axis");
+}
+
+}  // namespace
+}  // namespace carina::lower
