@@ -11,6 +11,7 @@
 #include "driver/import.h"
 #include "driver/outputs.h"
 #include "driver/package.h"
+#include "driver/passes.h"
 #include "driver/samples.h"
 #include "lower/lower.h"
 #include "tosa/flatbuffer.h"
@@ -27,7 +28,7 @@ struct Prepared {
 Result<Prepared> prepare_model(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.model));
   Prepared prepared;
-  CARINA_TRY(prepared.graph, import_pt2(file, request.model, log));
+  CARINA_TRY(prepared.graph, import_pt2(file, request.model, log, request.passes));
   QuantizeRequest quantization{.mode = request.quantize, .samples = {}, .threads = request.threads};
   if (!request.calibration.empty()) {
     quantization.samples = [&] { return load_samples(request.calibration, input_types(prepared.graph)); };
@@ -50,7 +51,8 @@ DelegateOptions delegate_options(const CompileRequest& request) {
 Result<Compilation> compile_pt2(const CompileRequest& request, const Backend& backend, const Log& log) {
   CARINA_TRY(const Prepared prepared, prepare_model(request, log));
   CARINA_TRY(Delegated delegated,
-             delegate_graph(prepared.graph, backend, {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes},
+             delegate_graph(prepared.graph, backend,
+                            {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
                             delegate_options(request), log));
   return Compilation{.delegated = std::move(delegated), .quantization = prepared.quantization};
 }
@@ -142,7 +144,9 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
     return write_sound_tosa(module, request.version, request.limits, path);
   }
   CARINA_TRY(const Prepared prepared, prepare_model(request.model, log));
-  CARINA_TRY(lower::Lowered lowered, lower::to_tosa(prepared.graph, kTosaFile, log));
+  CARINA_TRY(
+      lower::Lowered lowered,
+      lower::to_tosa(prepared.graph, kTosaFile, options_for(request.model.passes, lower::clean_up_pipeline()), log));
   return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }
 

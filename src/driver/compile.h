@@ -11,6 +11,7 @@
 #include "driver/split.h"
 #include "driver/target.h"
 #include "driver/tosa_file.h"
+#include "ir/pass.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
@@ -25,6 +26,7 @@ struct CompileRequest {
   int64_t sram_budget_bytes = 0;       // what a delegate's arena may take; 0: no limit
   std::string dump_folder;             // intermediate files go there; empty: none are written
   int threads = 1;
+  ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
 };
 
 struct Compiled {

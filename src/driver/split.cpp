@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "driver/passes.h"
 #include "lower/core_aten.h"
 #include "lower/legality.h"
 #include "lower/lower.h"
@@ -22,8 +23,9 @@ Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph) {
 namespace {
 
 // A delegate as TOSA, whose nodes' origins, and those that errors name, are nodes of the prepared graph.
-Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target& target, const Log& log) {
-  auto lowered = lower::to_tosa(delegate, target, log);
+Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target& target, const ir::PassOptions& passes,
+                                 const Log& log) {
+  auto lowered = lower::to_tosa(delegate, target, passes, log);
   if (!lowered) return fail(about_origins(std::move(lowered).error(), delegate));
   for (ir::Node& node : lowered->graph.nodes) {
     if (node.origin.valid()) node.origin = delegate[node.origin].origin;
@@ -43,9 +45,10 @@ Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, con
   const auto legality = [&](const ir::Graph& spread) { return lower::refusals_of(spread, backend.lowering); };
   CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
   CARINA_CHECKED(lower::to_core_aten(split.partitioned.program, log));
+  const ir::PassOptions passes = options_for(options.passes, lower::clean_up_pipeline());
   Diagnostics errors;
   for (const ir::Graph& delegate : split.partitioned.delegates) {
-    auto tosa = lower_delegate(delegate, backend.lowering, log);
+    auto tosa = lower_delegate(delegate, backend.lowering, passes, log);
     if (tosa)
       split.tosa.push_back(*std::move(tosa));
     else

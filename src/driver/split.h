@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "driver/backend.h"
 #include "ir/graph.h"
+#include "ir/pass.h"
 #include "partition/partition.h"
 
 namespace carina::driver {
@@ -17,6 +18,7 @@ enum class DelegateMode { kNpu, kNothing };
 struct SplitOptions {
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;
+  ir::PassOptions passes = {};  // of the clean-up behind lowering
 };
 
 // A model cut into a program for the CPU and TOSA graphs for the backend, one per delegate.

@@ -28,6 +28,27 @@ Result<void> check_names(std::span<const Pass> pipeline, const PassOptions& opti
   return {};
 }
 
+bool is_disabled(const Pass& pass, const PassOptions& options) {
+  return std::ranges::find(options.disabled, pass.name) != options.disabled.end();
+}
+
+// Every pass that runs finds what it needs.
+Result<void> check_needs(std::span<const Pass> pipeline, const PassOptions& options) {
+  std::unordered_set<std::string_view> given;
+  for (const Pass& pass : pipeline) {
+    if (is_disabled(pass, options)) continue;
+    if (!pass.needs.empty() && !given.contains(pass.needs)) {
+      return fail({.where = "passes",
+                   .what = fmt::format("{} needs {}, which a pass gives that is left out", pass.name, pass.needs),
+                   .hint = fmt::format("leave {} out too", pass.name),
+                   .fault = Fault::kUsage});
+    }
+    given.insert(pass.gives);
+    if (pass.name == options.stop_after) break;
+  }
+  return {};
+}
+
 std::unexpected<Diagnostics> broken(const Graph& graph, std::string what) {
   return fail({.where = "graph " + graph.name, .what = std::move(what), .fault = Fault::kInternal});
 }
@@ -36,9 +57,10 @@ std::unexpected<Diagnostics> broken(const Graph& graph, std::string what) {
 
 Result<void> run_passes(Graph& graph, std::span<const Pass> pipeline, const PassOptions& options, const Log& log) {
   CARINA_CHECKED(check_names(pipeline, options));
+  CARINA_CHECKED(check_needs(pipeline, options));
   for (size_t i = 0; i < pipeline.size(); ++i) {
     const Pass& pass = pipeline[i];
-    if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
+    if (is_disabled(pass, options)) continue;
     if (pass.evaluate != nullptr && options.evaluator == nullptr) continue;
     log.progress(pass.name, i, pipeline.size());
     CARINA_CHECKED(pass.evaluate != nullptr ? pass.evaluate(graph, *options.evaluator, log) : pass.run(graph, log));

@@ -26,6 +26,7 @@ constexpr std::array kCleanUp{
     ir::Pass{.name = "fold-flatten", .run = fold_flatten},
     ir::Pass{.name = "merge-duplicates", .run = merge_duplicates},
 };
+static_assert(ir::is_in_order(kCleanUp));
 
 std::vector<LoweringRow> all_rows() {
   std::vector<LoweringRow> rows;
@@ -217,6 +218,10 @@ std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::str
 
 }  // namespace
 
+std::span<const ir::Pass> clean_up_pipeline() {
+  return kCleanUp;
+}
+
 const LoweringRow* lowering_of(ir::Op op) {
   static const std::vector<LoweringRow> rows = all_rows();
   if (!op.is_aten()) return nullptr;
@@ -245,12 +250,7 @@ Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::P
 }
 
 Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const Log& log) {
-#ifdef CARINA_DEV
-  constexpr bool kVerify = true;
-#else
-  constexpr bool kVerify = false;
-#endif
-  return to_tosa(aten, target, {.stop_after = {}, .disabled = {}, .verify_each = kVerify}, log);
+  return to_tosa(aten, target, ir::PassOptions{}, log);
 }
 
 }  // namespace carina::lower

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <string>
+#include <span>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -29,6 +29,9 @@ struct Lowered {
 Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const Log& log);
 // The same with the options of the clean-up passes' runner.
 Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::PassOptions& options, const Log& log);
+
+// The clean-up passes of to_tosa() in order, as documentation and --help list them.
+std::span<const ir::Pass> clean_up_pipeline();
 
 // Whether an op has a lowering at all (types and shapes are not looked at).
 bool has_lowering(ir::Op op);

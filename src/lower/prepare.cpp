@@ -1,5 +1,6 @@
 #include "lower/prepare.h"
 
+#include <algorithm>
 #include <array>
 
 #include "lower/prepare/passes_internal.h"
@@ -10,14 +11,15 @@ namespace {
 
 constexpr std::array kPipeline{
     ir::Pass{.name = "fold-sources", .run = fold_sources},
-    ir::Pass{.name = "canonicalize", .run = canonicalize},
-    ir::Pass{.name = "remove-identities", .run = remove_identities},
-    ir::Pass{.name = "fold-constants", .evaluate = fold_constants},
-    ir::Pass{.name = "fold-batch-norm", .run = fold_batch_norm},
-    ir::Pass{.name = "decompose", .run = decompose},
-    ir::Pass{.name = "remove-decomposed-identities", .run = remove_identities},
-    ir::Pass{.name = "fold-decomposed-constants", .evaluate = fold_constants},
+    ir::Pass{.name = "canonicalize", .gives = "one-spelling", .run = canonicalize},
+    ir::Pass{.name = "remove-identities", .needs = "one-spelling", .run = remove_identities},
+    ir::Pass{.name = "fold-constants", .needs = "one-spelling", .evaluate = fold_constants},
+    ir::Pass{.name = "fold-batch-norm", .needs = "one-spelling", .gives = "no-batch-norm", .run = fold_batch_norm},
+    ir::Pass{.name = "decompose", .needs = "no-batch-norm", .gives = "no-composites", .run = decompose},
+    ir::Pass{.name = "remove-decomposed-identities", .needs = "one-spelling", .run = remove_identities},
+    ir::Pass{.name = "fold-decomposed-constants", .needs = "no-composites", .evaluate = fold_constants},
 };
+static_assert(ir::is_in_order(kPipeline));
 
 }  // namespace
 
@@ -25,25 +27,22 @@ std::span<const ir::Pass> prepare_pipeline() {
   return kPipeline;
 }
 
+bool is_rewritten(AtenOp op) {
+  return std::ranges::any_of(
+      std::array{source_rows(), canonical_rows(), identity_rows(), batch_norm_rows(), decomposition_rows()},
+      [&](std::span<const RewriteRow> rows) { return std::ranges::find(rows, op, &RewriteRow::op) != rows.end(); });
+}
+
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   return ir::run_passes(aten, kPipeline, options, log);
 }
 
 Result<void> prepare(ir::Graph& aten, const Log& log) {
-#ifdef CARINA_DEV
-  return prepare(aten, ir::PassOptions{.stop_after = {}, .disabled = {}, .verify_each = true}, log);
-#else
   return prepare(aten, ir::PassOptions{}, log);
-#endif
 }
 
 Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log) {
-#ifdef CARINA_DEV
-  constexpr bool kVerify = true;
-#else
-  constexpr bool kVerify = false;
-#endif
-  return prepare(aten, {.stop_after = {}, .disabled = {}, .verify_each = kVerify, .evaluator = &evaluator}, log);
+  return prepare(aten, ir::PassOptions{.evaluator = &evaluator}, log);
 }
 
 }  // namespace carina::lower

@@ -21,6 +21,9 @@ Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log&
 // The same with the runner's options (stop after a pass, leave one out, look at the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
+// Whether a pass of prepare() rewrites nodes of this operator, where their types and shapes allow it.
+bool is_rewritten(AtenOp op);
+
 // The passes of prepare() in order, as documentation and --help list them.
 std::span<const ir::Pass> prepare_pipeline();
 

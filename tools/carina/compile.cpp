@@ -23,6 +23,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static std::string output;
   static bool no_delegate = false;
   add_model_options(app, request);
+  add_pass_options(app, request);
   add_target_options(app, request.target);
   app.add_flag("--no-delegate", no_delegate, "Keep everything on the CPU");
   app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)");

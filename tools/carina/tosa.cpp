@@ -44,6 +44,7 @@ int run(Options& options, const Console& console) {
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
   add_model_options(app, options.request.model);
+  add_pass_options(app, options.request.model);
   app.add_option("-o,--output", options.output, "The .tosa to write, or a .vgf");
   app.add_option("--tosa-version", options.request.version, "Version of the file to write")
       ->check(CLI::IsMember({"1.0", "0.80"}))

@@ -12,11 +12,6 @@ std::span<const RewriteRow> norm_rows();     // softmax, layer_norm, group_norm,
 std::span<const RewriteRow> product_rows();  // mm, addmm, matmul, attention
 std::span<const RewriteRow> window_rows();   // convolutions and pools
 
-inline Result<bool> rewritten(Result<void> result) {
-  if (!result) return std::unexpected(std::move(result).error());
-  return true;
-}
-
 inline ir::Attributes no_alpha() {
   return {{"alpha", int64_t{1}}};
 }

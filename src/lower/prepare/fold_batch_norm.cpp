@@ -1,9 +1,12 @@
-// What:   a batch norm with running statistics becomes part of the convolution or linear before it, else a product and
-// a sum. Before: %c = aten.conv2d.default(%x, %w, %b); %n = aten.batch_norm.default(%c, %gamma, %beta, %mean, %var,
-// eps=1e-5) After:  %n = aten.conv2d.default(%x, %w_folded, %b_folded)
+// What:   a batch norm with running statistics becomes part of the convolution or linear before it, else a product and a
+//         sum.
+// Before: %c = aten.conv2d.default(%x, %w, %b)
+//         %n = aten.batch_norm.default(%c, %gamma, %beta, %mean, %var, eps=1e-5)
+// After:  %n = aten.conv2d.default(%x, %w_folded, %b_folded)
 //         or %m = aten.mul.Tensor(%x, %scale); %n = aten.add.Tensor(%m, %offset)
-// Needs:  constant float parameters; to fold, that nobody else reads %c and that weights are not quantized yet.
-// Gives:  no batch_norm.
+// Needs:  one-spelling (canonicalize); constant float parameters; to fold, that nobody else reads %c and that weights are
+//         not quantized yet.
+// Gives:  no-batch-norm.
 // Legal:  with s = gamma / sqrt(var + eps): s * (w x + b - mean) + beta = (s w) x + (s (b - mean) + beta), per channel.
 
 #include <fmt/format.h>
@@ -148,6 +151,10 @@ constexpr RewriteRow kRows[] = {
 };
 
 }  // namespace
+
+std::span<const RewriteRow> batch_norm_rows() {
+  return kRows;
+}
 
 Result<void> fold_batch_norm(ir::Graph& graph, const Log&) {
   return Rewriter(graph, kRows).run();

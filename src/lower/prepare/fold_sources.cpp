@@ -82,6 +82,10 @@ static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
 
+std::span<const RewriteRow> source_rows() {
+  return kRows;
+}
+
 Result<void> fold_sources(ir::Graph& graph, const Log&) {
   return Rewriter(graph, kRows).run();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ir/pass.h"
+#include "lower/prepare/rewriter_internal.h"
 
 namespace carina::lower {
 
@@ -11,5 +12,12 @@ Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, co
 Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);
 Result<void> remove_identities(ir::Graph& graph, const Log& log);
+
+// The tables that they rewrite by.
+std::span<const RewriteRow> source_rows();
+std::span<const RewriteRow> canonical_rows();
+std::span<const RewriteRow> identity_rows();
+std::span<const RewriteRow> batch_norm_rows();
+std::span<const RewriteRow> decomposition_rows();
 
 }  // namespace carina::lower

@@ -1,9 +1,8 @@
 // What:   nodes that return their input unchanged disappear.
 // Before: %d = aten.dropout.default(%x, p=0.2, train=false); %e = aten.relu.default(%d)
 // After:  %e = aten.relu.default(%x)
-// Needs:  canonicalize.
-// Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same
-// shape,
+// Needs:  one-spelling (canonicalize).
+// Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same shape,
 //         slice of everything, permute in order, padding by nothing, cat of one, assertion.
 // Legal:  input and output have the same type, shape and elements. Where both are quantized and differently, a clone
 //         remains: it is the requantization. Where only the output is, its parameters move to the input, if nobody else
@@ -104,6 +103,10 @@ constexpr RewriteRow kRows[] = {
 static_assert(rewrites_what_becomes(kRows));
 
 }  // namespace
+
+std::span<const RewriteRow> identity_rows() {
+  return kRows;
+}
 
 // Assertions have no outputs, so the clean-up after the rewriting drops them.
 Result<void> remove_identities(ir::Graph& graph, const Log&) {

@@ -10,6 +10,12 @@ namespace carina::lower {
 using ir::Node;
 using ir::ValueId;
 
+std::vector<RewriteRow> joined(std::initializer_list<std::span<const RewriteRow>> tables) {
+  std::vector<RewriteRow> rows;
+  for (const auto table : tables) rows.insert(rows.end(), table.begin(), table.end());
+  return rows;
+}
+
 std::string where_of(const Node& node) {
   return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
 }

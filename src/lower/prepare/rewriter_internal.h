@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,14 @@ struct RewriteRow {
   AtenOp op;
   Result<bool> (*rewrite)(Rewriter& rewriter, const ir::Node& node);
 };
+
+// The tables of a pass as one.
+std::vector<RewriteRow> joined(std::initializer_list<std::span<const RewriteRow>> tables);
+
+inline Result<bool> rewritten(Result<void> result) {
+  if (!result) return std::unexpected(std::move(result).error());
+  return true;
+}
 
 // "conv_7 (model.py:41)"
 std::string where_of(const ir::Node& node);

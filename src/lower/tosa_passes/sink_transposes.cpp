@@ -4,8 +4,7 @@
 // Needs:  constant shape operands.
 // Gives:  between two convolutions no transposition; graph outputs keep their axes.
 // Legal:  f(transpose(x)) = transpose(f(x)) for elementwise f, and for reductions, slices, pads, tiles and
-// concatenations
-//         with their axes renamed.
+//         concatenations with their axes renamed.
 
 #include <algorithm>
 #include <map>

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "facts/aten_traits.h"
 #include "ir/pass.h"
 #include "ir/text.h"
 #include "lower/core_aten.h"
@@ -87,6 +88,24 @@ TEST(Prepare, ListsItsPasses) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error()[0].expected.find("fold-batch-norm"), std::string::npos);
   EXPECT_EQ(prepare_pipeline().front().name, "fold-sources");
+}
+
+TEST(Prepare, RefusesToLeaveOutWhatALaterPassNeeds) {
+  ir::Graph graph;
+  const auto refused = prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
+  EXPECT_NE(refused.error()[0].what.find("one-spelling"), std::string::npos) << refused.error()[0].what;
+  EXPECT_TRUE(prepare(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
+}
+
+// The other half, that nothing else is rewritten, is a static_assert beside each table.
+TEST(Prepare, RewritesWhatTheTableSaysBecomesSomethingElse) {
+  for (const AtenTraits& row : kAtenTraits) {
+    const bool read_by_import = row.family == AtenFamily::kQuantization && !is_rewritten(row.op);
+    if (row.lowering.kind == AtenLowering::Kind::kBecomes && !read_by_import)
+      EXPECT_TRUE(is_rewritten(row.op)) << name_of(row.op);
+  }
 }
 
 TEST(ToCoreAten, WritesWhatTheKernelsHave) {
