@@ -28,6 +28,9 @@ std::vector<size_t> levels_of(const ir::Graph& graph, const std::vector<bool>& o
   return levels;
 }
 
+// In the idioms in which most models will be lowered again: they decide which values there are to be seen.
+const lower::Target kLowering{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
+
 class Cutter {
  public:
   Cutter(const ir::Graph& graph, const ir::Evaluator* evaluator, const ir::PassOptions& passes, const Log& log)
@@ -90,7 +93,7 @@ class Cutter {
     bool all = true;
     for (size_t s = 0; s < result_.segments.size(); ++s) {
       if (is_on_kernels(s)) continue;
-      auto tosa = lower::to_tosa(result_.segments[s].part.graph, {}, passes_, log_);
+      auto tosa = lower::to_tosa(result_.segments[s].part.graph, kLowering, passes_, log_);
       if (tosa) {
         result_.segments[s].tosa = std::move(tosa->graph);
         continue;
