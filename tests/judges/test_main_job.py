@@ -180,12 +180,3 @@ def test_bytes_depend_on_nothing_but_the_input(case, run_carina, tmp_path):
         program, _ = compile_case(case, "float", run_carina, tmp_path / name, extra=extra)
         programs.append(program.read_bytes())
     assert programs[0] == programs[1] == programs[2]
-
-
-@pytest.mark.cases("lstm")
-def test_what_is_not_supported_is_named_op_by_op(case, run_carina, tmp_path):
-    done = run_carina(["compile", case.model, "--target", TARGET, "--calibrate", calibration_of(case), "-o", tmp_path / "model.pte"], expect=None)
-    assert done.code in (0, 1)
-    if done.code == 1:
-        assert "lstm" in done.stderr
-        assert not (tmp_path / "model.pte").exists()
