@@ -41,6 +41,8 @@ class GraphWriter {
 
   Result<GraphCode> write() {
     check_nodes();
+    if (errors_.empty() && graph_.outputs.empty())
+      errors_.push_back({.where = where_, .what = "the graph has no outputs"});
     if (!errors_.empty()) return fail(std::move(errors_));
     write_interface();
     for (const ir::Node& node : graph_.nodes) write_node(node);
