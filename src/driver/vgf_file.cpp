@@ -71,7 +71,7 @@ void list_resources(const vgf::Container& container, Listing& listing) {
     const vgf::Resource& resource = container.resources[i];
     listing.add("resource", {{"index", std::to_string(i)},
                              {"category", std::string(kVgfCategoryNames[static_cast<size_t>(resource.category)])},
-                             {"kind", descriptor_name(resource.descriptor_type)},
+                             {"descriptor", descriptor_name(resource.descriptor_type)},
                              {"format", vgf::format_name(resource.format)},
                              {"shape", fmt::format("[{}]", fmt::join(resource.shape, ","))}});
   }

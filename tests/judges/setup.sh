@@ -98,12 +98,13 @@ setup_main() {
   install_torch
   say "torchao, Vela, TOSA reference model, pytest"
   pip_install -r "$here/requirements-main.txt"
-  say "executorch"
+  say "executorch, VGF library and model-converter, SPIRV-Tools"
   pip_install --no-deps -r "$here/requirements-main-nodeps.txt"
   say "checking that all of them import together"
   quietly "$env/bin/python" - <<'PY'
 import torch, torchao, numpy, sklearn, pytest, xdist
 import tosa_reference_model, tosa_serializer
+import model_converter, vgfpy
 import ethosu.vela.vela
 from executorch.exir._serialize._program import deserialize_pte_binary
 import executorch.kernels.quantized
