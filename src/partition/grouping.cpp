@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/union_find.h"
 
 namespace carina::partition {
 
@@ -14,10 +15,9 @@ namespace {
 class Units {
  public:
   Units(const ir::Graph& graph, const std::vector<bool>& eligible)
-      : eligible_(eligible), unit_of_(graph.nodes.size()), next_(graph.nodes.size()), previous_(graph.nodes.size()) {
+      : eligible_(eligible), units_(graph.nodes.size()), next_(graph.nodes.size()), previous_(graph.nodes.size()) {
     const auto producer = ir::producers(graph);
     for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      unit_of_[n] = n;
       for (const ir::ValueId input : graph.nodes[n].inputs) {
         if (!input.valid() || !producer[input.index()].valid()) continue;
         const size_t from = producer[input.index()].index();
@@ -31,47 +31,45 @@ class Units {
   // Along edges first, since neighbours belong together; then whatever else does not depend on each other.
   void merge_all() {
     for (const auto& [from, to] : edges_) {
-      const size_t a = unit_of_[from], b = unit_of_[to];
+      const size_t a = unit_of(from), b = unit_of(to);
       if (a != b && eligible_[a] && eligible_[b] && !detour(a, b)) merge(a, b);
     }
     std::vector<size_t> groups;
-    for (size_t n = 0; n < unit_of_.size(); ++n) {
-      if (eligible_[n] && unit_of_[n] == n) groups.push_back(n);
+    for (size_t n = 0; n < eligible_.size(); ++n) {
+      if (eligible_[n] && unit_of(n) == n) groups.push_back(n);
     }
     for (size_t i = 0; i < groups.size(); ++i) {
       for (size_t j = i + 1; j < groups.size(); ++j) {
-        const size_t a = unit_of_[groups[i]], b = unit_of_[groups[j]];
+        const size_t a = unit_of(groups[i]), b = unit_of(groups[j]);
         if (a != b && !detour(a, b) && !detour(b, a)) merge(a, b);
       }
     }
   }
 
-  [[nodiscard]] size_t unit_of(size_t node) const { return unit_of_[node]; }
+  size_t unit_of(size_t node) { return units_.find(node); }
 
  private:
   void merge(size_t a, size_t b) {
     const size_t kept = std::min(a, b), gone = std::max(a, b);
-    for (size_t& unit : unit_of_) {
-      if (unit == gone) unit = kept;
-    }
+    units_.join(a, b);
     next_[kept].insert(next_[gone].begin(), next_[gone].end());
     previous_[kept].insert(previous_[gone].begin(), previous_[gone].end());
   }
 
   // Everything that `unit` reads comes from `from` or itself: no way around.
-  [[nodiscard]] bool reads_only(size_t unit, size_t from) const {
+  [[nodiscard]] bool reads_only(size_t unit, size_t from) {
     return std::ranges::all_of(previous_[unit],
-                               [&](size_t node) { return unit_of_[node] == from || unit_of_[node] == unit; });
+                               [&](size_t node) { return unit_of(node) == from || unit_of(node) == unit; });
   }
 
   // Whether a path leads from one unit to another through a third.
-  [[nodiscard]] bool detour(size_t from, size_t to) const {
+  [[nodiscard]] bool detour(size_t from, size_t to) {
     if (reads_only(to, from)) return false;
     std::vector<size_t> stack;
-    std::vector<bool> seen(unit_of_.size(), false);
+    std::vector<bool> seen(eligible_.size(), false);
     const auto visit = [&](size_t unit) {
       for (const size_t node : next_[unit]) {
-        const size_t target = unit_of_[node];
+        const size_t target = unit_of(node);
         if (seen[target] || target == unit || (unit == from && target == to)) continue;
         seen[target] = true;
         stack.push_back(target);
@@ -88,7 +86,7 @@ class Units {
   }
 
   const std::vector<bool>& eligible_;
-  std::vector<size_t> unit_of_;
+  UnionFind units_;
   std::vector<std::set<size_t>> next_;      // per unit: the nodes that read from it
   std::vector<std::set<size_t>> previous_;  // per unit: the nodes that it reads from
   std::vector<std::pair<size_t, size_t>> edges_;

@@ -1,8 +1,8 @@
 #include "quantize/sharing_internal.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "base/union_find.h"
 #include "facts/aten_traits.h"
 
 namespace carina::quantize {
@@ -19,22 +19,6 @@ std::optional<Keeps> keeps_of(const Node& node) {
   const Keeps keeps = traits_of(node.op.aten()).quantization;
   return keeps == Keeps::kOwn ? std::nullopt : std::optional(keeps);
 }
-
-class Groups {
- public:
-  explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
-  size_t find(size_t member) {
-    while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
-    return member;
-  }
-  void join(size_t a, size_t b) {
-    const size_t x = find(a), y = find(b);
-    parent_[std::max(x, y)] = std::min(x, y);
-  }
-
- private:
-  std::vector<size_t> parent_;
-};
 
 // The activation takes the place of the value before it: nobody else reads that value, and the node that makes it
 // chooses its result's parameters freely.
@@ -70,7 +54,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float) 
   const auto users = ir::users(graph);
   const auto is_output = ir::is_output(graph);
   const auto is_real = [&](ValueId id) { return id.valid() && graph[id].dtype == DType::kFp32; };
-  Groups groups(graph.values.size());
+  UnionFind groups(graph.values.size());
   Sharing sharing{.group = std::vector<size_t>(graph.values.size()),
                   .is_observed = std::vector<bool>(graph.values.size(), true)};
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
