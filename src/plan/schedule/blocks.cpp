@@ -96,9 +96,11 @@ Result<Schedule> choose_blocks(Schedule schedule, const Context& context, Thread
     schedule.stripes[i].block = block.value_or(BlockConfig{});
   });
   for (size_t i = 0; i < fits.size(); ++i) {
-    if (!fits[i])
-      return fail({.where = schedule[schedule.stripes[i].step].name,
-                   .what = "no block of this operation fits the NPU's shared buffer"});
+    if (fits[i]) continue;
+    const Step& step = schedule[schedule.stripes[i].step];
+    return fail({.where = step.name,
+                 .what = "no block of this operation fits the NPU's shared buffer",
+                 .node = step.node.valid() ? std::optional(step.node.index()) : std::nullopt});
   }
   return schedule;
 }

@@ -55,7 +55,15 @@ Requests requests_of(const Schedule& schedule, const Material& material, const C
   return requests;
 }
 
-Result<void> check_lengths(const EncodedSlice& slice, const Weights& weights, const npu::ProductLimits& limits) {
+// The TOSA node of the first step that reads request `r`.
+std::optional<size_t> node_of(const Schedule& schedule, const Requests& requests, size_t r) {
+  const auto reader = static_cast<size_t>(std::ranges::find(requests.of_stripe, r) - requests.of_stripe.begin());
+  const ir::NodeId node = schedule[schedule.stripes[reader].step].node;
+  return node.valid() ? std::optional(node.index()) : std::nullopt;
+}
+
+Result<void> check_lengths(const EncodedSlice& slice, const Weights& weights, const npu::ProductLimits& limits,
+                           std::optional<size_t> node) {
   for (const CoreStream& core : slice.cores) {
     if (core.scale_bytes >> limits.scale_length_bits == 0 && core.weight_bytes <= limits.max_weight_stream_bytes)
       continue;
@@ -63,7 +71,8 @@ Result<void> check_lengths(const EncodedSlice& slice, const Weights& weights, co
                  .what = "the weights are too long for the NPU's registers",
                  .expected = fmt::format("at most {} bytes of scales, {} of weights",
                                          (1 << limits.scale_length_bits) - 1, limits.max_weight_stream_bytes),
-                 .got = fmt::format("{} and {}", core.scale_bytes, core.weight_bytes)});
+                 .got = fmt::format("{} and {}", core.scale_bytes, core.weight_bytes),
+                 .node = node});
   }
   return {};
 }
@@ -132,7 +141,8 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
     encoded[i] = context.family.encode(r.traversal, material[r.weights], r.first_channel);
   });
   for (size_t i = 0; i < encoded.size(); ++i)
-    CARINA_CHECKED(check_lengths(encoded[i], material[requests.distinct[i].weights], context.family.limits));
+    CARINA_CHECKED(check_lengths(encoded[i], material[requests.distinct[i].weights], context.family.limits,
+                                 node_of(schedule, requests, i)));
   const std::vector<size_t> first = first_equals(encoded);
   std::vector<StorageId> stored(encoded.size());
   Layout layout(schedule);

@@ -150,7 +150,10 @@ bool Selection::inputs_failed(const ir::Node& node) {
 }
 
 Diagnostics Selection::visit() {
-  if (absorbed_[current_.index()]) return {};
+  if (absorbed_[current_.index()]) {  // by a node that may have failed afterwards
+    if (inputs_failed(node())) fail_outputs();
+    return {};
+  }
   const Rule* rule = find_rule(family_.rules(), node().op.tosa());
   Result<void> done;
   if (inputs_failed(node())) {
@@ -164,8 +167,12 @@ Diagnostics Selection::visit() {
   if (done && is_full())
     done = refuse("the network becomes too long for the NPU", fmt::format("at most {} operations", kMaxSteps));
   if (done) return {};
-  for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
+  fail_outputs();
   return std::move(done).error();
+}
+
+void Selection::fail_outputs() {
+  for (const ir::ValueId id : node().outputs) states_[id.index()].failed = true;
 }
 
 std::unexpected<Diagnostics> Selection::refuse(std::string what, std::string expected, std::string got,

@@ -158,6 +158,7 @@ class Selection {
   void make_tensors();
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
+  void fail_outputs();  // of the current node: who reads them is not selected either
   std::optional<View> fixed_place(ir::ValueId id);
   std::optional<View> find_fixed_place(ir::ValueId id);
   std::optional<View> place_in_concat(ir::ValueId id, ir::NodeId concat);
