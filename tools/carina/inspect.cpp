@@ -19,7 +19,7 @@ void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& 
 
 void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
-  app.add_option("file", file, "A .pte with Ethos-U delegates, or Vela's raw .npz")->required();
+  app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")->required();
   app.callback([&] {
     action = [&] {
       const auto text = driver::disassemble(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText);
@@ -36,7 +36,7 @@ const Command kInspect{.name = "inspect",
                        .add_options = add_inspect_options};
 
 const Command kDisasm{.name = "disasm",
-                      .summary = "Disassemble the command streams of a program",
+                      .summary = "Disassemble the command streams of a program, or the SPIR-V of a .vgf",
                       .examples = "  carina disasm model.pte\n  carina disasm out_vela.npz",
                       .add_options = add_disasm_options};
 
