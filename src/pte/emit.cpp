@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 
 #include "base/place.h"
 #include "facts/executorch.h"
+#include "pte/kernel_arguments.h"
 #include "pte/scalar_type.h"
 
 namespace carina::pte {
@@ -24,11 +24,34 @@ std::string place_of(const ir::Node& node) {
   return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
 }
 
+constexpr bool is_readable(const KernelRow& row) {
+  return for_each_argument(row.arguments, [](const KernelArgument&) {});
+}
+static_assert(std::ranges::all_of(kKernelRows, is_readable),
+              "a row of facts/executorch_kernels.def has an argument that means nothing");
+
+// Element types among a node's attributes that a .pte cannot name.
+void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnostics& errors) {
+  for_each_argument(row.arguments, [&](const KernelArgument& wanted) {
+    if (wanted.kind != KernelArgument::Kind::kAttribute) return;
+    const ir::Attribute* attribute = node.attributes.find(wanted.attribute);
+    const DType* type = attribute == nullptr ? nullptr : std::get_if<DType>(attribute);
+    if (type == nullptr || scalar_type_of(*type)) return;
+    errors.push_back({.where = place_of(node),
+                      .what = fmt::format("a .pte cannot say {} = {}", wanted.attribute, name_of(*type)),
+                      .hint = "use an element type that ExecuTorch has"});
+  });
+}
+
 // Everything that cannot be written, in one go.
 Diagnostics unwritable(const ir::Graph& graph) {
   Diagnostics errors;
   for (const ir::Node& node : graph.nodes) {
-    if (node.op == ir::Op(AtenOp::executorch_call_delegate_default) || kernel_of(node) != nullptr) continue;
+    if (node.op == ir::Op(AtenOp::executorch_call_delegate_default)) continue;
+    if (const KernelRow* row = kernel_of(node)) {
+      note_unwritable_types(node, *row, errors);
+      continue;
+    }
     errors.push_back(
         {.where = place_of(node),
          .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name())});
@@ -130,7 +153,9 @@ class Emitter {
     int32_t operator()(const std::vector<double>& v) const { return emitter.add(DoubleList{.numbers = v}); }
     int32_t operator()(const std::vector<bool>& v) const { return emitter.add(BoolList{.flags = v}); }
     int32_t operator()(DType v) const {
-      return emitter.scalar(static_cast<int64_t>(scalar_type_of(v).value_or(PteScalarType::kByte)));
+      const auto type = scalar_type_of(v);  // unwritable() has looked
+      CARINA_CHECK(type.has_value(), "{} is not an element type of .pte", name_of(v));
+      return emitter.scalar(static_cast<int64_t>(*type));
     }
     int32_t operator()(const ir::Bytes& /*bytes*/) const { CARINA_UNREACHABLE("bytes in an ATen node", 0); }
   };
@@ -141,45 +166,43 @@ class Emitter {
     return add(std::move(list));
   }
 
-  // "=None", "=true", "=0", "=[0,0]" of a kernel row.
-  int32_t literal(std::string_view text) {
-    if (text == "None") return scalar(None{});
-    if (text == "true" || text == "false") return scalar(text == "true");
-    const bool is_list = text.front() == '[';
-    std::vector<int64_t> numbers;
-    for (size_t at = 0; at < text.size(); ++at) {
-      int64_t number = 0;
-      const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
-      if (error != std::errc()) continue;
-      numbers.push_back(number);
-      at = static_cast<size_t>(end - text.data());
-    }
-    return is_list ? int_list(numbers) : scalar(numbers.front());
+  int32_t operand(const ir::Node& node, size_t index) {
+    const bool present = index < node.inputs.size() && node.inputs[index].valid();
+    return present ? tensor(node.inputs[index]) : scalar(None{});
   }
 
-  int32_t argument(const ir::Node& node, std::string_view token) {
-    if (token.front() == '=') return literal(token.substr(1));
-    if (token == "%*") {
-      TensorList list;
-      for (const ir::ValueId input : node.inputs) list.tensors.push_back(tensor(input));
-      return add(std::move(list));
+  int32_t all_operands(const ir::Node& node) {
+    TensorList list;
+    for (const ir::ValueId input : node.inputs) list.tensors.push_back(tensor(input));
+    return add(std::move(list));
+  }
+
+  int32_t argument(const ir::Node& node, const KernelArgument& wanted) {
+    using Kind = KernelArgument::Kind;
+    switch (wanted.kind) {
+      case Kind::kOperand:
+        return operand(node, wanted.operand);
+      case Kind::kAllOperands:
+        return all_operands(node);
+      case Kind::kNone:
+        return scalar(None{});
+      case Kind::kFlag:
+        return scalar(wanted.flag);
+      case Kind::kInteger:
+        return scalar(wanted.numbers[0]);
+      case Kind::kIntegers:
+        return int_list({wanted.numbers.begin(), wanted.numbers.begin() + wanted.count});
+      case Kind::kAttribute:
+        break;
     }
-    if (token.front() == '%') {
-      const size_t operand = static_cast<size_t>(token[1] - '0');
-      const bool present = operand < node.inputs.size() && node.inputs[operand].valid();
-      return present ? tensor(node.inputs[operand]) : scalar(None{});
-    }
-    const ir::Attribute* attribute = node.attributes.find(token);
+    const ir::Attribute* attribute = node.attributes.find(wanted.attribute);
     return attribute == nullptr ? scalar(None{}) : std::visit(AttributeEmitter{*this}, *attribute);
   }
 
   void emit_kernel(const ir::Node& node, const KernelRow& row) {
     KernelCall call{.op = operator_index(row), .arguments = {}};
-    for (size_t at = 0; at < row.arguments.size();) {
-      const size_t end = std::min(row.arguments.find(' ', at), row.arguments.size());
-      call.arguments.push_back(argument(node, row.arguments.substr(at, end - at)));
-      at = end + 1;
-    }
+    for_each_argument(row.arguments,
+                      [&](const KernelArgument& wanted) { call.arguments.push_back(argument(node, wanted)); });
     std::vector<int32_t> outputs;
     for (const ir::ValueId output : node.outputs) outputs.push_back(tensor(output));
     if (!row.hidden_outputs.empty()) {

@@ -4,6 +4,7 @@
 
 #include "ir/graph.h"
 #include "pte/emit.h"
+#include "pte/kernel_arguments.h"
 #include "pte/reader.h"
 #include "pte/writer.h"
 
@@ -49,6 +50,36 @@ TEST(Emit, AllNodesWithoutAKernelAreReported) {
   const Result<Program> program = emit(graph, {});
   ASSERT_FALSE(program.has_value());
   EXPECT_EQ(program.error().size(), 2U);
+}
+
+TEST(Emit, AnElementTypeThatIsNotOfThePteIsRefused) {
+  ir::Graph graph = small_graph();
+  ir::Node& node = graph.nodes[1];
+  node.op = AtenOp::quantize_per_tensor_default;
+  node.attributes.set("dtype", DType::kInt8);
+  EXPECT_TRUE(emit(graph, {}).has_value());
+  node.attributes.set("dtype", DType::kInt48);
+  const Result<Program> program = emit(graph, {});
+  ASSERT_FALSE(program.has_value());
+  EXPECT_EQ(program.error().front().what, "a .pte cannot say dtype = i48");
+}
+
+TEST(KernelArguments, AreTakenApart) {
+  using Kind = KernelArgument::Kind;
+  EXPECT_EQ(parse_argument("%12")->operand, 12U);
+  EXPECT_EQ(parse_argument("%*")->kind, Kind::kAllOperands);
+  EXPECT_EQ(parse_argument("=None")->kind, Kind::kNone);
+  EXPECT_TRUE(parse_argument("=true")->flag);
+  EXPECT_EQ(parse_argument("=-3")->numbers[0], -3);
+  EXPECT_EQ(parse_argument("=[0,-12]")->numbers[1], -12);
+  EXPECT_EQ(parse_argument("=[0,-12]")->count, 2U);
+  EXPECT_EQ(parse_argument("zero_point")->attribute, "zero_point");
+}
+
+TEST(KernelArguments, WordsThatMeanNothingAreRefused) {
+  for (const char* word :
+       {"", "%", "%x", "%-1", "%1,2", "=", "=nil", "=[]", "=[1", "=[1,]", "=1.5", "=[1,2,3,4,5]", "a-b"})
+    EXPECT_FALSE(parse_argument(word).has_value()) << word;
 }
 
 TEST(Files, WhatIsWrittenIsRead) {
