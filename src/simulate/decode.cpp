@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "npu/field_values.h"
+#include "simulate/decode_tables_internal.h"
 
 namespace carina::simulate {
 
@@ -16,7 +18,8 @@ using npu::Reg;
 
 namespace {
 
-// A field that all products have under one name, though not always in the same bits.
+// A field that all products have under one name, though not always in the same
+// bits.
 #define FIELD(reg, name)                                                    \
   (npu::is_u85(r.product()) ? npu::field_of(Reg::reg, name, Product::kU85)  \
                             : npu::field_of(Reg::reg, name, Product::kU55)) \
@@ -37,11 +40,25 @@ Diagnostic bad_value(std::string_view reg, std::string_view field, uint64_t valu
           .got = fmt::format("{}", value)};
 }
 
+// A field as its enum. Errors: a value that the product does not have.
+template <typename E>
+Result<E> value_of(const npu::FieldRow& field, std::string_view owner, uint64_t data, Product product) {
+  const uint32_t value = field.get(data);
+  if (!npu::has_value(field, value, product))
+    return fail(bad_value(owner, field.name, value, npu::legal_values(field, product)));
+  return static_cast<E>(value);
+}
+#define VALUE_U55(Type, reg, name) \
+  value_of<npu::Type>(npu::field_of(Reg::reg, name, Product::kU55), #reg, r.data(Reg::reg), r.product())
+#define VALUE_U85(Type, reg, name) \
+  value_of<npu::Type>(npu::field_of(Reg::reg, name, Product::kU85), #reg, r.data(Reg::reg), r.product())
+
 int32_t zero_point_of(uint32_t field, const ElementType& type) {
   return type.is_signed ? static_cast<int16_t>(field) : static_cast<int32_t>(field);
 }
 
-// The eight registers of a feature map's place; IFM, IFM2 and OFM have the same in different numbers.
+// The eight registers of a feature map's place; IFM, IFM2 and OFM have the same
+// in different numbers.
 struct PlaceRegisters {
   std::array<Reg, 4> base;
   Reg stride_y, stride_x, stride_c, width0, height0, height1;
@@ -148,9 +165,8 @@ void decode_operands(const npu::RegisterFile& r, Operation& op) {
 }
 
 Result<void> decode_kernel(const npu::RegisterFile& r, Operation& op) {
-  const uint32_t upscale = FIELD(IFM_UPSCALE, "mode");
-  if (upscale > 2) return fail(bad_value("IFM_UPSCALE", "mode", upscale, "0..2"));
-  op.upscale = static_cast<Upscale>(upscale);
+  CARINA_TRY(const auto upscale, VALUE_U55(IfmUpscaleMode, IFM_UPSCALE, "mode"));
+  op.upscale = ours(kUpscales, upscale);
   Kernel& k = op.kernel;
   k.stride_x =
       static_cast<int32_t>(FIELD(KERNEL_STRIDE, "stride_x_lsb") + 2 * FIELD(KERNEL_STRIDE, "stride_x_msb")) + 1;
@@ -169,23 +185,19 @@ Result<void> decode_kernel(const npu::RegisterFile& r, Operation& op) {
   return {};
 }
 
-constexpr std::array kRoundModesU85 = {RoundMode::kDoubleSymmetric,  RoundMode::kNatural,
-                                       RoundMode::kDoubleAsymmetric, RoundMode::kSymmetric,
-                                       RoundMode::kTruncateToZero,   RoundMode::kTruncateToLower};
-constexpr std::array kRoundModesU55 = {RoundMode::kDoubleSymmetric, RoundMode::kTruncateToZero, RoundMode::kNatural};
-
 Result<void> decode_scaling_u85(const npu::RegisterFile& r, Operation& op) {
-  const uint32_t mode = FIELD_U85(OFM_SCALE, "round_mode");
-  if (mode >= kRoundModesU85.size()) return fail(bad_value("OFM_SCALE", "round_mode", mode, "0..5"));
+  CARINA_TRY(const auto mode, VALUE_U85(RoundModeOfm, OFM_SCALE, "round_mode"));
   const auto scaling = [](uint32_t multiplier, uint32_t shift, uint32_t dbl, RoundMode round) {
     return Scaling{.multiplier = multiplier,
                    .shift = static_cast<uint8_t>(shift),
                    .mode = round,
                    .double_round = static_cast<uint8_t>(dbl)};
   };
-  const auto ifm_mode = [](uint32_t m) { return m != 0 ? RoundMode::kNatural : RoundMode::kDoubleSymmetric; };
+  const auto ifm_mode = [](uint32_t m) {
+    return m == static_cast<uint32_t>(npu::RoundModeIfm::NATURAL) ? RoundMode::kNatural : RoundMode::kDoubleSymmetric;
+  };
   op.output = scaling(FIELD_U85(OFM_SCALE, "scale"), FIELD_U85(OFM_SCALE, "shift"), FIELD_U85(OFM_SCALE, "dbl_rnd"),
-                      kRoundModesU85[mode]);
+                      ours(kRoundModesU85, mode));
   // Streams of Vela 4 never write the operand scales: then they are one.
   if (r.written(Reg::IFM_SCALE)) {
     op.first = scaling(FIELD_U85(IFM_SCALE, "scale"), FIELD_U85(IFM_SCALE, "shift"), FIELD_U85(IFM_SCALE, "dbl_rnd"),
@@ -201,28 +213,28 @@ Result<void> decode_scaling_u85(const npu::RegisterFile& r, Operation& op) {
 }
 
 Result<void> decode_scaling_u55(const npu::RegisterFile& r, Operation& op) {
-  const uint32_t mode = FIELD_U55(OFM_PRECISION, "round_mode");
-  if (mode >= kRoundModesU55.size()) return fail(bad_value("OFM_PRECISION", "round_mode", mode, "0..2"));
-  const uint32_t ifm_mode = FIELD_U55(IFM_PRECISION, "round_mode");
-  if (ifm_mode >= kRoundModesU55.size()) return fail(bad_value("IFM_PRECISION", "round_mode", ifm_mode, "0..2"));
-  const uint32_t scale_mode = FIELD_U55(IFM_PRECISION, "scale_mode");
-  if (scale_mode > 2) return fail(bad_value("IFM_PRECISION", "scale_mode", scale_mode, "0..2"));
-  op.operand_scaling = static_cast<OperandScaling>(scale_mode);
+  CARINA_TRY(const auto ofm_mode, VALUE_U55(RoundMode, OFM_PRECISION, "round_mode"));
+  CARINA_TRY(const auto ifm_mode, VALUE_U55(RoundMode, IFM_PRECISION, "round_mode"));
+  CARINA_TRY(const auto scale_mode, VALUE_U55(IfmScaleMode, IFM_PRECISION, "scale_mode"));
+  const RoundMode ofm_rounding = ours(kRoundModesU55, ofm_mode), ifm_rounding = ours(kRoundModesU55, ifm_mode);
+  op.operand_scaling = ours(kOperandScalings, scale_mode);
   op.output = {.multiplier = FIELD_U55(OFM_SCALE, "scale"),
                .shift = static_cast<uint8_t>(FIELD_U55(OFM_SCALE, "shift")),
-               .mode = kRoundModesU55[mode]};
-  if (!r.written(Reg::OFM_SCALE)) op.output = {.mode = kRoundModesU55[mode]};
-  // The exact half-way position of the second rounding depends on the operands' width (docs/facts/ethosu.md 4.4).
+               .mode = ofm_rounding};
+  if (!r.written(Reg::OFM_SCALE)) op.output = {.mode = ofm_rounding};
+  // The exact half-way position of the second rounding depends on the operands'
+  // width (docs/facts/ethosu.md 4.4).
   const uint8_t d = op.ifm.type.bytes == 1 ? 20 : 15;
   op.first = {.multiplier = FIELD_U55(OPA_SCALE, "scale"),
               .shift = static_cast<uint8_t>(FIELD_U55(OPA_SCALE, "shift")),
-              .mode = kRoundModesU55[ifm_mode],
+              .mode = ifm_rounding,
               .double_round = d};
-  op.second = {.multiplier = FIELD_U55(OPB_SCALE, "scale"), .mode = kRoundModesU55[ifm_mode]};
+  op.second = {.multiplier = FIELD_U55(OPB_SCALE, "scale"), .mode = ifm_rounding};
   return {};
 }
 
-// Bounds of a type as 64-bit numbers; an 8-byte element is wide enough never to clamp.
+// Bounds of a type as 64-bit numbers; an 8-byte element is wide enough never to
+// clamp.
 int64_t type_min(const ElementType& t) {
   return t.is_signed ? -(int64_t{1} << (8 * std::min<int>(t.bytes, 7) - 1)) : 0;
 }
@@ -234,35 +246,16 @@ int64_t bound_of(uint64_t data, bool is_signed) {
   return is_signed ? static_cast<int16_t>(data) : static_cast<int64_t>(data & 0xFFFF);
 }
 
-struct LutFunction {
-  uint32_t function;
-  Lut lut;
-  ElementType input;
-  ElementType output;
-};
-constexpr ElementType kU8{.bytes = 1, .is_signed = false};
-constexpr ElementType kS8{.bytes = 1, .is_signed = true};
-constexpr ElementType kS16{.bytes = 2, .is_signed = true};
-constexpr ElementType kS32{.bytes = 4, .is_signed = true};
-constexpr std::array kLutFunctionsU85 = {
-    LutFunction{0, Lut::kNone, kS8, kS8},       LutFunction{1, Lut::kTable, kU8, kU8},
-    LutFunction{4, Lut::kTable, kS8, kS8},      LutFunction{5, Lut::kTable, kS8, kS16},
-    LutFunction{7, Lut::kTable, kS8, kS32},     LutFunction{8, Lut::kTable, kS16, kS16},
-    LutFunction{9, Lut::kTable, kS16, kS32},    LutFunction{10, Lut::kTanh, kS16, kS16},
-    LutFunction{11, Lut::kSigmoid, kS16, kS16},
-};
-
 Result<void> decode_activation_u85(const npu::RegisterFile& r, Operation& op) {
-  const uint32_t function = FIELD_U85(ACTIVATION, "activation_function");
+  CARINA_TRY(const auto function, VALUE_U85(ActivationFunction, ACTIVATION, "activation_function"));
   const auto row = std::ranges::find(kLutFunctionsU85, function, &LutFunction::function);
-  if (row == kLutFunctionsU85.end())
-    return fail(bad_value("ACTIVATION", "activation_function", function, "0, 1, 4, 5, 7..11"));
+  CARINA_CHECK(row != kLutFunctionsU85.end(), "a lookup function that the simulator does not know");
   Activation& a = op.activation;
   a = {.lut = row->lut,
        .slot = static_cast<uint8_t>(FIELD_U85(ACTIVATION, "table")),
        .lut_input = row->input,
        .lut_output = row->output};
-  a.clamp = FIELD_U85(ACTIVATION, "activation_clip_range") == 0;
+  a.clamp = FIELD_U85(ACTIVATION, "activation_clip_range") == static_cast<uint32_t>(npu::ActivationClipRange::B16);
   const bool is_signed = row->lut == Lut::kNone ? op.ofm.type.is_signed : row->input.is_signed;
   a.min = bound_of(r.data(Reg::ACTIVATION_MIN), is_signed);
   a.max = bound_of(r.data(Reg::ACTIVATION_MAX), is_signed);
@@ -270,40 +263,19 @@ Result<void> decode_activation_u85(const npu::RegisterFile& r, Operation& op) {
 }
 
 Result<void> decode_activation_u55(const npu::RegisterFile& r, Operation& op) {
-  const uint32_t function = FIELD_U55(ACTIVATION, "activation_function");
-  const uint32_t clip = FIELD_U55(ACTIVATION, "activation_clip_range");
+  using npu::ActivationClipRange;
+  using npu::ActivationFunction;
+  CARINA_TRY(const auto function, VALUE_U55(ActivationFunction, ACTIVATION, "activation_function"));
+  CARINA_TRY(const auto clip, VALUE_U55(ActivationClipRange, ACTIVATION, "activation_clip_range"));
   Activation& a = op.activation;
   a = {.lut_input = op.ofm.type, .lut_output = op.ofm.type};
-  switch (function) {
-    case 0:
-      break;
-    case 3:
-      a.lut = Lut::kTanh;
-      break;
-    case 4:
-      a.lut = Lut::kSigmoid;
-      break;
-    default:
-      if (function < 16 || function > 23)
-        return fail(bad_value("ACTIVATION", "activation_function", function, "0, 3, 4, 16..23"));
-      a.lut = Lut::kTable;
-      a.slot = static_cast<uint8_t>(function - 16);
+  if (function >= ActivationFunction::TABLE_0) {
+    a.lut = Lut::kTable;
+    a.slot = static_cast<uint8_t>(static_cast<int>(function) - static_cast<int>(ActivationFunction::TABLE_0));
+  } else if (function != ActivationFunction::RELU) {
+    a.lut = function == ActivationFunction::TANH ? Lut::kTanh : Lut::kSigmoid;
   }
-  switch (clip) {
-    case 0:
-      break;
-    case 2:
-      a.lut_input = kU8;
-      break;
-    case 3:
-      a.lut_input = kS8;
-      break;
-    case 5:
-      a.lut_input = kS16;
-      break;
-    default:
-      return fail(bad_value("ACTIVATION", "activation_clip_range", clip, "0, 2, 3, 5"));
-  }
+  if (clip != ActivationClipRange::OFM_PRECISION) a.lut_input = ours(kForcedTypes, clip);
   a.min = type_min(a.lut_input);
   a.max = type_max(a.lut_input);
   if (a.lut_input.bytes <= 2) {
@@ -315,33 +287,31 @@ Result<void> decode_activation_u55(const npu::RegisterFile& r, Operation& op) {
   return {};
 }
 
-struct MicroblockRow {
-  int32_t height;
-  int32_t width;
-};
-constexpr std::array kMicroblocks = {MicroblockRow{1, 1}, MicroblockRow{1, 2}, MicroblockRow{1, 4},
-                                     MicroblockRow{2, 2}, MicroblockRow{2, 4}, MicroblockRow{4, 4}};
-
 Result<void> decode_accumulator(const npu::RegisterFile& r, const CoreShape& core, Operation& op) {
-  const uint32_t format = FIELD(ACC_FORMAT, "acc_format");
-  if (format > 1) return fail(bad_value("ACC_FORMAT", "acc_format", format, "0 or 1"));
-  op.acc_bits = format == 0 ? 32 : npu::is_u85(r.product()) ? 48 : 40;
-  if (!npu::is_u85(r.product())) {
+  const bool u85 = npu::is_u85(r.product());
+  CARINA_TRY(const auto format,
+             u85 ? VALUE_U85(AccFormat, ACC_FORMAT, "acc_format") : VALUE_U55(AccFormat, ACC_FORMAT, "acc_format"));
+  if (format == npu::AccFormat::F16)
+    return fail(bad_value("ACC_FORMAT", "acc_format", static_cast<uint64_t>(format), "accumulators of integers"));
+  op.acc_bits = format == npu::AccFormat::I32 ? 32 : u85 ? 48 : 40;
+  if (!u85) {
     op.ifm_bank_end = static_cast<int>(FIELD_U55(IFM_IB_END, "ib_end"));
     op.ifm2_bank_start = static_cast<int>(FIELD_U55(IFM2_IB_START, "ib_start"));
     op.acc_bank_start = static_cast<int>(FIELD_U55(AB_START, "ab_start"));
     return {};
   }
-  const uint32_t input = FIELD_U85(ACC_FORMAT, "acc_input");
-  if (input > 2) return fail(bad_value("ACC_FORMAT", "acc_input", input, "0..2"));
-  op.acc_input = static_cast<AccInput>(input);
-  op.acc_output = static_cast<AccOutput>(FIELD_U85(ACC_FORMAT, "acc_output"));
-  const uint32_t microblock = FIELD_U85(ACC_FORMAT, "microblock");
-  if (microblock >= kMicroblocks.size()) return fail(bad_value("ACC_FORMAT", "microblock", microblock, "0..5"));
+  CARINA_TRY(const auto input, VALUE_U85(AccInput, ACC_FORMAT, "acc_input"));
+  op.acc_input = ours(kAccInputs, input);
+  op.acc_output = FIELD_U85(ACC_FORMAT, "acc_output") == static_cast<uint32_t>(npu::AccOutput::ENABLE)
+                      ? AccOutput::kWrite
+                      : AccOutput::kKeep;
+  CARINA_TRY(const auto microblock, VALUE_U85(Microblock, ACC_FORMAT, "microblock"));
+  const MicroblockSize size = ours(kMicroblocks, microblock);
   op.microblock = static_cast<uint8_t>(microblock);
-  op.microblock_height = kMicroblocks[microblock].height;
-  op.microblock_width = kMicroblocks[microblock].width;
-  // The MAC array's positions times its depth is the same for each microblock of a configuration: 16 (128 MACs), 32,
+  op.microblock_height = size.height;
+  op.microblock_width = size.width;
+  // The MAC array's positions times its depth is the same for each microblock
+  // of a configuration: 16 (128 MACs), 32,
   // ...
   op.microblock_depth = std::max(1, core.macs / 8 / (op.microblock_height * op.microblock_width));
   return {};
@@ -349,10 +319,11 @@ Result<void> decode_accumulator(const npu::RegisterFile& r, const CoreShape& cor
 
 void decode_weights(const npu::RegisterFile& r, const CoreShape& core, Operation& op) {
   const auto stream = [&](Reg base, Reg length) {
-    return Stream{.base = base_at(r, base), .bytes = r.data(length) >> 16};
+    return Stream{.base = base_at(r, base), .bytes = r.payload(length)};
   };
   const auto scales = [&](Reg base, Reg length) {
-    return Stream{.base = base_at(r, base), .bytes = (r.data(length) >> 16) & 0xF'FFFF};
+    constexpr npu::FieldRow kLength = npu::field_of(Reg::SCALE_LENGTH, "length", Product::kU55);
+    return Stream{.base = base_at(r, base), .bytes = kLength.get(r.data(length))};
   };
   op.weight_region = static_cast<uint8_t>(FIELD(WEIGHT_REGION, "region"));
   op.scale_region = static_cast<uint8_t>(FIELD(SCALE_REGION, "region"));
@@ -408,10 +379,14 @@ Result<Operation> decode_dma(const npu::RegisterFile& r) {
     }
     return op;
   }
-  const uint32_t source_mode = FIELD(DMA0_SRC_REGION, "stride_mode");
-  const uint32_t destination_mode = r.product() == Product::kU65 ? FIELD_U65(DMA0_DST_REGION, "stride_mode") : 0;
+  CARINA_TRY(const auto source_stride, VALUE_U55(DmaStrideMode, DMA0_SRC_REGION, "stride_mode"));
+  const auto source_mode = static_cast<uint32_t>(source_stride);
+  uint32_t destination_mode = 0;
+  if (r.product() == Product::kU65) {
+    CARINA_TRY(const auto stride, VALUE_U55(DmaStrideMode, DMA0_DST_REGION, "stride_mode"));
+    destination_mode = static_cast<uint32_t>(stride);
+  }
   const uint32_t mode = std::max(source_mode, destination_mode);
-  if (mode > 2) return fail(bad_value("DMA0_SRC_REGION", "stride_mode", mode, "0..2"));
   d.dimensions = static_cast<int>(mode) + 1;
   if (mode >= 1) d.count0 = static_cast<int64_t>(FIELD(DMA0_SIZE0, "size"));
   if (mode >= 2) d.count1 = static_cast<int64_t>(FIELD(DMA0_SIZE1, "size"));
@@ -428,8 +403,9 @@ Result<Operation> decode_dma(const npu::RegisterFile& r) {
     d.index_skip1 = r.address(Reg::DMA0_IDX_SKIP1);
     return op;
   }
-  // U65: SKIP is the gap after each row (0) and each plane (1), on the sides whose stride mode has that dimension; the
-  // other side is packed (docs/npu-open-points.md).
+  // U65: SKIP is the gap after each row (0) and each plane (1), on the sides
+  // whose stride mode has that dimension; the other side is packed
+  // (docs/npu-open-points.md).
   const auto strides = [&](uint32_t side, int64_t& stride0, int64_t& stride1) {
     stride0 = static_cast<int64_t>(d.length) + (side >= 1 ? r.address(Reg::DMA0_SKIP0) : 0);
     stride1 = d.count0 * stride0 + (side >= 2 ? r.address(Reg::DMA0_SKIP1) : 0);
@@ -439,64 +415,40 @@ Result<Operation> decode_dma(const npu::RegisterFile& r) {
   return op;
 }
 
-struct ElementwiseRow {
-  uint32_t mode;
-  ElementwiseMode elementwise;
-  std::string_view name;
-};
-constexpr std::array kElementwiseRows = {
-    ElementwiseRow{0, ElementwiseMode::kMul, "MUL"},         ElementwiseRow{1, ElementwiseMode::kAdd, "ADD"},
-    ElementwiseRow{2, ElementwiseMode::kSub, "SUB"},         ElementwiseRow{3, ElementwiseMode::kMin, "MIN"},
-    ElementwiseRow{4, ElementwiseMode::kMax, "MAX"},         ElementwiseRow{5, ElementwiseMode::kLrelu, "LRELU"},
-    ElementwiseRow{6, ElementwiseMode::kAbs, "ABS"},         ElementwiseRow{7, ElementwiseMode::kClz, "CLZ"},
-    ElementwiseRow{8, ElementwiseMode::kShr, "SHR"},         ElementwiseRow{9, ElementwiseMode::kShl, "SHL"},
-    ElementwiseRow{10, ElementwiseMode::kLsr, "LSR"},        ElementwiseRow{11, ElementwiseMode::kDiv, "DIV"},
-    ElementwiseRow{16, ElementwiseMode::kCmpEq, "CMP_EQ"},   ElementwiseRow{17, ElementwiseMode::kCmpNe, "CMP_NE"},
-    ElementwiseRow{18, ElementwiseMode::kCmpGe, "CMP_GE"},   ElementwiseRow{19, ElementwiseMode::kCmpGt, "CMP_GT"},
-    ElementwiseRow{33, ElementwiseMode::kAnd, "AND"},        ElementwiseRow{34, ElementwiseMode::kOr, "OR"},
-    ElementwiseRow{35, ElementwiseMode::kXor, "XOR"},        ElementwiseRow{36, ElementwiseMode::kNot, "NOT"},
-    ElementwiseRow{42, ElementwiseMode::kAndNot, "AND_NOT"},
-};
-constexpr std::array<std::string_view, 8> kPoolNames = {"MAX",  "AVERAGE", "REDUCE_SUM", "SUM",
-                                                        "NONE", "MIN",     "ARGMAX_X",   "ARGMAX_Y"};
-constexpr std::array<std::string_view, 3> kResizeNames = {"BILINEAR", "REPLICATE", "NEAREST"};
-
 Result<void> decode_kind(Op op_code, uint64_t data, const npu::RegisterFile& r, Operation& op) {
   switch (op_code) {
     case Op::CONV:
       op.kind = OperationKind::kConvolution;
       op.name = "CONV";
-      if (npu::is_u85(r.product()) && (data & 1) != 0) op.weight_source = WeightSource::kIfm2;
+      if (npu::is_u85(r.product()) && npu::field_of(Op::CONV, "weights_ifm2", Product::kU85).get(data) != 0)
+        op.weight_source = WeightSource::kIfm2;
       return {};
     case Op::DEPTHWISE:
       op.kind = OperationKind::kDepthwise;
       op.name = "DEPTHWISE";
       return {};
     case Op::POOL: {
-      const uint32_t mode = static_cast<uint32_t>(data & 7);
-      if (!npu::is_u85(r.product()) && mode > 2) return fail(bad_value("NPU_OP_POOL", "pooling_mode", mode, "0..2"));
+      constexpr npu::FieldRow kField = npu::field_of(Op::POOL, "pooling_mode", Product::kU55);
+      CARINA_TRY(const auto mode, value_of<npu::PoolingMode>(kField, "NPU_OP_POOL", data, r.product()));
       op.kind = OperationKind::kPool;
-      op.pool = static_cast<PoolMode>(mode);
-      op.name = fmt::format("POOL {}", kPoolNames[mode]);
+      op.pool = ours(kPoolModes, mode);
+      op.name = fmt::format("POOL {}", npu::value_name(kField, kField.get(data), r.product()));
       return {};
     }
     case Op::ELEMENTWISE: {
-      const uint32_t mode = static_cast<uint32_t>(data & 0x3F);
-      const auto row = std::ranges::find(kElementwiseRows, mode, &ElementwiseRow::mode);
-      if (row == kElementwiseRows.end() || (!npu::is_u85(r.product()) && mode > 9)) {
-        return fail(bad_value("NPU_OP_ELEMENTWISE", "elementwise_mode", mode, "a mode of this product"));
-      }
+      constexpr npu::FieldRow kField = npu::field_of(Op::ELEMENTWISE, "elementwise_mode", Product::kU55);
+      CARINA_TRY(const auto mode, value_of<npu::ElementwiseMode>(kField, "NPU_OP_ELEMENTWISE", data, r.product()));
       op.kind = OperationKind::kElementwise;
-      op.elementwise = row->elementwise;
-      op.name = fmt::format("ELEMENTWISE {}", row->name);
+      op.elementwise = ours(kElementwiseModes, mode);
+      op.name = fmt::format("ELEMENTWISE {}", npu::value_name(kField, kField.get(data), r.product()));
       return {};
     }
     case Op::RESIZE: {
-      const uint32_t mode = static_cast<uint32_t>(data & 3);
-      if (mode > 2) return fail(bad_value("NPU_OP_RESIZE", "resize_mode", mode, "0..2"));
+      constexpr npu::FieldRow kField = npu::field_of(Op::RESIZE, "resize_mode", Product::kU85);
+      CARINA_TRY(const auto mode, value_of<npu::ResizeMode>(kField, "NPU_OP_RESIZE", data, r.product()));
       op.kind = OperationKind::kResize;
-      op.resize = static_cast<ResizeMode>(mode);
-      op.name = fmt::format("RESIZE {}", kResizeNames[mode]);
+      op.resize = ours(kResizeModes, mode);
+      op.name = fmt::format("RESIZE {}", npu::value_name(kField, kField.get(data), r.product()));
       return {};
     }
     default:
@@ -514,17 +466,14 @@ Result<Operation> decode(Op op_code, uint64_t data, const npu::RegisterFile& r, 
   decode_operands(r, op);
   CARINA_CHECKED(decode_kernel(r, op));
   CARINA_CHECKED(npu::is_u85(r.product()) ? decode_scaling_u85(r, op) : decode_scaling_u55(r, op));
-  op.per_channel = FIELD(OFM_PRECISION, "scale_mode") == 0;
+  op.per_channel = FIELD(OFM_PRECISION, "scale_mode") == static_cast<uint32_t>(npu::OfmScaleMode::PER_CHANNEL);
   CARINA_CHECKED(npu::is_u85(r.product()) ? decode_activation_u85(r, op) : decode_activation_u55(r, op));
   CARINA_CHECKED(decode_accumulator(r, core, op));
   decode_weights(r, core, op);
   if (npu::is_u85(r.product())) {
     decode_resize(r, op);
-    const uint32_t transpose = FIELD_U85(OFM_PRECISION, "activation_transpose");
-    constexpr std::array<int, 8> kTransposes = {0, 1, 2, 3, -1, -1, 4, 5};
-    if (kTransposes[transpose] < 0)
-      return fail(bad_value("OFM_PRECISION", "activation_transpose", transpose, "0..3, 6, 7"));
-    op.transpose = static_cast<Transpose>(kTransposes[transpose]);
+    CARINA_TRY(const auto transpose, VALUE_U85(ActivationTranspose, OFM_PRECISION, "activation_transpose"));
+    op.transpose = ours(kTransposes, transpose);
     op.reverse = static_cast<Reverse>(FIELD_U85(OFM_PRECISION, "activation_reverse"));
   }
   return op;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "npu/disassemble.h"
+#include "npu/field_values.h"
 
 namespace carina::npu {
 namespace {
@@ -167,6 +168,21 @@ TEST(Disassemble, AValueWithoutANameIsShownAsANumber) {
   const CommandText text = describe(Product::kU55, commands->front());
   ASSERT_EQ(text.fields.size(), 1u);
   EXPECT_EQ(text.fields[0].text, "7");
+}
+
+TEST(FieldValues, AreThoseOfTheProduct) {
+  constexpr FieldRow kPool = field_of(Op::POOL, "pooling_mode", Product::kU55);
+  EXPECT_EQ(legal_values(kPool, Product::kU55), "0..2");
+  EXPECT_EQ(legal_values(kPool, Product::kU85), "0..7");
+  constexpr FieldRow kU55Function = field_of(Reg::ACTIVATION, "activation_function", Product::kU55);
+  EXPECT_EQ(legal_values(kU55Function, Product::kU65), "0, 3, 4, 16..23");
+  constexpr FieldRow kU85Function = field_of(Reg::ACTIVATION, "activation_function", Product::kU85);
+  EXPECT_EQ(legal_values(kU85Function, Product::kU85), "0, 1, 4, 5, 7..11");
+  EXPECT_TRUE(has_value(kU85Function, 11, Product::kU85));
+  EXPECT_FALSE(has_value(kU85Function, 6, Product::kU85));
+  constexpr FieldRow kLength = field_of(Reg::SCALE_LENGTH, "length", Product::kU55);
+  EXPECT_TRUE(has_value(kLength, 12345, Product::kU55));
+  EXPECT_EQ(legal_values(kLength, Product::kU55), "");
 }
 
 }  // namespace

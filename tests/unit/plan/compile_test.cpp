@@ -100,6 +100,8 @@ TEST(Compile, NamesEveryNodeThatCannotRun) {
   EXPECT_THAT(to_string(compiled.error()[0]),
               HasSubstr("BITWISE_NOT_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
   EXPECT_THAT(to_string(compiled.error()[1]), HasSubstr("the NPU cannot divide"));
+  EXPECT_EQ(compiled.error()[0].node, 0U);
+  EXPECT_EQ(compiled.error()[1].node, 1U);
 }
 
 TEST(Compile, RefusesFloatInputs) {

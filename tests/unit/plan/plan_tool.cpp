@@ -5,8 +5,9 @@
 //   plan_tool --batch LIST [option=value ...]                          each line:
 //   graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
 //
-// Options: seed=N (any legal block), formats=linear, staging=never, overlap=none, threads=N, memory=MODE,
-// system=CONFIG, arena=BYTES, out=DIR, ops=1 (list operations), time=N (compile N times), check=0. In batch mode it
+// Options: seed=N (any legal block), formats=linear, stripes=halves, staging=never, overlap=none, threads=N, memory=MODE,
+// system=CONFIG, arena=BYTES, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
+// schedule on the way against the rules). In batch mode it
 // prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
 #include <fmt/format.h>
 
@@ -20,6 +21,9 @@
 #include "base/file.h"
 #include "npu/vela_raw.h"
 #include "plan/compile.h"
+#include "plan/family/family.h"
+#include "plan/schedule/text.h"
+#include "plan/schedule/verify.h"
 #include "simulate/simulator.h"
 #include "tensor/npy.h"
 #include "tosa/flatbuffer.h"
@@ -55,9 +59,23 @@ Options options_of(const Settings& settings) {
     options.variation.seed = static_cast<uint32_t>(std::stoul(get(settings, "seed")));
   }
   if (get(settings, "formats") == "linear") options.variation.formats = Variation::Formats::kLinear;
+  if (get(settings, "stripes") == "halves") options.variation.stripes = Variation::Stripes::kHalves;
   if (get(settings, "staging") == "never") options.variation.staging = Variation::Staging::kNever;
   if (get(settings, "overlap") == "none") options.variation.overlap = Variation::Overlap::kNone;
   return options;
+}
+
+// Adds what every schedule breaks, under the transformation's name, and what its text does not hold.
+std::function<void(std::string_view, const Schedule&)> verifier(const Target& target, Diagnostics& broken) {
+  return [&](std::string_view transformation, const Schedule& schedule) {
+    for (Diagnostic& found : verify(schedule, **find_family(target), target)) {
+      found.where = fmt::format("after {}: {}", transformation, found.where);
+      broken.push_back(std::move(found));
+    }
+    const auto again = parse(print(schedule), std::string(transformation));
+    if (!again || *again != schedule)
+      broken.push_back({.where = std::string(transformation), .what = "its text is not it"});
+  };
 }
 
 struct Compiled {
@@ -72,7 +90,11 @@ Result<Compiled> compile_file(const std::string& path, const std::string& target
   Compiled compiled;
   for (int i = 0; i < std::stoi(get(settings, "time", "1")); ++i) {
     const auto start = std::chrono::steady_clock::now();
-    CARINA_TRY(compiled.network, compile(module.main(), target, options_of(settings), {}));
+    Options options = options_of(settings);
+    Diagnostics broken;
+    if (get(settings, "verify") == "1") options.watch = verifier(target, broken);
+    CARINA_TRY(compiled.network, compile(module.main(), target, options, {}));
+    if (!broken.empty()) return fail(std::move(broken));
     compiled.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   return compiled;
