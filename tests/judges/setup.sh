@@ -104,7 +104,7 @@ setup_main() {
   quietly "$env/bin/python" - <<'PY'
 import torch, torchao, numpy, sklearn, pytest, xdist
 import tosa_reference_model, tosa_serializer
-import model_converter, vgfpy
+import model_converter, scenario_runner, vgfpy
 import ethosu.vela.vela
 from executorch.exir._serialize._program import deserialize_pte_binary
 import executorch.kernels.quantized

@@ -1,0 +1,111 @@
+"""Our VGF files on a Vulkan device: Arm's scenario-runner, its emulation layers of the ML extensions, and Mesa's lavapipe, which is
+a Debian package and not one of PyPI: without it these tests are reported as not run. CARINA_LAVAPIPE names its .json elsewhere."""
+
+import glob
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scenario_runner
+from random_tosa_graphs import generate
+from random_tosa_ir import D
+from random_tosa_judge import Sample
+from test_random_tosa_graphs import FIRST, rows  # noqa: F401  a fixture
+
+SITE = Path(scenario_runner.__file__).parents[1]
+RUNNER = SITE / "scenario_runner/binaries/bin/scenario-runner"
+DUMP = SITE / "vgf_lib/binaries/bin/vgf_dump"
+LAYERS = SITE / "emulation_layer/deploy"
+INTEGERS = {D.INT8, D.INT16, D.INT32}
+OPERATORS = [
+    "ADD", "ARGMAX", "AVG_POOL2D", "CLAMP", "CONCAT", "CONV2D", "DEPTHWISE_CONV2D", "GATHER", "MATMUL", "MAX_POOL2D", "MUL", "NEGATE", "PAD",
+    "REDUCE_SUM", "RESCALE", "RESIZE", "TABLE", "TRANSPOSE", "TRANSPOSE_CONV2D",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def vulkan(tmp_path_factory):
+    """The environment in which programs find the emulated device."""
+    drivers = [os.environ["CARINA_LAVAPIPE"]] if "CARINA_LAVAPIPE" in os.environ else glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json")
+    if not drivers:
+        pytest.skip("not run: no lavapipe (Debian: mesa-vulkan-drivers)")
+    # An old loader ignores the order in VK_INSTANCE_LAYERS and takes that of the folders: Graph stands on Tensor.
+    folders = [tmp_path_factory.mktemp(name) for name in ("Graph", "Tensor")]
+    for folder, name in zip(folders, ("Graph", "Tensor")):
+        shutil.copy(LAYERS / f"share/vulkan/explicit_layer.d/VkLayer_{name}.json", folder)
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": ":".join(filter(None, [str(LAYERS / "lib"), os.environ.get("LD_LIBRARY_PATH")])),
+        "VK_LAYER_PATH": ":".join(map(str, folders)),
+        "VK_ICD_FILENAMES": drivers[0],
+        "VK_INSTANCE_LAYERS": "VK_LAYER_ML_Graph_Emulation:VK_LAYER_ML_Tensor_Emulation",
+        "XDG_RUNTIME_DIR": str(folders[0]),
+    }
+
+
+@pytest.fixture
+def run_on_vulkan(vulkan, tmp_path):
+    def run(vgf, inputs):
+        scenario = tmp_path / "scenario.json"
+        subprocess.run([DUMP, "-i", vgf, "--scenario-template", "-o", scenario], check=True, capture_output=True)
+        described = json.loads(scenario.read_text())
+        outputs = 0
+        for resource in described["resources"]:
+            tensor, graph = resource.get("tensor", {}), resource.get("graph")
+            if graph:
+                graph["src"] = str(vgf)
+            if "src" in tensor:
+                place = int(tensor["src"].rsplit("_", 1)[1])
+                np.save(tmp_path / f"in_{place}.npy", inputs[place])
+                tensor["src"] = f"in_{place}.npy"
+            if "dst" in tensor:
+                tensor["dst"] = f"out_{int(tensor['dst'].rsplit('_', 1)[1])}.npy"
+                outputs += 1
+        scenario.write_text(json.dumps(described))
+        command = [RUNNER, "--scenario", scenario, "--output", tmp_path / "made"]
+        (tmp_path / "made").mkdir(exist_ok=True)
+        done = subprocess.run(command, cwd=tmp_path, env=vulkan, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return [np.load(tmp_path / "made" / f"out_{place}.npy") for place in range(outputs)]
+
+    return run
+
+
+def interpreted(run_carina, vgf, inputs, folder):
+    options = []
+    for place, array in enumerate(inputs):
+        np.save(folder / f"input_{place}.npy", array)
+        options += ["-i", folder / f"input_{place}.npy"]
+    run_carina(["interpret", vgf, *options, "-o", folder / "interpreted"])
+    return [np.load(npy) for npy in sorted((folder / "interpreted").glob("output_*.npy"), key=lambda p: int(p.stem.split("_")[1]))]
+
+
+def integer_sample(rows, op):  # noqa: F811
+    for seed in range(FIRST, FIRST + 400):
+        graph = generate(rows, 3 * seed + 2, 7, 2, {op})  # a seed of careful graphs
+        types = {value.dtype for value in graph.values}
+        if not graph.careless and op in {node.op for node in graph.nodes} and types <= INTEGERS | {D.SHAPE} and len(set(graph.outputs)) == len(graph.outputs):
+            return Sample(graph, op)
+    pytest.fail(f"no integer graph of {op}")
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_integer_operators(op, rows, vulkan, run_on_vulkan, run_carina, tmp_path):  # noqa: F811
+    sample = integer_sample(rows, op)
+    (tmp_path / "in.tosa").write_bytes(sample.tosa)
+    run_carina(["tosa", tmp_path / "in.tosa", "-o", tmp_path / "m.vgf"])
+    inputs = [np.ascontiguousarray(array).reshape(np.shape(array) or (1,)) for array in sample.arrays]
+    wanted = interpreted(run_carina, tmp_path / "m.vgf", inputs, tmp_path)
+    made = run_on_vulkan(tmp_path / "m.vgf", inputs)
+    assert wanted and [array.tobytes() for array in made] == [array.tobytes() for array in wanted]
+
+
+@pytest.mark.cases("add_float", "kws", "ds_cnn", "softmax", "mobilenet_v2")
+def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):
+    run_carina(["tosa", case.path / "out.tosa", "-o", tmp_path / "m.vgf"])
+    made = run_on_vulkan(tmp_path / "m.vgf", case.arrays("tosa_in_"))
+    assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
