@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/check.h"
 #include "facts/aten_traits.h"
 #include "facts/executorch.h"
+#include "facts/npu_targets.h"
 #include "facts/tosa_ops.h"
 #include "plan/compile.h"
 
@@ -31,12 +33,45 @@ has neither is refused by name.
 constexpr std::string_view kTosaIntroduction = R"(
 ## TOSA operators
 
-Every operator of TOSA 1.0 is read, written, verified and interpreted; their types and the rules of the verifier are in tosa-operators.md. "Ethos-U55": what the NPU compiler
-does with each.
+Every operator of TOSA 1.0 is read, written, verified and interpreted; their types and the rules of the verifier are in tosa-operators.md. The other columns: what the NPU
+compiler does with each for an NPU of that line.
 
-| operator | Ethos-U55 |
-|---|---|
 )";
+
+// A line of NPUs that networks are compiled for, called as its configurations are without their size: "ethos-u55".
+struct ProductColumn {
+  npu::Product product;
+  std::string_view name;
+};
+
+std::vector<ProductColumn> compiled_products() {
+  std::vector<ProductColumn> columns;
+  for (const npu::AcceleratorConfig& config : npu::kAccelerators) {
+    if (!plan::compiles_for(config.product)) continue;
+    if (std::ranges::find(columns, config.product, &ProductColumn::product) != columns.end()) continue;
+    columns.push_back({.product = config.product, .name = config.name.substr(0, config.name.rfind('-'))});
+  }
+  return columns;
+}
+
+std::string tosa_table() {
+  const std::vector<ProductColumn> columns = compiled_products();
+  std::string header = "| operator |", rule = "|---|", rows;
+  for (const ProductColumn& column : columns) {
+    header += fmt::format(" {} |", column.name);
+    rule += "---|";
+  }
+  for (const auto& row : detail::kTosaOpNames) {
+    if (row.op == TosaOp::CONST || row.op == TosaOp::CONST_SHAPE) continue;
+    rows += fmt::format("| {} |", row.name);
+    for (const ProductColumn& column : columns) {
+      const auto refusal = plan::why_not(row.op, column.product);
+      rows += refusal ? fmt::format(" no: {} |", *refusal) : " yes |";
+    }
+    rows += '\n';
+  }
+  return header + '\n' + rule + '\n' + rows;
+}
 
 static_assert(std::ranges::all_of(kKernelRows,
                                   [](const KernelRow& row) { return aten_op_of_name(row.aten).has_value(); }),
@@ -67,13 +102,7 @@ std::string supported_ops_markdown() {
   std::string page(kIntroduction);
   for (const AtenTraits& row : kAtenTraits)
     page += fmt::format("| {} | {} | {} |\n", name_of(row.op), on_npu(row.lowering), on_cpu(row));
-  page += kTosaIntroduction;
-  for (const auto& row : detail::kTosaOpNames) {
-    if (row.op == TosaOp::CONST || row.op == TosaOp::CONST_SHAPE) continue;
-    const auto refusal = plan::why_not(row.op, npu::Product::kU55);
-    page += fmt::format("| {} | {} |\n", row.name, refusal ? fmt::format("no: {}", *refusal) : "yes");
-  }
-  return page;
+  return page + std::string(kTosaIntroduction) + tosa_table();
 }
 
 }  // namespace carina::driver
