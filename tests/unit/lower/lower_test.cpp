@@ -156,6 +156,22 @@ TEST(ToTosa, SaysWhichNodeAndValueStandForWhich) {
   }
 }
 
+// The sum over an image: a convolution with ones for who likes that, plain sums for everybody else.
+TEST(ToTosa, IdiomsAreTheTargets) {
+  const std::string q = " quantized(i8, scales = [0.5], zero_points = [0], axis = -1, range = [-128, 127])";
+  auto module = ir::parse("graph @main {\n  input %x: fp32[1,2,4,4]" + q + "\n  %s: fp32[1,2,1,1]" + q +
+                              " = aten.sum.dim_IntList(%x) {dim = [2, 3], keepdim = true, dtype = none}\n"
+                              "  output %s\n}\n",
+                          "text");
+  ASSERT_TRUE(module.has_value()) << to_string(module.error());
+  const auto text = [&](const Target& target) {
+    return ir::print(to_tosa(module->main(), target, Log{}).value().graph);
+  };
+  EXPECT_NE(text(kNpu).find("DEPTHWISE_CONV2D"), std::string::npos);
+  EXPECT_EQ(text(Target{}).find("DEPTHWISE_CONV2D"), std::string::npos);
+  EXPECT_NE(text(Target{}).find("REDUCE_SUM"), std::string::npos);
+}
+
 TEST(ToTosa, ErrorsSayWhichNode) {
   auto module = ir::parse(R"(graph @main {
   input %x: fp32[2]
