@@ -11,6 +11,7 @@
 #include "ir/spread_quantization.h"
 #include "lower/lowering_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
+#include "lower/tosa_passes/permutation_internal.h"
 
 namespace carina::lower {
 
@@ -163,10 +164,11 @@ class Translation {
 // TRANSPOSE or RESHAPE of "conv2d.rescale", called "conv2d". Then the other gets the name.
 class Names {
  public:
-  explicit Names(const ir::Graph& graph) {
+  // `bound`: the names that stand for ATen values.
+  Names(const ir::Graph& graph, const std::vector<std::string>& bound) : bound_(bound.begin(), bound.end()) {
     const auto producer = ir::producers(graph);
     for (const ir::Value& value : graph.values) {
-      if (value.name.find('.') != std::string::npos) continue;
+      if (!bound_.contains(value.name)) continue;
       std::vector<std::string> same;
       for (ir::NodeId id = producer[graph.find_value(value.name)->index()]; id.valid() && keeps_elements(graph[id]);) {
         same.push_back(graph[graph[id].inputs[0]].name);
@@ -178,9 +180,9 @@ class Names {
 
   void restore(ir::Graph& graph) const {
     for (size_t v = 0; v < graph.values.size(); ++v) {
-      const std::string& name = graph.values[v].name;
-      if (!name.ends_with(".nhwc")) continue;
-      const std::string base = name.substr(0, name.size() - 5);
+      const auto before = name_before_reordering(graph.values[v].name);
+      if (!before) continue;
+      const std::string base(*before);
       if (!graph.find_value(base)) graph.rename(ValueId(v), base);
     }
     for (const auto& [name, same] : others_) restore(graph, name, same);
@@ -192,16 +194,17 @@ class Names {
            node.op == ir::Op(TosaOp::IDENTITY);
   }
 
-  static void restore(ir::Graph& graph, const std::string& name, const std::vector<std::string>& same) {
+  void restore(ir::Graph& graph, const std::string& name, const std::vector<std::string>& same) const {
     if (graph.find_value(name)) return;
     for (const std::string& other : same) {
       const auto value = graph.find_value(other);
-      if (!value || other.find('.') == std::string::npos) continue;
+      if (!value || bound_.contains(other)) continue;
       graph.rename(*value, name);
       return;
     }
   }
 
+  std::set<std::string, std::less<>> bound_;
   std::vector<std::pair<std::string, std::vector<std::string>>> others_;
 };
 
@@ -242,7 +245,7 @@ Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::P
   CARINA_CHECKED(translation.run());
   const std::vector<std::string> bound = translation.bound_names();
   ir::remove_dead(tosa);
-  const Names names(tosa);
+  const Names names(tosa, bound);
   CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options, log));
   names.restore(tosa);
   std::vector<ValueId> value_of = values_of(aten, bound, tosa);

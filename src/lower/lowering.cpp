@@ -101,8 +101,7 @@ ValueId Lowering::operand(ValueId id) {
 void Lowering::bind(ValueId id, ValueId tosa) {
   lowered_[id.index()] = tosa;
   // A value that already has an ATen name keeps it: this ATen value is the same numbers again.
-  const std::string name = out.graph()[tosa].name;
-  if (name.find('.') != std::string::npos && !out.graph()[tosa].constant) out.graph().rename(tosa, aten[id].name);
+  if (!out.graph()[tosa].constant && named_.insert(tosa).second) out.graph().rename(tosa, aten[id].name);
 }
 
 ValueId Lowering::requantize(ValueId input, const Quantization& from, const Quantization& to) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,7 @@ class Lowering {
 
  private:
   std::vector<ir::ValueId> lowered_;
+  std::set<ir::ValueId> named_;  // the TOSA values that have an ATen value's name
   std::vector<ir::NodeId> makers_;
 };
 

@@ -45,7 +45,8 @@ void fold_into(ir::Graph& graph, Node& conv, const Node& reshape, const Node& tr
       out.constant(weight.name + ".flat", reordered_columns(*weight.constant, source_indices(one, perms)));
   // Another reshape of the untransposed tensor, in the place of the old one, so nodes stay in order.
   conv.inputs[1] = columns;
-  conv.inputs[0] = graph.add_value(graph[reshape.outputs[0]].name + ".nhwc", graph[reshape.outputs[0]].dtype, image);
+  conv.inputs[0] =
+      graph.add_value(reordered_name(graph[reshape.outputs[0]].name), graph[reshape.outputs[0]].dtype, image);
 }
 
 }  // namespace

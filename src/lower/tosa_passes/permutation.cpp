@@ -5,6 +5,19 @@
 
 namespace carina::lower {
 
+namespace {
+constexpr std::string_view kReordered = ".nhwc";
+}  // namespace
+
+std::string reordered_name(std::string_view name) {
+  return std::string(name) + std::string(kReordered);
+}
+
+std::optional<std::string_view> name_before_reordering(std::string_view name) {
+  if (!name.ends_with(kReordered)) return std::nullopt;
+  return name.substr(0, name.size() - kReordered.size());
+}
+
 Perms inverse_of(const Perms& perms) {
   Perms inverse(perms.size());
   for (size_t i = 0; i < perms.size(); ++i) inverse[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);

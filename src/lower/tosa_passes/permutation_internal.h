@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -16,6 +19,10 @@ Perms composed(const Perms& first, const Perms& second);
 bool is_identity(const Perms& perms);
 // Axes of size 1 may go anywhere: whether the order of the elements stays, so that a reshape does the same.
 bool keeps_element_order(const Shape& shape, const Perms& perms);
+
+// What a value is called that stands for `name` with its axes in another order, and back; nothing for other names.
+std::string reordered_name(std::string_view name);
+std::optional<std::string_view> name_before_reordering(std::string_view name);
 
 template <typename T>
 std::vector<T> permuted(const std::vector<T>& list, const Perms& perms) {

@@ -140,7 +140,7 @@ class Sinking {
     adjust(moved, *row, *perms);
     const ir::Value result = graph_[node.outputs[0]];
     moved.outputs[0] =
-        graph_.add_value(result.name + ".nhwc", result.dtype, permuted(result.shape, inverse_of(*perms)));
+        graph_.add_value(reordered_name(result.name), result.dtype, permuted(result.shape, inverse_of(*perms)));
     const ValueId source = moved.outputs[0];
     keep(std::move(moved));
     keep({.op = TosaOp::TRANSPOSE,
@@ -186,7 +186,7 @@ class Sinking {
     const Perms inverse = inverse_of(perms);
     if (graph_[value].constant) {
       const Tensor tensor = permuted(*graph_[value].constant, inverse);
-      return graph_.add_constant(graph_[value].name + ".nhwc", tensor);
+      return graph_.add_constant(reordered_name(graph_[value].name), tensor);
     }
     const auto producer = producer_.find(value);
     if (producer != producer_.end()) {
@@ -195,7 +195,7 @@ class Sinking {
       if (row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(above)) {
         above.inputs[0] = untransposed(above.inputs[0], perms);
         const ir::Value result = graph_[value];
-        above.outputs = {graph_.add_value(result.name + ".nhwc", result.dtype, permuted(result.shape, inverse))};
+        above.outputs = {graph_.add_value(reordered_name(result.name), result.dtype, permuted(result.shape, inverse))};
         const ValueId output = above.outputs[0];
         keep(std::move(above));
         return output;
