@@ -32,6 +32,7 @@ Result<Prepared> prepare_model(const CompileRequest& request, const Log& log) {
   QuantizeRequest quantization{.mode = request.quantize, .samples = {}, .threads = request.threads};
   if (!request.calibration.empty()) {
     quantization.samples = [&] { return load_samples(request.calibration, input_types(prepared.graph)); };
+    quantization.data = request.calibration;
   }
   CARINA_TRY(prepared.quantization, quantize_graph(prepared.graph, quantization, request.model, log));
   return prepared;

@@ -27,14 +27,26 @@ Result<std::string> imported(ir::Graph& graph, const QuantizeRequest& request, c
   return "imported from the model";
 }
 
+// The one place where what the user asks for becomes a scheme.
+quantize::Scheme scheme_of(QuantizeMode mode) {
+  switch (mode) {
+    case QuantizeMode::kAuto:
+    case QuantizeMode::kInt8:
+      return {};
+    case QuantizeMode::kNone:
+      break;
+  }
+  CARINA_UNREACHABLE("quantization", mode);
+}
+
 Result<std::string> calibrated(ir::Graph& graph, const QuantizeRequest& request, const Log& log) {
   CARINA_TRY(const std::vector<Sample> samples, request.samples());
-  quantize::PtqOptions options;
   const KernelEvaluator evaluator;
-  options.threads = request.threads;
-  options.evaluator = &evaluator;
+  const quantize::PtqOptions options{
+      .threads = request.threads, .scheme = scheme_of(request.mode), .evaluator = &evaluator, .data = request.data};
   CARINA_CHECKED(quantize::quantize(graph, samples, options, log));
-  return fmt::format("int8, calibrated on {} sample{}", samples.size(), samples.size() == 1 ? "" : "s");
+  return fmt::format("{}, calibrated on {} sample{}", options.scheme.name, samples.size(),
+                     samples.size() == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct QuantizeRequest {
   QuantizeMode mode = QuantizeMode::kAuto;
   // Calibration data; empty: there is none. Asked only where the graph is to be calibrated.
   std::function<Result<std::vector<Sample>>()> samples;
+  std::string data = "calibration";  // what messages call it
   int threads = 1;
 };
 

@@ -24,6 +24,9 @@ Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log&
 // Whether a pass of prepare() rewrites nodes of this operator, where their types and shapes allow it.
 bool is_rewritten(AtenOp op);
 
+// Errors: the model takes floats of another type than fp32, or normalises them; one, whatever the number of nodes.
+Result<void> check_computes_in_fp32(const ir::Graph& aten);
+
 // The passes of prepare() in order, as documentation and --help list them.
 std::span<const ir::Pass> prepare_pipeline();
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "quantize/calibrate_internal.h"
+#include "quantize/data_check_internal.h"
 #include "quantize/float_run.h"
 
 namespace carina::quantize {
@@ -36,7 +37,7 @@ Result<void> check_samples(const ir::Graph& graph, std::span<const std::vector<T
 
 class Calibration {
  public:
-  Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten) {
+  Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten), data_(aten) {
     result_.sharing = sharing_of(aten, left.nodes);
     result_.left = std::move(left);
     clear();
@@ -51,7 +52,8 @@ class Calibration {
   Result<void> run(FloatRun& model, std::span<const std::vector<Tensor>> samples, const Log& log) {
     for (size_t s = 0; s < samples.size(); ++s) {
       log.progress("calibrate", s, samples.size());
-      CARINA_CHECKED(model.run(samples[s]));
+      CARINA_TRY(const std::vector<Tensor> outputs, model.run(samples[s]));
+      data_.see(samples[s], outputs);
     }
     if (not_numbers_.empty()) return {};
     return fail({.where = not_numbers_,
@@ -70,6 +72,7 @@ class Calibration {
     return std::nullopt;
   }
   void clear() { result_.observers.assign(aten_.values.size(), {}); }
+  [[nodiscard]] const DataCheck& data() const { return data_; }
   Calibrated take() && { return std::move(result_); }
 
  private:
@@ -79,6 +82,7 @@ class Calibration {
 
   const ir::Graph& aten_;
   Calibrated result_;
+  DataCheck data_;
   std::string not_numbers_;
 };
 
@@ -93,7 +97,9 @@ Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<
                       .observer = [&](ValueId id, const Tensor& tensor) { calibration->see(id, tensor); },
                       .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
-  calibration.emplace(aten, left_float(aten, model.on_kernels()));
+  std::vector<bool> stays_float = model.on_kernels();
+  for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
+  calibration.emplace(aten, left_float(aten, stays_float));
   CARINA_CHECKED(calibration->run(model, samples, log));
   if (calibration->unseen()) {
     calibration->clear();
@@ -103,6 +109,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<
   }
   if (const auto id = calibration->unseen())
     return fail({.where = aten[*id].name, .what = "calibration has not seen this value", .fault = Fault::kInternal});
+  calibration->data().report(options.data, log);
   return std::move(*calibration).take();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -16,6 +17,8 @@ namespace carina::quantize {
 struct CalibrationOptions {
   int threads = 1;
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have
+  std::vector<bool> left_float;              // per node: the user keeps it float
+  std::string data = "calibration";          // what messages call the samples
 };
 
 // What calibration finds out about a float graph.

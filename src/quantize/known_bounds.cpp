@@ -24,13 +24,15 @@ bool is_shifted_exponential(const ir::Graph& graph, const std::vector<NodeId>& p
   return amax != nullptr && amax->inputs[0] == sub->inputs[0];
 }
 
-// Probabilities get the scale 1/256, as PyTorch's fixed parameters of softmax: fractions of a power of two are exact,
-// and 1 saturates to 255/256.
-constexpr double kLargestProbability = 255.0 / 256.0;
+// Probabilities get the scale 1/256 in int8, as PyTorch's fixed parameters of softmax: fractions of a power of two are
+// exact, and 1 saturates to 255/256.
+double largest_probability(int64_t steps) {
+  return static_cast<double>(steps) / static_cast<double>(steps + 1);
+}
 
 }  // namespace
 
-std::vector<std::optional<double>> known_upper_bounds(const ir::Graph& graph) {
+std::vector<std::optional<double>> known_upper_bounds(const ir::Graph& graph, int64_t steps) {
   const std::vector<NodeId> producer = ir::producers(graph);
   std::vector<std::optional<double>> bounds(graph.values.size());
   for (const Node& node : graph.nodes) {
@@ -41,10 +43,10 @@ std::vector<std::optional<double>> known_upper_bounds(const ir::Graph& graph) {
       bounds[result.index()] = static_cast<double>(terms);
     }
     if (node.op == ir::Op(AtenOp::reciprocal_default) && bounds[node.inputs[0].index()])
-      bounds[result.index()] = kLargestProbability;
+      bounds[result.index()] = largest_probability(steps);
     const bool is_softmax = node.op == ir::Op(AtenOp::mul_Tensor) &&
                             is_shifted_exponential(graph, producer, node.inputs[0]) && bounds[node.inputs[1].index()];
-    if (is_softmax) bounds[result.index()] = kLargestProbability;
+    if (is_softmax) bounds[result.index()] = largest_probability(steps);
   }
   return bounds;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/prepare.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/known_bounds_internal.h"
 
@@ -35,36 +36,45 @@ void separate_weights(ir::Graph& graph) {
   }
 }
 
-// Symmetric int8 parameters per index of `axis`, by the greatest magnitude.
-Quantization weight_parameters(const Tensor& weight, int axis, double smallest_scale) {
+// Of all elements, or of each index of `axis`.
+std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity granularity) {
   const auto values = weight.values<float>();
-  const auto channels = static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
+  const bool whole = granularity == Granularity::kPerTensor;
+  const auto channels = whole ? size_t{1} : static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
   size_t inner = 1;
   for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
     inner *= static_cast<size_t>(weight.shape[i]);
   std::vector<float> magnitudes(channels, 0);
   for (size_t i = 0; i < values.size(); ++i) {
-    float& magnitude = magnitudes[i / inner % channels];
+    float& magnitude = magnitudes[whole ? 0 : i / inner % channels];
     magnitude = std::max(magnitude, std::abs(values[i]));
   }
-  Quantization q{.dtype = DType::kInt8,
+  return magnitudes;
+}
+
+Quantization weight_parameters(const Tensor& weight, int axis, const NodeScheme& scheme) {
+  const WeightScheme& integers = scheme.weights;
+  const std::vector<float> magnitudes = magnitudes_of(weight, axis, integers.granularity);
+  Quantization q{.dtype = integers.dtype,
                  .scales = {},
-                 .zero_points = std::vector<int64_t>(channels, 0),
-                 .axis = axis,
-                 .qmin = -127,
-                 .qmax = 127};
-  for (const float magnitude : magnitudes) q.scales.push_back(symmetric_scale(magnitude, smallest_scale));
+                 .zero_points = std::vector<int64_t>(magnitudes.size(), 0),
+                 .axis = integers.granularity == Granularity::kPerTensor ? Quantization::kPerTensor : axis,
+                 .qmin = integers.qmin,
+                 .qmax = integers.qmax};
+  for (const float magnitude : magnitudes)
+    q.scales.push_back(symmetric_scale(magnitude, integers.qmax, scheme.smallest_scale));
   return q;
 }
 
-// int32 of scale input * weight. Source: docs/facts/arm_backend.md 4.1.
-Quantization bias_parameters(const Quantization& input, const Quantization& weight) {
-  Quantization q{.dtype = DType::kInt32,
+// Of scale input * weight. Source: docs/facts/arm_backend.md 4.1.
+Quantization bias_parameters(const Quantization& input, const Quantization& weight, const BiasScheme& integers) {
+  const int64_t largest = range_of(integers.dtype).max;
+  Quantization q{.dtype = integers.dtype,
                  .scales = {},
                  .zero_points = weight.zero_points,
-                 .axis = 0,
-                 .qmin = -2147483647,
-                 .qmax = 2147483647};
+                 .axis = weight.per_channel() ? 0 : Quantization::kPerTensor,
+                 .qmin = -largest,
+                 .qmax = largest};
   for (const double scale : weight.scales) q.scales.push_back(scale * input.scale());
   return q;
 }
@@ -78,14 +88,15 @@ class Quantizer {
   Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
 
   Result<void> run(std::span<const std::vector<Tensor>> samples, const Log& log) {
-    const CalibrationOptions calibration{.threads = options_.threads, .evaluator = options_.evaluator};
-    CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration, log));
+    CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme));
+    CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration_options(), log));
     find_weights();
     CARINA_CHECKED(observe_constants());
-    set_activations();
+    CARINA_CHECKED(set_activations());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n]));
+      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], scheme_of_node(n)));
     }
+    keep_results_float();
     return {};
   }
 
@@ -118,50 +129,122 @@ class Quantizer {
     return calibrated_.left.quantized[value] && !is_weight_[value];
   }
 
+  [[nodiscard]] CalibrationOptions calibration_options() const {
+    CalibrationOptions calibration{.threads = options_.threads,
+                                   .evaluator = options_.evaluator,
+                                   .left_float = std::vector<bool>(graph_.nodes.size(), false),
+                                   .data = options_.data};
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) calibration.left_float[n] = schemes_.node(n) == nullptr;
+    return calibration;
+  }
+
+  // Nodes that are left float only because no NPU has them quantize their results, where integers read them, in the
+  // general way.
+  [[nodiscard]] const NodeScheme& scheme_of_node(size_t node) const {
+    return schemes_.node(node) == nullptr ? schemes_.general() : *schemes_.node(node);
+  }
+
+  // Per group of values: the scheme of whoever makes them. Constants alone follow the general one.
+  Result<std::vector<const NodeScheme*>> schemes_of_groups() const {
+    std::vector<const NodeScheme*> schemes(graph_.values.size(), nullptr);
+    Diagnostics errors;
+    const auto assign = [&](ValueId id, const NodeScheme& scheme) {
+      if (!id.valid() || !is_activation(id.index())) return;
+      const NodeScheme*& known = schemes[calibrated_.sharing.group[id.index()]];
+      if (known != nullptr && known->activations != scheme.activations)
+        errors.push_back({.where = graph_[id].name,
+                          .what = "shares its quantization with values of another scheme",
+                          .hint = "give the nodes that move or join these values the same scheme"});
+      if (known == nullptr) known = &scheme;
+    };
+    for (const ValueId input : graph_.inputs) assign(input, schemes_.inputs());
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      for (const ValueId output : graph_.nodes[n].outputs) assign(output, scheme_of_node(n));
+    }
+    if (!errors.empty()) return fail(std::move(errors));
+    for (const NodeScheme*& scheme : schemes) scheme = scheme == nullptr ? &schemes_.general() : scheme;
+    return schemes;
+  }
+
   // A group without a node's result is constants only: all of their range counts.
-  void set_activations() {
+  Result<void> set_activations() {
+    CARINA_TRY(const std::vector<const NodeScheme*> schemes, schemes_of_groups());
     const std::vector<size_t>& groups = calibrated_.sharing.group;
+    const std::vector<std::optional<double>> bounds = bounds_of_groups();
     std::vector<bool> is_computed(graph_.values.size(), false);
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (!graph_.values[v].constant) is_computed[groups[v]] = true;
     }
-    const std::vector<std::optional<double>> bound_of_value = known_upper_bounds(graph_);
-    std::vector<std::optional<double>> bounds(graph_.values.size());  // of groups
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (bound_of_value[v]) bounds[groups[v]] = bound_of_value[v];
-    }
     std::vector<std::optional<Quantization>> parameters(graph_.values.size());
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (!is_activation(v)) continue;
-      std::optional<Quantization>& q = parameters[groups[v]];
-      if (!q) {
-        const Range seen =
-            calibrated_.observers[groups[v]].choose(is_computed[groups[v]] ? options_.ranges : RangeChoice::kMinMax);
-        q = affine_parameters(with_headroom(seen, bounds[groups[v]]), options_.smallest_scale);
+      const size_t group = groups[v];
+      const ActivationScheme& integers = schemes[group]->activations;
+      if (!parameters[group]) {
+        const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
+        const Range seen = calibrated_.observers[group].choose(choice, integers.steps());
+        parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), *schemes[group]);
       }
-      graph_.values[v].quantization = q;
+      graph_.values[v].quantization = parameters[group];
     }
+    return {};
   }
 
-  Result<void> set_weights(const Node& node) {
+  // Where integers read the result of a node that the user leaves float, a clone stands between: so that nothing later
+  // takes the node for one that computes with integers.
+  void keep_results_float() {
+    std::vector<Node> nodes;
+    for (size_t n = 0; n < schemes_.nodes(); ++n) {
+      nodes.push_back(std::move(graph_.nodes[n]));
+      if (schemes_.node(n) != nullptr) continue;
+      const std::string name = nodes.back().name, source = nodes.back().source;
+      std::vector<Node> clones;
+      for (ValueId& output : nodes.back().outputs) {
+        if (!output.valid() || !graph_[output].quantization) continue;
+        const ValueId quantized = output;
+        output = graph_.add_value(name + "_float", graph_[quantized].dtype, Shape(graph_[quantized].shape));
+        clones.push_back({.op = AtenOp::clone_default,
+                          .name = name,
+                          .inputs = {output},
+                          .outputs = {quantized},
+                          .attributes = {{"memory_format", std::monostate()}},
+                          .source = source});
+      }
+      std::ranges::move(clones, std::back_inserter(nodes));
+    }
+    graph_.nodes = std::move(nodes);
+  }
+
+  std::vector<std::optional<double>> bounds_of_groups() const {
+    const auto bound_of_value = known_upper_bounds(graph_, schemes_.general().activations.steps());
+    std::vector<std::optional<double>> bounds(graph_.values.size());
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (bound_of_value[v]) bounds[calibrated_.sharing.group[v]] = bound_of_value[v];
+    }
+    return bounds;
+  }
+
+  Result<void> set_weights(const Node& node, const NodeScheme& scheme) {
     const std::optional<WeightRole> role = weight_role_of(node);
     if (!role || !is_real(graph_, node.inputs.front())) return {};
     ir::Value& weight = graph_[node.inputs[role->weight]];
     if (!weight.constant || weight.dtype != DType::kFp32) return {};
     if (!is_finite(*weight.constant))
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
-    weight.quantization = weight_parameters(*weight.constant, role->axis, options_.smallest_scale);
+    weight.quantization = weight_parameters(*weight.constant, role->axis, scheme);
     if (role->bias >= node.inputs.size() || !is_real(graph_, node.inputs[role->bias])) return {};
     ir::Value& bias = graph_[node.inputs[role->bias]];
     if (!bias.constant) return {};
     if (!is_finite(*bias.constant))
       return fail({.where = fmt::format("{} ({})", node.name, bias.name), .what = "the bias is not finite"});
-    bias.quantization = bias_parameters(*graph_[node.inputs.front()].quantization, *weight.quantization);
+    const Quantization& input = *graph_[node.inputs.front()].quantization;
+    bias.quantization = bias_parameters(input, *weight.quantization, scheme.bias);
     return {};
   }
 
   ir::Graph& graph_;
   const PtqOptions& options_;
+  SchemeOf schemes_;
   Calibrated calibrated_;
   std::vector<bool> is_weight_;
 };
@@ -170,6 +253,7 @@ class Quantizer {
 
 Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samples, const PtqOptions& options,
                       const Log& log) {
+  CARINA_CHECKED(lower::check_computes_in_fp32(aten));
   separate_weights(aten);
   return Quantizer(aten, options).run(samples, log);
 }

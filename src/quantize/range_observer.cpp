@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kMaxBins = 4096;
 constexpr size_t kCandidates = 96;  // of each end of the range
-constexpr double kSteps = 255;      // of int8
 
 // Least, greatest, how many are exactly zero, and whether each is a number. In lanes, which compilers make vectors of.
 struct Extremes {
@@ -133,14 +132,14 @@ void RangeObserver::halve_resolution() {
   counts_ = std::move(merged);
 }
 
-Range RangeObserver::choose(RangeChoice choice) const {
-  if (choice == RangeChoice::kHistogram && count_ > zeros_) return least_square_error();
+Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
+  if (choice == RangeChoice::kHistogram && count_ > zeros_) return least_square_error(steps);
   return {.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
 }
 
 // Rounding inside the range costs scale^2 / 12 an element on average; outside it, clipping costs the square of the
 // distance. Elements that are exactly zero cost nothing.
-Range RangeObserver::least_square_error() const {
+Range RangeObserver::least_square_error(int64_t steps) const {
   const double width = std::ldexp(1.0, width_log2_);
   std::vector<Moments> below(counts_.size() + 1);  // of all bins before an edge
   for (size_t i = 0; i < counts_.size(); ++i) {
@@ -160,7 +159,7 @@ Range RangeObserver::least_square_error() const {
   double least = INFINITY;
   for (const size_t low : candidates(0, zero)) {
     for (const size_t high : candidates(counts_.size(), zero)) {
-      const double scale = (value_at(high) - value_at(low)) / kSteps;
+      const double scale = (value_at(high) - value_at(low)) / static_cast<double>(steps);
       if (scale <= 0) continue;
       const double error = clipping_error(below[low], value_at(low)) +
                            clipping_error(below.back() - below[high], value_at(high)) +
@@ -174,20 +173,26 @@ Range RangeObserver::least_square_error() const {
   return best;
 }
 
-Quantization affine_parameters(Range range, double smallest_scale) {
+Quantization activation_parameters(Range range, const NodeScheme& scheme) {
+  const ActivationScheme& integers = scheme.activations;
   const float min = std::min(static_cast<float>(range.min), 0.0F), max = std::max(static_cast<float>(range.max), 0.0F);
-  const float scale = std::max((max - min) / static_cast<float>(kSteps), static_cast<float>(smallest_scale));
-  const int64_t zero_point = -128 - static_cast<int64_t>(std::nearbyint(min / scale));
-  return {.dtype = DType::kInt8,
-          .scales = {scale},
-          .zero_points = {std::clamp<int64_t>(zero_point, -128, 127)},
-          .axis = Quantization::kPerTensor,
-          .qmin = -128,
-          .qmax = 127};
+  const auto smallest = static_cast<float>(scheme.smallest_scale);
+  Quantization q{.dtype = integers.dtype,
+                 .scales = {symmetric_scale(std::max(-min, max), integers.qmax, smallest)},
+                 .zero_points = {0},
+                 .axis = Quantization::kPerTensor,
+                 .qmin = integers.qmin,
+                 .qmax = integers.qmax};
+  if (integers.symmetry == Symmetry::kSymmetric) return q;
+  const float scale = std::max((max - min) / static_cast<float>(integers.steps()), smallest);
+  const int64_t zero_point = integers.qmin - static_cast<int64_t>(std::nearbyint(min / scale));
+  q.scales = {scale};
+  q.zero_points = {std::clamp(zero_point, integers.qmin, integers.qmax)};
+  return q;
 }
 
-double symmetric_scale(double magnitude, double smallest_scale) {
-  return std::max(static_cast<float>(magnitude) / 127.0F, static_cast<float>(smallest_scale));
+double symmetric_scale(double magnitude, int64_t qmax, double smallest_scale) {
+  return std::max(static_cast<float>(magnitude) / static_cast<float>(qmax), static_cast<float>(smallest_scale));
 }
 
 }  // namespace carina::quantize

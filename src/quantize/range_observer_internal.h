@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "quantize/ptq.h"
+#include "quantize/scheme.h"
+#include "tensor/quantization.h"
 
 namespace carina::quantize {
 
@@ -23,8 +24,8 @@ class RangeObserver {
   // number.
   bool observe(std::span<const float> elements);
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  // The range that the integers are to cover; zero always lies inside.
-  [[nodiscard]] Range choose(RangeChoice choice) const;
+  // The range that the integers, in so many steps, are to cover; zero always lies inside.
+  [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
 
   // What the Arm quantizer puts in the place of infinities. Source: docs/facts/arm_backend.md 1.2, quantize_inf.
   static constexpr float kMinusInfinity = -256;
@@ -33,7 +34,7 @@ class RangeObserver {
  private:
   void cover(float min, float max);
   void halve_resolution();
-  [[nodiscard]] Range least_square_error() const;
+  [[nodiscard]] Range least_square_error(int64_t steps) const;
 
   uint64_t count_ = 0;
   uint64_t zeros_ = 0;  // exactly 0, which every choice of parameters represents exactly
@@ -44,11 +45,10 @@ class RangeObserver {
   std::vector<uint64_t> counts_;  // empty before the first element
 };
 
-// Affine int8 parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / 255, not less
-// than `smallest_scale`; zero point such that 0 is exact. Source: torch.ao.quantization
-// UniformQuantizationObserverBase.
-Quantization affine_parameters(Range range, double smallest_scale);
-// The scale of symmetric integers in [-127, 127].
-double symmetric_scale(double magnitude, double smallest_scale);
+// Parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / steps, not less than the
+// smallest; zero point such that 0 is exact. Source: torch.ao.quantization UniformQuantizationObserverBase.
+Quantization activation_parameters(Range range, const NodeScheme& scheme);
+// The scale of symmetric integers up to `qmax`.
+double symmetric_scale(double magnitude, int64_t qmax, double smallest_scale);
 
 }  // namespace carina::quantize

@@ -131,7 +131,9 @@ class Cutter {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!result_.on_kernels[n]) continue;
       const NodeId id(n);
-      if (evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, {}).graph)) continue;
+      std::vector<ValueId> results;
+      std::ranges::copy_if(graph_[id].outputs, std::back_inserter(results), &ValueId::valid);
+      if (evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, results).graph)) continue;
       Diagnostic error = *refusals_[n];
       error.what += ", and there is no CPU kernel for it";
       error.hint = "write the model with other operators; run_decompositions() before saving may do it";

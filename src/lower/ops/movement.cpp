@@ -182,7 +182,9 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
     return fail(about(node, "conversion from " + std::string(name_of(in.value(node.inputs[0]).dtype)) + " to " +
                                 std::string(name_of(to)) + " is not supported"));
   }
-  return in.out.cast(in.operand(node.inputs[0]), to);
+  const ValueId input = in.operand(node.inputs[0]);
+  // TOSA casts booleans to integers only.
+  return in.out.cast(from == DType::kBool && is_float(to) ? in.out.cast(input, DType::kInt32) : input, to);
 }
 
 Refused permute_fits(const Candidate& c) {

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <optional>
 
+#include "lower/prepare.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
 
@@ -156,7 +157,33 @@ std::span<const RewriteRow> batch_norm_rows() {
   return kRows;
 }
 
+Result<void> check_computes_in_fp32(const ir::Graph& graph) {
+  const auto refused = [](const std::string& where, const ir::Value& value) {
+    return fail({.where = where,
+                 .what = fmt::format("the model computes in {} ({})", name_of(value.dtype), value.name),
+                 .expected = "fp32",
+                 .hint = "export model.float()"});
+  };
+  const auto is_other = [&](ValueId id) {
+    return id.valid() && is_float(graph[id].dtype) && graph[id].dtype != DType::kFp32;
+  };
+  for (const ValueId input : graph.inputs) {
+    if (is_other(input)) return refused(graph[input].name, graph[input]);
+  }
+  for (const Node& node : graph.nodes) {
+    const bool has_weights =
+        node.op.is_aten() && std::ranges::find(kRows, node.op.aten(), &RewriteRow::op) != std::end(kRows);
+    if (has_weights && is_other(node.inputs[0])) return refused(where_of(node), graph[node.inputs[0]]);
+  }
+  return {};
+}
+
 Result<void> fold_batch_norm(ir::Graph& graph, const Log&) {
+  const bool normalises = std::ranges::any_of(graph.nodes, [](const Node& node) {
+    return node.op == ir::Op(AtenOp::batch_norm_default) ||
+           node.op == ir::Op(AtenOp::_native_batch_norm_legit_no_training_default);
+  });
+  if (normalises) CARINA_CHECKED(check_computes_in_fp32(graph));
   return Rewriter(graph, kRows).run();
 }
 

@@ -12,6 +12,7 @@
 namespace carina::quantize {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -21,7 +22,13 @@ Tensor floats(const Shape& shape, const std::vector<float>& values) {
   return Tensor::of<float>(DType::kFp32, shape, values);
 }
 
-void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = {.ranges = RangeChoice::kMinMax}) {
+PtqOptions with(RangeChoice ranges) {
+  PtqOptions options;
+  options.scheme.general.activations.ranges = ranges;
+  return options;
+}
+
+void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = with(RangeChoice::kMinMax)) {
   const Result<void> done = quantize(b.graph, samples, options, {});
   ASSERT_TRUE(done) << to_string(done.error());
 }
@@ -136,7 +143,7 @@ TEST(Ptq, TheHistogramCutsOffWhatCostsMoreThanItGives) {
   const auto parameters = [&](RangeChoice choice) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {1'000'000}))};
-    run(b, {{floats({1'000'000}, sample)}}, {.ranges = choice});
+    run(b, {{floats({1'000'000}, sample)}}, with(choice));
     return b.quantization("x");
   };
   const Quantization whole = parameters(RangeChoice::kMinMax), part = parameters(RangeChoice::kHistogram);
@@ -156,7 +163,7 @@ TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {
   const auto parameters = [&] {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {500}))};
-    run(b, samples, {.ranges = RangeChoice::kHistogram});
+    run(b, samples, with(RangeChoice::kHistogram));
     return b.quantization("x");
   };
   const Quantization forwards = parameters();
@@ -168,7 +175,7 @@ TEST(Ptq, RangesMayGrowFromNothing) {
   const auto scale = [](const Samples& samples) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {2}))};
-    run(b, samples, {.ranges = RangeChoice::kHistogram});
+    run(b, samples, with(RangeChoice::kHistogram));
     return b.quantization("x").scale();
   };
   EXPECT_FLOAT_EQ(static_cast<float>(scale({{floats({2}, {0, 0})}})), 1.0F / 65536);
@@ -204,6 +211,117 @@ TEST(Ptq, IntegerModelsNeedNothing) {
   b.graph.outputs = {b.node(AtenOp::add_Tensor, "y", {x, x}, {2}, {{"alpha", int64_t{1}}}, DType::kInt32)};
   run(b, {{Tensor::of<int32_t>(DType::kInt32, Shape{2}, std::vector<int32_t>{1, 2})}});
   EXPECT_FALSE(b.value("y").quantization);
+}
+
+TEST(Scheme, TheInt8SchemeIsThatOfTheArmQuantizer) {
+  const NodeScheme scheme;
+  EXPECT_EQ(scheme.activations.steps(), 255);
+  EXPECT_EQ(scheme.weights.qmin, -127);
+  EXPECT_EQ(scheme.smallest_scale, 1.0 / 65536);
+}
+
+TEST(Scheme, SymmetricActivationsHaveZeroInTheMiddle) {
+  GraphBuilder b;
+  b.graph.outputs = {b.node(AtenOp::neg_default, "y", {b.input("x", {2})}, {2})};
+  PtqOptions options = with(RangeChoice::kMinMax);
+  options.scheme.general.activations.symmetry = Symmetry::kSymmetric;
+  options.scheme.general.activations.qmin = -127;
+  run(b, {{floats({2}, {-254, 10})}}, options);
+  EXPECT_EQ(b.quantization("x").zero_point(), 0);
+  EXPECT_EQ(b.quantization("x").scale(), 2.0);
+  EXPECT_EQ(b.quantization("x").qmin, -127);
+}
+
+TEST(Scheme, WeightsPerTensorHaveOneScale) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  b.graph.outputs = {
+      b.linear("y", x, b.constant<float>("w", {2, 2}, {1, -127, 0.5F, 0.25F}), b.constant<float>("b", {2}, {1, 2}))};
+  PtqOptions options = with(RangeChoice::kMinMax);
+  options.scheme.general.weights.granularity = Granularity::kPerTensor;
+  run(b, {{floats({1, 2}, {-1, 1.55F})}}, options);
+  EXPECT_THAT(b.quantization("w").scales, ElementsAre(1.0));
+  EXPECT_FALSE(b.quantization("w").per_channel());
+  EXPECT_THAT(b.quantization("b").scales, ElementsAre(b.quantization("x").scale()));
+}
+
+TEST(Scheme, AnOverrideChangesOneNode) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2});
+  const auto y = b.node(AtenOp::neg_default, "y", {x}, {2});
+  b.graph.outputs = {b.node(AtenOp::neg_default, "z", {y}, {2})};
+  PtqOptions options = with(RangeChoice::kMinMax);
+  NodeScheme symmetric = options.scheme.general;
+  symmetric.activations.symmetry = Symmetry::kSymmetric;
+  options.scheme.overrides = {{.of = Override::Of::kNode, .name = "y", .scheme = symmetric}};
+  run(b, {{floats({2}, {-1, 3})}}, options);
+  EXPECT_EQ(b.quantization("y").zero_point(), 0);
+  EXPECT_NE(b.quantization("x").zero_point(), 0);
+  EXPECT_NE(b.quantization("z").zero_point(), 0);
+}
+
+TEST(Scheme, NodesThatAreLeftFloatHandFloatsOn) {
+  GraphBuilder b;
+  const auto x = b.node(AtenOp::neg_default, "x", {b.input("in", {2})}, {2});
+  const auto y = b.node(AtenOp::tanh_default, "y", {x}, {2});
+  b.graph.outputs = {b.node(AtenOp::neg_default, "z", {y}, {2})};
+  PtqOptions options = with(RangeChoice::kMinMax);
+  options.scheme.overrides = {{.of = Override::Of::kOperator, .name = "aten.tanh.default", .scheme = {}}};
+  run(b, {{floats({2}, {-1, 3})}}, options);
+  EXPECT_THAT(b.ops(), ElementsAre("aten.neg.default", "aten.tanh.default", "aten.clone.default", "aten.neg.default"));
+  EXPECT_FALSE(b.graph[b.graph.nodes[1].outputs[0]].quantization);
+  EXPECT_TRUE(b.graph[b.graph.nodes[2].outputs[0]].quantization);
+}
+
+TEST(Scheme, WhatCannotBeIsSaidAllAtOnce) {
+  GraphBuilder b;
+  b.graph.outputs = {b.node(AtenOp::neg_default, "y", {b.input("x", {2})}, {2})};
+  PtqOptions options;
+  options.scheme.general.activations = {.dtype = DType::kInt16, .qmin = -32768, .qmax = 32767};
+  options.scheme.overrides = {{.of = Override::Of::kNode, .name = "conv", .scheme = {}},
+                              {.of = Override::Of::kInputs, .name = {}, .scheme = {}}};
+  const std::vector<std::vector<Tensor>> samples{{floats({2}, {-1, 3})}};
+  const auto refused = quantize(b.graph, samples, options, {});
+  ASSERT_FALSE(refused);
+  ASSERT_EQ(refused.error().size(), 3U);
+  EXPECT_THAT(to_string(refused.error()),
+              AllOf(HasSubstr("expected i8"), HasSubstr("the node conv"), HasSubstr("inputs cannot be left float")));
+}
+
+std::vector<Diagnostic> warnings_of(const std::vector<float>& first, const std::vector<float>& second) {
+  GraphBuilder b;
+  b.graph.outputs = {b.node(AtenOp::neg_default, "y", {b.input("x", {2})}, {2})};
+  std::vector<Diagnostic> warnings;
+  Log log;
+  log.note = [&](const Diagnostic& note) { warnings.push_back(note); };
+  const Samples samples{{floats({2}, first)}, {floats({2}, second)}};
+  PtqOptions options;
+  options.data = "data.npz";
+  EXPECT_TRUE(quantize(b.graph, samples, options, log));
+  return warnings;
+}
+
+TEST(Ptq, DataThatSayNothingAreWarnedOf) {
+  EXPECT_TRUE(warnings_of({0, 0}, {0, 1}).empty());
+  for (const auto& warnings :
+       {warnings_of({0, 0}, {0, 0}), warnings_of({3, 3}, {3, 3}), warnings_of({1e-40F, 0}, {0, 0})}) {
+    ASSERT_EQ(warnings.size(), 2U);
+    EXPECT_EQ(warnings[0].severity, Severity::kWarning);
+    EXPECT_EQ(warnings[0].where, "data.npz");
+    EXPECT_THAT(warnings[0].what, HasSubstr("input x"));
+    EXPECT_THAT(warnings[1].what, HasSubstr("output y"));
+  }
+}
+
+TEST(Ptq, AModelInHalfPrecisionIsRefusedOnce) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2}, DType::kFp16);
+  b.graph.outputs = {b.node(AtenOp::neg_default, "y", {x}, {2}, {}, DType::kFp16)};
+  const std::vector<std::vector<Tensor>> samples{
+      {Tensor::of<uint16_t>(DType::kFp16, {2}, std::vector<uint16_t>{0, 0})}};
+  const auto refused = quantize(b.graph, samples, {}, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("fp16"), HasSubstr("model.float()")));
 }
 
 }  // namespace

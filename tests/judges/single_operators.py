@@ -1,0 +1,259 @@
+"""Models of one operator each: what test_single_operators.py quantizes, compiles and runs."""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+INT8 = 30  # dB: the NPU's integers against eager torch
+EXACT = 110  # dB: CPU kernels, in float
+
+
+@dataclass
+class Model:
+    name: str
+    make: object  # () -> nn.Module
+    inputs: tuple  # a shape (normal floats), or a function of a generator
+    least_db: float = INT8
+    decomposed: bool = False  # run_decompositions() before saving
+    refused: str = ""  # what Carina says; empty: it compiles
+
+
+class Fn(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+def fn(function):
+    return lambda: Fn(function)
+
+
+def normal(*shape):
+    return lambda g: torch.randn(shape, generator=g)
+
+
+def positive(*shape):
+    return lambda g: torch.rand(shape, generator=g) * 1.9 + 0.1
+
+
+def inside(*shape):  # of (-1, 1)
+    return lambda g: torch.rand(shape, generator=g) * 1.8 - 0.9
+
+
+def integers(high, *shape, dtype=torch.int64):
+    return lambda g: torch.randint(0, high, shape, generator=g, dtype=dtype)
+
+
+def unary(name, function, draw=normal(1, 3, 8, 8), **more):
+    return Model(name, fn(function), (draw,), **more)
+
+
+IMAGE = normal(1, 4, 8, 8)
+PAIR = (normal(1, 4, 8), normal(1, 4, 8))
+VECTOR = normal(1, 24)
+
+
+class AfterConvolution(nn.Module):
+    """A CPU operator between two that the NPU runs."""
+
+    def __init__(self, function, channels=4, out=4):
+        super().__init__()
+        self.first, self.function, self.last = nn.Conv2d(channels, channels, 3, padding=1), function, nn.Conv2d(out, 2, 1)
+
+    def forward(self, x):
+        return self.last(self.function(self.first(x)))
+
+
+class Buffered(nn.Module):
+    def __init__(self, function, **buffers):
+        super().__init__()
+        self.function = function
+        for name, buffer in buffers.items():
+            self.register_buffer(name, buffer)
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
+def convolutions():
+    yield Model("conv1d", lambda: nn.Conv1d(4, 6, 3, stride=2), (normal(1, 4, 20),))
+    yield Model("conv2d", lambda: nn.Conv2d(4, 6, 3, dilation=2), (IMAGE,))
+    yield Model("conv2d_depthwise", lambda: nn.Conv2d(4, 4, 3, groups=4), (IMAGE,))
+    yield Model("conv2d_grouped", lambda: nn.Conv2d(4, 6, 3, groups=2), (IMAGE,), 20)
+    yield Model("conv2d_same", lambda: nn.Conv2d(4, 6, 3, padding="same"), (IMAGE,))
+    yield Model("conv3d", lambda: nn.Conv3d(2, 3, 3), (normal(1, 2, 5, 6, 6),), EXACT)
+    yield Model("conv_transpose2d", lambda: nn.ConvTranspose2d(4, 3, 2, stride=2), (IMAGE,), EXACT)
+    yield Model("conv_transpose2d_inside", lambda: AfterConvolution(nn.ConvTranspose2d(4, 4, 2, stride=2)), (IMAGE,))
+    yield Model("conv_transpose1d", lambda: nn.ConvTranspose1d(4, 3, 2, stride=2), (normal(1, 4, 9),), EXACT)
+    yield Model("linear", lambda: nn.Linear(24, 10), (VECTOR,))
+    yield Model("matmul", fn(torch.matmul), (normal(1, 4, 6), normal(1, 6, 5)))
+    yield Model("bilinear_einsum", fn(lambda a, b: torch.einsum("bij,bjk->bik", a, b)), (normal(1, 4, 6), normal(1, 6, 5)), decomposed=True)
+    yield Model("baddbmm", fn(torch.baddbmm), (normal(1, 4, 5), normal(1, 4, 6), normal(1, 6, 5)))
+
+
+def pools():
+    yield Model("max_pool2d", lambda: nn.MaxPool2d(2), (IMAGE,))
+    yield Model("max_pool2d_dilated", lambda: nn.MaxPool2d(2, dilation=2, stride=1), (IMAGE,))
+    yield Model("max_pool1d", lambda: nn.MaxPool1d(2), (normal(1, 4, 20),))
+    yield Model("avg_pool2d", lambda: nn.AvgPool2d(2), (IMAGE,))
+    yield Model("avg_pool2d_padded", lambda: nn.AvgPool2d(3, padding=1, count_include_pad=False), (IMAGE,))
+    yield Model("adaptive_avg_pool2d_1", lambda: nn.AdaptiveAvgPool2d(1), (IMAGE,), 15)  # means of 64 normal numbers: small against the input's step
+    yield Model("adaptive_avg_pool2d_5", lambda: nn.AdaptiveAvgPool2d(5), (IMAGE,))
+    yield Model("adaptive_avg_pool2d_5_inside", lambda: AfterConvolution(nn.AdaptiveAvgPool2d(5)), (IMAGE,))
+    yield Model("lp_pool2d", lambda: nn.LPPool2d(2, 2), (IMAGE,))
+
+
+def norms():
+    yield Model("batch_norm", lambda: nn.BatchNorm2d(4), (IMAGE,))
+    yield Model("layer_norm", lambda: nn.LayerNorm(24), (VECTOR,))
+    yield Model("group_norm", lambda: nn.GroupNorm(2, 4), (IMAGE,))
+    yield Model("instance_norm", lambda: nn.InstanceNorm2d(4), (IMAGE,))
+    yield Model("rms_norm", lambda: nn.RMSNorm(24), (VECTOR,))
+    yield Model("normalize", fn(lambda x: F.normalize(x, dim=1)), (VECTOR,))
+    yield Model("cosine_similarity", fn(lambda a, b: F.cosine_similarity(a, b, dim=1)), (normal(1, 8, 6), normal(1, 8, 6)), decomposed=True)
+    yield Model("vector_norm", fn(lambda x: torch.linalg.vector_norm(x, dim=1)), (VECTOR,))
+    yield Model("softmax", fn(lambda x: F.softmax(x, 1)), (VECTOR,), 25)
+    yield Model("log_softmax", fn(lambda x: F.log_softmax(x, 1)), (VECTOR,))
+    yield Model("var", fn(lambda x: x.var(1)), (VECTOR,))
+    yield Model("std", fn(lambda x: x.std(1)), (VECTOR,), decomposed=True)
+
+
+def activations():
+    for module in (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Hardswish, nn.Hardsigmoid, nn.Sigmoid, nn.LogSigmoid, nn.Softplus, nn.Tanh, nn.PReLU, nn.Hardshrink, nn.Softshrink, nn.Softsign, nn.Tanhshrink, nn.Threshold, nn.GLU):
+        arguments = (0.1, 20.0) if module is nn.Threshold else ()
+        yield Model(module.__name__.lower(), lambda module=module, arguments=arguments: module(*arguments), (normal(1, 4, 8, 8),), 25)
+
+
+def elementwise():
+    for name in ("exp", "expm1", "neg", "abs", "sin", "cos", "sinh", "cosh", "asinh", "atan", "erf", "square", "ceil", "floor", "round", "sign", "trunc", "exp2", "frac"):
+        yield unary(name, getattr(torch, name), least_db=10 if name in ("ceil", "floor", "round", "sign", "trunc", "frac") else 25)
+    for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "acosh"):
+        yield unary(name, getattr(torch, name), (lambda g: torch.rand((1, 3, 8, 8), generator=g) + 1.5) if name == "acosh" else positive(1, 3, 8, 8), least_db=25)
+    for name in ("asin", "acos", "atanh", "tan"):
+        yield unary(name, getattr(torch, name), inside(1, 3, 8, 8), least_db=25)
+    for name in ("add", "sub", "mul", "maximum", "minimum", "atan2"):
+        yield Model(name, fn(getattr(torch, name)), PAIR, 25)
+    yield Model("div", fn(torch.div), (normal(1, 4, 8), lambda g: torch.rand((1, 4, 8), generator=g) + 0.5))
+    yield Model("div_floor", fn(lambda a, b: torch.div(a, b, rounding_mode="floor")), (normal(1, 4, 8), positive(1, 4, 8)), 5)
+    yield Model("remainder", fn(lambda x: torch.remainder(x, 0.7)), (VECTOR,), EXACT)
+    yield Model("fmod", fn(lambda x: torch.fmod(x, 0.7)), (VECTOR,), EXACT)
+    yield Model("pow_2", fn(lambda x: x**2), (VECTOR,))
+    yield Model("pow_tensor", fn(torch.pow), (positive(1, 24), normal(1, 24)), EXACT)
+    yield Model("rsub", fn(lambda x: 1 - x), (VECTOR,))
+    yield Model("clamp", fn(lambda x: x.clamp(-0.5, 1)), (VECTOR,))
+    yield Model("clamp_tensor", lambda: Buffered(lambda m, x: torch.clamp(x, m.low, m.high), low=torch.full((24,), -0.5), high=torch.ones(24)), (VECTOR,))
+    yield Model("addcmul", fn(lambda a, b: torch.addcmul(a, a, b)), PAIR, decomposed=True)
+    yield Model("lerp", fn(lambda a, b: torch.lerp(a, b, 0.3)), PAIR, decomposed=True)
+
+
+def choices():
+    yield Model("where_gt", fn(lambda a, b: torch.where(a > b, a, b * 0.5)), PAIR, 25)
+    yield Model("where_inside", lambda: AfterConvolution(lambda x: torch.where(x > 0, x, x * 0.1)), (IMAGE,), 25)
+    yield Model("masked_fill", lambda: Buffered(lambda m, x: x.masked_fill(m.mask, -2.0), mask=torch.arange(24) % 3 == 0), (VECTOR,))
+    yield Model("argmax", fn(lambda x: x.argmax(1)), (VECTOR,), EXACT)
+    yield Model("argmax_inside", lambda: nn.Sequential(nn.Linear(24, 10), Fn(lambda x: x.argmax(1))), (VECTOR,), EXACT)
+    yield Model("argmin", fn(lambda x: x.argmin(1)), (VECTOR,), EXACT)
+    yield Model("max_dim", fn(lambda x: torch.max(x, 1)[0]), (VECTOR,), 25)
+    yield Model("topk", fn(lambda x: torch.topk(x, 3)[0]), (VECTOR,), EXACT)
+    yield Model("sort", fn(lambda x: torch.sort(x)[0]), (VECTOR,), EXACT)
+    yield Model("any", fn(lambda x: (x > 1.5).any(1).float()), (VECTOR,), EXACT)
+    yield Model("logical", fn(lambda a, b: ((a > 0) & ~(b > 0)).to(torch.float32)), PAIR, EXACT)
+
+
+def reductions():
+    yield Model("sum", fn(lambda x: x.sum(1)), (VECTOR,), 20)
+    yield Model("mean", fn(lambda x: x.mean((2, 3))), (IMAGE,), 25)
+    yield Model("amax", fn(lambda x: x.amax(1)), (VECTOR,), 25)
+    yield Model("amin", fn(lambda x: x.amin(1)), (VECTOR,), 25)
+    yield Model("prod", fn(lambda x: x.prod(1)), (positive(1, 6),), EXACT)
+    yield Model("cumsum", fn(lambda x: x.cumsum(1)), (VECTOR,), EXACT)
+    yield Model("cumsum_inside", lambda: AfterConvolution(lambda x: x.cumsum(3)), (IMAGE,))
+
+
+def movers():
+    move = dict(least_db=35)
+    yield Model("view", lambda: AfterConvolution(lambda x: x.view(1, 8, 8, 4), out=8), (IMAGE,))
+    yield Model("flatten", fn(lambda x: torch.tanh(x).flatten(1)), (IMAGE,))
+    yield Model("permute", lambda: AfterConvolution(lambda x: x.permute(0, 2, 1, 3), out=8), (IMAGE,))
+    yield Model("slice", fn(lambda x: torch.tanh(x)[:, 1:, ::2]), (IMAGE,))
+    yield Model("select", fn(lambda x: torch.tanh(x)[:, 1]), (IMAGE,))
+    yield Model("cat", fn(lambda a, b: torch.tanh(torch.cat([a, b], 1))), PAIR)
+    yield Model("stack", fn(lambda a, b: torch.tanh(torch.stack([a, b], 1))), PAIR)
+    yield Model("split", fn(lambda x: torch.tanh(x).split(2, 1)[1]), (IMAGE,))
+    yield Model("chunk", fn(lambda x: torch.tanh(x).chunk(2, 1)[0]), (IMAGE,))
+    yield Model("unbind", fn(lambda x: torch.tanh(x).unbind(1)[2]), (IMAGE,))
+    yield Model("expand", fn(lambda x: torch.tanh(x).expand(1, 4, 24)), (normal(1, 1, 24),))
+    yield Model("repeat", fn(lambda x: torch.tanh(x).repeat(1, 2, 1, 1)), (IMAGE,))
+    yield Model("tile", fn(lambda x: torch.tanh(x).tile(1, 2, 1, 1)), (IMAGE,))
+    yield Model("squeeze", fn(lambda x: torch.tanh(x).unsqueeze(1).squeeze(1)), (VECTOR,))
+    yield Model("pad_constant", fn(lambda x: F.pad(torch.tanh(x), (1, 2, 0, 1), value=0.5)), (IMAGE,))
+    yield Model("pad_reflect", lambda: nn.ReflectionPad2d(1), (IMAGE,), **move)
+    yield Model("pad_replicate", lambda: nn.ReplicationPad2d(1), (IMAGE,), **move)
+    yield Model("pad_circular", lambda: nn.CircularPad2d(1), (IMAGE,), **move)
+    yield Model("flip", fn(lambda x: x.flip(2)), (IMAGE,), EXACT)
+    yield Model("flip_inside", lambda: AfterConvolution(lambda x: x.flip(2)), (IMAGE,))
+    yield Model("roll", fn(lambda x: torch.tanh(x).roll(1, 3)), (IMAGE,))
+    yield Model("pixel_shuffle", fn(lambda x: torch.tanh(F.pixel_shuffle(x, 2))), (IMAGE,))
+    yield Model("pixel_unshuffle", fn(lambda x: torch.tanh(F.pixel_unshuffle(x, 2))), (IMAGE,))
+    yield Model("channel_shuffle", fn(lambda x: torch.tanh(F.channel_shuffle(x, 2))), (IMAGE,))
+    yield Model("upsample_nearest", lambda: AfterConvolution(nn.Upsample(scale_factor=2)), (IMAGE,))
+    yield Model("upsample_bilinear", lambda: AfterConvolution(nn.Upsample(scale_factor=2, mode="bilinear")), (IMAGE,))
+    yield Model("embedding", lambda: nn.Embedding(10, 6), (integers(10, 1, 5),), EXACT)
+    yield Model("embedding_inside", lambda: nn.Sequential(nn.Embedding(10, 6), nn.Linear(6, 4)), (integers(10, 1, 5),))
+    yield Model("index_select", lambda: Buffered(lambda m, x: torch.index_select(x, 1, m.index), index=torch.tensor([2, 0, 5])), (VECTOR,), EXACT)
+    yield Model("gather", fn(lambda x, i: torch.gather(x, 1, i)), (VECTOR, integers(24, 1, 5)), EXACT)
+    yield Model("index", lambda: Buffered(lambda m, x: x[:, m.index], index=torch.tensor([2, 0, 5])), (VECTOR,), EXACT)
+    yield Model("unfold", fn(lambda x: torch.tanh(x).unfold(1, 4, 2)), (VECTOR,))
+    yield Model("tril", fn(lambda x: torch.tanh(x).tril()), (normal(1, 6, 6),))
+    yield Model("to_float", fn(lambda x: x.to(torch.float32) * 0.1), (integers(255, 1, 3, 8, 8, dtype=torch.uint8),))
+    yield Model("int_to_float", fn(lambda x: x.float() / 7), (integers(100, 1, 24, dtype=torch.int32),))
+    yield Model("meshgrid_constant", fn(lambda x: x + torch.arange(24.0)), (VECTOR,))
+
+
+def networks():
+    yield Model("attention", fn(F.scaled_dot_product_attention), (normal(1, 2, 6, 8),) * 3, 25)
+    yield Model("multihead", lambda: Fn(lambda x, a=nn.MultiheadAttention(16, 2, batch_first=True): a(x, x, x)[0]), (normal(1, 6, 16),), 15, decomposed=True)
+
+
+# Operators that have neither a lowering, nor a decomposition, nor a CPU kernel.
+REFUSED = {
+    "conv3d": "aten.conv3d.default",
+    "conv_transpose1d": "aten.conv_transpose1d.default",
+    "baddbmm": "aten.baddbmm.default",
+    "instance_norm": "aten.instance_norm.default",
+    "rms_norm": "aten.rms_norm.default",
+    "normalize": "aten.linalg_vector_norm.default",
+    "cosine_similarity": "aten.linalg_vector_norm.default",
+    "vector_norm": "aten.linalg_vector_norm.default",
+    "prelu": "aten.prelu.default",
+    "hardshrink": "aten.hardshrink.default",
+    "softshrink": "aten.softshrink.default",
+    "threshold": "aten.threshold.default",
+    "glu": "aten.glu.default",
+    "frac": "aten.frac.default",
+    "topk": "aten.topk.default",
+    "sort": "aten.sort.default",
+    "pad_reflect": "aten.pad.default",
+    "pad_replicate": "aten.pad.default",
+    "pad_circular": "aten.pad.default",
+    "roll": "aten.roll.default",
+    "pixel_unshuffle": "aten.pixel_unshuffle.default",
+    "channel_shuffle": "aten.channel_shuffle.default",
+    "upsample_nearest": "aten.upsample_nearest2d.vec",
+    "upsample_bilinear": "aten.upsample_bilinear2d.vec",
+    "index": "aten.index.Tensor",
+    "unfold": "aten.unfold.default",
+    "tril": "aten.tril.default",
+}
+
+
+def models():
+    for family in (convolutions, pools, norms, activations, elementwise, choices, reductions, movers, networks):
+        for model in family():
+            model.refused = f"{REFUSED[model.name]} has no TOSA lowering, and there is no CPU kernel for it" if model.name in REFUSED else ""
+            yield model
