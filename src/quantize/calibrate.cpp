@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "quantize/calibrate_internal.h"
@@ -43,10 +44,16 @@ class Calibration {
     clear();
   }
 
-  void see(ValueId id, const Tensor& tensor) {
-    if (!is_observed(id.index())) return;
-    RangeObserver& observer = result_.observers[result_.sharing.group[id.index()]];
-    if (!observer.observe(tensor.values<float>()) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
+  // Elements that stand for several values of a group count once.
+  void see(std::span<const ValueId> values, const Tensor& tensor) {
+    std::vector<size_t> groups;
+    for (const ValueId id : values) {
+      const size_t group = result_.sharing.group[id.index()];
+      if (!is_observed(id.index()) || std::ranges::find(groups, group) != groups.end()) continue;
+      groups.push_back(group);
+      if (!result_.observers[group].observe(tensor.values<float>()) && not_numbers_.empty())
+        not_numbers_ = aten_[id].name;
+    }
   }
 
   Result<void> run(FloatRun& model, std::span<const std::vector<Tensor>> samples, const Log& log) {
@@ -92,10 +99,11 @@ Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<
                              const CalibrationOptions& options, const Log& log) {
   CARINA_CHECKED(check_samples(aten, samples));
   std::optional<Calibration> calibration;
-  FloatRunOptions run{.threads = options.threads,
-                      .evaluator = options.evaluator,
-                      .observer = [&](ValueId id, const Tensor& tensor) { calibration->see(id, tensor); },
-                      .where = "calibration"};
+  FloatRunOptions run{
+      .threads = options.threads,
+      .evaluator = options.evaluator,
+      .observer = [&](std::span<const ValueId> values, const Tensor& tensor) { calibration->see(values, tensor); },
+      .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
   std::vector<bool> stays_float = model.on_kernels();
   for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];

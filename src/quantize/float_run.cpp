@@ -12,11 +12,12 @@ using ir::ValueId;
 
 namespace {
 
-// Without the passes that merge and move values, every ATen value has its TOSA value.
+// Without the clean-up, every ATen value has its TOSA value.
 ir::PassOptions lowering_passes(FloatRunOptions::Values values) {
-  if (values == FloatRunOptions::Values::kMost) return {};
-  return {.stop_after = {},
-          .disabled = {"sink-transposes", "fold-movement", "fold-flatten", "fold-padding", "merge-duplicates"}};
+  ir::PassOptions options;
+  if (values == FloatRunOptions::Values::kMost) return options;
+  for (const ir::Pass& pass : lower::clean_up_pipeline()) options.disabled.emplace_back(pass.name);
+  return options;
 }
 
 template <typename From, typename To>
@@ -33,27 +34,29 @@ Tensor as_type(const Tensor& tensor, DType wanted) {
   return tensor;
 }
 
-// The values of the TOSA graph that stand for values that the segment's nodes make, by their names.
-std::vector<ValueId> values_shown(const Segment& segment) {
-  std::vector<ValueId> shown(segment.tosa.values.size());
-  for (size_t v = 0; v < segment.tosa.values.size(); ++v) {
-    const auto id = segment.part.graph.find_value(segment.tosa.values[v].name);
-    if (!id || segment.part.graph[*id].constant) continue;
-    if (std::ranges::find(segment.part.graph.inputs, *id) != segment.part.graph.inputs.end()) continue;
-    shown[v] = segment.part.origin[id->index()];
+// Per value of the TOSA graph those of the whole graph that it stands for and that the segment's nodes make.
+using Shown = std::vector<std::vector<ValueId>>;
+
+Shown values_shown(const Segment& segment) {
+  Shown shown(segment.lowered.graph.values.size());
+  for (const ir::Node& node : segment.part.graph.nodes) {
+    for (const ValueId output : node.outputs) {
+      if (!output.valid() || !segment.lowered.value_of[output.index()].valid()) continue;
+      shown[segment.lowered.value_of[output.index()].index()].push_back(segment.part.origin[output.index()]);
+    }
   }
   return shown;
 }
 
-Result<interpret::Interpreter> interpreter_of(const Segment& segment, const FloatRunOptions& options) {
+Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Shown& shown,
+                                              const FloatRunOptions& options) {
   interpret::Options wanted{.threads = options.threads, .where = options.where};
   if (options.observer) {
-    wanted.observer = [shown = values_shown(segment), observer = options.observer](const ir::Graph&, ValueId value,
-                                                                                   const Tensor& tensor) {
-      if (value.index() < shown.size() && shown[value.index()].valid()) observer(shown[value.index()], tensor);
+    wanted.observer = [shown, observer = options.observer](const ir::Graph&, ValueId value, const Tensor& tensor) {
+      if (value.index() < shown.size() && !shown[value.index()].empty()) observer(shown[value.index()], tensor);
     };
   }
-  return interpret::Interpreter::create({.graphs = {segment.tosa}}, wanted);
+  return interpret::Interpreter::create({.graphs = {segment.lowered.graph}}, wanted);
 }
 
 }  // namespace
@@ -63,10 +66,12 @@ struct FloatRun::Session {
   FloatRunOptions options;
   Segments segments;
   std::vector<std::optional<interpret::Interpreter>> interpreters;  // per segment; none where kernels run it
+  std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;   // what the lowering has computed of a node
   std::vector<std::optional<Tensor>> known;                         // per value of the graph, during a run
 
   void learn(ValueId id, const Tensor& tensor) { known[id.index()] = as_type(tensor, aten[id].dtype); }
   [[nodiscard]] Tensor value(ValueId id) const { return aten[id].constant ? *aten[id].constant : *known[id.index()]; }
+  Result<void> add_interpreter(const Segment& segment);
   Result<std::vector<Tensor>> run_segment(size_t index);
 };
 
@@ -76,12 +81,25 @@ Result<std::vector<Tensor>> FloatRun::Session::run_segment(size_t index) {
   for (const ValueId id : segment.part.inputs) inputs.push_back(value(id));
   if (segment.kernels == nullptr) {
     for (size_t i = 0; i < inputs.size(); ++i)
-      inputs[i] = as_type(inputs[i], segment.tosa[segment.tosa.inputs[i]].dtype);
+      inputs[i] = as_type(inputs[i], segment.lowered.graph[segment.lowered.graph.inputs[i]].dtype);
     return interpreters[index]->run(inputs);
   }
   CARINA_TRY(std::vector<Tensor> outputs, segment.kernels->run(inputs));
-  for (size_t i = 0; i < outputs.size() && options.observer; ++i) options.observer(segment.part.outputs[i], outputs[i]);
+  for (size_t i = 0; i < outputs.size() && options.observer; ++i)
+    options.observer({&segment.part.outputs[i], 1}, outputs[i]);
   return outputs;
+}
+
+Result<void> FloatRun::Session::add_interpreter(const Segment& segment) {
+  interpreters.emplace_back();
+  if (segment.kernels != nullptr) return {};
+  const Shown shown = values_shown(segment);
+  for (size_t v = 0; v < shown.size(); ++v) {
+    const std::optional<Tensor>& constant = segment.lowered.graph.values[v].constant;
+    if (constant && !shown[v].empty()) constants.emplace_back(shown[v], *constant);
+  }
+  CARINA_TRY(interpreters.back(), interpreter_of(segment, shown, options));
+  return {};
 }
 
 Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& options, const Log& log) {
@@ -89,11 +107,7 @@ Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& 
   session->aten = aten;
   session->options = options;
   CARINA_TRY(session->segments, cut_into_segments(aten, options.evaluator, lowering_passes(options.values), log));
-  for (const Segment& segment : session->segments.segments) {
-    session->interpreters.emplace_back();
-    if (segment.kernels != nullptr) continue;
-    CARINA_TRY(session->interpreters.back(), interpreter_of(segment, options));
-  }
+  for (const Segment& segment : session->segments.segments) CARINA_CHECKED(session->add_interpreter(segment));
   return FloatRun(std::move(session));
 }
 
@@ -102,7 +116,10 @@ Result<std::vector<Tensor>> FloatRun::run(std::span<const Tensor> inputs) {
   session.known.assign(session.aten.values.size(), std::nullopt);
   for (size_t i = 0; i < inputs.size(); ++i) {
     session.learn(session.aten.inputs[i], inputs[i]);
-    if (session.options.observer) session.options.observer(session.aten.inputs[i], inputs[i]);
+    if (session.options.observer) session.options.observer({&session.aten.inputs[i], 1}, inputs[i]);
+  }
+  for (const auto& [values, constant] : session.constants) {
+    if (session.options.observer) session.options.observer(values, constant);
   }
   for (size_t s = 0; s < session.segments.segments.size(); ++s) {
     CARINA_TRY(const std::vector<Tensor> made, session.run_segment(s));

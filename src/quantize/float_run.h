@@ -17,9 +17,9 @@ namespace carina::quantize {
 struct FloatRunOptions {
   int threads = 1;
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
-  // Called with values of the graph as soon as they are known, each once per run; the tensor is valid during the call
-  // only.
-  std::function<void(ir::ValueId value, const Tensor& tensor)> observer = {};
+  // Called with the graph's inputs and what its nodes make as soon as it is known: all values that these elements stand
+  // for, perhaps in another layout. Each value comes once per run. The tensor is valid during the call only.
+  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor)> observer = {};
   enum class Values {
     kMost,   // fast: the lowering's clean-up may do away with some
     kEvery,  // each value that a node makes is shown

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "lower/lower.h"
 #include "quantize/segments_internal.h"
 
 namespace carina::quantize {
@@ -64,7 +63,7 @@ class Cutter {
     result_.segments.clear();
     for (auto& [level, nodes] : members) {
       result_.segments.push_back(
-          {.part = ir::subgraph_of(graph_, nodes, outputs_of(nodes)), .tosa = {}, .kernels = {}});
+          {.part = ir::subgraph_of(graph_, nodes, outputs_of(nodes)), .lowered = {}, .kernels = {}});
       members_.push_back(std::move(nodes));
     }
   }
@@ -93,12 +92,12 @@ class Cutter {
     bool all = true;
     for (size_t s = 0; s < result_.segments.size(); ++s) {
       if (is_on_kernels(s)) continue;
-      auto tosa = lower::to_tosa(result_.segments[s].part.graph, kLowering, passes_, log_);
-      if (tosa) {
-        result_.segments[s].tosa = std::move(tosa->graph);
+      auto lowered = lower::to_tosa(result_.segments[s].part.graph, kLowering, passes_, log_);
+      if (lowered) {
+        result_.segments[s].lowered = *std::move(lowered);
         continue;
       }
-      CARINA_CHECKED(give_to_kernels(members_[s], std::move(tosa).error()));
+      CARINA_CHECKED(give_to_kernels(members_[s], std::move(lowered).error()));
       all = false;
     }
     return all;

@@ -7,13 +7,14 @@
 #include "ir/evaluator.h"
 #include "ir/pass.h"
 #include "ir/subgraph.h"
+#include "lower/lower.h"
 
 namespace carina::quantize {
 
 // Part of a float graph that one engine runs: the TOSA interpreter where TOSA has the nodes, else the CPU's kernels.
 struct Segment {
   ir::Subgraph part;
-  ir::Graph tosa;                           // of a TOSA segment
+  lower::Lowered lowered;                   // of a TOSA segment
   std::unique_ptr<ir::Evaluation> kernels;  // of the others
 };
 

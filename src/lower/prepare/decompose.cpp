@@ -13,7 +13,8 @@
 namespace carina::lower {
 
 std::span<const RewriteRow> decomposition_rows() {
-  static const std::vector<RewriteRow> rows = joined({norm_rows(), product_rows(), window_rows()});
+  static const std::vector<RewriteRow> rows = joined(
+      {norm_rows(), product_rows(), window_rows(), movement_rewrites(), resampling_rewrites(), activation_rewrites()});
   return rows;
 }
 

@@ -11,6 +11,9 @@ namespace carina::lower {
 std::span<const RewriteRow> norm_rows();     // softmax, layer_norm, group_norm, var
 std::span<const RewriteRow> product_rows();  // mm, addmm, matmul, attention
 std::span<const RewriteRow> window_rows();   // convolutions and pools
+std::span<const RewriteRow> movement_rewrites();
+std::span<const RewriteRow> resampling_rewrites();
+std::span<const RewriteRow> activation_rewrites();
 
 inline ir::Attributes no_alpha() {
   return {{"alpha", int64_t{1}}};

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 
@@ -116,6 +119,51 @@ Result<bool> native_group_norm(Rewriter& in, const Node& node) {
   return group_norm_of(in, node, node.attributes.integer("group"));
 }
 
+// Statistics of each image and channel: groups of one channel. With running statistics it is another operator.
+Result<bool> instance_norm(Rewriter& in, const Node& node) {
+  const Shape& shape = in.shape(node.inputs[0]);
+  if (!node.attributes.get<bool>("use_input_stats") || shape.rank() < 2) return false;
+  return group_norm_of(in, node, shape[1]);
+}
+
+// x / sqrt(mean(x^2) + eps) * weight
+Result<bool> rms_norm(Rewriter& in, const Node& node) {
+  const ValueId x = node.inputs[0];
+  if (in[x].dtype != DType::kFp32) return false;
+  const Shape shape = in.shape(x);
+  std::vector<size_t> axes;
+  for (size_t axis = shape.rank() - node.attributes.integers("normalized_shape").size(); axis < shape.rank(); ++axis)
+    axes.push_back(axis);
+  const Shape kept = kept_shape(shape, axes);
+  const double eps =
+      node.attributes.is_none("eps") ? std::numeric_limits<float>::epsilon() : node.attributes.number("eps");
+  const ValueId square = in.make(AtenOp::mul_Tensor, {x, x}, {}, shape);
+  const ValueId mean = in.make(AtenOp::mean_dim, {square}, over(axes), kept);
+  const ValueId safe = in.make(AtenOp::add_Tensor, {mean, in.scalar(eps, DType::kFp32)}, no_alpha(), kept);
+  const ValueId scaled = in.make(AtenOp::mul_Tensor, {x, in.make(AtenOp::rsqrt_default, {safe}, {}, kept)}, {}, shape);
+  return scale_and_shift(in, node.outputs[0], scaled, node.inputs[1], ValueId());
+}
+
+// The Euclidean length, the sum or the greatest of the magnitudes.
+Result<bool> vector_norm(Rewriter& in, const Node& node) {
+  const ValueId x = node.inputs[0];
+  const double order = node.attributes.number("ord");
+  const bool known = order == 1 || order == 2 || (std::isinf(order) && order > 0);
+  if (in[x].dtype != DType::kFp32 || in[node.outputs[0]].dtype != DType::kFp32 || !known) return false;
+  const Shape shape = in.shape(x);
+  const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());
+  const Shape kept = kept_shape(shape, axes);
+  if (order == 2) {
+    const ValueId square = in.make(AtenOp::mul_Tensor, {x, x}, {}, shape);
+    const ValueId sum = in.make(AtenOp::sum_dim_IntList, {square}, over(axes), kept);
+    return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::sqrt_default, {sum}, {}, kept)));
+  }
+  const ValueId magnitude = in.make(AtenOp::abs_default, {x}, {}, shape);
+  const ValueId result = order == 1 ? in.make(AtenOp::sum_dim_IntList, {magnitude}, over(axes), kept)
+                                    : in.make(AtenOp::amax_default, {magnitude}, over_extremum(axes), kept);
+  return rewritten(in.view_into(node.outputs[0], result));
+}
+
 double correction_of(const Attributes& attributes) {
   if (attributes.find("unbiased") != nullptr) return attributes.get<bool>("unbiased") ? 1 : 0;
   return attributes.is_none("correction") ? 1 : attributes.number("correction");
@@ -145,6 +193,9 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::native_layer_norm_default, layer_norm},
     {AtenOp::group_norm_default, group_norm},
     {AtenOp::native_group_norm_default, native_group_norm},
+    {AtenOp::instance_norm_default, instance_norm},
+    {AtenOp::rms_norm_default, rms_norm},
+    {AtenOp::linalg_vector_norm_default, vector_norm},
     {AtenOp::var_default, variance},
     {AtenOp::var_dim, variance},
     {AtenOp::var_correction, variance},

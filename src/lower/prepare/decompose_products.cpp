@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
@@ -97,15 +98,40 @@ Result<bool> addmm(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {matrix, times(self, beta)}, no_alpha()));
 }
 
+// beta * self + alpha * batch1 @ batch2
+Result<bool> baddbmm(Rewriter& in, const Node& node) {
+  const double alpha = node.attributes.number("alpha"), beta = node.attributes.number("beta");
+  const auto times = [&](ValueId value, double factor) {
+    const Shape shape = in.shape(value);
+    return factor == 1 ? value : in.make(AtenOp::mul_Tensor, {value, in.scalar(factor, DType::kFp32)}, {}, shape);
+  };
+  const Shape out = in.shape(node.outputs[0]);
+  const ValueId product = in.make(AtenOp::bmm_default, {node.inputs[1], node.inputs[2]}, {}, out);
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::add_Tensor, {times(product, alpha), times(node.inputs[0], beta)}, no_alpha()));
+}
+
+// 0 where a query may look, minus infinity where the keys lie after it.
+ValueId causal_mask(Rewriter& in, const std::string& name, int64_t queries, int64_t keys) {
+  std::vector<float> mask;
+  for (int64_t q = 0; q < queries; ++q) {
+    for (int64_t k = 0; k < keys; ++k) mask.push_back(k <= q ? 0 : -std::numeric_limits<float>::infinity());
+  }
+  return in.constant(name, Tensor::of<float>(DType::kFp32, Shape{queries, keys}, mask));
+}
+
 // softmax(q @ k^T * scale + mask) @ v
 Result<bool> attention(Rewriter& in, const Node& node) {
   const ir::Attributes& attributes = node.attributes;
   const Shape q = in.shape(node.inputs[0]), k = in.shape(node.inputs[1]);
-  const bool plain =
-      attributes.number("dropout_p") == 0 && !attributes.get<bool>("is_causal") && !attributes.get<bool>("enable_gqa");
-  const ValueId mask = node.inputs[3];
-  if (!plain || q.rank() < 3 || k.rank() != q.rank() || (mask.valid() && in[mask].dtype != DType::kFp32)) return false;
+  const bool is_causal = attributes.get<bool>("is_causal");
+  const bool plain = attributes.number("dropout_p") == 0 && !attributes.get<bool>("enable_gqa") &&
+                     !(is_causal && node.inputs[3].valid());
+  if (!plain || q.rank() < 3 || k.rank() != q.rank() ||
+      (node.inputs[3].valid() && in[node.inputs[3]].dtype != DType::kFp32))
+    return false;
   const size_t rank = q.rank();
+  const ValueId mask = is_causal ? causal_mask(in, node.name + "_mask", q[rank - 2], k[rank - 2]) : node.inputs[3];
   const double scale =
       attributes.is_none("scale") ? 1 / std::sqrt(static_cast<double>(q[rank - 1])) : attributes.number("scale");
   Shape swapped = k, scores = q;
@@ -127,6 +153,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::mm_default, product},
     {AtenOp::matmul_default, product},
     {AtenOp::addmm_default, addmm},
+    {AtenOp::baddbmm_default, baddbmm},
     {AtenOp::scaled_dot_product_attention_default, attention},
 };
 static_assert(rewrites_what_becomes(kRows));

@@ -63,6 +63,19 @@ Result<bool> conv1d(Rewriter& in, const Node& node) {
   return as_image(in, node, op, std::move(inputs), std::move(attributes));
 }
 
+Result<bool> conv_transpose1d(Rewriter& in, const Node& node) {
+  const Attributes& old = node.attributes;
+  if (in.shape(node.inputs[0]).rank() != 3) return false;
+  Attributes attributes{{"stride", both(old.integers("stride"), 1)},
+                        {"padding", both(old.integers("padding"), 0)},
+                        {"output_padding", both(old.integers("output_padding"), 0)},
+                        {"groups", old.integer("groups")},
+                        {"dilation", both(old.integers("dilation"), 1)}};
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[1] = with_height(in, inputs[1]);
+  return as_image(in, node, AtenOp::conv_transpose2d_input, std::move(inputs), std::move(attributes));
+}
+
 // padding = "valid" or "same"; where "same" is uneven, PyTorch pads one more at the end.
 Result<bool> conv2d_named_padding(Rewriter& in, const Node& node) {
   Attributes attributes = node.attributes;
@@ -97,10 +110,9 @@ Result<bool> convolution(Rewriter& in, const Node& node) {
   if (transposed) attributes.set("groups", old.integer("groups"));
   attributes.set("dilation", old.integers("dilation"));
   if (!transposed) attributes.set("groups", old.integer("groups"));
-  if (transposed && spatial == 1) return false;
   const AtenOp forward = spatial == 1 ? AtenOp::conv1d_default : AtenOp::conv2d_default;
-  return rewritten(in.into(node.outputs[0], transposed ? AtenOp::conv_transpose2d_input : forward, node.inputs,
-                           std::move(attributes)));
+  const AtenOp backward = spatial == 1 ? AtenOp::conv_transpose1d_default : AtenOp::conv_transpose2d_input;
+  return rewritten(in.into(node.outputs[0], transposed ? backward : forward, node.inputs, std::move(attributes)));
 }
 
 // An image without a batch axis gets one.
@@ -191,6 +203,7 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::conv1d_padding, conv1d},
     {AtenOp::conv2d_padding, conv2d_named_padding},
     {AtenOp::conv2d_default, conv2d},
+    {AtenOp::conv_transpose1d_default, conv_transpose1d},
     {AtenOp::convolution_default, convolution},
     {AtenOp::max_pool2d_default, pool2d},
     {AtenOp::avg_pool2d_default, pool2d},

@@ -1,0 +1,212 @@
+// Padding with what is there, rolls, shuffles, windows, triangles and gathering at known places: slices, views and
+// permutations, which every target moves.
+
+#include <algorithm>
+
+#include "facts/aten_traits.h"
+#include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/pieces_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+using Ints = std::vector<int64_t>;
+
+enum class Edge { kReflected, kRepeated, kWrapped };
+
+// Where the elements of an axis of `size` with `before` and `after` more come from.
+Ints padded_indices(int64_t size, int64_t before, int64_t after, Edge edge) {
+  Ints indices;
+  for (int64_t i = -before; i < size + after; ++i) {
+    int64_t from = i;
+    if (edge == Edge::kRepeated) from = std::clamp<int64_t>(i, 0, size - 1);
+    if (edge == Edge::kWrapped) from = (i % size + size) % size;
+    if (edge == Edge::kReflected && i < 0) from = -i;
+    if (edge == Edge::kReflected && i >= size) from = 2 * (size - 1) - i;
+    indices.push_back(from);
+  }
+  return indices;
+}
+
+// `padding`: before and after the last axis, then of the one before it, ...
+Result<bool> padded(Rewriter& in, const Node& node, const Ints& padding, Edge edge) {
+  ValueId x = node.inputs[0];
+  for (size_t i = 0; i + 1 < padding.size(); i += 2) {
+    if (padding[i] == 0 && padding[i + 1] == 0) continue;
+    const size_t axis = in.shape(x).rank() - 1 - i / 2;
+    const int64_t size = in.shape(x)[axis];
+    if (padding[i] < 0 || padding[i + 1] < 0 || size < 1) return false;
+    x = take_or_gather(in, x, axis, padded_indices(size, padding[i], padding[i + 1], edge));
+  }
+  return rewritten(in.view_into(node.outputs[0], x));
+}
+
+template <Edge kEdge>
+Result<bool> pad_edges(Rewriter& in, const Node& node) {
+  return padded(in, node, node.attributes.integers("padding"), kEdge);
+}
+
+Result<bool> pad(Rewriter& in, const Node& node) {
+  const auto& mode = node.attributes.get<std::string>("mode");
+  const Ints& amounts = node.attributes.integers("pad");
+  if (mode == "reflect") return padded(in, node, amounts, Edge::kReflected);
+  if (mode == "replicate") return padded(in, node, amounts, Edge::kRepeated);
+  if (mode == "circular") return padded(in, node, amounts, Edge::kWrapped);
+  return false;
+}
+
+Result<bool> roll(Rewriter& in, const Node& node) {
+  const Ints& shifts = node.attributes.integers("shifts");
+  const Ints& dims = node.attributes.integers("dims");
+  const Shape shape = in.shape(node.inputs[0]);
+  if (shape.elements() == 0 || (dims.empty() && shifts.size() != 1)) return false;
+  ValueId x = dims.empty() ? in.view(node.inputs[0], Shape{shape.elements()}) : node.inputs[0];
+  for (size_t i = 0; i < shifts.size(); ++i) {
+    const size_t axis = dims.empty() ? 0 : axis_of(dims[i], shape.rank());
+    const int64_t size = in.shape(x)[axis], cut = ((-shifts[i]) % size + size) % size;
+    if (cut != 0) x = join(in, {slice(in, x, axis, cut, size), slice(in, x, axis, 0, cut)}, axis);
+  }
+  return rewritten(in.view_into(node.outputs[0], x));
+}
+
+ValueId permuted(Rewriter& in, ValueId x, const Ints& dims) {
+  const Shape shape = in.shape(x);
+  Ints result;
+  for (const int64_t dim : dims) result.push_back(shape[static_cast<size_t>(dim)]);
+  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, Shape(result));
+}
+
+// [N,C,H,W] -> [N,C*r*r,H/r,W/r]
+Result<bool> pixel_unshuffle(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const int64_t r = node.attributes.integer("downscale_factor");
+  if (shape.rank() != 4) return false;
+  const Shape blocks{shape[0], shape[1], shape[2] / r, r, shape[3] / r, r};
+  return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], blocks), {0, 1, 3, 5, 2, 4})));
+}
+
+Result<bool> channel_shuffle(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const int64_t groups = node.attributes.integer("groups");
+  if (shape.rank() < 3 || shape[1] % groups != 0 || shape.elements() == 0) return false;
+  const Shape grouped{shape[0], groups, shape[1] / groups, shape.elements() / shape[0] / shape[1]};
+  return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], grouped), {0, 2, 1, 3})));
+}
+
+// Windows along an axis, each a slice; their elements become the last axis.
+Result<bool> unfold(Rewriter& in, const Node& node) {
+  constexpr int64_t kMostWindows = 64;
+  const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
+  const size_t axis = axis_of(node.attributes.integer("dimension"), shape.rank());
+  const int64_t size = node.attributes.integer("size"), step = node.attributes.integer("step");
+  if (shape.rank() == 0 || result[axis] < 1 || result[axis] > kMostWindows) return false;
+  Ints to_end;
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    if (i != axis) to_end.push_back(static_cast<int64_t>(i));
+  }
+  to_end.push_back(static_cast<int64_t>(axis));
+  Shape single = result;
+  single[axis] = 1;
+  std::vector<ValueId> windows;
+  for (int64_t w = 0; w < result[axis]; ++w)
+    windows.push_back(
+        in.view(permuted(in, slice(in, node.inputs[0], axis, w * step, w * step + size), to_end), single));
+  return rewritten(in.view_into(node.outputs[0], join(in, windows, axis)));
+}
+
+// A product with ones and zeros. A constant may hold infinities, which no product makes 0: it is chosen from.
+template <bool kUpper>
+Result<bool> triangle(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  if (shape.rank() < 2 || in[node.inputs[0]].dtype != DType::kFp32) return false;
+  const int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
+  const int64_t diagonal = node.attributes.integer("diagonal");
+  std::vector<float> mask;
+  std::vector<uint8_t> chosen;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const bool kept = kUpper ? c - r >= diagonal : c - r <= diagonal;
+      mask.push_back(kept ? 1 : 0);
+      chosen.push_back(kept ? 1 : 0);
+    }
+  }
+  const Shape matrix{rows, columns};
+  if (in[node.inputs[0]].constant) {
+    const ValueId where = in.constant(node.name + "_mask", Tensor::of<uint8_t>(DType::kBool, matrix, chosen));
+    return rewritten(
+        in.into(node.outputs[0], AtenOp::where_self, {where, node.inputs[0], in.scalar(0, DType::kFp32)}, {}));
+  }
+  const ValueId factor = in.constant(node.name + "_mask", Tensor::of<float>(DType::kFp32, matrix, mask));
+  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], factor}, {}));
+}
+
+std::optional<Ints> constant_indices(const Rewriter& in, ValueId id, int64_t size) {
+  if (!id.valid() || !in[id].constant || in[id].dtype != DType::kInt64 || in.shape(id).rank() != 1) return std::nullopt;
+  const auto values = in[id].constant->values<int64_t>();
+  Ints indices(values.begin(), values.end());
+  for (int64_t& index : indices) {
+    if (index < -size || index >= size) return std::nullopt;
+    if (index < 0) index += size;
+  }
+  return indices;
+}
+
+Result<bool> taken(Rewriter& in, const Node& node, size_t axis, ValueId index) {
+  const auto indices = constant_indices(in, index, in.shape(node.inputs[0])[axis]);
+  if (!indices) return false;
+  const auto result = take(in, node.inputs[0], axis, *indices);
+  return result ? rewritten(in.view_into(node.outputs[0], *result)) : Result<bool>(false);
+}
+
+Result<bool> index_select(Rewriter& in, const Node& node) {
+  const size_t rank = in.shape(node.inputs[0]).rank();
+  return rank == 0 ? Result<bool>(false)
+                   : taken(in, node, axis_of(node.attributes.integer("dim"), rank), node.inputs[1]);
+}
+
+// One axis, by a list of places; others as a whole.
+Result<bool> index(Rewriter& in, const Node& node) {
+  const auto is_given = [](ValueId id) { return id.valid(); };
+  const auto first = std::find_if(node.inputs.begin() + 1, node.inputs.end(), is_given);
+  if (first == node.inputs.end() || std::any_of(first + 1, node.inputs.end(), is_given)) return false;
+  const auto axis = static_cast<size_t>(first - node.inputs.begin()) - 1;
+  if (in.shape(*first).rank() != 1 || in[*first].dtype != DType::kInt64) return false;
+  const auto indices = constant_indices(in, *first, in.shape(node.inputs[0])[axis]);
+  if (!indices) {
+    return rewritten(in.into(node.outputs[0], AtenOp::index_select_default, {node.inputs[0], *first},
+                             {{"dim", static_cast<int64_t>(axis)}}));
+  }
+  return rewritten(in.view_into(node.outputs[0], take_or_gather(in, node.inputs[0], axis, *indices)));
+}
+
+constexpr RewriteRow kRows[] = {
+    {AtenOp::pad_default, pad},
+    {AtenOp::reflection_pad1d_default, pad_edges<Edge::kReflected>},
+    {AtenOp::reflection_pad2d_default, pad_edges<Edge::kReflected>},
+    {AtenOp::reflection_pad3d_default, pad_edges<Edge::kReflected>},
+    {AtenOp::replication_pad1d_default, pad_edges<Edge::kRepeated>},
+    {AtenOp::replication_pad2d_default, pad_edges<Edge::kRepeated>},
+    {AtenOp::replication_pad3d_default, pad_edges<Edge::kRepeated>},
+    {AtenOp::roll_default, roll},
+    {AtenOp::pixel_unshuffle_default, pixel_unshuffle},
+    {AtenOp::channel_shuffle_default, channel_shuffle},
+    {AtenOp::unfold_default, unfold},
+    {AtenOp::unfold_copy_default, unfold},
+    {AtenOp::tril_default, triangle<false>},
+    {AtenOp::triu_default, triangle<true>},
+    {AtenOp::index_select_default, index_select},
+    {AtenOp::index_Tensor, index},
+    {AtenOp::_unsafe_index_Tensor, index},
+};
+static_assert(rewrites_what_becomes(kRows));
+
+}  // namespace
+
+std::span<const RewriteRow> movement_rewrites() {
+  return kRows;
+}
+
+}  // namespace carina::lower
