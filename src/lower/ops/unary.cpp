@@ -171,12 +171,13 @@ const UnaryRow& row_of_node(const Node& node) {
   CARINA_UNREACHABLE("unary op", node.op.aten());
 }
 
-// Entry i stands for the input integer i - 128. Intermediates are rounded to float32, as PyTorch's are.
+// Entry i stands for the i-th integer of the type. Intermediates are rounded to float32, as PyTorch's are.
 std::vector<int64_t> table_of(const UnaryRow& row, const Attributes& attributes, const Quantization& from,
                               const Quantization& to) {
   std::vector<int64_t> table;
   const auto scale = static_cast<float>(from.scale());
-  for (int64_t q = -128; q <= 127; ++q) {
+  const IntegerRange range = range_of(from.dtype);
+  for (int64_t q = range.min; q <= range.max; ++q) {
     const float x = static_cast<float>(q - from.zero_point()) * scale;
     table.push_back(quantized(static_cast<float>(row.value(x, attributes)), to));
   }
