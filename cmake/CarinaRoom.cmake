@@ -55,13 +55,15 @@ function(carina_room name)
   list(TRANSFORM ROOM_SEES PREPEND carina_)
   if(NOT sources)  # headers only
     add_library(carina_${name} INTERFACE)
-    target_include_directories(carina_${name} INTERFACE ${PROJECT_SOURCE_DIR}/src)
+    target_include_directories(carina_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
     target_link_libraries(carina_${name} INTERFACE ${ROOM_SEES} ${ROOM_LIBS})
     return()
   endif()
   add_library(carina_${name} STATIC ${sources})
   carina_target(carina_${name})
-  target_include_directories(carina_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  # Formats are headers that the build makes: nothing of them is installed.
+  list(TRANSFORM ROOM_PRIVATE_LIBS REPLACE "^(carina_.*_format)$" "$<BUILD_INTERFACE:\\1>")
+  target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(carina_${name} PUBLIC ${ROOM_SEES} ${ROOM_LIBS} PRIVATE ${ROOM_PRIVATE_LIBS})
 endfunction()
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +35,8 @@ struct Artifact {
 struct Delegate {
   pte::Delegate packaged;  // id, blob and compile specs as the runtime on the device expects them
   report::DelegateReport report;
-  std::map<std::string, int64_t> cycles_of_node;  // estimate, by the name of the TOSA node
+  // Estimated cycles by the index of the TOSA node; the last is what belongs to none. Empty: could not be estimated.
+  std::vector<int64_t> cycles_of_node;
   std::vector<Artifact> artifacts;
 };
 

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/file.h"
 #include "driver/backend.h"
-#include "driver/delegation.h"
-#include "driver/import.h"
+#include "driver/compilation.h"
 #include "driver/outputs.h"
-#include "driver/package.h"
 #include "driver/passes.h"
 #include "driver/samples.h"
 #include "lower/lower.h"
@@ -20,53 +17,62 @@ namespace carina::driver {
 
 namespace {
 
-struct Prepared {
-  ir::Graph graph;
-  std::string quantization;  // for the report
-};
+SampleSource samples_of(const CompileRequest& request) {
+  if (request.calibration.empty()) return {};
+  return [path = request.calibration](std::span<const InputType> inputs) { return load_samples(path, inputs); };
+}
 
-Result<Prepared> prepare_model(const CompileRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, map_file(request.model));
-  Prepared prepared;
-  CARINA_TRY(prepared.graph, import_pt2(file, request.model, log, request.passes));
-  QuantizeRequest quantization{.mode = request.quantize, .samples = {}, .threads = request.threads};
-  if (!request.calibration.empty()) {
-    quantization.samples = [&] { return load_samples(request.calibration, input_types(prepared.graph)); };
-    quantization.data = request.calibration;
+QuantizeRequest quantization_of(const CompileRequest& request) {
+  return {.mode = request.quantize,
+          .scheme = {},
+          .samples = samples_of(request),
+          .data = request.calibration,
+          .threads = request.threads};
+}
+
+CompileOptions options_of(const CompileRequest& request) {
+  return {.quantize = quantization_of(request),
+          .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
+          .delegate = {.threads = request.threads,
+                       .arena_limit_bytes = request.sram_budget_bytes,
+                       .artifacts = request.dump_folder.empty() ? Artifacts::kDrop : Artifacts::kKeep}};
+}
+
+Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
+  if (!request.calibration.empty() || request.quantize == QuantizeMode::kInt8) {
+    log.note({.where = request.model,
+              .what = "a TOSA file has its types; the calibration data is not used",
+              .severity = Severity::kNote});
   }
-  CARINA_TRY(prepared.quantization, quantize_graph(prepared.graph, quantization, request.model, log));
-  return prepared;
-}
-
-struct Compilation {
-  Delegated delegated;
-  std::string quantization;
-};
-
-DelegateOptions delegate_options(const CompileRequest& request) {
-  return {.threads = request.threads,
-          .arena_limit_bytes = request.sram_budget_bytes,
-          .artifacts = request.dump_folder.empty() ? Artifacts::kDrop : Artifacts::kKeep};
-}
-
-Result<Compilation> compile_pt2(const CompileRequest& request, const Backend& backend, const Log& log) {
-  CARINA_TRY(const Prepared prepared, prepare_model(request, log));
-  CARINA_TRY(Delegated delegated,
-             delegate_graph(prepared.graph, backend,
-                            {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
-                            delegate_options(request), log));
-  return Compilation{.delegated = std::move(delegated), .quantization = prepared.quantization};
-}
-
-Result<Compilation> compile_tosa(const CompileRequest& request, const Backend& backend, const Log& log) {
   CARINA_TRY(ir::Module module, read_sound_tosa(request.model));
-  if (module.graphs.size() != 1)
-    return fail({.where = request.model,
-                 .what = "control flow does not run on the NPU",
-                 .got = fmt::format("{} regions", module.graphs.size())});
-  CARINA_TRY(Delegated delegated, compile_delegates(whole_graph_delegated(std::move(module.main())), backend,
-                                                    delegate_options(request), log));
-  return Compilation{.delegated = std::move(delegated), .quantization = "as in the TOSA file"};
+  if (module.graphs.size() == 1) return std::move(module.main());
+  return fail({.where = request.model,
+               .what = "control flow does not run on the NPU",
+               .got = fmt::format("{} regions", module.graphs.size())});
+}
+
+// As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
+Result<Compilation> compile_file(const CompileRequest& request, const Backend& backend, const Log& log) {
+  if (is_graph_file(request.model)) {
+    CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
+    return compile_tosa(std::move(graph), request.model, options_of(request), backend, log);
+  }
+  CARINA_TRY(const Buffer file, map_file(request.model));
+  Compilation compilation = compile_pt2(file, request.model, options_of(request), backend, log);
+  if (!says_something(compilation)) return fail(std::move(compilation.errors));
+  return compilation;
+}
+
+// The most common surprise: everything is well, and the NPU has nothing to do.
+void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& request, const Log& log) {
+  if (request.delegates == DelegateMode::kNothing || !compilation.delegated->delegates.empty()) return;
+  if (compilation.model.quantization != "none") return;
+  log.note({.where = request.model,
+            .what = "nothing runs on the NPU: the model is not quantized",
+            .hint = request.quantize == QuantizeMode::kNone
+                        ? "leave out --quantize none, and give --calibrate FILE.npz with real inputs of the model"
+                        : "give --calibrate FILE.npz with real inputs of the model",
+            .severity = Severity::kWarning});
 }
 
 // What `--dump` shows of delegate `index`: its TOSA graph, and the backend's artifacts.
@@ -81,62 +87,37 @@ Result<void> dump(const Delegated& delegated, size_t index, const Backend& backe
   return {};
 }
 
-std::vector<report::NodeReport> node_reports(const partition::Partitioned& partitioned,
-                                             const std::map<std::string, int64_t>& cycles) {
-  std::vector<report::NodeReport> reports;
-  for (const partition::Decision& decision : partitioned.decisions) {
-    const auto cost = decision.runs_on_npu ? cycles.find(decision.name) : cycles.end();
-    reports.push_back({.name = decision.name,
-                       .op = decision.op,
-                       .source = decision.source,
-                       .runs_on_npu = decision.runs_on_npu,
-                       .reason = decision.reason,
-                       .hint = decision.hint,
-                       .cycles = cost == cycles.end() ? 0 : cost->second});
-  }
-  return reports;
-}
+// A file without a target is written as most that will read it like it.
+const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
-report::CompileReport report_of(const Compilation& compilation, const Backend& backend, const std::string& model) {
-  report::CompileReport report{.model = model,
-                               .target = backend.target,
-                               .system_config = backend.system_config,
-                               .memory_mode = backend.memory_mode,
-                               .quantization = compilation.quantization,
-                               .nodes = {},
-                               .delegates = {},
-                               .output = {}};
-  report.clock_hz = backend.clock_hz;
-  std::map<std::string, int64_t> cycles;
-  for (const Delegate& delegate : compilation.delegated.delegates) {
-    report.delegates.push_back(delegate.report);
-    report.cycles += delegate.report.cycles;
-    report.scratch_bytes = std::max(report.scratch_bytes, delegate.report.scratch_bytes);
-    for (const auto& [node, cost] : delegate.cycles_of_node) cycles[node] += cost;
-  }
-  report.nodes = node_reports(compilation.delegated.split.partitioned, cycles);
-  return report;
+Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, map_file(request.model));
+  CARINA_TRY(Model model, import_pt2(file, request.model, log, request.passes));
+  CARINA_CHECKED(quantize_model(model, quantization_of(request), log));
+  return model;
 }
 
 }  // namespace
 
 Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Backend backend, find_backend(request.target));
-  CARINA_TRY(const Compilation compilation,
-             is_graph_file(request.model) ? compile_tosa(request, backend, log) : compile_pt2(request, backend, log));
+  CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
+  if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
+  warn_of_idle_npu(compilation, request, log);
   if (!request.dump_folder.empty()) {
-    for (size_t i = 0; i < compilation.delegated.delegates.size(); ++i)
-      CARINA_CHECKED(dump(compilation.delegated, i, backend, request.dump_folder));
+    for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
+      CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }
-  CARINA_TRY(Package packaged, package(compilation.delegated));
-  Compiled compiled{.program = std::move(packaged.program), .report = report_of(compilation, backend, request.model)};
-  compiled.report.program_bytes = static_cast<int64_t>(compiled.program.size());
-  compiled.report.planned_bytes = packaged.planned_bytes;
-  return compiled;
+  report::CompileReport report = describe(compilation, backend);
+  return Compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
 }
 
-// A file without a target is written as most that will read it like it.
-const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
+Result<report::CompileReport> explain(const CompileRequest& request, const Log& log) {
+  CARINA_TRY(const Backend backend, find_backend(request.target));
+  CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
+  if (compilation.delegated) warn_of_idle_npu(compilation, request, log);
+  return describe(compilation, backend);
+}
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
   const std::string& path = request.model.model;
@@ -144,10 +125,10 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
     CARINA_TRY(const ir::Module module, read_sound_tosa(path, request.limits.level));
     return write_sound_tosa(module, request.version, request.limits, path);
   }
-  CARINA_TRY(const Prepared prepared, prepare_model(request.model, log));
+  CARINA_TRY(const Model model, quantized_model(request.model, log));
   CARINA_TRY(
       lower::Lowered lowered,
-      lower::to_tosa(prepared.graph, kTosaFile, options_for(request.model.passes, lower::clean_up_pipeline()), log));
+      lower::to_tosa(model.graph, kTosaFile, options_for(request.model.passes, lower::clean_up_pipeline()), log));
   return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }
 

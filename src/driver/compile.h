@@ -39,6 +39,11 @@ struct Compiled {
 // and output_tag<n>_vela.npz, as the Arm flow names them, and output_tag<n>_schedule.txt. Errors: of every room on the way.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
+// What became of each node of the model, as far as the model comes: where it cannot be compiled, the report says which
+// nodes stand in the way, of all stages, and its sizes mean nothing. Errors: what leaves nothing to say of nodes: a file
+// that cannot be read, wrong options.
+Result<report::CompileReport> explain(const CompileRequest& request, const Log& log);
+
 struct TosaRequest {
   CompileRequest model;         // of which the target is not used
   std::string version = "1.0";  // or "0.80", "vgf"

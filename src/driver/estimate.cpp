@@ -10,10 +10,12 @@ namespace carina::driver {
 
 namespace {
 
+// The notes stand in the order of the stream.
 const npu::LayerNote* note_at(const npu::CompiledNetwork& network, size_t word) {
-  const auto found = std::ranges::find_if(
-      network.layers, [word](const npu::LayerNote& n) { return word >= n.first_word && word < n.end_word; });
-  return found == network.layers.end() ? nullptr : &*found;
+  const auto after = std::ranges::upper_bound(network.layers, word, {}, &npu::LayerNote::first_word);
+  if (after == network.layers.begin()) return nullptr;
+  const npu::LayerNote& note = *std::prev(after);
+  return word < note.end_word ? &note : nullptr;
 }
 
 std::string operation_name(const simulate::OperationReport& operation) {
@@ -107,14 +109,17 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
   return npu;
 }
 
-std::map<std::string, int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network) {
-  std::map<std::string, int64_t> cycles;
+std::vector<int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network,
+                                    size_t nodes) {
+  std::vector<int64_t> cycles(nodes + 1, 0);
+  auto rest = static_cast<int64_t>(simulated.cycles.total);
   for (const simulate::OperationReport& operation : simulated.operations) {
     const npu::LayerNote* note = note_at(network, operation.word_offset);
-    if (note == nullptr) continue;
-    cycles[note->tosa_ops.empty() ? note->name : note->tosa_ops.front()] +=
-        static_cast<int64_t>(operation.cycles.total);
+    if (note == nullptr || !note->node || *note->node >= nodes) continue;
+    cycles[*note->node] += static_cast<int64_t>(operation.cycles.total);
+    rest -= static_cast<int64_t>(operation.cycles.total);
   }
+  cycles[nodes] = rest;
   return cycles;
 }
 

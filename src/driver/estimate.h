@@ -1,8 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <string>
+#include <vector>
 
 #include "base/diagnostic.h"
 #include "npu/compiled_network.h"
@@ -19,7 +18,9 @@ Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
                              const plan::Target& target);
 
-// Cycles by the name of the TOSA node that an operation computes; an operation of several nodes counts for its first.
-std::map<std::string, int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network);
+// Cycles of the TOSA nodes, by their index; an operation of several nodes counts for its first. The last element is
+// what belongs to no node: `nodes` + 1 in all, and their sum is the network's total.
+std::vector<int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network,
+                                    size_t nodes);
 
 }  // namespace carina::driver

@@ -1,5 +1,8 @@
 #include "driver/ethosu_backend.h"
 
+#include <fmt/format.h>
+
+#include "base/guarded.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "facts/ethosu_delegates.h"
@@ -16,25 +19,37 @@ namespace {
 
 Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target) {
   CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
-  const auto& conventions = npu::delegate_conventions_of(target.accelerator.product);
-  return pte::Delegate{.backend = std::string(kEthosUBackendId),
-                       .blob = Buffer::copy_of(blob.bytes),
-                       .compile_specs = write_specs({.tosa_spec = std::string(conventions.tosa_spec),
-                                                     .accelerator = std::string(target.accelerator.name),
-                                                     .system_config = std::string(target.system.name),
-                                                     .memory_mode = std::string(target.memory.name),
-                                                     .layers = network.layers})};
+  return pte::Delegate{
+      .backend = std::string(kEthosUBackendId),
+      .blob = Buffer::copy_of(blob.bytes),
+      .compile_specs =
+          write_specs({.tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
+                       .accelerator = std::string(target.accelerator.name),
+                       .system_config = std::string(target.system.name),
+                       .memory_mode = std::string(target.memory.name),
+                       .layers = network.layers})};
 }
 
-report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwork& network,
-                                 const simulate::Report& timing) {
+report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwork& network) {
   return {.tosa_operators = static_cast<int64_t>(tosa.nodes.size()),
-          .npu_operations = static_cast<int64_t>(timing.operations.size()),
           .command_stream_bytes = static_cast<int64_t>(network.command_payload.size()),
           .weight_bytes = static_cast<int64_t>(network.weights.size()),
-          .scratch_bytes = network.scratch_bytes,
-          .macs = static_cast<int64_t>(timing.macs),
-          .cycles = static_cast<int64_t>(timing.cycles.total)};
+          .scratch_bytes = network.scratch_bytes};
+}
+
+// An estimate that fails is a pity, and no reason to refuse the program.
+void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const plan::Target& target, const Log& log) {
+  const auto timing = guarded([&] { return time_network(network, target); });
+  if (!timing) {
+    log.note({.where = std::string(target.accelerator.name),
+              .what = fmt::format("cycles could not be estimated: {}", timing.error().front().what),
+              .severity = Severity::kWarning});
+    return;
+  }
+  delegate.report.estimate = {.operations = static_cast<int64_t>(timing->operations.size()),
+                              .macs = static_cast<int64_t>(timing->macs),
+                              .cycles = static_cast<int64_t>(timing->cycles.total)};
+  delegate.cycles_of_node = cycles_by_node(*timing, network, static_cast<size_t>(delegate.report.tosa_operators));
 }
 
 Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, const DelegateOptions& options,
@@ -49,11 +64,8 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
     };
   }
   CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
-  CARINA_TRY(const simulate::Report timing, time_network(network, target));
-  Delegate delegate{.packaged = {},
-                    .report = report_of(tosa, network, timing),
-                    .cycles_of_node = cycles_by_node(timing, network),
-                    .artifacts = {}};
+  Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
+  add_estimate(delegate, network, target, log);
   CARINA_TRY(delegate.packaged, packaged(network, target));
   if (options.artifacts == Artifacts::kKeep) {
     CARINA_TRY(std::vector<std::byte> raw, npu::write_vela_raw(network));

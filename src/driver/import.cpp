@@ -3,19 +3,38 @@
 #include "driver/kernel_evaluator.h"
 #include "driver/passes.h"
 #include "lower/prepare.h"
-#include "pt2/reader.h"
 
 namespace carina::driver {
 
-Result<ir::Graph> import_pt2(const Buffer& file, const std::string& where, const Log& log,
-                             const ir::PassOptions& passes) {
+namespace {
+
+Result<void> prepare(ir::Graph& graph, const ir::PassOptions& passes, const Log& log) {
   CARINA_CHECKED(check_pass_names(passes));
-  CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, where, log));
   const KernelEvaluator evaluator;
   ir::PassOptions own = options_for(passes, lower::prepare_pipeline());
   own.evaluator = &evaluator;
-  CARINA_CHECKED(lower::prepare(graph, own, log));
-  return graph;
+  return lower::prepare(graph, own, log);
+}
+
+}  // namespace
+
+Import import_model(const Buffer& file, const std::string& where, const Log& log, const ir::PassOptions& passes) {
+  pt2::Reading reading = pt2::read_model(file, where, log);
+  Import result{
+      .nodes = std::move(reading.nodes), .graph = std::move(reading.graph), .readable = std::move(reading.readable)};
+  if (!result.graph) return result;
+  ir::Graph imported = *result.graph;
+  const auto prepared = prepare(*result.graph, passes, log);
+  if (prepared) return result;
+  result.graph = std::unexpected(prepared.error());
+  result.readable = std::move(imported);
+  return result;
+}
+
+Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log, const ir::PassOptions& passes) {
+  Import result = import_model(file, where, log, passes);
+  if (!result.graph) return std::unexpected(std::move(result.graph).error());
+  return Model{.name = where, .nodes = std::move(result.nodes), .graph = *std::move(result.graph)};
 }
 
 }  // namespace carina::driver

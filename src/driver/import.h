@@ -1,19 +1,40 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "ir/graph.h"
 #include "ir/pass.h"
+#include "pt2/reader.h"
 
 namespace carina::driver {
 
-// A .pt2 as the later stages take it: read, and normalised (lower::prepare). Weights are views of `file`. `where` names
-// the model in messages. Errors: of the reader; all operators that cannot be normalised; names of passes that there are
-// not (usage).
-Result<ir::Graph> import_pt2(const Buffer& file, const std::string& where, const Log& log,
-                             const ir::PassOptions& passes = {});
+// A model as the stages hand it on.
+struct Model {
+  std::string name;                   // as messages call it
+  std::vector<pt2::ModelNode> nodes;  // of the user's model
+  // Normalised (lower::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are quantized.
+  ir::Graph graph;
+  std::string quantization = "none";  // where that came from, for reports
+};
+
+// What became of the bytes of a model.
+struct Import {
+  std::vector<pt2::ModelNode> nodes;  // empty when the file itself cannot be read
+  // Errors about nodes say so in Diagnostic::node, the index in `nodes`.
+  Result<ir::Graph> graph;
+  ir::Graph readable = {};  // where `graph` is an error: what could be read, not normalised
+};
+
+// Reads and normalises a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: of the reader;
+// all operators that cannot be normalised; names of passes that there are not (usage).
+Import import_model(const Buffer& file, const std::string& where, const Log& log, const ir::PassOptions& passes = {});
+
+// The same for those who need no more than the model.
+Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log,
+                         const ir::PassOptions& passes = {});
 
 }  // namespace carina::driver

@@ -11,7 +11,11 @@ namespace carina::driver {
 Result<Package> package(const Delegated& delegated) {
   std::vector<pte::Delegate> delegates;
   for (const Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
-  CARINA_TRY(const pte::Program program, pte::emit(delegated.split.partitioned.program, delegates));
+  return package(delegated.split.partitioned.program, delegates);
+}
+
+Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> delegates) {
+  CARINA_TRY(const pte::Program program, pte::emit(graph, delegates));
   const std::vector<int64_t>& planned = program.plans.front().planned_bytes;
   Package result{.program = {}, .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0})};
   CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = pte::DelegateData::kInline}));

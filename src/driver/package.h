@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -14,7 +15,9 @@ struct Package {
   int64_t planned_bytes = 0;       // what the executor plans for the values between delegates and kernels
 };
 
-// Writes program and delegates as one .pte. Errors: operators that have no kernel for the CPU, all of them.
+// Writes program (partition::Partitioned::program, its operators those of the kernels) and delegates as one .pte.
+// Errors: operators that have no kernel for the CPU, all of them; Diagnostic::node is a node of `program`.
+Result<Package> package(const ir::Graph& program, std::span<const pte::Delegate> delegates);
 Result<Package> package(const Delegated& delegated);
 
 }  // namespace carina::driver

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "driver/kernel_evaluator.h"
+#include "facts/aten_quantization.h"
 #include "quantize/import.h"
 #include "quantize/ptq.h"
 
@@ -13,18 +14,17 @@ namespace carina::driver {
 namespace {
 
 bool is_quantize_node(const ir::Node& node) {
-  return node.op.is_aten() && node.op.name().starts_with("quantized_decomposed.quantize_per_");
+  return node.op.is_aten() && quantization_step_of(node.op.aten()) == QuantizationStep::kQuantize;
 }
 
-Result<std::string> imported(ir::Graph& graph, const QuantizeRequest& request, const std::string& where,
-                             const Log& log) {
+Result<void> take_imported(Model& model, const QuantizeRequest& request, const Log& log) {
   if (request.samples || request.mode == QuantizeMode::kInt8) {
-    log.note({.where = where,
+    log.note({.where = model.name,
               .what = "the model is quantized already; the calibration data is not used",
               .severity = Severity::kNote});
   }
-  CARINA_CHECKED(quantize::fold_imported(graph, log));
-  return "imported from the model";
+  model.quantization = "imported from the model";
+  return quantize::fold_imported(model.graph, log);
 }
 
 // The one place where what the user asks for becomes a scheme.
@@ -39,30 +39,29 @@ quantize::Scheme scheme_of(QuantizeMode mode) {
   CARINA_UNREACHABLE("quantization", mode);
 }
 
-Result<std::string> calibrated(ir::Graph& graph, const QuantizeRequest& request, const Log& log) {
-  CARINA_TRY(const std::vector<Sample> samples, request.samples());
+Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& log) {
+  CARINA_TRY(const std::vector<Sample> samples, request.samples(input_types(model.graph)));
   const KernelEvaluator evaluator;
-  const quantize::PtqOptions options{
-      .threads = request.threads, .scheme = scheme_of(request.mode), .evaluator = &evaluator, .data = request.data};
-  CARINA_CHECKED(quantize::quantize(graph, samples, options, log));
-  return fmt::format("{}, calibrated on {} sample{}", options.scheme.name, samples.size(),
-                     samples.size() == 1 ? "" : "s");
+  const quantize::PtqOptions options{.threads = request.threads,
+                                     .scheme = request.scheme ? *request.scheme : scheme_of(request.mode),
+                                     .evaluator = &evaluator,
+                                     .data = request.data};
+  model.quantization =
+      fmt::format("{}, calibrated on {} sample{}", options.scheme.name, samples.size(), samples.size() == 1 ? "" : "s");
+  return quantize::quantize(model.graph, samples, options, log);
 }
 
 }  // namespace
 
-Result<std::string> quantize_graph(ir::Graph& graph, const QuantizeRequest& request, const std::string& where,
-                                   const Log& log) {
-  if (std::ranges::any_of(graph.nodes, is_quantize_node)) return imported(graph, request, where, log);
-  if (request.mode == QuantizeMode::kNone) return "none";
-  if (request.samples) return calibrated(graph, request, log);
-  if (request.mode == QuantizeMode::kInt8) {
-    return fail({.where = where,
-                 .what = "int8 quantization needs calibration data",
-                 .hint = "give --calibrate FILE.npz with real inputs of the model",
-                 .fault = Fault::kUsage});
-  }
-  return "none";
+Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log) {
+  if (std::ranges::any_of(model.graph.nodes, is_quantize_node)) return take_imported(model, request, log);
+  if (request.mode == QuantizeMode::kNone) return {};
+  if (request.samples) return calibrate(model, request, log);
+  if (request.mode != QuantizeMode::kInt8) return {};
+  return fail({.where = model.name,
+               .what = "int8 quantization needs calibration data",
+               .hint = "give --calibrate FILE.npz with real inputs of the model",
+               .fault = Fault::kUsage});
 }
 
 }  // namespace carina::driver

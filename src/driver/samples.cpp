@@ -118,6 +118,23 @@ Result<Arrays> load_arrays(const std::string& path) {
   return std::move(content.arrays);
 }
 
+Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs) {
+  if (sample.size() != inputs.size()) {
+    return fail({.where = "sample",
+                 .what = "wrong number of tensors",
+                 .expected = std::to_string(inputs.size()),
+                 .got = std::to_string(sample.size())});
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (sample[i].dtype == inputs[i].dtype && sample[i].shape == inputs[i].shape) continue;
+    return fail({.where = "sample",
+                 .what = fmt::format("the tensor for the input {} does not fit", inputs[i].name),
+                 .expected = type_text(inputs[i].dtype, inputs[i].shape),
+                 .got = type_text(sample[i].dtype, sample[i].shape)});
+  }
+  return {};
+}
+
 Result<std::vector<Sample>> load_samples(const std::string& path, std::span<const InputType> inputs) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return load_folder(path, inputs);

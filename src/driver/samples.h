@@ -34,6 +34,9 @@ Result<std::vector<Sample>> load_samples(const std::string& path, std::span<cons
 // The arrays of an .npz beside the inputs', for labels; Errors: as the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 
+// A sample must have one tensor per input, of its type and shape. Errors: it has not.
+Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs);
+
 // One .npy per input, in the order of the inputs; where the input is a number, its text ("3", "0.5", "true"). Errors:
 // wrong count, dtype or shape; another number than the program was exported for, as ExecuTorch's runtime refuses it.
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs);

@@ -136,12 +136,16 @@ Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path) 
   return path.ends_with(".vgf") ? vgf::read_vgf(file, path) : tosa::read_tosa(file, path);
 }
 
-Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
-  CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, path));
-  CARINA_TRY(const Buffer file, map_file(path));
-  CARINA_TRY(ir::Module module, read_graph_file(file, path));
+Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level) {
+  CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, where));
+  CARINA_TRY(ir::Module module, read_graph_file(file, where));
   CARINA_CHECKED(tosa::verify(module, options));
   return module;
+}
+
+Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  return sound_tosa(file, path, level);
 }
 
 Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits) {

@@ -31,6 +31,9 @@ inline Result<ir::Module> read_sound_tosa(const std::string& path) {
   return read_sound_tosa(path, "8K");
 }
 
+// The same for a file in memory; `where` is what messages call it.
+Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level);
+
 // What the verifier says on a file. Errors: a file that cannot be read, names that do not exist (usage).
 Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);
 

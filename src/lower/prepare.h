@@ -14,7 +14,8 @@ namespace carina::lower {
 // calibration can observe and the quantizer can annotate. Values that survive keep their names; new ones are called
 // after the node that they come from. Graph inputs and outputs keep their order, names, shapes and types. Idempotent.
 // Works on float graphs and on graphs whose values carry `quantization` (import folds quantize/dequantize nodes before
-// or after). Errors: all ops that cannot be normalised, in one go.
+// or after). Errors: all ops that cannot be normalised, in one go;
+// Diagnostic::node is the node's origin.
 Result<void> prepare(ir::Graph& aten, const Log& log);
 // The same, with somebody who computes: nodes of constants become constants (in-model normalisation, reshaped buffers).
 Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct IoTensor {
 struct LayerNote {
   std::string name = {};
   std::vector<std::string> tosa_ops = {};      // names of the TOSA nodes that it computes
+  std::optional<size_t> node = {};             // the first of them: its index in the graph that was compiled
   std::vector<std::string> source_lines = {};  // of the user's model: "model.py:41"
   size_t first_word = 0;                       // words of the command stream: [first_word, end_word)
   size_t end_word = 0;

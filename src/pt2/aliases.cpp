@@ -44,7 +44,8 @@ std::optional<ir::Node> node_back(const ir::Graph& graph, const ir::Node& view, 
                 .inputs = {source},
                 .outputs = {},
                 .attributes = {},
-                .source = view.source};
+                .source = view.source,
+                .origin = view.origin};
   switch (alias_of(view)) {
     case AtenAlias::kFresh:
     case AtenAlias::kSame:

@@ -35,10 +35,22 @@ std::string name_of_node(JsonView json) {
   return std::string(json["target"].text());
 }
 
+// "torch.ops.aten.relu.default" as rows call operators: "aten.relu.default".
+std::string op_text(std::string_view target) {
+  constexpr std::string_view kPrefix = "torch.ops.";
+  if (target.starts_with(kPrefix)) target.remove_prefix(kPrefix.size());
+  return std::string(target);
+}
+
 }  // namespace
 
 void Importer::refuse(Diagnostics problems) {
-  for (Diagnostic& problem : problems) problems_.push_back(std::move(problem));
+  for (Diagnostic& problem : problems) refuse(std::move(problem));
+}
+
+void Importer::refuse(Diagnostic problem) {
+  if (!problem.node) problem.node = node_;
+  problems_.push_back(std::move(problem));
 }
 
 void Importer::note(std::string what, std::string hint) const {
@@ -54,7 +66,31 @@ Scope& Importer::open_scope(JsonView graph) {
   return *scopes_.emplace_back(std::make_unique<Scope>(graph));
 }
 
-Result<ir::Graph> Importer::run() {
+Reading Importer::run() {
+  const Result<void> read = import_program();
+  Reading reading{.nodes = std::move(nodes_), .graph = ir::Graph{}};
+  if (read) {
+    reading.graph = std::move(graph_);
+    reading.graph->name = "main";
+  } else {
+    reading.graph = std::unexpected(read.error());
+    reading.readable = readable_part();
+  }
+  return reading;
+}
+
+// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph.
+ir::Graph Importer::readable_part() {
+  const auto makers = ir::producers(graph_);
+  const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    const ir::ValueId id(v);
+    if (!makers[v].valid() && !graph_[id].constant && !inputs.contains(id)) graph_.inputs.push_back(id);
+  }
+  return std::move(graph_);
+}
+
+Result<void> Importer::import_program() {
   check_version();
   if (!problems_.empty()) return fail(std::move(problems_));
   const JsonView graph = program_["graph_module"]["graph"];
@@ -69,7 +105,7 @@ Result<ir::Graph> Importer::run() {
     note(fmt::format("the model has sizes that may change; they are fixed at the example's: {}", symbols_.summary()),
          "export it again with an example of the size that you need");
   }
-  return std::move(graph_);
+  return {};
 }
 
 void Importer::check_version() {
@@ -206,6 +242,19 @@ void Importer::import_node(Scope& scope, JsonView json) {
       .op = target.op, .name = name_of_node(json), .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
   program_.errors().context = fmt::format("node {}", node.name);
   if (const JsonView trace = json["metadata"].optional("stack_trace")) node.source = source_line(trace.text());
+  if (target.kind != TargetKind::kRegion) {
+    node_ = nodes_.size();
+    node.origin = ir::NodeId(*node_);
+    const bool known = target.kind != TargetKind::kUnknown;
+    nodes_.push_back(
+        {.name = node.name, .op = known ? std::string(node.op.name()) : op_text(name), .source = node.source});
+  }
+  import_listed_node(scope, json, target, std::move(node));
+  node_.reset();
+}
+
+void Importer::import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node) {
+  const std::string_view name = json["target"].text();
   switch (target.kind) {
     case TargetKind::kOperator:
       return import_operator(scope, json, false, std::move(node));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -11,7 +12,9 @@
 #include "ir/graph.h"
 #include "pt2/aliases_internal.h"
 #include "pt2/archive_internal.h"
+#include "pt2/reader.h"
 #include "pt2/scope_internal.h"
+#include "pt2/target_internal.h"
 #include "pt2/tensor_meta_internal.h"
 
 namespace carina::pt2 {
@@ -24,7 +27,7 @@ class Importer {
   Importer(JsonView program, JsonView weights, JsonView constants, Archive& archive, const Log& log)
       : program_(program), weights_(weights), constants_(constants), archive_(archive), log_(log), aliases_(graph_) {}
 
-  Result<ir::Graph> run();
+  Reading run();
 
  private:
   // A result of a node: its name in the program and the value that stands for it.
@@ -33,6 +36,8 @@ class Importer {
     ir::ValueId value;
   };
 
+  Result<void> import_program();
+  ir::Graph readable_part();
   void check_version();
   Scope& open_scope(JsonView graph);
   // Inputs and outputs of the program.
@@ -44,6 +49,7 @@ class Importer {
   // Nodes.
   void import_nodes(Scope& scope);
   void import_node(Scope& scope, JsonView json);
+  void import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node);
   void import_operator(Scope& scope, JsonView json, bool in_place, ir::Node node);
   void import_region(Scope& scope, JsonView json, const std::string& where);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
@@ -54,7 +60,7 @@ class Importer {
   Result<void> settle_changes();
 
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
-  void refuse(Diagnostic problem) { problems_.push_back(std::move(problem)); }
+  void refuse(Diagnostic problem);
   void refuse(Diagnostics problems);
   void note(std::string what, std::string hint = {}) const;
   [[nodiscard]] bool broken() const { return program_.errors().first.has_value(); }
@@ -67,6 +73,8 @@ class Importer {
   ir::Graph graph_;
   Aliases aliases_;
   Symbols symbols_;
+  std::vector<ModelNode> nodes_;
+  std::optional<size_t> node_;  // in `nodes_`: the one that is being read
   Diagnostics problems_;
   std::vector<std::unique_ptr<Scope>> scopes_;  // all that were opened: names of finished ones are still referred to
   std::set<std::string, std::less<>> overwritten_;  // values (inputs and constants) that the program changes

@@ -4,17 +4,40 @@
 
 namespace carina::pt2 {
 
-Result<ir::Graph> read_pt2(const Buffer& file, const std::string& where, const Log& log) {
+namespace {
+
+// The JSON documents of an archive, which the importer's views refer to.
+struct Documents {
+  Archive archive;
+  nlohmann::json model;
+  nlohmann::json weights;
+  nlohmann::json constants;
+};
+
+Result<Documents> open(const Buffer& file, const std::string& where) {
   CARINA_TRY(Archive archive, Archive::open(file, where));
-  CARINA_TRY(const nlohmann::json model, archive.read_model());
-  CARINA_TRY(const nlohmann::json weights, archive.read_config(Store::kWeights));
-  CARINA_TRY(const nlohmann::json constants, archive.read_config(Store::kConstants));
-  JsonErrors errors{.where = archive.model_where(), .context = {}, .first = {}};
-  Importer importer(JsonView(&model, &errors), JsonView(&weights, &errors), JsonView(&constants, &errors), archive,
-                    log);
-  CARINA_TRY(ir::Graph graph, importer.run());
-  graph.name = "main";
-  return graph;
+  CARINA_TRY(nlohmann::json model, archive.read_model());
+  CARINA_TRY(nlohmann::json weights, archive.read_config(Store::kWeights));
+  CARINA_TRY(nlohmann::json constants, archive.read_config(Store::kConstants));
+  return Documents{.archive = std::move(archive),
+                   .model = std::move(model),
+                   .weights = std::move(weights),
+                   .constants = std::move(constants)};
+}
+
+}  // namespace
+
+Reading read_model(const Buffer& file, const std::string& where, const Log& log) {
+  auto documents = open(file, where);
+  if (!documents) return {.nodes = {}, .graph = std::unexpected(std::move(documents).error())};
+  JsonErrors errors{.where = documents->archive.model_where(), .context = {}, .first = {}};
+  Importer importer(JsonView(&documents->model, &errors), JsonView(&documents->weights, &errors),
+                    JsonView(&documents->constants, &errors), documents->archive, log);
+  return importer.run();
+}
+
+Result<ir::Graph> read_pt2(const Buffer& file, const std::string& where, const Log& log) {
+  return read_model(file, where, log).graph;
 }
 
 }  // namespace carina::pt2

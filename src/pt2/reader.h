@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/buffer.h"
 #include "base/diagnostic.h"
@@ -8,6 +9,23 @@
 #include "ir/graph.h"
 
 namespace carina::pt2 {
+
+// A node of an exported program, whether Carina knows its operator or not. Nodes that only compute sizes or check them,
+// and those that only wrap others, do not count.
+struct ModelNode {
+  std::string name;
+  std::string op;      // "aten.conv2d.default"
+  std::string source;  // "model.py:41", may be empty
+};
+
+// What could be read of an exported program.
+struct Reading {
+  std::vector<ModelNode> nodes;  // in the program's order; empty when the file itself cannot be read
+  // Node::origin is the index in `nodes`. An error that is about a node says so in Diagnostic::node, likewise.
+  Result<ir::Graph> graph;
+  // Where `graph` is an error: the nodes that could be read, with the results of the others as graph inputs.
+  ir::Graph readable = {};
+};
 
 // Reads what torch.export.save() of torch 2.9 to 2.13 wrote (TRAINING, ATEN and EDGE dialects) as an ATen graph.
 // - inputs and outputs are the user's, in order; parameters, buffers and lifted tensors are constants whose bytes are
@@ -22,5 +40,8 @@ namespace carina::pt2 {
 // weights, unsupported ops (all of them at once), state that the model keeps between runs. Source:
 // docs/facts/formats.md 1.
 Result<ir::Graph> read_pt2(const Buffer& archive, const std::string& where, const Log& log);
+
+// The same, and what there is to say of a program that cannot be read as a whole.
+Reading read_model(const Buffer& archive, const std::string& where, const Log& log);
 
 }  // namespace carina::pt2

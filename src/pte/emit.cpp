@@ -46,7 +46,8 @@ void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnosti
 // Everything that cannot be written, in one go.
 Diagnostics unwritable(const ir::Graph& graph) {
   Diagnostics errors;
-  for (const ir::Node& node : graph.nodes) {
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const ir::Node& node = graph.nodes[n];
     if (node.op == ir::Op(AtenOp::executorch_call_delegate_default)) continue;
     if (const KernelRow* row = kernel_of(node)) {
       note_unwritable_types(node, *row, errors);
@@ -54,7 +55,8 @@ Diagnostics unwritable(const ir::Graph& graph) {
     }
     errors.push_back(
         {.where = place_of(node),
-         .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name())});
+         .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name()),
+         .node = n});
   }
   for (const ir::Value& value : graph.values) {
     const DType dtype = value.constant ? value.constant->dtype : value.dtype;
@@ -259,6 +261,10 @@ class Emitter {
 };
 
 }  // namespace
+
+bool has_kernel(ir::Op op) {
+  return std::ranges::find(kKernelRows, op.name(), &KernelRow::aten) != kKernelRows.end();
+}
 
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates) {
   if (Diagnostics errors = unwritable(graph); !errors.empty()) return fail(std::move(errors));

@@ -11,7 +11,10 @@ namespace carina::pte {
 // Makes the program of partition's `program` graph: each ATen node becomes a call of the out-variant kernel of
 // facts/executorch_kernels.def, each executorch_call_delegate a call of `delegates[index]`; tensors get planned memory
 // by their life times. A delegate that several nodes call stands once. Errors: a node whose op has no kernel (all of
-// them are reported), a dtype that .pte does not have.
+// them are reported, Diagnostic::node), a dtype that .pte does not have.
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates);
+
+// Whether nodes of this op can be written: as the call of a kernel.
+bool has_kernel(ir::Op op);
 
 }  // namespace carina::pte

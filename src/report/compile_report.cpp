@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 
+#include "base/check.h"
 #include "report/table.h"
 
 namespace carina::report {
@@ -18,6 +21,44 @@ std::string milliseconds(int64_t cycles, int64_t clock_hz) {
                            clock_hz / 1'000'000);
 }
 
+struct PlaceNames {
+  std::string_view text;
+  std::string_view json;
+};
+
+PlaceNames names_of(Place place) {
+  switch (place) {
+    case Place::kNpu:
+      return {.text = "NPU", .json = "npu"};
+    case Place::kCpu:
+      return {.text = "CPU", .json = "cpu"};
+    case Place::kBoth:
+      return {.text = "NPU+CPU", .json = "npu+cpu"};
+    case Place::kFolded:
+      return {.text = "-", .json = "folded"};
+    case Place::kNowhere:
+      return {.text = "nowhere", .json = "nowhere"};
+    case Place::kUndecided:
+      return {.text = "?", .json = "undecided"};
+  }
+  CARINA_UNREACHABLE("place", place);
+}
+
+// Of an estimate that may be missing.
+std::string grouped_or_dash(const std::optional<int64_t>& number) {
+  return number ? grouped(*number) : "-";
+}
+
+std::optional<int64_t> cycles_of(const DelegateReport& delegate) {
+  return delegate.estimate ? std::optional(delegate.estimate->cycles) : std::nullopt;
+}
+std::optional<int64_t> macs_of(const DelegateReport& delegate) {
+  return delegate.estimate ? std::optional(delegate.estimate->macs) : std::nullopt;
+}
+std::optional<int64_t> operations_of(const DelegateReport& delegate) {
+  return delegate.estimate ? std::optional(delegate.estimate->operations) : std::nullopt;
+}
+
 std::string nodes_table(const CompileReport& report) {
   Table table({{.title = "node"},
                {.title = "operator"},
@@ -26,7 +67,7 @@ std::string nodes_table(const CompileReport& report) {
                {.title = "why"}});
   for (const NodeReport& node : report.nodes) {
     const std::string place = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
-    table.add({place, node.op, node.runs_on_npu ? "NPU" : "CPU", node.cycles == 0 ? "-" : grouped(node.cycles),
+    table.add({place, node.op, std::string(names_of(node.place).text), node.cycles == 0 ? "-" : grouped(node.cycles),
                node.hint.empty() ? node.reason : fmt::format("{}; {}", node.reason, node.hint)});
   }
   return table.text(2);
@@ -44,33 +85,66 @@ std::string delegates_table(const CompileReport& report) {
                {.title = "scratch B", .align = kRight}});
   for (size_t i = 0; i < report.delegates.size(); ++i) {
     const DelegateReport& d = report.delegates[i];
-    table.add({std::to_string(i), grouped(d.tosa_operators), grouped(d.npu_operations), grouped(d.macs),
-               grouped(d.cycles), grouped(d.command_stream_bytes), grouped(d.weight_bytes), grouped(d.scratch_bytes)});
+    table.add({std::to_string(i), grouped(d.tosa_operators), grouped_or_dash(operations_of(d)),
+               grouped_or_dash(macs_of(d)), grouped_or_dash(cycles_of(d)), grouped(d.command_stream_bytes),
+               grouped(d.weight_bytes), grouped(d.scratch_bytes)});
   }
   return table.text(2);
+}
+
+nlohmann::ordered_json json_of(const std::optional<int64_t>& number) {
+  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+}
+
+int64_t count_of(const CompileReport& report, Place place) {
+  return std::ranges::count(report.nodes, place, &NodeReport::place);
+}
+
+// "nodes: 12 of 14 on the NPU in 1 delegate, 1 on the CPU, 1 on both; 3 more folded away"
+std::string nodes_line(const CompileReport& report) {
+  const int64_t folded = count_of(report, Place::kFolded);
+  std::string line = fmt::format("nodes: {} of {} on the NPU in {} delegate{}", count_of(report, Place::kNpu),
+                                 static_cast<int64_t>(report.nodes.size()) - folded, report.delegates.size(),
+                                 report.delegates.size() == 1 ? "" : "s");
+  if (const int64_t both = count_of(report, Place::kBoth)) line += fmt::format(", {} on both sides", both);
+  if (folded > 0) line += fmt::format("; {} more folded away", folded);
+  return line + "\n";
+}
+
+// Why nothing was compiled; the table says the rest.
+std::string blocked_line(const CompileReport& report) {
+  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n", count_of(report, Place::kNowhere),
+                     report.nodes.size());
+}
+
+std::string costs_text(const CompileReport& report) {
+  std::string out = report.delegates.empty() ? "" : delegates_table(report);
+  out += report.cycles ? fmt::format("NPU: {} cycles per inference (estimate), {}\n", grouped(*report.cycles),
+                                     milliseconds(*report.cycles, report.clock_hz))
+                       : "NPU: cycles per inference could not be estimated\n";
+  return out + fmt::format("memory: SRAM {} B (scratch {} + planned {}), flash {} B\n",
+                           grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
+                           grouped(report.planned_bytes), grouped(report.program_bytes));
+}
+
+bool is_on_cpu(const NodeReport& node) {
+  return node.place == Place::kCpu || node.place == Place::kBoth;
 }
 
 }  // namespace
 
 std::string to_text(const CompileReport& report, Detail detail) {
-  const auto on_npu = std::ranges::count(report.nodes, true, &NodeReport::runs_on_npu);
   std::string out = fmt::format("{} for {} ({}, {}), quantization: {}\n", report.model, report.target,
                                 report.system_config, report.memory_mode, report.quantization);
-  out += fmt::format("nodes: {} of {} on the NPU in {} delegate{}\n", on_npu, report.nodes.size(),
-                     report.delegates.size(), report.delegates.size() == 1 ? "" : "s");
+  out += report.errors.empty() ? nodes_line(report) : blocked_line(report);
   if (detail == Detail::kNodes) {
     out += nodes_table(report);
-  } else if (on_npu < static_cast<std::ptrdiff_t>(report.nodes.size())) {
+  } else if (std::ranges::any_of(report.nodes, is_on_cpu)) {
     CompileReport on_cpu = report;
-    std::erase_if(on_cpu.nodes, [](const NodeReport& node) { return node.runs_on_npu; });
+    std::erase_if(on_cpu.nodes, [](const NodeReport& node) { return !is_on_cpu(node); });
     out += "on the CPU:\n" + nodes_table(on_cpu);
   }
-  if (!report.delegates.empty()) out += delegates_table(report);
-  out += fmt::format("NPU: {} cycles per inference (estimate), {}\n", grouped(report.cycles),
-                     milliseconds(report.cycles, report.clock_hz));
-  out += fmt::format("memory: SRAM {} B (scratch {} + planned {}), flash {} B\n",
-                     grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
-                     grouped(report.planned_bytes), grouped(report.program_bytes));
+  if (report.errors.empty()) out += costs_text(report);
   if (!report.output.empty()) out += fmt::format("wrote {}\n", report.output);
   return out;
 }
@@ -82,7 +156,7 @@ std::string to_json(const CompileReport& report) {
     nodes.push_back({{"name", node.name},
                      {"op", node.op},
                      {"source", node.source},
-                     {"runs_on", node.runs_on_npu ? "npu" : "cpu"},
+                     {"runs_on", names_of(node.place).json},
                      {"reason", node.reason},
                      {"hint", node.hint},
                      {"cycles", node.cycles}});
@@ -90,12 +164,20 @@ std::string to_json(const CompileReport& report) {
   ordered_json delegates = ordered_json::array();
   for (const DelegateReport& d : report.delegates) {
     delegates.push_back({{"tosa_operators", d.tosa_operators},
-                         {"npu_operations", d.npu_operations},
-                         {"macs", d.macs},
-                         {"cycles", d.cycles},
+                         {"npu_operations", json_of(operations_of(d))},
+                         {"macs", json_of(macs_of(d))},
+                         {"cycles", json_of(cycles_of(d))},
                          {"command_stream_bytes", d.command_stream_bytes},
                          {"weight_bytes", d.weight_bytes},
                          {"scratch_bytes", d.scratch_bytes}});
+  }
+  ordered_json errors = ordered_json::array();
+  for (const Diagnostic& error : report.errors) {
+    errors.push_back({{"where", error.where},
+                      {"what", error.what},
+                      {"expected", error.expected},
+                      {"got", error.got},
+                      {"hint", error.hint}});
   }
   const ordered_json json = {{"model", report.model},
                              {"target", report.target},
@@ -109,7 +191,8 @@ std::string to_json(const CompileReport& report) {
                              {"planned_bytes", report.planned_bytes},
                              {"scratch_bytes", report.scratch_bytes},
                              {"clock_hz", report.clock_hz},
-                             {"cycles", report.cycles}};
+                             {"cycles", json_of(report.cycles)},
+                             {"errors", errors}};
   return json.dump(2) + "\n";
 }
 

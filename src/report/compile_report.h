@@ -1,31 +1,49 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/diagnostic.h"
+
 namespace carina::report {
+
+// Where a node of the user's model runs.
+enum class Place : uint8_t {
+  kNpu,
+  kCpu,
+  kBoth,       // it becomes several operations, some here, some there
+  kFolded,     // nothing is left of it: no effect, a constant, or a part of its neighbours
+  kNowhere,    // nothing can run it, and so the model cannot be compiled
+  kUndecided,  // it could run, but for other nodes the model cannot be compiled
+};
 
 // What became of one node of the user's model.
 struct NodeReport {
   std::string name;
   std::string op;      // "aten.conv2d.default"
   std::string source;  // "model.py:41", may be empty
-  bool runs_on_npu = false;
+  Place place = Place::kFolded;
   std::string reason;  // why there: for a node on the CPU the rule and the value that broke it
   std::string hint;    // what would bring it to the NPU; may be empty
   int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
 };
 
+// What one inference on the NPU takes: an estimate.
+struct NpuEstimate {
+  int64_t operations = 0;
+  int64_t macs = 0;
+  int64_t cycles = 0;
+};
+
 // One subgraph that the NPU runs in one go.
 struct DelegateReport {
   int64_t tosa_operators = 0;
-  int64_t npu_operations = 0;
   int64_t command_stream_bytes = 0;
-  int64_t weight_bytes = 0;   // encoded weights, scales, tables and constants: read-only
-  int64_t scratch_bytes = 0;  // the arena that the delegate needs while it runs
-  int64_t macs = 0;
-  int64_t cycles = 0;
+  int64_t weight_bytes = 0;                  // encoded weights, scales, tables and constants: read-only
+  int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
+  std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
 };
 
 // What `carina compile` and `carina explain` say.
@@ -42,7 +60,8 @@ struct CompileReport {
   int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels
   int64_t scratch_bytes = 0;  // the largest scratch of a delegate
   int64_t clock_hz = 0;
-  int64_t cycles = 0;
+  std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
+  Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
 };
 
 enum class Detail { kSummary, kNodes };

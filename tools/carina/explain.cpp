@@ -7,6 +7,14 @@ namespace carina::cli {
 
 namespace {
 
+// The table comes whether the model can be compiled or not.
+int explain(const driver::CompileRequest& request, const Console& console) {
+  const auto report = driver::explain(request, console.log());
+  if (!report) return report_errors(report.error());
+  const int printed = print(console.json ? report::to_json(*report) : report::to_text(*report, report::Detail::kNodes));
+  return report->errors.empty() ? printed : report_errors(report->errors);
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::CompileRequest request;
   add_model_options(app, request);
@@ -14,10 +22,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      const auto compiled = driver::compile(request, console.log());
-      if (!compiled) return report_errors(compiled.error());
-      return print(console.json ? report::to_json(compiled->report)
-                                : report::to_text(compiled->report, report::Detail::kNodes));
+      return explain(request, console);
     };
   });
 }

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "command.h"
+#include "guard.h"
 
 namespace carina::cli {
 namespace {
@@ -36,7 +37,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return action();
+  return run_guarded(action, console);
 }
 
 }  // namespace

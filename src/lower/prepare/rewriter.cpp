@@ -46,7 +46,7 @@ Result<void> Rewriter::run() {
     name_ = node.name;
     source_ = node.source;
     origin_ = node.origin;
-    if (auto applied = apply(std::move(node)); !applied) add_errors(std::move(applied).error(), n);
+    if (auto applied = apply(std::move(node)); !applied) add_errors(std::move(applied).error());
   }
   if (!errors_.empty()) return fail(std::move(errors_));
   for (ValueId& output : graph_.outputs) output = current(output);
@@ -54,9 +54,9 @@ Result<void> Rewriter::run() {
   return {};
 }
 
-void Rewriter::add_errors(Diagnostics errors, size_t node) {
+void Rewriter::add_errors(Diagnostics errors) {
   for (Diagnostic& error : errors) {
-    error.node = node;
+    if (origin_.valid()) error.node = origin_.index();
     errors_.push_back(std::move(error));
   }
 }

@@ -72,7 +72,7 @@ class Rewriter {
 
  private:
   Result<void> apply(ir::Node node);
-  void add_errors(Diagnostics errors, size_t node);  // `node`: its place in the old graph
+  void add_errors(Diagnostics errors);  // of the current node: Diagnostic::node is its origin
   [[nodiscard]] ir::ValueId current(ir::ValueId id) const;
 
   ir::Graph& graph_;

@@ -23,8 +23,9 @@ std::vector<std::vector<std::string>> names_by_node(const Material& material, co
 npu::LayerNote note_of(const Step& op, const ir::Graph& graph, const std::vector<std::vector<std::string>>& names) {
   npu::LayerNote note{.name = op.name,
                       .tosa_ops = op.node.valid() ? names[op.node.index()] : std::vector<std::string>{}};
-  if (op.node.valid() && !graph.nodes[op.node.index()].source.empty())
-    note.source_lines.push_back(graph.nodes[op.node.index()].source);
+  if (!op.node.valid()) return note;
+  note.node = op.node.index();
+  if (!graph.nodes[*note.node].source.empty()) note.source_lines.push_back(graph.nodes[*note.node].source);
   return note;
 }
 

@@ -1,0 +1,36 @@
+# The installed tree: headers of the rooms (all but *_internal.h), one library per room, the program, and what
+# find_package(carina) needs. Only driver/api.h is promised to stay; it includes what it needs of the other headers.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(headers ${CMAKE_INSTALL_INCLUDEDIR}/carina)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/carina)
+
+set(libraries carina_facts carina_runtime)
+foreach(room IN LISTS CARINA_ROOMS)
+  if(TARGET carina_${room})
+    get_target_property(type carina_${room} TYPE)
+    if(type MATCHES "STATIC_LIBRARY|INTERFACE_LIBRARY")
+      list(APPEND libraries carina_${room})
+    endif()
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES libraries)
+foreach(library IN LISTS libraries)
+  string(REPLACE "carina_" "" name ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+
+install(TARGETS ${libraries} EXPORT carinaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${headers})
+install(TARGETS carina RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${headers}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/facts ${PROJECT_SOURCE_DIR}/runtime DESTINATION ${headers}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*_internal.h" EXCLUDE)
+
+install(EXPORT carinaTargets NAMESPACE carina:: DESTINATION ${package})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/carinaConfig.cmake.in ${PROJECT_BINARY_DIR}/carinaConfig.cmake
+  INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/carinaConfig.cmake ${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake DESTINATION ${package})

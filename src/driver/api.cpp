@@ -1,0 +1,178 @@
+#include "driver/api.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/guarded.h"
+#include "driver/backend.h"
+#include "driver/tosa_file.h"
+#include "tosa/flatbuffer.h"
+
+namespace carina::api {
+
+namespace {
+
+driver::SampleSource source_of(std::span<const Sample> samples) {
+  if (samples.empty()) return {};
+  return [samples](std::span<const InputType> inputs) -> Result<std::vector<Sample>> {
+    for (const Sample& sample : samples) CARINA_CHECKED(driver::check_sample(sample, inputs));
+    return std::vector<Sample>(samples.begin(), samples.end());
+  };
+}
+
+driver::SplitOptions split_options(const PartitionOptions& options) {
+  return {.delegates = options.delegates, .cpu_nodes = options.cpu_nodes};
+}
+
+driver::DelegateOptions delegate_options(const DelegateOptions& options) {
+  return {.threads = options.threads, .arena_limit_bytes = options.arena_limit_bytes};
+}
+
+driver::CompileOptions compile_options(const CompileOptions& options) {
+  return {.quantize = {.scheme = {}, .samples = {}, .threads = options.delegate.threads},
+          .split = split_options(options.partition),
+          .delegate = delegate_options(options.delegate)};
+}
+
+Result<TosaFile> tosa_file(const ir::Graph& tosa) {
+  ir::Graph graph = tosa;
+  graph.name = "main";  // the name by which the reference model's program looks for it
+  return tosa::write_tosa({.graphs = {std::move(graph)}});
+}
+
+// The one region of a TOSA file that has been verified.
+Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
+  const std::string where = "TOSA graph";
+  CARINA_TRY(ir::Module module, driver::sound_tosa(Buffer::copy_of(tosa), where, "8K"));
+  if (module.graphs.size() == 1) return std::move(module.main());
+  return fail({.where = where,
+               .what = "control flow does not run on the NPU",
+               .got = std::to_string(module.graphs.size()) + " regions"});
+}
+
+DelegateBlob blob_of(const driver::Delegate& delegate) {
+  DelegateBlob blob{
+      .backend_id = delegate.packaged.backend, .blob = {}, .compile_specs = {}, .report = delegate.report};
+  std::ranges::copy(delegate.packaged.blob.bytes(), std::back_inserter(blob.blob));
+  for (const auto& [key, value] : delegate.packaged.compile_specs)
+    blob.compile_specs.emplace_back(key, std::string(value.begin(), value.end()));
+  return blob;
+}
+
+pte::Delegate packaged(const DelegateBlob& blob) {
+  pte::Delegate delegate{.backend = blob.backend_id, .blob = Buffer::copy_of(blob.blob), .compile_specs = {}};
+  for (const auto& [key, value] : blob.compile_specs)
+    delegate.compile_specs.emplace_back(key, std::vector<uint8_t>(value.begin(), value.end()));
+  return delegate;
+}
+
+Result<Program> finished(driver::Compilation compilation, const driver::Backend& backend) {
+  if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
+  report::CompileReport report = describe(compilation, backend);
+  return Program{.pte = std::move(compilation.package->program), .report = std::move(report)};
+}
+
+}  // namespace
+
+std::vector<std::string_view> targets() {
+  return driver::targets();
+}
+
+Result<Model> import_pt2(const Buffer& pt2, std::string_view name, const Log& log) {
+  return guarded([&] { return driver::import_pt2(pt2, std::string(name), log); });
+}
+
+std::vector<InputType> inputs(const Model& model) {
+  return driver::input_types(model.graph);
+}
+
+Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options, const Log& log) {
+  const driver::QuantizeRequest request{
+      .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
+  return guarded([&]() -> Result<Model> {
+    CARINA_CHECKED(driver::quantize_model(model, request, log));
+    return std::move(model);
+  });
+}
+
+Result<Partition> partition(const Model& model, const TargetNames& target, const PartitionOptions& options,
+                            const Log& log) {
+  return guarded([&]() -> Result<Partition> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(driver::Split split, driver::split_graph(model.graph, backend, split_options(options), {}, log));
+    Partition partition{.decisions = std::move(split.partitioned.decisions),
+                        .program = std::move(split.partitioned.program),
+                        .delegates = {}};
+    for (const ir::Graph& tosa : split.tosa) {
+      CARINA_TRY(TosaFile file, tosa_file(tosa));
+      partition.delegates.push_back(std::move(file));
+    }
+    return partition;
+  });
+}
+
+Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const TargetNames& target,
+                                      const DelegateOptions& options, const Log& log) {
+  return guarded([&]() -> Result<DelegateBlob> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(const ir::Graph graph, only_graph(tosa));
+    CARINA_TRY(const driver::Delegate delegate, backend.compile(graph, delegate_options(options), log));
+    return blob_of(delegate);
+  });
+}
+
+Result<std::vector<std::byte>> package(const Partition& partition, std::span<const DelegateBlob> blobs) {
+  return guarded([&]() -> Result<std::vector<std::byte>> {
+    if (blobs.size() != partition.delegates.size()) {
+      return fail({.where = "package",
+                   .what = "every delegate of the partition needs its blob",
+                   .expected = std::to_string(partition.delegates.size()),
+                   .got = std::to_string(blobs.size()),
+                   .fault = Fault::kUsage});
+    }
+    std::vector<pte::Delegate> delegates;
+    std::ranges::transform(blobs, std::back_inserter(delegates), packaged);
+    CARINA_TRY(driver::Package package, driver::package(partition.program, delegates));
+    return std::move(package.program);
+  });
+}
+
+Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& log) {
+  return guarded([&]() -> Result<Program> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend);
+  });
+}
+
+Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames& target, const DelegateOptions& options,
+                             const Log& log) {
+  return guarded([&]() -> Result<Program> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(ir::Graph graph, only_graph(tosa));
+    const CompileOptions whole{.partition = {}, .delegate = options};
+    return finished(driver::compile_tosa(std::move(graph), "TOSA graph", compile_options(whole), backend, log),
+                    backend);
+  });
+}
+
+Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
+                                      const TargetNames& target, const CompileOptions& options, const Log& log) {
+  return guarded([&]() -> Result<report::CompileReport> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    driver::CompileOptions whole = compile_options(options);
+    whole.quantize.samples = source_of(samples);
+    driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
+    if (!driver::says_something(compilation)) return fail(std::move(compilation.errors));
+    return describe(compilation, backend);
+  });
+}
+
+Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options, const Log& log) {
+  return guarded([&] {
+    const auto source = [&](std::span<const InputType>) -> Result<Sample> { return inputs; };
+    return driver::run_program(pte, "program", source,
+                               {.timed = options.timed, .memories = options.memories, .threads = options.threads}, log);
+  });
+}
+
+}  // namespace carina::api

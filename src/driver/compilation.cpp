@@ -1,0 +1,114 @@
+#include "driver/compilation.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+namespace carina::driver {
+
+namespace {
+
+// Errors that a survey finds beside those that are known already.
+void add_unknown(Diagnostics& errors, Diagnostics more) {
+  std::set<size_t> known;
+  for (const Diagnostic& error : errors) {
+    if (error.node) known.insert(*error.node);
+  }
+  std::ranges::copy_if(more, std::back_inserter(errors),
+                       [&](const Diagnostic& error) { return !error.node || !known.contains(*error.node); });
+}
+
+void survey_rest(Compilation& compilation, const ir::Graph& graph) {
+  if (!says_something(compilation)) return;
+  Survey found = survey(graph, compilation.model.nodes.size());
+  compilation.prospects = std::move(found.prospects);
+  add_unknown(compilation.errors, std::move(found.errors));
+}
+
+// Errors about nodes of the prepared graph, said about those of the user's model.
+Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
+  return about_origins(std::move(errors), prepared);
+}
+
+Compilation packaged(Compilation compilation) {
+  auto result = package(*compilation.delegated);
+  if (result) {
+    compilation.package = *std::move(result);
+  } else {
+    const ir::Graph& program = compilation.delegated->split.partitioned.program;
+    compilation.errors = about_model(about_origins(std::move(result).error(), program), compilation.model.graph);
+  }
+  return compilation;
+}
+
+std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
+  std::vector<pt2::ModelNode> nodes;
+  for (const ir::Node& node : graph.nodes)
+    nodes.push_back({.name = node.name, .op = std::string(node.op.name()), .source = node.source});
+  return nodes;
+}
+
+}  // namespace
+
+bool says_something(const Compilation& compilation) {
+  if (compilation.errors.empty()) return true;
+  const auto is_about_input = [](const Diagnostic& error) { return error.fault == Fault::kInput; };
+  return !compilation.model.nodes.empty() && std::ranges::all_of(compilation.errors, is_about_input);
+}
+
+Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log) {
+  Compilation compilation{.model = std::move(model), .delegated = {}, .package = {}, .prospects = {}, .errors = {}};
+  const ir::Graph& graph = compilation.model.graph;
+  auto delegated = delegate_graph(graph, backend, options.split, options.delegate, log);
+  if (!delegated) {
+    compilation.errors = about_model(std::move(delegated).error(), graph);
+    survey_rest(compilation, graph);
+    return compilation;
+  }
+  compilation.delegated = *std::move(delegated);
+  return packaged(std::move(compilation));
+}
+
+Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
+                        const Backend& backend, const Log& log) {
+  Import import = import_model(file, where, log, options.split.passes);
+  Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
+                      .delegated = {},
+                      .package = {},
+                      .prospects = {},
+                      .errors = {}};
+  if (!import.graph) {
+    stopped.errors = std::move(import.graph).error();
+    survey_rest(stopped, import.readable);
+    return stopped;
+  }
+  Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
+  const ir::Graph prepared = model.graph;
+  if (const auto quantized = quantize_model(model, options.quantize, log); !quantized) {
+    stopped.errors = about_model(quantized.error(), prepared);
+    survey_rest(stopped, prepared);
+    return stopped;
+  }
+  return compile_model(std::move(model), options, backend, log);
+}
+
+Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
+                         const Backend& backend, const Log& log) {
+  for (size_t n = 0; n < tosa.nodes.size(); ++n) tosa.nodes[n].origin = ir::NodeId(n);
+  Compilation compilation{.model = {.name = where, .nodes = listed(tosa), .graph = tosa},
+                          .delegated = {},
+                          .package = {},
+                          .prospects = {},
+                          .errors = {}};
+  compilation.model.quantization = "as in the TOSA file";
+  auto delegated = compile_delegates(whole_graph_delegated(std::move(tosa)), backend, options.delegate, log);
+  if (!delegated) {
+    compilation.errors = std::move(delegated).error();
+    compilation.prospects.assign(compilation.model.nodes.size(), Prospect::kNpu);
+    return compilation;
+  }
+  compilation.delegated = *std::move(delegated);
+  return packaged(std::move(compilation));
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/backend.h"
+#include "driver/delegation.h"
+#include "driver/import.h"
+#include "driver/package.h"
+#include "driver/quantize.h"
+#include "driver/split.h"
+#include "driver/survey.h"
+#include "report/compile_report.h"
+
+namespace carina::driver {
+
+struct CompileOptions {
+  QuantizeRequest quantize;
+  SplitOptions split;
+  DelegateOptions delegate;
+};
+
+// A model on its way to a program, as far as it came.
+struct Compilation {
+  Model model;
+  std::optional<Delegated> delegated;
+  std::optional<Package> package;   // it came all the way
+  std::vector<Prospect> prospects;  // per node of the user's model, where it could not be split
+  Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
+                       // user's model
+};
+
+// The whole way of a .pt2, in memory. Where a stage fails, the rest is surveyed for whatever else is in the way.
+Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
+                        const Backend& backend, const Log& log);
+
+// The same for a model that is imported and quantized.
+Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log);
+
+// The same for a TOSA graph: one delegate.
+Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
+                         const Backend& backend, const Log& log);
+
+// Whether there is anything to say of the model's nodes: it came through, or the model is what is wrong with it.
+bool says_something(const Compilation& compilation);
+
+// What `carina compile` and `carina explain` say of it.
+report::CompileReport describe(const Compilation& compilation, const Backend& backend);
+
+}  // namespace carina::driver

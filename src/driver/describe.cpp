@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "driver/compilation.h"
+#include "facts/aten_quantization.h"
+
+namespace carina::driver {
+
+namespace {
+
+using report::NodeReport;
+using report::Place;
+
+constexpr std::string_view kFoldedReason = "folded into its neighbours, a constant, or without effect";
+
+// Decisions about what a node of the user's model became.
+using Parts = std::vector<const partition::Decision*>;
+
+std::string_view bare_op(std::string_view op) {
+  return op.substr(0, op.rfind('.'));
+}
+
+// "aten.conv2d, 2 aten.view": what a node became, where that is not just itself.
+std::string became(const Parts& parts, const std::string& op) {
+  std::vector<std::pair<std::string_view, int>> counts;
+  for (const partition::Decision* part : parts) {
+    const std::string_view name = bare_op(part->op);
+    const auto known = std::ranges::find(counts, name, [](const auto& entry) { return entry.first; });
+    if (known == counts.end()) {
+      counts.emplace_back(name, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  if (parts.size() == 1 && counts.front().first == bare_op(op)) return {};
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", count == 1 ? "" : fmt::format("{} ", count), name);
+  return text;
+}
+
+// Each reason once, in order; with the operator that it is about where the node became several.
+std::string reasons_of(const Parts& parts) {
+  std::vector<std::string> reasons;
+  for (const partition::Decision* part : parts) {
+    const std::string reason =
+        parts.size() == 1 ? part->reason : fmt::format("{}: {}", bare_op(part->op), part->reason);
+    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+  }
+  std::string text;
+  for (const std::string& reason : reasons) text += (text.empty() ? "" : "; ") + reason;
+  return text;
+}
+
+void set_parts(NodeReport& row, const Parts& parts) {
+  Parts on_cpu;
+  std::ranges::copy_if(parts, std::back_inserter(on_cpu), [](const auto* part) { return !part->runs_on_npu; });
+  row.place = on_cpu.empty() ? Place::kNpu : on_cpu.size() == parts.size() ? Place::kCpu : Place::kBoth;
+  if (row.place == Place::kNpu) {
+    const std::string forms = became(parts, row.op);
+    row.reason = parts.front()->reason + (forms.empty() ? "" : fmt::format(", as {}", forms));
+    return;
+  }
+  row.reason = reasons_of(on_cpu);
+  row.hint = on_cpu.front()->hint;
+}
+
+void set_prospect(NodeReport& row, Prospect prospect) {
+  if (prospect == Prospect::kFolded) return;
+  row.place = Place::kUndecided;
+  row.reason = prospect == Prospect::kNpu ? "could run on the NPU" : "could run on the CPU";
+}
+
+// Of a quantized model: what only says how values are represented is no work of anyone's.
+bool is_annotation(const NodeReport& row) {
+  const auto op = aten_op_of_name(row.op);
+  return row.place == Place::kFolded && op && quantization_step_of(*op).has_value();
+}
+
+// One row per node of the user's model, then one per operator that the compiler added.
+class NodeTable {
+ public:
+  explicit NodeTable(const Compilation& compilation) : compilation_(compilation) {
+    for (const pt2::ModelNode& node : compilation.model.nodes)
+      rows_.push_back(
+          {.name = node.name, .op = node.op, .source = node.source, .reason = std::string(kFoldedReason), .hint = {}});
+  }
+
+  std::vector<NodeReport> take() && {
+    add_prospects();
+    if (compilation_.delegated) add_decisions();
+    if (compilation_.delegated) add_cycles();
+    add_errors();
+    std::erase_if(rows_, is_annotation);
+    return std::move(rows_);
+  }
+
+ private:
+  void add_prospects() {
+    for (size_t n = 0; n < compilation_.prospects.size(); ++n) set_prospect(rows_[n], compilation_.prospects[n]);
+  }
+
+  // The row of a node of the prepared graph; one of its own for a node that the compiler added.
+  size_t row_of(const partition::Decision& decision) {
+    const ir::NodeId origin = compilation_.model.graph[decision.node].origin;
+    if (origin.valid() && origin.index() < compilation_.model.nodes.size()) return origin.index();
+    rows_.push_back({.name = decision.name, .op = decision.op, .source = decision.source, .reason = {}, .hint = {}});
+    return rows_.size() - 1;
+  }
+
+  void add_decisions() {
+    std::map<size_t, Parts> parts;
+    for (const partition::Decision& decision : compilation_.delegated->split.partitioned.decisions) {
+      row_of_node_.push_back(row_of(decision));
+      parts[row_of_node_.back()].push_back(&decision);
+    }
+    for (const auto& [row, of_row] : parts) set_parts(rows_[row], of_row);
+  }
+
+  void add_cycles() {
+    int64_t rest = 0;
+    for (size_t d = 0; d < compilation_.delegated->delegates.size(); ++d) {
+      const std::vector<int64_t>& cycles = compilation_.delegated->delegates[d].cycles_of_node;
+      const ir::Graph& tosa = compilation_.delegated->split.tosa[d];
+      for (size_t n = 0; n < cycles.size(); ++n) {
+        const ir::NodeId origin = n < tosa.nodes.size() ? tosa.nodes[n].origin : ir::NodeId();
+        if (origin.valid() && origin.index() < row_of_node_.size()) {
+          rows_[row_of_node_[origin.index()]].cycles += cycles[n];
+        } else {
+          rest += cycles[n];
+        }
+      }
+    }
+    if (rest == 0) return;
+    rows_.push_back({.name = "(between nodes)",
+                     .op = "-",
+                     .source = {},
+                     .place = Place::kNpu,
+                     .reason = "copies and waits that belong to no node",
+                     .hint = {},
+                     .cycles = rest});
+  }
+
+  void add_errors() {
+    for (const Diagnostic& error : compilation_.errors) {
+      if (!error.node || *error.node >= compilation_.model.nodes.size()) continue;
+      NodeReport& row = rows_[*error.node];
+      const bool is_first = row.place != Place::kNowhere;
+      row.place = Place::kNowhere;
+      row.reason = is_first ? error.what : fmt::format("{}; {}", row.reason, error.what);
+      row.hint = error.hint;
+    }
+  }
+
+  const Compilation& compilation_;
+  std::vector<NodeReport> rows_;
+  std::vector<size_t> row_of_node_;  // per node of the prepared graph
+};
+
+void add_delegates(report::CompileReport& report, const std::vector<Delegate>& delegates) {
+  for (const Delegate& delegate : delegates) {
+    report.delegates.push_back(delegate.report);
+    report.scratch_bytes = std::max(report.scratch_bytes, delegate.report.scratch_bytes);
+    if (report.cycles && delegate.report.estimate) {
+      *report.cycles += delegate.report.estimate->cycles;
+    } else {
+      report.cycles.reset();
+    }
+  }
+}
+
+}  // namespace
+
+report::CompileReport describe(const Compilation& compilation, const Backend& backend) {
+  report::CompileReport report{.model = compilation.model.name,
+                               .target = backend.target,
+                               .system_config = backend.system_config,
+                               .memory_mode = backend.memory_mode,
+                               .quantization = compilation.model.quantization,
+                               .nodes = NodeTable(compilation).take(),
+                               .delegates = {},
+                               .output = {}};
+  report.clock_hz = backend.clock_hz;
+  report.errors = compilation.errors;
+  if (compilation.delegated) add_delegates(report, compilation.delegated->delegates);
+  if (compilation.package) {
+    report.program_bytes = static_cast<int64_t>(compilation.package->program.size());
+    report.planned_bytes = compilation.package->planned_bytes;
+  }
+  return report;
+}
+
+}  // namespace carina::driver

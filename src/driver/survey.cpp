@@ -1,0 +1,94 @@
+#include "driver/survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "driver/kernel_evaluator.h"
+#include "lower/core_aten.h"
+#include "lower/lower.h"
+#include "lower/prepare.h"
+#include "pte/emit.h"
+#include "quantize/import.h"
+
+namespace carina::driver {
+
+namespace {
+
+// The graph without the nodes made for these nodes of the user's model; their results become inputs.
+ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
+  std::erase_if(graph.nodes, [&](const ir::Node& node) {
+    if (!node.origin.valid() || !origins.contains(node.origin.index())) return false;
+    std::ranges::copy_if(node.outputs, std::back_inserter(graph.inputs), [](ir::ValueId id) { return id.valid(); });
+    return true;
+  });
+  return graph;
+}
+
+// Normalises what can be; errors are about nodes of the user's model.
+ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
+  for (;;) {
+    ir::Graph tried = graph;
+    const auto prepared = lower::prepare(tried, KernelEvaluator{}, Log{});
+    if (prepared) return tried;
+    std::set<size_t> refused;
+    for (const Diagnostic& error : prepared.error()) {
+      if (error.node) refused.insert(*error.node);
+      errors.push_back(error);
+    }
+    const size_t before = graph.nodes.size();
+    graph = without(std::move(graph), refused);
+    if (graph.nodes.size() == before) return graph;
+  }
+}
+
+// Of a model that is quantized already: without its quantize and dequantize nodes, where they can be folded.
+ir::Graph folded(ir::Graph graph) {
+  ir::Graph tried = graph;
+  return quantize::fold_imported(tried, Log{}) ? tried : graph;
+}
+
+// Per node of a graph whether ExecuTorch has kernels for all that it becomes on the CPU.
+std::vector<bool> has_kernels(const ir::Graph& prepared) {
+  ir::Graph program = prepared;
+  for (size_t n = 0; n < program.nodes.size(); ++n) program.nodes[n].origin = ir::NodeId(n);
+  std::vector<bool> all(prepared.nodes.size(), true);
+  if (!lower::to_core_aten(program, Log{})) return all;
+  for (const ir::Node& node : program.nodes) {
+    if (node.origin.valid() && !pte::has_kernel(node.op)) all[node.origin.index()] = false;
+  }
+  return all;
+}
+
+Diagnostic no_home(const ir::Node& node) {
+  return {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
+          .what = fmt::format("{} has neither a lowering for the NPU nor a kernel for the CPU", node.op.name()),
+          .hint =
+              "write the model with other operators; run_decompositions() on the exported program before saving "
+              "it often does that",
+          .node = node.origin.index()};
+}
+
+}  // namespace
+
+Survey survey(ir::Graph graph, size_t nodes) {
+  Survey result{.prospects = std::vector<Prospect>(nodes, Prospect::kFolded), .errors = {}};
+  const ir::Graph prepared = folded(prepared_part(std::move(graph), result.errors));
+  const std::vector<bool> on_cpu = has_kernels(prepared);
+  for (size_t n = 0; n < prepared.nodes.size(); ++n) {
+    const ir::Node& node = prepared.nodes[n];
+    if (!node.origin.valid() || node.origin.index() >= nodes) continue;
+    Prospect& prospect = result.prospects[node.origin.index()];
+    const bool is_first = prospect != Prospect::kNowhere;
+    const Prospect own = lower::has_lowering(node.op) ? Prospect::kNpu
+                         : on_cpu[n]                  ? Prospect::kCpu
+                                                      : Prospect::kNowhere;
+    if (own == Prospect::kNowhere && is_first) result.errors.push_back(no_home(node));
+    prospect = std::max(prospect, own);
+  }
+  return result;
+}
+
+}  // namespace carina::driver

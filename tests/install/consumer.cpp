@@ -1,0 +1,18 @@
+// What a plug-in's preprocess() does: a TOSA graph in, a blob out; here with bytes that are no graph.
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "driver/api.h"
+
+int main() {
+  const std::vector<std::string_view> targets = carina::api::targets();
+  if (std::ranges::find(targets, "ethos-u55-128") == targets.end()) return 1;
+  const std::vector<std::byte> junk(64);
+  const auto blob = carina::api::compile_delegate(
+      junk, {.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .ini = {}});
+  if (blob || blob.error().front().fault != carina::Fault::kInput) return 1;
+  std::puts(carina::to_string(blob.error()).c_str());
+  return 0;
+}

@@ -1,0 +1,140 @@
+"""`carina explain` always prints its table: every node of the user's model, with cycles that add up, and all blockers."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+TARGET = ["--target", "ethos-u55-128"]
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(4, 8, 3, padding=1)
+        self.gru = nn.GRU(8, 8, batch_first=True)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        y, _ = self.gru(F.relu(self.conv(x)).transpose(1, 2))
+        return self.head(y[:, -1])
+
+
+class Unknown(nn.Module):
+    """An operator that the reader does not know, and one that nothing can run."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.gru = nn.Linear(8, 8), nn.Linear(8, 4), nn.GRU(8, 8, batch_first=True)
+
+    def forward(self, x):
+        return self.b(self.gru(torch.linalg.inv(F.relu(self.a(x))))[0])
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.d = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 8, 3, stride=2, padding=1)
+        self.u, self.o = nn.ConvTranspose2d(8, 8, 2, stride=2), nn.Conv2d(16, 1, 1)
+
+    def forward(self, x):
+        a = F.relu(self.a(x))
+        return self.o(torch.cat([a, self.u(F.relu(self.d(a)))], 1))
+
+
+class Upsample(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 1, 1)
+
+    def forward(self, x):
+        return self.b(F.interpolate(F.relu(self.a(x)), scale_factor=2, mode="bilinear"))
+
+
+class Audio(nn.Module):
+    """One-dimensional convolutions and pooling, batch norm, softmax: all are decomposed."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.head = nn.Conv1d(2, 8, 5, stride=2), nn.BatchNorm1d(8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        y = F.max_pool1d(F.relu(self.norm(self.conv(x))), 2)
+        return F.softmax(self.head(F.dropout(y.mean(-1), training=self.training)), -1)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.head = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.head(self.layer(x).mean(1))
+
+
+MODELS = {
+    "gru": (Recurrent, (1, 4, 12)),
+    "unknown": (Unknown, (1, 8, 8)),
+    "unet": (UNet, (1, 1, 16, 16)),
+    "upsample": (Upsample, (1, 1, 8, 8)),
+    "audio": (Audio, (1, 2, 64)),
+    "attention": (Attention, (1, 6, 16)),
+}
+
+
+@pytest.fixture
+def saved(tmp_path):
+    def save(name):
+        torch.manual_seed(0)
+        make, shape = MODELS[name]
+        program = torch.export.export(make().eval(), (torch.randn(shape),))
+        torch.export.save(program, tmp_path / "m.pt2")
+        np.save(tmp_path / "x.npy", np.random.default_rng(0).standard_normal((4, *shape[1:])).astype(np.float32))
+        nodes = [n.name for n in program.graph.nodes if n.op == "call_function" and "getitem" not in n.name]
+        return ["explain", tmp_path / "m.pt2", *TARGET], ["--calibrate", tmp_path / "x.npy"], nodes
+
+    return save
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("calibrated", [False, True], ids=["float", "int8"])
+def test_every_node_stands_in_the_table(run_carina, saved, name, calibrated):
+    explain, calibrate, nodes = saved(name)
+    command = explain + (calibrate if calibrated else [])
+    result = run_carina([*command, "--json"], expect=None)
+    report = result.json
+    assert [node["name"] for node in report["nodes"] if node["name"] in nodes] == nodes
+    assert bool(report["errors"]) == (result.code == 1)
+    blocked = [node for node in report["nodes"] if node["runs_on"] == "nowhere"]
+    assert bool(blocked) == bool(report["errors"])
+    assert all(node["reason"] for node in report["nodes"])
+    text = run_carina(command, expect=result.code)
+    for node in nodes:
+        assert node in text.stdout
+    for error in report["errors"]:
+        assert error["what"] in text.stderr
+
+
+@pytest.mark.parametrize("name", ["audio", "attention"])
+def test_cycles_add_up(run_carina, saved, name):
+    explain, calibrate, _ = saved(name)
+    report = run_carina([*explain, *calibrate, "--json"]).json
+    assert report["cycles"] > 0
+    assert sum(node["cycles"] for node in report["nodes"]) == report["cycles"]
+    assert sum(delegate["cycles"] for delegate in report["delegates"]) == report["cycles"]
+
+
+def test_all_blockers_of_all_stages_at_once(run_carina, saved):
+    explain, _, _ = saved("unknown")
+    result = run_carina([*explain, "--json"], expect=1)
+    places = {node["op"]: node["runs_on"] for node in result.json["nodes"]}
+    assert places["aten.linalg_inv.default"] == "nowhere" and places["aten.gru.input"] == "nowhere"
+    assert places["aten.linear.default"] == "undecided"
+    assert len(result.json["errors"]) == 2
+
+
+def test_a_float_model_is_told_how_to_reach_the_npu(run_carina, saved):
+    explain, calibrate, _ = saved("audio")
+    assert "nothing runs on the NPU" in run_carina(explain).stderr
+    assert "nothing runs on the NPU" not in run_carina([*explain, *calibrate]).stderr
