@@ -27,7 +27,8 @@ struct FloatModel {
 
 Result<FloatModel> load_float_model(const AccuracyRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.model));
-  CARINA_TRY(const ir::Graph graph, import_pt2(file, request.model, log));
+  CARINA_TRY(const Model imported, import_pt2(file, request.model, log));
+  const ir::Graph& graph = imported.graph;
   const KernelEvaluator evaluator;
   CARINA_TRY(quantize::FloatRun run,
              quantize::FloatRun::create(

@@ -17,11 +17,14 @@ namespace carina::driver {
 
 namespace {
 
-// The graph without the nodes made for these nodes of the user's model; their results become inputs.
+// The graph without the nodes made for these nodes of the user's model; their results become inputs, and what they read
+// outputs.
 ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
   std::erase_if(graph.nodes, [&](const ir::Node& node) {
     if (!node.origin.valid() || !origins.contains(node.origin.index())) return false;
-    std::ranges::copy_if(node.outputs, std::back_inserter(graph.inputs), [](ir::ValueId id) { return id.valid(); });
+    const auto is_there = [](ir::ValueId id) { return id.valid(); };
+    std::ranges::copy_if(node.outputs, std::back_inserter(graph.inputs), is_there);
+    std::ranges::copy_if(node.inputs, std::back_inserter(graph.outputs), is_there);
     return true;
   });
   return graph;

@@ -79,13 +79,18 @@ Reading Importer::run() {
   return reading;
 }
 
-// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph.
+// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph. What only such
+// nodes read becomes an output.
 ir::Graph Importer::readable_part() {
   const auto makers = ir::producers(graph_);
   const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     const ir::ValueId id(v);
     if (!makers[v].valid() && !graph_[id].constant && !inputs.contains(id)) graph_.inputs.push_back(id);
+  }
+  const auto readers = ir::users(graph_);
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    if (makers[v].valid() && readers[v].empty()) graph_.outputs.push_back(ir::ValueId(v));
   }
   return std::move(graph_);
 }
