@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 
 #include "base/checked_math.h"
 #include "vgf/container.h"

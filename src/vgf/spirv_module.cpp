@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <bit>
-#include <optional>
-
 #include "vgf/spirv_module_internal.h"
 
 namespace carina::vgf {
