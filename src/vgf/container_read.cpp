@@ -60,7 +60,10 @@ class Reader {
   template <typename T>
   std::vector<T> items_of(const flatbuffers::Vector<T>* list) {
     const bool copied = list != nullptr && may_copy(list->size() * sizeof(T));
-    return copied ? std::vector<T>(list->begin(), list->end()) : std::vector<T>();
+    // FlatBuffers' verifier does not ask for the elements' alignment, only for that of the count.
+    std::vector<T> out(copied ? list->size() : 0);
+    if (!out.empty()) std::memcpy(out.data(), list->Data(), out.size() * sizeof(T));
+    return out;
   }
   std::string text_of(const flatbuffers::String* text) {
     return text != nullptr && may_copy(text->size()) ? text->str() : std::string();
