@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <set>
 
 namespace carina::npu {
@@ -14,12 +15,14 @@ std::string legal_values(const FieldRow& field, Product product) {
     }
   }
   std::string text;
-  for (auto run = values.begin(); run != values.end();) {
-    auto last = run;
+  for (auto first = values.begin(); first != values.end();) {
+    auto last = first;
     while (std::next(last) != values.end() && *std::next(last) == *last + 1) ++last;
+    const bool is_run = *last > *first + 1;
+    if (!is_run) last = first;  // two neighbours are no run
     text += text.empty() ? "" : ", ";
-    text += *last == *run ? fmt::format("{}", *run) : fmt::format("{}..{}", *run, *last);
-    run = std::next(last);
+    text += is_run ? fmt::format("{}..{}", *first, *last) : fmt::format("{}", *first);
+    first = std::next(last);
   }
   return text;
 }

@@ -246,7 +246,8 @@ hardware by us. The page is made by `cycle_table SHARED > docs/cycle-model.md` (
 
 ## The model
 It executes the command words and looks at the registers of each operation; it does not know the network. The numbers are those of Vela's
-performance model (`facts/npu_performance.h`, with their sources), clocks and memories are those of `vela.ini`. Per operation:
+performance model (`facts/npu_performance.h`, with their sources), its formulas stand in `src/npu/cost.h`, where the planner's
+search calls them too ([plan.md](plan.md)); clocks and memories are those of `vela.ini`. Per operation:
 - **MAC**: OFM blocks are cut into ublocks; a ublock takes 4 cycles per tap (part kernel: per 4 taps, 2 with 16 bits; depthwise: per 4 taps), at
   least the time in which its weights are decoded, and a delay where a block is one ublock. On U85 the IFM block's depth counts.
 - **Output**: cycles per element by operation, width and activation.
