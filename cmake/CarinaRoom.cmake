@@ -26,6 +26,9 @@ function(carina_unity target)
   cmake_parse_arguments(UNITY "" "" "SEPARATE" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${CARINA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   set_source_files_properties(${UNITY_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(CARINA_UNITY)  # an anonymous namespace is taken for a header's there
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
 endfunction()
 
 # The lines of rooms.toml, `name = ["seen", "seen"]`: the one place that says which rooms there are and who sees whom.

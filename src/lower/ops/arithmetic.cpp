@@ -108,7 +108,7 @@ Result<ValueId> multiply(Lowering& in, const Node& node) {
   return narrowed(in, node, in.out.binary(TosaOp::MUL, first, square ? first : widened(b)), a.scale * b.scale);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kArithmeticRows[] = {
     {.op = AtenOp::add_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = aligned<TosaOp::ADD>},
     {.op = AtenOp::sub_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = aligned<TosaOp::SUB>},
     {.op = AtenOp::maximum_default,
@@ -121,12 +121,12 @@ constexpr LoweringRow kRows[] = {
      .lower = aligned<TosaOp::MINIMUM>},
     {.op = AtenOp::mul_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = multiply},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kArithmetic}));
+static_assert(lowers_all_of(kArithmeticRows, {AtenFamily::kArithmetic}));
 
 }  // namespace
 
 std::span<const LoweringRow> arithmetic_rows() {
-  return kRows;
+  return kArithmeticRows;
 }
 
 }  // namespace carina::lower

@@ -62,16 +62,16 @@ Result<ValueId> clamp(Lowering& in, const Node& node) {
   return limit(in, node, {.min = number("min", -kUnlimited), .max = number("max", kUnlimited)});
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kClampRows[] = {
     {.op = AtenOp::relu_default, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = relu},
     {.op = AtenOp::clamp_default, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = clamp},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kLimit}));
+static_assert(lowers_all_of(kClampRows, {AtenFamily::kLimit}));
 
 }  // namespace
 
 std::span<const LoweringRow> clamp_rows() {
-  return kRows;
+  return kClampRows;
 }
 
 }  // namespace carina::lower

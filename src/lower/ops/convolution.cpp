@@ -234,16 +234,16 @@ Refused linear_fits(const Candidate& c) {
   return first_of({check_weights(c), check_axes(c, c.input(1))});
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kConvolutionRows[] = {
     {.op = AtenOp::conv2d_default, .integers = PlainIntegers::kNone, .legal = conv2d_fits, .lower = conv2d},
     {.op = AtenOp::linear_default, .integers = PlainIntegers::kNone, .legal = linear_fits, .lower = linear},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kConvolution}));
+static_assert(lowers_all_of(kConvolutionRows, {AtenFamily::kConvolution}));
 
 }  // namespace
 
 std::span<const LoweringRow> convolution_rows() {
-  return kRows;
+  return kConvolutionRows;
 }
 
 }  // namespace carina::lower

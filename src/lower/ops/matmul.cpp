@@ -29,15 +29,15 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
       in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kMatmulRows[] = {
     {.op = AtenOp::bmm_default, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = bmm},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kProduct}));
+static_assert(lowers_all_of(kMatmulRows, {AtenFamily::kProduct}));
 
 }  // namespace
 
 std::span<const LoweringRow> matmul_rows() {
-  return kRows;
+  return kMatmulRows;
 }
 
 }  // namespace carina::lower

@@ -207,7 +207,7 @@ Refused never(const Candidate& c) {
   return refused("op.conversion", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kMovementRows[] = {
     {.op = AtenOp::view_default, .integers = PlainIntegers::kAny, .legal = always, .lower = view},
     {.op = AtenOp::permute_default, .integers = PlainIntegers::kAny, .legal = permute_fits, .lower = permute},
     {.op = AtenOp::clone_default, .integers = PlainIntegers::kAny, .legal = always, .lower = same},
@@ -220,12 +220,12 @@ constexpr LoweringRow kRows[] = {
     {.op = AtenOp::_to_copy_default, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
     {.op = AtenOp::_to_dim_order_copy_default, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kMovement, AtenFamily::kConversion}));
+static_assert(lowers_all_of(kMovementRows, {AtenFamily::kMovement, AtenFamily::kConversion}));
 
 }  // namespace
 
 std::span<const LoweringRow> movement_rows() {
-  return kRows;
+  return kMovementRows;
 }
 
 }  // namespace carina::lower

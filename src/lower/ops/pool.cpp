@@ -132,16 +132,16 @@ Result<ValueId> avg_pool2d(Lowering& in, const Node& node) {
   return to_output(in, node, pooled);
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kPoolRows[] = {
     {.op = AtenOp::max_pool2d_default, .integers = PlainIntegers::kNone, .legal = max_pool2d_fits, .lower = max_pool2d},
     {.op = AtenOp::avg_pool2d_default, .integers = PlainIntegers::kNone, .legal = avg_pool2d_fits, .lower = avg_pool2d},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kPool}));
+static_assert(lowers_all_of(kPoolRows, {AtenFamily::kPool}));
 
 }  // namespace
 
 std::span<const LoweringRow> pool_rows() {
-  return kRows;
+  return kPoolRows;
 }
 
 }  // namespace carina::lower

@@ -126,7 +126,7 @@ Result<ValueId> extremum(Lowering& in, const Node& node) {
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
-constexpr LoweringRow kRows[] = {
+constexpr LoweringRow kReduceRows[] = {
     {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = sum},
     {.op = AtenOp::mean_dim, .integers = PlainIntegers::kNone, .legal = always, .lower = mean},
     {.op = AtenOp::amax_default,
@@ -138,12 +138,12 @@ constexpr LoweringRow kRows[] = {
      .legal = needs_int8,
      .lower = extremum<TosaOp::REDUCE_MIN>},
 };
-static_assert(lowers_all_of(kRows, {AtenFamily::kReduction}));
+static_assert(lowers_all_of(kReduceRows, {AtenFamily::kReduction}));
 
 }  // namespace
 
 std::span<const LoweringRow> reduce_rows() {
-  return kRows;
+  return kReduceRows;
 }
 
 }  // namespace carina::lower

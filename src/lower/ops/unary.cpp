@@ -95,7 +95,7 @@ ValueId direct(FloatMath& f, ValueId x, const Attributes&) {
 using F = FloatMath;
 using A = Attributes;
 using V = ValueId;
-constexpr UnaryRow kRows[] = {
+constexpr UnaryRow kUnaryRows[] = {
     {AtenOp::exp_default, [](double x, const A&) { return std::exp(x); }, direct<TosaOp::EXP>},
     {AtenOp::exp2_default, [](double x, const A&) { return std::exp2(x); },
      [](F& f, V x, const A&) { return f.exp(f.mul(x, std::numbers::ln2)); }},
@@ -165,7 +165,7 @@ constexpr UnaryRow kRows[] = {
 };
 
 const UnaryRow& row_of_node(const Node& node) {
-  for (const UnaryRow& row : kRows) {
+  for (const UnaryRow& row : kUnaryRows) {
     if (row.op == node.op.aten()) return row;
   }
   CARINA_UNREACHABLE("unary op", node.op.aten());
@@ -210,13 +210,13 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
 }
 
 constexpr auto lowering_rows() {
-  std::array<LoweringRow, std::size(kRows)> rows{};
+  std::array<LoweringRow, std::size(kUnaryRows)> rows{};
   for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = {.op = kRows[i].op, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = unary};
+    rows[i] = {.op = kUnaryRows[i].op, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = unary};
   return rows;
 }
 constexpr auto kLoweringRows = lowering_rows();
-static_assert(lowers_all_of(kRows, {AtenFamily::kFunction}));
+static_assert(lowers_all_of(kUnaryRows, {AtenFamily::kFunction}));
 
 }  // namespace
 

@@ -86,7 +86,7 @@ Result<bool> pow_by_exponent(Rewriter& in, const Node& node) {
   return false;
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kCanonicalizeArithmeticRows[] = {
     {AtenOp::add_Scalar, plus_scalar<AtenOp::add_Tensor>},
     {AtenOp::sub_Scalar, plus_scalar<AtenOp::sub_Tensor>},
     {AtenOp::add_Tensor, without_alpha<AtenOp::add_Tensor>},
@@ -105,12 +105,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::max_other, renamed<AtenOp::maximum_default>},
     {AtenOp::min_other, renamed<AtenOp::minimum_default>},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kCanonicalizeArithmeticRows));
 
 }  // namespace
 
 std::span<const RewriteRow> canonical_arithmetic() {
-  return kRows;
+  return kCanonicalizeArithmeticRows;
 }
 
 }  // namespace carina::lower

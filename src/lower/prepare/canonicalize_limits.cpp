@@ -37,17 +37,17 @@ Result<bool> clamp_max_to_minimum(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::minimum_default, node.inputs, {}));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kCanonicalizeLimitsRows[] = {
     {AtenOp::relu6_default, relu6_to_clamp},          {AtenOp::hardtanh_default, hardtanh_to_clamp},
     {AtenOp::clamp_min_default, clamp_min_to_clamp},  {AtenOp::clamp_max_default, clamp_max_to_clamp},
     {AtenOp::clamp_min_Tensor, clamp_min_to_maximum}, {AtenOp::clamp_max_Tensor, clamp_max_to_minimum},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kCanonicalizeLimitsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> canonical_limits() {
-  return kRows;
+  return kCanonicalizeLimitsRows;
 }
 
 }  // namespace carina::lower

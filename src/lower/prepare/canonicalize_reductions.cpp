@@ -39,7 +39,7 @@ Result<bool> first_result(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, node.inputs, node.attributes));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kCanonicalizeReductionsRows[] = {
     {AtenOp::max_default, reduce_all<AtenOp::amax_default>},
     {AtenOp::min_default, reduce_all<AtenOp::amin_default>},
     {AtenOp::max_dim, extremum_of_axis<AtenOp::amax_default>},
@@ -50,12 +50,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::max_pool1d_with_indices_default, first_result<AtenOp::max_pool1d_default>},
     {AtenOp::_adaptive_avg_pool2d_default, renamed<AtenOp::adaptive_avg_pool2d_default>},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kCanonicalizeReductionsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> canonical_reductions() {
-  return kRows;
+  return kCanonicalizeReductionsRows;
 }
 
 }  // namespace carina::lower

@@ -90,7 +90,7 @@ Result<bool> split_to_slices(Rewriter& in, const Node& node) {
   return true;
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kCanonicalizeSlicesRows[] = {
     {AtenOp::slice_Tensor, normal_slice},
     {AtenOp::slice_copy_Tensor, normal_slice},
     {AtenOp::narrow_default, narrow_to_slice},
@@ -106,12 +106,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::split_with_sizes_copy_default, split_to_slices},
     {AtenOp::chunk_default, split_to_slices},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kCanonicalizeSlicesRows));
 
 }  // namespace
 
 std::span<const RewriteRow> canonical_slices() {
-  return kRows;
+  return kCanonicalizeSlicesRows;
 }
 
 }  // namespace carina::lower

@@ -111,7 +111,7 @@ Result<bool> pad_to_constant_pad(Rewriter& in, const Node& node) {
                            {{"pad", node.attributes.integers("pad")}, {"value", value}}));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kCanonicalizeViewsRows[] = {
     {AtenOp::view_copy_default, to_view},
     {AtenOp::reshape_default, to_view},
     {AtenOp::_unsafe_view_default, to_view},
@@ -151,12 +151,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::tile_default, tile_to_repeat},
     {AtenOp::pad_default, pad_to_constant_pad},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kCanonicalizeViewsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> canonical_views() {
-  return kRows;
+  return kCanonicalizeViewsRows;
 }
 
 }  // namespace carina::lower

@@ -102,7 +102,7 @@ Result<bool> conv_transpose(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kCoreAtenRows[] = {
     {AtenOp::silu_default, silu},           {AtenOp::hardsigmoid_default, hardsigmoid},
     {AtenOp::hardswish_default, hardswish}, {AtenOp::softplus_default, softplus},
     {AtenOp::mish_default, mish},           {AtenOp::log_sigmoid_default, log_sigmoid},
@@ -113,7 +113,7 @@ constexpr RewriteRow kRows[] = {
 }  // namespace
 
 Result<void> to_core_aten(ir::Graph& program, const Log&) {
-  return Rewriter(program, kRows).run();
+  return Rewriter(program, kCoreAtenRows).run();
 }
 
 }  // namespace carina::lower

@@ -78,17 +78,17 @@ Result<bool> frac(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {node.inputs[0], whole}, no_alpha()));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kDecomposeActivationsRows[] = {
     {AtenOp::prelu_default, prelu},           {AtenOp::glu_default, glu},
     {AtenOp::softshrink_default, softshrink}, {AtenOp::threshold_default, threshold},
     {AtenOp::hardshrink_default, hardshrink}, {AtenOp::frac_default, frac},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kDecomposeActivationsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> activation_rewrites() {
-  return kRows;
+  return kDecomposeActivationsRows;
 }
 
 }  // namespace carina::lower

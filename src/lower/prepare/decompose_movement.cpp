@@ -182,7 +182,7 @@ Result<bool> index(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], take_or_gather(in, node.inputs[0], axis, *indices)));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kDecomposeMovementRows[] = {
     {AtenOp::pad_default, pad},
     {AtenOp::reflection_pad1d_default, pad_edges<Edge::kReflected>},
     {AtenOp::reflection_pad2d_default, pad_edges<Edge::kReflected>},
@@ -201,12 +201,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::index_Tensor, index},
     {AtenOp::_unsafe_index_Tensor, index},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kDecomposeMovementRows));
 
 }  // namespace
 
 std::span<const RewriteRow> movement_rewrites() {
-  return kRows;
+  return kDecomposeMovementRows;
 }
 
 }  // namespace carina::lower

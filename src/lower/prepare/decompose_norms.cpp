@@ -183,7 +183,7 @@ Result<bool> variance(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], result));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kDecomposeNormsRows[] = {
     {AtenOp::softmax_int, softmax},
     {AtenOp::_softmax_default, softmax},
     {AtenOp::_safe_softmax_default, softmax},
@@ -200,12 +200,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::var_dim, variance},
     {AtenOp::var_correction, variance},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kDecomposeNormsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> norm_rows() {
-  return kRows;
+  return kDecomposeNormsRows;
 }
 
 }  // namespace carina::lower

@@ -149,19 +149,19 @@ Result<bool> attention(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, {weights, node.inputs[2]}, {}));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kDecomposeProductsRows[] = {
     {AtenOp::mm_default, product},
     {AtenOp::matmul_default, product},
     {AtenOp::addmm_default, addmm},
     {AtenOp::baddbmm_default, baddbmm},
     {AtenOp::scaled_dot_product_attention_default, attention},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kDecomposeProductsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> product_rows() {
-  return kRows;
+  return kDecomposeProductsRows;
 }
 
 }  // namespace carina::lower

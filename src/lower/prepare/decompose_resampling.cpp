@@ -109,7 +109,7 @@ Result<bool> linear(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], x));
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kDecomposeResamplingRows[] = {
     {AtenOp::upsample_nearest1d_default, nearest<0>},
     {AtenOp::upsample_nearest1d_vec, nearest<0>},
     {AtenOp::upsample_nearest2d_default, nearest<0>},
@@ -121,12 +121,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::upsample_bilinear2d_default, linear},
     {AtenOp::upsample_bilinear2d_vec, linear},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kDecomposeResamplingRows));
 
 }  // namespace
 
 std::span<const RewriteRow> resampling_rewrites() {
-  return kRows;
+  return kDecomposeResamplingRows;
 }
 
 }  // namespace carina::lower

@@ -198,7 +198,7 @@ Result<bool> adaptive_avg_pool1d(Rewriter& in, const Node& node) {
                   {{"output_size", Ints{1, in.shape(node.outputs[0])[in.shape(node.outputs[0]).rank() - 1]}}});
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kDecomposeWindowsRows[] = {
     {AtenOp::conv1d_default, conv1d},
     {AtenOp::conv1d_padding, conv1d},
     {AtenOp::conv2d_padding, conv2d_named_padding},
@@ -212,12 +212,12 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::adaptive_avg_pool2d_default, adaptive_avg_pool2d},
     {AtenOp::adaptive_avg_pool1d_default, adaptive_avg_pool1d},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kDecomposeWindowsRows));
 
 }  // namespace
 
 std::span<const RewriteRow> window_rows() {
-  return kRows;
+  return kDecomposeWindowsRows;
 }
 
 }  // namespace carina::lower

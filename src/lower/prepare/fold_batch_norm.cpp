@@ -139,7 +139,7 @@ Result<bool> norm_to_mul_add(Rewriter& in, const Node& node) {
   return true;
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kFoldBatchNormRows[] = {
     {AtenOp::conv1d_default, fold_next_norm},
     {AtenOp::conv1d_padding, fold_next_norm},
     {AtenOp::conv2d_default, fold_next_norm},
@@ -154,7 +154,7 @@ constexpr RewriteRow kRows[] = {
 }  // namespace
 
 std::span<const RewriteRow> batch_norm_rows() {
-  return kRows;
+  return kFoldBatchNormRows;
 }
 
 Result<void> check_computes_in_fp32(const ir::Graph& graph) {
@@ -171,8 +171,8 @@ Result<void> check_computes_in_fp32(const ir::Graph& graph) {
     if (is_other(input)) return refused(graph[input].name, graph[input]);
   }
   for (const Node& node : graph.nodes) {
-    const bool has_weights =
-        node.op.is_aten() && std::ranges::find(kRows, node.op.aten(), &RewriteRow::op) != std::end(kRows);
+    const bool has_weights = node.op.is_aten() && std::ranges::find(kFoldBatchNormRows, node.op.aten(),
+                                                                    &RewriteRow::op) != std::end(kFoldBatchNormRows);
     if (has_weights && is_other(node.inputs[0])) return refused(where_of(node), graph[node.inputs[0]]);
   }
   return {};
@@ -184,7 +184,7 @@ Result<void> fold_batch_norm(ir::Graph& graph, const Log&) {
            node.op == ir::Op(AtenOp::_native_batch_norm_legit_no_training_default);
   });
   if (normalises) CARINA_CHECKED(check_computes_in_fp32(graph));
-  return Rewriter(graph, kRows).run();
+  return Rewriter(graph, kFoldBatchNormRows).run();
 }
 
 }  // namespace carina::lower

@@ -66,7 +66,7 @@ Result<bool> ramp(Rewriter& in, const Node& node) {
   return become_constant(in, node, {.start = number("start", 0), .step = number("step", 1)});
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kFoldSourcesRows[] = {
     {AtenOp::zeros_default, zeros},
     {AtenOp::zeros_like_default, zeros},
     {AtenOp::ones_default, ones},
@@ -78,16 +78,16 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::arange_start, ramp},
     {AtenOp::arange_start_step, ramp},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kFoldSourcesRows));
 
 }  // namespace
 
 std::span<const RewriteRow> source_rows() {
-  return kRows;
+  return kFoldSourcesRows;
 }
 
 Result<void> fold_sources(ir::Graph& graph, const Log&) {
-  return Rewriter(graph, kRows).run();
+  return Rewriter(graph, kFoldSourcesRows).run();
 }
 
 }  // namespace carina::lower

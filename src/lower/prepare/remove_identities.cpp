@@ -67,7 +67,7 @@ Result<bool> no_padding(Rewriter& in, const Node& node) {
              : false;
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kRemoveIdentitiesRows[] = {
     {AtenOp::dropout_default, dropout},
     {AtenOp::feature_dropout_default, dropout},
     {AtenOp::alpha_dropout_default, dropout},
@@ -100,17 +100,17 @@ constexpr RewriteRow kRows[] = {
     {AtenOp::cat_default, single_cat},
     {AtenOp::constant_pad_nd_default, no_padding},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kRemoveIdentitiesRows));
 
 }  // namespace
 
 std::span<const RewriteRow> identity_rows() {
-  return kRows;
+  return kRemoveIdentitiesRows;
 }
 
 // Assertions have no outputs, so the clean-up after the rewriting drops them.
 Result<void> remove_identities(ir::Graph& graph, const Log&) {
-  return Rewriter(graph, kRows).run();
+  return Rewriter(graph, kRemoveIdentitiesRows).run();
 }
 
 }  // namespace carina::lower

@@ -30,7 +30,7 @@ struct LayoutRow {
 };
 
 constexpr size_t kAll = 1000;
-constexpr LayoutRow kRows[] = {
+constexpr LayoutRow kSinkTransposesRows[] = {
     {TosaOp::RESCALE, 1, Adjust::kNothing},    {TosaOp::CLAMP, 1, Adjust::kNothing},
     {TosaOp::TABLE, 1, Adjust::kNothing},      {TosaOp::CAST, 1, Adjust::kNothing},
     {TosaOp::SIGMOID, 1, Adjust::kNothing},    {TosaOp::TANH, 1, Adjust::kNothing},
@@ -49,8 +49,8 @@ constexpr LayoutRow kRows[] = {
 };
 
 const LayoutRow* row_of(const Node& node) {
-  const auto row = std::ranges::find(kRows, node.op.tosa(), &LayoutRow::op);
-  return row == std::end(kRows) ? nullptr : &*row;
+  const auto row = std::ranges::find(kSinkTransposesRows, node.op.tosa(), &LayoutRow::op);
+  return row == std::end(kSinkTransposesRows) ? nullptr : &*row;
 }
 
 bool is_per_channel(const Node& node) {

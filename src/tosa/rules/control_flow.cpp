@@ -111,7 +111,7 @@ constexpr auto kWhileLoop = std::to_array<Rule>({
     {.id = "WHILE_LOOP.6", .must = "body_graph must give the operator's outputs", .broken = body_outputs},
     {.id = "WHILE_LOOP.7", .must = "cond_graph must give one bool", .broken = loop_condition},
 });
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kControlFlowFamily = std::to_array<OpRules>({
     {.op = TosaOp::COND_IF, .rules = kCondIf},
     {.op = TosaOp::WHILE_LOOP, .rules = kWhileLoop},
 });
@@ -119,7 +119,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> control_flow_rules() {
-  return kFamily;
+  return kControlFlowFamily;
 }
 
 }  // namespace carina::tosa

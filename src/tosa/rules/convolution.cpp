@@ -142,7 +142,7 @@ constexpr auto kTransposed = std::to_array<Rule>({
     {.id = "TRANSPOSE_CONV2D.9", .must = "kernel sizes must keep to the level's MAX_KERNEL", .broken = level_kernel},
 });
 
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kConvolutionFamily = std::to_array<OpRules>({
     {.op = TosaOp::CONV2D, .rules = kConvolution},
     {.op = TosaOp::CONV3D, .rules = kConvolution},
     {.op = TosaOp::DEPTHWISE_CONV2D, .rules = kConvolution},
@@ -152,7 +152,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> convolution_rules() {
-  return kFamily;
+  return kConvolutionFamily;
 }
 
 }  // namespace carina::tosa

@@ -72,7 +72,7 @@ constexpr auto kTable = std::to_array<Rule>(
 constexpr auto kNegate = std::to_array<Rule>(
     {{.id = "NEGATE.1", .must = "only int8 tensors may have a zero point", .broken = negate_zero_point}});
 
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kElementwiseFamily = std::to_array<OpRules>({
     {.op = TosaOp::CLAMP, .rules = kClamp},
     {.op = TosaOp::ADD, .rules = kBinary},
     {.op = TosaOp::ARITHMETIC_RIGHT_SHIFT, .rules = kBinary},
@@ -101,7 +101,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> elementwise_rules() {
-  return kFamily;
+  return kElementwiseFamily;
 }
 
 }  // namespace carina::tosa

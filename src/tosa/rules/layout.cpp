@@ -184,7 +184,7 @@ constexpr auto kTranspose = std::to_array<Rule>({
      .broken = transposed_shape},
 });
 
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kLayoutFamily = std::to_array<OpRules>({
     {.op = TosaOp::CONCAT, .rules = kConcat},
     {.op = TosaOp::PAD, .rules = kPad},
     {.op = TosaOp::RESHAPE, .rules = kReshape},
@@ -197,7 +197,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> layout_rules() {
-  return kFamily;
+  return kLayoutFamily;
 }
 
 }  // namespace carina::tosa

@@ -40,7 +40,7 @@ constexpr auto kFourier = std::to_array<Rule>({
     {.id = "FFT.2", .must = "height and width must keep to the level's MAX_KERNEL", .broken = level_kernel},
 });
 
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kMatrixFamily = std::to_array<OpRules>({
     {.op = TosaOp::MATMUL, .rules = kMatmul},
     {.op = TosaOp::FFT2D, .rules = kFourier},
     {.op = TosaOp::RFFT2D, .rules = kFourier},
@@ -49,7 +49,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> matrix_rules() {
-  return kFamily;
+  return kMatrixFamily;
 }
 
 }  // namespace carina::tosa

@@ -83,7 +83,7 @@ constexpr auto kShared = std::to_array<Rule>({
     {.id = "POOL.9", .must = "only int8 tensors may have a zero point", .broken = zero_point},
 });
 
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kPoolingFamily = std::to_array<OpRules>({
     {.op = TosaOp::AVG_POOL2D, .rules = kShared},
     {.op = TosaOp::MAX_POOL2D, .rules = std::span(kShared).first(kShared.size() - 1)},  // has no zero points
 });
@@ -91,7 +91,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> pooling_rules() {
-  return kFamily;
+  return kPoolingFamily;
 }
 
 }  // namespace carina::tosa

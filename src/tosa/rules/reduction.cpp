@@ -38,7 +38,7 @@ constexpr auto kArgmax = std::to_array<Rule>({
     {.id = "ARGMAX.2", .must = "the output must have the input's shape without the axis", .broken = argmax_shape},
 });
 
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kReductionFamily = std::to_array<OpRules>({
     {.op = TosaOp::ARGMAX, .rules = kArgmax},
     {.op = TosaOp::REDUCE_ALL, .rules = kReduce},
     {.op = TosaOp::REDUCE_ANY, .rules = kReduce},
@@ -51,7 +51,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> reduction_rules() {
-  return kFamily;
+  return kReductionFamily;
 }
 
 }  // namespace carina::tosa

@@ -105,12 +105,12 @@ constexpr auto kRescale = std::to_array<Rule>({
      .must = "the rounding mode must be of an extension that is enabled",
      .broken = rounding_extension},
 });
-constexpr auto kFamily = std::to_array<OpRules>({{.op = TosaOp::RESCALE, .rules = kRescale}});
+constexpr auto kRescaleFamily = std::to_array<OpRules>({{.op = TosaOp::RESCALE, .rules = kRescale}});
 
 }  // namespace
 
 std::span<const OpRules> rescale_rules() {
-  return kFamily;
+  return kRescaleFamily;
 }
 
 }  // namespace carina::tosa

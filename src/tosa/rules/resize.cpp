@@ -108,12 +108,12 @@ constexpr auto kResize = std::to_array<Rule>({
      .broken = mode_type},
     {.id = "RESIZE.9", .must = "the scale must keep to the level's MAX_SCALE", .broken = level_scale},
 });
-constexpr auto kFamily = std::to_array<OpRules>({{.op = TosaOp::RESIZE, .rules = kResize}});
+constexpr auto kResizeFamily = std::to_array<OpRules>({{.op = TosaOp::RESIZE, .rules = kResize}});
 
 }  // namespace
 
 std::span<const OpRules> resize_rules() {
-  return kFamily;
+  return kResizeFamily;
 }
 
 }  // namespace carina::tosa

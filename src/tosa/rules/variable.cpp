@@ -53,7 +53,7 @@ constexpr auto kAccess = std::to_array<Rule>({
     {.id = "VARIABLE.3", .must = "the variable must be declared", .broken = declared},
     {.id = "VARIABLE.4", .must = "the value must have the variable's type and shape", .broken = same_type},
 });
-constexpr auto kFamily = std::to_array<OpRules>({
+constexpr auto kVariableFamily = std::to_array<OpRules>({
     {.op = TosaOp::VARIABLE, .rules = kDeclare},
     {.op = TosaOp::VARIABLE_WRITE, .rules = kAccess},
     {.op = TosaOp::VARIABLE_READ, .rules = kAccess},
@@ -62,7 +62,7 @@ constexpr auto kFamily = std::to_array<OpRules>({
 }  // namespace
 
 std::span<const OpRules> variable_rules() {
-  return kFamily;
+  return kVariableFamily;
 }
 
 }  // namespace carina::tosa
