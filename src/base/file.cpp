@@ -3,50 +3,88 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <array>
+#include <atomic>
 #include <memory>
+
+#include "base/descriptor_internal.h"
+#include "base/output_file.h"
 
 namespace carina {
 
 namespace {
 
-std::unexpected<Diagnostics> system_error(const std::string& path, const char* action) {
-  return fail({.where = path, .what = std::string(action) + ": " + std::strerror(errno), .fault = Fault::kEnvironment});
+constexpr size_t kReadBytes = size_t{256} << 20;
+
+// A file in the address space, for the handler of SIGBUS.
+struct Mapping {
+  const std::byte* begin;
+  size_t size;
+  std::string path;
+};
+constexpr size_t kMappings = 64;  // at a time that the handler knows of
+std::array<std::atomic<const Mapping*>, kMappings> mappings{};
+
+void enter(const Mapping* mapping) {
+  for (auto& slot : mappings) {
+    const Mapping* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, mapping)) return;
+  }
 }
 
-// Closes the descriptor when it goes out of scope.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
+void leave(const Mapping* mapping) {
+  for (auto& slot : mappings) {
+    const Mapping* expected = mapping;
+    if (slot.compare_exchange_strong(expected, nullptr)) return;
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
+}
 
- private:
-  int fd_;
-};
+void unmap(const Mapping* mapping) {
+  leave(mapping);
+  ::munmap(const_cast<std::byte*>(mapping->begin), mapping->size);
+  delete mapping;
+}
 
-bool write_all(int fd, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(written));
+Result<Buffer> mapped(const std::string& path, int fd, size_t size) {
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (memory == MAP_FAILED) return system_error(path, "cannot map the file");
+  const std::shared_ptr<const Mapping> mapping(
+      new Mapping{.begin = static_cast<const std::byte*>(memory), .size = size, .path = path}, unmap);
+  enter(mapping.get());
+  return Buffer(mapping, {mapping->begin, size});
+}
+
+bool same_content(const struct stat& before, const struct stat& after) {
+  return before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+         before.st_mtim.tv_nsec == after.st_mtim.tv_nsec;
+}
+
+Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& before) {
+  MutableBuffer buffer = MutableBuffer::allocate(static_cast<size_t>(before.st_size));
+  std::span<std::byte> rest = buffer.bytes();
+  while (!rest.empty()) {
+    const ssize_t count = ::read(fd, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error(path, "cannot read the file");
+    if (count == 0) break;
+    rest = rest.subspan(static_cast<size_t>(count));
   }
-  return true;
+  struct stat after{};
+  if (!rest.empty() || ::fstat(fd, &after) != 0 || !same_content(before, after)) {
+    return fail({.where = path,
+                 .what = "the file changed while it was read",
+                 .hint = "is another program writing it? try again when it has finished",
+                 .fault = Fault::kEnvironment});
+  }
+  return std::move(buffer).freeze();
 }
 
 }  // namespace
 
 Result<Buffer> map_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: a FIFO that nobody writes would block before anyone can say that it is no file.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return system_error(path, "cannot open the file");
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return system_error(path, "cannot read the file's size");
@@ -55,29 +93,28 @@ Result<Buffer> map_file(const std::string& path) {
   }
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return Buffer();
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (memory == MAP_FAILED) return system_error(path, "cannot map the file");
-  std::shared_ptr<const void> owner(memory, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
-  return Buffer(std::move(owner), {static_cast<const std::byte*>(memory), size});
+  return size <= kReadBytes ? read_whole(path, file.get(), status) : mapped(path, file.get(), size);
+}
+
+const char* mapped_file_at(const void* address) noexcept {
+  const auto* byte = static_cast<const std::byte*>(address);
+  for (const auto& slot : mappings) {
+    const Mapping* mapping = slot.load();
+    if (mapping != nullptr && byte >= mapping->begin && byte < mapping->begin + mapping->size)
+      return mapping->path.c_str();
+  }
+  return nullptr;
+}
+
+std::optional<FileId> file_id(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileId{.device = status.st_dev, .inode = status.st_ino};
 }
 
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  {
-    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() < 0) return system_error(path, "cannot write the file");
-    if (!write_all(file.get(), bytes)) {
-      const auto error = system_error(path, "cannot write the file");
-      ::unlink(temporary.c_str());
-      return error;
-    }
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    const auto error = system_error(path, "cannot put the written file in its place");
-    ::unlink(temporary.c_str());
-    return error;
-  }
-  return {};
+  CARINA_TRY(OutputFile file, OutputFile::prepare(path, bytes));
+  return file.commit();
 }
 
 Result<void> write_file(const std::string& path, std::string_view text) {

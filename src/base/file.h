@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -9,11 +11,25 @@
 
 namespace carina {
 
-// Maps a whole file read-only. Errors: not there, not readable, not a regular file.
+// The bytes of a file. One of up to 256 MiB is read, so that nothing that happens to it afterwards matters; a larger one
+// is mapped, so that weights do not cost memory twice (docs/adr/0013). Errors: not there, not readable, not a regular
+// file (a FIFO is not waited for), shorter at the end of reading than at its start.
 Result<Buffer> map_file(const std::string& path);
 
-// Writes `bytes` to `path` through a temporary file beside it that is renamed, so that a failed run leaves no half file
-// and never destroys the previous one. Errors: the folder is missing or not writable, the disk is full.
+// For a handler of SIGBUS, which a mapped file gives when it became shorter: the path of the mapped file that `address`
+// lies in, or null. Async-signal-safe.
+const char* mapped_file_at(const void* address) noexcept;
+
+// Which file a path leads to, through links of either kind: two paths of one file have equal ids.
+struct FileId {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  auto operator<=>(const FileId&) const = default;
+};
+// Nothing when there is no such file.
+std::optional<FileId> file_id(const std::string& path);
+
+// Writes `bytes` to `path`, as OutputFile does it in two steps.
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_file(const std::string& path, std::string_view text);
 

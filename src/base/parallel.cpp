@@ -1,7 +1,10 @@
 #include "base/parallel.h"
 
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
 
 #include "base/check.h"
 
@@ -14,6 +17,8 @@ struct ThreadPool::Arena {
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
   CARINA_CHECK(threads >= 1, "a pool needs a thread, got {}", threads);
+  // More workers than the library has would only make it say so on stderr.
+  threads = std::min(threads, oneapi::tbb::info::default_concurrency());
   if (threads > 1) arena_ = std::make_unique<Arena>(threads);
 }
 

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/checked_math.h"
+
 namespace carina {
 
 namespace {
@@ -83,12 +85,57 @@ zlib_filefunc64_def memory_functions(MemoryFile& file) {
 
 using UnzHandle = std::unique_ptr<void, int (*)(unzFile)>;
 
+// Fields of the headers of an archive (APPNOTE.TXT 4.3): little-endian, at any offset.
+template <typename T>
+T field(std::span<const std::byte> header, size_t offset) {
+  T value{};
+  std::memcpy(&value, header.data() + offset, sizeof value);
+  return value;
+}
+
+// The header of an entry in the central directory, 4.3.12, and the one before its data, 4.3.7.
+constexpr uint32_t kCentralSignature = 0x02014b50;
+constexpr size_t kCentralBytes = 46;
+constexpr uint32_t kLocalSignature = 0x04034b50;
+constexpr size_t kLocalBytes = 30;
+constexpr uint16_t kZip64Field = 1;  // 4.5.3
+
+// The sizes and the offset of an entry of which some say only that they stand in the zip64 field: minizip 1.1 compares
+// them with the wrong number on a machine of 64-bit longs, and so takes 2^32-1 for the size.
+struct Extent {
+  uint64_t bytes;
+  uint64_t compressed_bytes;
+  uint64_t offset;
+
+  // Takes what the zip64 field among the extra fields says. False when it is damaged or missing.
+  bool apply_zip64(std::span<const std::byte> extra) {
+    const auto is_elsewhere = [](uint64_t value) { return value == UINT32_MAX; };
+    if (!is_elsewhere(bytes) && !is_elsewhere(compressed_bytes) && !is_elsewhere(offset)) return true;
+    while (extra.size() >= 4) {
+      const auto id = field<uint16_t>(extra, 0);
+      const auto size = field<uint16_t>(extra, 2);
+      if (size > extra.size() - 4) return false;
+      std::span<const std::byte> content = extra.subspan(4, size);
+      extra = extra.subspan(size_t{4} + size);
+      if (id != kZip64Field) continue;
+      for (uint64_t* value : {&bytes, &compressed_bytes, &offset}) {
+        if (!is_elsewhere(*value)) continue;
+        if (content.size() < 8) return false;
+        *value = field<uint64_t>(content, 0);
+        content = content.subspan(8);
+      }
+      return true;
+    }
+    return false;
+  }
+};
+
 Result<Buffer> inflate_entry(std::span<const std::byte> packed, size_t bytes, const std::string& where) {
   MutableBuffer out = MutableBuffer::allocate(bytes);
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return fail({.where = where, .what = "cannot start inflating"});
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.avail_in = static_cast<uInt>(packed.size());  // both below 2^32: the caller has looked
   stream.next_out = reinterpret_cast<Bytef*>(out.bytes().data());
   stream.avail_out = static_cast<uInt>(bytes);
   const int status = inflate(&stream, Z_FINISH);
@@ -126,34 +173,56 @@ Result<ZipReader> ZipReader::open(Buffer archive, std::string name, Limits limit
   }
   int status = global.number_entry == 0 ? UNZ_END_OF_LIST_OF_FILE : unzGoToFirstFile(handle.get());
   for (; status == UNZ_OK; status = unzGoToNextFile(handle.get())) {
-    unz_file_info64 info{};
-    std::string entry_name(65536, '\0');
-    if (unzGetCurrentFileInfo64(handle.get(), &info, entry_name.data(), entry_name.size(), nullptr, 0, nullptr, 0) !=
-        UNZ_OK)
-      break;
-    entry_name.resize(std::min<size_t>(info.size_filename, entry_name.size()));
-    // raw = 1: nothing is inflated; only the local header is read, which gives the payload's place.
-    if (unzOpenCurrentFile2(handle.get(), nullptr, nullptr, 1) != UNZ_OK) {
-      return fail({.where = reader.name_ + ":" + entry_name,
-                   .what = "the entry's header does not match the central directory"});
-    }
-    const Entry entry{.offset = static_cast<size_t>(unzGetCurrentFileZStreamPos64(handle.get())),
-                      .compressed_bytes = static_cast<size_t>(info.compressed_size),
-                      .bytes = static_cast<size_t>(info.uncompressed_size),
-                      .crc = static_cast<uint32_t>(info.crc),
-                      .method = static_cast<int>(info.compression_method)};
-    unzCloseCurrentFile(handle.get());
-    if (entry.offset > reader.archive_.size() || entry.compressed_bytes > reader.archive_.size() - entry.offset) {
-      return fail({.where = reader.name_ + ":" + entry_name, .what = "the entry's data lies outside the archive"});
-    }
-    if (!reader.entries_.emplace(entry_name, entry).second) {
-      return fail({.where = reader.name_ + ":" + entry_name, .what = "the archive has two entries of this name"});
-    }
-    reader.names_.push_back(std::move(entry_name));
+    const uint64_t at = unzGetOffset64(handle.get());
+    const std::span<const std::byte> bytes = reader.archive_.bytes();
+    if (at > bytes.size()) break;
+    CARINA_CHECKED(reader.add_entry(bytes.subspan(at)));
   }
   if (status != UNZ_END_OF_LIST_OF_FILE)
     return fail({.where = reader.name_, .what = "the central directory is damaged"});
   return reader;
+}
+
+// Takes in the entry whose header in the central directory `header` begins with.
+Result<void> ZipReader::add_entry(std::span<const std::byte> header) {
+  if (header.size() < kCentralBytes || field<uint32_t>(header, 0) != kCentralSignature)
+    return fail({.where = name_, .what = "the central directory is damaged"});
+  const size_t name_bytes = field<uint16_t>(header, 28);
+  const size_t extra_bytes = field<uint16_t>(header, 30);
+  if (header.size() - kCentralBytes < name_bytes + extra_bytes)
+    return fail({.where = name_, .what = "the central directory is cut off"});
+  std::string entry_name(reinterpret_cast<const char*>(header.data()) + kCentralBytes, name_bytes);
+  const std::string where = name_ + ":" + entry_name;
+  CARINA_TRY(const Entry entry, entry_of(header.first(kCentralBytes + name_bytes + extra_bytes), where));
+  if (!entries_.emplace(entry_name, entry).second)
+    return fail({.where = where, .what = "the archive has two entries of this name"});
+  names_.push_back(std::move(entry_name));
+  if (entry.method != 0) inflated_bytes_ = checked_add(inflated_bytes_, entry.bytes).value_or(SIZE_MAX);
+  return {};
+}
+
+// Where an entry's data lies: what the central directory says, and the header before the data.
+Result<ZipReader::Entry> ZipReader::entry_of(std::span<const std::byte> header, const std::string& where) const {
+  Extent extent{.bytes = field<uint32_t>(header, 24),
+                .compressed_bytes = field<uint32_t>(header, 20),
+                .offset = field<uint32_t>(header, 42)};
+  if (!extent.apply_zip64(header.subspan(kCentralBytes + field<uint16_t>(header, 28))))
+    return fail({.where = where, .what = "the entry's zip64 sizes are damaged"});
+  const std::span<const std::byte> archive = archive_.bytes();
+  if (extent.offset > archive.size() || archive.size() - extent.offset < kLocalBytes ||
+      field<uint32_t>(archive, extent.offset) != kLocalSignature)
+    return fail({.where = where, .what = "the entry's header does not match the central directory"});
+  const std::span<const std::byte> local = archive.subspan(extent.offset);
+  const size_t before = kLocalBytes + field<uint16_t>(local, 26) + field<uint16_t>(local, 28);
+  if (field<uint16_t>(local, 8) != field<uint16_t>(header, 10))
+    return fail({.where = where, .what = "the entry's header does not match the central directory"});
+  if (before > local.size() || extent.compressed_bytes > local.size() - before)
+    return fail({.where = where, .what = "the entry's data lies outside the archive"});
+  return Entry{.offset = extent.offset + before,
+               .compressed_bytes = extent.compressed_bytes,
+               .bytes = extent.bytes,
+               .crc = field<uint32_t>(header, 16),
+               .method = field<uint16_t>(header, 10)};
 }
 
 Result<Buffer> ZipReader::read(std::string_view name) const {
@@ -190,6 +259,20 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
   return data;
 }
 
+namespace {
+
+// minizip takes at most 4 GiB at a time.
+bool write_entry(zipFile handle, std::span<const std::byte> data) {
+  constexpr size_t kMost = size_t{1} << 30;
+  for (; !data.empty(); data = data.subspan(std::min(kMost, data.size()))) {
+    const auto part = data.first(std::min(kMost, data.size()));
+    if (zipWriteInFileInZip(handle, part.data(), static_cast<unsigned>(part.size())) != ZIP_OK) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
   MemoryFile file;
   zlib_filefunc64_def functions = memory_functions(file);
@@ -202,8 +285,7 @@ Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
     const int zip64 = entry.data.size() >= UINT32_MAX ? 1 : 0;
     good = zipOpenNewFileInZip64(handle, entry.name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) ==
                ZIP_OK &&
-           zipWriteInFileInZip(handle, entry.data.data(), static_cast<unsigned>(entry.data.size())) == ZIP_OK &&
-           zipCloseFileInZip(handle) == ZIP_OK;
+           write_entry(handle, entry.data) && zipCloseFileInZip(handle) == ZIP_OK;
   }
   if (handle == nullptr || zipClose(handle, nullptr) != ZIP_OK || !good) {
     return fail({.where = "zip", .what = "cannot write the archive", .fault = Fault::kInternal});

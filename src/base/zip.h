@@ -31,6 +31,8 @@ class ZipReader {
   // The entries' names in the order of the archive.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool contains(std::string_view entry) const { return entries_.contains(entry); }
+  // What all deflated entries together claim to inflate to; saturates.
+  [[nodiscard]] size_t inflated_bytes() const { return inflated_bytes_; }
   // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
   [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
 
@@ -42,11 +44,15 @@ class ZipReader {
     uint32_t crc = 0;
     int method = 0;  // 0 stored, 8 deflated
   };
+  Result<void> add_entry(std::span<const std::byte> header);
+  [[nodiscard]] Result<Entry> entry_of(std::span<const std::byte> header, const std::string& where) const;
+
   Buffer archive_;
   std::string name_;
   Limits limits_;
   std::vector<std::string> names_;
   std::map<std::string, Entry, std::less<>> entries_;
+  size_t inflated_bytes_ = 0;
 };
 
 // Writes a zip archive of stored entries with fixed time stamps, so that equal content gives equal bytes.

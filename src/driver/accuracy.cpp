@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <optional>
 
-#include "base/file.h"
+#include "driver/file_kind.h"
 #include "driver/import.h"
 #include "driver/interpreted_delegate.h"
 #include "driver/kernel_evaluator.h"
@@ -26,7 +27,7 @@ struct FloatModel {
 };
 
 Result<FloatModel> load_float_model(const AccuracyRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, map_file(request.model));
+  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
   CARINA_TRY(const Model imported, import_pt2(file, request.model, log));
   const ir::Graph& graph = imported.graph;
   const KernelEvaluator evaluator;
@@ -67,12 +68,11 @@ size_t answer(const std::vector<double>& scores) {
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
-Result<std::vector<double>> load_labels(const AccuracyRequest& request, size_t samples) {
+// The right class of each sample; nothing when the data has none.
+Result<std::optional<std::vector<double>>> load_labels(const AccuracyRequest& request, size_t samples) {
   CARINA_TRY(const auto arrays, load_arrays(request.data));
   const auto found = arrays.find("y");
-  if (found == arrays.end())
-    return fail(
-        {.where = request.data, .what = "no labels", .expected = "an array y with the right class of each sample"});
+  if (found == arrays.end()) return std::nullopt;
   CARINA_TRY(std::vector<double> labels, numbers_of(found->second, request.data + ":y"));
   if (labels.size() != samples) {
     return fail({.where = request.data,
@@ -80,7 +80,35 @@ Result<std::vector<double>> load_labels(const AccuracyRequest& request, size_t s
                  .expected = std::to_string(samples),
                  .got = std::to_string(labels.size())});
   }
-  return labels;
+  return std::optional(std::move(labels));
+}
+
+// Errors: a label that is not the number of one of the classes.
+Result<void> check_label(const AccuracyRequest& request, size_t sample, double label, size_t classes) {
+  if (label >= 0 && label < static_cast<double>(classes) && label == std::floor(label)) return {};
+  return fail({.where = request.data + ":y",
+               .what = fmt::format("the label of sample {} is none of the model's classes", sample),
+               .expected = fmt::format("0 to {}, an element of the first output", classes - 1),
+               .got = fmt::format("{}", label)});
+}
+
+template <typename T>
+bool all_finite(const Tensor& tensor) {
+  return std::ranges::all_of(tensor.values<T>(), [](T value) { return std::isfinite(value); });
+}
+
+// Errors: an input that has NaN or infinities, whose results mean nothing.
+Result<void> check_finite(const AccuracyRequest& request, const Sample& sample, size_t n,
+                          std::span<const InputType> inputs) {
+  for (size_t i = 0; i < sample.size(); ++i) {
+    const bool finite = sample[i].dtype == DType::kFp32   ? all_finite<float>(sample[i])
+                        : sample[i].dtype == DType::kFp64 ? all_finite<double>(sample[i])
+                                                          : true;
+    if (!finite)
+      return fail({.where = request.data,
+                   .what = fmt::format("sample {} of the input {} has NaN or infinite values", n, inputs[i].name)});
+  }
+  return {};
 }
 
 // Signal and error power, summed over samples.
@@ -96,50 +124,87 @@ struct NoiseMeter {
   [[nodiscard]] double sqnr_db() const { return noise == 0 ? 300.0 : 10 * std::log10(signal / noise); }
 };
 
+// What the three answer to one sample.
+struct Answers {
+  std::vector<double> float_scores;
+  std::vector<double> npu_scores;
+  std::vector<double> integer_scores;  // empty without the integer graph
+  bool same_bits = false;              // of the NPU and the integer graph
+};
+
+// The program on the simulated NPU, and with the integer graphs of a dump in its delegates' place.
+class Programs {
+ public:
+  static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request) {
+    CARINA_TRY(const Buffer program, open_file(request.program, {FileKind::kPte}));
+    std::unique_ptr<Programs> programs(new Programs(request));
+    const std::array<runtime::Backend*, 1> npu{&programs->npu_backend_};
+    CARINA_TRY(programs->on_npu_, ProgramRunner::load(program, request.program, npu));
+    if (request.dump_folder.empty()) return programs;
+    CARINA_TRY(programs->delegates_, InterpretedDelegates::load(request.dump_folder, request.threads));
+    const std::array<runtime::Backend*, 1> integers{&*programs->delegates_};
+    auto loaded = ProgramRunner::load(program, request.program, integers);
+    if (!loaded && !programs->delegates_->failure().empty()) return fail(programs->delegates_->failure());
+    CARINA_TRY(programs->on_integers_, std::move(loaded));
+    return programs;
+  }
+  [[nodiscard]] bool has_integer_graph() const { return on_integers_ != nullptr; }
+
+  Result<void> run(const Sample& sample, Answers& answers) {
+    CARINA_TRY(const std::vector<NamedTensor> npu_outputs, on_npu_->run(sample));
+    npu_.clear_reports();
+    if (npu_outputs.empty()) return fail({.where = where_, .what = "the program has no output that is a tensor"});
+    CARINA_TRY(answers.npu_scores, numbers_of(npu_outputs.front().tensor, where_));
+    if (on_integers_ == nullptr) return {};
+    CARINA_TRY(const std::vector<NamedTensor> integer_outputs, on_integers_->run(sample));
+    CARINA_TRY(answers.integer_scores, numbers_of(integer_outputs.front().tensor, where_));
+    answers.same_bits = identical(integer_outputs.front().tensor, npu_outputs.front().tensor);
+    return {};
+  }
+
+ private:
+  explicit Programs(const AccuracyRequest& request)
+      : where_(request.program), npu_(simulate::Options{.threads = request.threads}), npu_backend_(npu_) {}
+
+  std::string where_;
+  SimulatedNpu npu_;
+  runtime::EthosUBackend npu_backend_;
+  std::unique_ptr<ProgramRunner> on_npu_;
+  std::optional<InterpretedDelegates> delegates_;
+  std::unique_ptr<ProgramRunner> on_integers_;
+};
+
+void count(const Answers& answers, std::optional<size_t> label, report::AccuracyReport& report) {
+  report.npu_answers_as_float += answer(answers.npu_scores) == answer(answers.float_scores) ? 1 : 0;
+  report.npu_equals_integer += answers.same_bits ? 1 : 0;
+  if (!label) return;
+  report.float_right += answer(answers.float_scores) == *label ? 1 : 0;
+  report.npu_right += answer(answers.npu_scores) == *label ? 1 : 0;
+  if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores) == *label ? 1 : 0;
+}
+
 }  // namespace
 
 Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
   CARINA_TRY(FloatModel model, load_float_model(request, log));
   CARINA_TRY(const std::vector<Sample> samples, load_samples(request.data, model.inputs));
-  CARINA_TRY(const std::vector<double> labels, load_labels(request, samples.size()));
-  CARINA_TRY(const Buffer program, map_file(request.program));
-
-  SimulatedNpu npu(simulate::Options{.threads = request.threads});
-  runtime::EthosUBackend npu_backend(npu);
-  const std::array<runtime::Backend*, 1> npu_backends{&npu_backend};
-  CARINA_TRY(const std::unique_ptr<ProgramRunner> on_npu, ProgramRunner::load(program, request.program, npu_backends));
-
-  std::optional<InterpretedDelegates> integer_delegates;
-  std::unique_ptr<ProgramRunner> on_integers;
-  if (!request.dump_folder.empty()) {
-    CARINA_TRY(integer_delegates, InterpretedDelegates::load(request.dump_folder, request.threads));
-    const std::array<runtime::Backend*, 1> backends{&*integer_delegates};
-    auto loaded = ProgramRunner::load(program, request.program, backends);
-    if (!loaded && !integer_delegates->failure().empty()) return fail(integer_delegates->failure());
-    CARINA_TRY(on_integers, std::move(loaded));
-  }
-
+  CARINA_TRY(const auto labels, load_labels(request, samples.size()));
+  CARINA_TRY(const std::unique_ptr<Programs> programs, Programs::load(request));
   report::AccuracyReport report{.program = request.program,
                                 .samples = static_cast<int64_t>(samples.size()),
-                                .has_integer_graph = on_integers != nullptr};
+                                .has_labels = labels.has_value(),
+                                .has_integer_graph = programs->has_integer_graph()};
   NoiseMeter noise;
   for (size_t n = 0; n < samples.size(); ++n) {
-    log.progress("samples", n, samples.size());
+    log.progress("sample", n, samples.size());
+    CARINA_CHECKED(check_finite(request, samples[n], n, model.inputs));
+    Answers answers;
     CARINA_TRY(const std::vector<Tensor> float_outputs, model.run.run(samples[n]));
-    CARINA_TRY(const std::vector<NamedTensor> npu_outputs, on_npu->run(samples[n]));
-    npu.clear_reports();
-    CARINA_TRY(const std::vector<double> float_scores, numbers_of(float_outputs.front(), request.model));
-    CARINA_TRY(const std::vector<double> npu_scores, numbers_of(npu_outputs.front().tensor, request.program));
-    const auto label = static_cast<size_t>(labels[n]);
-    report.float_right += answer(float_scores) == label ? 1 : 0;
-    report.npu_right += answer(npu_scores) == label ? 1 : 0;
-    report.npu_answers_as_float += answer(npu_scores) == answer(float_scores) ? 1 : 0;
-    noise.add(float_scores, npu_scores);
-    if (on_integers == nullptr) continue;
-    CARINA_TRY(const std::vector<NamedTensor> integer_outputs, on_integers->run(samples[n]));
-    CARINA_TRY(const std::vector<double> integer_scores, numbers_of(integer_outputs.front().tensor, request.program));
-    report.integer_right += answer(integer_scores) == label ? 1 : 0;
-    report.npu_equals_integer += identical(integer_outputs.front().tensor, npu_outputs.front().tensor) ? 1 : 0;
+    CARINA_TRY(answers.float_scores, numbers_of(float_outputs.front(), request.model));
+    if (labels) CARINA_CHECKED(check_label(request, n, (*labels)[n], answers.float_scores.size()));
+    CARINA_CHECKED(programs->run(samples[n], answers));
+    count(answers, labels ? std::optional(static_cast<size_t>((*labels)[n])) : std::nullopt, report);
+    noise.add(answers.float_scores, answers.npu_scores);
   }
   report.sqnr_db = noise.sqnr_db();
   return report;

@@ -11,14 +11,15 @@ namespace carina::driver {
 struct AccuracyRequest {
   std::string model;        // the float .pt2
   std::string program;      // the .pte
-  std::string data;         // .npz with inputs and labels y
+  std::string data;         // .npz with inputs, and labels y or none
   std::string dump_folder;  // of compile; empty: the integer graph is left out
   int threads = 1;
 };
 
-// Runs the labelled samples through the float model (TOSA FP in the interpreter), the program with its delegates'
+// Runs the samples through the float model (TOSA FP in the interpreter), the program with its delegates'
 // integer graphs in the interpreter, and the program on the simulated NPU. The first output's largest element is the
-// answer. Errors: as compile's and run's; no labels.
+// answer; without labels only how near the answers are. Errors: as compile's and run's; labels that are no classes; inputs
+// that are not finite; a dump of another program.
 Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log);
 
 }  // namespace carina::driver

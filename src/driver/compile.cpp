@@ -7,7 +7,8 @@
 #include "base/file.h"
 #include "driver/backend.h"
 #include "driver/compilation.h"
-#include "driver/outputs.h"
+#include "driver/dump_folder.h"
+#include "driver/file_kind.h"
 #include "driver/passes.h"
 #include "driver/samples.h"
 #include "lower/lower.h"
@@ -57,7 +58,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const Backend& b
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
     return compile_tosa(std::move(graph), request.model, options_of(request), backend, log);
   }
-  CARINA_TRY(const Buffer file, map_file(request.model));
+  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
   Compilation compilation = compile_pt2(file, request.model, options_of(request), backend, log);
   if (!says_something(compilation)) return fail(std::move(compilation.errors));
   return compilation;
@@ -77,7 +78,6 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
 
 // What `--dump` shows of delegate `index`: its TOSA graph, and the backend's artifacts.
 Result<void> dump(const Delegated& delegated, size_t index, const Backend& backend, const std::string& folder) {
-  CARINA_CHECKED(make_folder(folder));
   ir::Graph graph = delegated.split.tosa[index];
   graph.name = "main";  // the name by which the reference model's program looks for it
   CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
@@ -91,7 +91,7 @@ Result<void> dump(const Delegated& delegated, size_t index, const Backend& backe
 const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
 Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, map_file(request.model));
+  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
   CARINA_TRY(Model model, import_pt2(file, request.model, log, request.passes));
   CARINA_CHECKED(quantize_model(model, quantization_of(request), log));
   return model;
@@ -105,6 +105,7 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, log);
   if (!request.dump_folder.empty()) {
+    CARINA_CHECKED(clear_dump(request.dump_folder));
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
       CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }

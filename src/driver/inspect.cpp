@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <charconv>
 #include <sstream>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/file.h"
+#include "driver/file_kind.h"
+#include "driver/outputs.h"
 #include "driver/samples.h"
 #include "driver/vgf_file.h"
 #include "facts/executorch.h"
@@ -32,12 +38,15 @@ constexpr size_t kShownElements = 32;
 
 using report::Listing;
 
+template <typename Sized>
+int64_t count(const Sized& sized) {
+  return static_cast<int64_t>(sized.size());
+}
+
 Result<Listing> list_graphs(const ir::Module& module) {
   Listing listing;
   for (const ir::Graph& graph : module.graphs) {
-    listing.add("graph", {{"name", graph.name},
-                          {"nodes", std::to_string(graph.nodes.size())},
-                          {"values", std::to_string(graph.values.size())}});
+    listing.add("graph", {{"name", graph.name}, {"nodes", count(graph.nodes)}, {"values", count(graph.values)}});
   }
   listing.text = ir::print(module, {.elide_above_elements = kShownElements});
   return listing;
@@ -92,31 +101,30 @@ void list_plan(const pte::Plan& plan, Listing& listing) {
                          {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
                          {"planned_bytes", fmt::format("{}", fmt::join(plan.planned_bytes, " "))}});
   for (size_t i = 0; i < plan.values.size(); ++i)
-    listing.add("value", {{"index", std::to_string(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
+    listing.add("value", {{"index", static_cast<int64_t>(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
   for (size_t i = 0; i < plan.delegates.size(); ++i) {
     const pte::Delegate& delegate = plan.delegates[i];
-    listing.add(
-        "delegate",
-        {{"index", std::to_string(i)}, {"backend", delegate.backend}, {"bytes", std::to_string(delegate.blob.size())}});
+    listing.add("delegate",
+                {{"index", static_cast<int64_t>(i)}, {"backend", delegate.backend}, {"bytes", count(delegate.blob)}});
     for (const auto& [key, value] : delegate.compile_specs) {
       if (value.size() <= 256)
         listing.add("compile_spec", {{"key", key}, {"value", std::string(value.begin(), value.end())}});
     }
   }
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
-    listing.add("instruction",
-                {{"index", std::to_string(i)}, {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
+    listing.add("instruction", {{"index", static_cast<int64_t>(i)},
+                                {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
   }
 }
 
 Result<Listing> list_program(const Buffer& file, const std::string& path) {
   CARINA_TRY(const pte::Program program, pte::read_program(file, path));
   Listing listing;
-  size_t constant_bytes = 0;
-  for (const Buffer& constant : program.constants) constant_bytes += constant.size();
-  listing.add("program", {{"bytes", std::to_string(file.size())},
-                          {"constants", std::to_string(program.constants.size() - 1)},
-                          {"constant_bytes", std::to_string(constant_bytes)}});
+  int64_t constant_bytes = 0;
+  for (const Buffer& constant : program.constants) constant_bytes += count(constant);
+  listing.add(
+      "program",
+      {{"bytes", count(file)}, {"constants", count(program.constants) - 1}, {"constant_bytes", constant_bytes}});
   for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
   return listing;
 }
@@ -131,23 +139,48 @@ Result<Listing> list_arrays(const Buffer& file, const std::string& path) {
   return listing;
 }
 
+Result<Listing> list_array(const Buffer& file, const std::string& path) {
+  CARINA_TRY(const Tensor array, read_npy(file, path));
+  Listing listing;
+  listing.add("array", {{"type", type_text(array.dtype, array.shape)}, {"values", preview(array)}});
+  return listing;
+}
+
+// What a file holds that is of no kind to be known by its first bytes: its name tells which reader is to say why.
+FileKind kind_by_name(const std::string& path) {
+  constexpr std::array<std::pair<std::string_view, FileKind>, 6> kEndings{{{".pt2", FileKind::kPt2},
+                                                                           {".vgf", FileKind::kVgf},
+                                                                           {".tosa", FileKind::kTosa},
+                                                                           {".pte", FileKind::kPte},
+                                                                           {".npz", FileKind::kNpz},
+                                                                           {".npy", FileKind::kNpy}}};
+  for (const auto& [ending, kind] : kEndings) {
+    if (path.ends_with(ending)) return kind;
+  }
+  return FileKind::kUnknown;
+}
+
+FileKind kind_of_named(const Buffer& file, const std::string& path) {
+  const FileKind kind = kind_of(file);
+  return kind == FileKind::kUnknown ? kind_by_name(path) : kind;
+}
+
 Result<Listing> list_file(const std::string& path, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(path));
-  if (path.ends_with(".pt2")) {
+  const FileKind kind = kind_of_named(file, path);
+  if (kind == FileKind::kPt2) {
     CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, path, log));
     return list_graphs({.graphs = {std::move(graph)}});
   }
-  if (path.ends_with(".vgf")) return list_vgf(file, path);
-  if (path.ends_with(".tosa")) {
+  if (kind == FileKind::kTosa) {
     CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
     return list_graphs(module);
   }
-  if (path.ends_with(".pte")) return list_program(file, path);
-  if (path.ends_with(".npz")) return list_arrays(file, path);
-  return fail({.where = path,
-               .what = "unknown kind of file",
-               .expected = ".pt2, .tosa, .vgf, .pte or .npz",
-               .fault = Fault::kUsage});
+  if (kind == FileKind::kVgf) return list_vgf(file, path);
+  if (kind == FileKind::kPte) return list_program(file, path);
+  if (kind == FileKind::kNpz || kind == FileKind::kVelaRaw) return list_arrays(file, path);
+  if (kind == FileKind::kNpy) return list_array(file, path);
+  return wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .npz or .npy");
 }
 
 Result<std::vector<npu::Command>> commands_of(const npu::Payload& payload, const std::string& path) {
@@ -160,6 +193,15 @@ Result<std::vector<npu::Command>> commands_of(const npu::Payload& payload, const
   }
 }
 
+// A field as a number where its text is one: no name of an enumeration is.
+Listing::Value value_of(const npu::FieldText& field) {
+  const char* end = field.text.data() + field.text.size();
+  int64_t number = 0;
+  const auto [rest, error] = std::from_chars(field.text.data(), end, number);
+  if (error == std::errc() && rest == end) return number;
+  return field.text;
+}
+
 // Every command stream of a file, with a title.
 struct Stream {
   std::string title;
@@ -168,7 +210,7 @@ struct Stream {
 
 Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& path) {
   std::vector<Stream> streams;
-  if (path.ends_with(".npz")) {
+  if (kind_of_named(file, path) != FileKind::kPte) {
     CARINA_TRY(npu::CompiledNetwork network, npu::read_vela_raw(file, path));
     streams.push_back({.title = path, .network = std::move(network)});
     return streams;
@@ -205,8 +247,8 @@ Result<std::string> inspect(const std::string& path, TextFormat format, const Lo
 }
 
 Result<std::string> disassemble(const std::string& path, TextFormat format) {
-  CARINA_TRY(const Buffer file, map_file(path));
-  if (path.ends_with(".vgf")) return disassemble_vgf(file, path, format);
+  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kPte, FileKind::kVelaRaw, FileKind::kVgf}));
+  if (kind_of_named(file, path) == FileKind::kVgf) return disassemble_vgf(file, path, format);
   CARINA_TRY(const std::vector<Stream> streams, streams_of(file, path));
   std::string text;
   Listing listing;
@@ -221,9 +263,9 @@ Result<std::string> disassemble(const std::string& path, TextFormat format) {
             npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
     for (const npu::Command& command : commands) {
       const npu::CommandText shown = npu::describe(payload.accelerator()->product, command);
-      std::vector<std::pair<std::string, std::string>> fields{{"offset", fmt::format("{:#x}", shown.byte_offset)},
-                                                              {"command", std::string(shown.name)}};
-      for (const npu::FieldText& field : shown.fields) fields.emplace_back(std::string(field.name), field.text);
+      Listing::Properties fields{{"offset", static_cast<int64_t>(shown.byte_offset)},
+                                 {"command", std::string(shown.name)}};
+      for (const npu::FieldText& field : shown.fields) fields.emplace_back(std::string(field.name), value_of(field));
       listing.add("command", std::move(fields));
     }
   }

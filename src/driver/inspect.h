@@ -9,8 +9,8 @@ namespace carina::driver {
 
 enum class TextFormat { kText, kJson };
 
-// What a .pt2, .tosa, .vgf, .pte or .npz holds, by its extension: graphs in the IR's text form with large constants elided,
-// programs as their values and instructions, archives as their arrays. Errors: of the readers; an unknown extension.
+// What a .pt2, .tosa, .vgf, .pte, .npz or .npy holds: graphs in the IR's text form with large constants elided,
+// programs as their values and instructions, archives as their arrays. Errors: of the readers; a file of another kind.
 Result<std::string> inspect(const std::string& path, TextFormat format, const Log& log);
 
 // The command streams of a .pte (each Ethos-U delegate) or of Vela's raw .npz, disassembled; the SPIR-V of a .vgf. Errors: as above; a file

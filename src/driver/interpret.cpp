@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <map>
-#include <optional>
 #include <set>
 
-#include "base/checked_math.h"
 #include "base/file.h"
+#include "driver/command_files.h"
 #include "driver/outputs.h"
 #include "driver/samples.h"
 #include "driver/tosa_file.h"
@@ -47,13 +44,27 @@ class Dump {
  public:
   Dump(std::string folder, const ir::Graph& main) : folder_(std::move(folder)), main_(main.name) {}
 
+  // Errors: a value's file is one of these, which are still to be read.
+  Result<void> check(const ir::Module& module, const std::vector<std::string>& inputs) {
+    for (const ir::Graph& graph : module.graphs) {
+      for (size_t v = 0; v < graph.values.size(); ++v) {
+        const std::string path = path_of(graph, ir::ValueId(v));
+        if (file_id(path))
+          CARINA_CHECKED(check_files({.inputs = inputs, .outputs = {{"--dump", path}}, .folders = {}}));
+      }
+    }
+    return {};
+  }
   // Nothing more is written after the first failure.
   void write(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
-    if (status_) status_ = write_file(fmt::format("{}/{}.npy", folder_, file_of(graph, value)), npy_bytes(tensor));
+    if (status_) status_ = write_file(path_of(graph, value), npy_bytes(tensor));
   }
   [[nodiscard]] const Result<void>& status() const { return status_; }
 
  private:
+  std::string path_of(const ir::Graph& graph, ir::ValueId value) {
+    return fmt::format("{}/{}.npy", folder_, file_of(graph, value));
+  }
   const std::string& file_of(const ir::Graph& graph, ir::ValueId value) {
     std::string& file = files_[{graph.name, value.index()}];
     if (!file.empty()) return file;
@@ -90,31 +101,6 @@ Result<std::vector<report::OperatorTime>> profile(interpret::Interpreter& interp
   return times;
 }
 
-// "512M" -> 536870912.
-Result<size_t> bytes_of(const std::string& text) {
-  struct Unit {
-    char letter;
-    int log2_bytes;
-  };
-  static constexpr std::array kUnits{Unit{'K', 10}, Unit{'M', 20}, Unit{'G', 30}};
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
-  std::optional<size_t> bytes;
-  if (error == std::errc()) bytes = number;
-  for (const Unit& unit : kUnits) {
-    if (rest.size() != 1 || std::toupper(static_cast<unsigned char>(rest[0])) != unit.letter) continue;
-    bytes = bytes ? checked_mul(*bytes, size_t{1} << unit.log2_bytes) : std::nullopt;
-    rest = {};
-  }
-  if (bytes && *bytes > 0 && rest.empty()) return *bytes;
-  return fail({.where = "--memory-budget",
-               .what = "not a number of bytes",
-               .expected = "a whole number, with K, M or G after it or not",
-               .got = text,
-               .fault = Fault::kUsage});
-}
-
 // What the budget leaves for the plan and the outputs when the inputs are in memory. Nothing has been allocated yet.
 Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, const std::string& where) {
   size_t used = 0;
@@ -133,13 +119,14 @@ Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, cons
 }  // namespace
 
 Result<report::InterpretReport> interpret(const InterpretRequest& request, const Log& /*log*/) {
-  CARINA_TRY(const size_t budget, bytes_of(request.memory_budget));
   CARINA_TRY(const ir::Module module, read_sound_tosa(request.model, request.level));
   Dump dump(request.dump_folder, module.main());
   interpret::Options options{.threads = request.threads, .where = request.model};
-  CARINA_TRY(options.memory_budget_bytes, budget_without_inputs(budget, module.main(), request.model));
+  CARINA_TRY(options.memory_budget_bytes,
+             budget_without_inputs(request.memory_budget_bytes, module.main(), request.model));
   if (request.profile) options.profiling = interpret::Profiling::kOn;
   if (!request.dump_folder.empty()) {
+    CARINA_CHECKED(dump.check(module, request.inputs));
     CARINA_CHECKED(make_folder(request.dump_folder));
     options.observer = [&dump](const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
       dump.write(graph, value, tensor);

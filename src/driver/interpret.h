@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -9,14 +10,16 @@
 
 namespace carina::driver {
 
+inline constexpr size_t kDefaultMemoryBudget = size_t{4} << 30;
+
 struct InterpretRequest {
   std::string model;                // .tosa
   std::vector<std::string> inputs;  // one .npy per graph input; none: zeros
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   std::string dump_folder;          // every intermediate value as .npy; empty: none are written
   bool profile = false;
-  std::string level = "8K";          // of the verifier, or "none"
-  std::string memory_budget = "4G";  // bytes, or with K, M or G: tensors of the run and what the plan holds
+  std::string level = "8K";                           // of the verifier, or "none"
+  size_t memory_budget_bytes = kDefaultMemoryBudget;  // of the tensors of the run and what the plan holds
   int threads = 1;
 };
 

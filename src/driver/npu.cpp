@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/file.h"
+#include "base/zeroed_pages.h"
 #include "driver/estimate.h"
+#include "driver/file_kind.h"
 #include "driver/outputs.h"
 #include "driver/target.h"
 #include "npu/payload.h"
@@ -32,25 +35,40 @@ Shape shape_of(const npu::IoTensor& io) {
 // The regions' memory, from the network's sizes.
 struct Memories {
   std::vector<std::byte> weights;
-  std::vector<std::byte> scratch;
-  std::vector<std::byte> fast;
+  ZeroedPages scratch;
+  ZeroedPages fast;
   simulate::Memory memory;
 };
 
+Result<void> check_budget(const NpuRunRequest& request, const npu::CompiledNetwork& network) {
+  // The reader keeps each below 2^40. The checker notes for each byte whether it is defined, and runs a second time.
+  const auto regions = static_cast<uint64_t>(network.scratch_bytes) + static_cast<uint64_t>(network.fast_scratch_bytes);
+  const uint64_t bytes = network.weights.size() + (request.check    ? 4 * regions
+                                                   : request.poison ? 2 * regions
+                                                                    : regions);
+  if (bytes <= request.memory_budget_bytes) return {};
+  return fail({.where = request.stream,
+               .what = "the stream's memories do not fit the memory budget",
+               .expected = fmt::format("at most {} bytes", request.memory_budget_bytes),
+               .got = fmt::format("{} (scratch {}, fast scratch {}, weights {})", bytes, network.scratch_bytes,
+                                  network.fast_scratch_bytes, network.weights.size()),
+               .hint = "--memory-budget sets another"});
+}
+
 Memories make_memories(const npu::CompiledNetwork& network) {
   Memories m{.weights = network.weights,
-             .scratch = std::vector<std::byte>(static_cast<size_t>(network.scratch_bytes)),
-             .fast = std::vector<std::byte>(static_cast<size_t>(network.fast_scratch_bytes)),
+             .scratch = ZeroedPages(static_cast<size_t>(network.scratch_bytes)),
+             .fast = ZeroedPages(static_cast<size_t>(network.fast_scratch_bytes)),
              .memory = {}};
   m.memory.regions[static_cast<size_t>(network.weight_region)] = m.weights;
-  m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch;
+  m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch.bytes();
   // Without fast scratch of its own, its region is the arena itself, as in TFLite files for Shared_Sram; Vela then
   // names any region for it.
   std::span<std::byte>& fast_region = m.memory.regions[static_cast<size_t>(network.fast_scratch_region)];
-  if (!m.fast.empty()) {
-    fast_region = m.fast;
+  if (!m.fast.bytes().empty()) {
+    fast_region = m.fast.bytes();
   } else if (fast_region.empty()) {
-    fast_region = m.scratch;
+    fast_region = m.scratch.bytes();
   }
   return m;
 }
@@ -100,7 +118,7 @@ Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::Compile
     CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, request.stream));
     memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = place.size()});
     if (request.inputs.empty()) continue;
-    CARINA_TRY(const Buffer file, map_file(request.inputs[i]));
+    CARINA_TRY(const Buffer file, open_file(request.inputs[i], {FileKind::kNpy}));
     CARINA_TRY(const Tensor tensor, read_npy(file, request.inputs[i]));
     CARINA_CHECKED(check_input(tensor, io, place.size(), request.inputs[i]));
     std::ranges::copy(tensor.data.bytes(), place.begin());
@@ -120,11 +138,53 @@ Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& netw
   return outputs;
 }
 
+// A network's memories with its inputs in them, and what one run makes of them.
+struct StreamRun {
+  Memories memories;
+  simulate::Report simulated;
+  std::vector<NamedTensor> outputs;
+};
+
+Result<StreamRun> simulate_stream(const NpuRunRequest& request, const npu::CompiledNetwork& network,
+                                  const simulate::Options& options) {
+  StreamRun run{.memories = make_memories(network), .simulated = {}, .outputs = {}};
+  CARINA_CHECKED(load_stream_inputs(request, network, run.memories.memory));
+  CARINA_TRY(run.simulated, simulate::run(network.command_payload, run.memories.memory, options));
+  CARINA_TRY(run.outputs, stream_outputs(network, run.memories.memory, request.stream));
+  return run;
+}
+
+size_t different_bytes(const Tensor& a, const Tensor& b) {
+  size_t count = 0;
+  for (size_t i = 0; i < a.data.size(); ++i) count += a.data.bytes()[i] != b.data.bytes()[i] ? 1 : 0;
+  return count;
+}
+
+// Outputs with bytes that change with what is in memory before the run: the stream does not write them, or computes them
+// from what it did not write.
+Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request, const npu::CompiledNetwork& network,
+                                                   simulate::Options options, const std::vector<NamedTensor>& outputs) {
+  options.timing = simulate::Timing::kOff;
+  options.checking = simulate::Checking::kOff;
+  options.poison = request.poison ? simulate::Poison::kOff : simulate::Poison::kOn;
+  CARINA_TRY(const StreamRun other, simulate_stream(request, network, options));
+  std::vector<std::string> findings;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const size_t open = different_bytes(outputs[i].tensor, other.outputs[i].tensor);
+    if (open == 0) continue;
+    findings.push_back(
+        fmt::format("{}: {} of {} bytes depend on what was in memory before: the stream writes the output only in part",
+                    outputs[i].name, open, outputs[i].tensor.data.size()));
+  }
+  return findings;
+}
+
 }  // namespace
 
 Result<report::RunReport> run_stream(const NpuRunRequest& request) {
-  CARINA_TRY(const Buffer file, map_file(request.stream));
-  CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream));
+  CARINA_TRY(const Buffer file, open_file(request.stream, {FileKind::kVelaRaw}));
+  CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream, request.memory_budget_bytes));
+  CARINA_CHECKED(check_budget(request, network));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
   if (payload.accelerator() == nullptr)
     return fail({.where = request.stream,
@@ -134,8 +194,6 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request) {
                                                      .system_config = request.system_config,
                                                      .memory_mode = request.memory_mode,
                                                      .config_file = request.config_file}));
-  Memories memories = make_memories(network);
-  CARINA_CHECKED(load_stream_inputs(request, network, memories.memory));
   const bool timed = request.timed || !request.trace_file.empty();
   const simulate::Options options{.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                                   .checking = request.check ? simulate::Checking::kOn : simulate::Checking::kOff,
@@ -143,22 +201,24 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request) {
                                   .threads = request.threads,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory};
-  CARINA_TRY(const simulate::Report simulated, simulate::run(network.command_payload, memories.memory, options));
+  CARINA_TRY(const StreamRun run, simulate_stream(request, network, options));
   if (!request.trace_file.empty())
-    CARINA_CHECKED(write_file(request.trace_file, simulate::perfetto_trace(simulated, target.system.core_clock_hz)));
-  CARINA_TRY(const std::vector<NamedTensor> outputs, stream_outputs(network, memories.memory, request.stream));
+    CARINA_CHECKED(
+        write_file(request.trace_file, simulate::perfetto_trace(run.simulated, target.system.core_clock_hz)));
   report::RunReport report{.program = request.stream,
                            .outputs = {},
                            .memory = {},
                            .cpu_kernels = {},
                            .delegate_calls = 1,
                            .timed = timed,
-                           .npu = npu_report(simulated, network, target)};
+                           .npu = npu_report(run.simulated, network, target)};
   if (request.check) {
     report.findings.emplace();
-    for (const Diagnostic& finding : simulated.findings) report.findings->push_back(to_string(finding));
+    for (const Diagnostic& finding : run.simulated.findings) report.findings->push_back(to_string(finding));
+    CARINA_TRY(const auto open, outputs_left_open(request, network, options, run.outputs));
+    std::ranges::copy(open, std::back_inserter(*report.findings));
   }
-  CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
+  CARINA_TRY(report.outputs, report_tensors(run.outputs, request.output_folder));
   return report;
 }
 

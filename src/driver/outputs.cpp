@@ -60,6 +60,8 @@ std::string element_text(const Tensor& tensor, int64_t i) {
   return "?";
 }
 
+}  // namespace
+
 std::string preview(const Tensor& tensor) {
   std::string text = "[";
   const int64_t elements = tensor.elements();
@@ -67,8 +69,6 @@ std::string preview(const Tensor& tensor) {
     text += (i == 0 ? "" : ", ") + element_text(tensor, i);
   return text + (elements > kPreviewElements ? ", ...]" : "]");
 }
-
-}  // namespace
 
 Result<void> make_folder(const std::string& folder) {
   std::error_code error;

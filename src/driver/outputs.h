@@ -19,6 +19,9 @@ struct NamedTensor {
 Result<std::vector<report::TensorReport>> report_tensors(const std::vector<NamedTensor>& tensors,
                                                          const std::string& folder);
 
+// The first elements: "[1, 2, ...]"
+std::string preview(const Tensor& tensor);
+
 // Makes the folder and those above it. Errors: it cannot be made.
 Result<void> make_folder(const std::string& folder);
 

@@ -2,12 +2,18 @@
 
 #include "base/file.h"
 #include "driver/external_data.h"
+#include "driver/file_kind.h"
 #include "driver/run_program.h"
 
 namespace carina::driver {
 
 Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.program));
+  // The program's reader says more of what is nearly a program.
+  const FileKind kind = kind_of(file);
+  if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
+      kind != FileKind::kPtd && kind != FileKind::kEmpty)
+    return wrong_kind(request.program, kind, describe(FileKind::kPte));
   RunOptions options{.timed = request.timed, .memories = {}, .data = {}, .threads = request.threads};
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,

@@ -1,6 +1,7 @@
 #include "driver/samples.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +9,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/file.h"
+#include "driver/file_kind.h"
 #include "tensor/npy.h"
 
 namespace carina::driver {
@@ -20,11 +21,32 @@ using Arrays = std::map<std::string, Tensor>;
 // How many samples of `wanted` an array holds along its first axis; nothing when it does not fit.
 std::optional<int64_t> samples_in(const Shape& array, const Shape& wanted) {
   if (array == wanted) return 1;
-  const bool batched = wanted.rank() > 0 && wanted[0] == 1 && array.rank() == wanted.rank() &&
+  const bool batched = wanted.rank() > 0 && wanted[0] > 0 && array.rank() == wanted.rank() &&
+                       array[0] % wanted[0] == 0 &&
                        std::ranges::equal(array.dims().subspan(1), wanted.dims().subspan(1));
   const bool stacked = array.rank() == wanted.rank() + 1 && std::ranges::equal(array.dims().subspan(1), wanted.dims());
-  if ((batched || stacked) && array[0] > 0) return array[0];
-  return std::nullopt;
+  if ((!batched && !stacked) || array[0] == 0) return std::nullopt;
+  return batched ? array[0] / wanted[0] : array[0];
+}
+
+// "fp32 [4,8], or of N samples [N,4,8] or [4*N,8]"
+std::string wanted_text(const InputType& input) {
+  const std::string dims = to_string(input.shape);
+  std::string text = type_text(input.dtype, input.shape) + fmt::format(", or of N samples [N,{}", dims.substr(1));
+  if (input.shape.rank() == 0) return type_text(input.dtype, input.shape) + ", or of N samples [N]";
+  const std::string first = input.shape[0] == 1 ? "N" : fmt::format("{}*N", input.shape[0]);
+  const size_t comma = dims.find(',');
+  return text + fmt::format(" or [{}{}", first, comma == std::string::npos ? "]" : dims.substr(comma));
+}
+
+// What brings an array of one type to another, where NumPy can do it in a word.
+std::string conversion_hint(DType got, DType wanted) {
+  std::string_view name;
+  if (wanted == DType::kFp32) name = "float32";
+  if (wanted == DType::kInt64) name = "int64";
+  if (wanted == DType::kInt32) name = "int32";
+  if (got == wanted || name.empty()) return {};
+  return fmt::format("save it as that type: np.save(file, array.astype(np.{})); NumPy's own floats are float64", name);
 }
 
 Tensor nth_sample(const Tensor& array, const InputType& input, int64_t n) {
@@ -45,27 +67,29 @@ const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inp
   return found;
 }
 
+Diagnostic missing(const Arrays& arrays, const InputType& input, const std::string& where) {
+  std::string names;
+  for (const auto& [name, tensor] : arrays)
+    names += fmt::format("{}{}: {}", names.empty() ? "" : ", ", name, type_text(tensor.dtype, tensor.shape));
+  return {.where = where,
+          .what = fmt::format("no array for the input {}", input.name),
+          .expected = fmt::format("an array of that name: {}", wanted_text(input)),
+          .got = names.empty() ? "no array of numbers" : names};
+}
+
 Result<std::vector<Sample>> samples_of(const Arrays& arrays, std::span<const InputType> inputs,
                                        const std::string& where) {
   std::vector<Sample> samples;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor* array = array_for(arrays, inputs[i], inputs.size());
-    if (array == nullptr) {
-      std::string names;
-      for (const auto& [name, tensor] : arrays)
-        names += fmt::format("{}{}: {}", names.empty() ? "" : ", ", name, type_text(tensor.dtype, tensor.shape));
-      return fail({.where = where,
-                   .what = fmt::format("no array for the input {}", inputs[i].name),
-                   .expected = fmt::format("an array of that name, {} with any number of samples",
-                                           type_text(inputs[i].dtype, inputs[i].shape)),
-                   .got = names});
-    }
+    if (array == nullptr) return fail(missing(arrays, inputs[i], where));
     const auto count = samples_in(array->shape, inputs[i].shape);
     if (array->dtype != inputs[i].dtype || !count) {
       return fail({.where = where,
                    .what = fmt::format("the array for the input {} does not fit", inputs[i].name),
-                   .expected = type_text(inputs[i].dtype, inputs[i].shape),
-                   .got = type_text(array->dtype, array->shape)});
+                   .expected = wanted_text(inputs[i]),
+                   .got = type_text(array->dtype, array->shape),
+                   .hint = conversion_hint(array->dtype, inputs[i].dtype)});
     }
     if (i == 0) samples.resize(static_cast<size_t>(*count));
     if (samples.size() != static_cast<size_t>(*count)) {
@@ -79,13 +103,37 @@ Result<std::vector<Sample>> samples_of(const Arrays& arrays, std::span<const Inp
   return samples;
 }
 
-Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const InputType> inputs) {
+std::vector<std::string> array_files_in(const std::string& folder) {
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string extension = entry.path().extension().string();
     if (extension == ".npz" || extension == ".npy") files.push_back(entry.path().string());
   }
   std::ranges::sort(files);
+  return files;
+}
+
+// One .npy per input, by their names; nothing when the files are not that.
+Result<std::optional<Arrays>> arrays_by_file_name(std::span<const std::string> files,
+                                                  std::span<const InputType> inputs) {
+  if (files.size() != inputs.size()) return std::nullopt;
+  Arrays arrays;
+  for (const std::string& file : files) {
+    const std::filesystem::path path(file);
+    const std::string name = path.stem().string();
+    if (path.extension() != ".npy" || std::ranges::find(inputs, name, &InputType::name) == inputs.end())
+      return std::nullopt;
+    CARINA_TRY(const Buffer bytes, open_file(file, {FileKind::kNpy}));
+    CARINA_TRY(Tensor array, read_npy(bytes, file));
+    arrays.emplace(name, std::move(array));
+  }
+  return std::optional(std::move(arrays));
+}
+
+Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const InputType> inputs) {
+  const std::vector<std::string> files = array_files_in(path);
+  CARINA_TRY(const auto named, arrays_by_file_name(files, inputs));
+  if (named) return samples_of(*named, inputs, path);
   std::vector<Sample> all;
   for (const std::string& file : files) {
     CARINA_TRY(std::vector<Sample> samples, load_samples(file, inputs));
@@ -93,6 +141,62 @@ Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const
   }
   if (all.empty()) return fail({.where = path, .what = "the folder has no .npy or .npz file"});
   return all;
+}
+
+// An array as an input of a run: of its type and shape, or what NumPy has in its stead.
+Result<Tensor> as_input(Tensor array, const InputType& input, const std::string& where) {
+  // NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.
+  const bool same_storage =
+      element_bytes(array.dtype) == element_bytes(input.dtype) &&
+      (array.dtype == input.dtype || input.dtype == DType::kInt48 || input.dtype == DType::kInt4 ||
+       input.dtype == DType::kBf16 || input.dtype == DType::kFp8E4M3 || input.dtype == DType::kFp8E5M2 ||
+       input.dtype == DType::kShape);
+  if (!same_storage || array.shape != input.shape) {
+    return fail({.where = where,
+                 .what = fmt::format("the array does not fit the input {}", input.name),
+                 .expected = type_text(input.dtype, input.shape),
+                 .got = type_text(array.dtype, array.shape),
+                 .hint = conversion_hint(array.dtype, input.dtype)});
+  }
+  array.dtype = input.dtype;
+  return array;
+}
+
+// The inputs of a run from one .npz: each array belongs to the input of its name, as in load_samples().
+Result<Sample> inputs_of_archive(const std::string& path, std::span<const InputType> inputs) {
+  CARINA_TRY(const Arrays arrays, load_arrays(path));
+  Sample sample;
+  for (const InputType& input : inputs) {
+    const Tensor* array = array_for(arrays, input, inputs.size());
+    if (array == nullptr) return fail(missing(arrays, input, path));
+    CARINA_TRY(Tensor tensor, as_input(*array, input, path));
+    sample.push_back(std::move(tensor));
+  }
+  return sample;
+}
+
+// Which file belongs to which input: NAME=FILE says it, the others follow in order.
+Result<std::vector<std::string>> files_by_input(std::span<const std::string> paths, std::span<const InputType> inputs) {
+  std::vector<std::string> files(inputs.size());
+  std::vector<std::string> in_order;
+  for (const std::string& path : paths) {
+    const size_t equals = path.find('=');
+    const auto named = std::ranges::find(inputs, path.substr(0, equals), &InputType::name);
+    if (equals == std::string::npos || named == inputs.end()) {
+      in_order.push_back(path);
+      continue;
+    }
+    std::string& file = files[static_cast<size_t>(named - inputs.begin())];
+    if (!file.empty()) return fail({.where = path, .what = "a second file for this input", .fault = Fault::kUsage});
+    file = path.substr(equals + 1);
+  }
+  size_t next = 0;
+  for (std::string& file : files) {
+    if (file.empty() && next < in_order.size()) file = in_order[next++];
+  }
+  if (next < in_order.size())
+    files.insert(files.end(), in_order.begin() + static_cast<std::ptrdiff_t>(next), in_order.end());
+  return files;
 }
 
 }  // namespace
@@ -109,12 +213,20 @@ std::vector<InputType> input_types(const ir::Graph& graph) {
 }
 
 Result<Arrays> load_arrays(const std::string& path) {
-  CARINA_TRY(const Buffer file, map_file(path));
-  if (path.ends_with(".npy")) {
+  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kNpz, FileKind::kNpy, FileKind::kVelaRaw}));
+  if (kind_of(file) == FileKind::kNpy) {
     CARINA_TRY(Tensor array, read_npy(file, path));
     return Arrays{{"x", std::move(array)}};
   }
   CARINA_TRY(NpzContent content, read_npz(file, path));
+  if (content.arrays.empty()) {
+    return fail({.where = path,
+                 .what = content.skipped.empty() ? "the archive has no array"
+                                                 : fmt::format("the archive has arrays of objects or text only ({})",
+                                                               fmt::join(content.skipped, ", ")),
+                 .expected = "arrays of numbers",
+                 .hint = "was it saved from lists of different lengths? np.stack makes one array of equal ones"});
+  }
   return std::move(content.arrays);
 }
 
@@ -188,38 +300,33 @@ Result<Tensor> number_from(const std::string& text, const InputType& input) {
 }  // namespace
 
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs) {
-  if (paths.size() != inputs.size()) {
+  CARINA_TRY(const std::vector<std::string> files, files_by_input(paths, inputs));
+  if (paths.size() == 1 && files.front() == paths.front() && !inputs.empty() && !inputs.front().number) {
+    CARINA_TRY(const Buffer file, open_file(paths.front(), {FileKind::kNpy, FileKind::kNpz, FileKind::kVelaRaw}));
+    const FileKind kind = kind_of(file);
+    if (kind == FileKind::kNpz || kind == FileKind::kVelaRaw) return inputs_of_archive(paths.front(), inputs);
+  }
+  if (paths.size() != inputs.size() || files.size() != inputs.size()) {
     std::string wanted;
     for (const InputType& input : inputs)
       wanted += fmt::format("{}{} {}", wanted.empty() ? "" : ", ", input.name, type_text(input.dtype, input.shape));
-    return fail({.where = "inputs",
-                 .what = "wrong number of inputs",
-                 .expected = fmt::format("{} ({})", inputs.size(), wanted),
-                 .got = std::to_string(paths.size()),
-                 .hint = "give one -i FILE.npy for each input, in this order"});
+    return fail(
+        {.where = "inputs",
+         .what = "wrong number of inputs",
+         .expected = fmt::format("{} ({})", inputs.size(), wanted),
+         .got = std::to_string(paths.size()),
+         .hint = "give one -i FILE.npy for each input, in this order, or -i NAME=FILE.npy, or one .npz for all"});
   }
   Sample sample;
-  for (size_t i = 0; i < paths.size(); ++i) {
+  for (size_t i = 0; i < files.size(); ++i) {
     if (inputs[i].number) {
-      CARINA_TRY(Tensor number, number_from(paths[i], inputs[i]));
+      CARINA_TRY(Tensor number, number_from(files[i], inputs[i]));
       sample.push_back(std::move(number));
       continue;
     }
-    CARINA_TRY(const Buffer file, map_file(paths[i]));
-    CARINA_TRY(Tensor tensor, read_npy(file, paths[i]));
-    // NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.
-    const bool same_storage =
-        element_bytes(tensor.dtype) == element_bytes(inputs[i].dtype) &&
-        (tensor.dtype == inputs[i].dtype || inputs[i].dtype == DType::kInt48 || inputs[i].dtype == DType::kInt4 ||
-         inputs[i].dtype == DType::kBf16 || inputs[i].dtype == DType::kFp8E4M3 || inputs[i].dtype == DType::kFp8E5M2 ||
-         inputs[i].dtype == DType::kShape);
-    if (!same_storage || tensor.shape != inputs[i].shape) {
-      return fail({.where = paths[i],
-                   .what = fmt::format("the array does not fit the input {}", inputs[i].name),
-                   .expected = type_text(inputs[i].dtype, inputs[i].shape),
-                   .got = type_text(tensor.dtype, tensor.shape)});
-    }
-    tensor.dtype = inputs[i].dtype;
+    CARINA_TRY(const Buffer file, open_file(files[i], {FileKind::kNpy}));
+    CARINA_TRY(Tensor tensor, read_npy(file, files[i]));
+    CARINA_TRY(tensor, as_input(std::move(tensor), inputs[i], files[i]));
     sample.push_back(std::move(tensor));
   }
   return sample;

@@ -27,7 +27,8 @@ std::vector<InputType> input_types(const ir::Graph& graph);
 
 // Reads data for a network's inputs from an .npz, an .npy, or a folder of them (in the order of their names). An array
 // belongs to the input of its name; a network of one input also takes the array "x", or the only array of a fitting
-// shape. Arrays may carry many samples along the first axis: [N, rest] for an input of [1, rest], or [N, shape].
+// shape; a folder of as many .npy as inputs may give each the file of its name. Arrays may carry many samples along the
+// first axis: [N * B, rest] for an input of [B, rest], or [N, shape].
 // Errors: no array for an input, a shape or dtype that does not fit, inputs with different numbers of samples.
 Result<std::vector<Sample>> load_samples(const std::string& path, std::span<const InputType> inputs);
 
@@ -37,8 +38,9 @@ Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 // A sample must have one tensor per input, of its type and shape. Errors: it has not.
 Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs);
 
-// One .npy per input, in the order of the inputs; where the input is a number, its text ("3", "0.5", "true"). Errors:
-// wrong count, dtype or shape; another number than the program was exported for, as ExecuTorch's runtime refuses it.
+// One .npy per input, in the order of the inputs, or as NAME=FILE; or one .npz for all, by their names. Where the input is
+// a number, its text ("3", "0.5", "true"). Errors: wrong count, dtype or shape; another number than the program was
+// exported for, as ExecuTorch's runtime refuses it.
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs);
 
 // "fp32 [1,10]"

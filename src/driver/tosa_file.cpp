@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "base/file.h"
+#include "driver/file_kind.h"
 #include "tosa/flatbuffer.h"
 #include "tosa/verify.h"
 #include "vgf/vgf.h"
@@ -144,14 +144,14 @@ Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, cons
 }
 
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
-  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf}));
   return sound_tosa(file, path, level);
 }
 
 Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits) {
   CARINA_TRY(tosa::VerifyOptions options, options_of(limits, path));
   options.max_messages = kMaxViolations;
-  CARINA_TRY(const Buffer file, map_file(path));
+  CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf}));
   CARINA_TRY(const std::string version,
              path.ends_with(".vgf") ? Result<std::string>("1.0.0") : tosa::version_of(file, path));
   CARINA_TRY(const ir::Module module, read_graph_file(file, path));

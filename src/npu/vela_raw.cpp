@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kIoRank = 6;
 constexpr int64_t kMaxBytes = int64_t{1} << 40;  // what 40-bit addresses reach
 constexpr size_t kMaxTensors = 4096;
+// The driver action that holds a stream gives its length in words, 24 bits.
+constexpr int64_t kMaxPayloadBytes = (int64_t{4} << 24) + 4096;
 
 class RawReader {
  public:
@@ -22,8 +24,8 @@ class RawReader {
 
   Result<CompiledNetwork> read() const {
     CompiledNetwork network;
-    CARINA_TRY(network.command_payload, bytes("cmd_data"));
-    CARINA_TRY(network.weights, bytes("weight_data"));
+    CARINA_TRY(network.command_payload, bytes("cmd_data", kMaxPayloadBytes));
+    CARINA_TRY(network.weights, bytes("weight_data", kMaxBytes));
     CARINA_TRY(network.weight_region, region("weight_region", static_cast<int>(Region::kConstants)));
     CARINA_TRY(network.scratch_region, region("scratch_region", static_cast<int>(Region::kArena)));
     CARINA_TRY(network.fast_scratch_region, region("scratch_fast_region", static_cast<int>(Region::kFastScratch)));
@@ -41,13 +43,19 @@ class RawReader {
     return found == content_.arrays.end() ? nullptr : &found->second;
   }
 
-  [[nodiscard]] Result<std::vector<std::byte>> bytes(std::string_view name) const {
+  [[nodiscard]] Result<std::vector<std::byte>> bytes(std::string_view name, int64_t max) const {
     const Tensor* tensor = find(name);
     if (tensor == nullptr)
       return fail({.where = where_, .what = fmt::format("not a raw output of Vela: '{}' is missing", name)});
     if (tensor->dtype != DType::kUInt8)
       return fail({.where = entry(name), .what = "not bytes", .got = std::string(name_of(tensor->dtype))});
     const auto data = tensor->data.bytes();
+    if (data.size() > static_cast<size_t>(max)) {
+      return fail({.where = entry(name),
+                   .what = "too many bytes",
+                   .expected = fmt::format("at most {}", max),
+                   .got = std::to_string(data.size())});
+    }
     return std::vector<std::byte>(data.begin(), data.end());
   }
 
@@ -180,8 +188,8 @@ void add_tensors(std::map<std::string, Tensor>& arrays, const std::string& kind,
 
 }  // namespace
 
-Result<CompiledNetwork> read_vela_raw(const Buffer& npz, const std::string& where) {
-  CARINA_TRY(const NpzContent content, read_npz(npz, where));
+Result<CompiledNetwork> read_vela_raw(const Buffer& npz, const std::string& where, size_t max_inflated_bytes) {
+  CARINA_TRY(const NpzContent content, read_npz(npz, where, max_inflated_bytes));
   return RawReader(content, where).read();
 }
 

@@ -23,8 +23,8 @@ struct Lookalike {
 };
 constexpr std::array kLookalikes = {
     Lookalike{"serialized_exported_program.json",
-              "the archive was saved by torch 2.6 or 2.7, whose format is not supported"},
-    Lookalike{"serialized_state_dict.pt", "the archive was saved by torch 2.6 or 2.7, whose format is not supported"},
+              "the archive was saved by torch 2.7 or older, whose format is not supported"},
+    Lookalike{"serialized_state_dict.pt", "the archive was saved by torch 2.7 or older, whose format is not supported"},
     Lookalike{"constants.pkl", "this is a TorchScript archive, not an exported program"},
     Lookalike{"data.pkl", "this is a pickle of torch.save (a state_dict or a module), not an exported program"},
     Lookalike{".npy", "this is a NumPy archive, not an exported program"},

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/json_internal.h"
+
 namespace carina::report {
 
 namespace {
@@ -16,11 +18,14 @@ std::string share(int64_t part, int64_t whole) {
 }  // namespace
 
 std::string to_text(const AccuracyReport& report) {
-  std::string out = fmt::format("{} on {} labelled samples\n", report.program, report.samples);
-  out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
-  if (report.has_integer_graph)
-    out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, report.samples));
-  out += fmt::format("  NPU right:            {}\n", share(report.npu_right, report.samples));
+  std::string out = fmt::format("{} on {} {} samples\n", report.program, report.samples,
+                                report.has_labels ? "labelled" : "unlabelled");
+  if (report.has_labels) {
+    out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
+    if (report.has_integer_graph)
+      out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, report.samples));
+    out += fmt::format("  NPU right:            {}\n", share(report.npu_right, report.samples));
+  }
   if (report.has_integer_graph)
     out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, report.samples));
   out += fmt::format("  NPU answers as the float model:  {}\n", share(report.npu_answers_as_float, report.samples));
@@ -29,17 +34,18 @@ std::string to_text(const AccuracyReport& report) {
 }
 
 std::string to_json(const AccuracyReport& report) {
-  nlohmann::ordered_json json = {{"program", report.program},
-                                 {"samples", report.samples},
-                                 {"float_right", report.float_right},
-                                 {"npu_right", report.npu_right},
-                                 {"npu_answers_as_float", report.npu_answers_as_float},
-                                 {"sqnr_db", report.sqnr_db}};
+  nlohmann::ordered_json json = {{"program", report.program}, {"samples", report.samples}};
+  if (report.has_labels) {
+    json["float_right"] = report.float_right;
+    json["npu_right"] = report.npu_right;
+  }
+  json["npu_answers_as_float"] = report.npu_answers_as_float;
+  json["sqnr_db"] = report.sqnr_db;
   if (report.has_integer_graph) {
-    json["integer_right"] = report.integer_right;
+    if (report.has_labels) json["integer_right"] = report.integer_right;
     json["npu_equals_integer"] = report.npu_equals_integer;
   }
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace carina::report

@@ -5,10 +5,11 @@
 
 namespace carina::report {
 
-// How well a program answers labelled samples.
+// How well a program answers samples, labelled or not.
 struct AccuracyReport {
   std::string program;
   int64_t samples = 0;
+  bool has_labels = true;  // else nothing is known of who is right
   int64_t float_right = 0;
   bool has_integer_graph = false;
   int64_t integer_right = 0;

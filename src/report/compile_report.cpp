@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "report/json_internal.h"
 #include "report/table.h"
 
 namespace carina::report {
@@ -193,7 +194,7 @@ std::string to_json(const CompileReport& report) {
                              {"clock_hz", report.clock_hz},
                              {"cycles", json_of(report.cycles)},
                              {"errors", errors}};
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace carina::report

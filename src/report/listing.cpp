@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/json_internal.h"
+
 namespace carina::report {
 
 std::string to_text(const Listing& listing) {
@@ -11,7 +13,8 @@ std::string to_text(const Listing& listing) {
   std::string out;
   for (const Listing::Part& part : listing.parts) {
     out += part.kind;
-    for (const auto& [name, value] : part.properties) out += fmt::format(" {}={}", name, value);
+    for (const auto& [name, value] : part.properties)
+      out += std::visit([&](const auto& content) { return fmt::format(" {}={}", name, content); }, value);
     out += '\n';
   }
   return out;
@@ -21,12 +24,11 @@ std::string to_json(const Listing& listing) {
   nlohmann::ordered_json parts = nlohmann::ordered_json::array();
   for (const Listing::Part& part : listing.parts) {
     nlohmann::ordered_json json = {{"kind", part.kind}};
-    for (const auto& [name, value] : part.properties) json[name] = value;
+    for (const auto& [name, value] : part.properties)
+      std::visit([&](const auto& content) { json[name] = content; }, value);
     parts.push_back(std::move(json));
   }
-  return nlohmann::ordered_json{{"parts", parts}, {"text", listing.text}}.dump(
-             2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return json_text({{"parts", parts}, {"text", listing.text}});
 }
 
 }  // namespace carina::report

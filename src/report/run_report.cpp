@@ -2,16 +2,68 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string_view>
 
+#include "report/json_internal.h"
 #include "report/table.h"
 
 namespace carina::report {
 
 namespace {
 
-std::string layers_table(const NpuReport& npu) {
+// "conv", "conv x80", "conv x80 + dma"
+std::string operations_text(const std::vector<const LayerReport*>& operations) {
+  std::vector<std::pair<std::string, int64_t>> counts;
+  for (const LayerReport* operation : operations) {
+    const auto same = std::ranges::find(counts, operation->operation, &std::pair<std::string, int64_t>::first);
+    if (same == counts.end()) {
+      counts.emplace_back(operation->operation, 1);
+    } else {
+      ++same->second;
+    }
+  }
+  std::string text;
+  for (const auto& [name, count] : counts)
+    text += fmt::format("{}{}{}", text.empty() ? "" : " + ", name, count == 1 ? "" : fmt::format(" x{}", count));
+  return text;
+}
+
+// The operations of one layer as one: sums, the MAC use of the whole, bound by what bounds most of its cycles.
+LayerReport folded(const std::vector<const LayerReport*>& operations) {
+  LayerReport sum{
+      .name = operations.front()->name, .operation = operations_text(operations), .breakdown = {}, .bottleneck = {}};
+  std::map<std::string, int64_t> bound_cycles;
+  double used = 0;
+  for (const LayerReport* operation : operations) {
+    sum.macs += operation->macs;
+    sum.cycles += operation->cycles;
+    used += operation->utilization * static_cast<double>(operation->cycles);
+    bound_cycles[operation->bottleneck] += operation->cycles;
+  }
+  sum.utilization = sum.cycles == 0 ? 0 : used / static_cast<double>(sum.cycles);
+  sum.bottleneck = std::ranges::max_element(bound_cycles, {}, &std::pair<const std::string, int64_t>::second)->first;
+  return sum;
+}
+
+// In the order in which the layers first run.
+std::vector<LayerReport> folded_layers(const std::vector<LayerReport>& layers) {
+  std::vector<std::vector<const LayerReport*>> groups;
+  std::map<std::string_view, size_t> group_of;
+  for (const LayerReport& layer : layers) {
+    const auto [group, is_new] = group_of.emplace(layer.name, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[group->second].push_back(&layer);
+  }
+  std::vector<LayerReport> rows;
+  for (const auto& group : groups) rows.push_back(folded(group));
+  return rows;
+}
+
+std::string layers_table(const NpuReport& npu, LayerRows rows) {
   using enum Align;
   Table table({{.title = "layer"},
                {.title = "operation"},
@@ -20,7 +72,7 @@ std::string layers_table(const NpuReport& npu) {
                {.title = "share", .align = kRight},
                {.title = "MAC use", .align = kRight},
                {.title = "bound by"}});
-  for (const LayerReport& layer : npu.layers) {
+  for (const LayerReport& layer : rows == LayerRows::kEach ? npu.layers : folded_layers(npu.layers)) {
     const double share =
         npu.cycles == 0 ? 0 : 100.0 * static_cast<double>(layer.cycles) / static_cast<double>(npu.cycles);
     table.add({layer.name, layer.operation, layer.macs == 0 ? "-" : grouped(layer.macs), grouped(layer.cycles),
@@ -30,9 +82,9 @@ std::string layers_table(const NpuReport& npu) {
   return table.text(2);
 }
 
-std::string npu_text(const NpuReport& npu) {
+std::string npu_text(const NpuReport& npu, LayerRows rows) {
   std::string out = fmt::format("NPU {} ({}, {}), per inference:\n", npu.target, npu.system_config, npu.memory_mode) +
-                    layers_table(npu);
+                    layers_table(npu, rows);
   const double time = npu.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(npu.cycles) / static_cast<double>(npu.clock_hz);
   out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilisation {:.1f} %\n", grouped(npu.cycles),
                      time, npu.clock_hz / 1'000'000, grouped(npu.macs), 100 * npu.utilization);
@@ -88,14 +140,16 @@ nlohmann::ordered_json npu_json(const NpuReport& npu) {
 }
 
 std::string findings_text(const std::vector<std::string>& findings) {
-  std::string out = fmt::format("check: {} found\n", findings.size());
+  std::string out = fmt::format(
+      "check: {} found; the results above are those of the commands one after the other, which an NPU need not give\n",
+      findings.size());
   for (const std::string& finding : findings) out += "  " + finding + "\n";
   return out;
 }
 
 }  // namespace
 
-std::string to_text(const RunReport& report) {
+std::string to_text(const RunReport& report, LayerRows rows) {
   std::string out = outputs_text(report.outputs);
   for (const auto& [name, bytes] : report.memory) out += fmt::format("{}: {} bytes\n", name, bytes);
   if (!report.cpu_kernels.empty()) {
@@ -104,7 +158,7 @@ std::string to_text(const RunReport& report) {
     out += '\n';
   }
   out += fmt::format("NPU delegations: {} per inference\n", report.delegate_calls);
-  if (report.timed && report.delegate_calls > 0) out += npu_text(report.npu);
+  if (report.timed && report.delegate_calls > 0) out += npu_text(report.npu, rows);
   if (report.findings) out += report.findings->empty() ? "check: nothing found\n" : findings_text(*report.findings);
   return out;
 }
@@ -117,7 +171,7 @@ std::string to_json(const RunReport& report) {
                                  {"delegate_calls", report.delegate_calls}};
   if (report.timed && report.delegate_calls > 0) json["npu"] = npu_json(report.npu);
   if (report.findings) json["findings"] = *report.findings;
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 namespace {
@@ -165,7 +219,7 @@ std::string to_json(const InterpretReport& report) {
                                        {"outputs", outputs_json(report.outputs)},
                                        {"planned_bytes", report.planned_bytes},
                                        {"profile", profile}};
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace carina::report

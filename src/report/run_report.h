@@ -55,8 +55,10 @@ struct RunReport {
   std::optional<std::vector<std::string>> findings = {};
 };
 
-std::string to_text(const RunReport& report);
-std::string to_json(const RunReport& report);
+// One row for the operations of a layer together, or one for each.
+enum class LayerRows { kFolded, kEach };
+std::string to_text(const RunReport& report, LayerRows rows = LayerRows::kFolded);
+std::string to_json(const RunReport& report);  // each operation
 
 // The time of one operator in the interpreter.
 struct OperatorTime {

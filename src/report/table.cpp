@@ -27,15 +27,16 @@ std::string Table::text(size_t indent) const {
   std::vector<std::vector<std::string>> lines(1);
   for (const Column& column : columns_) lines[0].push_back(column.title);
   lines.insert(lines.end(), rows_.begin(), rows_.end());
-  std::string out;
+  std::vector<size_t> widths(columns_.size());
   for (const auto& line : lines) {
     CARINA_CHECK(line.size() == columns_.size(), "{} cells in {} columns", line.size(), columns_.size());
+    for (size_t c = 0; c < columns_.size(); ++c) widths[c] = std::max(widths[c], code_points(line[c]));
+  }
+  std::string out;
+  for (const auto& line : lines) {
     std::string row(indent, ' ');
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      size_t width = 0;
-      for (const auto& other : lines) width = std::max(width, code_points(other[c]));
-      row += (c == 0 ? "" : "  ") + padded(line[c], width, columns_[c].align);
-    }
+    for (size_t c = 0; c < columns_.size(); ++c)
+      row += (c == 0 ? "" : "  ") + padded(line[c], widths[c], columns_[c].align);
     row.erase(row.find_last_not_of(' ') + 1);
     out += row + '\n';
   }

@@ -140,7 +140,8 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
   const auto descriptor = quoted_value(header->text, "descr");
   const auto dims = tuple_value(header->text, "shape");
   const auto order = value_of(header->text, "fortran_order");
-  if (!descriptor || !dims || !order)
+  const bool column_major = order && order->starts_with("True");
+  if (!descriptor || !dims || !order || (!column_major && !order->starts_with("False")))
     return fail({.where = where, .what = "the .npy header is damaged or of a structured or object type"});
   const Buffer data = file.slice(header->data_offset, file.size() - header->data_offset);
 
@@ -169,7 +170,7 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
     const Tensor tensor{.dtype = d.dtype,
                         .shape = Shape(*dims),
                         .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(*bytes)).bytes())};
-    return order->starts_with("True") && dims->size() > 1 ? to_row_major(tensor) : tensor;
+    return column_major && dims->size() > 1 ? to_row_major(tensor) : tensor;
   }
   return fail({.where = where,
                .what = "unsupported .npy dtype",
@@ -177,8 +178,15 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
                .got = std::string(*descriptor)});
 }
 
-Result<NpzContent> read_npz(const Buffer& file, const std::string& where) {
+Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t max_inflated_bytes) {
   CARINA_TRY(const ZipReader zip, ZipReader::open(file, where));
+  if (zip.inflated_bytes() > max_inflated_bytes) {
+    return fail({.where = where,
+                 .what = "the arrays unpack to more memory than is allowed",
+                 .expected = fmt::format("at most {} bytes", max_inflated_bytes),
+                 .got = std::to_string(zip.inflated_bytes()),
+                 .hint = "np.savez writes them without compression"});
+  }
   NpzContent content;
   for (const std::string& entry : zip.names()) {
     const std::string name = entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;

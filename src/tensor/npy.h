@@ -21,7 +21,10 @@ struct NpzContent {
   std::map<std::string, Tensor> arrays;  // without the ".npy" of their names
   std::vector<std::string> skipped;
 };
-Result<NpzContent> read_npz(const Buffer& file, const std::string& where);
+// `max_inflated_bytes` bounds what compressed arrays together unpack to: more is refused before it is allocated.
+inline constexpr size_t kMaxInflatedBytes = size_t{4} << 30;
+Result<NpzContent> read_npz(const Buffer& file, const std::string& where,
+                            size_t max_inflated_bytes = kMaxInflatedBytes);
 
 // The bytes of an .npy file 1.0. int4 is written as int8, int48 and shape as int64, bf16 as uint16 and fp8 as uint8
 // (NumPy has no such types).

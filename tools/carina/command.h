@@ -20,16 +20,23 @@ struct Console {
   [[nodiscard]] Log log() const;
 };
 
-// Prints errors on stderr, each as "carina: ..."; returns the exit code: 1 the input or the environment is at fault, 2
+// Says why a command gave no result: each error on stderr as "carina: ..."; with --json also an object with "file",
+// "status" and "errors" on stdout, for programs. Returns the exit code: 1 the input or the environment is at fault, 2
 // usage, 3 internal.
-int report_errors(const Diagnostics& errors);
-
-// The same for a command whose result on `file` may be asked for as JSON: with --json also prints on stdout an object
-// with "file", "status" and "errors", for programs that need to know why there is no result.
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console);
 
-// Prints `text` on stdout; 0, or 1 when stdout cannot take it.
-int print(const std::string& text);
+// Prints `text` on stdout. Errors: stdout is closed, or its disk is full.
+Result<void> print(const std::string& text);
+
+// The exit code of a command whose result on `file` is this: its text is printed, or why there is none.
+int finish(const std::string& file, const Result<std::string>& text, const Console& console);
+
+// A report as --json asks for it.
+template <typename Report>
+Result<std::string> shown(const Result<Report>& report, const Console& console) {
+  if (!report) return std::unexpected(report.error());
+  return console.json ? to_json(*report) : to_text(*report);
+}
 
 // A subcommand: adds its options to `app` and sets `action` when it is called.
 struct Command {

@@ -1,21 +1,27 @@
 #include "driver/compile.h"
-#include "base/file.h"
+#include "base/output_file.h"
 #include "command.h"
+#include "driver/command_files.h"
 #include "model_options.h"
 #include "report/compile_report.h"
+#include "warnings.h"
 
 namespace carina::cli {
 
 namespace {
 
-int compile(driver::CompileRequest request, const std::string& output, const Console& console) {
-  request.threads = console.threads;
-  auto compiled = driver::compile(request, console.log());
-  if (!compiled) return report_errors(compiled.error());
-  if (const auto written = write_file(output, compiled->program); !written) return report_errors(written.error());
-  compiled->report.output = output;
-  return print(console.json ? report::to_json(compiled->report)
-                            : report::to_text(compiled->report, report::Detail::kSummary));
+// The program is in its place when the report has been printed: a run that fails, also at that, writes nothing.
+Result<void> compile(const driver::CompileRequest& request, const std::string& output, const Console& console) {
+  CARINA_CHECKED(driver::check_files({.inputs = {request.model, request.calibration, request.target.config_file},
+                                      .outputs = {{"--output", output}},
+                                      .folders = {{"--dump", request.dump_folder, "output_tag"}}}));
+  CARINA_TRY(driver::Compiled compiled, driver::compile(request, console.log()));
+  CARINA_TRY(OutputFile file, OutputFile::prepare(output, compiled.program));
+  compiled.report.output = output;
+  warn_of(request, compiled.report, console);
+  CARINA_CHECKED(print(console.json ? report::to_json(compiled.report)
+                                    : report::to_text(compiled.report, report::Detail::kSummary)));
+  return file.commit();
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -26,16 +32,23 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_pass_options(app, request);
   add_target_options(app, request.target);
   app.add_flag("--no-delegate", no_delegate, "Keep everything on the CPU");
-  app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)");
+  static bool delegate = true;
+  app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
+  app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)")
+      ->allow_extra_args(false);
   app.add_option("--sram-budget", request.sram_budget_bytes,
-                 "Bytes that a delegate's arena may take; more is an error that names the tensors")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--dump", request.dump_folder, "Write each delegate's TOSA file and command stream to this folder");
-  app.add_option("-o,--output", output, "The .pte to write")->required();
+                 "Bytes that a delegate's arena may take; more is an error that names the tensors; 0: no limit")
+      ->transform(byte_size());
+  app.add_option("-i,--dump,--intermediates", request.dump_folder,
+                 "Write each delegate's TOSA file and command stream to this folder")
+      ->check(path());
+  app.add_option("-o,--output", output, "The .pte to write")->required()->check(path());
   app.callback([&] {
     action = [&] {
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
-      return compile(request, output, console);
+      request.threads = console.threads;
+      const Result<void> done = compile(request, output, console);
+      return done ? 0 : report_failure(request.model, done.error(), console);
     };
   });
 }

@@ -2,10 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <string_view>
 
 #include "command.h"
-#include "report/verify_report.h"
+#include "report/failure_report.h"
 
 namespace carina::cli {
 
@@ -21,6 +25,29 @@ const char* label(Severity severity) {
       return "note";
   }
   return "";
+}
+
+// What the rooms call their steps, in words for people who do not know the rooms. Passes over the graph, of which there
+// are many, are one.
+struct Stage {
+  std::string_view step;
+  std::string_view words;
+  bool counted = false;
+};
+constexpr std::array kStages{Stage{.step = "calibrate", .words = "calibrating", .counted = true},
+                             Stage{.step = "compile for the NPU", .words = "compiling part", .counted = true},
+                             Stage{.step = "sample", .words = "sample", .counted = true},
+                             Stage{.step = "select", .words = "choosing NPU operations"},
+                             Stage{.step = "blocks", .words = "choosing block sizes"},
+                             Stage{.step = "weights", .words = "encoding weights"},
+                             Stage{.step = "memory", .words = "placing tensors in memory"},
+                             Stage{.step = "emit", .words = "writing commands"}};
+
+std::string stage_text(std::string_view step, size_t done, size_t total) {
+  const auto* stage = std::ranges::find(kStages, step, &Stage::step);
+  if (stage == kStages.end()) return "simplifying the model";
+  return stage->counted && total > 0 ? fmt::format("{} {}/{}", stage->words, done + 1, total)
+                                     : std::string(stage->words);
 }
 
 int exit_code(Fault fault) {
@@ -45,11 +72,7 @@ Log Console::log() const {
   };
   if (::isatty(STDERR_FILENO) == 1) {
     log.progress = [](std::string_view step, size_t done, size_t total) {
-      if (total > 0) {
-        fmt::print(stderr, "\r\x1b[K{} {}/{}", step, done + 1, total);
-      } else {
-        fmt::print(stderr, "\r\x1b[K{}", step);
-      }
+      fmt::print(stderr, "\r\x1b[K{}", stage_text(step, done, total));
       if (done + 1 >= total) fmt::print(stderr, "\r\x1b[K");
       std::fflush(stderr);
     };
@@ -57,7 +80,8 @@ Log Console::log() const {
   return log;
 }
 
-int report_errors(const Diagnostics& errors) {
+int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
+  if (console.json) static_cast<void>(print(report::to_json(file, errors)));  // stderr and the exit code say it as well
   int code = 1;
   for (const Diagnostic& error : errors) {
     fmt::print(stderr, "carina: {}: {}\n", label(error.severity), to_string(error));
@@ -66,14 +90,17 @@ int report_errors(const Diagnostics& errors) {
   return code;
 }
 
-int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
-  if (console.json) print(report::to_json(file, errors));
-  return report_errors(errors);
+Result<void> print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  return fail({.where = "standard output",
+               .what = fmt::format("cannot write: {}", std::strerror(errno)),
+               .fault = Fault::kEnvironment});
 }
 
-int print(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? 0 : 1;
+int finish(const std::string& file, const Result<std::string>& text, const Console& console) {
+  if (!text) return report_failure(file, text.error(), console);
+  const Result<void> printed = print(*text);
+  return printed ? 0 : report_failure(file, printed.error(), console);
 }
 
 }  // namespace carina::cli

@@ -2,17 +2,21 @@
 #include "driver/compile.h"
 #include "model_options.h"
 #include "report/compile_report.h"
+#include "warnings.h"
 
 namespace carina::cli {
 
 namespace {
 
-// The table comes whether the model can be compiled or not.
+// The table comes whether the model can be compiled or not; with --json it holds the errors as well.
 int explain(const driver::CompileRequest& request, const Console& console) {
   const auto report = driver::explain(request, console.log());
-  if (!report) return report_errors(report.error());
-  const int printed = print(console.json ? report::to_json(*report) : report::to_text(*report, report::Detail::kNodes));
-  return report->errors.empty() ? printed : report_errors(report->errors);
+  if (!report) return report_failure(request.model, report.error(), console);
+  warn_of(request, *report, console);
+  const int printed =
+      finish(request.model, console.json ? report::to_json(*report) : report::to_text(*report, report::Detail::kNodes),
+             console);
+  return report->errors.empty() ? printed : report_failure(request.model, report->errors, {.json = false});
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {

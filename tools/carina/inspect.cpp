@@ -1,5 +1,6 @@
 #include "driver/inspect.h"
 #include "command.h"
+#include "option_values.h"
 
 namespace carina::cli {
 
@@ -7,23 +8,22 @@ namespace {
 
 void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
-  app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte or .npz")->required();
+  app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte, .npz or .npy")->required()->check(path());
   app.callback([&] {
     action = [&] {
-      const auto text =
-          driver::inspect(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText, console.log());
-      return text ? print(*text) : report_errors(text.error());
+      const auto format = console.json ? driver::TextFormat::kJson : driver::TextFormat::kText;
+      return finish(file, driver::inspect(file, format, console.log()), console);
     };
   });
 }
 
 void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
-  app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")->required();
+  app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")->required()->check(path());
   app.callback([&] {
     action = [&] {
-      const auto text = driver::disassemble(file, console.json ? driver::TextFormat::kJson : driver::TextFormat::kText);
-      return text ? print(*text) : report_errors(text.error());
+      const auto format = console.json ? driver::TextFormat::kJson : driver::TextFormat::kText;
+      return finish(file, driver::disassemble(file, format), console);
     };
   });
 }

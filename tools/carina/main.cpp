@@ -1,11 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <new>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "command.h"
 #include "guard.h"
+#include "signals.h"
+#include "usage.h"
 
 namespace carina::cli {
 namespace {
@@ -15,6 +21,34 @@ constexpr const char* kAbout =
     "simulated NPU.\n"
     "Exit codes: 0 done, 1 the input is at fault, 2 usage, 3 internal error. Carina is not an Arm product.";
 
+// "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
+
+// The exit code of a command line that asks for nothing but a text (--help, --version), or that is wrong.
+int leave(const CLI::App& app, const CLI::ParseError& stop, const Console& console) {
+  if (stop.get_exit_code() != 0) return report_failure("", usage_errors(app, stop), console);
+  std::ostringstream text;
+  app.exit(stop, text, text);
+  return finish("", text.str(), console);
+}
+
+void add_command(CLI::App& app, const Command& command, Console& console, std::function<int()>& action) {
+  CLI::App* sub = app.add_subcommand(command.name, command.summary);
+  sub->footer(fmt::format("Examples:\n{}", command.examples));
+  sub->add_flag("--json", console.json, "Print the result as JSON; an error as well");
+  sub->add_option("--threads", console.threads, "Worker threads; results do not depend on it")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command.add_options(*sub, console, action);
+}
+
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "carina");
   app.require_subcommand(1);
@@ -23,19 +57,15 @@ int run(int argc, char** argv) {
   std::function<int()> action;
   const std::array commands{&kCompile,   &kRun,     &kExplain, &kAccuracy, &kTosa,
                             &kInterpret, &kInspect, &kDisasm,  &kNpu,      &kOps};
-  for (const Command* command : commands) {
-    CLI::App* sub = app.add_subcommand(command->name, command->summary);
-    sub->footer(fmt::format("Examples:\n{}", command->examples));
-    sub->add_flag("--json", console.json, "Print the result as JSON");
-    sub->add_option("--threads", console.threads, "Worker threads; results do not depend on it")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str();
-    command->add_options(*sub, console, action);
-  }
+  for (const Command* command : commands) add_command(app, *command, console, action);
+  std::vector<std::string> words = words_of(argc, argv);
+  // Also where the options could not be read.
+  const bool json = std::ranges::find(words, "--json") != words.end();
+  std::ranges::reverse(words);  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    app.parse(words);
+  } catch (const CLI::ParseError& stop) {
+    return leave(app, stop, {.json = json});
   }
   return run_guarded(action, console);
 }
@@ -44,6 +74,7 @@ int run(int argc, char** argv) {
 }  // namespace carina::cli
 
 int main(int argc, char** argv) {
+  carina::cli::install_signal_handlers();
   try {
     return carina::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
-#include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "driver/compile.h"
 #include "driver/passes.h"
 #include "ir/text.h"
+#include "option_values.h"
 
 namespace carina::cli {
 
@@ -23,15 +22,19 @@ inline std::function<void(std::string_view, const ir::Graph&)> print_after(const
   };
 }
 
-// The options of every subcommand that takes a model.
+// The options of every subcommand that takes a model. Names after the first are those of ExecuTorch's
+// aot_arm_compiler.py, for hands that know them.
 inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
-  static const std::map<std::string, driver::QuantizeMode> kModes{{"int8", driver::QuantizeMode::kInt8},
-                                                                  {"none", driver::QuantizeMode::kNone}};
-  app.add_option("model", request.model, "A .pt2 of torch.export.save, or a .tosa")->required();
-  app.add_option("--quantize", request.quantize,
+  app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
+      ->required()
+      ->check(path());
+  app.add_option("-q,--quantize", request.quantize,
                  "int8, or none; default: as the model is, int8 when --calibrate is given")
-      ->transform(CLI::CheckedTransformer(kModes, CLI::ignore_case).description("{int8,none}"));
-  app.add_option("--calibrate", request.calibration, "Calibration inputs: an .npz, an .npy, or a folder of them");
+      ->transform(one_of({{"int8", static_cast<int>(driver::QuantizeMode::kInt8)},
+                          {"none", static_cast<int>(driver::QuantizeMode::kNone)}}));
+  app.add_option("--calibrate,--calibration_data", request.calibration,
+                 "Calibration inputs: an .npz, an .npy, or a folder of them")
+      ->check(path());
 }
 
 // For who works on Carina: the passes of preparing and of the clean-up behind lowering.
@@ -54,12 +57,13 @@ inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
 }
 
 inline void add_target_options(CLI::App& app, driver::TargetRequest& target) {
-  app.add_option("--target", target.accelerator, "The NPU: ethos-u55-32, -64, -128, -256 ...")->required();
-  app.add_option("--system-config", target.system_config,
+  app.add_option("-t,--target", target.accelerator, "The NPU: ethos-u55-32, -64, -128 or -256")->required();
+  app.add_option("--system-config,--system_config", target.system_config,
                  "Clock and memories, a section of vela.ini; default: the family's");
-  app.add_option("--memory-mode", target.memory_mode,
+  app.add_option("--memory-mode,--memory_mode", target.memory_mode,
                  "What lives in which memory: Shared_Sram, Sram_Only ...; default: the family's");
-  app.add_option("--config", target.config_file, "A vela.ini with further system configs and memory modes");
+  app.add_option("--config", target.config_file, "A vela.ini with further system configs and memory modes")
+      ->check(path());
 }
 
 }  // namespace carina::cli

@@ -1,37 +1,64 @@
 #include "driver/npu.h"
 #include "command.h"
+#include "driver/command_files.h"
+#include "option_values.h"
 #include "report/run_report.h"
+#include "run_options.h"
 
 namespace carina::cli {
 
 namespace {
 
+Result<report::RunReport> checked_run(const driver::NpuRunRequest& request) {
+  driver::CommandFiles files{.inputs = request.inputs,
+                             .outputs = {{"--trace", request.trace_file}},
+                             .folders = {{"--output", request.output_folder, "output_"}}};
+  files.inputs.insert(files.inputs.end(), {request.stream, request.config_file});
+  CARINA_CHECKED(driver::check_files(files));
+  return driver::run_stream(request);
+}
+
+int run(const driver::NpuRunRequest& request, report::LayerRows rows, const Console& console) {
+  const auto report = checked_run(request);
+  const int printed = finish(request.stream, shown_run(report, rows, console), console);
+  const bool found = report && report->findings && !report->findings->empty();
+  return found ? 1 : printed;
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::NpuRunRequest request;
   app.require_subcommand(1);
-  CLI::App& run = *app.add_subcommand("run", "Run a command stream on the simulated NPU");
-  run.add_option("stream", request.stream, "Vela's raw .npz, or one that `carina compile --dump` wrote")->required();
-  run.add_option("-i,--input", request.inputs, "An .npy for each network input, in order; default: zeros");
-  run.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy");
-  run.add_flag("--timed", request.timed, "Also estimate cycles");
-  run.add_flag("--check", request.check,
+  CLI::App& sub = *app.add_subcommand("run", "Run a command stream on the simulated NPU");
+  sub.add_option("stream", request.stream, "Vela's raw .npz, or one that `carina compile --dump` wrote")
+      ->required()
+      ->check(path());
+  sub.add_option("-i,--input", request.inputs, "An .npy for each network input, in order; default: zeros")
+      ->allow_extra_args(false)
+      ->check(path());
+  sub.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
+  sub.add_flag("--timed", request.timed, "Also estimate cycles");
+  static auto rows = report::LayerRows::kFolded;
+  add_all_option(sub, rows);
+  sub.add_flag("--check", request.check,
                "Look for hazards, reads of memory never written and layout conflicts; exit code 1 if there are");
-  run.add_flag("--poison", request.poison,
+  sub.add_flag("--poison", request.poison,
                "Start with garbage in all memory that holds nothing: results must not change");
-  run.add_option("--trace", request.trace_file, "Write a trace for Perfetto; implies --timed");
-  run.add_option("--system-config", request.system_config, "Clock and memories; default: the family's");
-  run.add_option("--memory-mode", request.memory_mode, "What lives in which memory; default: the family's");
-  run.add_option("--config", request.config_file, "A vela.ini with further system configs and memory modes");
-  run.add_flag("--json", console.json, "Print the result as JSON");
-  run.add_option("--threads", console.threads, "Worker threads; results do not depend on it")
+  sub.add_option("--trace", request.trace_file, "Write a trace for Perfetto; implies --timed")->check(path());
+  sub.add_option("--memory-budget", request.memory_budget_bytes,
+                 "Refuse a file that needs more, in bytes or with K, M, G; nothing is allocated before")
+      ->default_str("4G")
+      ->transform(byte_size())
+      ->check(CLI::PositiveNumber);
+  sub.add_option("--system-config", request.system_config, "Clock and memories; default: the family's");
+  sub.add_option("--memory-mode", request.memory_mode, "What lives in which memory; default: the family's");
+  sub.add_option("--config", request.config_file, "A vela.ini with further system configs and memory modes");
+  sub.add_flag("--json", console.json, "Print the result as JSON");
+  sub.add_option("--threads", console.threads, "Worker threads; results do not depend on it")
       ->check(CLI::Range(1, 256));
-  run.callback([&] {
+  sub.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      const auto result = driver::run_stream(request);
-      if (!result) return report_failure(request.stream, result.error(), console);
-      const int printed = print(console.json ? report::to_json(*result) : report::to_text(*result));
-      return result->findings && !result->findings->empty() ? 1 : printed;
+      return run(request, rows, console);
     };
   });
 }

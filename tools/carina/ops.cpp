@@ -5,8 +5,8 @@ namespace carina::cli {
 
 namespace {
 
-void add_options(CLI::App& app, Console& /*console*/, std::function<int()>& action) {
-  app.callback([&action] { action = [] { return print(driver::supported_ops_markdown()); }; });
+void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  app.callback([&] { action = [&] { return finish("", driver::supported_ops_markdown(), console); }; });
 }
 
 }  // namespace

@@ -1,23 +1,39 @@
 #include "driver/run.h"
 #include "command.h"
+#include "driver/command_files.h"
+#include "option_values.h"
 #include "report/run_report.h"
+#include "run_options.h"
 
 namespace carina::cli {
 
 namespace {
 
+Result<std::string> run(const driver::RunRequest& request, report::LayerRows rows, const Console& console) {
+  driver::CommandFiles files{
+      .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
+  files.inputs.insert(files.inputs.end(), {request.program, request.config_file});
+  files.inputs.insert(files.inputs.end(), request.data.begin(), request.data.end());
+  CARINA_CHECKED(driver::check_files(files));
+  return shown_run(driver::run(request, console.log()), rows, console);
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::RunRequest request;
-  app.add_option("program", request.program, "A .pte")->required();
-  app.add_option(
-      "-i,--input", request.inputs,
-      "An .npy for each input, in order, or a number where the program takes one (3, 0.5, true); default: ones,\n"
-      "as ExecuTorch's runner");
-  app.add_option(
-      "--data", request.data,
-      "A .ptd with tensors that stand outside of the program; default: the program's neighbour of that name");
-  app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy");
+  app.add_option("program", request.program, "A .pte")->required()->check(path());
+  app.add_option("-i,--input", request.inputs,
+                 "An .npy for each input, in order, or NAME=FILE, or one .npz for all, or a number where the program "
+                 "takes one\n"
+                 "(3, 0.5, true); default: ones, as ExecuTorch's runner")
+      ->allow_extra_args(false)
+      ->check(path());
+  app.add_option("--data", request.data,
+                 "A .ptd with tensors that stand outside of the program; default: the program's neighbour of that name")
+      ->check(path());
+  app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
+  static auto rows = report::LayerRows::kFolded;
+  add_all_option(app, rows);
   app.add_option("--system-config", request.system_config,
                  "Clock and memories for --timed; default: what the program was compiled for");
   app.add_option("--memory-mode", request.memory_mode, "What lives in which memory, for --timed");
@@ -25,9 +41,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      const auto result = driver::run(request, console.log());
-      if (!result) return report_errors(result.error());
-      return print(console.json ? report::to_json(*result) : report::to_text(*result));
+      return finish(request.program, run(request, rows, console), console);
     };
   });
 }

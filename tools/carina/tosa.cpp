@@ -1,8 +1,10 @@
-#include "base/file.h"
+#include "base/output_file.h"
 #include "command.h"
+#include "driver/command_files.h"
 #include "driver/compile.h"
 #include "driver/tosa_file.h"
 #include "model_options.h"
+#include "report/tosa_report.h"
 
 namespace carina::cli {
 
@@ -18,34 +20,44 @@ std::unexpected<Diagnostics> usage(std::string what) {
   return fail({.where = "carina tosa", .what = std::move(what), .fault = Fault::kUsage});
 }
 
-// Writes the model as a TOSA file.
-Result<void> write(Options& options, const Console& console) {
+// Writes the model as a TOSA file, when it has been said that it is written.
+Result<void> write(const Options& options, const Console& console) {
+  const driver::CompileRequest& model = options.request.model;
   if (options.output.empty()) return usage("--output is missing (or --verify, to check a file)");
-  options.request.model.threads = console.threads;
-  if (options.output.ends_with(".vgf")) options.request.version = "vgf";
+  CARINA_CHECKED(driver::check_files(
+      {.inputs = {model.model, model.calibration}, .outputs = {{"--output", options.output}}, .folders = {}}));
   CARINA_TRY(const auto bytes, driver::to_tosa(options.request, console.log()));
-  return write_file(options.output, bytes);
+  CARINA_TRY(OutputFile file, OutputFile::prepare(options.output, bytes));
+  const report::TosaReport report{.model = model.model,
+                                  .version = options.request.version,
+                                  .output = options.output,
+                                  .bytes = static_cast<int64_t>(bytes.size())};
+  CARINA_CHECKED(print(console.json ? to_json(report) : to_text(report)));
+  return file.commit();
 }
 
 // Prints what the verifier says on a file.
 int verify(const Options& options, const Console& console) {
-  const auto report = driver::verify_tosa(options.request.model.model, options.request.limits);
-  if (!report) return report_failure(options.request.model.model, report.error(), console);
-  const int printed = print(console.json ? report::to_json(*report) : report::to_text(*report));
-  return report->messages.empty() ? printed : report_errors(report->messages);
+  const std::string& file = options.request.model.model;
+  const auto report = driver::verify_tosa(file, options.request.limits);
+  const int printed = finish(file, shown(report, console), console);
+  if (!report || report->messages.empty()) return printed;
+  return report_failure(file, report->messages, {.json = false});  // the report has said it in JSON
 }
 
 int run(Options& options, const Console& console) {
+  options.request.model.threads = console.threads;
+  if (options.output.ends_with(".vgf")) options.request.version = "vgf";
   if (options.verify) return verify(options, console);
   const auto written = write(options, console);
-  return written ? 0 : report_errors(written.error());
+  return written ? 0 : report_failure(options.request.model.model, written.error(), console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
   add_model_options(app, options.request.model);
   add_pass_options(app, options.request.model);
-  app.add_option("-o,--output", options.output, "The .tosa to write, or a .vgf");
+  app.add_option("-o,--output", options.output, "The .tosa to write, or a .vgf")->check(path());
   app.add_option("--tosa-version", options.request.version, "Version of the file to write")
       ->check(CLI::IsMember({"1.0", "0.80"}))
       ->capture_default_str();

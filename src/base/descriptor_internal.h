@@ -1,0 +1,34 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/diagnostic.h"
+
+namespace carina {
+
+// Closes the descriptor when it goes out of scope.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { close(); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const { return fd_; }
+  // False when what was written could not be kept, which some file systems say only now.
+  bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+// What the system said last, about a path.
+inline std::unexpected<Diagnostics> system_error(const std::string& path, const char* action) {
+  return fail({.where = path, .what = std::string(action) + ": " + std::strerror(errno), .fault = Fault::kEnvironment});
+}
+
+}  // namespace carina

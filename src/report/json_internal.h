@@ -1,0 +1,12 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace carina::report {
+
+// How every JSON output is written: indented, ended by a newline. Names and paths may hold any bytes; what is not UTF-8
+// becomes U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json);
+
+}  // namespace carina::report

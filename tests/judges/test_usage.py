@@ -1,0 +1,258 @@
+"""Command lines and files that people get wrong: the message names what they typed or gave, and what would do."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+MODEL = ROOT / "models" / "digits" / "digits.pt2"
+CALIBRATION = ROOT / "models" / "digits" / "calibration.npz"
+TEST = ROOT / "models" / "digits" / "test.npz"
+
+
+@pytest.fixture(scope="module")
+def work(run_carina, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("usage")
+    run_carina(["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "--dump", folder / "dump", "-o", folder / "digits.pte"])
+    (folder / "digits.tosa").write_bytes(next((folder / "dump").glob("*.tosa")).read_bytes())
+    (folder / "stream.npz").write_bytes((folder / "dump" / "output_tag0_vela.npz").read_bytes())
+    np.save(folder / "x.npy", np.zeros((1, 1, 8, 8), np.float32))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["compil"], ["unknown command compil", "did you mean compile"]),
+        ([], ["a command is missing", "compile", "npu"]),
+        (["compile", "m.pt2", "--taget", "ethos-u55-128", "-o", "x"], ["unknown option --taget", "did you mean --target"]),
+        (["compile", "m.pt2", "--accelerator-config", "ethos-u55-128", "-o", "x"], ["unknown option --accelerator-config"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int16"], ["--quantize", "int8,none", "int16"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "2"], ["--quantize", "int8,none"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--sram-budget", "-1"], ["--sram-budget", "not a number of bytes", "-1"]),
+        (["npu", "rum", "x.npz"], ["unknown command rum", "did you mean run"]),
+        (["inspect", "a", "b"], ["one argument too many: b"]),
+        (["run"], ["program is required"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_command_line_names_what_was_typed(run_carina, args, words):
+    done = run_carina(args, expect=2)
+    assert done.stderr.startswith("carina: error: carina"), done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr
+    said = json.loads(run_carina([*args, "--json"], expect=2).stdout)
+    assert said["status"] == "failed" and words[0] in said["errors"][0]["what"] + said["errors"][0]["where"]
+
+
+def test_help_is_a_command_too(run_carina):
+    assert run_carina(["help"]).stdout == run_carina(["--help"]).stdout
+    assert run_carina(["help", "compile"]).stdout == run_carina(["compile", "--help"]).stdout
+
+
+def test_names_that_hands_of_the_arm_backend_know(run_carina, work, tmp_path):
+    args = ["compile", "-m", MODEL, "-t", "Ethos-U55-128", "-q", "INT8", "--calibration_data", CALIBRATION, "-d", "-i", tmp_path / "dump",
+            "--system_config", "Ethos_U55_High_End_Embedded", "--memory_mode", "Shared_Sram", "-o", tmp_path / "x.pte"]  # fmt: skip
+    run_carina(args)
+    assert (tmp_path / "x.pte").read_bytes() == (work / "digits.pte").read_bytes()
+    assert list((tmp_path / "dump").glob("*.tosa"))
+    assert "--intermediates" in run_carina(["compile", "--help"]).stdout
+
+
+def test_options_of_many_values_leave_the_arguments_alone(run_carina, work, tmp_path):
+    node = json.loads(run_carina(["explain", MODEL, "--target", "ethos-u55-128", "--json"]).stdout)["nodes"][0]["name"]
+    run_carina(["compile", "--cpu-node", node, MODEL, "--target", "ethos-u55-128", "-o", tmp_path / "x.pte"])
+    run_carina(["run", "-i", work / "x.npy", work / "digits.pte"])
+
+
+def test_sram_budget_takes_units(run_carina, work, tmp_path):
+    args = ["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", tmp_path / "x.pte"]
+    run_carina([*args, "--sram-budget", "1M"])
+    run_carina([*args, "--sram-budget", "0"])  # no limit
+    assert "1,024" in run_carina([*args, "--sram-budget", "1K"], expect=1).stderr.replace("1024", "1,024")
+
+
+# --- files of the wrong kind ----------------------------------------------------------------------------------------
+
+COMMANDS = {
+    "compile": (["compile", None, "-t", "ethos-u55-128", "-o", "out.pte"], {"pt2", "tosa"}),
+    "explain": (["explain", None, "-t", "ethos-u55-128"], {"pt2", "tosa"}),
+    "run": (["run", None], {"pte"}),
+    "npu run": (["npu", "run", None], {"raw"}),
+    "interpret": (["interpret", None], {"tosa"}),
+    "disasm": (["disasm", None], {"pte", "raw"}),
+    "calibrate": (["compile", MODEL, "-t", "ethos-u55-128", "-o", "out.pte", "--calibrate", None], {"npz"}),
+    "-i": (["interpret", "digits.tosa", "-i", None], {"npy"}),
+}  # fmt: skip
+KINDS = {
+    "pt2": (MODEL, "torch.export.save"),
+    "pte": ("digits.pte", "an ExecuTorch program (.pte)"),
+    "tosa": ("digits.tosa", "a TOSA file"),
+    "raw": ("stream.npz", "a command stream (Vela's raw .npz)"),
+    "npy": ("x.npy", "a NumPy array (.npy)"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_another_kind_is_named(run_carina, work, command, kind):
+    args, takes = COMMANDS[command]
+    file, name = KINDS[kind]
+    if kind in takes or (command in ("calibrate", "-i") and kind in ("raw", "npy", "npz")):
+        return
+    done = run_carina([file if a is None else a for a in args], expect=1, cwd=work)
+    assert "this is " in done.stderr and name in done.stderr, done.stderr
+    assert "damaged" not in done.stderr and "complete?" not in done.stderr
+
+
+def test_inspect_goes_by_what_a_file_holds(run_carina, work, tmp_path):
+    (tmp_path / "odd.bin").write_bytes((work / "digits.pte").read_bytes())
+    assert run_carina(["inspect", tmp_path / "odd.bin"]).stdout == run_carina(["inspect", work / "digits.pte"]).stdout
+    assert "fp32 [1,1,8,8]" in run_carina(["inspect", work / "x.npy"]).stdout
+    for content, word in [(b"", "an empty file"), (b"\x80\x02}q\x00.", "torch.save"), (b"\x1c\0\0\0TFL3" + bytes(40), "TensorFlow Lite")]:
+        (tmp_path / "odd.bin").write_bytes(content)
+        assert word in run_carina(["inspect", tmp_path / "odd.bin"], expect=1).stderr
+    with zipfile.ZipFile(tmp_path / "script.pt", "w") as archive:
+        archive.writestr("m/constants.pkl", b"")
+    assert "TorchScript" in run_carina(["compile", tmp_path / "script.pt", "-t", "ethos-u55-128", "-o", tmp_path / "x"], expect=1).stderr
+
+
+def test_numbers_are_numbers_in_json(run_carina, work):
+    program = run_carina(["inspect", work / "digits.pte", "--json"]).json["parts"][0]
+    assert program["bytes"] == (work / "digits.pte").stat().st_size
+    command = run_carina(["disasm", work / "digits.pte", "--json"]).json["parts"][0]
+    assert command["offset"] == 0 and isinstance(command["command"], str)
+
+
+@pytest.mark.parametrize("args", [["compile", "none.pt2", "-t", "ethos-u55-128", "-o", "x"], ["explain", "none.pt2", "-t", "ethos-u55-128"],
+                                  ["run", "none.pte"], ["accuracy", "none.pt2", "none.pte", "--data", "none.npz"], ["inspect", "none.pte"],
+                                  ["disasm", "none.pte"], ["tosa", "none.pt2", "-o", "x"], ["npu", "run", "none.npz"], ["interpret", "none.tosa"]])  # fmt: skip
+def test_every_error_is_an_object_with_json(run_carina, tmp_path, args):
+    said = run_carina([*args, "--json"], expect=1, cwd=tmp_path).json
+    assert said["status"] == "failed" and "No such file" in said["errors"][0]["what"]
+
+
+# --- data -----------------------------------------------------------------------------------------------------------
+
+
+def test_archives_without_arrays(run_carina, tmp_path):
+    args = ["compile", MODEL, "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", "--calibrate", tmp_path / "d.npz"]
+    np.savez(tmp_path / "d.npz")
+    assert "an empty archive" in run_carina(args, expect=1).stderr
+    np.savez(tmp_path / "d.npz", x=np.array([np.zeros(2), None], dtype=object))
+    assert "arrays of objects or text only (x)" in run_carina(args, expect=1).stderr
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.uint8])
+def test_another_type_comes_with_the_remedy(run_carina, work, tmp_path, dtype):
+    np.save(tmp_path / "x.npy", np.zeros((1, 1, 8, 8), dtype))
+    assert ".astype(np.float32)" in run_carina(["run", work / "digits.pte", "-i", tmp_path / "x.npy"], expect=1).stderr
+    args = ["compile", MODEL, "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", "--calibrate", tmp_path / "x.npy"]
+    assert ".astype(np.float32)" in run_carina(args, expect=1).stderr
+
+
+def test_inputs_by_name_and_from_one_archive(run_carina, work, tmp_path):
+    x = np.random.default_rng(1).normal(size=(1, 1, 8, 8)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "x.npz", x=x)
+    plain = run_carina(["run", work / "digits.pte", "-i", tmp_path / "x.npy"]).stdout
+    assert run_carina(["run", work / "digits.pte", "-i", f"input_0={tmp_path / 'x.npy'}"]).stdout == plain
+    assert run_carina(["run", work / "digits.pte", "-i", tmp_path / "x.npz"]).stdout == plain
+
+
+def two_inputs(path, batch=1):
+    import torch
+
+    class Two(torch.nn.Module):
+        def forward(self, sensor, ctx):
+            return torch.relu(sensor @ torch.ones(4, 4) + ctx)
+
+    torch.export.save(torch.export.export(Two(), (torch.ones(batch, 4), torch.ones(batch, 4))), path)
+
+
+def test_a_folder_of_one_file_per_input(run_carina, tmp_path):
+    two_inputs(tmp_path / "m.pt2")
+    folder = tmp_path / "c"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in ("ctx", "sensor"):
+        np.save(folder / f"{name}.npy", rng.normal(size=(32, 4)).astype(np.float32))
+    report = run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", folder, "-o", tmp_path / "x.pte", "--json"]).json
+    assert "32 samples" in report["quantization"]
+
+
+def test_batches_of_calibration_data(run_carina, tmp_path):
+    two_inputs(tmp_path / "m.pt2", batch=4)
+    data = np.random.default_rng(0).normal(size=(32, 4)).astype(np.float32)
+    args = ["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "x.pte", "--json"]
+    np.savez(tmp_path / "c.npz", sensor=data, ctx=data)
+    assert "8 samples" in run_carina(args).json["quantization"]
+    np.savez(tmp_path / "c.npz", sensor=data[:31], ctx=data[:31])
+    refused = run_carina(args, expect=1)
+    assert "[N,4,4]" in refused.stderr and "[4*N,4]" in refused.stderr
+
+
+def test_accuracy_refuses_nonsense(run_carina, work, tmp_path):
+    data = dict(np.load(TEST))
+    x, y = data["x"][:20], data["y"][:20]
+
+    def accuracy(expect, **arrays):
+        np.savez(tmp_path / "d.npz", **arrays)
+        return run_carina(["accuracy", MODEL, work / "digits.pte", "--data", tmp_path / "d.npz"], expect=expect)
+
+    for labels in (y + 100, y * 0 - 1, y + 0.5):
+        assert "none of the model's classes" in accuracy(1, x=x, y=labels).stderr
+    bad = x.copy()
+    bad[7, 0, 0, 0] = np.nan
+    assert "sample 7 of the input x has NaN" in accuracy(1, x=bad, y=y).stderr
+    unlabelled = accuracy(0, x=x).stdout
+    assert "20 unlabelled samples" in unlabelled and "SQNR" in unlabelled and "right" not in unlabelled
+
+
+def test_a_dump_folder_is_of_one_program(run_carina, work, tmp_path):
+    two_inputs(tmp_path / "m.pt2")
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    stale = ["output_tag7_TOSA-1.0+INT.tosa", "output_tag7_vela.npz"]
+    for name in [*stale, "mine.txt", "output_tags.tosa"]:
+        (dump / name).write_bytes(b"old")
+    run_carina(["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "--dump", dump, "-o", tmp_path / "x.pte"])
+    names = {p.name for p in dump.iterdir()}
+    assert not names & set(stale) and {"mine.txt", "output_tags.tosa", "output_tag0_vela.npz"} <= names
+
+
+def test_nothing_on_the_npu_is_said_on_top(run_carina, tmp_path):
+    args = ["compile", MODEL, "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
+    first = run_carina(args).stderr
+    assert "warning" in first and "nothing runs on the NPU" in first and "--calibrate" in first
+    ignored = run_carina([*args, "--quantize", "none", "--calibrate", CALIBRATION]).stderr
+    assert "the calibration data is not used" in ignored
+    assert run_carina([*args, "--no-delegate"]).stderr == ""
+
+
+def test_threads_beyond_the_machine_are_silent(run_carina, work):
+    assert run_carina(["run", work / "digits.pte", "--timed", "--threads", "256"]).stderr == ""
+    assert run_carina(["npu", "run", work / "stream.npz", "--threads", "256"]).stderr == ""
+
+
+def test_layers_are_folded_unless_all_are_asked_for(run_carina, work):
+    def rows(*args):
+        table = run_carina(["npu", "run", work / "stream.npz", "--timed", *args]).stdout
+        return [line.split()[0] for line in table[table.index("  layer") :].splitlines()[1:] if line.startswith("  ")]
+
+    each = run_carina(["npu", "run", work / "stream.npz", "--timed", "--json"]).json["npu"]["layers"]
+    assert len(rows("--all")) == len(each)
+    folded = run_carina(["run", work / "digits.pte", "--timed"]).stdout
+    names = [layer["name"] for layer in run_carina(["run", work / "digits.pte", "--timed", "--json"]).json["npu"]["layers"]]
+    assert len(set(names)) < len(names)  # digits has layers of several operations
+    table = folded[folded.index("  layer") : folded.index("total:")].splitlines()[1:]
+    assert len(table) == len(set(names))
+
+
+def test_a_header_that_is_cut_in_a_word(run_carina, tmp_path):
+    file = io.BytesIO()
+    np.save(file, np.zeros((2, 2), np.float32))
+    (tmp_path / "x.npy").write_bytes(file.getvalue().replace(b"False", b"Fals\0"))
+    run_carina(["inspect", tmp_path / "x.npy"], expect=1)

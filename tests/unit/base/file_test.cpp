@@ -1,0 +1,90 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csetjmp>
+#include <csignal>
+#include <filesystem>
+
+namespace carina {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// A folder of its own for each test.
+class File : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) /
+              ("file_test_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  fs::path folder_;
+};
+
+TEST_F(File, AFileThatShrinksAfterwardsDoesNotMatter) {
+  ASSERT_TRUE(write_file(path("x"), std::string(10'000, 'x')));
+  const auto file = map_file(path("x"));
+  ASSERT_TRUE(file);
+  ASSERT_EQ(::truncate(path("x").c_str(), 0), 0);
+  EXPECT_EQ(file->bytes()[9'999], std::byte{'x'});
+}
+
+sigjmp_buf back;
+const char* shrunk = nullptr;
+void on_bus(int /*number*/, siginfo_t* info, void* /*context*/) {
+  shrunk = mapped_file_at(info->si_addr);
+  ::siglongjmp(back, 1);
+}
+
+TEST_F(File, ALargeFileThatShrinksIsKnownToTheHandler) {
+  const size_t size = (size_t{256} << 20) + 1;  // sparse: it takes no disk
+  ASSERT_TRUE(write_file(path("large"), "x"));
+  ASSERT_EQ(::truncate(path("large").c_str(), static_cast<off_t>(size)), 0);
+  const auto file = map_file(path("large"));
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->bytes()[0], std::byte{'x'});
+  ASSERT_EQ(::truncate(path("large").c_str(), 0), 0);
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_sigaction = on_bus;
+  action.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &action, &before);
+  if (sigsetjmp(back, 1) == 0) {
+    const volatile std::byte gone = file->bytes()[4096];
+    FAIL() << "read " << static_cast<int>(gone) << " behind the end of the file";
+  }
+  ::sigaction(SIGBUS, &before, nullptr);
+  EXPECT_EQ(shrunk, path("large"));
+  EXPECT_EQ(mapped_file_at(&size), nullptr);
+}
+
+TEST_F(File, AFifoIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  const auto file = map_file(path("fifo"));
+  ASSERT_FALSE(file);
+  EXPECT_THAT(to_string(file.error()), HasSubstr("not a regular file"));
+}
+
+TEST_F(File, LinksLeadToOneFile) {
+  ASSERT_TRUE(write_file(path("a"), "a"));
+  ASSERT_TRUE(write_file(path("b"), "b"));
+  fs::create_hard_link(path("a"), path("hard"));
+  fs::create_symlink("a", path("soft"));
+  EXPECT_EQ(file_id(path("a")), file_id(path("hard")));
+  EXPECT_EQ(file_id(path("a")), file_id(path("soft")));
+  EXPECT_NE(file_id(path("a")), file_id(path("b")));
+  EXPECT_FALSE(file_id(path("none")));
+}
+
+}  // namespace
+}  // namespace carina

@@ -1,0 +1,53 @@
+// Every JSON output takes names of any bytes.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/accuracy_report.h"
+#include "report/compile_report.h"
+#include "report/failure_report.h"
+#include "report/listing.h"
+#include "report/run_report.h"
+#include "report/tosa_report.h"
+#include "report/verify_report.h"
+
+namespace carina::report {
+namespace {
+
+const std::string kOdd = "m\xff\xfe";
+const std::string kShown = "m\xEF\xBF\xBD\xEF\xBF\xBD";
+
+void expect_shown(const std::string& json, const char* key) {
+  ASSERT_EQ(json.back(), '\n');
+  EXPECT_EQ(nlohmann::json::parse(json).at(key), kShown);
+}
+
+template <typename Report>
+Report with_name(std::string Report::* name) {
+  Report report;
+  report.*name = kOdd;
+  return report;
+}
+
+TEST(Json, NamesOfAnyBytes) {
+  expect_shown(to_json(with_name<CompileReport>(&CompileReport::model)), "model");
+  expect_shown(to_json(with_name<RunReport>(&RunReport::program)), "program");
+  expect_shown(to_json(with_name<InterpretReport>(&InterpretReport::model)), "model");
+  expect_shown(to_json(with_name<AccuracyReport>(&AccuracyReport::program)), "program");
+  expect_shown(to_json(with_name<VerifyReport>(&VerifyReport::file)), "file");
+  expect_shown(to_json(with_name<TosaReport>(&TosaReport::model)), "model");
+  expect_shown(to_json(with_name<Listing>(&Listing::text)), "text");
+  expect_shown(to_json(kOdd, Diagnostics{{.where = kOdd, .what = kOdd}}), "file");
+}
+
+TEST(Json, KindsOfFailure) {
+  const auto status = [](Diagnostic error) { return nlohmann::json::parse(to_json("f", {std::move(error)})); };
+  EXPECT_EQ(status({.where = "", .what = "REQUIRE(x) is broken"}).at("status"), "unpredictable");
+  EXPECT_EQ(status({.where = "", .what = "bad"}).at("status"), "refused");
+  EXPECT_EQ(status({.where = "", .what = "bad", .fault = Fault::kUsage}).at("status"), "failed");
+  EXPECT_EQ(status({.where = "", .what = "rule CONV.3 (TOSA 1.0, section 2): x"}).at("errors").at(0).at("rule"),
+            "CONV.3");
+}
+
+}  // namespace
+}  // namespace carina::report

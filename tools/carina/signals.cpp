@@ -1,0 +1,57 @@
+#include "signals.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+
+#include "base/file.h"
+#include "base/output_file.h"
+
+namespace carina::cli {
+
+namespace {
+
+// Handlers call what is async-signal-safe only.
+
+void die_of(int number) {
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+void on_end(int number) {
+  remove_uncommitted_files();
+  die_of(number);
+}
+
+void say(const char* text) {
+  static_cast<void>(::write(STDERR_FILENO, text, std::strlen(text)) == 0);
+}
+
+void on_bus_error(int number, siginfo_t* info, void* /*context*/) {
+  remove_uncommitted_files();
+  const char* path = mapped_file_at(info->si_addr);
+  if (path == nullptr) return die_of(number);
+  say("carina: error: ");
+  say(path);
+  say(": the file became shorter while it was read, or its disk failed\n");
+  ::_exit(1);
+}
+
+}  // namespace
+
+void install_signal_handlers() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before{};
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::signal(number, on_end);  // nohup has it ignored
+  }
+  struct sigaction bus{};
+  bus.sa_sigaction = on_bus_error;
+  bus.sa_flags = SA_SIGINFO;
+  ::sigaction(SIGBUS, &bus, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_IGN);  // write() fails instead
+}
+
+}  // namespace carina::cli

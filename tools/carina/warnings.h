@@ -1,0 +1,13 @@
+#pragma once
+
+#include "command.h"
+#include "driver/compile.h"
+#include "report/compile_report.h"
+
+namespace carina::cli {
+
+// Says on stderr what a report does not say on top: that calibration data were not used, that the program needs more
+// memory than anything will give it.
+void warn_of(const driver::CompileRequest& request, const report::CompileReport& report, const Console& console);
+
+}  // namespace carina::cli
