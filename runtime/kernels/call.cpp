@@ -93,6 +93,12 @@ std::span<const int64_t> Call::integers(size_t index) {
   return value.kind == Kind::kIntList ? value.integers : std::span<const int64_t>();
 }
 
+std::span<const double> Call::numbers(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind != Kind::kDoubleList && !value.is_none()) note(Error::kInvalidArgument);
+  return value.kind == Kind::kDoubleList ? value.numbers : std::span<const double>();
+}
+
 std::span<EValue* const> Call::tensors(size_t index) {
   const EValue& value = at(index);
   if (value.kind == Kind::kTensorList) return value.tensors;

@@ -26,6 +26,7 @@ class Call {
   bool is_none(size_t index);
   std::string_view text(size_t index);
   std::span<const int64_t> integers(size_t index);  // None: empty
+  std::span<const double> numbers(size_t index);    // None: empty
   std::span<EValue* const> tensors(size_t index);
   // Anything that `condition` says must hold for the call to make sense.
   void require(bool condition) {

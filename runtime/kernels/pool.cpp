@@ -38,22 +38,6 @@ int64_t out_size(const Window& window, int64_t size, bool ceil_mode) {
   return count;
 }
 
-int64_t index_in(const Picture& picture, int64_t n, int64_t c, int64_t y, int64_t x) {
-  return n * picture.batch_step + c * picture.channel_step + y * picture.row_step + x * picture.column_step;
-}
-
-// function(n, c, y, x) for each output element.
-template <typename Function>
-void for_each(const Picture& out, const Function& function) {
-  for (int64_t n = 0; n < out.batches; ++n) {
-    for (int64_t c = 0; c < out.channels; ++c) {
-      for (int64_t y = 0; y < out.height; ++y) {
-        for (int64_t x = 0; x < out.width; ++x) function(n, c, y, x);
-      }
-    }
-  }
-}
-
 Window window_of(Call& call, size_t axis, bool dilated) {
   const int64_t kernel = entry_of(call, call.integers(1), axis, 2, 1);
   return {.kernel = kernel,
