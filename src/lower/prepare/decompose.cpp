@@ -13,8 +13,9 @@
 namespace carina::lower {
 
 std::span<const RewriteRow> decomposition_rows() {
-  static const std::vector<RewriteRow> rows = joined(
-      {norm_rows(), product_rows(), window_rows(), movement_rewrites(), resampling_rewrites(), activation_rewrites()});
+  static const std::vector<RewriteRow> rows =
+      joined({norm_rows(), product_rows(), window_rows(), movement_rewrites(), resampling_rewrites(),
+              activation_rewrites(), arithmetic_rewrites(), reduction_rewrites(), volume_rewrites()});
   return rows;
 }
 

@@ -14,6 +14,9 @@ std::span<const RewriteRow> window_rows();   // convolutions and pools
 std::span<const RewriteRow> movement_rewrites();
 std::span<const RewriteRow> resampling_rewrites();
 std::span<const RewriteRow> activation_rewrites();
+std::span<const RewriteRow> arithmetic_rewrites();  // addcmul, lerp
+std::span<const RewriteRow> reduction_rewrites();   // logsumexp, cosine_similarity, all
+std::span<const RewriteRow> volume_rewrites();      // conv3d
 
 inline ir::Attributes no_alpha() {
   return {{"alpha", int64_t{1}}};

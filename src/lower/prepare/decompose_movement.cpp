@@ -79,6 +79,27 @@ ValueId permuted(Rewriter& in, ValueId x, const Ints& dims) {
   return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, Shape(result));
 }
 
+// [..., C*r*r, H, W] -> [..., C, H*r, W*r]
+Result<bool> pixel_shuffle(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
+  const int64_t r = node.attributes.integer("upscale_factor");
+  const size_t rank = shape.rank();
+  if (rank < 3 || shape.elements() == 0) return false;
+  const int64_t images = result.elements() / (result[rank - 2] * result[rank - 1]);
+  const ValueId blocks = in.view(node.inputs[0], Shape{images, r, r, shape[rank - 2], shape[rank - 1]});
+  return rewritten(in.view_into(node.outputs[0], permuted(in, blocks, {0, 3, 1, 4, 2})));
+}
+
+Result<bool> repeat_interleave(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const int64_t times = node.attributes.integer("repeats");
+  if (times < 1 || shape.rank() == 0 || shape.rank() > 5) return false;
+  const bool flat = node.attributes.is_none("dim");
+  const ValueId x = flat ? in.view(node.inputs[0], Shape{shape.elements()}) : node.inputs[0];
+  const size_t axis = flat ? 0 : axis_of(node.attributes.integer("dim"), shape.rank());
+  return rewritten(in.view_into(node.outputs[0], repeat_each(in, x, axis, times)));
+}
+
 // [N,C,H,W] -> [N,C*r*r,H/r,W/r]
 Result<bool> pixel_unshuffle(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
@@ -191,7 +212,9 @@ constexpr RewriteRow kDecomposeMovementRows[] = {
     {AtenOp::replication_pad2d_default, pad_edges<Edge::kRepeated>},
     {AtenOp::replication_pad3d_default, pad_edges<Edge::kRepeated>},
     {AtenOp::roll_default, roll},
+    {AtenOp::pixel_shuffle_default, pixel_shuffle},
     {AtenOp::pixel_unshuffle_default, pixel_unshuffle},
+    {AtenOp::repeat_interleave_self_int, repeat_interleave},
     {AtenOp::channel_shuffle_default, channel_shuffle},
     {AtenOp::unfold_default, unfold},
     {AtenOp::unfold_copy_default, unfold},

@@ -169,18 +169,30 @@ double correction_of(const Attributes& attributes) {
   return attributes.is_none("correction") ? 1 : attributes.number("correction");
 }
 
-Result<bool> variance(Rewriter& in, const Node& node) {
+// The variance with the reduced axes kept; nothing where it does not exist.
+std::optional<ValueId> kept_variance(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
-  if (in[node.inputs[0]].dtype != DType::kFp32) return false;
+  if (in[node.inputs[0]].dtype != DType::kFp32) return std::nullopt;
   const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());
   const Shape kept = kept_shape(shape, axes);
   const double count =
       static_cast<double>(shape.elements()) / static_cast<double>(std::max<int64_t>(kept.elements(), 1));
   const double divisor = count - correction_of(node.attributes);
-  if (divisor <= 0) return false;
+  if (divisor <= 0) return std::nullopt;
   const ValueId sum = in.make(AtenOp::sum_dim_IntList, {center(in, node.inputs[0], axes).square}, over(axes), kept);
-  const ValueId result = in.make(AtenOp::mul_Tensor, {sum, in.scalar(1 / divisor, DType::kFp32)}, {}, kept);
-  return rewritten(in.view_into(node.outputs[0], result));
+  return in.make(AtenOp::mul_Tensor, {sum, in.scalar(1 / divisor, DType::kFp32)}, {}, kept);
+}
+
+Result<bool> variance(Rewriter& in, const Node& node) {
+  const std::optional<ValueId> result = kept_variance(in, node);
+  return result ? rewritten(in.view_into(node.outputs[0], *result)) : Result<bool>(false);
+}
+
+Result<bool> deviation(Rewriter& in, const Node& node) {
+  const std::optional<ValueId> result = kept_variance(in, node);
+  if (!result) return false;
+  const Shape kept = in.shape(*result);
+  return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::sqrt_default, {*result}, {}, kept)));
 }
 
 constexpr RewriteRow kDecomposeNormsRows[] = {
@@ -199,6 +211,9 @@ constexpr RewriteRow kDecomposeNormsRows[] = {
     {AtenOp::var_default, variance},
     {AtenOp::var_dim, variance},
     {AtenOp::var_correction, variance},
+    {AtenOp::std_default, deviation},
+    {AtenOp::std_dim, deviation},
+    {AtenOp::std_correction, deviation},
 };
 static_assert(rewrites_what_becomes(kDecomposeNormsRows));
 

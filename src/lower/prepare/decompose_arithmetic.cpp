@@ -1,0 +1,56 @@
+#include "facts/aten_traits.h"
+#include "lower/prepare/decompose_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+bool is_fp32(const Rewriter& in, const Node& node) {
+  return in[node.inputs[0]].dtype == DType::kFp32;
+}
+
+ValueId product(Rewriter& in, ValueId a, ValueId b, const Shape& shape) {
+  return in.make(AtenOp::mul_Tensor, {a, b}, {}, shape);
+}
+
+// x + value * a * b
+Result<bool> addcmul(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node)) return false;
+  const Shape shape = in.shape(node.outputs[0]);
+  const double value = node.attributes.number("value");
+  ValueId term = product(in, node.inputs[1], node.inputs[2], shape);
+  if (value != 1) term = product(in, term, in.scalar(value, DType::kFp32), shape);
+  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
+}
+
+// x + weight * (end - x)
+Result<bool> lerp(Rewriter& in, const Node& node, ValueId weight) {
+  const Shape shape = in.shape(node.outputs[0]);
+  const ValueId way = in.make(AtenOp::sub_Tensor, {node.inputs[1], node.inputs[0]}, no_alpha(), shape);
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], product(in, way, weight, shape)}, no_alpha()));
+}
+Result<bool> lerp_scalar(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node)) return false;
+  return lerp(in, node, in.scalar(node.attributes.number("weight"), DType::kFp32));
+}
+Result<bool> lerp_tensor(Rewriter& in, const Node& node) {
+  return is_fp32(in, node) ? lerp(in, node, node.inputs[2]) : Result<bool>(false);
+}
+
+constexpr RewriteRow kRows[] = {
+    {AtenOp::addcmul_default, addcmul},
+    {AtenOp::lerp_Scalar, lerp_scalar},
+    {AtenOp::lerp_Tensor, lerp_tensor},
+};
+static_assert(rewrites_what_becomes(kRows));
+
+}  // namespace
+
+std::span<const RewriteRow> arithmetic_rewrites() {
+  return kRows;
+}
+
+}  // namespace carina::lower
