@@ -56,6 +56,7 @@ Diagnostics unwritable(const ir::Graph& graph) {
     errors.push_back(
         {.where = place_of(node),
          .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name()),
+         .hint = "write the model with other operators; run_decompositions() before saving may do it",
          .node = n});
   }
   for (const ir::Value& value : graph.values) {

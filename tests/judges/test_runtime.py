@@ -242,6 +242,9 @@ CASES = {
     "where": lambda: module(lambda x, y: torch.where(x > 0, x, y), x24, seeded(4)),
     "masked_fill": lambda: module(lambda x: x.masked_fill(x > 0, -1.5), x24),
     "index_select": lambda: module(lambda x, i: torch.index_select(x, 1, i), x4, torch.tensor([2, 0, 2, 1])),
+    "index_tensors": lambda: module(
+        lambda x, i, j: (x[:, i], x[i, :, j], x[:, i.unsqueeze(1), j], x[i, i]), seeded(3, 4, 5), torch.tensor([2, 0, 1]), torch.tensor([[1, 0, 3]]).squeeze(0)
+    ),
     "gather": lambda: module(lambda x, i: torch.gather(x, 1, i), x24, torch.tensor([[0, 3], [2, 2]])),
     "full": lambda: module(lambda x: (torch.full_like(x, 2.5) + x, torch.arange(4) + x, torch.ones(4) * x, torch.zeros(2, 4) + x), x24),
     "attention": lambda: layer(nn.MultiheadAttention(8, 2, batch_first=True), *(seeded(1, 4, 8),) * 3),
