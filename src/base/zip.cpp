@@ -149,6 +149,15 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
+// Whether the record that ends an archive is there to its last byte: minizip takes what is cut off it for zeros.
+bool has_whole_end(std::span<const std::byte> archive) {
+  constexpr size_t kEndBytes = 22;
+  constexpr size_t kSearched = kEndBytes + UINT16_MAX;  // a comment may follow
+  const std::span<const std::byte> tail = archive.last(std::min(kSearched, archive.size()));
+  const size_t at = std::string_view(reinterpret_cast<const char*>(tail.data()), tail.size()).rfind("PK\x05\x06");
+  return at != std::string_view::npos && tail.size() - at >= kEndBytes;
+}
+
 }  // namespace
 
 Result<ZipReader> ZipReader::open(Buffer archive, std::string name, Limits limits) {
@@ -159,7 +168,7 @@ Result<ZipReader> ZipReader::open(Buffer archive, std::string name, Limits limit
   MemoryFile file{.source = reader.archive_.bytes(), .sink = {}};
   zlib_filefunc64_def functions = memory_functions(file);
   const UnzHandle handle(unzOpen2_64("", &functions), unzClose);
-  if (handle == nullptr) {
+  if (handle == nullptr || !has_whole_end(reader.archive_.bytes())) {
     return fail({.where = reader.name_,
                  .what = "not a zip archive, or its central directory is cut off",
                  .hint = "is the file complete? compare its size with the original"});
