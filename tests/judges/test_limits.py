@@ -4,9 +4,9 @@ or their processor time, and their largest memory is measured."""
 import io
 import json
 import os
-import resource
 import struct
 import subprocess
+import sys
 import threading
 import zipfile
 
@@ -27,19 +27,22 @@ def stream(run_carina, tmp_path_factory):
     return dict(np.load(folder / "output_tag0_vela.npz"))
 
 
-def measured(carina, args, address_space=None, cpu_seconds=60):
+# The largest memory of a process counts from that of the one it was forked from, so a small one starts it.
+LAUNCHER = """
+import json, os, resource, subprocess, sys
+cpu_seconds, *command = sys.argv[1:]
+limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_seconds),) * 2)
+child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=limit)
+stderr = child.stderr.read().decode(errors="replace")
+_, status, usage = os.wait4(child.pid, 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), stderr, usage.ru_maxrss * 1024]))
+"""
+
+
+def measured(carina, args, cpu_seconds=60):
     """(exit code, stderr, largest memory in bytes)"""
-
-    def limits():
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
-        if address_space:
-            resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
-
-    child = subprocess.Popen([str(carina), *map(str, args)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=limits)
-    stderr = child.stderr.read().decode(errors="replace")
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return child.returncode, stderr, usage.ru_maxrss * 1024
+    command = [sys.executable, "-S", "-c", LAUNCHER, str(cpu_seconds), str(carina), *map(str, args)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def test_an_archive_of_many_entries(carina, tmp_path):
