@@ -34,7 +34,7 @@ using driver::QuantizeMode;
 using driver::Sample;
 using driver::TargetNames;
 
-// The names of all targets that can be compiled for: "ethos-u55-32" ...
+// The names of all targets that can be compiled for, as Vela writes them.
 std::vector<std::string_view> targets();
 
 // Reads what torch.export.save() of torch 2.9 to 2.13 wrote and normalises it: the float (or already quantized) model as

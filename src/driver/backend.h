@@ -42,7 +42,7 @@ struct Delegate {
 
 // Where delegates run: all that the pipeline knows of an accelerator.
 struct Backend {
-  std::string target;  // "ethos-u55-128", as messages and reports call it
+  std::string target;  // as messages and reports call it, with its number of MAC units
   std::string system_config;
   std::string memory_mode;
   int64_t clock_hz = 0;

@@ -12,9 +12,9 @@ namespace carina::driver {
 // writes, and Carina's own, which name the layers so that a run of the .pte can name what it measures. ExecuTorch's
 // runtime takes no notice of either. Empty: not said.
 struct EthosUSpecs {
-  std::string tosa_spec;               // "TOSA-1.0+INT+int16+int4+u55"
-  std::string accelerator;             // "ethos-u55-128"
-  std::string system_config;           // "Ethos_U55_High_End_Embedded"
+  std::string tosa_spec;               // "TOSA-1.0+INT+int16+int4" and what the product adds
+  std::string accelerator;             // as Vela names the configuration
+  std::string system_config;           // as Vela names it
   std::string memory_mode;             // "Shared_Sram"
   std::vector<npu::LayerNote> layers;  // names and places in the command stream only
 };

@@ -38,7 +38,7 @@ compiler does with each for an NPU of that line.
 
 )";
 
-// A line of NPUs that networks are compiled for, called as its configurations are without their size: "ethos-u55".
+// A line of NPUs that networks are compiled for, called as its configurations are without their size.
 struct ProductColumn {
   npu::Product product;
   std::string_view name;

@@ -10,7 +10,7 @@ namespace carina::driver {
 
 // A target by its names, in any case of letters; empty: the family's default.
 struct TargetNames {
-  std::string accelerator;    // "ethos-u55-128"
+  std::string accelerator;    // as Vela names the configuration
   std::string system_config;  // a section of the ini, or one of those built in
   std::string memory_mode;
   Buffer ini;  // the text of a vela.ini, whose sections come before those built in; empty: only those built in
@@ -19,7 +19,7 @@ struct TargetNames {
 
 // The same as the command line has it.
 struct TargetRequest {
-  std::string accelerator;    // "ethos-u55-128"
+  std::string accelerator;    // as Vela names the configuration
   std::string system_config;  // a section of vela.ini, or one of those built in
   std::string memory_mode;
   std::string config_file;  // a vela.ini, whose sections come before those built in; empty: only those built in

@@ -10,7 +10,7 @@ namespace carina::ir {
 struct Refusal {
   NodeId node = {};
   std::string rule;    // short and stable, for tests and JSON: "conv.stride", "types.not-quantized", "npu"
-  std::string reason;  // "stride_y is 5, ethos-u55 supports at most 3"
+  std::string reason;  // "stride_y is 5, at most 3 is supported"
   std::string hint;    // what would put it on the NPU; may be empty
 };
 

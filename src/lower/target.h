@@ -8,7 +8,7 @@ namespace carina::lower {
 
 // For whom TOSA is written: what it takes, and how it likes what can be said in several ways.
 struct Target {
-  std::string name = "TOSA";  // as messages call it: "ethos-u55-128"
+  std::string name = "TOSA";  // as messages call it
   OperatorLimits limits = kPlainTosa.limits;
   LoweringIdioms idioms = kPlainTosa.idioms;
 };

@@ -31,7 +31,7 @@ struct Decision {
   std::string source;
   bool runs_on_npu = false;
   int delegate = -1;      // which delegate, when on the NPU
-  std::string reason;     // "stride_y is 5, ethos-u55 supports at most 3"; on the NPU: "supported"
+  std::string reason;     // "stride_y is 5, at most 3 is supported"; on the NPU: "supported"
   std::string hint;       // what would put it on the NPU; may be empty
   std::string rule = {};  // which rule refused it, as ir::Refusal has it; empty on the NPU
 };

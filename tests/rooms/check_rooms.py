@@ -1,4 +1,4 @@
-"""Refuses an include from a room that rooms.toml does not allow, and any cycle between rooms.
+"""Refuses what rooms.toml does not allow: includes between rooms, cycles of rooms, names of products.
 
 usage: check_rooms.py SOURCE_DIR
 """
@@ -32,6 +32,16 @@ def cycle_through(sees: dict[str, list[str]]) -> list[str] | None:
     return None
 
 
+def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, list[str]]) -> list[str]:
+    """The lines of a file that name a product, where the file may not."""
+    place = file.relative_to(root)
+    if any(place.is_relative_to(folder) for folder in products["named_in"]):
+        return []
+    name = re.compile("|".join(products["names"]), re.IGNORECASE)
+    lines = enumerate(file.read_text().splitlines(), 1)
+    return [f"{place}:{number}: names a product; ask for its limits (rooms.toml): {line.strip()}" for number, line in lines if name.search(line)]
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     table = tomllib.loads((root / "rooms.toml").read_text())
@@ -45,12 +55,13 @@ def main() -> int:
         folder = root / folders.get(room, f"src/{room}")
         for file in sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".cpp", ".def")):
             checked += 1
+            errors += product_names(root, file, table["products"])
             for included in INCLUDE.findall(file.read_text()):
                 if included in rooms and included != room and included not in sees[room]:
                     errors.append(f"{file.relative_to(root)}: room '{room}' may not include room '{included}' (rooms.toml)")
     if checked == 0:
         errors.append(f"no source file found below {root}")
-    print("\n".join(errors) or f"{checked} files: every include is allowed")
+    print("\n".join(errors) or f"{checked} files: every include and name is allowed")
     return 1 if errors else 0
 
 
