@@ -1,0 +1,77 @@
+#include "tensor/elements.h"
+
+#include <algorithm>
+
+namespace carina {
+
+namespace {
+
+template <typename Out, typename In>
+std::vector<Out> converted(const Tensor& tensor) {
+  const auto values = tensor.values<In>().first(static_cast<size_t>(tensor.elements()));
+  std::vector<Out> out(values.size());
+  std::ranges::transform(values, out.begin(), [](In value) { return static_cast<Out>(value); });
+  return out;
+}
+
+template <typename Out>
+std::optional<std::vector<Out>> whole_numbers(const Tensor& tensor) {
+  switch (tensor.dtype) {
+    case DType::kBool:
+    case DType::kUInt8:
+      return converted<Out, uint8_t>(tensor);
+    case DType::kInt4:
+    case DType::kInt8:
+      return converted<Out, int8_t>(tensor);
+    case DType::kInt16:
+      return converted<Out, int16_t>(tensor);
+    case DType::kUInt16:
+      return converted<Out, uint16_t>(tensor);
+    case DType::kInt32:
+      return converted<Out, int32_t>(tensor);
+    case DType::kUInt32:
+      return converted<Out, uint32_t>(tensor);
+    case DType::kInt48:
+    case DType::kInt64:
+    case DType::kShape:
+      return converted<Out, int64_t>(tensor);
+    case DType::kUnknown:
+    case DType::kFp16:
+    case DType::kBf16:
+    case DType::kFp32:
+    case DType::kFp64:
+    case DType::kFp8E4M3:
+    case DType::kFp8E5M2:
+      return std::nullopt;
+  }
+  CARINA_UNREACHABLE("dtype", tensor.dtype);
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> integers_if_any(const Tensor& tensor) {
+  return whole_numbers<int64_t>(tensor);
+}
+
+std::vector<int64_t> integers_of(const Tensor& tensor) {
+  auto integers = whole_numbers<int64_t>(tensor);
+  CARINA_CHECK(integers.has_value(), "{} read as integers", name_of(tensor.dtype));
+  return *std::move(integers);
+}
+
+std::optional<std::vector<double>> numbers_of(const Tensor& tensor) {
+  if (tensor.dtype == DType::kFp32) return converted<double, float>(tensor);
+  if (tensor.dtype == DType::kFp64) return converted<double, double>(tensor);
+  return is_integer(tensor.dtype) ? whole_numbers<double>(tensor) : std::nullopt;
+}
+
+ChannelOf::ChannelOf(const Shape& shape, size_t axis) : count_(static_cast<size_t>(shape[axis])) {
+  for (size_t i = axis + 1; i < shape.rank(); ++i) inner_ *= static_cast<size_t>(shape[i]);
+}
+
+ChannelOf::ChannelOf(const Shape& shape, const Quantization& quantization) {
+  if (quantization.per_channel()) *this = ChannelOf(shape, static_cast<size_t>(quantization.axis));
+  count_ = quantization.scales.size();
+}
+
+}  // namespace carina

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tensor/quantization.h"
+#include "tensor/tensor.h"
+
+namespace carina {
+
+// The elements of a tensor of integers (any width), bools or a shape; none for other types.
+std::optional<std::vector<int64_t>> integers_if_any(const Tensor& tensor);
+// The same for a tensor that must hold such elements.
+std::vector<int64_t> integers_of(const Tensor& tensor);
+// The elements of a tensor of integers, fp32 or fp64 (64-bit integers rounded); none for other types, bools too.
+std::optional<std::vector<double>> numbers_of(const Tensor& tensor);
+
+// Which index along an axis each element of a dense tensor has, by the element's place. Asked only for elements that
+// there are.
+class ChannelOf {
+ public:
+  ChannelOf() = default;  // a single channel
+  ChannelOf(const Shape& shape, size_t axis);
+  // Which of the scales each element has; per-tensor parameters are a single channel.
+  ChannelOf(const Shape& shape, const Quantization& quantization);
+
+  [[nodiscard]] size_t count() const { return count_; }
+  size_t operator()(size_t element) const { return element / inner_ % count_; }
+
+ private:
+  size_t count_ = 1;
+  size_t inner_ = 1;  // elements between two indices
+};
+
+}  // namespace carina
