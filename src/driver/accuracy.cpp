@@ -16,6 +16,7 @@
 #include "driver/samples.h"
 #include "driver/simulated_npu.h"
 #include "quantize/float_run.h"
+#include "tensor/elements.h"
 
 namespace carina::driver {
 
@@ -37,31 +38,9 @@ Result<FloatModel> load_float_model(const AccuracyRequest& request, const Log& l
   return FloatModel{.inputs = input_types(graph), .run = std::move(run)};
 }
 
-template <typename T>
-std::vector<double> numbers_as(const Tensor& tensor) {
-  const std::span<const T> values = tensor.values<T>();
-  return {values.begin(), values.end()};
-}
-
-Result<std::vector<double>> numbers_of(const Tensor& tensor, const std::string& where) {
-  switch (tensor.dtype) {
-    case DType::kFp32:
-      return numbers_as<float>(tensor);
-    case DType::kFp64:
-      return numbers_as<double>(tensor);
-    case DType::kInt8:
-      return numbers_as<int8_t>(tensor);
-    case DType::kUInt8:
-      return numbers_as<uint8_t>(tensor);
-    case DType::kInt16:
-      return numbers_as<int16_t>(tensor);
-    case DType::kInt32:
-      return numbers_as<int32_t>(tensor);
-    case DType::kInt64:
-      return numbers_as<int64_t>(tensor);
-    default:
-      return fail({.where = where, .what = "expected numbers", .got = type_text(tensor.dtype, tensor.shape)});
-  }
+Result<std::vector<double>> numbers_in(const Tensor& tensor, const std::string& where) {
+  if (auto numbers = numbers_of(tensor)) return *std::move(numbers);
+  return fail({.where = where, .what = "expected numbers", .got = type_text(tensor.dtype, tensor.shape)});
 }
 
 size_t answer(const std::vector<double>& scores) {
@@ -73,7 +52,7 @@ Result<std::optional<std::vector<double>>> load_labels(const AccuracyRequest& re
   CARINA_TRY(const auto arrays, load_arrays(request.data));
   const auto found = arrays.find("y");
   if (found == arrays.end()) return std::nullopt;
-  CARINA_TRY(std::vector<double> labels, numbers_of(found->second, request.data + ":y"));
+  CARINA_TRY(std::vector<double> labels, numbers_in(found->second, request.data + ":y"));
   if (labels.size() != samples) {
     return fail({.where = request.data,
                  .what = "the number of labels differs from the number of samples",
@@ -154,10 +133,10 @@ class Programs {
     CARINA_TRY(const std::vector<NamedTensor> npu_outputs, on_npu_->run(sample));
     npu_.clear_reports();
     if (npu_outputs.empty()) return fail({.where = where_, .what = "the program has no output that is a tensor"});
-    CARINA_TRY(answers.npu_scores, numbers_of(npu_outputs.front().tensor, where_));
+    CARINA_TRY(answers.npu_scores, numbers_in(npu_outputs.front().tensor, where_));
     if (on_integers_ == nullptr) return {};
     CARINA_TRY(const std::vector<NamedTensor> integer_outputs, on_integers_->run(sample));
-    CARINA_TRY(answers.integer_scores, numbers_of(integer_outputs.front().tensor, where_));
+    CARINA_TRY(answers.integer_scores, numbers_in(integer_outputs.front().tensor, where_));
     answers.same_bits = identical(integer_outputs.front().tensor, npu_outputs.front().tensor);
     return {};
   }
@@ -200,7 +179,7 @@ Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Lo
     CARINA_CHECKED(check_finite(request, samples[n], n, model.inputs));
     Answers answers;
     CARINA_TRY(const std::vector<Tensor> float_outputs, model.run.run(samples[n]));
-    CARINA_TRY(answers.float_scores, numbers_of(float_outputs.front(), request.model));
+    CARINA_TRY(answers.float_scores, numbers_in(float_outputs.front(), request.model));
     if (labels) CARINA_CHECKED(check_label(request, n, (*labels)[n], answers.float_scores.size()));
     CARINA_CHECKED(programs->run(samples[n], answers));
     count(answers, labels ? std::optional(static_cast<size_t>((*labels)[n])) : std::nullopt, report);

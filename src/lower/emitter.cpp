@@ -16,12 +16,6 @@ using ir::ValueId;
 namespace {
 
 template <typename T>
-std::vector<int64_t> widened(const Tensor& tensor) {
-  const auto values = tensor.values<T>();
-  return {values.begin(), values.end()};
-}
-
-template <typename T>
 Tensor narrowed(DType dtype, const Shape& shape, std::span<const int64_t> values) {
   MutableTensor tensor(dtype, shape);
   std::ranges::transform(values, tensor.values<T>().begin(), [](int64_t v) { return static_cast<T>(v); });
@@ -46,19 +40,6 @@ double representable(double scale) {
 }
 
 }  // namespace
-
-std::vector<int64_t> integers_of(const Tensor& tensor) {
-  switch (element_bytes(tensor.dtype)) {
-    case 1:
-      return row_of(tensor.dtype).is_signed ? widened<int8_t>(tensor) : widened<uint8_t>(tensor);
-    case 2:
-      return row_of(tensor.dtype).is_signed ? widened<int16_t>(tensor) : widened<uint16_t>(tensor);
-    case 4:
-      return row_of(tensor.dtype).is_signed ? widened<int32_t>(tensor) : widened<uint32_t>(tensor);
-    default:
-      return widened<int64_t>(tensor);
-  }
-}
 
 Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
   switch (element_bytes(dtype)) {

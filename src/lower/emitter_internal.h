@@ -86,8 +86,6 @@ class Emitter {
   std::map<std::string, ir::ValueId> constants_;  // the small ones, by name, which says what they hold
 };
 
-// The elements of an integer (or bool) tensor of any width.
-std::vector<int64_t> integers_of(const Tensor& tensor);
 // A tensor of an integer type from int64 values, which must fit.
 Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values);
 

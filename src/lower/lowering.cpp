@@ -3,27 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/elements.h"
+
 namespace carina::lower {
 
 using ir::ValueId;
 
 namespace {
-
-// Which entry of a per-channel list an element belongs to.
-class ChannelOf {
- public:
-  ChannelOf(const Shape& shape, const Quantization& q) : size_(q.scales.size()) {
-    for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < shape.rank(); ++axis)
-      inner_ *= shape[axis];
-  }
-  size_t operator()(size_t element) const {
-    return element / static_cast<size_t>(std::max<int64_t>(inner_, 1)) % size_;
-  }
-
- private:
-  size_t size_;
-  int64_t inner_ = 1;
-};
 
 Tensor as_int32(const Tensor& tensor) {
   return integer_tensor(DType::kInt32, tensor.shape, integers_of(tensor));

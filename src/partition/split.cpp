@@ -8,6 +8,7 @@
 
 #include "facts/aten_traits.h"
 #include "partition/grouping_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::partition {
 
@@ -16,57 +17,19 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-template <typename T>
-void dequantize(const Tensor& tensor, const Quantization& q, MutableTensor& reals) {
-  size_t inner = 1;
-  for (size_t axis = static_cast<size_t>(q.axis) + 1; q.per_channel() && axis < tensor.shape.rank(); ++axis)
-    inner *= static_cast<size_t>(tensor.shape[axis]);
-  const auto integers = tensor.values<T>();
-  auto out = reals.values<float>();
-  for (size_t i = 0; i < integers.size(); ++i) {
-    const size_t channel = q.per_channel() ? i / inner % q.scales.size() : 0;
-    out[i] = static_cast<float>(integers[i] - q.zero_points[channel]) * static_cast<float>(q.scales[channel]);
-  }
-}
-
-void dequantize_into(MutableTensor& reals, const Tensor& tensor, const Quantization& q) {
-  switch (tensor.dtype) {
-    case DType::kInt4:
-    case DType::kInt8:
-      return dequantize<int8_t>(tensor, q, reals);
-    case DType::kBool:
-    case DType::kUInt8:
-      return dequantize<uint8_t>(tensor, q, reals);
-    case DType::kInt16:
-      return dequantize<int16_t>(tensor, q, reals);
-    case DType::kUInt16:
-      return dequantize<uint16_t>(tensor, q, reals);
-    case DType::kInt32:
-      return dequantize<int32_t>(tensor, q, reals);
-    case DType::kUInt32:
-      return dequantize<uint32_t>(tensor, q, reals);
-    case DType::kInt48:
-    case DType::kInt64:
-    case DType::kShape:
-      return dequantize<int64_t>(tensor, q, reals);
-    case DType::kUnknown:
-    case DType::kFp16:
-    case DType::kBf16:
-    case DType::kFp32:
-    case DType::kFp64:
-    case DType::kFp8E4M3:
-    case DType::kFp8E5M2:
-      break;
-  }
-  CARINA_UNREACHABLE("type of a quantized constant", tensor.dtype);
-}
-
 // The floats of a quantized constant, for kernels on the CPU. Source: dequantize_per_channel of quantized_decomposed.
 Tensor real_constant(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
   if (!value.quantization || is_float(tensor.dtype)) return tensor;
+  const Quantization& q = *value.quantization;
+  const ChannelOf channel(tensor.shape, q);
+  const std::vector<int64_t> integers = integers_of(tensor);
   MutableTensor reals(DType::kFp32, tensor.shape);
-  dequantize_into(reals, tensor, *value.quantization);
+  const auto out = reals.values<float>();
+  for (size_t i = 0; i < integers.size(); ++i) {
+    const size_t c = channel(i);
+    out[i] = static_cast<float>(integers[i] - q.zero_points[c]) * static_cast<float>(q.scales[c]);
+  }
   return std::move(reals).freeze();
 }
 

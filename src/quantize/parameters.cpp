@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "quantize/parameters_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::quantize {
 
@@ -32,35 +33,6 @@ const Row* row_of(const ir::Node& node) {
   return found == kRows.end() ? nullptr : found;
 }
 
-template <typename Out, typename In>
-std::vector<Out> converted(const Tensor& tensor) {
-  const auto values = tensor.values<In>();
-  return {values.begin(), values.end()};
-}
-
-// The elements of a parameter tensor of any of the types that PyTorch uses for them.
-template <typename Out>
-std::optional<std::vector<Out>> elements_of(const Tensor& tensor) {
-  switch (tensor.dtype) {
-    case DType::kFp32:
-      return converted<Out, float>(tensor);
-    case DType::kFp64:
-      return converted<Out, double>(tensor);
-    case DType::kInt64:
-      return converted<Out, int64_t>(tensor);
-    case DType::kInt32:
-      return converted<Out, int32_t>(tensor);
-    case DType::kInt16:
-      return converted<Out, int16_t>(tensor);
-    case DType::kInt8:
-      return converted<Out, int8_t>(tensor);
-    case DType::kUInt8:
-      return converted<Out, uint8_t>(tensor);
-    default:
-      return std::nullopt;
-  }
-}
-
 Diagnostic about(const ir::Node& node, std::string what, std::string got) {
   return {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
           .what = std::move(what),
@@ -80,7 +52,7 @@ Result<Quantization> raw_parameters(const ir::Graph& graph, const ir::Node& node
     q.zero_points = {node.attributes.integer("zero_point")};
     return q;
   }
-  const auto scales = elements_of<double>(*graph[node.inputs[1]].constant);
+  const auto scales = numbers_of(*graph[node.inputs[1]].constant);
   if (!scales)
     return fail(about(node, "the scales of a quantization are of a type that they cannot have",
                       std::string(name_of(graph[node.inputs[1]].dtype))));
@@ -88,7 +60,7 @@ Result<Quantization> raw_parameters(const ir::Graph& graph, const ir::Node& node
   q.zero_points.assign(q.scales.size(), 0);
   if (node.inputs[2].valid()) {
     // Symmetric quantization may write its zeros as floats.
-    const auto zeros = elements_of<double>(*graph[node.inputs[2]].constant);
+    const auto zeros = numbers_of(*graph[node.inputs[2]].constant);
     if (!zeros || zeros->size() != q.scales.size())
       return fail(
           about(node, "a quantization has not as many zero points as scales", fmt::format("{}", q.scales.size())));

@@ -8,6 +8,7 @@
 #include "lower/prepare.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/known_bounds_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::quantize {
 
@@ -39,14 +40,11 @@ void separate_weights(ir::Graph& graph) {
 // Of all elements, or of each index of `axis`.
 std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity granularity) {
   const auto values = weight.values<float>();
-  const bool whole = granularity == Granularity::kPerTensor;
-  const auto channels = whole ? size_t{1} : static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
-  size_t inner = 1;
-  for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
-    inner *= static_cast<size_t>(weight.shape[i]);
-  std::vector<float> magnitudes(channels, 0);
+  const ChannelOf channel =
+      granularity == Granularity::kPerTensor ? ChannelOf() : ChannelOf(weight.shape, static_cast<size_t>(axis));
+  std::vector<float> magnitudes(channel.count(), 0);
   for (size_t i = 0; i < values.size(); ++i) {
-    float& magnitude = magnitudes[whole ? 0 : i / inner % channels];
+    float& magnitude = magnitudes[channel(i)];
     magnitude = std::max(magnitude, std::abs(values[i]));
   }
   return magnitudes;

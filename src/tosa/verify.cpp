@@ -4,25 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "facts/tosa_rows.h"
+#include "tensor/elements.h"
 #include "tosa/rules/rule_internal.h"
 
 namespace carina::tosa {
 
 std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value) {
   if (!value.constant || !is_integer(value.constant->dtype)) return std::nullopt;
-  const Tensor& tensor = *value.constant;
-  const size_t width = element_bytes(tensor.dtype);
-  std::vector<int64_t> out(static_cast<size_t>(tensor.elements()));
-  for (size_t i = 0; i < out.size(); ++i) {
-    int64_t bits = 0;
-    std::memcpy(&bits, tensor.data.data() + i * width, width);
-    const auto unused = static_cast<int>(64 - 8 * width);
-    out[i] = static_cast<int64_t>(static_cast<uint64_t>(bits) << unused) >> unused;
-  }
-  return out;
+  return integers_if_any(*value.constant);
 }
 
 std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::Value& value) {

@@ -5,6 +5,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/ops/window_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

@@ -5,11 +5,12 @@
 // Gives:  no PAD between an image and a convolution whose kernel is larger than the padding.
 // Legal:  the convolution takes elements outside the image as its input zero point.
 
+#include <optional>
+
 #include "lower/emitter_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
-
-#include <optional>
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

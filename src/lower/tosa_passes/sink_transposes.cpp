@@ -14,6 +14,7 @@
 #include "lower/tosa_passes/aliases_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

@@ -9,6 +9,7 @@
 #include "base/content_hash.h"
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
+#include "tensor/elements.h"
 
 namespace carina::plan {
 
@@ -192,54 +193,12 @@ ir::NodeId Selection::sole_user(ir::ValueId id) const {
 
 // ---- constants ----
 
-namespace {
-
-template <typename T>
-std::vector<int64_t> widened(const Tensor& tensor) {
-  const auto values = tensor.values<T>();
-  return {values.begin(), values.end()};
-}
-
-std::optional<std::vector<int64_t>> integers_of(const Tensor& tensor) {
-  switch (tensor.dtype) {
-    case DType::kBool:
-    case DType::kUInt8:
-      return widened<uint8_t>(tensor);
-    case DType::kInt4:
-    case DType::kInt8:
-      return widened<int8_t>(tensor);
-    case DType::kInt16:
-      return widened<int16_t>(tensor);
-    case DType::kUInt16:
-      return widened<uint16_t>(tensor);
-    case DType::kInt32:
-      return widened<int32_t>(tensor);
-    case DType::kUInt32:
-      return widened<uint32_t>(tensor);
-    case DType::kInt48:
-    case DType::kInt64:
-    case DType::kShape:
-      return widened<int64_t>(tensor);
-    case DType::kUnknown:
-    case DType::kFp16:
-    case DType::kBf16:
-    case DType::kFp32:
-    case DType::kFp64:
-    case DType::kFp8E4M3:
-    case DType::kFp8E5M2:
-      return std::nullopt;
-  }
-  CARINA_UNREACHABLE("dtype", tensor.dtype);
-}
-
-}  // namespace
-
 Result<std::vector<int64_t>> Selection::constant(ir::ValueId id, std::string_view role) const {
   if (!value(id).constant) {
     return refuse(fmt::format("the {} must be a constant", role), {},
                   fmt::format("{}, computed at run time", value(id).name));
   }
-  auto integers = integers_of(*value(id).constant);
+  auto integers = integers_if_any(*value(id).constant);
   if (!integers) return refuse(fmt::format("the {} must be integers", role), {}, std::string(name_of(value(id).dtype)));
   return *std::move(integers);
 }
