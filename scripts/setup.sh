@@ -14,6 +14,7 @@ build=(
 )
 full=(
   python3-venv python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+  mesa-vulkan-drivers libvulkan1
   gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib
 )
 

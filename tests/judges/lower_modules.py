@@ -239,7 +239,6 @@ MODULES = [
     Module("logsumexp", fn(lambda x: x.logsumexp(-1)), ((2, 3, 8),), int8=False),
     Module("cosine_similarity", fn(lambda x, y: F.cosine_similarity(x, y, -1)), ((2, 3, 8),) * 2, int8=False),
     Module("std", fn(lambda x: (x.std(-1), x.std((0, 2), correction=0, keepdim=True))), ((2, 3, 8),), int8=False),
-    Module("truth_to_float", fn(lambda x: (x > 0).float() * x), ((2, 3, 8),), int8=False),
     Module("pixel_shuffle", lambda: nn.PixelShuffle(2), ((2, 8, 3, 5),), int8=False),
     Module("repeat_interleave", fn(lambda x: (x.repeat_interleave(3, 1), x.repeat_interleave(2))), ((2, 3, 4),), int8=False),
     Module("conv3d", lambda: nn.Conv3d(2, 5, (3, 2, 3), stride=(2, 1, 1), padding=(1, 0, 1), dilation=(1, 2, 1)), ((1, 2, 6, 7, 8),), int8=False),
