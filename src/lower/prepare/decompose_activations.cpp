@@ -10,10 +10,6 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-bool is_fp32(const Rewriter& in, const Node& node) {
-  return in[node.inputs[0]].dtype == DType::kFp32;
-}
-
 // max(x, 0) + weight * min(x, 0); one weight for all is leaky_relu's slope.
 Result<bool> prelu(Rewriter& in, const Node& node) {
   const ValueId x = node.inputs[0], weight = node.inputs[1];

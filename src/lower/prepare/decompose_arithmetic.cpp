@@ -7,10 +7,6 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-bool is_fp32(const Rewriter& in, const Node& node) {
-  return in[node.inputs[0]].dtype == DType::kFp32;
-}
-
 ValueId product(Rewriter& in, ValueId a, ValueId b, const Shape& shape) {
   return in.make(AtenOp::mul_Tensor, {a, b}, {}, shape);
 }

@@ -18,6 +18,15 @@ std::span<const RewriteRow> arithmetic_rewrites();  // addcmul, lerp
 std::span<const RewriteRow> reduction_rewrites();   // logsumexp, cosine_similarity, all
 std::span<const RewriteRow> volume_rewrites();      // conv3d
 
+// Sums and means over these axes, which stay with size 1.
+inline ir::Attributes over(const std::vector<size_t>& axes) {
+  return {{"dim", to_ints(axes)}, {"keepdim", true}, {"dtype", std::monostate()}};
+}
+// Whether the node computes with floats, as the decompositions suppose.
+inline bool is_fp32(const Rewriter& in, const ir::Node& node) {
+  return in[node.inputs[0]].dtype == DType::kFp32;
+}
+
 inline ir::Attributes no_alpha() {
   return {{"alpha", int64_t{1}}};
 }

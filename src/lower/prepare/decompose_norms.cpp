@@ -11,10 +11,6 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-Attributes over(const std::vector<size_t>& axes) {
-  return {{"dim", to_ints(axes)}, {"keepdim", true}, {"dtype", std::monostate()}};
-}
-
 Attributes over_extremum(const std::vector<size_t>& axes) {
   return {{"dim", to_ints(axes)}, {"keepdim", true}};
 }

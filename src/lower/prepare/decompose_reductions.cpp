@@ -8,10 +8,6 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-Attributes over(const std::vector<size_t>& axes) {
-  return {{"dim", to_ints(axes)}, {"keepdim", true}, {"dtype", std::monostate()}};
-}
-
 // max + log(sum(exp(x - max)))
 Result<bool> logsumexp(Rewriter& in, const Node& node) {
   const ValueId x = node.inputs[0];
