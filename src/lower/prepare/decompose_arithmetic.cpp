@@ -36,17 +36,17 @@ Result<bool> lerp_tensor(Rewriter& in, const Node& node) {
   return is_fp32(in, node) ? lerp(in, node, node.inputs[2]) : Result<bool>(false);
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kArithmeticRewrites[] = {
     {AtenOp::addcmul_default, addcmul},
     {AtenOp::lerp_Scalar, lerp_scalar},
     {AtenOp::lerp_Tensor, lerp_tensor},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kArithmeticRewrites));
 
 }  // namespace
 
 std::span<const RewriteRow> arithmetic_rewrites() {
-  return kRows;
+  return kArithmeticRewrites;
 }
 
 }  // namespace carina::lower

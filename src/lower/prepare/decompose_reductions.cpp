@@ -63,19 +63,19 @@ Result<bool> all_along(Rewriter& in, const Node& node) {
   return all(in, node, any, node.attributes);
 }
 
-constexpr RewriteRow kRows[] = {
+constexpr RewriteRow kReductionRewrites[] = {
     {AtenOp::logsumexp_default, logsumexp},
     {AtenOp::cosine_similarity_default, cosine_similarity},
     {AtenOp::all_default, all_elements},
     {AtenOp::all_dim, all_along<AtenOp::any_dim>},
     {AtenOp::all_dims, all_along<AtenOp::any_dims>},
 };
-static_assert(rewrites_what_becomes(kRows));
+static_assert(rewrites_what_becomes(kReductionRewrites));
 
 }  // namespace
 
 std::span<const RewriteRow> reduction_rewrites() {
-  return kRows;
+  return kReductionRewrites;
 }
 
 }  // namespace carina::lower

@@ -80,13 +80,13 @@ Result<bool> conv3d(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], join(in, slices, 2)));
 }
 
-constexpr RewriteRow kRows[] = {{AtenOp::conv3d_default, conv3d}};
-static_assert(rewrites_what_becomes(kRows));
+constexpr RewriteRow kVolumeRewrites[] = {{AtenOp::conv3d_default, conv3d}};
+static_assert(rewrites_what_becomes(kVolumeRewrites));
 
 }  // namespace
 
 std::span<const RewriteRow> volume_rewrites() {
-  return kRows;
+  return kVolumeRewrites;
 }
 
 }  // namespace carina::lower
