@@ -27,9 +27,14 @@ struct Variation {
 
 struct Schedule;
 
+// What a schedule is made for. kSpeed: the fewest cycles that rules find at once; kSearch: fewer by seconds of search;
+// kSize: the least SRAM, and of those schedules the fastest.
+enum class Optimise : uint8_t { kSpeed, kSearch, kSize };
+
 struct Options {
   int threads = 1;                // results do not depend on it
   int64_t arena_limit_bytes = 0;  // what the arena may take; 0: no limit but the address space
+  Optimise optimise = Optimise::kSpeed;
   Variation variation = {};
   // Called with the schedule after each transformation, under its name; at last under "finished". For dumps.
   std::function<void(std::string_view transformation, const Schedule& schedule)> watch = {};
