@@ -1,4 +1,4 @@
-"""Our planner: TOSA graphs compiled for every ethos-u55, run on our simulator, against the official TOSA reference model.
+"""Our planner: TOSA graphs compiled for every NPU, run on our simulator, against the official TOSA reference model.
 
 Every network of ../shared/cases, then random small graphs (tosa_graphs.py: one or two operators; plan_graphs.py: chains and larger shapes). The same seeds
 every time; N=3000 pytest tests/judges/test_plan.py runs more. The test program plan_tool compiles and simulates in one process, with the simulator's checks
@@ -15,10 +15,10 @@ import pytest
 import tosa_graphs
 from conftest import NO_SHARED, ROOT, SHARED
 
-CONFIGS = [f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)]
+CONFIGS = [*(f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)), "ethos-u65-256", "ethos-u65-512"]
 GRAPHS = int(os.environ.get("N", "400"))
 # What must never change a result: blocks, formats, stripes, staging, overlap, threads.
-VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear", "threads=2", "memory=Sram_Only"]
+VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear", "threads=2", "memory=Sram_Only", "memory=Shared_Sram"]
 
 
 @pytest.fixture(scope="session")

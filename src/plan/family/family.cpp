@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "plan/compile.h"
-#include "plan/family/u55_internal.h"
+#include "plan/family/shram_internal.h"
 
 namespace carina::plan {
 namespace {
@@ -13,6 +13,7 @@ const Family* family_of(npu::Product product) {
     case npu::Product::kU55:
       return &kU55;
     case npu::Product::kU65:
+      return &kU65;
     case npu::Product::kU85:
       return nullptr;
   }
@@ -26,7 +27,7 @@ Result<const Family*> find_family(const Target& target) {
   if (family == nullptr) {
     return fail({.where = "target",
                  .what = fmt::format("compiling for {} is not supported", target.accelerator.name),
-                 .expected = std::string(kU55.name),
+                 .expected = fmt::format("{} or {}", kU55.name, kU65.name),
                  .fault = Fault::kUsage});
   }
   CARINA_CHECKED(family->spaces(target));

@@ -50,7 +50,8 @@ double mac_cycles(const Step& op, const BlockConfig& b, const Target& target, co
                           .ublocks_z = c.ublocks_deep,
                           .ublock_depth = target.accelerator.ofm_ublocks[0].block.depth,
                           .ifm_block_depth = c.ifm_depth,
-                          .ifm_depth = op.ifm.depth},
+                          .ifm_depth = op.ifm.depth,
+                          .cores = target.accelerator.cores},
                          npu::kSearchCost);
 }
 
@@ -75,7 +76,8 @@ double output_cycles_per_element(const Step& op, const Target& target) {
                                          .ifm_bits = op.ifm.type.bits,
                                          .ofm_bits = op.ofm.type.bits,
                                          .acc_bits = op.acc == AccWidth::kWide ? 40 : 32,
-                                         .activation = activation});
+                                         .activation = activation,
+                                         .cores = target.accelerator.cores});
 }
 
 double feature_map_bytes(const Step& op, const npu::Block3& in, const Counts& c) {

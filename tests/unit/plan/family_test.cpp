@@ -10,7 +10,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::array kNpus{"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"};
+constexpr std::array kNpus{"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
+                           "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
 Step random_step(uint32_t seed) {
   const auto pick = [&](uint32_t below) {
@@ -83,15 +84,54 @@ TEST(Family, BuffersOfALegalBlockDoNotMeet) {
 }
 
 TEST(Family, RefusesWhatNoneIsFor) {
-  for (const char* npu : {"ethos-u65-256", "ethos-u85-256"}) {
+  for (const char* npu : {"ethos-u85-256"}) {
     const auto family = find_family(*find_target(npu, "", ""));
     ASSERT_FALSE(family.has_value());
     EXPECT_EQ(family.error().front().fault, Fault::kUsage);
-    EXPECT_THAT(to_string(family.error()), HasSubstr("is not supported: expected an ethos-u55"));
+    EXPECT_THAT(to_string(family.error()), HasSubstr("is not supported: expected an ethos-u55 or an ethos-u65"));
   }
   const auto slow_arena = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(slow_arena.has_value());
   EXPECT_THAT(to_string(slow_arena.error()), HasSubstr("memory mode Dedicated_Sram is not supported for ethos-u55"));
+}
+
+TEST(Family, KeepsACacheBesideASlowArena) {
+  const auto fast = static_cast<size_t>(Space::kFastScratch), arena = static_cast<size_t>(Space::kArena);
+  const auto spaces_in = [](const char* mode) {
+    const Target target = *find_target("ethos-u65-512", "", mode);
+    return *(*find_family(target))->spaces(target);
+  };
+  EXPECT_FALSE(spaces_in("Sram_Only")[fast].has_value());
+  EXPECT_FALSE(spaces_in("Shared_Sram")[fast].has_value());
+  EXPECT_EQ(spaces_in("Shared_Sram")[arena]->port, 0U);
+  const Spaces dedicated = spaces_in("Dedicated_Sram_384KB");
+  EXPECT_EQ(dedicated[arena]->port, 1U);
+  EXPECT_EQ(dedicated[fast]->port, 0U);
+  EXPECT_EQ(dedicated[fast]->limit_bytes, 393216);
+  EXPECT_EQ(spaces_in("Dedicated_Sram")[fast]->limit_bytes, dedicated[arena]->limit_bytes);
+}
+
+TEST(Family, GivesEachCoreItsChannels) {
+  const Target target = *find_target("ethos-u65-512", "", "");
+  const Family& family = **find_family(target);
+  const Weights weights{.out_channels = 3,
+                        .in_channels = 1,
+                        .values = {1, 2, 3},
+                        .biases = {10, 20, 30},
+                        .multipliers = {1, 1, 1},
+                        .shifts = {0, 0, 0}};
+  Step piece{.kind = StepKind::kConv};
+  const auto cores_of = [&](int64_t channels) {
+    piece.ofm.depth = channels;
+    const auto traversal = family.traversal(piece, {.height = 2, .width = 2, .depth = 16}, weights, target);
+    return family.encode(traversal, weights, 0);
+  };
+  const EncodedSlice all = cores_of(3);
+  ASSERT_EQ(all.cores.size(), 2U);
+  EXPECT_EQ(all.cores[0].scale_bytes, 32);  // two entries of 10 bytes
+  EXPECT_EQ(all.cores[1].scale_bytes, 16);
+  EXPECT_EQ(static_cast<int>(all.bytes[static_cast<size_t>(all.cores[1].scale_offset)]), 20);
+  EXPECT_EQ(cores_of(1).cores.size(), 1U);  // nothing for the second
 }
 
 TEST(Family, ScalesOperandsOnlyAsTheNpuCanExactly) {

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "plan/emit/emitter.h"
-#include "plan/family/u55_internal.h"
+#include "plan/family/shram_internal.h"
 #include "plan/layout.h"
 
 namespace carina::plan {
@@ -10,6 +10,7 @@ namespace {
 
 using npu::Reg;
 
+// Both lines have the fields that are used here at the same bits.
 #define CARINA_FIELD(reg, name) npu::field_of(Reg::reg, name, npu::Product::kU55)
 
 // The registers of one feature map operand.
@@ -69,13 +70,14 @@ const Scaling& long_factor(const OperandScaling& operands) {
   return operands.precise == OperandScaling::Precise::kSecond ? operands.second : operands.first;
 }
 
-class U55Emitter final : public Emitter {
+class ShramEmitter final : public Emitter {
  public:
-  U55Emitter(const Schedule& schedule, const Target& target)
-      : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(*kU55.spaces(target)) {}
+  ShramEmitter(const Schedule& schedule, const Target& target)
+      : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(*(*find_family(target))->spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
     const Step piece = piece_of(schedule_, stripe);
+    cores();
     if (piece.kind == StepKind::kElementwise) elementwise_scales(piece);
     ifm(piece);
     ofm(piece);
@@ -110,8 +112,13 @@ class U55Emitter final : public Emitter {
  private:
   [[nodiscard]] int region_of(Space space) const {
     const auto& place = spaces_[static_cast<size_t>(space)];
-    CARINA_CHECK(place.has_value(), "ethos-u55 has no space {}", static_cast<int>(space));
+    CARINA_CHECK(place.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));
     return place->region;
+  }
+
+  void cores() {
+    if (target_.accelerator.product != npu::Product::kU65) return;
+    out_.set(Reg::PARALLEL_MODE, target_.accelerator.cores - 1);
   }
 
   void map(const FeatureMap& map, const MapRegisters& r) {
@@ -183,18 +190,31 @@ class U55Emitter final : public Emitter {
     out_.set_fields(Reg::KERNEL_STRIDE, stride);
   }
 
+  // The registers of one core's streams.
+  struct CoreRegisters {
+    Reg weight_base, weight_length, scale_base, scale_length;
+  };
+  static constexpr std::array<CoreRegisters, 2> kCores{
+      {{Reg::WEIGHT_BASE, Reg::WEIGHT_LENGTH, Reg::SCALE_BASE, Reg::SCALE_LENGTH},
+       {Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH, Reg::SCALE1_BASE, Reg::SCALE1_LENGTH}}};
+
   void weights(const Step& op, const WeightSlice& slice) {
     const Storage& storage = schedule_[slice.staged.valid() ? slice.staged : slice.stored];
     const int region = region_of(storage.space);
-    const CoreStream& core = slice.cores.front();
-    if (op.is_convolution()) {
-      out_.set(Reg::WEIGHT_REGION, region);
-      out_.set(Reg::WEIGHT_BASE, storage.address + core.weight_offset);
-      out_.set(Reg::WEIGHT_LENGTH, core.weight_bytes);
-    }
+    const auto cores = static_cast<size_t>(target_.accelerator.cores);
+    if (op.is_convolution()) out_.set(Reg::WEIGHT_REGION, region);
     out_.set(Reg::SCALE_REGION, region);
-    out_.set(Reg::SCALE_BASE, storage.address + core.scale_offset);
-    out_.set(Reg::SCALE_LENGTH, core.scale_bytes);
+    for (size_t i = 0; i < cores; ++i) {
+      // A core without channels reads nothing from where the first does.
+      CoreStream core = slice.cores[i < slice.cores.size() ? i : 0];
+      if (i >= slice.cores.size()) core.weight_bytes = core.scale_bytes = 0;
+      if (op.is_convolution()) {
+        out_.set(kCores[i].weight_base, storage.address + core.weight_offset);
+        out_.set(kCores[i].weight_length, core.weight_bytes);
+      }
+      out_.set(kCores[i].scale_base, storage.address + core.scale_offset);
+      out_.set(kCores[i].scale_length, core.scale_bytes);
+    }
   }
 
   void activation(const Step& op, int slot) {
@@ -239,7 +259,7 @@ class U55Emitter final : public Emitter {
     out_.set(Reg::OFM_BLK_HEIGHT_M1, block.height - 1);
     out_.set(Reg::OFM_BLK_WIDTH_M1, block.width - 1);
     out_.set(Reg::OFM_BLK_DEPTH_M1, block.depth - 1);
-    const auto buffers = u55::shared_buffer(op, block, target_);
+    const auto buffers = shram::shared_buffer(op, block, target_);
     CARINA_CHECK(buffers.has_value(), "a block of {}x{}x{} does not fit", block.height, block.width, block.depth);
     out_.set(Reg::IFM_IB_END, buffers->ifm_end);
     out_.set(Reg::AB_START, buffers->acc_start);
@@ -272,8 +292,8 @@ class U55Emitter final : public Emitter {
 
 }  // namespace
 
-std::unique_ptr<Emitter> u55::emitter(const Schedule& schedule, const Target& target) {
-  return std::make_unique<U55Emitter>(schedule, target);
+std::unique_ptr<Emitter> shram::emitter(const Schedule& schedule, const Target& target) {
+  return std::make_unique<ShramEmitter>(schedule, target);
 }
 
 }  // namespace carina::plan

@@ -4,14 +4,21 @@
 
 #include "plan/family/family.h"
 
-// The parts of the family "ethos-u55", one file each.
+// What the lines with a shared buffer (SHRAM) and lookup tables inside it have in common, one file each: ethos-u55 and
+// ethos-u65, whose instructions differ in the width of addresses and in the registers of the second core.
 namespace carina::plan {
 
 extern const Family kU55;
+extern const Family kU65;
 
-namespace u55 {
+namespace shram {
 
 std::span<const Rule> rules();
+TableMemory tables(const Target& target);
+std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type);
+// A space behind a port, of which addresses and strides of `address_bits` reach the half that is positive.
+SpacePlace place(npu::Region region, int port, int address_bits);
+
 std::vector<BlockConfig> legal_blocks(const Step& piece, const Target& target);
 npu::Block3 input_block(const Step& piece, const BlockConfig& block, const Target& target);
 
@@ -29,5 +36,5 @@ npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, cons
 EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel);
 std::unique_ptr<Emitter> emitter(const Schedule& schedule, const Target& target);
 
-}  // namespace u55
+}  // namespace shram
 }  // namespace carina::plan

@@ -3,7 +3,7 @@
 
 #include "base/checked_math.h"
 #include "npu/cost.h"
-#include "plan/family/u55_internal.h"
+#include "plan/family/shram_internal.h"
 
 // Which blocks the shared buffer has room for. Source: facts of the shared buffer and of the search
 // (architecture_allocator.py of ethos-u-vela).
@@ -72,7 +72,7 @@ int banks_of(int64_t bytes, int granule) {
 }
 
 // Lays the buffers out; nothing if they do not fit.
-std::optional<u55::SharedBuffer> lay_out(const Requirements& r, const BlockConfig& b) {
+std::optional<shram::SharedBuffer> lay_out(const Requirements& r, const BlockConfig& b) {
   const npu::Block3 ifm = ifm_block(r, b);
   const int64_t ifm_bytes =
       int64_t{ifm.height} * ifm.width * round_up<int64_t>(ifm.depth * r.op.ifm.type.bytes(), kBufferRowBytes);
@@ -80,12 +80,12 @@ std::optional<u55::SharedBuffer> lay_out(const Requirements& r, const BlockConfi
   const int ifm_end = npu::kShramOutputBanks + ifm_banks;
   if (r.elementwise) {  // what the first operand leaves is the second's
     if (ifm_end + (r.op.reads_second_map() ? ifm_banks : 0) > r.lut_start) return std::nullopt;
-    return u55::SharedBuffer{.ifm_end = r.lut_start, .ifm2_start = ifm_end, .acc_start = r.lut_start};
+    return shram::SharedBuffer{.ifm_end = r.lut_start, .ifm2_start = ifm_end, .acc_start = r.lut_start};
   }
   const int64_t acc_bytes = b.height * b.width * round_up<int64_t>(b.depth, kAccGranuleChannels) * r.acc_bits / 8;
   const int acc_start = r.lut_start - banks_of(acc_bytes, r.acc_granule);
   if (ifm_end > acc_start) return std::nullopt;
-  return u55::SharedBuffer{.ifm_end = ifm_end, .ifm2_start = ifm_end, .acc_start = acc_start};
+  return shram::SharedBuffer{.ifm_end = ifm_end, .ifm2_start = ifm_end, .acc_start = acc_start};
 }
 
 // Which way through the weights keeps the multipliers busier.
@@ -141,15 +141,15 @@ void for_each_block(const Requirements& r, const npu::Block3& max, Visit visit) 
 
 }  // namespace
 
-npu::Block3 u55::input_block(const Step& piece, const BlockConfig& block, const Target& target) {
+npu::Block3 shram::input_block(const Step& piece, const BlockConfig& block, const Target& target) {
   return ifm_block(requirements_of(piece, target), block);
 }
 
-std::optional<u55::SharedBuffer> u55::shared_buffer(const Step& piece, const BlockConfig& block, const Target& target) {
+std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& piece, const BlockConfig& block, const Target& target) {
   return lay_out(requirements_of(piece, target), block);
 }
 
-std::vector<BlockConfig> u55::legal_blocks(const Step& piece, const Target& target) {
+std::vector<BlockConfig> shram::legal_blocks(const Step& piece, const Target& target) {
   std::vector<BlockConfig> blocks;
   for_each_block(requirements_of(piece, target), target.limits().max_ofm_block,
                  [&](const BlockConfig& block) { blocks.push_back(block); });

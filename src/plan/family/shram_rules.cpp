@@ -1,9 +1,9 @@
 #include <array>
 
-#include "plan/family/u55_internal.h"
+#include "plan/family/shram_internal.h"
 #include "plan/select/rules.h"
 
-// What ethos-u55 does with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set; the operators
+// What ethos-u55 and ethos-u65 do with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set; the operators
 // that the NPU cannot do are those that Vela refuses too.
 namespace carina::plan {
 namespace {
@@ -92,7 +92,7 @@ constexpr auto kRules = std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> u55::rules() {
+std::span<const Rule> shram::rules() {
   return kRules;
 }
 

@@ -1,0 +1,35 @@
+#include "plan/family/shram_internal.h"
+
+namespace carina::plan {
+
+SpacePlace shram::place(npu::Region region, int port, int address_bits) {
+  return {.region = static_cast<int>(region),
+          .port = static_cast<size_t>(port),
+          .limit_bytes = (int64_t{1} << (address_bits - 1)) - 1};
+}
+
+TableMemory shram::tables(const Target& target) {
+  const npu::Shram& shram = target.accelerator.shram;
+  return {.slots = npu::kLutBytes / npu::kLutSlotBytes,
+          .shared_with_accumulators = shram.reserved_end_banks == 0,
+          .address = int64_t{npu::kShramBankBytes} * (shram.banks - npu::kShramLutBanks)};
+}
+
+// Two factors of 16 bits, or one of 32 bits with a shift while the other operand is shifted left by 19 (8 bits) or 14
+// (16 bits).
+std::optional<OperandScaling> shram::operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type) {
+  using Precise = OperandScaling::Precise;
+  constexpr uint32_t kMax16 = 0xFFFF;
+  const Scaling first = simplified(a), second = simplified(b);
+  const auto whole_a = whole_factor(a), whole_b = whole_factor(b);
+  if (whole_a && whole_b && *whole_a <= kMax16 && *whole_b <= kMax16)
+    return OperandScaling{.first = first, .second = second, .precise = Precise::kBothAlike};
+  const uint32_t fixed = uint32_t{1} << (type.bits == 8 ? 19 : 14);
+  if (whole_b == fixed && first.rounding == Rounding::kNatural)
+    return OperandScaling{.first = first, .second = second, .precise = Precise::kFirst};
+  if (whole_a == fixed && second.rounding == Rounding::kNatural)
+    return OperandScaling{.first = first, .second = second, .precise = Precise::kSecond};
+  return std::nullopt;
+}
+
+}  // namespace carina::plan
