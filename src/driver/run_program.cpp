@@ -6,13 +6,12 @@
 #include <array>
 #include <cstring>
 
+#include "driver/delegate_target.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "driver/simulated_npu.h"
 #include "facts/ethosu_delegates.h"
 #include "facts/executorch.h"
-#include "npu/delegate_blob.h"
-#include "npu/payload.h"
 #include "pte/reader.h"
 
 namespace carina::driver {
@@ -27,42 +26,12 @@ const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
   return nullptr;
 }
 
-// The NPU that a delegate's stream is for: "" when Carina does not know it.
-Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
-  CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, where));
-  CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, where));
-  return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
-}
-
-// The target of a delegate: the NPU that its stream is for; the memories that are asked for, else those of its specs.
-Result<plan::Target> target_of_delegate(const std::string& accelerator, const pte::Delegate& delegate,
-                                        const TargetNames& asked, const std::string& where, const Log& log) {
-  const EthosUSpecs specs = read_specs(delegate.compile_specs);
-  TargetNames names = asked;
-  names.accelerator = accelerator;
-  TargetNames wanted = names;
-  if (wanted.system_config.empty()) wanted.system_config = specs.system_config;
-  if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;
-  auto found = find_target(wanted);
-  if (found) return found;
-  // Compiled with a vela.ini that is not at hand: only the estimates depend on it, so the family's memories stand in.
-  auto fallback = find_target(names);
-  if (fallback)
-    log.note(
-        {.where = where,
-         .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}",
-                             wanted.system_config, wanted.memory_mode, fallback->system.name, fallback->memory.name),
-         .hint = "--config FILE with those sections",
-         .severity = Severity::kWarning});
-  return fallback;
-}
-
 // The target that the program's first Ethos-U delegate was compiled for.
 Result<plan::Target> target_of(const pte::Program& program, const std::string& where, const TargetNames& asked,
                                const Log& log) {
   if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
-    CARINA_TRY(const std::string accelerator, accelerator_of(*delegate, where));
-    if (!accelerator.empty()) return target_of_delegate(accelerator, *delegate, asked, where, log);
+    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log));
+    if (target) return *target;
   }
   TargetNames names = asked;
   names.accelerator = npu::kAcceleratorOfNoDelegate;

@@ -1,0 +1,163 @@
+// The simulator as the delegate "EthosUBackend" of the official ExecuTorch runtime: loading this library registers it.
+// How a delegate is asked: executorch/runtime/backend/interface.h of the official package.
+#include <executorch/runtime/backend/interface.h>
+#include <executorch/runtime/platform/log.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/guarded.h"
+#include "driver/delegate_target.h"
+#include "driver/estimate.h"
+#include "driver/ethosu_specs.h"
+#include "driver/simulated_npu.h"
+#include "facts/executorch.h"
+#include "interop/executorch/journal_internal.h"
+#include "runtime/backends/ethos_u.h"
+
+namespace carina::interop {
+
+namespace {
+
+namespace official = ::executorch::runtime;
+
+// One delegate of a loaded program.
+struct Loaded {
+  pte::Delegate delegate;
+  plan::Target target;
+  npu::CompiledNetwork layers;  // only their names and places
+  driver::SimulatedNpu npu;
+  runtime::EthosUBackend backend;
+  MutableBuffer scratch;
+  std::array<std::byte, 1024> handle_memory{};
+  void* handle = nullptr;
+
+  Loaded(pte::Delegate taken, const plan::Target& of, bool timed)
+      : delegate(std::move(taken)),
+        target(of),
+        npu({.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+             .own_system_config = target.system,
+             .own_memory_mode = target.memory}),
+        backend(npu) {
+    layers.layers = driver::read_specs(delegate.compile_specs).layers;
+  }
+};
+
+Diagnostic said(runtime::Error error, std::string what) {
+  return {.where = std::string(kEthosUBackendId), .what = std::move(what), .got = runtime::name_of(error)};
+}
+
+driver::CompileSpecs copied(official::ArrayRef<official::CompileSpec> specs) {
+  driver::CompileSpecs copies;
+  for (const official::CompileSpec& spec : specs) {
+    const auto* bytes = static_cast<const uint8_t*>(spec.value.buffer);
+    copies.emplace_back(spec.key, std::vector<uint8_t>(bytes, bytes + spec.value.nbytes));
+  }
+  return copies;
+}
+
+Log to_official_log() {
+  Log log;
+  log.note = [](const Diagnostic& note) { ET_LOG(Info, "carina: %s", to_string(note).c_str()); };
+  return log;
+}
+
+// The blob is copied: reports need it after the program's loader may have freed it.
+Result<std::unique_ptr<Loaded>> load(std::span<const std::byte> blob, driver::CompileSpecs specs) {
+  pte::Delegate delegate{
+      .backend = std::string(kEthosUBackendId), .blob = Buffer::copy_of(blob), .compile_specs = std::move(specs)};
+  const std::string where(kEthosUBackendId);
+  CARINA_TRY(const std::optional<plan::Target> target,
+             driver::target_of_delegate(delegate, {}, where, to_official_log()));
+  if (!target) return fail({.where = where, .what = "the command stream is for an NPU that Carina does not know"});
+  auto loaded = std::make_unique<Loaded>(std::move(delegate), *target, Journal::get().timed());
+  runtime::Arena arena(loaded->handle_memory);
+  const runtime::Error error = loaded->backend.init(loaded->delegate.blob.bytes(), {}, arena, &loaded->handle);
+  if (error != runtime::Error::kOk) return fail(said(error, "the delegate's blob cannot be loaded"));
+  runtime::NpuStream stream;
+  if (runtime::read_npu_stream(loaded->delegate.blob.bytes(), stream) == runtime::Error::kOk)
+    loaded->scratch = MutableBuffer::allocate(stream.scratch_bytes + alignof(std::max_align_t));
+  return loaded;
+}
+
+// The official runtime's values as ours, on the same memory.
+struct Converted {
+  std::vector<runtime::EValue> values;
+  std::vector<runtime::EValue*> pointers;
+};
+
+Converted converted(official::Span<official::EValue*> arguments) {
+  Converted ours;
+  ours.values.reserve(arguments.size());
+  for (official::EValue* argument : arguments) {
+    runtime::EValue value;
+    if (argument->isTensor()) {
+      auto& tensor = argument->toTensor();
+      const auto sizes = tensor.sizes();
+      const auto order = tensor.dim_order();
+      value = runtime::EValue(runtime::Tensor(static_cast<PteScalarType>(tensor.scalar_type()),
+                                              {sizes.data(), sizes.size()}, {order.data(), order.size()},
+                                              tensor.mutable_data_ptr()));
+    }
+    ours.values.push_back(value);
+  }
+  for (runtime::EValue& value : ours.values) ours.pointers.push_back(&value);
+  return ours;
+}
+
+Result<void> run(Loaded& loaded, official::Span<official::EValue*> arguments) {
+  Converted ours = converted(arguments);
+  runtime::Arena scratch(loaded.scratch.bytes());
+  loaded.npu.clear_reports();
+  const runtime::Error error = loaded.backend.execute(loaded.handle, ours.pointers, scratch);
+  if (error == runtime::Error::kDelegateFailed) return fail(loaded.npu.failure());
+  if (error != runtime::Error::kOk) return fail(said(error, "the delegate cannot run on these arguments"));
+  for (const simulate::Report& report : loaded.npu.reports())
+    Journal::get().add(driver::npu_report(report, loaded.layers, loaded.target));
+  return {};
+}
+
+// Tells the official log and keeps it for carina_executorch_last_error().
+official::Error failed(const Diagnostics& why, official::Error as) {
+  const std::string text = to_string(why);
+  ET_LOG(Error, "carina: %s", text.c_str());
+  Journal::get().fail(text);
+  return as;
+}
+
+class Delegate final : public official::BackendInterface {
+ public:
+  [[nodiscard]] bool is_available() const override { return true; }
+
+  official::Result<official::DelegateHandle*> init(official::BackendInitContext& /*context*/,
+                                                   official::FreeableBuffer* processed,
+                                                   official::ArrayRef<official::CompileSpec> specs) const override {
+    auto loaded = guarded(
+        [&] { return load({static_cast<const std::byte*>(processed->data()), processed->size()}, copied(specs)); });
+    processed->Free();
+    if (!loaded) return failed(loaded.error(), official::Error::DelegateInvalidCompatibility);
+    return loaded->release();
+  }
+
+  official::Error execute(official::BackendExecutionContext& /*context*/, official::DelegateHandle* handle,
+                          official::Span<official::EValue*> arguments) const override {
+    const auto done = guarded([&] { return run(*static_cast<Loaded*>(handle), arguments); });
+    return done ? official::Error::Ok : failed(done.error(), official::Error::InvalidArgument);
+  }
+
+  void destroy(official::DelegateHandle* handle) const override { delete static_cast<Loaded*>(handle); }
+};
+
+// Nothing is left to tell at this point of a program's life, so a refusal (another EthosUBackend is there) is logged.
+[[maybe_unused]] const bool kRegistered = [] {
+  static Delegate delegate;
+  const official::Error error = official::register_backend({"EthosUBackend", &delegate});
+  if (error != official::Error::Ok) ET_LOG(Error, "carina: EthosUBackend is registered already");
+  return error == official::Error::Ok;
+}();
+
+}  // namespace
+
+}  // namespace carina::interop

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "report/run_report.h"
+
+namespace carina::interop {
+
+// What happened in this process: the reports of delegate calls, and the last failure. Calls come from any thread.
+class Journal {
+ public:
+  static Journal& get();
+
+  void set_timed(bool timed);
+  [[nodiscard]] bool timed() const;
+
+  void add(report::NpuReport call);
+  void fail(std::string why);
+  void clear();
+
+  [[nodiscard]] size_t calls() const;
+  // As JSON text; nothing when there is no such call.
+  [[nodiscard]] std::optional<std::string> call(size_t index) const;
+  [[nodiscard]] std::string last_error() const;
+
+ private:
+  mutable std::mutex mutex_;
+  bool timed_ = true;
+  std::deque<report::NpuReport> calls_;
+  std::string last_error_;
+};
+
+}  // namespace carina::interop

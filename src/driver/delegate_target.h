@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/target.h"
+#include "plan/target.h"
+#include "pte/program.h"
+
+namespace carina::driver {
+
+// The target of a delegate: the NPU that its stream is for; the memories that are asked for, else those of its specs.
+// Nothing when the stream is for an NPU that Carina does not know. Memories of a vela.ini that is not at hand: the
+// family's, with a warning, since only estimates depend on them. Errors: a damaged blob; names that `asked` has wrong.
+Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& delegate, const TargetNames& asked,
+                                                       const std::string& where, const Log& log);
+
+}  // namespace carina::driver
