@@ -1,9 +1,11 @@
 #include "plan/view.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace carina::plan {
 
@@ -40,16 +42,51 @@ bool is_dense(const View& view) {
   return true;
 }
 
-bool is_permuted_dense(const View& view, std::vector<int64_t>& order) {
-  order.resize(view.rank());
+bool same_elements(const View& a, const View& b) {
+  return a.tensor == b.tensor && a.offset == b.offset &&
+         std::ranges::equal(a.axes, b.axes, [](const Axis& x, const Axis& y) {
+           return x.size == y.size && (x.size == 1 || x.stride == y.stride);
+         });
+}
+
+std::vector<int64_t> memory_order(const View& view) {
+  std::vector<int64_t> order(view.rank());
   std::iota(order.begin(), order.end(), int64_t{0});
   // Axes of size 1 may stand anywhere; outermost is where formats expect them.
   const auto stride = [&](int64_t i) {
     const Axis& axis = view.axes[static_cast<size_t>(i)];
-    return axis.size == 1 ? std::numeric_limits<int64_t>::max() : axis.stride;
+    return axis.size == 1 ? std::numeric_limits<int64_t>::max() : std::abs(axis.stride);
   };
   std::ranges::stable_sort(order, std::greater(), stride);
+  return order;
+}
+
+bool is_permuted_dense(const View& view, std::vector<int64_t>& order) {
+  order = memory_order(view);
   return is_dense(permuted(view, order));
+}
+
+std::optional<View> whole_rows(const View& view, int64_t elements, size_t kept, std::vector<int64_t>& start) {
+  View whole = view;
+  start.assign(view.rank(), 0);
+  int64_t outer = elements, rest = view.offset;
+  bool outermost = true;
+  for (const int64_t place : memory_order(view)) {
+    const auto i = static_cast<size_t>(place);
+    const auto [size, stride] = view.axes[i];
+    if (size == 1) continue;
+    if (stride < 1 || outer % stride != 0) return std::nullopt;
+    const int64_t room = outer / stride, first = rest / stride;
+    if (first + size > room) return std::nullopt;
+    rest -= first * stride;
+    outer = stride;
+    if (i == kept || std::exchange(outermost, false)) continue;
+    start[i] = first;
+    whole.axes[i].size = room;
+    whole.offset -= first * stride;
+  }
+  if (outer != 1) return std::nullopt;
+  return whole;
 }
 
 namespace {

@@ -38,9 +38,20 @@ View dense_view(TensorId tensor, const Shape& shape);
 // Whether the elements stand one after another in the view's order.
 bool is_dense(const View& view);
 
+// Whether both address the same elements in the same order: strides of axes of size 1 say nothing.
+bool same_elements(const View& a, const View& b);
+
+// The axes as they stand in memory, outermost first; axes of size 1 before all others.
+std::vector<int64_t> memory_order(const View& view);
+
 // Whether the elements fill a box of memory without gaps, in whatever order of axes; then `order` gives the axes
 // outermost first.
 bool is_permuted_dense(const View& view, std::vector<int64_t>& order);
+
+// The smallest view of whole rows around `view`, in its order of axes, in a tensor of `elements`: every axis is as long
+// as the memory between one of its steps and the next axis allows, but for the outermost and the axis `kept`. Nothing
+// where the view repeats, steps over or reverses elements. `start` is where `view` begins in it.
+std::optional<View> whole_rows(const View& view, int64_t elements, size_t kept, std::vector<int64_t>& start);
 
 // The same elements in the same order under another shape (as many elements), when strides can express it.
 std::optional<View> reshaped(const View& view, const Shape& shape);

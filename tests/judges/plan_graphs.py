@@ -200,6 +200,53 @@ def odd_windows(g):
     return g.finish(g.max_pool(x, k, stride) if kind == "max" else g.avg_pool(x, k, stride))
 
 
+def every_second(g, x, axis):
+    """x[..., ::2, ...] as exporters write it: a reshape, a slice, a reshape."""
+    shape = list(x.shape)
+    if shape[axis] % 2:
+        raise Impossible
+    split = [*shape[:axis], shape[axis] // 2, 2, *shape[axis + 1 :]]
+    y = reshape(g, x, split)
+    size = [1 if i == axis + 1 else s for i, s in enumerate(split)]
+    start = [g.int(0, 1) if i == axis + 1 else 0 for i in range(len(split))]
+    y = g.op(OP.SLICE, [y, g.shape(start), g.shape(size)], size, y.dtype, "SliceAttribute")
+    shape[axis] //= 2
+    return reshape(g, y, shape)
+
+
+def shortcuts(g):
+    """Residual networks with channels outermost: strided, padded shortcuts; slices and additions behind transposes; outputs of both orders."""
+    h, w = 2 * g.int(2, 12), 2 * g.int(2, 12)
+    planes = g.input([1, g.choice([3, 8, 12, 16]), h, w], D.INT8)
+    x = planes
+    if g.chance(0.4):  # rows or columns that nobody needs
+        size = [1, x.shape[1], h - g.int(0, 1), w - g.int(0, 3)]
+        start = [0, 0, g.int(0, h - size[2]), g.int(0, w - size[3])]
+        if g.chance(0.5):
+            x = g.op(OP.SLICE, [x, g.shape(start), g.shape(size)], size, x.dtype, "SliceAttribute")
+            y = conv_of(g, transpose(g, x, [0, 2, 3, 1]), 16, [3, 3], [1, 1], [1, 1])
+        else:
+            move = lambda v: [v[i] for i in (0, 2, 3, 1)]
+            y = transpose(g, x, [0, 2, 3, 1])
+            y = g.op(OP.SLICE, [y, g.shape(move(start)), g.shape(move(size))], move(size), y.dtype, "SliceAttribute")
+            y = conv_of(g, y, 16, [3, 3], [2, 2] if g.chance(0.5) else [1, 1], [1, 1], padded=g.chance(0.5))
+        return g.finish(transpose(g, y, [0, 3, 1, 2]) if g.chance(0.7) else y)
+    if g.chance(0.7):
+        x = transpose(g, g.clamp(conv_of(g, transpose(g, x, [0, 2, 3, 1]), x.shape[1], [3, 3], [1, 1], [1, 1])), [0, 3, 1, 2])
+    more = g.int(0, 4)
+    y = conv_of(g, transpose(g, x, [0, 2, 3, 1]), x.shape[1] + 2 * more, [3, 3], [2, 2], [1, 1])
+    short = every_second(g, every_second(g, x, 2), 3)
+    if more:
+        padding = [0, 0, more, more, 0, 0, 0, 0]
+        shape = [1, short.shape[1] + 2 * more, *short.shape[2:]]
+        short = g.op(OP.PAD, [short, g.shape(padding), g.const([g.int(-128, 127)], D.INT8)], shape, D.INT8, "PadAttribute")
+    y = transpose(g, y, [0, 3, 1, 2])
+    if list(y.shape) != list(short.shape):
+        raise Impossible
+    z = g.requantized_add(y, short, g.choice([OP.ADD, OP.SUB]))
+    return g.finish(*([z, conv_of(g, transpose(g, z, [0, 2, 3, 1]), 8, [1, 1], [1, 1], [1, 1])] if g.chance(0.5) else [z]))
+
+
 def large(g):
     """Sizes that need many blocks, or more than one operation."""
     kind = g.choice(["image", "vector", "planes", "deep", "row", "wide", "mean"])
@@ -275,7 +322,7 @@ def attention(g):
     return g.finish(reshape(g, y, [t, heads * d]))
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shared, 3), (sixteen, 3), (attention, 2)]
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (shared, 3), (sixteen, 3), (attention, 2)]
 
 
 def generate(seed, config):

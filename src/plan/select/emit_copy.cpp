@@ -120,14 +120,42 @@ void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {
   }
 }
 
-Operand with_dense_channels(Selection& s, const Operand& operand) {
-  if (operand.view.rank() == 0) return operand;
-  const Axis& innermost = operand.view.axes.back();
-  if (innermost.size == 1 || innermost.stride == 1) return operand;
+namespace {
+
+Operand copied(Selection& s, const Operand& operand) {
   Operand copy = operand;
   copy.view = s.new_tensor("dense", operand.view.shape(), operand.type);
   emit_copy(s, copy.view, operand.view, operand.type);
   return copy;
+}
+
+// A slice of a tensor that stands otherwise is cheaper to take behind the copy: rows without gaps are copied in one
+// operation, rows of a slice one by one.
+std::optional<Operand> copied_with_its_rows(Selection& s, const Operand& operand) {
+  const View& view = operand.view;
+  const size_t channels = view.rank() - 1;
+  std::vector<int64_t> start;
+  const PlanTensor& tensor = s.network()[view.tensor];
+  if (tensor.element_bytes != operand.type.bytes()) return std::nullopt;
+  const auto whole = whole_rows(view, tensor.shape.elements(), channels, start);
+  if (!whole || whole->shape() == view.shape() || 2 * whole->elements() > 3 * view.elements()) return std::nullopt;
+  Operand rows = operand;
+  rows.view = *whole;
+  rows = copied(s, rows);
+  std::vector<int64_t> size;
+  for (const Axis& axis : view.axes) size.push_back(axis.size);
+  rows.view = sliced(rows.view, start, size);
+  return rows;
+}
+
+}  // namespace
+
+Operand with_dense_channels(Selection& s, const Operand& operand) {
+  if (operand.view.rank() == 0) return operand;
+  const Axis& innermost = operand.view.axes.back();
+  if (innermost.size == 1 || innermost.stride == 1) return operand;
+  if (auto rows = copied_with_its_rows(s, operand)) return *std::move(rows);
+  return copied(s, operand);
 }
 
 void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type) {

@@ -58,7 +58,7 @@ Result<void> select_concat(Selection& s) {
   for (const ir::ValueId id : s.node().inputs) {
     const Operand part = s.plain(id);
     const View place = sliced_axis(whole, axis, start, s.shape(id)[axis]);
-    if (part.view != place) emit_copy(s, place, part.view, part.type);
+    if (!same_elements(part.view, place)) emit_copy(s, place, part.view, part.type);
     start += s.shape(id)[axis];
     type = part.type;
   }

@@ -86,7 +86,7 @@ Result<Network> Selection::run() && {
   for (const ir::ValueId id : graph_.outputs) {
     const TensorId tensor = output_tensor_[id.index()];
     const View whole = dense_view(tensor, shape(id));
-    if (const Operand made = plain(id); made.view != whole) emit_copy(*this, whole, made.view, made.type);
+    if (const Operand made = plain(id); !same_elements(made.view, whole)) emit_copy(*this, whole, made.view, made.type);
     network_.outputs.push_back(tensor);
   }
   return std::move(network_);
@@ -266,7 +266,7 @@ Operand Selection::plain(ir::ValueId id) {
   }
   CARINA_CHECK(state.pad.has_value(), "value {} is read before it is made", value(id).name);
   const PendingPad pad = *state.pad;
-  const View out = destination(id);
+  const View out = fixed_place(id) || read_by_channels(id) ? destination(id) : new_like(id, pad.source.view);
   emit_pad(*this, out, pad);
   states_[id.index()].plain = Operand{.view = out, .type = pad.source.type};
   return *states_[id.index()].plain;
@@ -298,7 +298,7 @@ void Selection::define(ir::ValueId id, const Operand& operand) {
     if (fixed) plain(id);
     return;
   }
-  if (!fixed || *fixed == operand.view) {
+  if (!fixed || same_elements(*fixed, operand.view)) {
     states_[id.index()].plain = operand;
     return;
   }
@@ -362,16 +362,40 @@ View Selection::open(ir::ValueId id, const Shape& op_shape) {
   return new_tensor(value(id).name, op_shape, *element_type_of(value(id).dtype));
 }
 
+namespace {
+
+// The axis whose elements are side by side; an axis of size 1 where none are.
+int64_t channel_axis(const View& view) {
+  return view.rank() == 0 ? 0 : memory_order(view).back();
+}
+
+}  // namespace
+
 View Selection::open_like(ir::ValueId id, const View& like) {
-  std::vector<int64_t> order;
-  if (fixed_place(id) || like.shape() != shape(id) || !is_permuted_dense(like, order)) return open(id, like.shape());
+  if (like.shape() != shape(id)) return open(id, like.shape());
+  // Elements that are side by side in one and not in the other would be computed one by one: transposed later.
+  const auto place = fixed_place(id);
+  return place && channel_axis(*place) == channel_axis(like) ? *place : new_like(id, like);
+}
+
+View Selection::new_like(ir::ValueId id, const View& like) {
+  const std::vector<int64_t> order = memory_order(like);
   std::vector<int64_t> dims, places(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
-    dims.push_back(like.axes[static_cast<size_t>(order[i])].size);
+    dims.push_back(shape(id)[static_cast<size_t>(order[i])]);
     places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
   return permuted(new_tensor(value(id).name, Shape(std::span<const int64_t>(dims)), *element_type_of(value(id).dtype)),
                   places);
+}
+
+bool Selection::read_by_channels(ir::ValueId id) const {
+  return std::ranges::any_of(users(id), [&](ir::NodeId user) {
+    const ir::Op op = graph_[user].op;
+    return op == ir::Op(TosaOp::CONV2D) || op == ir::Op(TosaOp::DEPTHWISE_CONV2D) ||
+           op == ir::Op(TosaOp::TRANSPOSE_CONV2D) || op == ir::Op(TosaOp::MAX_POOL2D) ||
+           op == ir::Op(TosaOp::AVG_POOL2D) || op == ir::Op(TosaOp::MATMUL);
+  });
 }
 
 void Selection::close(ir::ValueId id, const View& view, ElementType type) {

@@ -159,6 +159,8 @@ class Selection {
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
   void fail_outputs();  // of the current node: who reads them is not selected either
+  View new_like(ir::ValueId id, const View& like);
+  [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need channels side by side
   std::optional<View> fixed_place(ir::ValueId id);
   std::optional<View> find_fixed_place(ir::ValueId id);
   std::optional<View> place_in_concat(ir::ValueId id, ir::NodeId concat);

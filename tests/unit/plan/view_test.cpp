@@ -64,6 +64,41 @@ TEST(View, ReshapeKeepsTheElementsInOrder) {
   EXPECT_GT(possible, 500);
 }
 
+TEST(View, WholeRowsContainTheViewWhereItSaysItStarts) {
+  std::mt19937 random(3);
+  int possible = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const size_t rank = 1 + random() % 4;
+    std::vector<int64_t> dims(rank), perms(rank);
+    for (int64_t& d : dims) d = 1 + static_cast<int64_t>(random() % 6);
+    std::iota(perms.begin(), perms.end(), int64_t{0});
+    std::shuffle(perms.begin(), perms.end(), random);
+    const View tensor = dense_view(TensorId(0), Shape(std::span<const int64_t>(dims)));
+    View view = permuted(tensor, perms);
+    for (size_t i = 0; i < rank; ++i) {
+      const auto cut = static_cast<int64_t>(random() % static_cast<uint64_t>(view.axes[i].size));
+      view = sliced_axis(view, i, cut, view.axes[i].size - cut);
+    }
+    std::vector<int64_t> start, size;
+    const auto rows = whole_rows(view, tensor.elements(), random() % rank, start);
+    if (!rows) continue;
+    ++possible;
+    for (const Axis& axis : view.axes) size.push_back(axis.size);
+    EXPECT_EQ(elements_of(sliced(*rows, start, size)), elements_of(view));
+    EXPECT_GE(rows->offset, 0);
+    EXPECT_LT(std::ranges::max(elements_of(*rows)), tensor.elements());
+  }
+  EXPECT_GT(possible, 800);
+}
+
+TEST(View, StridesOfSingleElementsSayNothing) {
+  const View a = dense_view(TensorId(0), {1, 10});
+  const View b = *reshaped(dense_view(TensorId(0), {10}), {1, 10});
+  EXPECT_TRUE(same_elements(a, b));
+  EXPECT_FALSE(same_elements(a, sliced_axis(b, 1, 1, 9)));
+  EXPECT_FALSE(same_elements(sliced_axis(a, 1, 0, 9), sliced_axis(b, 1, 1, 9)));
+}
+
 // Which destination element gets which source element, by walking the boxes as the NPU would.
 std::map<int64_t, int64_t> walk(const std::vector<Box>& boxes) {
   std::map<int64_t, int64_t> pairs;
