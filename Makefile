@@ -55,7 +55,8 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute
 	@$(JUDGE_PYTHON) bench/run.py
 
-conformance: setup-full judges build ## all tests of the official TOSA conformance generator; goes on where it stopped (an hour)
+conformance: setup-full judges build ## 3,000 random graphs for every NPU, then all tests of the official TOSA conformance generator; goes on where it stopped (an hour)
+	@N=3000 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_plan.py -q -n $(JOBS)
 	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
 
 format: ## clang-format over our sources
