@@ -66,6 +66,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   log.progress("blocks", 1, kSteps);
   Schedule schedule = checked("selection", first_schedule(network), context);
   schedule = checked("formats", choose_formats(std::move(schedule), context), context);
+  schedule = checked("cascades", form_cascades(std::move(schedule), context), context);
   schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
   CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
   schedule = checked("blocks", std::move(schedule), context);

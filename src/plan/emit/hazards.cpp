@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/checked_math.h"
-#include "plan/layout.h"
+#include "plan/schedule/rows.h"
 
 namespace carina::plan {
 
@@ -14,13 +14,10 @@ int64_t slot_address(const TableMemory& tables, int slot) {
 
 namespace {
 
-Access access_of(const Schedule& schedule, const FeatureMap& map, bool writes) {
-  const ByteRange range = range_of(map, schedule[map.tensor]);
-  const int64_t address = schedule.address_of(map.tensor);
-  return {.space = schedule.space_of(map.tensor),
-          .begin = address + range.begin,
-          .end = address + range.end,
-          .writes = writes};
+void add_accesses(const Schedule& schedule, const FeatureMap& map, bool writes, std::vector<Access>& accesses) {
+  for (const ByteRange& range : place_ranges(schedule, map))
+    accesses.push_back(
+        {.space = schedule.space_of(map.tensor), .begin = range.begin, .end = range.end, .writes = writes});
 }
 
 Access whole_storage(const Storage& storage, bool writes) {
@@ -42,8 +39,10 @@ std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& com
   if (step.kind == StepKind::kDma)
     return {dma_access(schedule, step.ifm, step.dma_bytes, false),
             dma_access(schedule, step.ofm, step.dma_bytes, true)};
-  std::vector<Access> accesses{access_of(schedule, step.ofm, true), access_of(schedule, step.ifm, false)};
-  if (step.reads_second_map()) accesses.push_back(access_of(schedule, step.ifm2, false));
+  std::vector<Access> accesses;
+  add_accesses(schedule, step.ofm, true, accesses);
+  add_accesses(schedule, step.ifm, false, accesses);
+  if (step.reads_second_map()) add_accesses(schedule, step.ifm2, false, accesses);
   const WeightSlice* slice = schedule.slice_of(command);
   if (slice != nullptr && slice->staged.valid()) accesses.push_back(whole_storage(schedule[slice->staged], false));
   if (step.uses_table()) {
@@ -142,21 +141,32 @@ Region3 ifm_region(const Step& op, const Region3& ofm) {
           .c = op.sums_over_depth() ? Span{0, op.ifm.depth} : ofm.c};
 }
 
-bool same_place(const FeatureMap& a, const FeatureMap& b) {
-  return a.tensor == b.tensor && a.offset == b.offset && a.height == b.height && a.width == b.width &&
-         a.depth == b.depth && (a.height == 1 || a.stride_y == b.stride_y) &&
-         (a.width == 1 || a.stride_x == b.stride_x) && a.type.bits == b.type.bits;
+// How many rows the map `read` starts below `written`, if both address the same elements in the same rows, or rows of
+// one tensor that lie above each other.
+std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& written, const FeatureMap& read) {
+  const bool same_columns = read.tensor == written.tensor && read.width == written.width &&
+                            read.depth == written.depth && read.type.bits == written.type.bits &&
+                            (read.width == 1 || read.stride_x == written.stride_x);
+  if (!same_columns) return std::nullopt;
+  const PlanTensor& tensor = schedule[read.tensor];
+  const auto from = tensor_rows(written, tensor), to = tensor_rows(read, tensor);
+  if (from && to && (read.offset - written.offset) % (tensor.extent.width * tensor.extent.depth) == 0)
+    return to->begin - from->begin;
+  const bool same_rows = read.offset == written.offset && read.height == written.height &&
+                         (read.height == 1 || read.stride_y == written.stride_y);
+  return same_rows ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 // The first d at which a block among the first d+1 of `current` would read what one of the last of `previous` still
-// writes.
+// writes. `below`: rows from the previous OFM to the operand.
 int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Step& current,
-                     const BlockConfig& current_block, int most) {
+                     const BlockConfig& current_block, int64_t below, int most) {
   const int64_t previous_count = block_count(previous, previous_block),
                 current_count = block_count(current, current_block);
   for (int d = 0; d < most; ++d) {
     for (int i = 0; i <= d && i < current_count; ++i) {
-      const Region3 read = ifm_region(current, ofm_block(current, current_block, i));
+      Region3 read = ifm_region(current, ofm_block(current, current_block, i));
+      read.y = {read.y.begin + below, read.y.end + below};
       for (int j = 0; i + j <= d && j < previous_count; ++j) {
         if (read.overlaps(ofm_block(previous, previous_block, previous_count - 1 - j))) return d;
       }
@@ -173,14 +183,21 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
   const Stripe &first = schedule[*previous], &second = schedule[current];
   const Step before = piece_of(schedule, first), op = piece_of(schedule, second);
   if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
-  const int most = limits.max_blockdep;
-  const Access written = access_of(schedule, before.ofm, true);
-  const bool first_overlaps = conflict(written, access_of(schedule, op.ifm, false));
-  const bool second_overlaps = op.reads_second_map() && conflict(written, access_of(schedule, op.ifm2, false));
-  if (!first_overlaps && !second_overlaps) return most;
-  if (first_overlaps && !same_place(before.ofm, op.ifm)) return 0;
-  if (second_overlaps && (!same_place(before.ofm, op.ifm2) || op.broadcast != Broadcast{})) return 0;
-  return exact_dependency(before, first.block, op, second.block, most);
+  std::vector<Access> written, first_read, second_read;
+  add_accesses(schedule, before.ofm, true, written);
+  add_accesses(schedule, op.ifm, false, first_read);
+  if (op.reads_second_map()) add_accesses(schedule, op.ifm2, false, second_read);
+  int dependency = limits.max_blockdep;
+  const auto limit = [&](const std::vector<Access>& read, const FeatureMap& operand, bool block_by_block) {
+    if (!conflict(written, read)) return;
+    const auto below = rows_below(schedule, before.ofm, operand);
+    dependency = below && block_by_block
+                     ? std::min(dependency, exact_dependency(before, first.block, op, second.block, *below, dependency))
+                     : 0;
+  };
+  limit(first_read, op.ifm, true);
+  limit(second_read, op.ifm2, op.broadcast == Broadcast{});
+  return dependency;
 }
 
 }  // namespace carina::plan

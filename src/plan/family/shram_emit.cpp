@@ -3,7 +3,7 @@
 
 #include "plan/emit/emitter.h"
 #include "plan/family/shram_internal.h"
-#include "plan/layout.h"
+#include "plan/schedule/rows.h"
 
 namespace carina::plan {
 namespace {
@@ -122,18 +122,17 @@ class ShramEmitter final : public Emitter {
   }
 
   void map(const FeatureMap& map, const MapRegisters& r) {
-    const PlanTensor& tensor = schedule_[map.tensor];
-    const auto bytes = bytes_of(map, tensor);
-    CARINA_CHECK(bytes.has_value(), "tensor {} cannot be addressed in its format", tensor.name);
+    const MapPlace place = place_of(schedule_, map);
     out_.set(r.region, region_of(schedule_.space_of(map.tensor)));
-    out_.set(r.base0, schedule_.address_of(map.tensor) + bytes->offset);
-    for (const Reg unused : {r.base1, r.base2, r.base3}) out_.set(unused, 0);
-    out_.set(r.height0, map.height - 1);
+    out_.set(r.base0, place.upper);
+    out_.set(r.base2, place.lower);
+    for (const Reg unused : {r.base1, r.base3}) out_.set(unused, 0);
+    out_.set(r.height0, place.upper_rows - 1);
     out_.set(r.height1, map.height - 1);
     out_.set(r.width0, map.width - 1);
-    out_.set(r.stride_y, bytes->stride_y);
-    out_.set(r.stride_x, bytes->stride_x);
-    out_.set(r.stride_c, bytes->stride_c);
+    out_.set(r.stride_y, place.stride_y);
+    out_.set(r.stride_x, place.stride_x);
+    out_.set(r.stride_c, place.stride_c);
     out_.set(r.zero_point, map.zero_point);
   }
 

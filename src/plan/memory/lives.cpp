@@ -2,25 +2,39 @@
 
 namespace carina::plan {
 
-std::vector<Life> lives_of(const Schedule& schedule) {
-  std::vector<Life> lives(schedule.storages.size());
-  const auto touch = [&](StorageId id, int64_t time) {
-    if (id.valid() && schedule[id].space != Space::kConstants) lives[id.index()].touch(time);
+std::vector<Life> tensor_lives(const Schedule& schedule) {
+  std::vector<Life> lives(schedule.tensors.size());
+  const auto touch = [&](TensorId id, int64_t time) {
+    if (schedule[id].kind != TensorKind::kConstant) lives[id.index()].touch(time);
   };
   for (size_t i = 0; i < schedule.order.size(); ++i) {
+    if (schedule.order[i].kind != Command::Kind::kStripe) continue;
     const auto time = static_cast<int64_t>(i) + 1;
+    const Step& step = schedule.step_of(schedule.order[i]);
+    touch(step.ofm.tensor, time);
+    touch(step.ifm.tensor, time);
+    if (step.reads_second_map()) touch(step.ifm2.tensor, time);
+  }
+  for (const TensorId id : schedule.inputs) touch(id, 0);
+  for (const TensorId id : schedule.outputs) touch(id, static_cast<int64_t>(schedule.order.size()) + 1);
+  return lives;
+}
+
+std::vector<Life> lives_of(const Schedule& schedule) {
+  std::vector<Life> lives(schedule.storages.size());
+  const auto touch = [&](StorageId id, const Life& life) {
+    if (!id.valid() || !life.used() || schedule[id].space == Space::kConstants) return;
+    lives[id.index()].touch(life.first);
+    lives[id.index()].touch(life.last);
+  };
+  const std::vector<Life> tensors = tensor_lives(schedule);
+  for (size_t i = 0; i < tensors.size(); ++i) touch(schedule.tensors[i].storage, tensors[i]);
+  for (size_t i = 0; i < schedule.order.size(); ++i) {
     const Command& command = schedule.order[i];
     if (command.kind == Command::Kind::kLoadTable) continue;
-    if (const WeightSlice* slice = schedule.slice_of(command)) touch(slice->staged, time);
-    if (command.kind == Command::Kind::kLoadWeights) continue;
-    const Step& step = schedule.step_of(command);
-    touch(schedule[step.ofm.tensor].storage, time);
-    touch(schedule[step.ifm.tensor].storage, time);
-    if (step.reads_second_map()) touch(schedule[step.ifm2.tensor].storage, time);
+    const auto time = static_cast<int64_t>(i) + 1;
+    if (const WeightSlice* slice = schedule.slice_of(command)) touch(slice->staged, {.first = time, .last = time});
   }
-  for (const TensorId id : schedule.inputs) touch(schedule[id].storage, 0);
-  const auto end = static_cast<int64_t>(schedule.order.size()) + 1;
-  for (const TensorId id : schedule.outputs) touch(schedule[id].storage, end);
   return lives;
 }
 

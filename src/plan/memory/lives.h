@@ -22,6 +22,9 @@ struct Life {
 // By storage; storages of constants have none.
 std::vector<Life> lives_of(const Schedule& schedule);
 
+// By tensor; constants, and what no command touches, have none.
+std::vector<Life> tensor_lives(const Schedule& schedule);
+
 // The bytes of the arena that live while each stripe runs, in the order of the commands, storages taken as they are.
 std::vector<int64_t> live_bytes(const Schedule& schedule);
 

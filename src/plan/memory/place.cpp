@@ -14,6 +14,7 @@
 #include "base/checked_math.h"
 #include "base/place.h"
 #include "facts/npu_targets.h"
+#include "plan/memory/in_place.h"
 #include "plan/memory/lives.h"
 #include "plan/schedule/transformations.h"
 
@@ -39,41 +40,22 @@ class Sharing {
  private:
   bool share(TensorId from, TensorId to) {
     const PlanTensor &a = schedule_[from], &b = schedule_[to];
-    if (from == to || a.kind != TensorKind::kIntermediate || b.kind == TensorKind::kConstant) return false;
+    if (from == to || a.kind == TensorKind::kConstant || b.kind == TensorKind::kConstant) return false;
     const size_t old_place = a.storage.index(), new_place = b.storage.index();
     if (owner_[new_place] != new_place) return false;
     const bool alike =
-        a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes;
+        a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes &&
+        schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
     Life& life_a = lives_[owner_[old_place]];
     Life& life_b = lives_[new_place];
     // Until the last reading of a, nothing but operations that read a where they write b may touch either.
     if (!alike || life_a.last > life_b.last || lives_[old_place].last != life_a.last) return false;
     for (int64_t time = life_b.first; time <= life_a.last; ++time) {
-      if (!harmless(static_cast<size_t>(time - 1), from, to)) return false;
+      if (!writes_in_place(schedule_, static_cast<size_t>(time - 1), from, to)) return false;
     }
     life_a.last = life_b.last;
     owner_[new_place] = owner_[old_place];
     return true;
-  }
-
-  [[nodiscard]] bool harmless(size_t index, TensorId from, TensorId to) const {
-    if (index >= schedule_.order.size()) return false;
-    const Command& command = schedule_.order[index];
-    if (command.kind != Command::Kind::kStripe) return true;
-    const Step& step = schedule_.step_of(command);
-    const bool second = step.reads_second_map();
-    const auto touches = [&](TensorId id) {
-      return step.ofm.tensor == id || step.ifm.tensor == id || (second && step.ifm2.tensor == id);
-    };
-    if (!touches(from) && !touches(to)) return true;
-    if (step.kind != StepKind::kElementwise || step.ofm.tensor != to) return false;
-    return reads_in_place(step.ifm, step.ofm, from, to) && (!second || reads_in_place(step.ifm2, step.ofm, from, to));
-  }
-
-  [[nodiscard]] static bool reads_in_place(const FeatureMap& in, const FeatureMap& out, TensorId from, TensorId to) {
-    if (in.tensor != from && in.tensor != to) return true;
-    return in.offset == out.offset && in.height == out.height && in.width == out.width && in.depth == out.depth &&
-           (in.height == 1 || in.stride_y == out.stride_y) && (in.width == 1 || in.stride_x == out.stride_x);
   }
 
   const Schedule& schedule_;

@@ -75,29 +75,73 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, cons
   return best;
 }
 
-std::optional<BlockConfig> choose_block(const Step& piece, const Context& context) {
-  const std::vector<BlockConfig> blocks = context.family.legal_blocks(piece, context.target);
+// Of those whose weights stand in the same order as `like` wants them, if there are any.
+void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
+  const auto other = [&](const BlockConfig& b) { return b.depth != like.depth || b.order != like.order; };
+  if (!std::ranges::all_of(blocks, other)) std::erase_if(blocks, other);
+}
+
+std::optional<BlockConfig> choose_block(const Step& piece, const std::optional<BlockConfig>& like,
+                                        const Context& context) {
+  std::vector<BlockConfig> blocks = context.family.legal_blocks(piece, context.target);
   const Variation& variation = context.options.variation;
+  if (like && piece.weights.valid()) keep_alike(blocks, *like);
   if (variation.blocks == Variation::Blocks::kCheapest) return cheapest(blocks, FetchCost(piece, context));
   if (blocks.empty()) return std::nullopt;
   std::mt19937 random(variation.seed + static_cast<uint32_t>(piece.node.index()));
   return blocks[random() % blocks.size()];
 }
 
+// The stripes of each step, that which computes most in front.
+std::vector<std::vector<size_t>> stripes_by_step(const Schedule& schedule) {
+  std::vector<std::vector<size_t>> stripes(schedule.steps.size());
+  const auto elements = [&](size_t i) {
+    const OfmBox& box = schedule.stripes[i].ofm;
+    return box.height * box.width * box.depth;
+  };
+  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
+    auto& list = stripes[schedule.stripes[i].step.index()];
+    list.push_back(i);
+    if (elements(i) > elements(list.front())) std::swap(list.front(), list.back());
+  }
+  return stripes;
+}
+
+// Chooses for the stripes of one step, which share slices of weights where their blocks allow it. Stripes of one size
+// and padding have the same blocks. Whether there are any.
+bool choose_for(Schedule& schedule, const std::vector<size_t>& stripes, const Context& context) {
+  std::vector<std::pair<Step, BlockConfig>> known;
+  for (const size_t i : stripes) {
+    const Step piece = piece_of(schedule, schedule.stripes[i]);
+    if (piece.kind == StepKind::kDma) continue;
+    const auto same = std::ranges::find_if(known, [&](const auto& entry) {
+      const Step& other = entry.first;
+      return other.ofm.height == piece.ofm.height && other.ofm.width == piece.ofm.width &&
+             other.ofm.depth == piece.ofm.depth && other.ifm.height == piece.ifm.height &&
+             other.ifm.width == piece.ifm.width && other.padding == piece.padding;
+    });
+    if (same == known.end()) {
+      const auto block =
+          choose_block(piece, known.empty() ? std::nullopt : std::optional(known.front().second), context);
+      if (!block) return false;
+      known.emplace_back(piece, *block);
+      schedule.stripes[i].block = *block;
+    } else {
+      schedule.stripes[i].block = same->second;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Schedule> choose_blocks(Schedule schedule, const Context& context, ThreadPool& threads) {
-  std::vector<char> fits(schedule.stripes.size(), 1);
-  threads.parallel_for(schedule.stripes.size(), [&](size_t i) {
-    const Step piece = piece_of(schedule, schedule.stripes[i]);
-    if (piece.kind == StepKind::kDma) return;
-    const auto block = choose_block(piece, context);
-    fits[i] = block.has_value();
-    schedule.stripes[i].block = block.value_or(BlockConfig{});
-  });
+  const std::vector<std::vector<size_t>> stripes = stripes_by_step(schedule);
+  std::vector<char> fits(stripes.size(), 1);
+  threads.parallel_for(stripes.size(), [&](size_t i) { fits[i] = choose_for(schedule, stripes[i], context); });
   for (size_t i = 0; i < fits.size(); ++i) {
     if (fits[i]) continue;
-    const Step& step = schedule[schedule.stripes[i].step];
+    const Step& step = schedule.steps[i];
     return fail({.where = step.name,
                  .what = "no block of this operation fits the NPU's shared buffer",
                  .node = step.node.valid() ? std::optional(step.node.index()) : std::nullopt});

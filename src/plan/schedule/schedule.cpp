@@ -47,27 +47,14 @@ Schedule first_schedule(Network& network) {
   return schedule;
 }
 
-namespace {
-
-// What a stripe reads along one axis of a window, and how much of that lies in the padding before and behind.
-struct Reach {
-  int64_t first;
-  int64_t size;
-  int64_t before;
-  int64_t after;
-};
-struct WindowAxis {
-  int64_t stride;
-  int64_t extent;
-  int64_t before;  // padding of the whole step
-  int64_t inputs;
-};
-Reach reach_of(int64_t start, int64_t size, const WindowAxis& axis) {
+WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis) {
   const int64_t first = start * axis.stride - axis.before;
   const int64_t end = first + (size - 1) * axis.stride + axis.extent;
   const int64_t from = std::clamp<int64_t>(first, 0, axis.inputs - 1), to = std::clamp(end, from + 1, axis.inputs);
   return {.first = from, .size = to - from, .before = from - first, .after = std::max<int64_t>(end - to, 0)};
 }
+
+namespace {
 
 FeatureMap part_of(FeatureMap map, const OfmBox& box) {
   map.offset += box.y * map.stride_y + box.x * map.stride_x + box.c;
@@ -91,9 +78,9 @@ bool is_whole(const OfmBox& box, const FeatureMap& ofm) {
 void take_window(Step& piece, const OfmBox& box) {
   const Kernel& k = piece.kernel;
   const Padding& p = piece.padding;
-  const Reach y = reach_of(box.y, box.height,
+  const WindowReach y = reach_of(box.y, box.height,
                            {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = piece.ifm.height});
-  const Reach x = reach_of(box.x, box.width,
+  const WindowReach x = reach_of(box.x, box.width,
                            {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = piece.ifm.width});
   const bool all_channels = piece.sums_over_depth();
   piece.padding = {.top = y.before, .bottom = y.after, .left = x.before, .right = x.after};

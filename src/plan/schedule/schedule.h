@@ -135,6 +135,21 @@ Schedule first_schedule(Network& network);
 // Without the step's name.
 Step piece_of(const Schedule& schedule, const Stripe& stripe);
 
+// What the outputs [start, start + size) of a window read along one axis, and how much of that lies in the padding.
+struct WindowAxis {
+  int64_t stride = 1;
+  int64_t extent = 1;
+  int64_t before = 0;  // padding of the whole step
+  int64_t inputs = 1;
+};
+struct WindowReach {
+  int64_t first = 0;
+  int64_t size = 1;
+  int64_t before = 0;
+  int64_t after = 0;
+};
+WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis);
+
 // Bytes of a space that the placed storages reach.
 int64_t space_bytes(const Schedule& schedule, Space space);
 

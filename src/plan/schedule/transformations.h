@@ -24,6 +24,8 @@ struct Context {
 
 Schedule choose_formats(Schedule schedule, const Context& context);
 
+Schedule form_cascades(Schedule schedule, const Context& context);
+
 Schedule cut_stripes(Schedule schedule, const Context& context);
 
 // Errors: no block of a step fits the NPU, which no supported step meets.

@@ -6,7 +6,9 @@
 
 #include "facts/npu_targets.h"
 #include "plan/layout.h"
+#include "plan/memory/in_place.h"
 #include "plan/memory/lives.h"
+#include "plan/schedule/cascade_rows.h"
 
 namespace carina::plan {
 namespace {
@@ -25,6 +27,76 @@ int64_t elements(const OfmBox& box) {
   return box.height * box.width * box.depth;
 }
 
+// Which rows of each step's OFM are done, and which rows the slots of rolling tensors hold.
+class RowTracker {
+ public:
+  explicit RowTracker(const Schedule& schedule) : s_(schedule), users_(users_of(schedule)), slots_(s_.tensors.size()) {
+    for (const Step& step : s_.steps) done_.emplace_back(static_cast<size_t>(step.ofm.height), 0);
+  }
+
+  // What is wrong with reading the map; empty if nothing is.
+  std::string why_not(StepId reader, const FeatureMap& map) const {
+    const PlanTensor& tensor = s_[map.tensor];
+    const auto& writers = users_.writers[map.tensor.index()];
+    const bool given = tensor.kind == TensorKind::kInput || tensor.kind == TensorKind::kConstant;
+    if (!given && writers.empty()) return fmt::format("t{}, which nothing writes", map.tensor.index());
+    const auto rows = tensor_rows(map, tensor);
+    for (const StepId writer : writers) {
+      if (given && writer >= reader) continue;
+      if (!has_written(writer, writer < reader ? rows : std::nullopt))
+        return fmt::format("t{} before s{} has written it", map.tensor.index(), writer.index());
+    }
+    return holds(map.tensor, rows) ? "" : fmt::format("rows of t{} that are overwritten", map.tensor.index());
+  }
+
+  void write(StepId step, const OfmBox& box, const FeatureMap& map) {
+    for (int64_t y = std::max<int64_t>(box.y, 0); y < box.y + box.height; ++y) {
+      if (y < static_cast<int64_t>(done_[step.index()].size()))
+        done_[step.index()][static_cast<size_t>(y)] += box.width * box.depth;
+    }
+    const int64_t kept = rolling_rows(map.tensor);
+    const auto rows = tensor_rows(map, s_[map.tensor]);
+    if (kept == 0 || !rows) return;
+    auto& slots = slots_[map.tensor.index()];
+    slots.resize(static_cast<size_t>(kept), -1);
+    for (int64_t row = rows->begin; row < rows->end; ++row) slots[static_cast<size_t>(row % kept)] = row;
+  }
+
+ private:
+  [[nodiscard]] int64_t rolling_rows(TensorId id) const {
+    const StorageId storage = s_[id].storage;
+    return storage.valid() ? s_[storage].rolling_rows : 0;
+  }
+  // Whether the rows of its tensor that are asked for (nothing: all) are done as far as the step writes them.
+  [[nodiscard]] bool has_written(StepId writer, const std::optional<Rows>& asked) const {
+    const FeatureMap& ofm = s_[writer].ofm;
+    const auto own = tensor_rows(ofm, s_[ofm.tensor]);
+    Rows rows{.begin = 0, .end = ofm.height};
+    if (asked && own)
+      rows = {.begin = std::max<int64_t>(asked->begin - own->begin, 0),
+              .end = std::min(asked->end - own->begin, ofm.height)};
+    for (int64_t y = rows.begin; y < rows.end; ++y) {
+      if (done_[writer.index()][static_cast<size_t>(y)] < ofm.width * ofm.depth) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool holds(TensorId id, const std::optional<Rows>& rows) const {
+    const int64_t kept = rolling_rows(id);
+    if (kept == 0 || !rows) return true;  // rule 8 asks for rows
+    const auto& slots = slots_[id.index()];
+    if (slots.empty()) return false;
+    for (int64_t row = rows->begin; row < rows->end; ++row) {
+      if (slots[static_cast<size_t>(row % kept)] != row) return false;
+    }
+    return true;
+  }
+
+  const Schedule& s_;
+  TensorUsers users_;
+  std::vector<std::vector<int64_t>> done_;   // by step: elements of each row of the OFM
+  std::vector<std::vector<int64_t>> slots_;  // by tensor with rolling rows: the row that stands there
+};
+
 class Verifier {
  public:
   Verifier(const Schedule& schedule, const Family& family, const Target& target)
@@ -41,6 +113,7 @@ class Verifier {
     storages();
     tensors();
     cascades();
+    shared_places();
     return std::move(errors_);
   }
 
@@ -119,20 +192,19 @@ class Verifier {
   // ---- 3 ----
   void order() {
     std::vector<int> done(s_.stripes.size(), 0);
-    std::vector<bool> written(s_.tensors.size(), false);
-    for (size_t i = 0; i < s_.tensors.size(); ++i)
-      written[i] = s_.tensors[i].kind == TensorKind::kInput || s_.tensors[i].kind == TensorKind::kConstant;
+    RowTracker rows(s_);
     for (const Command& command : s_.order) {
       if (command.kind != Command::Kind::kStripe) continue;
       const size_t i = command.stripe.index();
-      const Step& step = s_.step_of(command);
       if (++done[i] == 2) broken(3, name_of(i), "is done twice");
-      const auto reads = [&](TensorId id) {
-        if (!written[id.index()]) broken(3, name_of(i), "reads t{} before it is written", id.index());
+      const Step piece = piece_of(s_, s_.stripes[i]);
+      const StepId step = s_.stripes[i].step;
+      const auto reads = [&](const FeatureMap& map) {
+        if (const std::string why = rows.why_not(step, map); !why.empty()) broken(3, name_of(i), "reads {}", why);
       };
-      reads(step.ifm.tensor);
-      if (step.reads_second_map()) reads(step.ifm2.tensor);
-      written[step.ofm.tensor.index()] = true;
+      reads(piece.ifm);
+      if (piece.reads_second_map()) reads(piece.ifm2);
+      rows.write(step, s_.stripes[i].ofm, piece.ofm);
     }
     for (size_t i = 0; i < done.size(); ++i) {
       if (done[i] == 0) broken(3, name_of(i), "is never done");
@@ -269,6 +341,10 @@ class Verifier {
       const Step& step = s_.steps[i];
       const auto check = [&](const FeatureMap& map) {
         const PlanTensor& tensor = s_[map.tensor];
+        const bool rolls = tensor.storage.valid() && s_[tensor.storage].rolling_rows != 0;
+        if (rolls && !tensor_rows(map, tensor))
+          broken(8, fmt::format("s{} ({})", i, step.name), "addresses rolling t{} otherwise than by rows",
+                 map.tensor.index());
         if (tensor.format == Format::kNhcwb16 && !fits_bricks(map, tensor))
           broken(8, fmt::format("s{} ({})", i, step.name), "addresses t{} as bricks cannot be", map.tensor.index());
       };
@@ -281,18 +357,47 @@ class Verifier {
   // ---- 9 ----
   void cascades() {
     size_t next = 0;
-    std::vector<bool> inside(s_.tensors.size(), false);
     for (const Cascade& c : s_.cascades) {
       if (c.first.index() < next || c.last.index() <= c.first.index() || c.stripe_rows < 1)
         broken(9, fmt::format("cascade s{}..s{}", c.first.index(), c.last.index()),
                "is empty, out of order or shares a step");
       next = std::max(next, c.last.index() + 1);
-      for (size_t i = c.first.index(); i < c.last.index(); ++i) inside[s_.steps[i].ofm.tensor.index()] = true;
+    }
+    const TensorUsers users = users_of(s_);
+    std::vector<int> tensors(s_.storages.size(), 0);
+    for (const PlanTensor& tensor : s_.tensors) {
+      if (tensor.storage.valid()) ++tensors[tensor.storage.index()];
     }
     for (size_t i = 0; i < s_.tensors.size(); ++i) {
       const StorageId id = s_.tensors[i].storage;
-      if (id.valid() && s_[id].rolling_rows != 0 && !inside[i])
-        broken(9, fmt::format("t{} ({})", i, s_.tensors[i].name), "has rolling rows outside a cascade");
+      if (!id.valid() || s_[id].rolling_rows == 0) continue;
+      const bool inside = std::ranges::any_of(
+          s_.cascades, [&](const Cascade& c) { return lives_inside(s_, users, TensorId(i), c.first, c.last); });
+      if (!inside || tensors[id.index()] != 1)
+        broken(9, fmt::format("t{} ({})", i, s_.tensors[i].name), "has rolling rows outside a cascade, or shares them");
+    }
+  }
+
+  // ---- 10 ----
+  void shared_places() {
+    const std::vector<Life> lives = tensor_lives(s_);
+    std::vector<std::vector<TensorId>> tensors(s_.storages.size());
+    for (size_t i = 0; i < s_.tensors.size(); ++i) {
+      const StorageId id = s_.tensors[i].storage;
+      if (id.valid() && s_[id].space != Space::kConstants && lives[i].used()) tensors[id.index()].emplace_back(i);
+    }
+    for (auto& list : tensors) {
+      std::ranges::stable_sort(list, {}, [&](TensorId id) { return lives[id.index()].first; });
+      for (size_t j = 1; j < list.size(); ++j) {
+        for (size_t i = 0; i < j; ++i) check_pair(list[i], list[j], lives);
+      }
+    }
+  }
+  void check_pair(TensorId from, TensorId to, const std::vector<Life>& lives) {
+    const Life &a = lives[from.index()], &b = lives[to.index()];
+    for (int64_t time = b.first; time <= std::min(a.last, b.last); ++time) {
+      if (writes_in_place(s_, static_cast<size_t>(time - 1), from, to)) continue;
+      return broken(10, fmt::format("t{}", to.index()), "takes the place of t{} while that is in use", from.index());
     }
   }
 

@@ -6,7 +6,7 @@
 //   graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
 //
 // Options: seed=N (any legal block), formats=linear, stripes=halves, staging=never, overlap=none, threads=N, memory=MODE,
-// system=CONFIG, arena=BYTES, optimise=search or size, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
+// cascades=ROWS (wherever there can be one), system=CONFIG, arena=BYTES, optimise=search or size, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
 // schedule on the way against the rules). In batch mode it
 // prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
 #include <fmt/format.h>
@@ -62,6 +62,7 @@ Options options_of(const Settings& settings) {
   }
   if (get(settings, "formats") == "linear") options.variation.formats = Variation::Formats::kLinear;
   if (get(settings, "stripes") == "halves") options.variation.stripes = Variation::Stripes::kHalves;
+  options.variation.cascade_rows = std::stoll(get(settings, "cascades", "0"));
   if (get(settings, "staging") == "never") options.variation.staging = Variation::Staging::kNever;
   if (get(settings, "overlap") == "none") options.variation.overlap = Variation::Overlap::kNone;
   return options;

@@ -1,0 +1,197 @@
+#include "plan/schedule/cascade_rows.h"
+
+#include <algorithm>
+
+namespace carina::plan {
+
+TensorUsers users_of(const Schedule& schedule) {
+  TensorUsers users{.writers = std::vector<std::vector<StepId>>(schedule.tensors.size()),
+                    .readers = std::vector<std::vector<StepId>>(schedule.tensors.size())};
+  for (size_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    users.writers[step.ofm.tensor.index()].emplace_back(i);
+    users.readers[step.ifm.tensor.index()].emplace_back(i);
+    if (step.reads_second_map()) users.readers[step.ifm2.tensor.index()].emplace_back(i);
+  }
+  return users;
+}
+
+bool lives_inside(const Schedule& schedule, const TensorUsers& users, TensorId tensor, StepId first, StepId last) {
+  if (schedule[tensor].kind != TensorKind::kIntermediate) return false;
+  const auto inside = [&](const std::vector<StepId>& steps) {
+    return !steps.empty() && steps.front() >= first && steps.back() <= last;
+  };
+  return inside(users.writers[tensor.index()]) && inside(users.readers[tensor.index()]);
+}
+
+namespace {
+
+// An operand of a step in the cascade that other steps of it write.
+struct Edge {
+  size_t reader = 0;  // place in the cascade, as all below
+  bool second = false;
+  int64_t row = 0;  // of the tensor at which the operand begins
+  size_t tensor = 0;
+};
+struct Writer {
+  size_t step = 0;
+  int64_t row = 0;  // of the tensor at which its OFM begins
+};
+struct Shared {
+  TensorId id = {};
+  bool inside = false;
+  std::vector<Writer> writers = {};
+  std::vector<Edge> edges = {};
+  int64_t written = 0;  // rows of the tensor, from its first
+  int64_t kept = 0;
+};
+
+class Walk {
+ public:
+  Walk(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade)
+      : schedule_(schedule),
+        users_(users),
+        cascade_(cascade),
+        steps_(cascade.last.index() - cascade.first.index() + 1),
+        done_(steps_, 0),
+        needed_(steps_, 0),
+        output_(steps_, 0),
+        inputs_(steps_) {}
+
+  bool prepare() {
+    for (size_t i = 0; i < steps_; ++i) {
+      if (!is_computed_by_rows(step(i))) return false;
+    }
+    for (size_t i = 0; i < steps_; ++i) {
+      if (!add_writer(i)) return false;
+    }
+    for (size_t i = 0; i < steps_; ++i) {
+      if (!add_operand(i, false) || (step(i).reads_second_map() && !add_operand(i, true))) return false;
+    }
+    return step(steps_ - 1).ofm.height > cascade_.stripe_rows;
+  }
+
+  CascadePlan run() {
+    const int64_t height = step(steps_ - 1).ofm.height;
+    for (int64_t row = cascade_.stripe_rows;; row += cascade_.stripe_rows) {
+      needed_.back() = std::min(row, height);
+      if (row >= height) {
+        for (size_t i = 0; i < steps_; ++i) needed_[i] = step(i).ofm.height;
+      }
+      ask_backwards();
+      compute();
+      if (row >= height) break;
+    }
+    for (const Shared& tensor : shared_) {
+      if (tensor.inside && tensor.kept < schedule_[tensor.id].extent.height)
+        plan_.rolling.push_back({.tensor = tensor.id, .rows = tensor.kept});
+    }
+    std::ranges::sort(plan_.rolling, {}, &RollingTensor::tensor);
+    return std::move(plan_);
+  }
+
+ private:
+  [[nodiscard]] const Step& step(size_t i) const { return schedule_.steps[cascade_.first.index() + i]; }
+  [[nodiscard]] bool is_here(StepId id) const { return id >= cascade_.first && id <= cascade_.last; }
+
+  Shared* find(TensorId id) {
+    const auto found = std::ranges::find(shared_, id, &Shared::id);
+    return found == shared_.end() ? nullptr : &*found;
+  }
+
+  bool add_writer(size_t i) {
+    const TensorId id = step(i).ofm.tensor;
+    Shared* tensor = find(id);
+    if (tensor == nullptr) {
+      shared_.push_back({.id = id, .inside = lives_inside(schedule_, users_, id, cascade_.first, cascade_.last)});
+      tensor = &shared_.back();
+    }
+    output_[i] = static_cast<size_t>(tensor - shared_.data());
+    const auto rows = tensor_rows(step(i).ofm, schedule_[id]);
+    // What nobody here reads may be written in any way.
+    if (!rows && std::ranges::any_of(users_.readers[id.index()], [&](StepId s) { return is_here(s); })) return false;
+    tensor->writers.push_back({.step = i, .row = rows ? rows->begin : 0});
+    return true;
+  }
+
+  bool add_operand(size_t i, bool second) {
+    const FeatureMap& map = second ? step(i).ifm2 : step(i).ifm;
+    Shared* tensor = find(map.tensor);
+    if (tensor == nullptr) return true;  // comes from outside, whole
+    const auto rows = tensor_rows(map, schedule_[map.tensor]);
+    // Written again behind its reader: the order of the steps matters as it is.
+    if (!rows || tensor->writers.back().step >= i) return false;
+    const Edge edge{.reader = i,
+                    .second = second,
+                    .row = rows->begin,
+                    .tensor = static_cast<size_t>(tensor - shared_.data())};
+    tensor->edges.push_back(edge);
+    inputs_[i].push_back(edge);
+    return true;
+  }
+
+  [[nodiscard]] Rows read_by(const Edge& edge, const Rows& ofm) const {
+    const Step& reader = step(edge.reader);
+    const Rows rows = edge.second ? rows_of_second(reader, ofm) : rows_of_first(reader, ofm);
+    return {.begin = rows.begin + edge.row, .end = rows.end + edge.row};
+  }
+
+  void ask_backwards() {
+    for (size_t i = steps_; i-- > 0;) {
+      if (needed_[i] <= done_[i]) continue;
+      for (const Edge& edge : inputs_[i]) {
+        const int64_t end = read_by(edge, {.begin = done_[i], .end = needed_[i]}).end;
+        for (const Writer& writer : shared_[edge.tensor].writers)
+          needed_[writer.step] =
+              std::max(needed_[writer.step], std::clamp<int64_t>(end - writer.row, 0, step(writer.step).ofm.height));
+      }
+    }
+  }
+
+  void compute() {
+    for (size_t i = 0; i < steps_; ++i) {
+      if (needed_[i] <= done_[i]) continue;
+      keep_rows(i);
+      plan_.moves.push_back({.step = StepId(cascade_.first.index() + i), .rows = {done_[i], needed_[i]}});
+      done_[i] = needed_[i];
+    }
+  }
+
+  // What must be there at the moment when step i has written its next rows.
+  void keep_rows(size_t i) {
+    Shared& tensor = shared_[output_[i]];
+    if (!tensor.inside) return;
+    int64_t first = schedule_[tensor.id].extent.height;
+    for (const Writer& writer : tensor.writers) {
+      first = std::min(first, writer.row + done_[writer.step]);
+      if (writer.step == i) tensor.written = std::max(tensor.written, writer.row + needed_[i]);
+    }
+    for (const Edge& edge : tensor.edges) {
+      const int64_t next = done_[edge.reader];
+      if (next < step(edge.reader).ofm.height)
+        first = std::min(first, read_by(edge, {.begin = next, .end = next + 1}).begin);
+    }
+    tensor.kept = std::max(tensor.kept, tensor.written - first);
+  }
+
+  const Schedule& schedule_;
+  const TensorUsers& users_;
+  const Cascade& cascade_;
+  size_t steps_;
+  std::vector<int64_t> done_;    // rows of each step's OFM
+  std::vector<int64_t> needed_;  // rows of it that the next stripe of the last step asks for
+  std::vector<size_t> output_;   // of each step: in shared_
+  std::vector<std::vector<Edge>> inputs_;
+  std::vector<Shared> shared_;
+  CascadePlan plan_;
+};
+
+}  // namespace
+
+std::optional<CascadePlan> plan_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade) {
+  Walk walk(schedule, users, cascade);
+  if (!walk.prepare()) return std::nullopt;
+  return walk.run();
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plan/schedule/rows.h"
+
+// What happens in a cascade: which rows of which step come after which, and how many rows of each tensor inside have to be
+// kept. Follows from the steps' windows; nothing is computed twice.
+namespace carina::plan {
+
+// Who writes and reads each tensor, by TensorId: steps in their order, once per operand.
+struct TensorUsers {
+  std::vector<std::vector<StepId>> writers = {};
+  std::vector<std::vector<StepId>> readers = {};
+};
+TensorUsers users_of(const Schedule& schedule);
+
+// Whether nothing outside the steps first..last writes or reads the tensor.
+bool lives_inside(const Schedule& schedule, const TensorUsers& users, TensorId tensor, StepId first, StepId last);
+
+struct CascadeMove {
+  StepId step = {};
+  Rows rows = {};  // of its OFM
+};
+struct RollingTensor {
+  TensorId tensor = {};
+  int64_t rows = 0;  // that have to be kept; fewer than it has
+};
+struct CascadePlan {
+  std::vector<CascadeMove> moves = {};
+  std::vector<RollingTensor> rolling = {};  // by tensor; of those that live inside
+};
+
+// Plans a cascade: the last step in stripes of `stripe_rows`, every other step no further than they need. Nothing where
+// the steps cannot be a cascade: one is not computed by rows, or its rows are not rows of the tensors it shares with the
+// others.
+std::optional<CascadePlan> plan_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade);
+
+}  // namespace carina::plan
