@@ -20,7 +20,8 @@ struct Variation {
   uint32_t seed = 0;
   enum class Formats : uint8_t { kBricks, kLinear } formats = Formats::kBricks;
   enum class Stripes : uint8_t { kWhole, kHalves } stripes = Stripes::kWhole;  // into how many pieces steps are cut
-  int64_t cascade_rows = 0;  // 0: cascades where they are chosen; else wherever there can be one, in stripes of so many rows
+  int64_t cascade_rows =
+      0;  // 0: cascades where they are chosen; else wherever there can be one, in stripes of so many rows
   // Whether weights that live in slow memory are copied to the arena before use.
   enum class Staging : uint8_t { kWhereItPays, kNever } staging = Staging::kWhereItPays;
   enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;  // kNone: BLOCKDEP 0, wait for everything

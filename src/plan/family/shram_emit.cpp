@@ -73,7 +73,10 @@ const Scaling& long_factor(const OperandScaling& operands) {
 class ShramEmitter final : public Emitter {
  public:
   ShramEmitter(const Schedule& schedule, const Target& target)
-      : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(*(*find_family(target))->spaces(target)) {}
+      : Emitter(target.accelerator.product),
+        schedule_(schedule),
+        target_(target),
+        spaces_(*(*find_family(target))->spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
     const Step piece = piece_of(schedule_, stripe);

@@ -11,6 +11,10 @@ bool reads_in_place(const FeatureMap& in, const FeatureMap& out, TensorId from, 
 
 }  // namespace
 
+bool stand_alike(const PlanTensor& a, const PlanTensor& b) {
+  return a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes;
+}
+
 bool writes_in_place(const Schedule& schedule, size_t index, TensorId from, TensorId to) {
   if (index >= schedule.order.size()) return false;
   const Command& command = schedule.order[index];

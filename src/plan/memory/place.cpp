@@ -44,8 +44,7 @@ class Sharing {
     const size_t old_place = a.storage.index(), new_place = b.storage.index();
     if (owner_[new_place] != new_place) return false;
     const bool alike =
-        a.bytes() == b.bytes() && a.format == b.format && a.extent == b.extent && a.element_bytes == b.element_bytes &&
-        schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
+        stand_alike(a, b) && schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
     Life& life_a = lives_[owner_[old_place]];
     Life& life_b = lives_[new_place];
     // Until the last reading of a, nothing but operations that read a where they write b may touch either.

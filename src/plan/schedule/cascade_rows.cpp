@@ -121,10 +121,8 @@ class Walk {
     const auto rows = tensor_rows(map, schedule_[map.tensor]);
     // Written again behind its reader: the order of the steps matters as it is.
     if (!rows || tensor->writers.back().step >= i) return false;
-    const Edge edge{.reader = i,
-                    .second = second,
-                    .row = rows->begin,
-                    .tensor = static_cast<size_t>(tensor - shared_.data())};
+    const Edge edge{
+        .reader = i, .second = second, .row = rows->begin, .tensor = static_cast<size_t>(tensor - shared_.data())};
     tensor->edges.push_back(edge);
     inputs_[i].push_back(edge);
     return true;

@@ -78,10 +78,10 @@ bool is_whole(const OfmBox& box, const FeatureMap& ofm) {
 void take_window(Step& piece, const OfmBox& box) {
   const Kernel& k = piece.kernel;
   const Padding& p = piece.padding;
-  const WindowReach y = reach_of(box.y, box.height,
-                           {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = piece.ifm.height});
-  const WindowReach x = reach_of(box.x, box.width,
-                           {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = piece.ifm.width});
+  const WindowReach y = reach_of(
+      box.y, box.height, {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = piece.ifm.height});
+  const WindowReach x = reach_of(
+      box.x, box.width, {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = piece.ifm.width});
   const bool all_channels = piece.sums_over_depth();
   piece.padding = {.top = y.before, .bottom = y.after, .left = x.before, .right = x.after};
   piece.ifm = part_of(piece.ifm, {.y = y.first,

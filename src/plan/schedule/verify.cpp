@@ -39,11 +39,11 @@ class RowTracker {
     const PlanTensor& tensor = s_[map.tensor];
     const auto& writers = users_.writers[map.tensor.index()];
     const bool given = tensor.kind == TensorKind::kInput || tensor.kind == TensorKind::kConstant;
-    if (!given && writers.empty()) return fmt::format("t{}, which nothing writes", map.tensor.index());
+    if (!given && (writers.empty() || writers.front() >= reader))
+      return fmt::format("t{}, which no step in front writes", map.tensor.index());
     const auto rows = tensor_rows(map, tensor);
     for (const StepId writer : writers) {
-      if (given && writer >= reader) continue;
-      if (!has_written(writer, writer < reader ? rows : std::nullopt))
+      if (writer < reader && !has_written(writer, rows))
         return fmt::format("t{} before s{} has written it", map.tensor.index(), writer.index());
     }
     return holds(map.tensor, rows) ? "" : fmt::format("rows of t{} that are overwritten", map.tensor.index());
@@ -395,8 +395,9 @@ class Verifier {
   }
   void check_pair(TensorId from, TensorId to, const std::vector<Life>& lives) {
     const Life &a = lives[from.index()], &b = lives[to.index()];
+    const bool alike = stand_alike(s_[from], s_[to]);
     for (int64_t time = b.first; time <= std::min(a.last, b.last); ++time) {
-      if (writes_in_place(s_, static_cast<size_t>(time - 1), from, to)) continue;
+      if (alike && writes_in_place(s_, static_cast<size_t>(time - 1), from, to)) continue;
       return broken(10, fmt::format("t{}", to.index()), "takes the place of t{} while that is in use", from.index());
     }
   }

@@ -18,13 +18,29 @@ struct Case {
   [[nodiscard]] std::string broken() const { return to_string(verify(schedule, family(), target)); }
 };
 
-Case case_of(const std::string& name) {
+Case case_of(const std::string& name, const Options& options = {}) {
   for (const NamedNetwork& network : small_networks()) {
     if (network.name != name) continue;
     const Target target = *find_target(network.npu, "", "");
-    return {.target = target, .schedule = schedule_of(network.build(), target)};
+    return {.target = target, .schedule = schedule_of(network.build(), target, options)};
   }
   CARINA_CHECK(false, "no network {}", name);
+}
+
+// In cascades of stripes of two rows, with their rolling rows.
+Case cascaded(const std::string& name) {
+  Options options;
+  options.variation.cascade_rows = 2;
+  return case_of(name, options);
+}
+
+// The first tensor that has rolling rows.
+TensorId rolling_tensor(const Schedule& schedule) {
+  for (size_t i = 0; i < schedule.tensors.size(); ++i) {
+    const StorageId storage = schedule.tensors[i].storage;
+    if (storage.valid() && schedule[storage].rolling_rows > 0) return TensorId(i);
+  }
+  CARINA_CHECK(false, "nothing rolls");
 }
 
 size_t first_of(const Schedule& schedule, Command::Kind kind) {
@@ -37,7 +53,7 @@ size_t first_of(const Schedule& schedule, Command::Kind kind) {
 TEST(Verify, HoldsAfterEveryTransformation) {
   for (const NamedNetwork& network : small_networks()) {
     const Target target = *find_target(network.npu, "", "");
-    for (const char* after : {"selection", "formats", "blocks", "slices", "order", "staging", "finished"}) {
+    for (const char* after : {"selection", "formats", "cascades", "blocks", "slices", "order", "staging", "finished"}) {
       const Schedule schedule = schedule_of(network.build(), target, {}, after);
       EXPECT_EQ(to_string(verify(schedule, **find_family(target), target)), "") << network.name << " after " << after;
     }
@@ -71,7 +87,7 @@ TEST(Verify, Rule2StripesCoverTheirStep) {
 TEST(Verify, Rule3OrderRespectsWhatIsRead) {
   Case c = case_of("three_convs");
   std::swap(c.schedule.order[first_of(c.schedule, Command::Kind::kStripe)], c.schedule.order.back());
-  EXPECT_THAT(c.broken(), HasSubstr("before it is written"));
+  EXPECT_THAT(c.broken(), HasSubstr("rule 3: reads t3 before s1 has written it"));
   c = case_of("three_convs");
   c.schedule.order.pop_back();
   EXPECT_THAT(c.broken(), HasSubstr("rule 3: is never done"));
@@ -145,6 +161,46 @@ TEST(Verify, Rule9Cascades) {
   const TensorId output = c.schedule.outputs[0];
   c.schedule.storages[c.schedule[output].storage.index()].rolling_rows = 2;
   EXPECT_THAT(c.broken(), HasSubstr("rolling rows outside a cascade"));
+}
+
+TEST(Verify, RowsOfACascadeAreThereWhenTheyAreRead) {
+  EXPECT_EQ(cascaded("three_convs").broken(), "");
+  // A stripe before the rows that it reads.
+  Case c = cascaded("three_convs");
+  std::vector<size_t> stripes;
+  for (size_t i = 0; i < c.schedule.order.size(); ++i) {
+    if (c.schedule.order[i].kind == Command::Kind::kStripe) stripes.push_back(i);
+  }
+  std::swap(c.schedule.order[stripes[stripes.size() - 2]], c.schedule.order[stripes[stripes.size() - 1]]);
+  EXPECT_THAT(c.broken(), HasSubstr("rule 3: reads"));
+  // One row too few: the last of them has taken the place of one that is still read.
+  c = cascaded("three_convs");
+  c.schedule.storages[c.schedule[rolling_tensor(c.schedule)].storage.index()].rolling_rows -= 1;
+  EXPECT_THAT(c.broken(), HasSubstr("that are overwritten"));
+  // Rows that nobody has addressed as rows.
+  c = cascaded("three_convs");
+  c.schedule.tensors[rolling_tensor(c.schedule).index()].extent.width += 1;
+  EXPECT_THAT(c.broken(), HasSubstr("rule 8: addresses rolling"));
+  c = cascaded("three_convs");
+  c.schedule.cascades.clear();
+  EXPECT_THAT(c.broken(), HasSubstr("rule 9: has rolling rows outside a cascade"));
+}
+
+TEST(Verify, Rule10OnlyElementwiseStepsTakeAnOperandsPlace) {
+  // The sum stands where its first operand does; the convolution that reads it too must come first.
+  Case c = case_of("residual_add");
+  const auto storage_of = [&](TensorId id) { return c.schedule.tensors[id.index()].storage; };
+  EXPECT_EQ(storage_of(c.schedule.steps[1].ofm.tensor), storage_of(c.schedule.steps[1].ifm.tensor));
+  EXPECT_EQ(c.broken(), "");
+  c.schedule.steps[1].ifm.stride_x = 8;  // reads other elements than it writes
+  EXPECT_THAT(c.broken(), HasSubstr("rule 10"));
+  c = case_of("residual_add");
+  c.schedule.tensors[c.schedule.steps[1].ofm.tensor.index()].format = Format::kNhcwb16;
+  EXPECT_THAT(c.broken(), HasSubstr("rule 10"));
+  // A convolution cannot.
+  c = case_of("three_convs");
+  c.schedule.tensors[c.schedule.steps[1].ofm.tensor.index()].storage = storage_of(c.schedule.steps[1].ifm.tensor);
+  EXPECT_THAT(c.broken(), HasSubstr("rule 10: takes the place of"));
 }
 
 // ---- What a stripe is ----
