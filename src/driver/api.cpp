@@ -25,7 +25,7 @@ driver::SplitOptions split_options(const PartitionOptions& options) {
 }
 
 driver::DelegateOptions delegate_options(const DelegateOptions& options) {
-  return {.threads = options.threads, .arena_limit_bytes = options.arena_limit_bytes};
+  return {.threads = options.threads, .arena_limit_bytes = options.arena_limit_bytes, .optimise = options.optimise};
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {
@@ -66,9 +66,10 @@ pte::Delegate packaged(const DelegateBlob& blob) {
   return delegate;
 }
 
-Result<Program> finished(driver::Compilation compilation, const driver::Backend& backend) {
+Result<Program> finished(driver::Compilation compilation, const driver::Backend& backend,
+                         const DelegateOptions& options) {
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
-  report::CompileReport report = describe(compilation, backend);
+  report::CompileReport report = describe(compilation, backend, delegate_options(options));
   return Program{.pte = std::move(compilation.package->program), .report = std::move(report)};
 }
 
@@ -98,7 +99,7 @@ Result<Model> quantize(Model model, std::span<const Sample> samples, const Quant
 Result<Partition> partition(const Model& model, const TargetNames& target, const PartitionOptions& options,
                             const Log& log) {
   return guarded([&]() -> Result<Partition> {
-    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(driver::Split split, driver::split_graph(model.graph, backend, split_options(options), {}, log));
     Partition partition{.decisions = std::move(split.partitioned.decisions),
                         .program = std::move(split.partitioned.program),
@@ -114,7 +115,7 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
 Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const TargetNames& target,
                                       const DelegateOptions& options, const Log& log) {
   return guarded([&]() -> Result<DelegateBlob> {
-    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(const ir::Graph graph, only_graph(tosa));
     CARINA_TRY(const driver::Delegate delegate, backend.compile(graph, delegate_options(options), log));
     return blob_of(delegate);
@@ -139,31 +140,32 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
 
 Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& log) {
   return guarded([&]() -> Result<Program> {
-    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
-    return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend);
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
+    return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend,
+                    options.delegate);
   });
 }
 
 Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames& target, const DelegateOptions& options,
                              const Log& log) {
   return guarded([&]() -> Result<Program> {
-    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(ir::Graph graph, only_graph(tosa));
     const CompileOptions whole{.partition = {}, .delegate = options};
-    return finished(driver::compile_tosa(std::move(graph), "TOSA graph", compile_options(whole), backend, log),
-                    backend);
+    return finished(driver::compile_tosa(std::move(graph), "TOSA graph", compile_options(whole), backend, log), backend,
+                    options);
   });
 }
 
 Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
                                       const TargetNames& target, const CompileOptions& options, const Log& log) {
   return guarded([&]() -> Result<report::CompileReport> {
-    CARINA_TRY(const driver::Backend backend, driver::find_backend(target));
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     driver::CompileOptions whole = compile_options(options);
     whole.quantize.samples = source_of(samples);
     driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
     if (!driver::says_something(compilation)) return fail(std::move(compilation.errors));
-    return describe(compilation, backend);
+    return describe(compilation, backend, delegate_options(options.delegate));
   });
 }
 

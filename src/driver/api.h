@@ -26,10 +26,12 @@
 // Fault::kInternal: no call throws, none ends the process. Notes and warnings go to `log`.
 namespace carina::api {
 
+using driver::ConfigFile;
 using driver::DelegateMode;
 using driver::InputType;
 using driver::Model;
 using driver::NamedTensor;
+using driver::Optimise;
 using driver::QuantizeMode;
 using driver::Sample;
 using driver::TargetNames;
@@ -81,6 +83,9 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
 struct DelegateOptions {
   int threads = 1;
   int64_t arena_limit_bytes = 0;  // what the delegate's arena may take; 0: no limit
+  // What schedules are made for: the fewest cycles (kSpeed), the fewest that seconds of search find (kSearch), or the
+  // least SRAM (kSize).
+  Optimise optimise = Optimise::kSpeed;
 };
 
 // A delegate as a program holds it: what an ExecuTorch backend's preprocess() returns.

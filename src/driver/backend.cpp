@@ -15,11 +15,11 @@ namespace {
 struct BackendKind {
   std::string_view name;
   std::vector<std::string_view> (*targets)();
-  Result<Backend> (*make)(const TargetNames& names);
+  Result<Backend> (*make)(const TargetNames& names, const Log& log);
 };
 
-Result<Backend> make_ethosu(const TargetNames& names) {
-  CARINA_TRY(const plan::Target target, find_target(names));
+Result<Backend> make_ethosu(const TargetNames& names, const Log& log) {
+  CARINA_TRY(const plan::Target target, find_target(names, log));
   return ethosu_backend(target);
 }
 
@@ -37,9 +37,9 @@ std::vector<std::string_view> targets() {
   return all;
 }
 
-Result<Backend> find_backend(const TargetNames& names) {
+Result<Backend> find_backend(const TargetNames& names, const Log& log) {
   for (const BackendKind& kind : kKinds) {
-    if (compiles_for(kind, names.accelerator)) return kind.make(names);
+    if (compiles_for(kind, names.accelerator)) return kind.make(names, log);
   }
   return fail({.where = "target",
                .what = "Carina does not compile for this",
@@ -51,9 +51,9 @@ Result<Backend> find_backend(const TargetNames& names) {
                .fault = Fault::kUsage});
 }
 
-Result<Backend> find_backend(const TargetRequest& request) {
+Result<Backend> find_backend(const TargetRequest& request, const Log& log) {
   CARINA_TRY(const TargetNames names, read_names(request));
-  return find_backend(names);
+  return find_backend(names, log);
 }
 
 }  // namespace carina::driver

@@ -12,16 +12,19 @@
 #include "driver/target.h"
 #include "ir/graph.h"
 #include "lower/target.h"
+#include "plan/compile.h"
 #include "pte/program.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
 
 enum class Artifacts { kDrop, kKeep };
+using plan::Optimise;
 
 struct DelegateOptions {
   int threads = 1;                         // results do not depend on it
   int64_t arena_limit_bytes = 0;           // what the delegate's arena may take; 0: no limit
+  Optimise optimise = Optimise::kSpeed;    // what its schedule is made for
   Artifacts artifacts = Artifacts::kDrop;  // whether Delegate::artifacts are made
 };
 
@@ -46,8 +49,9 @@ struct Backend {
   std::string system_config;
   std::string memory_mode;
   int64_t clock_hz = 0;
-  std::string tosa_spec;   // the TOSA subset that its delegates keep to, as the Arm backend names it
-  lower::Target lowering;  // what its delegates may hold, and how they are lowered
+  int64_t cache_bytes = 0;  // of fast memory that a network may take; 0: not limited
+  std::string tosa_spec;    // the TOSA subset that its delegates keep to, as the Arm backend names it
+  lower::Target lowering;   // what its delegates may hold, and how they are lowered
   // Compiles a TOSA graph for the whole of it to run there. Errors: what the accelerator cannot do, all of it at once.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };
@@ -57,7 +61,7 @@ std::vector<std::string_view> targets();
 
 // The backend that a target belongs to, set up for it. Errors (usage): a target of no backend, with the list of targets;
 // as find_target()'s.
-Result<Backend> find_backend(const TargetNames& names);
-Result<Backend> find_backend(const TargetRequest& request);
+Result<Backend> find_backend(const TargetNames& names, const Log& log = {});
+Result<Backend> find_backend(const TargetRequest& request, const Log& log = {});
 
 }  // namespace carina::driver

@@ -49,6 +49,6 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
 bool says_something(const Compilation& compilation);
 
 // What `carina compile` and `carina explain` say of it.
-report::CompileReport describe(const Compilation& compilation, const Backend& backend);
+report::CompileReport describe(const Compilation& compilation, const Backend& backend, const DelegateOptions& options);
 
 }  // namespace carina::driver

@@ -36,6 +36,7 @@ CompileOptions options_of(const CompileRequest& request) {
           .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
           .delegate = {.threads = request.threads,
                        .arena_limit_bytes = request.sram_budget_bytes,
+                       .optimise = request.optimise,
                        .artifacts = request.dump_folder.empty() ? Artifacts::kDrop : Artifacts::kKeep}};
 }
 
@@ -100,7 +101,7 @@ Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
 }  // namespace
 
 Result<Compiled> compile(const CompileRequest& request, const Log& log) {
-  CARINA_TRY(const Backend backend, find_backend(request.target));
+  CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, log);
@@ -109,15 +110,15 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
       CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }
-  report::CompileReport report = describe(compilation, backend);
+  report::CompileReport report = describe(compilation, backend, options_of(request).delegate);
   return Compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
 }
 
 Result<report::CompileReport> explain(const CompileRequest& request, const Log& log) {
-  CARINA_TRY(const Backend backend, find_backend(request.target));
+  CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, log);
-  return describe(compilation, backend);
+  return describe(compilation, backend, options_of(request).delegate);
 }
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {

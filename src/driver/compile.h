@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/backend.h"
 #include "driver/quantize.h"
 #include "driver/split.h"
 #include "driver/target.h"
@@ -22,9 +23,10 @@ struct CompileRequest {
   QuantizeMode quantize = QuantizeMode::kAuto;
   std::string calibration;  // .npz, .npy or a folder; empty: none
   DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;  // nodes to keep on the CPU
-  int64_t sram_budget_bytes = 0;       // what a delegate's arena may take; 0: no limit
-  std::string dump_folder;             // intermediate files go there; empty: none are written
+  std::vector<std::string> cpu_nodes;    // nodes to keep on the CPU
+  int64_t sram_budget_bytes = 0;         // what a delegate's arena may take; 0: no limit
+  Optimise optimise = Optimise::kSpeed;  // what schedules are made for
+  std::string dump_folder;               // intermediate files go there; empty: none are written
   int threads = 1;
   ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
 };

@@ -28,8 +28,8 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
   TargetNames wanted = names;
   if (wanted.system_config.empty()) wanted.system_config = specs.system_config;
   if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;
-  if (auto found = find_target(wanted)) return *found;
-  CARINA_TRY(const plan::Target fallback, find_target(names));
+  if (auto found = find_target(wanted, log)) return *found;
+  CARINA_TRY(const plan::Target fallback, find_target(names, log));
   log.note({.where = where,
             .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}",
                                 wanted.system_config, wanted.memory_mode, fallback.system.name, fallback.memory.name),

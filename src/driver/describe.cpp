@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/check.h"
 #include "driver/compilation.h"
 #include "facts/aten_quantization.h"
 
@@ -174,11 +175,30 @@ void add_delegates(report::CompileReport& report, const std::vector<Delegate>& d
 
 }  // namespace
 
-report::CompileReport describe(const Compilation& compilation, const Backend& backend) {
+namespace {
+
+std::string_view name_of(Optimise optimise) {
+  switch (optimise) {
+    case Optimise::kSpeed:
+      return "speed";
+    case Optimise::kSearch:
+      return "search";
+    case Optimise::kSize:
+      return "size";
+  }
+  CARINA_UNREACHABLE("optimise", optimise);
+}
+
+}  // namespace
+
+report::CompileReport describe(const Compilation& compilation, const Backend& backend, const DelegateOptions& options) {
   report::CompileReport report{.model = compilation.model.name,
                                .target = backend.target,
                                .system_config = backend.system_config,
                                .memory_mode = backend.memory_mode,
+                               .optimise = std::string(name_of(options.optimise)),
+                               .sram_budget_bytes = options.arena_limit_bytes,
+                               .cache_bytes = backend.cache_bytes,
                                .quantization = compilation.model.quantization,
                                .nodes = NodeTable(compilation).take(),
                                .delegates = {},

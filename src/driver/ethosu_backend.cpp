@@ -57,6 +57,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   plan::Options choices;
   choices.threads = options.threads;
   choices.arena_limit_bytes = options.arena_limit_bytes;
+  choices.optimise = options.optimise;
   std::string schedule;
   if (options.artifacts == Artifacts::kKeep) {
     choices.watch = [&](std::string_view transformation, const plan::Schedule& made) {
@@ -91,6 +92,7 @@ Backend ethosu_backend(const plan::Target& target) {
           .system_config = std::string(target.system.name),
           .memory_mode = std::string(target.memory.name),
           .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
+          .cache_bytes = target.memory.cache_bytes,
           .tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
           .lowering = {.name = std::string(target.accelerator.name),
                        .limits = lowering_target_of(target.accelerator.product).limits,

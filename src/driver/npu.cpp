@@ -181,7 +181,7 @@ Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request,
 
 }  // namespace
 
-Result<report::RunReport> run_stream(const NpuRunRequest& request) {
+Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, open_file(request.stream, {FileKind::kVelaRaw}));
   CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream, request.memory_budget_bytes));
   CARINA_CHECKED(check_budget(request, network));
@@ -193,7 +193,8 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request) {
   CARINA_TRY(const plan::Target target, find_target({.accelerator = std::string(payload.accelerator()->name),
                                                      .system_config = request.system_config,
                                                      .memory_mode = request.memory_mode,
-                                                     .config_file = request.config_file}));
+                                                     .config_files = request.config_files},
+                                                    log));
   const bool timed = request.timed || !request.trace_file.empty();
   const simulate::Options options{.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                                   .checking = request.check ? simulate::Checking::kOn : simulate::Checking::kOff,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/log.h"
 #include "report/run_report.h"
 
 namespace carina::driver {
@@ -18,7 +19,7 @@ struct NpuRunRequest {
   bool poison = false;  // memory that nothing has defined starts as garbage
   std::string system_config;
   std::string memory_mode;
-  std::string config_file;                       // a vela.ini; empty: what is built in
+  std::vector<std::string> config_files;         // vela.ini files; none: what is built in
   std::string trace_file;                        // Perfetto trace; empty: none; implies timed
   size_t memory_budget_bytes = size_t{4} << 30;  // of the regions, and of the arrays that the file unpacks to
   int threads = 1;
@@ -28,6 +29,6 @@ struct NpuRunRequest {
 // size; outputs are int8, int16, int32 or int64 by their element size, in the shape that the file gives without leading
 // ones. Errors: of the reader and the simulator; inputs that do not fit; a file that
 // needs more memory than the budget, before any is taken.
-Result<report::RunReport> run_stream(const NpuRunRequest& request);
+Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log);
 
 }  // namespace carina::driver

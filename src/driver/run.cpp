@@ -18,7 +18,7 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,
                                            .memory_mode = request.memory_mode,
-                                           .config_file = request.config_file}));
+                                           .config_files = request.config_files}));
   CARINA_TRY(options.data, load_external_data(file, request.program, request.data, log));
   const auto inputs = [&](std::span<const InputType> types) -> Result<Sample> {
     return request.inputs.empty() ? ones(types) : load_inputs(request.inputs, types);

@@ -17,7 +17,7 @@ struct RunRequest {
   bool timed = false;
   std::string system_config;  // for timed runs; empty: what the program was compiled for
   std::string memory_mode;
-  std::string config_file;  // a vela.ini; empty: what is built in
+  std::vector<std::string> config_files;  // vela.ini files; none: what is built in
   int threads = 1;
 };
 

@@ -35,7 +35,7 @@ Result<plan::Target> target_of(const pte::Program& program, const std::string& w
   }
   TargetNames names = asked;
   names.accelerator = npu::kAcceleratorOfNoDelegate;
-  return find_target(names);
+  return find_target(names, log);
 }
 
 // The layer notes of each delegate call, in the order of the calls.

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "driver/ini_values_internal.h"
+#include "npu/table_names.h"
 
 namespace carina::driver {
 
@@ -83,11 +84,27 @@ Result<VelaIni> VelaIni::parse(const Buffer& text, const std::string& where) {
   return ini;
 }
 
+void VelaIni::merge(const VelaIni& later) {
+  where_ += ", " + later.where_;
+  for (const auto& [section, keys] : later.sections_) {
+    for (const auto& [key, value] : keys) sections_[section].insert_or_assign(key, value);
+  }
+}
+
+std::optional<std::string> VelaIni::section_of(std::string_view prefix, std::string_view name) const {
+  const std::string wanted = fmt::format("{}{}", prefix, name);
+  if (sections_.contains(wanted)) return wanted;
+  const auto is_it = [&](const auto& section) { return npu::same_name(section.first, wanted); };
+  const auto found = std::ranges::find_if(sections_, is_it);
+  if (found == sections_.end() || std::ranges::count_if(sections_, is_it) > 1) return std::nullopt;
+  return found->first;
+}
+
 bool VelaIni::has_system_config(std::string_view name) const {
-  return sections_.contains(fmt::format("{}{}", kSystemPrefix, name));
+  return section_of(kSystemPrefix, name).has_value();
 }
 bool VelaIni::has_memory_mode(std::string_view name) const {
-  return sections_.contains(fmt::format("{}{}", kModePrefix, name));
+  return section_of(kModePrefix, name).has_value();
 }
 std::vector<std::string> VelaIni::system_configs() const {
   return names(kSystemPrefix);
@@ -102,6 +119,14 @@ std::vector<std::string> VelaIni::names(std::string_view prefix) const {
     if (section.starts_with(prefix)) found.push_back(section.substr(prefix.size()));
   }
   return found;
+}
+
+// What every section of a file says that does not say it itself, as Python's ConfigParser has it.
+VelaIni::Section VelaIni::with_defaults(Section keys, const Sections& sections) {
+  const auto defaults = sections.find("DEFAULT");
+  if (defaults == sections.end()) return keys;
+  for (const auto& [key, value] : defaults->second) keys.emplace(key, value);
+  return keys;
 }
 
 // The section's keys and, where it has none of its own, those of the sections that it inherits from.
@@ -123,40 +148,41 @@ Result<VelaIni::Section> VelaIni::resolved(const std::string& section) const {
                    .fault = Fault::kUsage});
     for (const auto& [key, value] : found->second) keys.emplace(key, value);
     const auto parent = found->second.find("inherit");
-    if (parent == found->second.end()) return keys;
+    if (parent == found->second.end()) return with_defaults(std::move(keys), sections_);
     at = parent->second;
   }
 }
 
-Result<npu::SystemConfig> VelaIni::system_config(std::string_view name, npu::Product product) const {
-  const std::string section = fmt::format("{}{}", kSystemPrefix, name);
-  if (!sections_.contains(section))
-    return fail({.where = where_,
-                 .what = fmt::format("no section [{}]", section),
-                 .expected = fmt::format("{}", fmt::join(system_configs(), ", ")),
-                 .fault = Fault::kUsage});
+Result<std::string> VelaIni::found_section(std::string_view prefix, std::string_view name) const {
+  auto section = section_of(prefix, name);
+  if (section) return *std::move(section);
+  return fail({.where = where_,
+               .what = fmt::format("no section [{}{}]", prefix, name),
+               .expected = fmt::format("{}", fmt::join(names(prefix), ", ")),
+               .fault = Fault::kUsage});
+}
+
+Result<npu::SystemConfig> VelaIni::system_config(std::string_view name, npu::Product product,
+                                                 Diagnostics& notes) const {
+  CARINA_TRY(const std::string section, found_section(kSystemPrefix, name));
   CARINA_TRY(const Section keys, resolved(section));
   IniValues values(keys, fmt::format("{}: [{}]", where_, section));
-  npu::SystemConfig config{.name = kept(name),
+  npu::SystemConfig config{.name = kept(std::string_view(section).substr(kSystemPrefix.size())),
                            .product = product,
                            .core_clock_hz = values.real("core_clock", {.smallest = 1, .largest = 1e12}),
                            .ports = {}};
   for (size_t port = 0; port < config.ports.size(); ++port) config.ports[port] = values.port(port, product);
   if (!values.errors().empty()) return fail(values.errors());
+  if (const auto assumed = values.assumptions(npu::defaults_of(product).system_config)) notes.push_back(*assumed);
   return config;
 }
 
 Result<npu::MemoryMode> VelaIni::memory_mode(std::string_view name) const {
-  const std::string section = fmt::format("{}{}", kModePrefix, name);
-  if (!sections_.contains(section))
-    return fail({.where = where_,
-                 .what = fmt::format("no section [{}]", section),
-                 .expected = fmt::format("{}", fmt::join(memory_modes(), ", ")),
-                 .fault = Fault::kUsage});
+  CARINA_TRY(const std::string section, found_section(kModePrefix, name));
   CARINA_TRY(const Section keys, resolved(section));
   IniValues values(keys, fmt::format("{}: [{}]", where_, section));
   const npu::MemoryMode mode{
-      .name = kept(name),
+      .name = kept(std::string_view(section).substr(kModePrefix.size())),
       .constants_port = values.axi("const_mem_area"),
       .arena_port = values.axi("arena_mem_area"),
       .cache_port = values.axi("cache_mem_area"),

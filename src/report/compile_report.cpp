@@ -128,6 +128,16 @@ std::string costs_text(const CompileReport& report) {
                            grouped(report.planned_bytes), grouped(report.program_bytes));
 }
 
+// "optimised for size, at most 65,536 B of arena", or nothing where all is as usual.
+std::string choices_line(const CompileReport& report) {
+  std::string line;
+  const auto add = [&](const std::string& text) { line += (line.empty() ? "" : ", ") + text; };
+  if (report.optimise != "speed" && !report.optimise.empty()) add("optimised for " + report.optimise);
+  if (report.sram_budget_bytes > 0) add(fmt::format("at most {} B of arena", grouped(report.sram_budget_bytes)));
+  if (report.cache_bytes > 0) add(fmt::format("at most {} B of fast memory", grouped(report.cache_bytes)));
+  return line.empty() ? line : line + "\n";
+}
+
 bool is_on_cpu(const NodeReport& node) {
   return node.place == Place::kCpu || node.place == Place::kBoth;
 }
@@ -137,6 +147,7 @@ bool is_on_cpu(const NodeReport& node) {
 std::string to_text(const CompileReport& report, Detail detail) {
   std::string out = fmt::format("{} for {} ({}, {}), quantization: {}\n", report.model, report.target,
                                 report.system_config, report.memory_mode, report.quantization);
+  out += choices_line(report);
   out += report.errors.empty() ? nodes_line(report) : blocked_line(report);
   if (detail == Detail::kNodes) {
     out += nodes_table(report);
@@ -184,6 +195,9 @@ std::string to_json(const CompileReport& report) {
                              {"target", report.target},
                              {"system_config", report.system_config},
                              {"memory_mode", report.memory_mode},
+                             {"optimise", report.optimise},
+                             {"sram_budget_bytes", report.sram_budget_bytes},
+                             {"arena_cache_bytes", report.cache_bytes},
                              {"quantization", report.quantization},
                              {"nodes", nodes},
                              {"delegates", delegates},

@@ -29,7 +29,8 @@ def work(run_carina, tmp_path_factory):
         (["compil"], ["unknown command compil", "did you mean compile"]),
         ([], ["a command is missing", "compile", "npu"]),
         (["compile", "m.pt2", "--taget", "ethos-u55-128", "-o", "x"], ["unknown option --taget", "did you mean --target"]),
-        (["compile", "m.pt2", "--accelerator-config", "ethos-u55-128", "-o", "x"], ["unknown option --accelerator-config"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-O1"], ["--optimise", "2,3,performance,s,size", "1"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--arena-cache-size", "big"], ["--arena-cache-size", "not a number of bytes", "big"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int16"], ["--quantize", "int8,none", "int16"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "2"], ["--quantize", "int8,none"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--sram-budget", "-1"], ["--sram-budget", "not a number of bytes", "-1"]),
@@ -59,6 +60,52 @@ def test_names_that_hands_of_the_arm_backend_know(run_carina, work, tmp_path):
     assert (tmp_path / "x.pte").read_bytes() == (work / "digits.pte").read_bytes()
     assert list((tmp_path / "dump").glob("*.tosa"))
     assert "--intermediates" in run_carina(["compile", "--help"]).stdout
+
+
+def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_path):
+    args = ["compile", work / "digits.tosa", "--accelerator-config", "ethos-u55-128", "-o", tmp_path / "x.pte"]
+    usual = run_carina([*args, "--json"]).json
+    assert (usual["optimise"], usual["sram_budget_bytes"], usual["arena_cache_bytes"]) == ("speed", 0, 0)
+    for flag, name in [(["-O2"], "speed"), (["-O3"], "search"), (["-Os"], "size"), (["--optimise", "Size"], "size"), (["--optimize=Performance"], "speed")]:
+        assert run_carina([*args, *flag, "--json"]).json["optimise"] == name
+    said = run_carina([*args, "-Os", "--sram-budget", "1M", "--arena-cache-size", "512K"]).stdout
+    assert "optimised for size, at most 1,048,576 B of arena, at most 524,288 B of fast memory" in said
+    assert "optimised" not in run_carina(args).stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--arena-cache-size", "0"], ["--arena-cache-size", "at least 1 byte"]),
+        (["--memory-mode", "Dedicated_Sram"], ["Dedicated_Sram", "only reads", "Shared_Sram or Sram_Only"]),
+        (["--memory-mode", "Dedicated"], ["unknown memory mode", "Dedicated_Sram_512KB"]),
+        (["--system-config", "Ethos_U65_High_End"], ["not for ethos-u55-128", "Ethos_U55_High_End_Embedded"]),
+    ],
+)  # fmt: skip
+def test_memories_that_do_not_fit_the_target(run_carina, work, tmp_path, args, words):
+    done = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", *args], expect=2)
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_targets_list_what_fits_what(run_carina, tmp_path):
+    listed = run_carina(["targets", "--json"]).json
+    assert {t["name"] for t in listed["targets"]} >= {"ethos-u55-32", "ethos-u65-512", "ethos-u85-2048"}
+    systems = {s["name"]: s for s in listed["system_configs"]}
+    assert systems["Ethos_U55_High_End_Embedded"]["memory_modes"] == ["Sram_Only", "Shared_Sram"]
+    assert "Dedicated_Sram_384KB" in systems["Ethos_U65_High_End"]["memory_modes"]
+    assert systems["Ethos_U65_Embedded"]["memories"] == ["Sram", "OffChipFlash"]
+    board = tmp_path / "board.ini"
+    board.write_text("[System_Config.Mine]\ncore_clock=250e6\naxi0_port=Sram\naxi1_port=Dram\n[Memory_Mode.Small]\nconst_mem_area=Axi1\n"
+                     "arena_mem_area=Axi1\ncache_mem_area=Axi0\narena_cache_size=65536\n")  # fmt: skip
+    for args in (["targets", "--config", board], ["--list-configs", board], ["compile", "--list-configs", board]):
+        own = run_carina([*args, "--json"]).json
+        assert own["system_configs"][0]["from"] == str(board) and own["system_configs"][0]["clock_hz"] == 250_000_000
+        assert "Small" in own["system_configs"][0]["memory_modes"]
+        assert own["memory_modes"][0]["arena_cache_bytes"] == 65536
+    text = run_carina(["targets", "--config", board]).stdout
+    assert "Mine" in text and "65,536" in text and "ethos-u85-2048" in text
+    assert run_carina(["--list-configs", "Arm/vela.ini"]).stdout == run_carina(["targets"]).stdout
 
 
 def test_options_of_many_values_leave_the_arguments_alone(run_carina, work, tmp_path):

@@ -56,6 +56,7 @@ extern const Command kInterpret;
 extern const Command kNpu;
 extern const Command kOps;
 extern const Command kRun;
+extern const Command kTargets;
 extern const Command kTosa;
 
 }  // namespace carina::cli

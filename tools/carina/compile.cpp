@@ -1,4 +1,8 @@
 #include "driver/compile.h"
+
+#include <algorithm>
+#include <iterator>
+
 #include "base/output_file.h"
 #include "command.h"
 #include "driver/command_files.h"
@@ -12,7 +16,9 @@ namespace {
 
 // The program is in its place when the report has been printed: a run that fails, also at that, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const std::string& output, const Console& console) {
-  CARINA_CHECKED(driver::check_files({.inputs = {request.model, request.calibration, request.target.config_file},
+  std::vector<std::string> inputs{request.model, request.calibration};
+  std::ranges::copy(request.target.config_files, std::back_inserter(inputs));
+  CARINA_CHECKED(driver::check_files({.inputs = std::move(inputs),
                                       .outputs = {{"--output", output}},
                                       .folders = {{"--dump", request.dump_folder, "output_tag"}}}));
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, console.log()));
@@ -36,9 +42,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
   app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)")
       ->allow_extra_args(false);
-  app.add_option("--sram-budget", request.sram_budget_bytes,
-                 "Bytes that a delegate's arena may take; more is an error that names the tensors; 0: no limit")
-      ->transform(byte_size());
+  add_schedule_options(app, request);
   app.add_option("-i,--dump,--intermediates", request.dump_folder,
                  "Write each delegate's TOSA file and command stream to this folder")
       ->check(path());

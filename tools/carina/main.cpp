@@ -21,9 +21,25 @@ constexpr const char* kAbout =
     "simulated NPU.\n"
     "Exit codes: 0 done, 1 the input is at fault, 2 usage, 3 internal error. Carina is not an Arm product.";
 
+// Vela's --list-configs FILE, wherever it stands, asks for nothing else.
+bool make_listing(std::vector<std::string>& words) {
+  const auto option = std::ranges::find(words, "--list-configs");
+  if (option == words.end()) return false;
+  std::vector<std::string> listing{"targets"};
+  if (std::ranges::find(words, "--json") != words.end()) listing.emplace_back("--json");
+  const auto file = std::next(option);
+  if (file != words.end() && !file->starts_with("-")) listing.insert(listing.end(), {"--config", *file});
+  for (auto config = std::ranges::find(words, "--config"); config != words.end() && std::next(config) != words.end();
+       config = std::find(std::next(config), words.end(), "--config"))
+    listing.insert(listing.end(), {"--config", *std::next(config)});
+  words = std::move(listing);
+  return true;
+}
+
 // "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
+  if (make_listing(words)) return words;
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());
     words.emplace_back("--help");
@@ -55,8 +71,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("carina " CARINA_VERSION));
   Console console;
   std::function<int()> action;
-  const std::array commands{&kCompile,   &kRun,     &kExplain, &kAccuracy, &kTosa,
-                            &kInterpret, &kInspect, &kDisasm,  &kNpu,      &kOps};
+  const std::array commands{&kCompile, &kRun,    &kExplain, &kAccuracy, &kTosa, &kInterpret,
+                            &kInspect, &kDisasm, &kNpu,     &kTargets,  &kOps};
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> words = words_of(argc, argv);
   // Also where the options could not be read.

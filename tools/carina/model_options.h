@@ -56,14 +56,43 @@ inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
       ->group("Passes");
 }
 
-inline void add_target_options(CLI::App& app, driver::TargetRequest& target) {
-  app.add_option("-t,--target", target.accelerator, "The NPU: ethos-u55-32, -64, -128 or -256")->required();
-  app.add_option("--system-config,--system_config", target.system_config,
-                 "Clock and memories, a section of vela.ini; default: the family's");
-  app.add_option("--memory-mode,--memory_mode", target.memory_mode,
-                 "What lives in which memory: Shared_Sram, Sram_Only ...; default: the family's");
-  app.add_option("--config", target.config_file, "A vela.ini with further system configs and memory modes")
+// The memories around an NPU.
+inline void add_memory_options(CLI::App& app, std::string& system_config, std::string& memory_mode,
+                               std::vector<std::string>& config_files) {
+  app.add_option("--system-config,--system_config", system_config,
+                 "Clock and memories, a section of vela.ini; default: the family's, or the program's");
+  app.add_option("--memory-mode,--memory_mode", memory_mode,
+                 "What lives in which memory: Shared_Sram, Sram_Only ...; default: the family's, or the program's");
+  app.add_option("--config", config_files,
+                 "A vela.ini with further system configs and memory modes (may be repeated; a later one comes first)")
+      ->allow_extra_args(false)
       ->check(path());
+}
+
+inline void add_target_options(CLI::App& app, driver::TargetRequest& target) {
+  app.add_option("-t,--target,--accelerator-config", target.accelerator,
+                 "The NPU, as `carina targets` lists them: ethos-u55-128, ethos-u85-256 ...")
+      ->required();
+  add_memory_options(app, target.system_config, target.memory_mode, target.config_files);
+  app.add_option("--arena-cache-size,--arena_cache_size", target.arena_cache_bytes,
+                 "Bytes of fast memory that the network may take, instead of the memory mode's arena_cache_size")
+      ->transform(byte_size());
+}
+
+// What schedules are made for. Names as Vela's: --optimise Performance, Size.
+inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request) {
+  app.add_option(
+         "-O,--optimise,--optimize", request.optimise,
+         "-O2 (Performance) the fewest cycles, the default; -O3 fewer by seconds of search; -Os (Size) the least "
+         "SRAM")
+      ->transform(one_of({{"2", static_cast<int>(driver::Optimise::kSpeed)},
+                          {"performance", static_cast<int>(driver::Optimise::kSpeed)},
+                          {"3", static_cast<int>(driver::Optimise::kSearch)},
+                          {"s", static_cast<int>(driver::Optimise::kSize)},
+                          {"size", static_cast<int>(driver::Optimise::kSize)}}));
+  app.add_option("--sram-budget,--sram_budget", request.sram_budget_bytes,
+                 "Bytes that a delegate's arena may take; more is an error that names the tensors; 0: no limit")
+      ->transform(byte_size());
 }
 
 }  // namespace carina::cli

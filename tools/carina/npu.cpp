@@ -1,6 +1,11 @@
 #include "driver/npu.h"
+
+#include <algorithm>
+#include <iterator>
+
 #include "command.h"
 #include "driver/command_files.h"
+#include "model_options.h"
 #include "option_values.h"
 #include "report/run_report.h"
 #include "run_options.h"
@@ -9,17 +14,18 @@ namespace carina::cli {
 
 namespace {
 
-Result<report::RunReport> checked_run(const driver::NpuRunRequest& request) {
+Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, const Console& console) {
   driver::CommandFiles files{.inputs = request.inputs,
                              .outputs = {{"--trace", request.trace_file}},
                              .folders = {{"--output", request.output_folder, "output_"}}};
-  files.inputs.insert(files.inputs.end(), {request.stream, request.config_file});
+  files.inputs.push_back(request.stream);
+  std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
   CARINA_CHECKED(driver::check_files(files));
-  return driver::run_stream(request);
+  return driver::run_stream(request, console.log());
 }
 
 int run(const driver::NpuRunRequest& request, report::LayerRows rows, const Console& console) {
-  const auto report = checked_run(request);
+  const auto report = checked_run(request, console);
   const int printed = finish(request.stream, shown_run(report, rows, console), console);
   const bool found = report && report->findings && !report->findings->empty();
   return found ? 1 : printed;
@@ -49,9 +55,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->default_str("4G")
       ->transform(byte_size())
       ->check(CLI::PositiveNumber);
-  sub.add_option("--system-config", request.system_config, "Clock and memories; default: the family's");
-  sub.add_option("--memory-mode", request.memory_mode, "What lives in which memory; default: the family's");
-  sub.add_option("--config", request.config_file, "A vela.ini with further system configs and memory modes");
+  add_memory_options(sub, request.system_config, request.memory_mode, request.config_files);
   sub.add_flag("--json", console.json, "Print the result as JSON");
   sub.add_option("--threads", console.threads, "Worker threads; results do not depend on it")
       ->check(CLI::Range(1, 256));

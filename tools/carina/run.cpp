@@ -1,6 +1,11 @@
 #include "driver/run.h"
+
+#include <algorithm>
+#include <iterator>
+
 #include "command.h"
 #include "driver/command_files.h"
+#include "model_options.h"
 #include "option_values.h"
 #include "report/run_report.h"
 #include "run_options.h"
@@ -12,7 +17,8 @@ namespace {
 Result<std::string> run(const driver::RunRequest& request, report::LayerRows rows, const Console& console) {
   driver::CommandFiles files{
       .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
-  files.inputs.insert(files.inputs.end(), {request.program, request.config_file});
+  files.inputs.push_back(request.program);
+  std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
   files.inputs.insert(files.inputs.end(), request.data.begin(), request.data.end());
   CARINA_CHECKED(driver::check_files(files));
   return shown_run(driver::run(request, console.log()), rows, console);
@@ -34,10 +40,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   static auto rows = report::LayerRows::kFolded;
   add_all_option(app, rows);
-  app.add_option("--system-config", request.system_config,
-                 "Clock and memories for --timed; default: what the program was compiled for");
-  app.add_option("--memory-mode", request.memory_mode, "What lives in which memory, for --timed");
-  app.add_option("--config", request.config_file, "A vela.ini with further system configs and memory modes");
+  add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;

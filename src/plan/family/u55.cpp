@@ -9,7 +9,8 @@ Result<Spaces> u55_spaces(const Target& target) {
   constexpr int kAddressBits = 32;
   if (target.memory.arena_port != 0) {
     return fail({.where = "target",
-                 .what = fmt::format("memory mode {} is not supported for ethos-u55", target.memory.name),
+                 .what = fmt::format("memory mode {} puts the arena behind AXI port 1, which ethos-u55 only reads",
+                                     target.memory.name),
                  .expected = "Shared_Sram or Sram_Only",
                  .hint = "an arena in DRAM with dedicated SRAM beside it is for ethos-u65 and ethos-u85",
                  .fault = Fault::kUsage});

@@ -44,7 +44,7 @@ class Target : public testing::Test {
     return {.accelerator = "ethos-u55-128",
             .system_config = std::move(system),
             .memory_mode = std::move(mode),
-            .config_file = path_};
+            .config_files = {path_}};
   }
 
   std::string path_ =
@@ -62,7 +62,7 @@ TEST_F(Target, TakesASystemOfTheFileAndAModeThatIsBuiltIn) {
 TEST_F(Target, TheFileComesBeforeTheTables) {
   EXPECT_EQ(find_target(request({}))->system.core_clock_hz, 400e6);
   EXPECT_EQ(find_target(request("Ethos_U55_Deep_Embedded"))->system.core_clock_hz, 200e6);
-  EXPECT_EQ(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .config_file = {}})
+  EXPECT_EQ(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .config_files = {}})
                 ->system.core_clock_hz,
             500e6);
 }
@@ -76,23 +76,74 @@ TEST_F(Target, UnknownNamesListThoseOfTheFileAndThoseBuiltIn) {
   EXPECT_THAT(to_string(find_target(request("Board", "Fast")).error()),
               AllOf(HasSubstr("In_Flash"), HasSubstr("Sram_Only")));
   EXPECT_THAT(
-      to_string(find_target({.accelerator = "ethos-u56", .system_config = {}, .memory_mode = {}, .config_file = path_})
-                    .error()),
+      to_string(
+          find_target({.accelerator = "ethos-u56", .system_config = {}, .memory_mode = {}, .config_files = {path_}})
+              .error()),
       HasSubstr("ethos-u55-64"));
 }
 
 TEST_F(Target, AnArenaInFlashIsRefused) {
-  EXPECT_THAT(to_string(find_target(request("Board", "In_Flash")).error()),
-              AllOf(HasSubstr("OffChipFlash"), HasSubstr("In_Flash")));
+  TargetRequest wanted = request("Board", "In_Flash");
+  wanted.accelerator = "ethos-u85-256";
+  EXPECT_THAT(to_string(find_target(wanted).error()),
+              AllOf(HasSubstr("In_Flash puts the arena in OffChipFlash, which cannot be written")));
   EXPECT_FALSE(
       find_target(
-          {.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = "Dedicated_Sram", .config_file = {}})
+          {.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = "Dedicated_Sram", .config_files = {}})
           .has_value());
+}
+
+TEST_F(Target, TheFileThatVelaShipsIsBuiltIn) {
+  const auto target = find_target({.accelerator = "ethos-u65-256",
+                                   .system_config = "Ethos_U65_Mid_End",
+                                   .memory_mode = {},
+                                   .config_files = {"Arm/vela.ini"}});
+  ASSERT_TRUE(target.has_value()) << to_string(target.error());
+  EXPECT_EQ(target->system.core_clock_hz, 500e6);
+}
+
+TEST_F(Target, TheArenaCacheOfTheCommandLineComesBeforeTheModes) {
+  TargetRequest wanted{.accelerator = "ethos-u65-256",
+                       .system_config = {},
+                       .memory_mode = "Dedicated_Sram_512KB",
+                       .config_files = {},
+                       .arena_cache_bytes = 100000};
+  EXPECT_EQ(find_target(wanted)->memory.cache_bytes, 100000);
+  wanted.arena_cache_bytes = 0;
+  EXPECT_THAT(to_string(find_target(wanted).error()), HasSubstr("--arena-cache-size"));
+}
+
+// Diagnostics of a target's notes.
+Diagnostics notes_of(const TargetRequest& request) {
+  Diagnostics notes;
+  Log log;
+  log.note = [&](const Diagnostic& note) { notes.push_back(note); };
+  EXPECT_TRUE(find_target(request, log).has_value());
+  return notes;
+}
+
+TEST_F(Target, ASystemOfAnotherProductIsAskedAbout) {
+  TargetRequest other = request("Ethos_U55_High_End_Embedded", "Shared_Sram");
+  EXPECT_THAT(notes_of(other), testing::IsEmpty());
+  other.accelerator = "ethos-u65-256";
+  EXPECT_THAT(to_string(notes_of(other)), HasSubstr("meant for another product than ethos-u65-256"));
+}
+
+TEST_F(Target, OfSeveralFilesTheLaterComesFirst) {
+  const std::string later = path_ + ".later.ini";
+  ASSERT_TRUE(write_file(later, "[System_Config.Board]\ncore_clock=50e6\n").has_value());
+  TargetRequest both = request("Board");
+  both.config_files.push_back(later);
+  const auto target = find_target(both);
+  std::filesystem::remove(later);
+  ASSERT_TRUE(target.has_value()) << to_string(target.error());
+  EXPECT_EQ(target->system.core_clock_hz, 50e6);
+  EXPECT_EQ(target->system.ports[0].read_latency_cycles, 16);
 }
 
 TEST_F(Target, AMissingFileIsNamed) {
   TargetRequest missing = request("Board");
-  missing.config_file = "no/such/vela.ini";
+  missing.config_files = {"no/such/vela.ini"};
   EXPECT_THAT(to_string(find_target(missing).error()), HasSubstr("no/such/vela.ini"));
 }
 

@@ -92,7 +92,8 @@ TEST(Family, RefusesWhatNoneIsFor) {
   }
   const auto slow_arena = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(slow_arena.has_value());
-  EXPECT_THAT(to_string(slow_arena.error()), HasSubstr("memory mode Dedicated_Sram is not supported for ethos-u55"));
+  EXPECT_THAT(to_string(slow_arena.error()),
+              HasSubstr("memory mode Dedicated_Sram puts the arena behind AXI port 1, which ethos-u55 only reads"));
 }
 
 TEST(Family, KeepsACacheBesideASlowArena) {

@@ -1,0 +1,89 @@
+#include "report/target_list.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json_internal.h"
+#include "report/table.h"
+
+namespace carina::report {
+
+namespace {
+
+std::string targets_table(const TargetList& list) {
+  Table table({{.title = "target"},
+               {.title = "MACs per cycle", .align = Align::kRight},
+               {.title = "system configuration"},
+               {.title = "memory mode"},
+               {.title = "remark"}});
+  for (const TargetRow& row : list.targets)
+    table.add({row.name, std::to_string(row.macs_per_cycle), row.system_config, row.memory_mode,
+               row.compiled_for ? "" : "simulated only"});
+  return table.text(2);
+}
+
+std::string systems_table(const TargetList& list) {
+  Table table({{.title = "system configuration"},
+               {.title = "MHz", .align = Align::kRight},
+               {.title = "port 0"},
+               {.title = "port 1"},
+               {.title = "for"},
+               {.title = "memory modes that fit"},
+               {.title = "from"}});
+  for (const SystemRow& row : list.systems)
+    table.add({row.name, std::to_string(row.clock_hz / 1'000'000), row.memories.at(0), row.memories.at(1),
+               fmt::format("{}", fmt::join(row.targets, ", ")), fmt::format("{}", fmt::join(row.memory_modes, ", ")),
+               row.from});
+  return table.text(2);
+}
+
+std::string modes_table(const TargetList& list) {
+  Table table({{.title = "memory mode"},
+               {.title = "constants"},
+               {.title = "arena"},
+               {.title = "fast memory"},
+               {.title = "of it B", .align = Align::kRight},
+               {.title = "from"}});
+  const auto port = [](int64_t number) { return fmt::format("port {}", number); };
+  for (const ModeRow& row : list.modes)
+    table.add({row.name, port(row.constants_port), port(row.arena_port), port(row.cache_port),
+               row.cache_bytes == 0 ? "all" : grouped(row.cache_bytes), row.from});
+  return table.text(2);
+}
+
+}  // namespace
+
+std::string to_text(const TargetList& list) {
+  return "targets, with their defaults:\n" + targets_table(list) + "system configurations:\n" + systems_table(list) +
+         "memory modes:\n" + modes_table(list);
+}
+
+std::string to_json(const TargetList& list) {
+  using nlohmann::ordered_json;
+  ordered_json targets = ordered_json::array(), systems = ordered_json::array(), modes = ordered_json::array();
+  for (const TargetRow& row : list.targets)
+    targets.push_back({{"name", row.name},
+                       {"macs_per_cycle", row.macs_per_cycle},
+                       {"compiled_for", row.compiled_for},
+                       {"system_config", row.system_config},
+                       {"memory_mode", row.memory_mode}});
+  for (const SystemRow& row : list.systems)
+    systems.push_back({{"name", row.name},
+                       {"from", row.from},
+                       {"targets", row.targets},
+                       {"clock_hz", row.clock_hz},
+                       {"memories", row.memories},
+                       {"memory_modes", row.memory_modes}});
+  for (const ModeRow& row : list.modes)
+    modes.push_back({{"name", row.name},
+                     {"from", row.from},
+                     {"constants_port", row.constants_port},
+                     {"arena_port", row.arena_port},
+                     {"cache_port", row.cache_port},
+                     {"arena_cache_bytes", row.cache_bytes}});
+  return json_text({{"targets", targets}, {"system_configs", systems}, {"memory_modes", modes}});
+}
+
+}  // namespace carina::report

@@ -1,0 +1,26 @@
+#include "command.h"
+#include "driver/target_list.h"
+#include "option_values.h"
+
+namespace carina::cli {
+
+namespace {
+
+void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  static std::vector<std::string> config_files;
+  app.add_option("--config", config_files, "A vela.ini whose sections are listed too (may be repeated)")
+      ->allow_extra_args(false)
+      ->check(path());
+  app.callback(
+      [&] { action = [&] { return finish("", shown(driver::list_targets(config_files), console), console); }; });
+}
+
+}  // namespace
+
+const Command kTargets{
+    .name = "targets",
+    .summary = "List the NPUs, system configurations and memory modes, and which fit which (also: --list-configs)",
+    .examples = "  carina targets\n  carina targets --config board.ini --json",
+    .add_options = add_options};
+
+}  // namespace carina::cli
