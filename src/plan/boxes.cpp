@@ -69,7 +69,20 @@ class BoxCutter {
       if (!side_by_side(inner_[i])) continue;
       box_axes_[2] = std::move(inner_[i]);
       inner_.erase(inner_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (channels_ == ChannelAxis::kAny) lengthen_channels();
       return;
+    }
+  }
+
+  // Few channels fill no ublock: the axis whose elements stand behind them in all operands joins them.
+  void lengthen_channels() {
+    constexpr int64_t kFewChannels = 8;
+    SharedAxis& channels = box_axes_[2];
+    const auto behind = [&](const SharedAxis& axis) { return can_merge(axis, channels); };
+    for (auto next = std::ranges::find_if(inner_, behind); channels.size < kFewChannels && next != inner_.end();
+         next = std::ranges::find_if(inner_, behind)) {
+      channels.size *= next->size;
+      inner_.erase(next);
     }
   }
 

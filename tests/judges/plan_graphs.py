@@ -247,6 +247,26 @@ def shortcuts(g):
     return g.finish(*([z, conv_of(g, transpose(g, z, [0, 2, 3, 1]), 8, [1, 1], [1, 1], [1, 1])] if g.chance(0.5) else [z]))
 
 
+def first_layers(g):
+    """Convolutions over few channels or with strides that the NPU has not: patches, pixels folded into channels; the input of either order, sliced."""
+    n = 1 if g.chance(0.8) else 2
+    c, dtype = g.choice([1, 2, 3, 3, 4, 8]), D.INT8 if g.chance(0.85) else D.INT16
+    stride = [g.choice([1, 2, 2, 3, 4, 5, 8]), g.choice([2, 2, 3, 4, 5, 8])]
+    k = [max(1, s + g.choice([0, 0, 0, -1, 1, 3])) for s in stride]
+    outputs = [g.int(1, 9), g.int(1, 9)]
+    h, w = ((o - 1) * s + a + g.choice([0, 0, 1]) for o, s, a in zip(outputs, stride, k, strict=True))
+    if g.chance(0.5):
+        x = transpose(g, g.input([n, c, h + 1, w + 1], dtype), [0, 2, 3, 1])
+    else:
+        x = g.input([n, h + 1, w + 1, c], dtype)
+    if g.chance(0.6):
+        start = [0, g.int(0, 1), g.int(0, 1), 0]
+        x = g.op(OP.SLICE, [x, g.shape(start), g.shape([n, h, w, c])], [n, h, w, c], dtype, "SliceAttribute")
+    if g.chance(0.3) and dtype == D.INT8:
+        x = g.clamp(x)
+    return g.finish(conv_of(g, x, g.choice([3, 16, 24, 64]), k, stride, [1, 1], dtype, padded=g.chance(0.5)))
+
+
 def large(g):
     """Sizes that need many blocks, or more than one operation."""
     kind = g.choice(["image", "vector", "planes", "deep", "row", "wide", "mean"])
@@ -322,7 +342,7 @@ def attention(g):
     return g.finish(reshape(g, y, [t, heads * d]))
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (shared, 3), (sixteen, 3), (attention, 2)]
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (shared, 3), (sixteen, 3), (attention, 2)]
 
 
 def generate(seed, config):

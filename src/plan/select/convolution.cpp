@@ -1,3 +1,5 @@
+#include "plan/select/convolution.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +13,6 @@
 // behind them. A PAD in front of them becomes padding of the operation.
 namespace carina::plan {
 namespace {
-
-// A convolution's attributes and constants, weights without zero point in TOSA's order.
-struct Convolution {
-  Operand ifm;
-  Kernel kernel;
-  Padding padding;
-  std::vector<int16_t> weights;
-  Shape weight_shape;
-};
 
 // A pad of zero points in front joins the convolution's own, as long as each window still touches the input.
 bool join_pad(Convolution& c, const PendingPad& pad, int64_t input_zp) {
@@ -126,9 +119,24 @@ Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
               .dilation_x = dilation[1]};
   c.padding = {.top = pad[0], .bottom = pad[1], .left = pad[2], .right = pad[3]};
   const PendingPad* pending = s.pending_pad(s.input(0));
-  if (pending == nullptr || !join_pad(c, *pending, input_zp)) c.ifm = s.with_channels(s.input(0));
+  if (pending == nullptr || !join_pad(c, *pending, input_zp)) c.ifm = s.plain(s.input(0));
   c.ifm.zero_point = input_zp;
   return c;
+}
+
+// Channels side by side, copied once for all who read the input. Says whether they were copied now.
+bool bring_channels(Selection& s, Convolution& c) {
+  const TensorId before = c.ifm.view.tensor;
+  if (s.pending_pad(s.input(0)) == nullptr) c.ifm.view = s.with_channels(s.input(0)).view;
+  return c.ifm.view.tensor != before;
+}
+
+// The operand as the NPU can read it with the convolution's stride.
+void lay_operand(Selection& s, Convolution& c) {
+  const Shape& out = s.shape(s.output());
+  if (has_patches(c, out)) return lay_patches(s, c, out);
+  const bool is_copy = bring_channels(s, c);
+  fold_columns(s, c, out, is_copy);
 }
 
 Epilogue follow_convolution(Selection& s) {
@@ -148,6 +156,7 @@ Result<void> finish(Selection& s, StepKind kind, const Convolution& c, WeightsId
 
 Result<void> select_convolution(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 1));
+  lay_operand(s, c);
   const int64_t out_channels = c.weight_shape[0], in_channels = c.weight_shape[3];
   CARINA_TRY(std::vector<int64_t> biases, biases_of(s, s.input(2), out_channels));
   pad_in_memory(s, c);
@@ -204,6 +213,7 @@ Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
 
 Result<void> select_depthwise(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 0));
+  bring_channels(s, c);
   const int64_t in_channels = c.weight_shape[2], multiplier = c.weight_shape[3], channels = in_channels * multiplier;
   CARINA_TRY(std::vector<int64_t> biases, biases_of(s, s.input(2), channels));
   c.weights = channels_first(c.weights, c.kernel.taps(), channels);

@@ -63,8 +63,9 @@ bool flatten_pixels(Window& window) {
 
 // A column is processed as a row: blocks are wider than high.
 void lay_column_down(Selection& s, Window& window) {
-  const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && size(window.ifm.view, kH) > 1 &&
-                      window.kernel.width == 1 && window.padding.left == 0 && window.padding.right == 0;
+  // Lines of one convolution share its weights, so a line of one pixel is laid down like the others.
+  const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && window.kernel.width == 1 &&
+                      window.padding.left == 0 && window.padding.right == 0;
   // Pool kernels may be wider than the NPU lets them be high, never the other way round; convolutions are bounded in
   // height too.
   if (!column) return;

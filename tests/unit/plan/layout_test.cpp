@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "networks.h"
 
@@ -89,6 +90,55 @@ TEST(Layout, OutputsOfAnotherOrderAreTransposedBehindTheAddition) {
   const auto sum = std::ranges::find(steps, StepKind::kElementwise, &Step::kind);
   ASSERT_NE(sum, steps.end());
   EXPECT_EQ(sum->ofm.depth, 16);  // not 1,024 elements apart from each other
+}
+
+// The weights of a convolution, [out, kernel, kernel, channels] with this stride over x in NHWC.
+ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t kernel, int64_t stride) {
+  const Shape in = b.graph[x].shape;
+  const std::vector<int8_t> values(static_cast<size_t>(channels * kernel * kernel * in[3]), 1);
+  const auto weights = b.constant<int8_t>(DType::kInt8, {channels, kernel, kernel, in[3]}, values);
+  const auto bias = b.constant<int32_t>(DType::kInt32, {1}, {7});
+  const auto input_zp = b.scalar<int8_t>(DType::kInt8, 3), weight_zp = b.scalar<int8_t>(DType::kInt8, 0);
+  const Shape out{in[0], (in[1] - kernel) / stride + 1, (in[2] - kernel) / stride + 1, channels};
+  const auto sum = b.op(TosaOp::CONV2D, {x, weights, bias, input_zp, weight_zp}, DType::kInt32, out,
+                        {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                         {"stride", std::vector<int64_t>{stride, stride}},
+                         {"dilation", std::vector<int64_t>{1, 1}},
+                         {"local_bound", false},
+                         {"acc_type", DType::kInt32}});
+  return b.rescale(sum, DType::kInt8, 1 << 30, 40);
+}
+
+TEST(Layout, PatchesAreOneConvolution) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt8, {1, 3, 64, 64});
+  b.graph.outputs = {strided_conv(b, b.transpose(x, {0, 2, 3, 1}), 192, 16, 16)};
+  const auto steps = steps_of(b.graph);
+  EXPECT_EQ(count(steps, StepKind::kConv), 1);  // not one per patch, and the input is not transposed first
+  EXPECT_EQ(steps.back().ifm.depth, 16 * 16 * 3);
+  EXPECT_EQ(steps.back().kernel, Kernel{});
+  for (const Step& step : steps) {
+    EXPECT_TRUE(step.kind != StepKind::kPool || step.ofm.depth == 16);  // whole runs
+  }
+}
+
+TEST(Layout, RowsOfPatchesAreAddressed) {
+  Layouts b;
+  b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, 64, 64, 3}), 16, 4, 4)};
+  const auto steps = steps_of(b.graph);
+  EXPECT_EQ(steps.size(), 16U);  // a convolution per row of patches, no copy
+  EXPECT_EQ(steps[0].ifm.depth, 12);
+  EXPECT_EQ(steps[0].kernel, (Kernel{.height = 4, .width = 1}));
+}
+
+TEST(Layout, FirstLayerTakesTwoPixelsAtATime) {
+  for (const auto& [side, depth] : {std::pair<int64_t, int64_t>{65, 3}, {66, 6}}) {  // 65: a pixel more would be needed
+    Layouts b;
+    b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, side, side, 3}), 16, 3, 2)};
+    const auto steps = steps_of(b.graph);
+    ASSERT_EQ(steps.size(), 1U);
+    EXPECT_EQ(steps[0].ifm.depth, depth);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "plan/select/selection.h"
+
+namespace carina::plan {
+
+// A convolution's attributes and constants, weights without zero point in TOSA's order.
+struct Convolution {
+  Operand ifm;  // [N,H,W,C]
+  Kernel kernel;
+  Padding padding;
+  std::vector<int16_t> weights;
+  Shape weight_shape;
+};
+
+// Whether a convolution over dense weights [O,KH,KW,C] has a stride that the NPU has not, along an axis with more than
+// one output.
+bool has_patches(const Convolution& c, const Shape& out);
+
+// Turns such a convolution into one whose strides the NPU has: the elements of a patch become channels. Where an address
+// can say so for a row of patches (a pixel of `stride` pixels), nothing moves and only rows are left to be unrolled; else
+// the patches are copied, from whatever order of axes the input has. `out` is the shape of the result.
+void lay_patches(Selection& s, Convolution& c, const Shape& out);
+
+// First layers: with few channels, the pixels of a stride become one pixel with more channels where that takes fewer
+// cycles. `is_copy`: the input's tensor was copied for this convolution, and so written as a whole.
+void fold_columns(Selection& s, Convolution& c, const Shape& out, bool is_copy);
+
+}  // namespace carina::plan

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
+#include "plan/schedule/cost.h"
+#include "plan/select/convolution.h"
+#include "plan/select/emit.h"
+
+// Convolutions whose stride is larger than the NPU's: patches of an image transformer, first layers with stride 4.
+namespace carina::plan {
+namespace {
+
+constexpr size_t kN = 0, kH = 1, kW = 2, kC = 3;
+
+// One spatial axis cut into groups of `step` elements of which `phases` become channels.
+struct Folding {
+  int64_t step = 1;
+  int64_t phases = 1;
+  int64_t taps = 1;    // of the kernel that is left, in groups
+  int64_t groups = 1;  // that outputs read
+  int64_t lead = 0;    // elements of the first group that stand before the kernel
+};
+
+bool is_too_large(int64_t stride, int64_t extent, int64_t outputs) {
+  return stride > npu::kMaxStride && extent > 1 && outputs > 1;
+}
+
+// Kernels no larger than the stride keep only the elements that they read.
+Folding folding_of(int64_t stride, int64_t taps, int64_t outputs) {
+  const int64_t groups = ceil_div(taps, stride);
+  return {.step = stride, .phases = std::min(taps, stride), .taps = groups, .groups = outputs + groups - 1};
+}
+Folding unfolded(int64_t stride, int64_t taps, int64_t outputs) {
+  return {.taps = taps, .groups = (outputs - 1) * stride + taps};
+}
+
+// Channels of a patch in the order in which they stand in memory, so that runs are long: axes 0 to 2 are row, column and
+// channel.
+std::array<size_t, 3> inner_order(const View& view) {
+  std::array<size_t, 3> order{0, 1, 2};
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return view.axes[i + 1].stride; });
+  return order;
+}
+
+// w[o][by][bx][patch] of w[o][ky][kx][c]; taps that the kernel has not are zero.
+std::vector<int16_t> patch_weights(const Convolution& c, const Folding& y, const Folding& x,
+                                   const std::array<size_t, 3>& order) {
+  const int64_t out = c.weight_shape[0], height = c.weight_shape[1], width = c.weight_shape[2], in = c.weight_shape[3];
+  const std::array<int64_t, 3> sizes{y.phases, x.phases, in};
+  std::vector<int16_t> weights;
+  weights.reserve(static_cast<size_t>(out * y.taps * x.taps * y.phases * x.phases * in));
+  std::array<int64_t, 3> at{};
+  const auto value = [&](int64_t o, int64_t by, int64_t bx) -> int16_t {
+    const int64_t ky = by * y.step + at[0], kx = bx * x.step + at[1] - x.lead;
+    if (ky >= height || kx < 0 || kx >= width) return 0;
+    return c.weights[static_cast<size_t>(((o * height + ky) * width + kx) * in + at[2])];
+  };
+  for (int64_t o = 0; o < out; ++o) {
+    for (int64_t by = 0; by < y.taps; ++by) {
+      for (int64_t bx = 0; bx < x.taps; ++bx) {
+        for (at[order[0]] = 0; at[order[0]] < sizes[order[0]]; ++at[order[0]]) {
+          for (at[order[1]] = 0; at[order[1]] < sizes[order[1]]; ++at[order[1]]) {
+            for (at[order[2]] = 0; at[order[2]] < sizes[order[2]]; ++at[order[2]]) weights.push_back(value(o, by, bx));
+          }
+        }
+      }
+    }
+  }
+  return weights;
+}
+
+// The input with its padding and with whole groups behind it, where the groups reach further than the input.
+View padded(Selection& s, const Convolution& c, const Folding& y, const Folding& x) {
+  const auto reach = [](const Folding& f) { return (f.groups - 1) * f.step + f.phases; };
+  const View& view = c.ifm.view;
+  const int64_t height = view.axes[kH].size, width = view.axes[kW].size;
+  const int64_t bottom = std::max<int64_t>(reach(y) - c.padding.top - height, 0);
+  const int64_t right = std::max<int64_t>(reach(x) - c.padding.left - width, 0);
+  if (c.padding.top + c.padding.left + bottom + right == 0) return view;
+  const Shape shape = view.shape();
+  const View out = s.new_tensor(
+      "padded", {shape[0], c.padding.top + height + bottom, c.padding.left + width + right, shape[3]}, c.ifm.type);
+  emit_pad(s, out,
+           {.source = {.view = view, .type = c.ifm.type},
+            .before = {0, c.padding.top, c.padding.left, 0},
+            .after = {0, bottom, right, 0},
+            .fill = c.ifm.zero_point});
+  return out;
+}
+
+// [N, groups, groups, phase, phase, C] of the input.
+View grouped(const View& view, const Folding& y, const Folding& x) {
+  const auto group = [](const Axis& axis, const Folding& f) { return Axis{f.groups, axis.stride * f.step}; };
+  const auto phase = [](const Axis& axis, const Folding& f) { return Axis{f.phases, axis.stride}; };
+  return {.tensor = view.tensor,
+          .offset = view.offset,
+          .axes = {view.axes[kN], group(view.axes[kH], y), group(view.axes[kW], x), phase(view.axes[kH], y),
+                   phase(view.axes[kW], x), view.axes[kC]}};
+}
+
+int64_t stride_left(int64_t stride, const Folding& f) {
+  return f.step == 1 ? stride : 1;
+}
+
+void copy_patches(Selection& s, Convolution& c, const Folding& y, const Folding& x) {
+  const View source = grouped(padded(s, c, y, x), y, x);
+  const auto order = inner_order({.axes = {source.axes[0], source.axes[3], source.axes[4], source.axes[5]}});
+  std::vector<int64_t> dims{source.axes[0].size, y.groups, x.groups}, places{0, 1, 2, 0, 0, 0};
+  for (size_t i = 0; i < order.size(); ++i) {
+    dims.push_back(source.axes[3 + order[i]].size);
+    places[3 + order[i]] = static_cast<int64_t>(3 + i);
+  }
+  const View patches = s.new_tensor("patches", Shape(std::span<const int64_t>(dims)), c.ifm.type);
+  emit_copy(s, permuted(patches, places), source, c.ifm.type);
+  const int64_t depth = y.phases * x.phases * c.weight_shape[3];
+  c.ifm.view = *reshaped(patches, {dims[0], y.groups, x.groups, depth});
+  c.weights = patch_weights(c, y, x, order);
+  c.weight_shape = {c.weight_shape[0], y.taps, x.taps, depth};
+  c.kernel = {.height = y.taps,
+              .width = x.taps,
+              .stride_y = stride_left(c.kernel.stride_y, y),
+              .stride_x = stride_left(c.kernel.stride_x, x)};
+  c.padding = {};
+}
+
+}  // namespace
+
+namespace {
+
+// Rows of pixels side by side: `step` pixels are one with as many times the channels. Nothing where groups would reach
+// over the end of a row; `is_copy`: the tensor was written as a whole, so that what stands behind a row may be read.
+std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const Convolution& c, const Shape& out,
+                                               bool is_copy) {
+  const View& view = c.ifm.view;
+  const int64_t step = c.kernel.stride_x, left = c.padding.left, width = view.axes[kW].size;
+  const int64_t channels = c.weight_shape[3];
+  if (step == 1 || c.kernel.dilation_x != 1 || view.axes[kW].stride != channels || view.axes[kC].stride != 1) return {};
+  Folding x{.step = step, .phases = step, .lead = (step - left % step) % step};
+  x.taps = ceil_div(x.lead + c.kernel.width, step);
+  const int64_t before = (left + x.lead) / step, needed = out[kW] - 1 + x.taps - before;
+  x.groups = std::min(needed, ceil_div(width, step));
+  const bool over_the_end = x.groups * step > width;
+  const bool reads_padding = (out[kW] - 1) * step - left + c.kernel.width > width;
+  const int64_t last = view.offset + (view.axes[kN].size - 1) * view.axes[kN].stride +
+                       (view.axes[kH].size - 1) * view.axes[kH].stride + x.groups * step * channels;
+  if (over_the_end && (!is_copy || reads_padding || last > tensor.shape.elements())) return {};
+  if (x.groups < 1 || before >= x.taps || needed - x.groups >= x.taps) return {};
+  Convolution folded = c;
+  folded.ifm.view.axes[kW] = {.size = x.groups, .stride = step * channels};
+  folded.ifm.view.axes[kC].size = step * channels;
+  folded.weights = patch_weights(c, unfolded(1, c.kernel.height, 1), x, {0, 1, 2});
+  folded.weight_shape = {c.weight_shape[0], c.kernel.height, x.taps, step * channels};
+  folded.kernel.width = x.taps;
+  folded.kernel.stride_x = 1;
+  folded.padding.left = before;
+  folded.padding.right = needed - x.groups;
+  return folded;
+}
+
+// What the cheapest block of a convolution takes.
+double cycles_of(const Selection& s, const Convolution& c, const Shape& out) {
+  const auto map = [&](const Shape& shape) {
+    return FeatureMap{.height = shape[kH], .width = shape[kW], .depth = shape[kC], .type = c.ifm.type};
+  };
+  const Step step{.kind = StepKind::kConv,
+                  .ofm = map(out),
+                  .ifm = map(c.ifm.view.shape()),
+                  .kernel = c.kernel,
+                  .padding = c.padding,
+                  .per_channel = true,
+                  .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
+                  .name = {}};
+  double best = std::numeric_limits<double>::max();
+  for (const BlockConfig& block : s.family().legal_blocks(step, s.target()))
+    best = std::min(best, cost_of(step, block, s.family(), s.target()).npu_cycles);
+  return best;
+}
+
+// Rows that are left to be unrolled each read all weights; patches are copied.
+bool rows_are_cheaper(const Convolution& c, const Shape& out) {
+  const int64_t weights = c.weight_shape.elements(), patch = weights / c.weight_shape[0];
+  return !is_too_large(c.kernel.stride_y, c.kernel.height, out[kH]) ||
+         weights * out[kH] <= 2 * out[kH] * out[kW] * patch;
+}
+
+}  // namespace
+
+void fold_columns(Selection& s, Convolution& c, const Shape& out, bool is_copy) {
+  constexpr int64_t kFewChannels = 16;
+  if (c.weight_shape[3] > kFewChannels || c.kernel.stride_x > npu::kMaxStride) return;
+  auto folded = with_folded_columns(s.network()[c.ifm.view.tensor], c, out, is_copy);
+  if (folded && cycles_of(s, *folded, out) < cycles_of(s, c, out)) c = *std::move(folded);
+}
+
+bool has_patches(const Convolution& c, const Shape& out) {
+  const Kernel& k = c.kernel;
+  return k.dilation_y == 1 && k.dilation_x == 1 &&
+         (is_too_large(k.stride_y, k.height, out[kH]) || is_too_large(k.stride_x, k.width, out[kW]));
+}
+
+void lay_patches(Selection& s, Convolution& c, const Shape& out) {
+  const Kernel& k = c.kernel;
+  if (rows_are_cheaper(c, out)) {
+    Convolution rows = c;
+    rows.ifm = with_dense_channels(s, c.ifm);
+    if (auto folded = with_folded_columns(s.network()[rows.ifm.view.tensor], rows, out,
+                                          rows.ifm.view.tensor != c.ifm.view.tensor)) {
+      c = *std::move(folded);
+      return;
+    }
+  }
+  const auto fold = [](int64_t stride, int64_t taps, int64_t outputs) {
+    return is_too_large(stride, taps, outputs) ? folding_of(stride, taps, outputs) : unfolded(stride, taps, outputs);
+  };
+  copy_patches(s, c, fold(k.stride_y, k.height, out[kH]), fold(k.stride_x, k.width, out[kW]));
+}
+
+}  // namespace carina::plan
