@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/memory_order.h"
 #include "pte/scalar_type.h"
 #include "runtime/kernel.h"
 
@@ -141,6 +142,7 @@ Result<void> ProgramRunner::set_inputs(const Sample& sample) {
                  .what = "wrong number of inputs",
                  .expected = std::to_string(wanted.size()),
                  .got = std::to_string(sample.size())});
+  placed_inputs_.clear();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (sample[i].dtype != wanted[i].dtype || sample[i].shape != wanted[i].shape) {
       return fail({.where = where_,
@@ -158,7 +160,13 @@ Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const 
   const std::span<const std::byte> bytes = tensor.data.bytes().first(tensor_bytes(tensor.dtype, tensor.shape));
   const bool same_number = wanted.number && std::ranges::equal(bytes, wanted.number->data.bytes());
   if (same_number) return {};
-  const runtime::Error error = wanted.number ? runtime::Error::kInvalidArgument : method_.set_input(index, bytes);
+  const runtime::EValue& input = method_.input(index);
+  std::span<const std::byte> placed = bytes;
+  if (input.is_tensor() && !input.tensor.contiguous()) {
+    placed_inputs_.push_back(to_memory_order(input.tensor, bytes));
+    placed = placed_inputs_.back().bytes();
+  }
+  const runtime::Error error = wanted.number ? runtime::Error::kInvalidArgument : method_.set_input(index, placed);
   if (error != runtime::Error::kOk) return this->error(error, fmt::format("cannot set input {}", index));
   return {};
 }
@@ -183,10 +191,10 @@ Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
     const runtime::EValue& value = method_.output(i);
     if (!value.is_tensor()) continue;
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes());
-    outputs.push_back(
-        {.name = fmt::format("output_{}", i),
-         .tensor = {
-             .dtype = dtype_of(value.tensor.type), .shape = shape_of(value.tensor), .data = Buffer::copy_of(bytes)}});
+    outputs.push_back({.name = fmt::format("output_{}", i),
+                       .tensor = {.dtype = dtype_of(value.tensor.type),
+                                  .shape = shape_of(value.tensor),
+                                  .data = from_memory_order(value.tensor, bytes)}});
   }
   return outputs;
 }

@@ -1,0 +1,210 @@
+#include "runtime/kernels/cortex_m_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+
+namespace carina::runtime {
+
+bool picture_of(const Tensor& tensor, Axes axes, Picture& picture) {
+  if (tensor.rank() != 4) return false;
+  if (axes == Axes::kNchw) return picture_of(tensor, Missing::kBatch, picture);
+  const Layout layout = layout_of(tensor);
+  picture = {.batches = layout.sizes[0],
+             .channels = layout.sizes[3],
+             .height = layout.sizes[1],
+             .width = layout.sizes[2],
+             .batch_step = layout.strides[0],
+             .channel_step = layout.strides[3],
+             .row_step = layout.strides[1],
+             .column_step = layout.strides[2]};
+  return true;
+}
+
+namespace {
+
+enum class Kind : uint8_t { kPlain, kDepthwise, kTransposed };
+
+// Where the arguments of the three schemas stand: after the dilation they differ by what came between.
+struct Places {
+  size_t dilation, input_offset, out;
+};
+constexpr Places places_of(Kind kind) {
+  if (kind == Kind::kPlain) return {.dilation = 5, .input_offset = 6, .out = 13};
+  if (kind == Kind::kDepthwise) return {.dilation = 5, .input_offset = 7, .out = 14};
+  return {.dilation = 6, .input_offset = 7, .out = 15};
+}
+
+struct Convolution {
+  Picture in, out;
+  Window rows, columns;
+  const int8_t* data = nullptr;
+  const int8_t* weights = nullptr;
+  int64_t channels_each = 1;  // input channels that an output channel sums over
+  int64_t outputs_each = 1;   // output channels of a group
+  int64_t in_offset = 0;
+  // Of the weights, in elements.
+  int64_t filter_step = 0, tap_row_step = 0, tap_step = 0, channel_step = 0;
+};
+
+Window window_of(Call& call, const Places& places, size_t axis, int64_t kernel) {
+  return {.kernel = kernel,
+          .stride = entry_of(call, call.integers(3), axis, 2, 1),
+          .padding = entry_of(call, call.integers(4), axis, 2, 0),
+          .dilation = entry_of(call, call.integers(places.dilation), axis, 2, 1)};
+}
+
+// The element of the input that a tap reads for output `at`; -1: none.
+int64_t source(const Window& window, int64_t size, int64_t at, int64_t tap, bool transposed) {
+  if (transposed) {
+    const int64_t above = at + window.padding - tap * window.dilation;
+    return above < 0 || above % window.stride != 0 || above / window.stride >= size ? -1 : above / window.stride;
+  }
+  const int64_t place = at * window.stride - window.padding + tap * window.dilation;
+  return place < size ? place : -1;
+}
+
+int64_t element(const Convolution& conv, bool transposed, int64_t n, int64_t c, int64_t y, int64_t x) {
+  const int64_t first = c / conv.outputs_each * conv.channels_each;
+  int64_t sum = 0;
+  for (int64_t ky = 0; ky < conv.rows.kernel; ++ky) {
+    const int64_t in_y = source(conv.rows, conv.in.height, y, ky, transposed);
+    if (in_y < 0) continue;
+    for (int64_t kx = 0; kx < conv.columns.kernel; ++kx) {
+      const int64_t in_x = source(conv.columns, conv.in.width, x, kx, transposed);
+      if (in_x < 0) continue;
+      const int8_t* in = conv.data + index_in(conv.in, n, first, in_y, in_x);
+      const int8_t* weight = conv.weights + c * conv.filter_step + ky * conv.tap_row_step + kx * conv.tap_step;
+      for (int64_t k = 0; k < conv.channels_each; ++k)
+        sum += (in[k * conv.in.channel_step] + conv.in_offset) * weight[k * conv.channel_step];
+    }
+  }
+  return sum;
+}
+
+// The weights are [O, H, W, I]; those of a depthwise convolution [1, H, W, O].
+void place_weights(const Tensor& weight, Kind kind, Convolution& conv) {
+  const auto sizes = weight.sizes();
+  const int64_t last = sizes[3];
+  conv.tap_step = last;
+  conv.tap_row_step = sizes[2] * last;
+  conv.filter_step = kind == Kind::kDepthwise ? 1 : sizes[1] * sizes[2] * last;
+  conv.channel_step = 1;
+  conv.channels_each = kind == Kind::kDepthwise ? 1 : last;
+  conv.weights = weight.as<const int8_t>();
+}
+
+int64_t out_size(const Window& window, int64_t size, int64_t more, bool transposed) {
+  const int64_t reach = window.dilation * (window.kernel - 1);
+  if (transposed) return (size - 1) * window.stride - 2 * window.padding + reach + more + 1;
+  const int64_t room = size + 2 * window.padding - reach - 1;
+  return room < 0 ? 0 : room / window.stride + 1;
+}
+
+// Groups and channels of the three fit each other.
+bool fit_channels(const Tensor& weight, Kind kind, Convolution& conv) {
+  const int64_t filters = kind == Kind::kDepthwise ? weight.sizes()[3] : weight.sizes()[0];
+  if (conv.channels_each < 1 || conv.in.channels < 1 || conv.in.channels % conv.channels_each != 0) return false;
+  const int64_t groups = conv.in.channels / conv.channels_each;
+  if (filters != conv.out.channels || filters % groups != 0 || (kind == Kind::kTransposed && groups != 1)) return false;
+  conv.outputs_each = filters / groups;
+  return true;
+}
+
+struct Scales {
+  const Tensor& multipliers;
+  const Tensor& shifts;
+  int64_t zero_point, low, high;
+
+  [[nodiscard]] bool fit(int64_t channels) const {
+    for (const Tensor* each : {&multipliers, &shifts}) {
+      if (each->type != PteScalarType::kInt || static_cast<int64_t>(each->elements()) != channels) return false;
+    }
+    for (int64_t c = 0; c < channels; ++c) {
+      if (!of(c).is_sane()) return false;
+    }
+    return low <= high;
+  }
+  [[nodiscard]] Requantization of(int64_t channel) const {
+    return {.multiplier = multipliers.as<const int32_t>()[channel], .shift = shifts.as<const int32_t>()[channel]};
+  }
+};
+
+void convolve(const Convolution& conv, bool transposed, const Tensor* bias, const Scales& scales, int8_t* to) {
+  for (int64_t c = 0; c < conv.out.channels; ++c) {
+    const Requantization scale = scales.of(c);
+    const int64_t start = bias == nullptr ? 0 : bias->as<const int32_t>()[c];
+    for (int64_t n = 0; n < conv.out.batches; ++n) {
+      for (int64_t y = 0; y < conv.out.height; ++y) {
+        for (int64_t x = 0; x < conv.out.width; ++x) {
+          const int64_t sum = start + element(conv, transposed, n, c, y, x);
+          to[index_in(conv.out, n, c, y, x)] =
+              static_cast<int8_t>(std::clamp<int64_t>(scale(sum) + scales.zero_point, scales.low, scales.high));
+        }
+      }
+    }
+  }
+}
+
+// (input, weight, bias or None, stride, padding, dilation, input_offset, output_offset, multipliers, shifts,
+// activation_min, activation_max, scratch, out); depthwise: depth_multiplier behind the dilation; transposed:
+// output_padding before it, and a second scratch.
+Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
+  Call call(arguments);
+  const Places places = places_of(kind);
+  const bool transposed = kind == Kind::kTransposed;
+  const Tensor& in = call.tensor(0);
+  const Tensor& weight = call.tensor(1);
+  const Tensor* bias = call.optional_tensor(2);
+  const size_t first = places.input_offset;
+  const Scales scales{.multipliers = call.tensor(first + 2),
+                      .shifts = call.tensor(first + 3),
+                      .zero_point = call.integer(first + 1),
+                      .low = call.integer(first + 4),
+                      .high = call.integer(first + 5)};
+  const Tensor& out = call.out(places.out);
+  Convolution conv;
+  conv.data = in.as<const int8_t>();
+  conv.in_offset = call.integer(first);
+  call.support(in.type == PteScalarType::kChar && weight.type == in.type && out.type == in.type);
+  call.require(picture_of(in, axes, conv.in) && picture_of(out, axes, conv.out) && weight.rank() == 4 &&
+               weight.contiguous());
+  CARINA_RT_TRY(call.error());
+  place_weights(weight, kind, conv);
+  conv.rows = window_of(call, places, 0, weight.sizes()[1]);
+  conv.columns = window_of(call, places, 1, weight.sizes()[2]);
+  const auto more = transposed ? call.integers(5) : std::span<const int64_t>();
+  const int64_t more_rows = entry_of(call, more, 0, 2, 0), more_columns = entry_of(call, more, 1, 2, 0);
+  call.require(is_sane(conv.rows) && is_sane(conv.columns) && fit_channels(weight, kind, conv) &&
+               scales.fit(conv.out.channels) && conv.in.batches == conv.out.batches && more_rows >= 0 &&
+               more_rows < conv.rows.stride + conv.rows.dilation && more_columns >= 0 &&
+               more_columns < conv.columns.stride + conv.columns.dilation);
+  call.require(bias == nullptr ||
+               (bias->type == PteScalarType::kInt && static_cast<int64_t>(bias->elements()) == conv.out.channels));
+  CARINA_RT_TRY(call.error());
+  call.require(conv.out.height == out_size(conv.rows, conv.in.height, more_rows, transposed) &&
+               conv.out.width == out_size(conv.columns, conv.in.width, more_columns, transposed));
+  CARINA_RT_TRY(call.error());
+  convolve(conv, transposed, bias, scales, out.as<int8_t>());
+  return Error::kOk;
+}
+
+}  // namespace
+
+Error cortex_m_conv2d(Arguments arguments, Arena& /*scratch*/) {
+  return convolution_of(arguments, Kind::kPlain, Axes::kNchw);
+}
+Error cortex_m_conv2d_nhwc(Arguments arguments, Arena& /*scratch*/) {
+  return convolution_of(arguments, Kind::kPlain, Axes::kNhwc);
+}
+Error cortex_m_depthwise(Arguments arguments, Arena& /*scratch*/) {
+  return convolution_of(arguments, Kind::kDepthwise, Axes::kNchw);
+}
+Error cortex_m_depthwise_nhwc(Arguments arguments, Arena& /*scratch*/) {
+  return convolution_of(arguments, Kind::kDepthwise, Axes::kNhwc);
+}
+Error cortex_m_transpose_conv2d(Arguments arguments, Arena& /*scratch*/) {
+  return convolution_of(arguments, Kind::kTransposed, Axes::kNchw);
+}
+Error cortex_m_transpose_conv2d_nhwc(Arguments arguments, Arena& /*scratch*/) {
+  return convolution_of(arguments, Kind::kTransposed, Axes::kNhwc);
+}
+
+}  // namespace carina::runtime

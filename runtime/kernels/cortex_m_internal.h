@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/window_internal.h"
+
+// What the integer kernels of ExecuTorch's Cortex-M backend share. Their values are those of its Python
+// implementations (executorch/backends/cortex_m/ops/operators.py), which follow CMSIS-NN.
+namespace carina::runtime {
+
+// Integers that a multiplication by 2^31 of wraps around, as int64 does in PyTorch.
+inline int64_t wrapped_shift(int64_t value, int64_t bits) {
+  return static_cast<int64_t>(static_cast<uint64_t>(value) << bits);
+}
+
+// CMSIS-NN's arm_nn_requantize: value * multiplier / 2^31 * 2^shift, rounded half up, then half away from zero.
+struct Requantization {
+  int64_t multiplier = 0;
+  int64_t shift = 0;
+
+  [[nodiscard]] bool is_sane() const { return shift >= -31 && shift <= 31; }
+  [[nodiscard]] int32_t operator()(int64_t value) const {
+    const auto product =
+        static_cast<uint64_t>(wrapped_shift(value, std::max<int64_t>(shift, 0))) * static_cast<uint64_t>(multiplier);
+    const int64_t high = static_cast<int64_t>(product + (uint64_t{1} << 30)) >> 31;
+    if (shift >= 0) return static_cast<int32_t>(high);
+    const int64_t mask = (int64_t{1} << -shift) - 1;
+    const int64_t result = high >> -shift;
+    const int64_t threshold = (mask >> 1) + (result < 0 ? 1 : 0);
+    return static_cast<int32_t>(result + ((high & mask) > threshold ? 1 : 0));
+  }
+};
+
+inline Requantization requantization(Call& call, size_t multiplier) {
+  const Requantization scale{.multiplier = call.integer(multiplier), .shift = call.integer(multiplier + 1)};
+  call.require(scale.is_sane());
+  return scale;
+}
+
+// A picture whose tensor has its axes as [N, C, H, W], or as [N, H, W, C].
+enum class Axes : uint8_t { kNchw, kNhwc };
+bool picture_of(const Tensor& tensor, Axes axes, Picture& picture);
+
+}  // namespace carina::runtime
