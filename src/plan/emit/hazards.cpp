@@ -44,7 +44,11 @@ std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& com
   add_accesses(schedule, step.ifm, false, accesses);
   if (step.reads_second_map()) add_accesses(schedule, step.ifm2, false, accesses);
   const WeightSlice* slice = schedule.slice_of(command);
-  if (slice != nullptr && slice->staged.valid()) accesses.push_back(whole_storage(schedule[slice->staged], false));
+  if (slice != nullptr) {
+    for (const StorageId copy : {slice->staged, slice->staged_scales}) {
+      if (copy.valid()) accesses.push_back(whole_storage(schedule[copy], false));
+    }
+  }
   if (step.uses_table()) {
     accesses.push_back(table_access(tables, command.slot, schedule[step.activation.table].bytes(), false));
   } else if (tables.shared_with_accumulators) {
@@ -71,7 +75,11 @@ std::vector<Access> accesses_of(const Schedule& schedule, const Command& command
     case Command::Kind::kLoadTable:
       return {table_access(tables, command.slot, schedule[schedule.step_of(command).activation.table].bytes(), true)};
     case Command::Kind::kLoadWeights:
-      return {whole_storage(schedule[schedule.slice_of(command)->staged], true)};
+    case Command::Kind::kLoadScales: {
+      const Storage& to = schedule[copy_of(schedule, command).to];
+      const int64_t begin = to.address + command.first_byte;
+      return {{.space = to.space, .begin = begin, .end = begin + command.bytes, .writes = true}};
+    }
   }
   CARINA_UNREACHABLE("command", command.kind);
 }

@@ -47,9 +47,13 @@ Transfer table_load(const Schedule& schedule, const Command& command, const Tabl
 }
 
 Transfer weight_load(const Schedule& schedule, const Command& command) {
-  const WeightSlice& slice = *schedule.slice_of(command);
-  const Storage &from = schedule[slice.stored], &to = schedule[slice.staged];
-  return {.from = from.space, .to = to.space, .source = from.address, .destination = to.address, .bytes = from.bytes};
+  const Copy copy = copy_of(schedule, command);
+  const Storage &from = schedule[copy.from], &to = schedule[copy.to];
+  return {.from = from.space,
+          .to = to.space,
+          .source = from.address + command.first_byte,
+          .destination = to.address + command.first_byte,
+          .bytes = command.bytes};
 }
 
 Transfer transfer_of(const Schedule& schedule, const Command& command, const TableMemory& tables) {
@@ -57,6 +61,7 @@ Transfer transfer_of(const Schedule& schedule, const Command& command, const Tab
     case Command::Kind::kLoadTable:
       return table_load(schedule, command, tables);
     case Command::Kind::kLoadWeights:
+    case Command::Kind::kLoadScales:
       return weight_load(schedule, command);
     case Command::Kind::kStripe:
       return copy_of(schedule, schedule.step_of(command));

@@ -201,21 +201,19 @@ class ShramEmitter final : public Emitter {
        {Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH, Reg::SCALE1_BASE, Reg::SCALE1_LENGTH}}};
 
   void weights(const Step& op, const WeightSlice& slice) {
-    const Storage& storage = schedule_[slice.staged.valid() ? slice.staged : slice.stored];
-    const int region = region_of(storage.space);
-    const auto cores = static_cast<size_t>(target_.accelerator.cores);
-    if (op.is_convolution()) out_.set(Reg::WEIGHT_REGION, region);
-    out_.set(Reg::SCALE_REGION, region);
-    for (size_t i = 0; i < cores; ++i) {
+    for (size_t i = 0; i < static_cast<size_t>(target_.accelerator.cores); ++i) {
       // A core without channels reads nothing from where the first does.
-      CoreStream core = slice.cores[i < slice.cores.size() ? i : 0];
-      if (i >= slice.cores.size()) core.weight_bytes = core.scale_bytes = 0;
+      const bool works = i < slice.cores.size();
+      const StreamPlace weights = weights_of(schedule_, slice, works ? i : 0);
+      const StreamPlace scales = scales_of(schedule_, slice, works ? i : 0);
       if (op.is_convolution()) {
-        out_.set(kCores[i].weight_base, storage.address + core.weight_offset);
-        out_.set(kCores[i].weight_length, core.weight_bytes);
+        if (i == 0) out_.set(Reg::WEIGHT_REGION, region_of(weights.space));
+        out_.set(kCores[i].weight_base, weights.address);
+        out_.set(kCores[i].weight_length, works ? weights.bytes : 0);
       }
-      out_.set(kCores[i].scale_base, storage.address + core.scale_offset);
-      out_.set(kCores[i].scale_length, core.scale_bytes);
+      if (i == 0) out_.set(Reg::SCALE_REGION, region_of(scales.space));
+      out_.set(kCores[i].scale_base, scales.address);
+      out_.set(kCores[i].scale_length, works ? scales.bytes : 0);
     }
   }
 

@@ -33,7 +33,13 @@ std::vector<Life> lives_of(const Schedule& schedule) {
     const Command& command = schedule.order[i];
     if (command.kind == Command::Kind::kLoadTable) continue;
     const auto time = static_cast<int64_t>(i) + 1;
-    if (const WeightSlice* slice = schedule.slice_of(command)) touch(slice->staged, {.first = time, .last = time});
+    const Life now{.first = time, .last = time};
+    if (command.kind != Command::Kind::kStripe) {
+      touch(copy_of(schedule, command).to, now);
+    } else if (const WeightSlice* slice = schedule.slice_of(command)) {
+      touch(slice->staged, now);
+      touch(slice->staged_scales, now);
+    }
   }
   return lives;
 }

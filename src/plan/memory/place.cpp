@@ -76,8 +76,7 @@ void merge_storages(Schedule& schedule, const Sharing& sharing) {
   };
   for (PlanTensor& tensor : schedule.tensors) rename(tensor.storage);
   for (WeightSlice& slice : schedule.slices) {
-    rename(slice.stored);
-    rename(slice.staged);
+    for (StorageId* id : {&slice.stored, &slice.scales, &slice.staged, &slice.staged_scales}) rename(*id);
   }
   schedule.storages = std::move(kept);
 }
@@ -92,7 +91,9 @@ std::string content_of(const Schedule& schedule, StorageId storage) {
     if (tensor.storage == storage) return fmt::format("{} {}", tensor.name, to_string(tensor.shape));
   }
   for (const Stripe& stripe : schedule.stripes) {
-    if (stripe.slice.valid() && schedule[stripe.slice].staged == storage)
+    if (!stripe.slice.valid()) continue;
+    const WeightSlice& slice = schedule[stripe.slice];
+    if (slice.staged == storage || slice.staged_scales == storage)
       return fmt::format("{} weights [{}]", schedule[stripe.step].name, schedule[storage].bytes);
   }
   return "nothing";

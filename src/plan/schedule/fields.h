@@ -85,7 +85,8 @@ CARINA_PLAN_ROW(T, F(step), F(ofm), F(block), F(slice))
 CARINA_PLAN_ROW(T, F(scale_offset), F(scale_bytes), F(weight_offset), F(weight_bytes))
 #undef T
 #define T WeightSlice
-CARINA_PLAN_ROW(T, F(weights), F(first_channel), F(channels), F(cores), F(stored), F(staged))
+CARINA_PLAN_ROW(T, F(weights), F(first_channel), F(channels), F(cores), F(stored), F(scales), F(staged),
+                F(staged_scales))
 #undef T
 #define T Storage
 CARINA_PLAN_ROW(T, F(space), F(bytes), F(rolling_rows), F(address))
@@ -94,7 +95,7 @@ CARINA_PLAN_ROW(T, F(space), F(bytes), F(rolling_rows), F(address))
 CARINA_PLAN_ROW(T, F(first), F(last), F(stripe_rows))
 #undef T
 #define T Command
-CARINA_PLAN_ROW(T, F(kind), F(stripe), F(slot))
+CARINA_PLAN_ROW(T, F(kind), F(stripe), F(slot), F(first_byte), F(bytes))
 #undef T
 
 #undef F
@@ -122,7 +123,8 @@ template <>
 inline constexpr std::array<std::string_view, 5> kNames<Space>{"constants", "arena", "fast_scratch", "tables",
                                                                "chaining"};
 template <>
-inline constexpr std::array<std::string_view, 3> kNames<Command::Kind>{"stripe", "load_table", "load_weights"};
+inline constexpr std::array<std::string_view, 4> kNames<Command::Kind>{"stripe", "load_table", "load_weights",
+                                                                       "load_scales"};
 
 // Calls visit(name, number) for each value of an enum.
 template <typename E>

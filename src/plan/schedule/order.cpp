@@ -2,7 +2,7 @@
 // Before: stripe s4
 // After:  load_table s4 slot=0
 //         stripe s4 slot=0
-// Needs:  an order of stripes.
+// Needs:  an order of stripes; storages of the tables.
 // Gives:  stripes that find their table in their slot (rule 5).
 // Legal:  tables are constants; a slot is only taken from a table that is loaded again before its next use.
 #include <algorithm>
@@ -24,7 +24,7 @@ class TableCache {
     int slot;
     bool load;
   };
-  Place place(TensorId table, int slots) {
+  Place place(StorageId table, int slots) {
     ++now_;
     for (int slot = 0; slot < count(); ++slot) {
       if (slots_[static_cast<size_t>(slot)].table == table && slot % slots == 0) {
@@ -47,7 +47,7 @@ class TableCache {
  private:
   [[nodiscard]] int count() const { return static_cast<int>(slots_.size()); }
   struct Slot {
-    TensorId table = {};
+    StorageId table = {};  // by where it is stored: equal tables are one
     int64_t used = -1;
   };
   [[nodiscard]] int64_t last_use(int first, int count) const {
@@ -55,9 +55,9 @@ class TableCache {
     for (int i = first; i < first + count; ++i) latest = std::max(latest, slots_[static_cast<size_t>(i)].used);
     return latest;
   }
-  void touch(int first, int count, TensorId table) {
+  void touch(int first, int count, StorageId table) {
     for (int i = first; i < first + count; ++i)
-      slots_[static_cast<size_t>(i)] = {.table = i == first ? table : TensorId(), .used = now_};
+      slots_[static_cast<size_t>(i)] = {.table = i == first ? table : StorageId(), .used = now_};
   }
   bool overwritten_by_others_;
   int64_t now_ = 0;
@@ -77,7 +77,7 @@ Schedule load_tables(Schedule schedule, const Context& context) {
     const Step& step = schedule.step_of(command);
     if (step.uses_table()) {
       const TensorId table = step.activation.table;
-      const auto place = tables.place(table, slots_of(schedule[table]));
+      const auto place = tables.place(schedule[table].storage, slots_of(schedule[table]));
       command.slot = place.slot;
       if (place.load)
         order.push_back({.kind = Command::Kind::kLoadTable, .stripe = command.stripe, .slot = place.slot});

@@ -12,6 +12,27 @@ const WeightSlice* Schedule::slice_of(const Command& command) const {
   return slice.valid() ? &(*this)[slice] : nullptr;
 }
 
+StreamPlace scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core) {
+  const bool own = slice.scales != slice.stored;
+  const StorageId staged = own ? slice.staged_scales : slice.staged;
+  const Storage& storage = schedule[staged.valid() ? staged : slice.scales];
+  const CoreStream& stream = slice.cores[core];
+  return {.space = storage.space, .address = storage.address + stream.scale_offset, .bytes = stream.scale_bytes};
+}
+
+StreamPlace weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core) {
+  const Storage& storage = schedule[slice.staged.valid() ? slice.staged : slice.stored];
+  const CoreStream& stream = slice.cores[core];
+  return {.space = storage.space, .address = storage.address + stream.weight_offset, .bytes = stream.weight_bytes};
+}
+
+Copy copy_of(const Schedule& schedule, const Command& command) {
+  const WeightSlice* slice = schedule.slice_of(command);
+  CARINA_CHECK(slice != nullptr, "a load for a stripe without weights");
+  if (command.kind == Command::Kind::kLoadScales) return {.from = slice->scales, .to = slice->staged_scales};
+  return {.from = slice->stored, .to = slice->staged};
+}
+
 namespace {
 
 std::vector<bool> used_tensors(const Schedule& schedule) {

@@ -63,23 +63,26 @@ struct Stripe {
   bool operator==(const Stripe&) const = default;
 };
 
-// What one core reads of a slice: bytes from the start of the slice's storage.
+// What one core reads of a slice.
 struct CoreStream {
-  int64_t scale_offset = 0;
+  int64_t scale_offset = 0;  // bytes from the start of the scales' storage
   int64_t scale_bytes = 0;
-  int64_t weight_offset = 0;
+  int64_t weight_offset = 0;  // of the weights'
   int64_t weight_bytes = 0;
   bool operator==(const CoreStream&) const = default;
 };
 
-// Encoded weights and scales of some output channels. Slices of the same bytes stand in one storage.
+// Encoded weights and scales of some output channels. Equal bytes stand in one storage: slices may share their weights
+// and have scales of their own.
 struct WeightSlice {
   WeightsId weights = {};
   int64_t first_channel = 0;
   int64_t channels = 0;
   std::vector<CoreStream> cores = {};
-  StorageId stored = {};  // among the constants
-  StorageId staged = {};  // where it is copied to before it is read, if it is
+  StorageId stored = {};         // the weights, among the constants
+  StorageId scales = {};         // the same storage, unless other slices read these weights with other scales
+  StorageId staged = {};         // where the bytes of `stored` are copied to before they are read, if they are
+  StorageId staged_scales = {};  // the same for `scales`, where they have a storage of their own
   bool operator==(const WeightSlice&) const = default;
 };
 
@@ -93,9 +96,11 @@ struct Cascade {
 
 // What the command stream does next: a stripe, or a transfer that prepares one.
 struct Command {
-  enum class Kind : uint8_t { kStripe, kLoadTable, kLoadWeights } kind = Kind::kStripe;
-  StripeId stripe = {};  // that is done or prepared
-  int slot = -1;         // of the lookup table: kLoadTable, and stripes that use one; -1: not decided, or none
+  enum class Kind : uint8_t { kStripe, kLoadTable, kLoadWeights, kLoadScales } kind = Kind::kStripe;
+  StripeId stripe = {};    // that is done or prepared
+  int slot = -1;           // of the lookup table: kLoadTable, and stripes that use one; -1: not decided, or none
+  int64_t first_byte = 0;  // kLoadWeights, kLoadScales: which part of the storage is copied
+  int64_t bytes = 0;
   bool operator==(const Command&) const = default;
 };
 
@@ -149,6 +154,22 @@ struct WindowReach {
   int64_t after = 0;
 };
 WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis);
+
+// Where a core reads a slice's scales and weights: the copies, if there are any.
+struct StreamPlace {
+  Space space = Space::kConstants;
+  int64_t address = 0;
+  int64_t bytes = 0;
+};
+StreamPlace scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
+StreamPlace weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
+
+// What a load of weights or scales copies, and where to.
+struct Copy {
+  StorageId from = {};
+  StorageId to = {};  // invalid: the slice is not staged
+};
+Copy copy_of(const Schedule& schedule, const Command& command);
 
 // Bytes of a space that the placed storages reach.
 int64_t space_bytes(const Schedule& schedule, Space space);

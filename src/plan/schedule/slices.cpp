@@ -4,7 +4,8 @@
 //         slice w0 stored=m3 cores=[...]                 storage m3 space=constants bytes=240 address=0
 // Needs:  blocks, whose depth and order decide the order of the weights.
 // Gives:  slices that cover their stripes (rule 4), storages of constants with addresses (rule 7).
-// Legal:  equal requests are encoded once and equal bytes stored once; both are compared, never only their hashes.
+// Legal:  equal requests are encoded once and equal bytes stored once; both are compared, never only their hashes. What
+//         differs in scales only shares its weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,9 +63,9 @@ std::optional<size_t> node_of(const Schedule& schedule, const Requests& requests
   return node.valid() ? std::optional(node.index()) : std::nullopt;
 }
 
-Result<void> check_lengths(const EncodedSlice& slice, const Weights& weights, const npu::ProductLimits& limits,
-                           std::optional<size_t> node) {
-  for (const CoreStream& core : slice.cores) {
+Result<void> check_lengths(const std::vector<CoreStream>& cores, const Weights& weights,
+                           const npu::ProductLimits& limits, std::optional<size_t> node) {
+  for (const CoreStream& core : cores) {
     if (core.scale_bytes >> limits.scale_length_bits == 0 && core.weight_bytes <= limits.max_weight_stream_bytes)
       continue;
     return fail({.where = weights.name,
@@ -77,33 +78,108 @@ Result<void> check_lengths(const EncodedSlice& slice, const Weights& weights, co
   return {};
 }
 
-// For each slice the first that has the same bytes.
-std::vector<size_t> first_equals(const std::vector<EncodedSlice>& slices) {
-  std::multimap<uint64_t, size_t> by_hash;
-  std::vector<size_t> first(slices.size());
-  for (size_t i = 0; i < slices.size(); ++i) {
-    const uint64_t hash = content_hash(slices[i].bytes);
+// For each request the first of the same values in the same order, scales aside: their weights are encoded once.
+std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Material& material) {
+  std::map<WeightsId, WeightsId> first_of_values;
+  std::multimap<uint64_t, WeightsId> by_hash;
+  const auto first_of = [&](WeightsId id) {
+    const auto [known, is_new] = first_of_values.emplace(id, id);
+    if (!is_new) return known->second;
+    const uint64_t hash = content_hash(std::as_bytes(std::span(material[id].values)));
     const auto [begin, end] = by_hash.equal_range(hash);
-    const auto same = std::find_if(begin, end, [&](const auto& entry) {
-      return slices[entry.second].cores == slices[i].cores && slices[entry.second].bytes == slices[i].bytes;
-    });
-    first[i] = same == end ? i : same->second;
-    if (same == end) by_hash.emplace(hash, i);
+    const auto same = std::find_if(
+        begin, end, [&](const auto& entry) { return material[entry.second].values == material[id].values; });
+    if (same == end) by_hash.emplace(hash, id);
+    return known->second = same == end ? id : same->second;
+  };
+  std::map<decltype(Request().key()), size_t> known;
+  std::vector<size_t> leaders;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    Request values = requests[i];
+    if (!material[values.weights].values.empty()) values.weights = first_of(values.weights);
+    leaders.push_back(known.emplace(values.key(), i).first->second);
   }
-  return first;
+  return leaders;
 }
 
-// Writes constants into their space in the order of their first use.
+// A slice with its scales apart from its weights; offsets count from the start of each.
+struct Parts {
+  std::vector<std::byte> scales = {};
+  std::vector<std::byte> weights = {};
+  std::vector<CoreStream> cores = {};
+};
+
+int64_t append_aligned(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.resize(round_up<size_t>(to.size(), npu::kBaseAlignmentBytes));
+  const auto offset = static_cast<int64_t>(to.size());
+  to.insert(to.end(), bytes.begin(), bytes.end());
+  return offset;
+}
+
+Parts parts_of(const EncodedSlice& slice) {
+  Parts parts{.cores = slice.cores};
+  const auto range = [&](int64_t offset, int64_t bytes) {
+    return std::span(slice.bytes).subspan(static_cast<size_t>(offset), static_cast<size_t>(bytes));
+  };
+  for (CoreStream& core : parts.cores) {
+    core.scale_offset = append_aligned(parts.scales, range(core.scale_offset, core.scale_bytes));
+    core.weight_offset = append_aligned(parts.weights, range(core.weight_offset, core.weight_bytes));
+  }
+  return parts;
+}
+
+Parts encode(const Request& request, const Weights& weights, const Context& context) {
+  return parts_of(context.family.encode(request.traversal, weights, request.first_channel));
+}
+
+Weights scales_only(const Weights& weights) {
+  return {.name = weights.name,
+          .out_channels = weights.out_channels,
+          .height = weights.height,
+          .width = weights.width,
+          .in_channels = weights.in_channels,
+          .biases = weights.biases,
+          .multipliers = weights.multipliers,
+          .shifts = weights.shifts};
+}
+
+// All requests; those that follow a leader have their own scales and the leader's weights.
+std::vector<Parts> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
+                              const Material& material, const Context& context, ThreadPool& threads) {
+  std::vector<Parts> encoded(requests.size());
+  threads.parallel_for(requests.size(), [&](size_t i) {
+    if (leaders[i] == i) encoded[i] = encode(requests[i], material[requests[i].weights], context);
+  });
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (leaders[i] == i) continue;
+    encoded[i] = encode(requests[i], scales_only(material[requests[i].weights]), context);
+    const Parts& leader = encoded[leaders[i]];
+    encoded[i].weights = leader.weights;
+    for (size_t core = 0; core < leader.cores.size(); ++core) {
+      encoded[i].cores[core].weight_offset = leader.cores[core].weight_offset;
+      encoded[i].cores[core].weight_bytes = leader.cores[core].weight_bytes;
+    }
+  }
+  return encoded;
+}
+
+// Writes constants into their space in the order of their first use, equal ones once.
 class Layout {
  public:
   explicit Layout(Schedule& schedule) : schedule_(schedule) {}
 
   StorageId append(std::span<const std::byte> bytes) {
-    space_.resize(round_up<size_t>(space_.size(), npu::kBaseAlignmentBytes));
+    const auto [begin, end] = by_hash_.equal_range(content_hash(bytes));
+    const auto same = std::find_if(begin, end, [&](const auto& entry) {
+      const Storage& storage = schedule_[entry.second];
+      return std::ranges::equal(
+          bytes, std::span(space_).subspan(static_cast<size_t>(storage.address), static_cast<size_t>(storage.bytes)));
+    });
+    if (same != end) return same->second;
     const StorageId id = schedule_.add({.space = Space::kConstants,
                                         .bytes = static_cast<int64_t>(bytes.size()),
-                                        .address = static_cast<int64_t>(space_.size())});
-    space_.insert(space_.end(), bytes.begin(), bytes.end());
+                                        .address = append_aligned(space_, bytes)});
+    by_hash_.emplace(content_hash(bytes), id);
     return id;
   }
   void append(TensorId id, const Material& material) {
@@ -119,40 +195,67 @@ class Layout {
 
  private:
   Schedule& schedule_;
+  std::multimap<uint64_t, StorageId> by_hash_;
   std::vector<std::byte> space_;
 };
 
-WeightSlice slice_of(const Request& request, const EncodedSlice& encoded, StorageId stored) {
-  return {.weights = request.weights,
-          .first_channel = request.first_channel,
-          .channels = request.traversal.ofm_depth,
-          .cores = encoded.cores,
-          .stored = stored};
-}
+// Weights that several slices read with scales of their own stand apart from all of these; else one storage has both,
+// so that one transfer copies them.
+class SliceStore {
+ public:
+  SliceStore(Layout& layout, const std::vector<Parts>& encoded, const std::vector<size_t>& leaders)
+      : layout_(layout), encoded_(encoded), leaders_(leaders), apart_(encoded.size(), false), slices_(encoded.size()) {
+    for (size_t i = 0; i < encoded.size(); ++i) {
+      if (encoded[i].scales != encoded[leaders[i]].scales) apart_[leaders[i]] = true;
+    }
+  }
+  // Where request `r` stands, and its streams.
+  const WeightSlice& operator[](size_t r) {
+    WeightSlice& slice = slices_[r];
+    if (slice.stored.valid()) return slice;
+    const Parts& parts = encoded_[r];
+    slice.cores = parts.cores;
+    if (apart_[leaders_[r]] && !parts.weights.empty()) {
+      slice.scales = layout_.append(parts.scales);
+      slice.stored = layout_.append(parts.weights);
+      return slice;
+    }
+    std::vector<std::byte> both = parts.scales;
+    const int64_t offset = append_aligned(both, parts.weights);
+    for (CoreStream& core : slice.cores) core.weight_offset += offset;
+    slice.scales = slice.stored = layout_.append(both);
+    return slice;
+  }
+
+ private:
+  Layout& layout_;
+  const std::vector<Parts>& encoded_;
+  const std::vector<size_t>& leaders_;
+  std::vector<bool> apart_;  // by leader
+  std::vector<WeightSlice> slices_;
+};
 
 }  // namespace
 
 Result<Encoded> encode_slices(Schedule schedule, const Material& material, const Context& context,
                               ThreadPool& threads) {
   const Requests requests = requests_of(schedule, material, context);
-  std::vector<EncodedSlice> encoded(requests.distinct.size());
-  threads.parallel_for(encoded.size(), [&](size_t i) {
-    const Request& r = requests.distinct[i];
-    encoded[i] = context.family.encode(r.traversal, material[r.weights], r.first_channel);
-  });
+  const std::vector<size_t> leaders = leaders_of(requests.distinct, material);
+  const std::vector<Parts> encoded = encode_all(requests.distinct, leaders, material, context, threads);
   for (size_t i = 0; i < encoded.size(); ++i)
-    CARINA_CHECKED(check_lengths(encoded[i], material[requests.distinct[i].weights], context.family.limits,
+    CARINA_CHECKED(check_lengths(encoded[i].cores, material[requests.distinct[i].weights], context.family.limits,
                                  node_of(schedule, requests, i)));
-  const std::vector<size_t> first = first_equals(encoded);
-  std::vector<StorageId> stored(encoded.size());
   Layout layout(schedule);
+  SliceStore store(layout, encoded, leaders);
   for (size_t i = 0; i < schedule.stripes.size(); ++i) {
     Stripe& stripe = schedule.stripes[i];
     const Step& step = schedule[stripe.step];
     if (const size_t r = requests.of_stripe[i]; r != kNone) {
-      StorageId& storage = stored[first[r]];
-      if (!storage.valid()) storage = layout.append(encoded[first[r]].bytes);
-      schedule.slices.push_back(slice_of(requests.distinct[r], encoded[r], storage));
+      WeightSlice slice = store[r];
+      slice.weights = requests.distinct[r].weights;
+      slice.first_channel = requests.distinct[r].first_channel;
+      slice.channels = requests.distinct[r].traversal.ofm_depth;
+      schedule.slices.push_back(std::move(slice));
       stripe.slice = SliceId(schedule.slices.size() - 1);
     }
     layout.append(step.activation.table, material);

@@ -138,7 +138,10 @@ Schedule stage_weights(Schedule schedule, const Context& context) {
   size_t next = 0;
   for (const Command& command : schedule.order) {
     if (command.kind == Command::Kind::kStripe) {
-      for (const StripeId user : loads[next++]) order.push_back({.kind = Command::Kind::kLoadWeights, .stripe = user});
+      for (const StripeId user : loads[next++]) {
+        const int64_t bytes = schedule[schedule.slices[schedule[user].slice.index()].stored].bytes;
+        order.push_back({.kind = Command::Kind::kLoadWeights, .stripe = user, .bytes = bytes});
+      }
     }
     order.push_back(command);
   }

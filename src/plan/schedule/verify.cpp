@@ -157,7 +157,9 @@ class Verifier {
         broken(1, fmt::format("p{}", i), "its step or slice is out of range");
     }
     for (size_t i = 0; i < s_.slices.size(); ++i) {
-      if (!in(s_.slices[i].stored, s_.storages) || !none_or_in(s_.slices[i].staged, s_.storages))
+      const WeightSlice& slice = s_.slices[i];
+      if (!in(slice.stored, s_.storages) || !in(slice.scales, s_.storages) || !none_or_in(slice.staged, s_.storages) ||
+          !none_or_in(slice.staged_scales, s_.storages))
         broken(1, fmt::format("w{}", i), "a storage is out of range or missing");
     }
     for (const Cascade& cascade : s_.cascades) {
@@ -223,8 +225,8 @@ class Verifier {
                slice.first_channel + slice.channels, piece.first_channel, piece.first_channel + piece.ofm.depth);
       if (slice.cores.empty()) broken(4, name_of(i), "its slice has no stream");
       for (const CoreStream& core : slice.cores) {
-        if (std::max(core.scale_offset + core.scale_bytes, core.weight_offset + core.weight_bytes) >
-            s_[slice.stored].bytes)
+        if (core.scale_offset + core.scale_bytes > s_[slice.scales].bytes ||
+            core.weight_offset + core.weight_bytes > s_[slice.stored].bytes)
           broken(4, name_of(i), "a stream of its slice leaves m{}", slice.stored.index());
       }
     }
@@ -234,7 +236,7 @@ class Verifier {
   void copies() {
     const TableMemory memory = family_.tables(target_);
     std::vector<TensorId> slots(static_cast<size_t>(memory.slots));
-    std::vector<bool> loaded(s_.storages.size(), false);
+    std::vector<int64_t> loaded(s_.storages.size(), 0);  // bytes from the start
     for (const Command& command : s_.order) {
       const Step& step = s_.step_of(command);
       const WeightSlice* slice = s_.slice_of(command);
@@ -243,18 +245,35 @@ class Verifier {
           load_table(command, step, slots);
           break;
         case Command::Kind::kLoadWeights:
-          if (slice == nullptr || !slice->staged.valid())
-            broken(5, name_of(command.stripe.index()), "a copy without a place");
-          else
-            loaded[slice->staged.index()] = true;
+        case Command::Kind::kLoadScales:
+          load_part(command, slice, loaded);
           break;
         case Command::Kind::kStripe:
-          if (slice != nullptr && slice->staged.valid() && !loaded[slice->staged.index()])
-            broken(5, name_of(command.stripe.index()), "reads m{} before it is copied", slice->staged.index());
+          if (slice != nullptr) {
+            read_copy(command, slice->staged, slice->stored, loaded);
+            read_copy(command, slice->staged_scales, slice->scales, loaded);
+          }
           use_table(command, step, memory, slots);
           break;
       }
     }
+  }
+  // Parts of a storage are copied from its first byte to its last.
+  void load_part(const Command& command, const WeightSlice* slice, std::vector<int64_t>& loaded) {
+    const Copy copy = slice == nullptr ? Copy{} : copy_of(s_, command);
+    if (!copy.to.valid()) return broken(5, name_of(command.stripe.index()), "a copy without a place");
+    int64_t& done = loaded[copy.to.index()];
+    if (command.first_byte == 0) done = 0;
+    if (command.bytes <= 0 || command.first_byte != done)
+      return broken(5, name_of(command.stripe.index()), "copies m{} from byte {}, not {}", copy.from.index(),
+                    command.first_byte, done);
+    done += command.bytes;
+    if (done > s_[copy.from].bytes || done > s_[copy.to].bytes)
+      broken(5, name_of(command.stripe.index()), "copies more than m{} has", copy.from.index());
+  }
+  void read_copy(const Command& command, StorageId to, StorageId from, const std::vector<int64_t>& loaded) {
+    if (to.valid() && loaded[to.index()] != s_[from].bytes)
+      broken(5, name_of(command.stripe.index()), "reads m{} before it is copied", to.index());
   }
   void load_table(const Command& command, const Step& step, std::vector<TensorId>& slots) {
     const int64_t count = step.uses_table() ? slots_of(s_[step.activation.table]) : 0;
@@ -271,9 +290,13 @@ class Verifier {
     if (command.slot < 0) return;  // not decided
     const int64_t count = slots_of(s_[step.activation.table]);
     for (int64_t i = command.slot; i < command.slot + count; ++i) {
-      if (i < static_cast<int64_t>(slots.size()) && slots[static_cast<size_t>(i)] == step.activation.table) continue;
+      if (i < static_cast<int64_t>(slots.size()) && same_table(slots[static_cast<size_t>(i)], step.activation.table))
+        continue;
       return broken(5, name_of(command.stripe.index()), "its table is not in slot {}", command.slot);
     }
+  }
+  [[nodiscard]] bool same_table(TensorId a, TensorId b) const {
+    return a == b || (a.valid() && s_[a].storage.valid() && s_[a].storage == s_[b].storage);
   }
   static int64_t slots_of(const PlanTensor& table) { return std::max<int64_t>(1, table.bytes() / npu::kLutSlotBytes); }
 

@@ -38,7 +38,7 @@ struct GraphBuilder {
   }
 
   // int8 convolution with stride 1 and `pad` on all sides, requantized to int8.
-  ir::ValueId conv(ir::ValueId x, int64_t channels, int64_t kernel, int64_t pad) {
+  ir::ValueId conv(ir::ValueId x, int64_t channels, int64_t kernel, int64_t pad, int8_t shift = 40) {
     const Shape in = graph[x].shape;
     std::vector<int8_t> weights(static_cast<size_t>(channels * kernel * kernel * in[3]));
     for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(static_cast<int>(i * 37 % 251) - 125);
@@ -53,7 +53,7 @@ struct GraphBuilder {
          {"dilation", std::vector<int64_t>{1, 1}},
          {"local_bound", false},
          {"acc_type", DType::kInt32}});
-    return rescale(sum, DType::kInt8, 1 << 30, 40);
+    return rescale(sum, DType::kInt8, 1 << 30, shift);
   }
   ir::ValueId rescale(ir::ValueId x, DType to, int32_t multiplier, int8_t shift) {
     const DType from = graph[x].dtype;
