@@ -267,6 +267,20 @@ def first_layers(g):
     return g.finish(conv_of(g, x, g.choice([3, 16, 24, 64]), k, stride, [1, 1], dtype, padded=g.chance(0.5)))
 
 
+def long_rows(g):
+    """The largest of many channels, alone or in a softmax; rows that stand apart."""
+    shape = [g.int(1, 3), g.int(1, 40), g.choice([12, 33, 64, 97, 200, g.int(8, 400)])]
+    dtype = D.INT8 if g.chance(0.8) else D.INT16
+    x = g.input(shape, dtype)
+    if g.chance(0.3):
+        x = slice_of(g, x)
+    if g.chance(0.2):
+        x = transpose(g, x, [0, 2, 1])
+    if dtype == D.INT8 and g.chance(0.5):
+        return g.finish(softmax(g, x))
+    return g.finish(g.op(OP.REDUCE_MAX, [x], [*x.shape[:-1], 1], dtype, "ReduceMaxAttribute", 2, PROPAGATE))
+
+
 def large(g):
     """Sizes that need many blocks, or more than one operation."""
     kind = g.choice(["image", "vector", "planes", "deep", "row", "wide", "mean"])
@@ -342,7 +356,7 @@ def attention(g):
     return g.finish(reshape(g, y, [t, heads * d]))
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (shared, 3), (sixteen, 3), (attention, 2)]
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (shared, 3), (sixteen, 3), (attention, 2)]
 
 
 def generate(seed, config):

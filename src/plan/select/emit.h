@@ -57,6 +57,10 @@ struct Window {
 // Errors: a kernel that is larger than the NPU's, a stride too large to be unrolled.
 Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epilogue);
 
+// Fewer elements in each of `rows` [count, channels], channels side by side, with the same largest one; `rows` itself
+// where that saves nothing.
+Result<Operand> largest_of_groups(Selection& s, const Operand& rows);
+
 // The operand with its innermost axis side by side in memory, copied if need be.
 Operand with_dense_channels(Selection& s, const Operand& operand);
 // `operand` with every axis of `shape` in memory instead of repeated.

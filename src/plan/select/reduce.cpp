@@ -205,10 +205,13 @@ Result<void> select_reduce_sum(Selection& s) {
 namespace {
 
 Result<void> max_by_window(Selection& s, const Operand& x, size_t axis, const Epilogue& epilogue) {
-  const int64_t size = x.view.axes[axis].size;
+  int64_t size = x.view.axes[axis].size;
   Laid laid;
-  if (is_innermost(x, axis)) {  // the channels laid as the width of one-channel pixels
-    laid = {.ifm = with_shape(s, x, {1, rows_of(x), size, 1}), .out = {1, rows_of(x), 1, 1}};
+  if (is_innermost(x, axis)) {  // the channels laid as the height of one-channel pixels
+    const int64_t rows = rows_of(x);
+    CARINA_TRY(const Operand fewer, largest_of_groups(s, with_shape(s, with_dense_channels(s, x), {rows, size})));
+    size = fewer.view.axes[1].size;
+    laid = {.ifm = with_shape(s, fewer, {1, rows, size, 1}), .out = {1, rows, 1, 1}};
   } else {
     laid = lay_as_width(s, x, axis);
   }

@@ -109,6 +109,19 @@ ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t ke
   return b.rescale(sum, DType::kInt8, 1 << 30, 40);
 }
 
+TEST(Layout, LargestOfManyChannelsIsComparedByGroups) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt8, {1, 591, 197});
+  b.graph.outputs = {
+      b.op(TosaOp::REDUCE_MAX, {x}, DType::kInt8, {1, 591, 1}, {{"axis", int64_t{2}}, {"nan_mode", int64_t{1}}})};
+  const auto steps = steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[0].kernel.height, 24);  // groups of eight channels, one lane each
+  EXPECT_EQ(steps[0].ofm.depth, 8);
+  EXPECT_EQ(steps[1].kind, StepKind::kElementwise);  // with the last eight, three of them a second time
+  EXPECT_EQ(steps[2].kernel.taps(), 8);
+}
+
 TEST(Layout, PatchesAreOneConvolution) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 3, 64, 64});
