@@ -127,6 +127,14 @@ inline constexpr int kMacCyclesPerUblock = 4;  // at least, for depthwise, pooli
 inline constexpr int kDepthwiseTapsPerStep = 4;
 inline constexpr int kPartKernelTapsPerStep8Bit = 4;
 inline constexpr int kPartKernelTapsPerStep16Bit = 2;
+// The part kernel of U85 multiplies so many taps together, and of a rest at least the second number. Source: regor's choice
+// of the traversal.
+struct U85PartKernelTaps {
+  int together;
+  int at_least;
+};
+inline constexpr U85PartKernelTaps kU85PartKernelTaps{.together = 5, .at_least = 2};
+inline constexpr U85PartKernelTaps kU85PartKernelTapsSparse{.together = 10, .at_least = 4};
 // Latency of the accumulator pipeline when a block is one ublock wide and high.
 inline constexpr int kPipelineDelayCycles = 2;
 inline constexpr int kPipelineDelayAcc40Cycles = 3;  // 40- or 48-bit accumulators on at most 128 MACs

@@ -65,10 +65,17 @@ inline constexpr int kMaxStride = 3;
 inline constexpr int kMaxDilation = 2;
 inline constexpr int kMaxAxis = 65536;
 // U55 and U65 read this many input channels together at most, by width of the IFM and by the way through the weights.
-// U85: npu/weight_order.h. Source: architecture_allocator.py.
+// Source: architecture_allocator.py.
 inline constexpr int kIfmBlockDepth8Bit = 32;
 inline constexpr int kIfmBlockDepth16Bit = 16;
 inline constexpr int kIfmBlockDepthPartKernel = 16;
+// U85 (npu/cost.h says when which). Source: regor's ethos_u85.cpp.
+inline constexpr int kU85IfmBlockDepth = 64;
+inline constexpr int kU85IfmBlockDepthSmall = 32;  // deep ublocks on parts of at most 256 MACs; 32 bits
+inline constexpr int kU85IfmBlockDepthSparse = 128;
+inline constexpr int kU85IfmBlockDepthPartKernel = 16;
+inline constexpr int kU85PartKernelTapGroup = 5;
+inline constexpr int kU85PartKernelTapGroupWide = 10;
 inline constexpr int kIfmBlockDepthGranule16Bit = 4;  // 8 and 32 bits: the depth of the IFM ublock
 inline constexpr int kSubkernelSize = 8;              // kernels run in sub-kernels of at most 8x8 (dilated) taps
 inline constexpr int kBrickDepth = 16;                // NHCWB16

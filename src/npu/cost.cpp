@@ -21,6 +21,16 @@ namespace {
 
 constexpr int kChannelsPerStep = 8;  // that a MAC unit multiplies at a time
 
+// In the depth-first order of U85, zeros stand for the channels that a block is short of, and are multiplied.
+int64_t ifm_block_depth_of(const MacWork& w) {
+  if (!is_u85(w.npu.product) || w.kind != MacKind::kDepthFirst) return w.ifm_block_depth;
+  return u85_ifm_block_depth({.npu = w.npu,
+                              .order = WeightOrder::DEPTH_FIRST,
+                              .ifm_bits = w.ifm_bits,
+                              .ublock_depth = w.ublock_depth,
+                              .sparse_weights = w.sparse_weights});
+}
+
 // Cycles to decode the weights of one ublock.
 double decode_cycles(const MacWork& w) {
   const double all =
@@ -58,11 +68,27 @@ struct SubKernel {
   int64_t steps;  // with a delay each
 };
 
+// The order pads the taps with zeros to a multiple; all of them are decoded, but not all padding is multiplied.
+SubKernel u85_part_kernel(const MacWork& w, int64_t taps) {
+  const U85PartKernelTaps rule = w.sparse_weights ? kU85PartKernelTapsSparse : kU85PartKernelTaps;
+  const int64_t rest = taps % rule.together;
+  const int64_t multiplied = taps - rest + (rest == 0 ? 0 : std::max<int64_t>(rest, rule.at_least));
+  const int64_t decoded = round_up<int64_t>(taps, u85_part_kernel_tap_group(w.ifm_bits, w.sparse_weights));
+  const double mac = static_cast<double>(multiplied * w.ublocks_xy) * w.ifm_bits / 8 * (w.sparse_weights ? 0.5 : 1.0);
+  const double padding = 1 - static_cast<double>(taps) / static_cast<double>(decoded);
+  const double decode = static_cast<double>(decoded * kChannelsPerStep * w.ublock_depth) /
+                        weights_per_cycle({.npu = w.npu, .zero_rate = padding});
+  const int64_t channel_steps = ceil_div<int64_t>(w.ifm_block_depth, kChannelsPerStep);
+  return {.cycles = std::max(decode, mac) * static_cast<double>(channel_steps * w.ublocks_z),
+          .steps = ceil_div<int64_t>(taps, rule.together)};
+}
+
 SubKernel sub_kernel(const MacWork& w, int64_t taps, const CostDetail& detail) {
   const auto xy = static_cast<double>(w.ublocks_xy), z = static_cast<double>(w.ublocks_z);
   const double decode = decode_cycles(w), sparse = w.sparse_weights ? 0.5 : 1.0;
+  if (is_u85(w.npu.product) && w.kind == MacKind::kPartKernel) return u85_part_kernel(w, taps);
   const bool u85 = is_u85(w.npu.product);
-  const int64_t channel_steps = ceil_div<int64_t>(w.ifm_block_depth, kChannelsPerStep);
+  const int64_t channel_steps = ceil_div<int64_t>(ifm_block_depth_of(w), kChannelsPerStep);
   switch (w.kind) {
     case MacKind::kPool:
       return {.cycles = static_cast<double>(std::max<int64_t>(kMacCyclesPerUblock, taps)) * xy * z *
@@ -73,7 +99,8 @@ SubKernel sub_kernel(const MacWork& w, int64_t taps, const CostDetail& detail) {
       return {.cycles = std::max(decode, kMacCyclesPerUblock * xy * w.ifm_bits / 8) * static_cast<double>(steps) * z,
               .steps = steps};
     }
-    case MacKind::kDepthFirst: {
+    case MacKind::kDepthFirst:
+    case MacKind::kReduceSum: {
       const double per_tap = u85 ? static_cast<double>(channel_steps) * xy : kMacCyclesPerUblock * xy;
       return {
           .cycles = std::max(decode, per_tap) * static_cast<double>(taps) * z * (u85 ? w.ifm_bits / 8.0 : 1.0) * sparse,
@@ -104,7 +131,7 @@ double mac_cycles(const MacWork& w, const CostDetail& detail) {
     }
   }
   if (sums_over_depth(w.kind))
-    cycles *= static_cast<double>(ceil_div(w.ifm_depth, std::max<int64_t>(1, w.ifm_block_depth)));
+    cycles *= static_cast<double>(ceil_div(w.ifm_depth, std::max<int64_t>(1, ifm_block_depth_of(w))));
   return cycles / w.cores;
 }
 
@@ -206,6 +233,18 @@ double bus_bytes(const BusWork& w) {
   // A single access occupies the bus for its own beats only.
   if (w.bytes <= run) return std::ceil(w.bytes / w.beat_bytes) * w.beat_bytes;
   return w.bytes * w.burst_bytes / run;
+}
+
+Progress progress_beside(std::span<const PortDemand> ports) {
+  constexpr double kFairShare = 0.5;
+  Progress progress;
+  for (const PortDemand& port : ports) {
+    if (port.kernel + port.transfer <= 1) continue;
+    const double transfer = std::max(1 - port.kernel, std::min(port.transfer, kFairShare));
+    progress.transfer = std::min(progress.transfer, transfer / port.transfer);
+    progress.kernel = std::min(progress.kernel, (1 - transfer) / port.kernel);
+  }
+  return progress;
 }
 
 double weights_per_cycle(const DecodeWork& w) {

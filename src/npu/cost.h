@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "facts/npu_performance.h"
 #include "facts/npu_targets.h"
@@ -40,18 +41,31 @@ struct IfmDepth {
 };
 int clipped_ifm_block_depth(const IfmDepth& what);
 
-// What the model of U85 takes for it. The order of the weights (npu/weight_order.h) has 32 channels on small parts and
-// 128 where weights are sparse, and pads to them; that the model does not is the hole of docs/plan.md, "One cost".
-constexpr int u85_modelled_ifm_block_depth(int ifm_bits, WeightOrder order) {
-  if (order == WeightOrder::PART_KERNEL_FIRST) return 16;
-  return ifm_bits == 32 ? 32 : 64;
+// The same for U85. Its order of weights pads the channels to it with zeros, which are multiplied like weights.
+struct U85IfmBlock {
+  const AcceleratorConfig& npu;
+  WeightOrder order;
+  int ifm_bits;
+  int ublock_depth;  // of the OFM
+  bool sparse_weights;
+};
+constexpr int u85_ifm_block_depth(const U85IfmBlock& what) {
+  if (what.order == WeightOrder::PART_KERNEL_FIRST) return kU85IfmBlockDepthPartKernel;
+  const bool small = what.npu.macs_per_cycle <= 256 && what.ublock_depth == 16 && !what.sparse_weights;
+  if (what.ifm_bits == 32 || small) return kU85IfmBlockDepthSmall;
+  return what.sparse_weights && what.ifm_bits == 8 ? kU85IfmBlockDepthSparse : kU85IfmBlockDepth;
+}
+
+// To a multiple of so many taps it pads the kernel in the part-kernel order.
+constexpr int u85_part_kernel_tap_group(int ifm_bits, bool sparse_weights) {
+  return ifm_bits == 16 || sparse_weights ? kU85PartKernelTapGroupWide : kU85PartKernelTapGroup;
 }
 
 // ---- The MAC unit ----
 
-enum class MacKind : uint8_t { kDepthFirst, kPartKernel, kDepthwise, kPool };  // REDUCE_SUM: kDepthFirst
+enum class MacKind : uint8_t { kDepthFirst, kPartKernel, kReduceSum, kDepthwise, kPool };
 constexpr bool sums_over_depth(MacKind kind) {
-  return kind == MacKind::kDepthFirst || kind == MacKind::kPartKernel;
+  return kind == MacKind::kDepthFirst || kind == MacKind::kPartKernel || kind == MacKind::kReduceSum;
 }
 
 // One OFM block; blocks are clipped to the tensors.
@@ -67,7 +81,7 @@ struct MacWork {
   int64_t ublocks_z = 1;
   int ublock_depth = 8;
   bool is_one_ublock_wide_or_high = false;
-  int64_t ifm_block_depth = 1;
+  int64_t ifm_block_depth = 1;  // clipped to the IFM
   int64_t ifm_depth = 1;
   int weight_streams = 1;  // U85
   bool sparse_weights = false;
@@ -133,6 +147,19 @@ double bus_bytes(const BusWork& work);
 constexpr double access_cycles(double bytes, double bytes_per_cycle, double latency_cycles) {
   return bytes / bytes_per_cycle + latency_cycles;
 }
+
+// A kernel and a transfer that run at the same time: what share of a port each of them wants at its own full speed, and
+// at which share of that speed both go on. A port that both together want more than once is shared: each gets what it
+// wants up to a half, and what the other leaves.
+struct PortDemand {
+  double kernel = 0;
+  double transfer = 0;
+};
+struct Progress {
+  double kernel = 1;
+  double transfer = 1;
+};
+Progress progress_beside(std::span<const PortDemand> ports);
 
 // Weights that the decoders give in a cycle, all of them together.
 struct DecodeWork {

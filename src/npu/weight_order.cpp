@@ -64,10 +64,11 @@ int ofm_ublock_depth(const WeightTraversal& t) {
 int ifm_block_depth(const WeightTraversal& t) {
   if (product_of(t) != Product::kU85)
     return ifm_block_depth_limit(t.ifm_bits, is_depthwise(t) ? WeightOrder::DEPTH_FIRST : t.order);
-  if (is_part_kernel(t)) return 16;
-  const bool small = t.accelerator->macs_per_cycle <= 256 && ofm_ublock_depth(t) == 16 && !is_sparse(t);
-  if (t.ifm_bits == 32 || small) return 32;
-  return is_sparse(t) && t.ifm_bits == 8 ? 128 : 64;
+  return u85_ifm_block_depth({.npu = *t.accelerator,
+                              .order = t.order,
+                              .ifm_bits = t.ifm_bits,
+                              .ublock_depth = ofm_ublock_depth(t),
+                              .sparse_weights = is_sparse(t)});
 }
 
 int stream_count(const WeightTraversal& t) {

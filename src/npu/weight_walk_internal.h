@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
+#include "npu/cost.h"
 #include "npu/weight_order.h"
 
 // The order of weights as loops. A walk calls visit(offset, step, count, zeros): `count` weights at dense offsets
@@ -161,7 +162,6 @@ inline int u85_depthwise_pad(const WeightTraversal& t) {
 }
 
 inline U85Shape u85_shape(const WeightTraversal& t, int stream) {
-  const bool wide_taps = t.ifm_bits == 16 || is_sparse(t);
   const int block = ifm_block_depth(t);
   const int chunk = is_depthwise(t) ? 1 : is_part_kernel(t) && t.ifm_bits == 16 && !is_sparse(t) ? 8 : block;
   const bool phases = is_part_kernel(t) || is_depthwise(t);
@@ -174,7 +174,7 @@ inline U85Shape u85_shape(const WeightTraversal& t, int stream) {
                       : is_sparse(t)  ? kSparseStep
                                       : kIfmUblockDepth,
           .tap_multiple = is_depthwise(t)     ? kU85DepthwiseTapGroup
-                          : is_part_kernel(t) ? (wide_taps ? 10 : 5)
+                          : is_part_kernel(t) ? u85_part_kernel_tap_group(t.ifm_bits, is_sparse(t))
                                               : 1,
           .depthwise_pad = u85_depthwise_pad(t),
           .stride_y = phases ? t.stride_y : 1,

@@ -15,7 +15,7 @@ namespace carina::simulate {
 
 namespace {
 
-enum class Kind : uint8_t { kDepthFirst, kPartKernel, kDepthwise, kPool, kElementwise, kResize };
+enum class Kind : uint8_t { kDepthFirst, kPartKernel, kReduceSum, kDepthwise, kPool, kElementwise, kResize };
 
 Kind kind_of(const Operation& op) {
   switch (op.kind) {
@@ -24,7 +24,7 @@ Kind kind_of(const Operation& op) {
     case OperationKind::kDepthwise:
       return Kind::kDepthwise;
     case OperationKind::kPool:
-      return op.pool == PoolMode::kReduceSum ? Kind::kDepthFirst : Kind::kPool;
+      return op.pool == PoolMode::kReduceSum ? Kind::kReduceSum : Kind::kPool;
     case OperationKind::kElementwise:
       return Kind::kElementwise;
     default:
@@ -33,7 +33,7 @@ Kind kind_of(const Operation& op) {
 }
 
 bool sums_over_depth(Kind kind) {
-  return kind == Kind::kDepthFirst || kind == Kind::kPartKernel;
+  return kind == Kind::kDepthFirst || kind == Kind::kPartKernel || kind == Kind::kReduceSum;
 }
 npu::MacKind mac_kind(Kind kind) {
   switch (kind) {
@@ -41,6 +41,8 @@ npu::MacKind mac_kind(Kind kind) {
       return npu::MacKind::kDepthFirst;
     case Kind::kPartKernel:
       return npu::MacKind::kPartKernel;
+    case Kind::kReduceSum:
+      return npu::MacKind::kReduceSum;
     case Kind::kDepthwise:
       return npu::MacKind::kDepthwise;
     default:
@@ -157,7 +159,11 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
   int32_t depth = g.block.depth;
   if (sums_over_depth(g.kind)) {
     const int32_t bits = 8 * op.ifm.type.bytes;
-    depth = op.u85 ? npu::u85_modelled_ifm_block_depth(bits, order_of(g.kind))
+    depth = op.u85 ? npu::u85_ifm_block_depth({.npu = *accelerator_,
+                                               .order = order_of(g.kind),
+                                               .ifm_bits = bits,
+                                               .ublock_depth = g.ublock.depth,
+                                               .sparse_weights = op.sparse_weights})
                    : npu::clipped_ifm_block_depth({.ifm_depth = op.ifm_depth,
                                                    .ifm_bits = bits,
                                                    .order = order_of(g.kind),
@@ -410,8 +416,8 @@ struct PortLoad {
 
 }  // namespace
 
-void CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
-                                 OperationReport& report) const {
+PortShares CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
+                                       OperationReport& report) const {
   PortLoad load;
   const auto add_read = [&](const FeatureMap& map, double bytes, const Extent& block) {
     if (map.storage == Storage::kChained || map.storage == Storage::kNone) return;
@@ -444,9 +450,10 @@ void CycleModel::estimate_access(const Operation& op, const Geometry& g, const W
   }
   for (size_t m = 0; m < load.shared.size(); ++m)
     report.cycles.access[m] = static_cast<uint64_t>(std::max(load.shared[m], load.slowest_channel[m]));
+  return load.shared;
 }
 
-void CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const {
+PortShares CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const {
   const Geometry g = geometry(op);
   Cycles& cycles = report.cycles;
   if (g.kind == Kind::kElementwise || g.kind == Kind::kResize) {
@@ -456,21 +463,26 @@ void CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights
   }
   cycles.weight_decode = static_cast<uint64_t>(weight_decode_cycles(op, weights, g.blocks_xy));
   if (op.u85) cycles.npu = std::max(cycles.npu, cycles.weight_decode);
-  estimate_access(op, g, weights, report);
+  PortShares shares = estimate_access(op, g, weights, report);
   cycles.total = cycles.npu;
   for (const uint64_t access : cycles.access) cycles.total = std::max(cycles.total, access);
+  for (double& share : shares) share = std::min(1.0, share / std::max(1.0, static_cast<double>(cycles.total)));
+  return shares;
 }
 
-void CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const {
+PortShares CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const {
   double read = 0, write = 0;
+  PortShares busy{};
   if (!dma.source_internal) {
     const Port& port = port_of_region(dma.source_region);
+    busy[static_cast<size_t>(port.memory)] += static_cast<double>(bytes) / port.bytes_per_cycle;
     read =
         npu::access_cycles(static_cast<double>(bytes), bandwidth(port, accelerator_->u85.read_buffer_mem_to_mem_words),
                            port.read_latency_cycles);
   }
   if (!dma.destination_internal) {
     const Port& port = port_of_region(dma.destination_region);
+    busy[static_cast<size_t>(port.memory)] += static_cast<double>(bytes) / port.bytes_per_cycle;
     write = npu::access_cycles(static_cast<double>(bytes), port.bytes_per_cycle, port.write_latency_cycles);
   }
   report.cycles.dma = static_cast<uint64_t>(std::max(read, write));
@@ -483,6 +495,8 @@ void CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationR
   Traffic& to = report.traffic[memory_of(dma.destination_internal, dma.destination_region)];
   (constants ? from.weight_read_bytes : from.feature_map_read_bytes) += bytes;
   (constants ? to.weight_write_bytes : to.feature_map_write_bytes) += bytes;
+  for (double& share : busy) share = std::min(1.0, share / std::max<double>(1, static_cast<double>(report.cycles.dma)));
+  return busy;
 }
 
 }  // namespace carina::simulate

@@ -8,6 +8,7 @@
 #include "simulate/operation.h"
 #include "simulate/report.h"
 #include "simulate/simulator.h"
+#include "simulate/timeline.h"
 
 namespace carina::simulate {
 
@@ -38,10 +39,10 @@ class CycleModel {
   // Errors: a system configuration or memory mode that does not exist or is another product's; lists the valid ones.
   static Result<CycleModel> make(const npu::AcceleratorConfig& accelerator, const Options& options);
 
-  // Fills cycles and traffic of a kernel operation: what it takes by itself.
-  void estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const;
+  // Fills cycles and traffic of a kernel operation: what it takes by itself. What it gives is what it wants of the ports.
+  PortShares estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const;
   // The same of a transfer of `bytes`.
-  void estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const;
+  PortShares estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const;
 
   [[nodiscard]] const Port& port_of_region(int region) const;
   [[nodiscard]] double clock_hz() const { return clock_hz_; }
@@ -62,8 +63,9 @@ class CycleModel {
   [[nodiscard]] double first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const;
   template <typename Add>
   void add_operands(const Operation& op, const Geometry& g, const Add& add) const;
-  void estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
-                       OperationReport& report) const;
+  // Gives the cycles for which each memory's port is busy.
+  PortShares estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
+                             OperationReport& report) const;
 
   const npu::AcceleratorConfig* accelerator_ = nullptr;
   npu::MemoryMode mode_{};

@@ -398,16 +398,37 @@ void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
     facts.zero_rate = prepared.weights->zero_rate;
     facts.distinct_values = prepared.weights->distinct_values;
   }
-  observers_->cycles->estimate_kernel(prepared.op, facts, entry);
-  const Timeline::Slot slot = observers_->timeline->kernel(entry.cycles.total);
-  entry.start_cycle = slot.start;
-  entry.cycles.exposed_dma = slot.waited;
-  entry.cycles.total += slot.waited;
+  const PortShares shares = observers_->cycles->estimate_kernel(prepared.op, facts, entry);
+  observers_->timeline->kernel(entry.cycles.total, shares);
 }
 
 void Machine::time_dma(const Operation& op, OperationReport& entry) {
-  observers_->cycles->estimate_dma(op.dma, entry.dma_bytes, entry);
-  entry.start_cycle = observers_->timeline->dma(entry.cycles.dma).start;
+  const PortShares shares = observers_->cycles->estimate_dma(op.dma, entry.dma_bytes, entry);
+  observers_->timeline->dma(entry.cycles.dma, shares);
+}
+
+// What the time line makes of the operations: when each ran, and what a kernel waited for transfers, for a wait command
+// or for its share of a port.
+void Machine::place_in_time() {
+  observers_->timeline->wait_kernels(0);
+  observers_->timeline->wait_dmas(0);
+  auto kernel = observers_->timeline->kernels().begin();
+  auto dma = observers_->timeline->dmas().begin();
+  uint64_t before = 0;  // the end of the last kernel
+  for (OperationReport& op : report_.operations) {
+    if (op.kind == OperationKind::kDma) {
+      op.start_cycle = dma->start;
+      op.cycles.dma = dma->end - dma->start;
+      ++dma;
+      continue;
+    }
+    op.start_cycle = kernel->start;
+    const uint64_t took = kernel->end - before;
+    op.cycles.exposed_dma = took - std::min(took, op.cycles.total);
+    op.cycles.total = took;
+    before = kernel->end;
+    ++kernel;
+  }
 }
 
 // Bytes that nothing has defined must not matter: make them garbage, the same in every run.
@@ -426,6 +447,7 @@ void Machine::poison() {
 
 void Machine::finish_report() {
   if (observers_->checker) report_.findings = observers_->checker->take();
+  if (observers_->timeline) place_in_time();
   for (const OperationReport& op : report_.operations) {
     report_.macs += op.macs;
     report_.cycles += op.cycles;
@@ -433,7 +455,7 @@ void Machine::finish_report() {
   }
   if (!observers_->cycles) return;
   // Transfers behind the last kernel are waited for by STOP.
-  const uint64_t end = observers_->timeline->end();
+  const uint64_t end = observers_->timeline->now();
   report_.cycles.exposed_dma += end - std::min(end, report_.cycles.total);
   report_.cycles.total = std::max(end, report_.cycles.total);
   report_.pmu = count_events(report_, accelerator_);

@@ -93,6 +93,7 @@ class Machine {
   Result<void> start_observers();
   void time_kernel(const Prepared& prepared, OperationReport& entry);
   void time_dma(const Operation& op, OperationReport& entry);
+  void place_in_time();
   void poison();
   void finish_report();
 

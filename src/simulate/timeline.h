@@ -1,52 +1,60 @@
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <vector>
+
+#include "simulate/report.h"
 
 namespace carina::simulate {
 
+// Of the width of each memory's port, what an operation wants while it runs at its own full speed; 0 to 1.
+using PortShares = std::array<double, kMemoryKinds>;
+
 // When operations run: the command parser goes through the stream and waits where the stream says so or a queue is
-// full; kernels run one after the other on one engine, transfers on another.
+// full; kernels run one after the other on one engine, transfers on another. Both slow down while they want more of a
+// port than it has (npu::progress_beside).
 class Timeline {
  public:
-  Timeline(int kernel_queue, int dma_queue) : kernel_queue_(kernel_queue), dma_queue_(dma_queue) {}
+  Timeline(int kernel_queue, int dma_queue) : kernels_(kernel_queue), dmas_(dma_queue) {}
 
+  void kernel(uint64_t cycles, const PortShares& shares) { issue(kernels_, cycles, shares); }
+  void dma(uint64_t cycles, const PortShares& shares) { issue(dmas_, cycles, shares); }
+  // Until at most `outstanding` are left.
+  void wait_kernels(int outstanding) { wait(kernels_, outstanding); }
+  void wait_dmas(int outstanding) { wait(dmas_, outstanding); }
+
+  // From when to when the operations that have ended ran, in the order of their issue.
   struct Slot {
     uint64_t start = 0;
     uint64_t end = 0;
-    uint64_t waited = 0;  // from when its engine was free to its start
   };
-  Slot kernel(uint64_t cycles) { return run(kernels_, kernel_queue_, kernel_end_, cycles); }
-  Slot dma(uint64_t cycles) { return run(dmas_, dma_queue_, dma_end_, cycles); }
-  // Until at most `outstanding` are left.
-  void wait_kernels(int outstanding) { drain(kernels_, outstanding); }
-  void wait_dmas(int outstanding) { drain(dmas_, outstanding); }
-  [[nodiscard]] uint64_t end() const { return std::max({now_, kernel_end_, dma_end_}); }
+  [[nodiscard]] const std::vector<Slot>& kernels() const { return kernels_.ended; }
+  [[nodiscard]] const std::vector<Slot>& dmas() const { return dmas_.ended; }
+  [[nodiscard]] uint64_t now() const { return static_cast<uint64_t>(now_); }
 
  private:
-  Slot run(std::deque<uint64_t>& queue, int depth, uint64_t& engine_end, uint64_t cycles) {
-    drain(queue, depth - 1);
-    const uint64_t start = std::max(now_, engine_end);
-    const Slot slot{.start = start, .end = start + cycles, .waited = start - engine_end};
-    engine_end = slot.end;
-    queue.push_back(slot.end);
-    return slot;
-  }
-  void drain(std::deque<uint64_t>& queue, int outstanding) {
-    while (static_cast<int>(queue.size()) > std::max(0, outstanding)) {
-      now_ = std::max(now_, queue.front());
-      queue.pop_front();
-    }
-  }
+  struct Work {
+    double left;
+    PortShares shares;
+    double start = 0;  // of the first in the queue
+  };
+  struct Engine {
+    explicit Engine(int queue_depth) : depth(queue_depth) {}
+    int depth;
+    std::deque<Work> queue = {};
+    std::vector<Slot> ended = {};
+  };
 
-  int kernel_queue_;
-  int dma_queue_;
-  uint64_t now_ = 0;
-  uint64_t kernel_end_ = 0;
-  uint64_t dma_end_ = 0;
-  std::deque<uint64_t> kernels_;
-  std::deque<uint64_t> dmas_;
+  void issue(Engine& engine, uint64_t cycles, const PortShares& shares);
+  void wait(Engine& engine, int outstanding);
+  void run_until_one_ends();
+  void end_first(Engine& engine);
+
+  double now_ = 0;
+  Engine kernels_;
+  Engine dmas_;
 };
 
 }  // namespace carina::simulate

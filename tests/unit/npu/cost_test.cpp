@@ -1,0 +1,111 @@
+#include "npu/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "npu/weight_order.h"
+
+namespace carina::npu {
+namespace {
+
+// A convolution of 1x1 ublocks: 100 in height and width, so that weights are decoded in the shade of multiplying.
+MacWork convolution(std::string_view target, MacKind kind, int64_t ifm_depth, int64_t kernel, int ublock_depth = 8) {
+  const AcceleratorConfig& npu = *find_accelerator(target);
+  return {.npu = npu,
+          .kind = kind,
+          .kernel_height = kernel,
+          .kernel_width = kernel,
+          .ublocks_xy = 100,
+          .ublock_depth = ublock_depth,
+          .ifm_block_depth = std::min<int64_t>(ifm_depth, kind == MacKind::kPartKernel ? 16 : 64),
+          .ifm_depth = ifm_depth,
+          .weight_streams = npu.weight_decoders};
+}
+double cycles(const MacWork& work) {
+  return mac_cycles(work, kTimeLineCost);
+}
+
+TEST(MacCycles, DepthFirstOnU85MultipliesTheZerosOfTheOrder) {
+  const auto of = [](int64_t depth) { return cycles(convolution("ethos-u85-256", MacKind::kDepthFirst, depth, 1)); };
+  EXPECT_EQ(of(64), 800);
+  EXPECT_EQ(of(32), of(64));
+  EXPECT_EQ(of(96), of(128));
+}
+
+TEST(MacCycles, DeepUblocksOfSmallPartsPadToHalfOfIt) {
+  const auto of = [](std::string_view target, int64_t depth) {
+    return cycles(convolution(target, MacKind::kDepthFirst, depth, 1, 16));
+  };
+  EXPECT_EQ(of("ethos-u85-256", 96), 1200);
+  EXPECT_EQ(of("ethos-u85-512", 96), 1600);
+}
+
+TEST(MacCycles, PartKernelOnU85TakesFiveTapsTogetherAndTwoOfARest) {
+  const auto of = [](int64_t kernel) { return cycles(convolution("ethos-u85-256", MacKind::kPartKernel, 16, kernel)); };
+  EXPECT_EQ(of(1), 2 * 2 * 100);  // two steps of eight channels
+  EXPECT_EQ(of(2), 4 * 2 * 100);
+  EXPECT_EQ(of(3), 9 * 2 * 100);
+  EXPECT_EQ(of(4), 17 * 2 * 100);  // 15 and two for one
+  EXPECT_EQ(of(5), 25 * 2 * 100);
+}
+
+TEST(MacCycles, PartKernelOnU85WaitsForItsWeightsWhereABlockIsSmall) {
+  MacWork work = convolution("ethos-u85-256", MacKind::kPartKernel, 16, 3, 16);
+  work.ublocks_xy = 2;
+  EXPECT_EQ(cycles(work), 10 * 16 * 2);  // ten taps of 16 channels for 16 others, eight a cycle
+}
+
+TEST(MacCycles, U55TakesChannelsInStepsOf32) {
+  const auto of = [](int64_t depth) {
+    MacWork work = convolution("ethos-u55-128", MacKind::kDepthFirst, depth, 1);
+    work.ifm_block_depth = std::min<int64_t>(depth, 32);
+    return cycles(work);
+  };
+  EXPECT_EQ(of(8), of(32));
+  EXPECT_EQ(of(33), 2 * of(32));
+}
+
+// The model multiplies as much as the order of weights has, zeros included.
+TEST(MacCycles, DepthFirstOnU85GoesThroughTheWholeStream) {
+  for (const int depth : {3, 32, 60, 64, 100, 192}) {
+    const MacWork work = convolution("ethos-u85-256", MacKind::kDepthFirst, depth, 3);
+    const WeightTraversal order{.accelerator = &work.npu,
+                                .order = WeightOrder::DEPTH_FIRST,
+                                .ofm_depth = 8,
+                                .ifm_depth = depth,
+                                .kernel_height = 3,
+                                .kernel_width = 3,
+                                .ofm_block_depth = 16,
+                                .microblock = work.npu.ofm_ublocks[1].code};
+    const double weights_per_ublock_and_cycle = 8.0 * 8;
+    const int64_t ublocks = 100;
+    EXPECT_EQ(cycles(work), static_cast<double>(sequence_length(order, 0) * ublocks) / weights_per_ublock_and_cycle)
+        << depth;
+  }
+}
+
+TEST(ProgressBeside, GivesEachWhatTheOtherLeaves) {
+  const auto beside = [](double kernel, double transfer) {
+    return progress_beside(std::array{PortDemand{.kernel = kernel, .transfer = transfer}});
+  };
+  EXPECT_EQ(beside(0.5, 0.5).kernel, 1);
+  EXPECT_EQ(beside(0.5, 0.5).transfer, 1);
+  EXPECT_EQ(beside(1, 1).kernel, 0.5);
+  EXPECT_EQ(beside(1, 1).transfer, 0.5);
+  EXPECT_EQ(beside(1, 0.25).kernel, 0.75);
+  EXPECT_EQ(beside(1, 0.25).transfer, 1);
+  EXPECT_EQ(beside(0.25, 1).kernel, 1);
+  EXPECT_EQ(beside(0.25, 1).transfer, 0.75);
+}
+
+TEST(ProgressBeside, IsHeldUpByTheNarrowestPort) {
+  const auto progress =
+      progress_beside(std::array{PortDemand{.kernel = 1, .transfer = 0.5}, PortDemand{.kernel = 0, .transfer = 1},
+                                 PortDemand{.kernel = 0.9, .transfer = 0.2}});
+  EXPECT_EQ(progress.kernel, 0.5);
+  EXPECT_EQ(progress.transfer, 1);
+}
+
+}  // namespace
+}  // namespace carina::npu

@@ -1,0 +1,97 @@
+#include "simulate/timeline.h"
+
+#include <gtest/gtest.h>
+
+namespace carina::simulate {
+namespace {
+
+constexpr PortShares kIdle{};
+PortShares of_sram(double share) {
+  PortShares shares{};
+  shares[static_cast<size_t>(MemoryKind::kSram)] = share;
+  return shares;
+}
+
+void finish(Timeline& timeline) {
+  timeline.wait_kernels(0);
+  timeline.wait_dmas(0);
+}
+
+TEST(Timeline, RunsTransfersBesideKernels) {
+  Timeline timeline(2, 1);
+  timeline.dma(300, kIdle);
+  timeline.kernel(1000, kIdle);
+  finish(timeline);
+  EXPECT_EQ(timeline.dmas().front().end, 300u);
+  EXPECT_EQ(timeline.kernels().front().end, 1000u);
+}
+
+TEST(Timeline, WaitsForATransferBeforeWhatNeedsIt) {
+  Timeline timeline(2, 1);
+  timeline.dma(300, kIdle);
+  timeline.wait_dmas(0);
+  timeline.kernel(1000, kIdle);
+  finish(timeline);
+  EXPECT_EQ(timeline.kernels().front().start, 300u);
+  EXPECT_EQ(timeline.now(), 1300u);
+}
+
+TEST(Timeline, StopsTheParserWhereAQueueIsFull) {
+  Timeline timeline(2, 1);
+  timeline.dma(300, kIdle);
+  timeline.dma(300, kIdle);  // starts when the first has ended, and so does all that follows
+  timeline.kernel(100, kIdle);
+  finish(timeline);
+  EXPECT_EQ(timeline.dmas()[1].start, 300u);
+  EXPECT_EQ(timeline.kernels().front().start, 300u);
+}
+
+TEST(Timeline, LeavesAPortThatIsWideEnoughToBoth) {
+  Timeline timeline(2, 1);
+  timeline.dma(1000, of_sram(0.25));
+  timeline.kernel(1000, of_sram(0.75));
+  finish(timeline);
+  EXPECT_EQ(timeline.now(), 1000u);
+}
+
+TEST(Timeline, SharesAPortThatBothWant) {
+  Timeline timeline(2, 1);
+  timeline.dma(1000, of_sram(1));
+  timeline.kernel(1000, of_sram(1));
+  finish(timeline);
+  EXPECT_EQ(timeline.now(), 2000u);
+}
+
+TEST(Timeline, SlowsAKernelByWhatATransferTakesOfItsPort) {
+  Timeline timeline(2, 1);
+  timeline.dma(2000, of_sram(0.25));
+  timeline.kernel(900, of_sram(1));
+  finish(timeline);
+  EXPECT_EQ(timeline.kernels().front().end, 1200u);
+  EXPECT_EQ(timeline.dmas().front().end, 2000u);
+}
+
+TEST(Timeline, SlowsATransferByWhatAKernelLeaves) {
+  Timeline timeline(2, 1);
+  timeline.kernel(1000, of_sram(0.4));
+  timeline.dma(900, of_sram(1));
+  finish(timeline);
+  EXPECT_EQ(timeline.kernels().front().end, 1000u);
+  EXPECT_EQ(timeline.dmas().front().end, 1300u);
+}
+
+TEST(Timeline, TimesEachOfSeveralKernelsByItself) {
+  Timeline timeline(2, 1);
+  timeline.dma(1000, of_sram(1));
+  timeline.kernel(500, kIdle);
+  timeline.kernel(500, of_sram(1));
+  timeline.kernel(100, kIdle);
+  finish(timeline);
+  EXPECT_EQ(timeline.kernels()[0].end, 500u);
+  EXPECT_EQ(timeline.kernels()[1].end, 1500u);
+  EXPECT_EQ(timeline.dmas()[0].end, 1500u);
+  EXPECT_EQ(timeline.kernels()[2].start, 1500u);
+}
+
+}  // namespace
+}  // namespace carina::simulate
