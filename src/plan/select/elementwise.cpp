@@ -3,7 +3,7 @@
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
 
-// ADD, SUB, MUL and the elementwise operators that TOSA has for int32 only. Operands that are narrow tensors under a
+// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Operands that are narrow tensors under a
 // RESCALE are read narrow where the NPU's operand scaling gives the same results.
 namespace carina::plan {
 namespace {
@@ -24,16 +24,6 @@ void align(Selection& s, Elementwise& what, const Shape& shape) {
   what.b = with_dense_channels(s, what.b);
 }
 
-void finish(Selection& s, Elementwise what, const Epilogue& epilogue) {
-  align(s, what, s.shape(s.output()));
-  const bool b_is_whole = what.has_b && !what.scalar && what.a.view.shape() != s.shape(s.output());
-  const View& like = b_is_whole ? what.b.view : what.a.view;
-  const View out = like.shape() == s.shape(s.output()) ? s.open_like(epilogue.value, like)
-                                                       : s.open(epilogue.value, s.shape(s.output()));
-  emit_elementwise(s, out, what, epilogue);
-  s.close(epilogue.value, out, epilogue.type);
-}
-
 Result<void> check_int32(Selection& s) {
   for (const ir::ValueId id : {s.input(0), s.output()}) {
     if (s.value(id).dtype != DType::kInt32)
@@ -44,20 +34,33 @@ Result<void> check_int32(Selection& s) {
 
 }  // namespace
 
+void finish_elementwise(Selection& s, Elementwise what, const Epilogue& epilogue) {
+  align(s, what, s.shape(s.output()));
+  const bool b_is_whole = what.has_b && !what.scalar && what.a.view.shape() != s.shape(s.output());
+  const View& like = b_is_whole ? what.b.view : what.a.view;
+  const View out = like.shape() == s.shape(s.output()) ? s.open_like(epilogue.value, like)
+                                                       : s.open(epilogue.value, s.shape(s.output()));
+  emit_elementwise(s, out, what, epilogue);
+  s.close(epilogue.value, out, epilogue.type);
+}
+
+Elementwise sum_of(Selection& s, ElementwiseMode mode, ir::ValueId a, ir::ValueId b) {
+  const Operand x = s.cheapest(a), y = s.cheapest(b);
+  if (same_narrow_type(x, y)) {
+    if (const auto operands = s.family().operand_scaling(x.scaling, y.scaling, x.type))
+      return {.mode = mode, .a = x, .b = y, .operands = *operands};
+  }
+  const Operand wide = s.plain(a);
+  return {.mode = mode, .a = wide, .b = s.plain(b), .operands = {}};
+}
+
 Result<void> select_add_sub(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ADD) ? ElementwiseMode::ADD : ElementwiseMode::SUB;
-  const Operand a = s.cheapest(s.input(0)), b = s.cheapest(s.input(1));
-  if (same_narrow_type(a, b)) {
-    if (const auto operands = s.family().operand_scaling(a.scaling, b.scaling, a.type)) {
-      finish(s, {.mode = mode, .a = a, .b = b, .operands = *operands},
-             s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
-      return {};
-    }
-  }
-  const Operand wide_a = s.plain(s.input(0)), wide_b = s.plain(s.input(1));
-  finish(s, {.mode = mode, .a = wide_a, .b = wide_b, .operands = {}},
-         s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal, .wide_input = true}));
+  const Elementwise sum = sum_of(s, mode, s.input(0), s.input(1));
+  finish_elementwise(
+      s, sum,
+      s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal, .wide_input = sum.a.type.bits == 32}));
   return {};
 }
 
@@ -69,8 +72,8 @@ Result<void> select_mul(Selection& s) {
   const bool narrow =
       same_narrow_type(a, b) && simplified(a.scaling).is_unit() && simplified(b.scaling).is_unit() && shift == 0;
   if (narrow) {
-    finish(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}},
-           s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
+    finish_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}},
+                       s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
     return {};
   }
   a = s.plain(s.input(0));
@@ -82,41 +85,23 @@ Result<void> select_mul(Selection& s) {
   const auto scale = shift == 0 ? EpilogueRules::Scale::kGlobal : EpilogueRules::Scale::kNone;
   Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = true});
   if (shift != 0) epilogue.shifts = {static_cast<uint8_t>(shift)};
-  finish(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}}, epilogue);
+  finish_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}}, epilogue);
   return {};
 }
 
 Result<void> select_binary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
-  ElementwiseMode mode = ElementwiseMode::MAX;
-  switch (s.node().op.tosa()) {
-    case TosaOp::MAXIMUM:
-      mode = ElementwiseMode::MAX;
-      break;
-    case TosaOp::MINIMUM:
-      mode = ElementwiseMode::MIN;
-      break;
-    case TosaOp::LOGICAL_LEFT_SHIFT:
-      mode = ElementwiseMode::SHL;
-      break;
-    case TosaOp::ARITHMETIC_RIGHT_SHIFT:
-      if (!s.node().attributes.get<bool>("round"))
-        return s.refuse("a right shift without rounding is not supported", "round = true");
-      mode = ElementwiseMode::SHR;
-      break;
-    default:
-      CARINA_UNREACHABLE("op", s.node().op.tosa());
-  }
+  const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::MAXIMUM) ? ElementwiseMode::MAX : ElementwiseMode::MIN;
   const Operand a = s.plain(s.input(0)), b = s.plain(s.input(1));
-  finish(s, {.mode = mode, .a = a, .b = b, .operands = {}}, store_only(s.output(), kSigned32));
+  finish_elementwise(s, {.mode = mode, .a = a, .b = b, .operands = {}}, store_only(s.output(), kSigned32));
   return {};
 }
 
 Result<void> select_unary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ABS) ? ElementwiseMode::ABS : ElementwiseMode::CLZ;
-  finish(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
-         store_only(s.output(), kSigned32));
+  finish_elementwise(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
+                     store_only(s.output(), kSigned32));
   return {};
 }
 
@@ -126,27 +111,9 @@ Result<void> select_negate(Selection& s) {
   Epilogue epilogue = s.follow(s.output(), a.type, {});
   CARINA_TRY(epilogue.zero_point, s.constant_scalar(s.input(2), "output zero point"));
   const Operand zero{.view = {}, .type = a.type};
-  finish(s, {.mode = ElementwiseMode::SUB, .a = a, .b = zero, .scalar = 0, .scalar_first = true, .operands = {}},
-         epilogue);
-  return {};
-}
-
-Result<void> select_cast(Selection& s) {
-  const DType from = s.value(s.input(0)).dtype, to = s.value(s.output()).dtype;
-  const auto type_from = element_type_of(from), type_to = element_type_of(to);
-  if (!type_from || !type_to || from == DType::kBool || to == DType::kBool || type_to->bits < type_from->bits) {
-    return s.refuse("this conversion is not supported", "a wider integer type",
-                    fmt::format("{} to {}", name_of(from), name_of(to)));
-  }
-  const Operand a = s.plain(s.input(0));
-  if (type_to->bits == type_from->bits) {
-    s.define(s.output(), a);
-  } else if (type_to->bits == 32) {
-    s.define(s.output(), a);  // narrow elements that stand for wide ones
-  } else {
-    finish(s, {.mode = ElementwiseMode::ADD, .a = a, .b = {.view = {}, .type = a.type}, .scalar = 0, .operands = {}},
-           store_only(s.output(), *type_to));
-  }
+  finish_elementwise(
+      s, {.mode = ElementwiseMode::SUB, .a = a, .b = zero, .scalar = 0, .scalar_first = true, .operands = {}},
+      epilogue);
   return {};
 }
 

@@ -43,6 +43,14 @@ struct Elementwise {
   OperandScaling operands = {};
 };
 void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue);
+// The same to a new tensor of elements as `store` says; its shape is what both operands broadcast to.
+Operand emit_temporary(Selection& s, std::string name, const Elementwise& what, const Epilogue& store);
+// The same as the result of the node at hand, `epilogue.value`, with its axes in memory as its operands have theirs.
+void finish_elementwise(Selection& s, Elementwise what, const Epilogue& epilogue);
+// a + b or a - b of two int32 values: of the narrow tensors that they stand for where the NPU can scale both exactly.
+Elementwise sum_of(Selection& s, npu::ElementwiseMode mode, ir::ValueId a, ir::ValueId b);
+// dst (8 or 16 bits) = the low bits of src, whose elements are wider.
+void emit_low_bits(Selection& s, const View& dst, const Operand& src, ElementType type);
 
 // A window operation on [N,H,W,C] views: dst[n,oy,ox] from the window at (oy*stride - pad).
 struct Window {
@@ -61,6 +69,10 @@ Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epi
 // where that saves nothing.
 Result<Operand> largest_of_groups(Selection& s, const Operand& rows);
 
+// The operand's elements under another shape, copied where strides cannot say it.
+Operand with_shape(Selection& s, const Operand& operand, const Shape& shape);
+// The largest elements along an axis (8 or 16 bits), in a new tensor where that axis has one element.
+Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis);
 // The operand with its innermost axis side by side in memory, copied if need be.
 Operand with_dense_channels(Selection& s, const Operand& operand);
 // `operand` with every axis of `shape` in memory instead of repeated.

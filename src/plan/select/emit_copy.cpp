@@ -8,11 +8,16 @@
 namespace carina::plan {
 namespace {
 
+// The first of the `parts` narrower elements that each element's bytes are.
+View first_parts(View view, int64_t parts) {
+  view.offset *= parts;
+  for (Axis& axis : view.axes) axis.stride *= parts;
+  return view;
+}
+
 // The same bytes as twice as many 16-bit elements: pools move 8 and 16 bits only.
 View halves(const View& view) {
-  View result = view;
-  result.offset *= 2;
-  for (Axis& axis : result.axes) axis.stride *= 2;
+  View result = first_parts(view, 2);
   result.axes.push_back({.size = 2, .stride = 1});
   return result;
 }
@@ -51,6 +56,10 @@ void emit_copy(Selection& s, const View& dst, const View& src, ElementType type)
             .activation = {.min = lane.min(), .max = lane.max()},
             .name = {}});
   }
+}
+
+void emit_low_bits(Selection& s, const View& dst, const Operand& src, ElementType type) {
+  emit_copy(s, dst, first_parts(src.view, src.type.bytes() / type.bytes()), type);
 }
 
 namespace {

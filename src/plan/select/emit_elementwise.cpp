@@ -62,9 +62,12 @@ Arranged arranged(Selection& s, const View& dst, const Elementwise& what) {
 }
 
 Step base_step(const Elementwise& what, const Epilogue& epilogue) {
+  Scaling scaling = global_scaling(epilogue);
+  // How a shift by elements is rounded, though there is nothing else to scale.
+  if (what.mode == npu::ElementwiseMode::SHR) scaling.rounding = epilogue.rounding;
   return {.kind = StepKind::kElementwise,
           .elementwise = what.mode,
-          .scaling = global_scaling(epilogue),
+          .scaling = scaling,
           .operands = what.operands,
           .activation = epilogue.activation,
           .name = {}};
@@ -105,6 +108,16 @@ void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, co
     op.swapped = order.swapped;
     s.push(std::move(op));
   }
+}
+
+Operand emit_temporary(Selection& s, std::string name, const Elementwise& what, const Epilogue& store) {
+  Shape shape = what.a.view.shape();
+  if (what.has_b && !what.scalar) {
+    for (size_t i = 0; i < shape.rank(); ++i) shape[i] = std::max(shape[i], what.b.view.axes[i].size);
+  }
+  const View out = s.new_tensor(std::move(name), shape, store.type);
+  emit_elementwise(s, out, what, store);
+  return {.view = out, .type = store.type};
 }
 
 void emit_widen(Selection& s, const View& dst, const Operand& narrow) {

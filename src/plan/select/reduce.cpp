@@ -8,18 +8,9 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights.h"
 
-// REDUCE_SUM, REDUCE_MAX, REDUCE_MIN and ARGMAX: along the channels, or along any other axis, which is laid as the
+// REDUCE_SUM, and the largest and smallest elements: along the channels, or along any other axis, which is laid as the
 // width of a window.
 namespace carina::plan {
-namespace {
-
-// [A, K, M, C] for an axis K that is not the innermost: what lies before it, it, what lies between it and the channels.
-std::array<int64_t, 4> split_at(const Shape& shape, size_t axis) {
-  std::array<int64_t, 4> parts{1, shape[axis], 1, shape[shape.rank() - 1]};
-  for (size_t i = 0; i < axis; ++i) parts[0] *= shape[i];
-  for (size_t i = axis + 1; i + 1 < shape.rank(); ++i) parts[2] *= shape[i];
-  return parts;
-}
 
 Operand with_shape(Selection& s, const Operand& operand, const Shape& shape) {
   Operand result = operand;
@@ -31,6 +22,16 @@ Operand with_shape(Selection& s, const Operand& operand, const Shape& shape) {
   emit_copy(s, result.view, operand.view, operand.type);
   result.view = *reshaped(result.view, shape);
   return result;
+}
+
+namespace {
+
+// [A, K, M, C] for an axis K that is not the innermost: what lies before it, it, what lies between it and the channels.
+std::array<int64_t, 4> split_at(const Shape& shape, size_t axis) {
+  std::array<int64_t, 4> parts{1, shape[axis], 1, shape[shape.rank() - 1]};
+  for (size_t i = 0; i < axis; ++i) parts[0] *= shape[i];
+  for (size_t i = axis + 1; i + 1 < shape.rank(); ++i) parts[2] *= shape[i];
+  return parts;
 }
 
 // The input as [N,H,W,C] with the reduced axis as W (or as C where it is the innermost), and the result's shape then.
@@ -204,104 +205,57 @@ Result<void> select_reduce_sum(Selection& s) {
 
 namespace {
 
-Result<void> max_by_window(Selection& s, const Operand& x, size_t axis, const Epilogue& epilogue) {
-  int64_t size = x.view.axes[axis].size;
-  Laid laid;
-  if (is_innermost(x, axis)) {  // the channels laid as the height of one-channel pixels
-    const int64_t rows = rows_of(x);
-    CARINA_TRY(const Operand fewer, largest_of_groups(s, with_shape(s, with_dense_channels(s, x), {rows, size})));
-    size = fewer.view.axes[1].size;
-    laid = {.ifm = with_shape(s, fewer, {1, rows, size, 1}), .out = {1, rows, 1, 1}};
-  } else {
-    laid = lay_as_width(s, x, axis);
-  }
-  const View out = s.open(epilogue.value, laid.out);
-  CARINA_CHECKED(emit_window(s,
-                             {.kind = StepKind::kPool,
-                              .pool = npu::PoolingMode::MAX,
-                              .ifm = laid.ifm,
-                              .ofm = out,
-                              .kernel = {.width = size},
-                              .padding = {}},
-                             epilogue));
-  s.close(epilogue.value, out, epilogue.type);
-  return {};
+// The axis as the width of a window; of the channels, of one-channel pixels.
+Result<Laid> lay_for_extreme(Selection& s, const Operand& x, size_t axis) {
+  if (!is_innermost(x, axis)) return lay_as_width(s, x, axis);
+  const int64_t rows = rows_of(x), size = x.view.axes[axis].size;
+  CARINA_TRY(const Operand fewer, largest_of_groups(s, with_shape(s, with_dense_channels(s, x), {rows, size})));
+  return Laid{.ifm = with_shape(s, fewer, {1, rows, fewer.view.axes[1].size, 1}), .out = {1, rows, 1, 1}};
+}
+
+Result<void> max_window(Selection& s, const Laid& laid, const View& out, const Epilogue& epilogue) {
+  return emit_window(s,
+                     {.kind = StepKind::kPool,
+                      .pool = npu::PoolingMode::MAX,
+                      .ifm = laid.ifm,
+                      .ofm = out,
+                      .kernel = {.width = laid.ifm.view.axes[2].size},
+                      .padding = {}},
+                     epilogue);
+}
+
+Shape without(Shape shape, size_t axis) {
+  shape[axis] = 1;
+  return shape;
 }
 
 }  // namespace
 
+Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis) {
+  CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));
+  const View out = s.new_tensor("largest", laid.out, x.type);
+  CARINA_CHECKED(max_window(s, laid, out, store_only({}, x.type)));
+  return Operand{.view = *reshaped(out, without(x.view.shape(), axis)), .type = x.type};
+}
+
 Result<void> select_reduce_extreme(Selection& s) {
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
-  const bool is_max = s.node().op == ir::Op(TosaOp::REDUCE_MAX);
-  const Operand x = s.plain(s.input(0));
+  const ir::Op op = s.node().op;
+  const bool is_max = op == ir::Op(TosaOp::REDUCE_MAX) || op == ir::Op(TosaOp::REDUCE_ANY);
+  Operand x = s.plain(s.input(0));
+  x.type.is_signed = true;  // bools are 0 and 1 either way
   if (is_max && x.type.bits <= 16 && (!is_innermost(x, axis) || rows_of(x) <= npu::kMaxAxis)) {
-    return max_by_window(s, x, axis, s.follow(s.output(), x.type, {}));
+    const Epilogue epilogue = s.follow(s.output(), x.type, {});
+    CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));
+    const View out = s.open(epilogue.value, laid.out);
+    CARINA_CHECKED(max_window(s, laid, out, epilogue));
+    s.close(epilogue.value, out, epilogue.type);
+    return {};
   }
   const Epilogue epilogue = store_only(s.output(), x.type);
   const View out = s.open(epilogue.value, s.shape(s.output()));
   reduce_by_pairs(s, out, x, axis, is_max ? npu::ElementwiseMode::MAX : npu::ElementwiseMode::MIN, epilogue);
   s.close(epilogue.value, out, epilogue.type);
-  return {};
-}
-
-namespace {
-
-constexpr int64_t kMaxArgmaxChannels = 127;
-
-// value * 128 + (C - 1 - c) as int16: the largest of these is the first of the largest values.
-Result<Operand> rank_channels(Selection& s, const Operand& x) {
-  const Shape shape = x.view.shape();
-  Weights weights{
-      .name = {}, .out_channels = shape[3], .values = std::vector<int16_t>(static_cast<size_t>(shape[3]), 128)};
-  for (int64_t c = 0; c < shape[3]; ++c) weights.biases.push_back(shape[3] - 1 - c);
-  const Epilogue epilogue = store_only({}, kSigned16);
-  CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), epilogue));
-  const View out = s.new_tensor("ranked", shape, kSigned16);
-  CARINA_CHECKED(emit_window(
-      s, {.kind = StepKind::kDepthwise, .ifm = x, .ofm = out, .kernel = {}, .padding = {}, .weights = id}, epilogue));
-  return Operand{.view = out, .type = kSigned16};
-}
-
-// Interpolates to C - 1 - (q & 127).
-TensorId index_table(Selection& s, int64_t channels) {
-  constexpr size_t kSteps = 512;
-  std::array<uint32_t, kSteps> words{};
-  words.fill(static_cast<uint16_t>(channels - 1) | static_cast<uint32_t>(static_cast<uint16_t>(-128)) << 16);
-  return s.new_constant("argmax", std::as_bytes(std::span(words)), {kSteps * 4}, 1);
-}
-
-}  // namespace
-
-Result<void> select_argmax(Selection& s) {
-  Operand x = s.plain(s.input(0));
-  const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
-  const int64_t channels = x.view.axes[axis].size;
-  if (x.type != kSigned8)
-    return s.refuse("the type is not supported", "int8", std::string(name_of(s.value(s.input(0)).dtype)));
-  if (channels > kMaxArgmaxChannels)
-    return s.refuse("the axis is too long", fmt::format("at most {}", kMaxArgmaxChannels), std::to_string(channels));
-  std::vector<int64_t> perms;
-  for (size_t i = 0; i < x.view.rank(); ++i) {
-    if (i != axis) perms.push_back(static_cast<int64_t>(i));
-  }
-  perms.push_back(static_cast<int64_t>(axis));
-  x.view = permuted(x.view, perms);
-  const int64_t rows = x.view.elements() / channels;
-  x = with_shape(s, x, {1, 1, rows, channels});
-  CARINA_TRY(const Operand ranked, rank_channels(s, x));
-  Epilogue largest = store_only({}, kSigned16);
-  largest.activation.table = index_table(s, channels);
-  const Operand ifm = with_shape(s, ranked, {1, rows, channels, 1});
-  const View index = s.new_tensor("index", {1, rows, 1, 1}, kSigned16);
-  CARINA_CHECKED(emit_window(s,
-                             {.kind = StepKind::kPool,
-                              .pool = npu::PoolingMode::MAX,
-                              .ifm = ifm,
-                              .ofm = index,
-                              .kernel = {.width = channels},
-                              .padding = {}},
-                             largest));
-  s.define(s.output(), {.view = *reshaped(index, s.shape(s.output())), .type = kSigned16});
   return {};
 }
 

@@ -14,15 +14,21 @@ Result<void> select_max_pool(Selection& s);
 Result<void> select_average_pool(Selection& s);
 Result<void> select_add_sub(Selection& s);  // ADD, SUB
 Result<void> select_mul(Selection& s);
-Result<void> select_binary_32(Selection& s);  // MAXIMUM, MINIMUM, shifts
+Result<void> select_binary_32(Selection& s);  // MAXIMUM, MINIMUM
+Result<void> select_shift(Selection& s);      // ARITHMETIC_RIGHT_SHIFT, LOGICAL_LEFT_SHIFT
 Result<void> select_unary_32(Selection& s);   // ABS, CLZ
 Result<void> select_negate(Selection& s);
 Result<void> select_cast(Selection& s);
+Result<void> select_truth(Selection& s);       // CAST to bool
+Result<void> select_comparison(Selection& s);  // EQUAL, GREATER, GREATER_EQUAL, by differences
+Result<void> select_logical(Selection& s);     // LOGICAL_AND, _OR, _XOR, _NOT, by extremes and differences
+Result<void> select_choice(Selection& s);      // SELECT, by products
+Result<void> select_bitwise_not(Selection& s);
 Result<void> select_clamp(Selection& s);
 Result<void> select_rescale(Selection& s);
 Result<void> select_table(Selection& s);
 Result<void> select_reduce_sum(Selection& s);
-Result<void> select_reduce_extreme(Selection& s);  // REDUCE_MAX, REDUCE_MIN
+Result<void> select_reduce_extreme(Selection& s);  // REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL
 Result<void> select_argmax(Selection& s);
 Result<void> select_matmul(Selection& s);
 Result<void> select_reshape(Selection& s);  // RESHAPE, IDENTITY

@@ -91,14 +91,14 @@ TEST(Compile, FitsTheLimitThatItReported) {
 TEST(Compile, NamesEveryNodeThatCannotRun) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt32, {4});
-  const auto a = b.op(TosaOp::BITWISE_NOT, {x}, DType::kInt32, {4});
+  const auto a = b.op(TosaOp::BITWISE_AND, {x, x}, DType::kInt32, {4});
   const auto c = b.op(TosaOp::INTDIV, {x, x}, DType::kInt32, {4});
   b.graph.outputs = {b.op(TosaOp::ADD, {a, c}, DType::kInt32, {4})};
   const auto compiled = compile(b.graph, *find_target("ethos-u55-64", "", ""), {}, {});
   ASSERT_FALSE(compiled.has_value());
   ASSERT_EQ(compiled.error().size(), 2U);  // ADD only suffers from the others
   EXPECT_THAT(to_string(compiled.error()[0]),
-              HasSubstr("BITWISE_NOT_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
+              HasSubstr("BITWISE_AND_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
   EXPECT_THAT(to_string(compiled.error()[1]), HasSubstr("the NPU cannot divide"));
   EXPECT_EQ(compiled.error()[0].node, 0U);
   EXPECT_EQ(compiled.error()[1].node, 1U);

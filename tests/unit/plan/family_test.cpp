@@ -150,6 +150,8 @@ TEST(Family, ScalesOperandsOnlyAsTheNpuCanExactly) {
 TEST(Family, SaysWhyAnOperatorDoesNotRun) {
   EXPECT_EQ(why_not(TosaOp::INTDIV, npu::Product::kU55), "the NPU cannot divide");
   EXPECT_FALSE(why_not(TosaOp::CONV2D, npu::Product::kU55).has_value());
+  for (const TosaOp op : {TosaOp::VARIABLE, TosaOp::VARIABLE_READ, TosaOp::VARIABLE_WRITE})
+    EXPECT_EQ(why_not(op, npu::Product::kU65), "the NPU keeps no state between runs");
 }
 
 }  // namespace

@@ -1,0 +1,147 @@
+#include <array>
+#include <functional>
+
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+
+// Comparisons, choices and truth values, for NPUs without operations of their own for them. A truth value is stored as 0
+// or 1, and what is stored can be clamped: a > b is a - b between 0 and 1.
+namespace carina::plan {
+namespace {
+
+using npu::ElementwiseMode;
+
+Operand as_truth(Operand operand) {
+  operand.type = kSigned8;
+  return operand;
+}
+Operand truth_of(Selection& s, size_t input) {
+  return as_truth(s.plain(s.input(input)));
+}
+
+// Stores 1 where the result is above `bound`, else 0.
+Epilogue above(ir::ValueId value, int64_t bound) {
+  Epilogue epilogue = store_only(value, kSigned8);
+  epilogue.zero_point = -bound;
+  epilogue.activation.min = 0;
+  epilogue.activation.max = 1;
+  return epilogue;
+}
+
+// Stores 1 where the result, clamped to 8 bits, is what `accepts` says.
+Epilogue looked_up(Selection& s, const std::function<bool(int)>& accepts) {
+  constexpr int kEntries = 256, kFirst = -128;
+  std::array<int8_t, kEntries> table{};
+  for (int i = 0; i < kEntries; ++i) table[static_cast<size_t>(i)] = accepts(i + kFirst) ? 1 : 0;
+  Epilogue epilogue = store_only(s.output(), kSigned8);
+  epilogue.activation.table = s.new_constant("truth", std::as_bytes(std::span(table)), {kEntries}, 1);
+  return epilogue;
+}
+
+Elementwise not_of(const Operand& truth) {
+  return {.mode = ElementwiseMode::SUB,
+          .a = truth,
+          .b = {.view = {}, .type = kSigned8},
+          .scalar = 1,
+          .scalar_first = true,
+          .operands = {}};
+}
+
+}  // namespace
+
+Result<void> select_comparison(Selection& s) {
+  const Elementwise difference = sum_of(s, ElementwiseMode::SUB, s.input(0), s.input(1));
+  switch (s.node().op.tosa()) {
+    case TosaOp::GREATER:
+      finish_elementwise(s, difference, above(s.output(), 0));
+      break;
+    case TosaOp::GREATER_EQUAL:
+      finish_elementwise(s, difference, above(s.output(), -1));
+      break;
+    case TosaOp::EQUAL:
+      finish_elementwise(s, difference, looked_up(s, [](int d) { return d == 0; }));
+      break;
+    default:
+      CARINA_UNREACHABLE("op", s.node().op.tosa());
+  }
+  return {};
+}
+
+Result<void> select_truth(Selection& s) {
+  Operand x = s.cheapest(s.input(0));
+  if (!simplified(x.scaling).is_unit()) x = s.plain(s.input(0));
+  finish_elementwise(
+      s, {.mode = ElementwiseMode::ADD, .a = x, .b = {.view = {}, .type = x.type}, .scalar = 0, .operands = {}},
+      looked_up(s, [](int value) { return value != 0; }));
+  return {};
+}
+
+Result<void> select_logical(Selection& s) {
+  const auto binary = [&](ElementwiseMode mode) {
+    return Elementwise{.mode = mode, .a = truth_of(s, 0), .b = truth_of(s, 1), .operands = {}};
+  };
+  switch (s.node().op.tosa()) {
+    case TosaOp::LOGICAL_NOT:
+      finish_elementwise(s, not_of(truth_of(s, 0)), store_only(s.output(), kSigned8));
+      break;
+    case TosaOp::LOGICAL_AND:
+      finish_elementwise(s, binary(ElementwiseMode::MIN), store_only(s.output(), kSigned8));
+      break;
+    case TosaOp::LOGICAL_OR:
+      finish_elementwise(s, binary(ElementwiseMode::MAX), store_only(s.output(), kSigned8));
+      break;
+    case TosaOp::LOGICAL_XOR:
+      finish_elementwise(s, binary(ElementwiseMode::SUB), looked_up(s, [](int d) { return d != 0; }));
+      break;
+    default:
+      CARINA_UNREACHABLE("op", s.node().op.tosa());
+  }
+  return {};
+}
+
+// condition * a + (1 - condition) * b: both factors in the type of the elements.
+Result<void> select_choice(Selection& s) {
+  const Operand condition = truth_of(s, 0);
+  Operand a = s.plain(s.input(1)), b = s.plain(s.input(2));
+  a.type.is_signed = b.type.is_signed = true;  // bools are 0 and 1 either way
+  const ElementType type = a.type;
+  const Epilogue store = store_only({}, type);
+  Operand yes = condition;
+  if (type.bits > 8) {
+    yes = emit_temporary(s, "condition",
+                         {.mode = ElementwiseMode::ADD,
+                          .a = condition,
+                          .b = {.view = {}, .type = kSigned8},
+                          .scalar = 0,
+                          .operands = {}},
+                         store);
+  }
+  const Operand no = emit_temporary(s, "otherwise", not_of(condition), store);
+  const auto times = [&](const Operand& factor, const Operand& x) {
+    return emit_temporary(s, "chosen", {.mode = ElementwiseMode::MUL, .a = factor, .b = x, .operands = {}}, store);
+  };
+  const Operand first = times(yes, a);
+  finish_elementwise(s, {.mode = ElementwiseMode::ADD, .a = first, .b = times(no, b), .operands = {}},
+                     store_only(s.output(), type));
+  return {};
+}
+
+// -1 - x.
+Result<void> select_bitwise_not(Selection& s) {
+  const Operand x = s.plain(s.input(0));
+  Elementwise what{.mode = ElementwiseMode::SUB, .a = x, .b = {.view = {}, .type = x.type}, .operands = {}};
+  if (x.type.bits == 32) {  // scalars have 16 bits
+    const std::vector<int64_t> ones(x.view.rank(), 1);
+    const Shape shape{std::span<const int64_t>(ones)};
+    constexpr int32_t kMinusOne = -1;
+    what.b.view = dense_view(s.new_constant("-1", std::as_bytes(std::span(&kMinusOne, 1)), shape, 4), shape);
+    std::swap(what.a, what.b);
+  } else {
+    what.scalar = -1;
+    what.scalar_first = true;
+  }
+  finish_elementwise(s, what, store_only(s.output(), x.type));
+  return {};
+}
+
+}  // namespace carina::plan
