@@ -56,6 +56,7 @@ struct Weights {
   std::vector<int64_t> biases = {};  // one per output channel
   std::vector<uint32_t> multipliers = {};
   std::vector<uint8_t> shifts = {};
+  AccWidth acc = AccWidth::kNarrow;  // of the steps that read them: families store scales accordingly
 };
 
 // What the network is made of and no decision changes: bytes of constants and weights, and which nodes it stands for.

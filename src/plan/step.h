@@ -45,7 +45,7 @@ struct FeatureMap {
   bool operator==(const FeatureMap&) const = default;
 };
 
-enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma };
+enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma, kResize };
 
 // kNatural: half up. kDouble: TOSA's double rounding, which differs for shifts above 31.
 enum class Rounding : uint8_t { kNatural, kDouble };
@@ -79,6 +79,7 @@ struct Activation {
   int64_t min = 0;
   int64_t max = 0;
   TensorId table = {};
+  bool wraps = false;  // instead of clamping: what does not fit loses its high bits
   bool operator==(const Activation&) const = default;
 };
 
@@ -103,7 +104,26 @@ struct Padding {
   bool operator==(const Padding&) const = default;
 };
 
-// What the second operand of an elementwise operation is.
+// RESIZE: output i of an axis takes its value from (i * step + offset) / scale of the input.
+struct ResizeAxis {
+  int64_t scale = 1;
+  int64_t step = 1;
+  int64_t offset = 0;
+  bool operator==(const ResizeAxis&) const = default;
+};
+struct Resize {
+  npu::ResizeMode mode = npu::ResizeMode::NEAREST;
+  ResizeAxis y = {};
+  ResizeAxis x = {};
+  bool operator==(const Resize&) const = default;
+};
+
+// A transfer of rows whose places are read from `ifm2`: row i comes from place index[i] (kGather) or goes there
+// (kScatter).
+enum class Indexed : uint8_t { kNo, kGather, kScatter };
+
+// What the second operand of an elementwise operation is. Other operations that have one start their sums with it, or
+// take it for their weights (Step::multiplies_second).
 enum class SecondOperand : uint8_t { kNone, kFeatureMap, kScalar };
 
 struct Broadcast {
@@ -124,10 +144,11 @@ struct Step {
   FeatureMap ofm = {};
   FeatureMap ifm = {};  // DMA: the source
   SecondOperand second = SecondOperand::kNone;
-  FeatureMap ifm2 = {};      // kScalar: only its type and zero point count
-  int64_t scalar = 0;        // as stored, before the zero point is taken off
-  Broadcast broadcast = {};  // of ifm2
-  bool swapped = false;      // op(ifm2, ifm)
+  FeatureMap ifm2 = {};            // kScalar: only its type and zero point count
+  int64_t scalar = 0;              // as stored, before the zero point is taken off
+  Broadcast broadcast = {};        // of ifm2
+  Broadcast first_broadcast = {};  // of ifm, for families that can (Family::broadcasts_both)
+  bool swapped = false;            // op(ifm2, ifm)
 
   Kernel kernel = {};
   Padding padding = {};
@@ -138,8 +159,12 @@ struct Step {
   OperandScaling operands = {};
   Activation activation = {};
   AccWidth acc = AccWidth::kNarrow;
+  bool multiplies_second = false;  // CONV: the weights are ifm2, a pixel of it per output channel
+  Resize resize = {};
 
-  int64_t dma_bytes = 0;
+  int64_t dma_bytes = 0;  // Indexed: of one row
+  Indexed indexed = Indexed::kNo;
+  int64_t places = 0;    // Indexed: rows that an index may name
   ir::NodeId node = {};  // the TOSA node that asked for it, for messages and reports
   std::string name = {};
 

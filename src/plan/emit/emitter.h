@@ -22,7 +22,13 @@ struct Transfer {
   Space to = Space::kArena;
   int64_t source = 0;
   int64_t destination = 0;
-  int64_t bytes = 0;
+  int64_t bytes = 0;  // Indexed: of one row
+  // Row i of `rows` stands at bytes * index[i] of the source (kGather) or the destination (kScatter).
+  Indexed indexed = Indexed::kNo;
+  int64_t rows = 1;
+  int64_t places = 0;  // that an index may name
+  Space index_space = Space::kArena;
+  int64_t index = 0;  // where the indices lie, 32 bits each
 };
 
 // Writes commands as register writes and operations: what a family must be able to say. plan/emit/stream.h decides which

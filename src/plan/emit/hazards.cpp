@@ -29,6 +29,17 @@ Access dma_access(const Schedule& schedule, const FeatureMap& map, int64_t bytes
   return {.space = schedule.space_of(map.tensor), .begin = begin, .end = begin + bytes, .writes = writes};
 }
 
+std::vector<Access> transfer_accesses(const Schedule& schedule, const Step& step) {
+  if (step.indexed == Indexed::kNo)
+    return {dma_access(schedule, step.ifm, step.dma_bytes, false),
+            dma_access(schedule, step.ofm, step.dma_bytes, true)};
+  const int64_t rows = step.ifm2.depth * step.dma_bytes, all = step.places * step.dma_bytes;
+  const bool gathers = step.indexed == Indexed::kGather;
+  return {dma_access(schedule, step.ifm, gathers ? all : rows, false),
+          dma_access(schedule, step.ofm, gathers ? rows : all, true),
+          dma_access(schedule, step.ifm2, step.ifm2.depth * step.ifm2.type.bytes(), false)};
+}
+
 Access table_access(const TableMemory& tables, int slot, int64_t bytes, bool writes) {
   const int64_t begin = slot_address(tables, slot);
   return {.space = Space::kTables, .begin = begin, .end = begin + bytes, .writes = writes};
@@ -36,9 +47,7 @@ Access table_access(const TableMemory& tables, int slot, int64_t bytes, bool wri
 
 std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& command, const TableMemory& tables) {
   const Step step = piece_of(schedule, schedule[command.stripe]);
-  if (step.kind == StepKind::kDma)
-    return {dma_access(schedule, step.ifm, step.dma_bytes, false),
-            dma_access(schedule, step.ofm, step.dma_bytes, true)};
+  if (step.kind == StepKind::kDma) return transfer_accesses(schedule, step);
   std::vector<Access> accesses;
   add_accesses(schedule, step.ofm, true, accesses);
   add_accesses(schedule, step.ifm, false, accesses);
@@ -203,8 +212,9 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
                      ? std::min(dependency, exact_dependency(before, first.block, op, second.block, *below, dependency))
                      : 0;
   };
-  limit(first_read, op.ifm, true);
-  limit(second_read, op.ifm2, op.broadcast == Broadcast{});
+  limit(first_read, op.ifm, op.kind != StepKind::kResize && op.first_broadcast == Broadcast{});
+  // Only elementwise operations read their second operand as they write.
+  limit(second_read, op.ifm2, op.kind == StepKind::kElementwise && op.broadcast == Broadcast{});
   return dependency;
 }
 

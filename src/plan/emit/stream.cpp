@@ -30,11 +30,18 @@ npu::LayerNote note_of(const Step& op, const ir::Graph& graph, const std::vector
 }
 
 Transfer copy_of(const Schedule& schedule, const Step& step) {
-  return {.from = schedule.space_of(step.ifm.tensor),
-          .to = schedule.space_of(step.ofm.tensor),
-          .source = schedule.address_of(step.ifm.tensor) + step.ifm.offset * step.ifm.type.bytes(),
-          .destination = schedule.address_of(step.ofm.tensor) + step.ofm.offset * step.ofm.type.bytes(),
-          .bytes = step.dma_bytes};
+  Transfer transfer{.from = schedule.space_of(step.ifm.tensor),
+                    .to = schedule.space_of(step.ofm.tensor),
+                    .source = schedule.address_of(step.ifm.tensor) + step.ifm.offset * step.ifm.type.bytes(),
+                    .destination = schedule.address_of(step.ofm.tensor) + step.ofm.offset * step.ofm.type.bytes(),
+                    .bytes = step.dma_bytes};
+  if (step.indexed == Indexed::kNo) return transfer;
+  transfer.indexed = step.indexed;
+  transfer.rows = step.ifm2.depth;
+  transfer.places = step.places;
+  transfer.index_space = schedule.space_of(step.ifm2.tensor);
+  transfer.index = schedule.address_of(step.ifm2.tensor) + step.ifm2.offset * step.ifm2.type.bytes();
+  return transfer;
 }
 
 Transfer table_load(const Schedule& schedule, const Command& command, const TableMemory& tables) {

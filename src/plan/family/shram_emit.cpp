@@ -278,6 +278,7 @@ class ShramEmitter final : public Emitter {
       case StepKind::kElementwise:
         return out_.op(npu::Op::ELEMENTWISE, static_cast<uint16_t>(op.elementwise));
       case StepKind::kDma:
+      case StepKind::kResize:
         break;
     }
     CARINA_UNREACHABLE("operation", op.kind);

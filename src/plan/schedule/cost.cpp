@@ -17,8 +17,20 @@ struct Counts {
   double blocks;      // fractional number of blocks in the OFM
 };
 
+const npu::Block3& ublock_of(const BlockConfig& block, const npu::AcceleratorConfig& npu) {
+  for (int i = 1; i < npu.ofm_ublock_count; ++i) {
+    const npu::OfmUblock& u = npu.ofm_ublocks[static_cast<size_t>(i)];
+    if (u.code == block.ublock) return u.block;
+  }
+  return npu.ofm_ublocks[0].block;
+}
+
+bool has_no_macs(const Step& op) {
+  return op.kind == StepKind::kElementwise || op.kind == StepKind::kResize;
+}
+
 Counts counts_of(const Step& op, const BlockConfig& b, const npu::Block3& in, const Target& target) {
-  const npu::Block3& u = target.accelerator.ofm_ublocks[0].block;
+  const npu::Block3& u = ublock_of(b, target.accelerator);
   Counts c{};
   c.height = std::min(b.height, op.ofm.height);
   c.width = std::min(b.width, op.ofm.width);
@@ -40,7 +52,7 @@ npu::MacKind mac_kind(const Step& op, const BlockConfig& b) {
 }
 
 double mac_cycles(const Step& op, const BlockConfig& b, const Target& target, const Counts& c) {
-  if (op.kind == StepKind::kElementwise) return 0;
+  if (has_no_macs(op)) return 0;
   return npu::mac_cycles({.npu = target.accelerator,
                           .kind = mac_kind(op, b),
                           .ifm_bits = op.ifm.type.bits,
@@ -48,7 +60,7 @@ double mac_cycles(const Step& op, const BlockConfig& b, const Target& target, co
                           .kernel_width = op.kernel.width,
                           .ublocks_xy = c.ublocks_flat,
                           .ublocks_z = c.ublocks_deep,
-                          .ublock_depth = target.accelerator.ofm_ublocks[0].block.depth,
+                          .ublock_depth = ublock_of(b, target.accelerator).depth,
                           .ifm_block_depth = c.ifm_depth,
                           .ifm_depth = op.ifm.depth,
                           .cores = target.accelerator.cores},
@@ -85,7 +97,7 @@ double feature_map_bytes(const Step& op, const npu::Block3& in, const Counts& c)
     return static_cast<double>(map.height * map.width * map.depth * map.type.bytes());
   };
   double sum = bytes(op.ofm);
-  if (op.kind == StepKind::kElementwise) return sum + bytes(op.ifm) + (op.reads_second_map() ? bytes(op.ifm2) : 0);
+  if (has_no_macs(op)) return sum + bytes(op.ifm) + (op.reads_second_map() ? bytes(op.ifm2) : 0);
   const double area =
       static_cast<double>(std::min<int64_t>(in.height, op.ifm.height) * std::min<int64_t>(in.width, op.ifm.width));
   const double depth = static_cast<double>(op.kind == StepKind::kConv ? op.ifm.depth : c.depth);
@@ -101,8 +113,8 @@ StripeCost cost_of(const Step& op, const BlockConfig& b, const Family& family, c
       .mac_cycles = mac_cycles(op, b, target, c),
       .output_cycles = output_cycles_per_element(op, target) * static_cast<double>(c.height * c.width * c.depth),
       .blocks = c.blocks};
-  return {.npu_cycles = op.kind == StepKind::kElementwise ? npu::elementwise_cycles(work, npu::kSearchCost)
-                                                          : npu::pipeline_cycles(work, npu::kSearchCost),
+  return {.npu_cycles = has_no_macs(op) ? npu::elementwise_cycles(work, npu::kSearchCost)
+                                        : npu::pipeline_cycles(work, npu::kSearchCost),
           .feature_map_bytes = feature_map_bytes(op, in, c),
           .weight_fetches = ceil_div(op.ofm.height, b.height) * ceil_div(op.ofm.width, b.width)};
 }

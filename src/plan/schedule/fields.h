@@ -56,7 +56,13 @@ CARINA_PLAN_ROW(T, F(multiplier), F(shift), F(rounding))
 CARINA_PLAN_ROW(T, F(first), F(second), F(precise))
 #undef T
 #define T Activation
-CARINA_PLAN_ROW(T, F(min), F(max), F(table))
+CARINA_PLAN_ROW(T, F(min), F(max), F(table), F(wraps))
+#undef T
+#define T ResizeAxis
+CARINA_PLAN_ROW(T, F(scale), F(step), F(offset))
+#undef T
+#define T Resize
+CARINA_PLAN_ROW(T, F(mode), F(y), F(x))
 #undef T
 #define T Kernel
 CARINA_PLAN_ROW(T, F(height), F(width), F(stride_y), F(stride_x), F(dilation_y), F(dilation_x))
@@ -69,14 +75,15 @@ CARINA_PLAN_ROW(T, F(height), F(width), F(depth))
 #undef T
 #define T Step
 CARINA_PLAN_ROW(T, F(name), F(kind), F(pool), F(elementwise), F(ofm), F(ifm), F(second), F(ifm2), F(scalar),
-                F(broadcast), F(swapped), F(kernel), F(padding), F(weights), F(first_channel), F(per_channel),
-                F(scaling), F(operands), F(activation), F(acc), F(dma_bytes), F(node))
+                F(broadcast), F(first_broadcast), F(swapped), F(kernel), F(padding), F(weights), F(first_channel),
+                F(per_channel), F(scaling), F(operands), F(activation), F(acc), F(multiplies_second), F(resize),
+                F(dma_bytes), F(indexed), F(places), F(node))
 #undef T
 #define T OfmBox
 CARINA_PLAN_ROW(T, F(y), F(x), F(c), F(height), F(width), F(depth))
 #undef T
 #define T BlockConfig
-CARINA_PLAN_ROW(T, F(height), F(width), F(depth), F(order))
+CARINA_PLAN_ROW(T, F(height), F(width), F(depth), F(order), F(ublock))
 #undef T
 #define T Stripe
 CARINA_PLAN_ROW(T, F(step), F(ofm), F(block), F(slice))
@@ -110,7 +117,10 @@ inline constexpr std::array<std::string_view, 4> kNames<TensorKind>{"constant", 
 template <>
 inline constexpr std::array<std::string_view, 2> kNames<Format>{"nhwc", "nhcwb16"};
 template <>
-inline constexpr std::array<std::string_view, 5> kNames<StepKind>{"conv", "depthwise", "pool", "elementwise", "dma"};
+inline constexpr std::array<std::string_view, 6> kNames<StepKind>{"conv",        "depthwise", "pool",
+                                                                  "elementwise", "dma",       "resize"};
+template <>
+inline constexpr std::array<std::string_view, 3> kNames<Indexed>{"no", "gather", "scatter"};
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<SecondOperand>{"none", "feature_map", "scalar"};
 template <>

@@ -35,13 +35,14 @@ bool is_computed_by_rows(const Step& step) {
     case StepKind::kElementwise:
       return true;
     case StepKind::kDma:
+    case StepKind::kResize:
       return false;
   }
   CARINA_UNREACHABLE("operation", step.kind);
 }
 
 Rows rows_of_first(const Step& step, const Rows& ofm) {
-  if (step.kind == StepKind::kElementwise) return ofm;
+  if (step.kind == StepKind::kElementwise) return step.first_broadcast.height ? Rows{.begin = 0, .end = 1} : ofm;
   const WindowReach reach = reach_of(ofm.begin, ofm.count(),
                                      {.stride = step.kernel.stride_y,
                                       .extent = step.kernel.extent_h(),

@@ -85,7 +85,7 @@ FeatureMap part_of(FeatureMap map, const OfmBox& box) {
   return map;
 }
 
-FeatureMap second_part_of(const FeatureMap& map, const Broadcast& broadcast, OfmBox box) {
+FeatureMap operand_part_of(const FeatureMap& map, const Broadcast& broadcast, OfmBox box) {
   if (broadcast.height) box.y = 0, box.height = map.height;
   if (broadcast.width) box.x = 0, box.width = map.width;
   if (broadcast.depth) box.c = 0, box.depth = map.depth;
@@ -111,6 +111,10 @@ void take_window(Step& piece, const OfmBox& box) {
                                   .height = y.size,
                                   .width = x.size,
                                   .depth = all_channels ? piece.ifm.depth : box.depth});
+  if (!piece.reads_second_map()) return;
+  // A matrix has a pixel per output channel; what sums start with lies as the result does.
+  const OfmBox pixels{.x = box.c, .height = piece.ifm2.height, .width = box.depth, .depth = piece.ifm2.depth};
+  piece.ifm2 = part_of(piece.ifm2, piece.multiplies_second ? pixels : box);
 }
 
 }  // namespace
@@ -121,8 +125,8 @@ Step piece_of(const Schedule& schedule, const Stripe& stripe) {
   const OfmBox& box = stripe.ofm;
   if (is_whole(box, piece.ofm)) return piece;
   if (piece.kind == StepKind::kElementwise) {
-    piece.ifm = part_of(piece.ifm, box);
-    if (piece.reads_second_map()) piece.ifm2 = second_part_of(piece.ifm2, piece.broadcast, box);
+    piece.ifm = operand_part_of(piece.ifm, piece.first_broadcast, box);
+    if (piece.reads_second_map()) piece.ifm2 = operand_part_of(piece.ifm2, piece.broadcast, box);
   } else {
     take_window(piece, box);
   }

@@ -51,6 +51,7 @@ struct BlockConfig {
   int64_t width = 0;
   int64_t depth = 0;
   npu::WeightOrder order = npu::WeightOrder::DEPTH_FIRST;
+  npu::Microblock ublock = npu::Microblock::U1X1;  // where the NPU has several
   bool operator==(const BlockConfig&) const = default;
 };
 

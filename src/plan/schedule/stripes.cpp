@@ -5,6 +5,7 @@
 // Needs:  nothing that was decided for stripes: blocks, slices and loads come later.
 // Gives:  stripes that cover their steps (rule 2), in the order of the steps.
 // Legal:  every element is computed once, from the same operands; transfers stay whole.
+#include "plan/schedule/rows.h"
 #include "plan/schedule/transformations.h"
 
 namespace carina::plan {
@@ -20,7 +21,7 @@ Schedule cut_stripes(Schedule schedule, const Context& context) {
   for (const Command& command : schedule.order) {
     Stripe upper = schedule[command.stripe];
     const int64_t rows = upper.ofm.height;
-    if (rows < 2 || schedule[upper.step].kind == StepKind::kDma) {
+    if (rows < 2 || !is_computed_by_rows(schedule[upper.step])) {
       add(upper);
       continue;
     }

@@ -313,7 +313,11 @@ class Verifier {
       };
       const bool fits = b.height > 0 && b.width > 0 && b.depth > 0 && b.height <= max.height && b.width <= max.width &&
                         b.depth <= max.depth;
-      if (!fits || !std::ranges::any_of(ublocks, made_of))
+      const auto allowed = [&] {
+        const std::vector<BlockConfig> legal = family_.legal_blocks(piece_of(s_, s_.stripes[i]), target_);
+        return std::ranges::find(legal, b) != legal.end();
+      };
+      if (!fits || (!std::ranges::any_of(ublocks, made_of) && !allowed()))
         broken(6, name_of(i), "a block of {}x{}x{}", b.height, b.width, b.depth);
     }
   }

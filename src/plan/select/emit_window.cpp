@@ -33,6 +33,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
   const bool has_weights = window.kind != StepKind::kPool;
   // 16-bit products need more than 32 bits to be summed before they are scaled.
   const bool wide = has_weights && window.ifm.type.bits == 16 && epilogue.scaled;
+  if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
   s.push({.kind = window.kind,
           .pool = window.pool,
           .ofm = map_of(window.ofm, ofm),

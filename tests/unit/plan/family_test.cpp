@@ -83,13 +83,7 @@ TEST(Family, BuffersOfALegalBlockDoNotMeet) {
   }
 }
 
-TEST(Family, RefusesWhatNoneIsFor) {
-  for (const char* npu : {"ethos-u85-256"}) {
-    const auto family = find_family(*find_target(npu, "", ""));
-    ASSERT_FALSE(family.has_value());
-    EXPECT_EQ(family.error().front().fault, Fault::kUsage);
-    EXPECT_THAT(to_string(family.error()), HasSubstr("is not supported: expected an ethos-u55 or an ethos-u65"));
-  }
+TEST(Family, RefusesMemoryModesThatItIsNotFor) {
   const auto slow_arena = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(slow_arena.has_value());
   EXPECT_THAT(to_string(slow_arena.error()),

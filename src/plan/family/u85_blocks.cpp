@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "plan/family/u85_internal.h"
+
+// Which blocks the internal memories have room for. Source: the public mirror of Vela's regor (ethos_u85.cpp); docs of
+// the facts: ethosu.md 6.3 and 6.4.
+namespace carina::plan {
+namespace {
+
+constexpr int kAccDepthGranule = 16;  // channels of accumulators
+constexpr int kBitsPerAllocation = 128;
+constexpr int kMaxResizeBlockDepth = 16;
+
+struct Requirements {
+  const Step& op;
+  const npu::AcceleratorConfig& npu;
+  int ifm_bits;
+  int acc_bits;
+  npu::OfmUblock ublock;
+  npu::WeightOrder order;
+};
+
+bool is_null_pool(const Step& op) {
+  return op.kind == StepKind::kPool && op.pool == npu::PoolingMode::NONE;
+}
+// A pool that only passes values on reads an IFM of bytes that it does not use.
+int ifm_bits_of(const Step& op) {
+  return is_null_pool(op) ? 8 : op.ifm.type.bits;
+}
+
+// Which way through the weights keeps the multipliers busier.
+npu::WeightOrder weight_order(const Step& op) {
+  if (op.kind != StepKind::kConv || op.multiplies_second) return npu::WeightOrder::DEPTH_FIRST;
+  constexpr int64_t kTapsTogether = 5, kFewestTaps = 2;
+  const int64_t depth = op.ifm.depth, taps = op.kernel.taps();
+  const int64_t steps = taps / kTapsTogether * kTapsTogether + std::max(taps % kTapsTogether, kFewestTaps);
+  const auto share = [](int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); };
+  const double by_kernel = share(depth, round_up<int64_t>(depth, 16)) * share(taps, steps);
+  const double by_depth = share(depth, round_up<int64_t>(depth, 64));
+  return by_kernel >= by_depth ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
+}
+
+bool may_use(const Step& op, npu::Microblock ublock, npu::WeightOrder order, const npu::AcceleratorConfig& npu) {
+  const auto row = std::ranges::find_if(npu::kU85UblockUse, [&](const npu::U85UblockUse& use) {
+    return use.macs_per_cycle == npu.macs_per_cycle && use.microblock == ublock;
+  });
+  if (row == npu::kU85UblockUse.end()) return false;
+  const int bits = ifm_bits_of(op);
+  const uint16_t ops = bits == 8 ? row->ops_ifm8 : bits == 16 ? row->ops_ifm16 : row->ops_ifm32;
+  if ((ops & npu::u85_op_bit(u85::op_class(op))) == 0) return false;
+  // Small parts: the deep microblock convolves with kernels of one element only, depth first.
+  const bool deep = npu.macs_per_cycle <= 256 &&
+                    (ublock == npu::Microblock::U1X1 || (npu.macs_per_cycle == 256 && ublock == npu::Microblock::U1X2));
+  const bool convolves = op.kind == StepKind::kConv && !op.multiplies_second;
+  return !deep || !convolves || (op.kernel.taps() == 1 && order == npu::WeightOrder::DEPTH_FIRST);
+}
+
+int64_t waste(const FeatureMap& ofm, const npu::Block3& u) {
+  return round_up<int64_t>(ofm.height, u.height) * round_up<int64_t>(ofm.width, u.width) *
+             round_up<int64_t>(ofm.depth, u.depth) -
+         ofm.height * ofm.width * ofm.depth;
+}
+
+// The microblock that pads the OFM least.
+npu::OfmUblock choose_ublock(const Step& op, npu::WeightOrder order, const npu::AcceleratorConfig& npu) {
+  const npu::OfmUblock* best = nullptr;
+  for (int i = 0; i < npu.ofm_ublock_count; ++i) {
+    const npu::OfmUblock& u = npu.ofm_ublocks[static_cast<size_t>(i)];
+    if (!may_use(op, u.code, order, npu)) continue;
+    if (best == nullptr || waste(op.ofm, u.block) < waste(op.ofm, best->block)) best = &u;
+  }
+  CARINA_CHECK(best != nullptr, "no microblock of {} does this operation", npu.name);
+  return *best;
+}
+
+Requirements requirements_of(const Step& op, const Target& target) {
+  const npu::WeightOrder order = weight_order(op);
+  return {.op = op,
+          .npu = target.accelerator,
+          .ifm_bits = ifm_bits_of(op),
+          .acc_bits = op.acc == AccWidth::kWide ? 64 : 32,  // 48 bits take the room of 64
+          .ublock = choose_ublock(op, order, target.accelerator),
+          .order = order};
+}
+
+npu::OfmUblock ublock_of(npu::Microblock code, const npu::AcceleratorConfig& npu) {
+  for (int i = 0; i < npu.ofm_ublock_count; ++i) {
+    if (npu.ofm_ublocks[static_cast<size_t>(i)].code == code) return npu.ofm_ublocks[static_cast<size_t>(i)];
+  }
+  return npu.ofm_ublocks[0];
+}
+
+// How deep the IFM is read at a time.
+int64_t ifm_block_depth(const Requirements& r, int64_t ofm_block_depth) {
+  if (!r.op.sums_over_depth()) return ofm_block_depth;
+  return npu::ifm_block_depth(
+      {.accelerator = &r.npu, .order = r.order, .ifm_bits = r.ifm_bits, .microblock = r.ublock.code});
+}
+
+// The unit in which the IFM memory is handed out for blocks of this depth.
+npu::Block3 allocation_unit(const Requirements& r, int64_t depth) {
+  const auto row = std::ranges::find_if(npu::kU85IfmAllocation, [&](const npu::U85IfmAllocation& a) {
+    return a.macs_per_cycle == r.npu.macs_per_cycle && a.microblock == r.ublock.code;
+  });
+  CARINA_CHECK(row != npu::kU85IfmAllocation.end(), "a microblock without allocation units");
+  const int64_t bits = depth * r.ifm_bits;
+  npu::Block3 unit = row->units[bits > 2 * kBitsPerAllocation ? 2 : bits > kBitsPerAllocation ? 1 : 0];
+  unit.depth *= kBitsPerAllocation / r.ifm_bits;
+  return unit;
+}
+
+npu::Block3 ifm_block(const Requirements& r, const BlockConfig& b) {
+  if (r.op.kind == StepKind::kElementwise || r.op.kind == StepKind::kResize || is_null_pool(r.op))
+    return {
+        .height = static_cast<int>(b.height), .width = static_cast<int>(b.width), .depth = static_cast<int>(b.depth)};
+  const int64_t depth = ifm_block_depth(r, b.depth);
+  const npu::Block3 unit = allocation_unit(r, depth);
+  const Kernel& k = r.op.kernel;
+  const auto along = [](int64_t size, int64_t stride, int64_t extent, int granule) {
+    return static_cast<int>(
+        round_up<int64_t>((size - 1) * stride + std::min<int64_t>(extent, npu::kSubkernelSize), granule));
+  };
+  return {.height = along(b.height, k.stride_y, k.extent_h(), unit.height),
+          .width = along(b.width, k.stride_x, k.extent_w(), unit.width),
+          .depth = static_cast<int>(round_up<int64_t>(depth, unit.depth))};
+}
+
+int64_t acc_bytes(const Requirements& r, const BlockConfig& b) {
+  return b.height * b.width * round_up<int64_t>(b.depth, kAccDepthGranule) * r.acc_bits / 8;
+}
+
+// Convolutions read and accumulate `buffers` blocks at a time.
+bool fits_convolution(const Requirements& r, const BlockConfig& b, int buffers) {
+  const npu::Block3 in = ifm_block(r, b);
+  const int64_t depth = round_up<int64_t>(std::min<int64_t>(in.depth, r.op.ifm.depth),
+                                          allocation_unit(r, ifm_block_depth(r, b.depth)).depth);
+  return buffers * int64_t{in.height} * in.width * depth * r.ifm_bits / 8 <= r.npu.u85.ifm_bytes &&
+         buffers * acc_bytes(r, b) <= r.npu.u85.accumulator_bytes;
+}
+
+// Pools and depthwise kernels read ahead by `rows` granules of rows where there is more than one block.
+bool fits_window(const Requirements& r, const BlockConfig& b, int rows) {
+  const npu::Block3 in = ifm_block(r, b);
+  const FeatureMap& ofm = r.op.ofm;
+  int64_t elements = int64_t{in.height} * in.width * in.depth;
+  if (b.height < ofm.height || b.width < ofm.width || b.depth < ofm.depth) {
+    BlockConfig row = b;
+    row.height = r.ublock.block.height;
+    const npu::Block3 ahead = ifm_block(r, row);
+    elements += rows * int64_t{ahead.height} * ahead.width * ahead.depth;
+  }
+  return elements * r.ifm_bits / 8 <= r.npu.u85.ifm_bytes && acc_bytes(r, b) <= r.npu.u85.accumulator_bytes;
+}
+
+// Elementwise operations go through the output buffer; what is repeated stands in a chaining buffer.
+bool fits_elementwise(const Requirements& r, const BlockConfig& b) {
+  const int bytes = std::max({r.ifm_bits, int{r.op.ofm.type.bits}}) / 8;
+  if (b.height * b.width * b.depth * bytes > r.npu.u85.output_buffer_bytes) return false;
+  const bool in_depth = r.op.broadcast.depth || r.op.first_broadcast.depth;
+  const bool in_height = r.op.broadcast.height || r.op.first_broadcast.height;
+  if (!in_depth && !in_height) return true;
+  const int64_t bricks = r.npu.u85.chaining_buffer_bytes / npu::kChainingBuffers / (npu::kBrickDepth * bytes);
+  const npu::Block3& u = r.ublock.block;
+  if (b.width == u.width && (in_depth ? b.height == u.height : b.depth <= npu::kBrickDepth)) return true;
+  return b.width * (in_depth ? b.height : u.height * ceil_div<int64_t>(b.depth, npu::kBrickDepth)) <= bricks;
+}
+
+// RESIZE keeps a row of the input in a chaining buffer.
+int64_t max_resize_width(const Requirements& r) {
+  const int64_t bricks = r.npu.u85.chaining_buffer_bytes / npu::kChainingBuffers / (npu::kBrickDepth * r.ifm_bits / 8);
+  const ResizeAxis& x = r.op.resize.x;
+  return std::clamp<int64_t>(ceil_div((bricks - 2) * x.scale + 1, x.step), 1,
+                             npu::limits_of(r.npu.product).max_ofm_block.width);
+}
+
+bool fits(const Requirements& r, const BlockConfig& b, bool tight) {
+  switch (u85::op_class(r.op)) {
+    case npu::U85OpClass::kElementwise:
+      return fits_elementwise(r, b);
+    case npu::U85OpClass::kResize:
+      return true;
+    case npu::U85OpClass::kConv:
+    case npu::U85OpClass::kMatmul:
+    case npu::U85OpClass::kFullyConnected:
+      return fits_convolution(r, b, tight ? 1 : 2);
+    case npu::U85OpClass::kDepthwise:
+    case npu::U85OpClass::kPool:
+    case npu::U85OpClass::kReduceSum:
+    case npu::U85OpClass::kReduceMinMax:
+    case npu::U85OpClass::kArgmax:
+      return fits_window(r, b, tight ? 0 : 1);
+  }
+  CARINA_UNREACHABLE("operation", u85::op_class(r.op));
+}
+
+struct Range {
+  int64_t step;
+  int64_t end;  // the last size
+};
+struct SearchSpace {
+  Range height, width, depth;
+};
+SearchSpace search_space(const Requirements& r, const npu::Block3& max) {
+  const npu::Block3& u = r.ublock.block;
+  const FeatureMap& ofm = r.op.ofm;
+  const auto range = [](int64_t size, int limit, int64_t step) {
+    return Range{.step = step, .end = round_up(std::min<int64_t>(size, limit), step)};
+  };
+  const int64_t depth_step = std::max(u.depth, kAccDepthGranule);
+  SearchSpace space{.height = range(ofm.height, max.height, u.height),
+                    .width = range(ofm.width, max.width, u.width),
+                    .depth = range(ofm.depth, max.depth, depth_step)};
+  if (r.op.kind != StepKind::kResize) return space;
+  const int64_t width = std::min(max_resize_width(r), space.width.end);
+  space.height = {.step = 1, .end = 1};
+  space.width =
+      width < u.width ? Range{.step = width, .end = width} : Range{.step = u.width, .end = width / u.width * u.width};
+  space.depth = {.step = kMaxResizeBlockDepth, .end = kMaxResizeBlockDepth};
+  return space;
+}
+
+void collect(const Requirements& r, const SearchSpace& space, bool tight, std::vector<BlockConfig>& blocks) {
+  for (int64_t depth = space.depth.step; depth <= space.depth.end; depth += space.depth.step) {
+    for (int64_t height = space.height.step; height <= space.height.end; height += space.height.step) {
+      for (int64_t width = space.width.step; width <= space.width.end; width += space.width.step) {
+        const BlockConfig b{
+            .height = height, .width = width, .depth = depth, .order = r.order, .ublock = r.ublock.code};
+        if (!fits(r, b, tight)) break;
+        blocks.push_back(b);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+npu::U85OpClass u85::op_class(const Step& op) {
+  using enum npu::U85OpClass;
+  switch (op.kind) {
+    case StepKind::kConv:
+      return op.multiplies_second ? kMatmul : kConv;
+    case StepKind::kDepthwise:
+      return kDepthwise;
+    case StepKind::kElementwise:
+      return kElementwise;
+    case StepKind::kResize:
+      return kResize;
+    case StepKind::kPool:
+      break;
+    case StepKind::kDma:
+      CARINA_UNREACHABLE("operation", op.kind);
+  }
+  switch (op.pool) {
+    case npu::PoolingMode::REDUCE_SUM:
+      return kReduceSum;
+    case npu::PoolingMode::ARGMAX_X:
+    case npu::PoolingMode::ARGMAX_Y:
+      return kArgmax;
+    case npu::PoolingMode::MAX:
+    case npu::PoolingMode::MIN:
+      return op.ifm.type.bits == 32 ? kReduceMinMax : kPool;
+    case npu::PoolingMode::AVERAGE:
+    case npu::PoolingMode::SUM:
+    case npu::PoolingMode::NONE:
+      return kPool;
+  }
+  CARINA_UNREACHABLE("pooling mode", op.pool);
+}
+
+npu::Block3 u85::input_block(const Step& piece, const BlockConfig& block, const Target& target) {
+  Requirements r = requirements_of(piece, target);
+  r.ublock = ublock_of(block.ublock, target.accelerator);
+  r.order = block.order;
+  return ifm_block(r, block);
+}
+
+std::vector<BlockConfig> u85::legal_blocks(const Step& piece, const Target& target) {
+  const Requirements r = requirements_of(piece, target);
+  const SearchSpace space = search_space(r, target.limits().max_ofm_block);
+  std::vector<BlockConfig> blocks;
+  collect(r, space, false, blocks);
+  if (blocks.empty()) collect(r, space, true, blocks);
+  return blocks;
+}
+
+}  // namespace carina::plan

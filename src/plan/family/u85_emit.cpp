@@ -1,0 +1,401 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "plan/emit/emitter.h"
+#include "plan/family/u85_internal.h"
+#include "plan/schedule/rows.h"
+
+namespace carina::plan {
+namespace {
+
+using npu::Reg;
+
+#define CARINA_FIELD(reg, name) npu::field_of(Reg::reg, name, npu::Product::kU85)
+
+// The registers of one feature map operand.
+struct MapRegisters {
+  Reg region, base0, base1, base2, base3, height0, height1, width0, stride_y, stride_x, stride_c, zero_point;
+};
+constexpr MapRegisters kIfm{Reg::IFM_REGION,   Reg::IFM_BASE0,      Reg::IFM_BASE1,      Reg::IFM_BASE2,
+                            Reg::IFM_BASE3,    Reg::IFM_HEIGHT0_M1, Reg::IFM_HEIGHT1_M1, Reg::IFM_WIDTH0_M1,
+                            Reg::IFM_STRIDE_Y, Reg::IFM_STRIDE_X,   Reg::IFM_STRIDE_C,   Reg::IFM_ZERO_POINT};
+constexpr MapRegisters kIfm2{Reg::IFM2_REGION,   Reg::IFM2_BASE0,      Reg::IFM2_BASE1,      Reg::IFM2_BASE2,
+                             Reg::IFM2_BASE3,    Reg::IFM2_HEIGHT0_M1, Reg::IFM2_HEIGHT1_M1, Reg::IFM2_WIDTH0_M1,
+                             Reg::IFM2_STRIDE_Y, Reg::IFM2_STRIDE_X,   Reg::IFM2_STRIDE_C,   Reg::IFM2_ZERO_POINT};
+constexpr MapRegisters kOfm{Reg::OFM_REGION,   Reg::OFM_BASE0,      Reg::OFM_BASE1,      Reg::OFM_BASE2,
+                            Reg::OFM_BASE3,    Reg::OFM_HEIGHT0_M1, Reg::OFM_HEIGHT1_M1, Reg::OFM_WIDTH0_M1,
+                            Reg::OFM_STRIDE_Y, Reg::OFM_STRIDE_X,   Reg::OFM_STRIDE_C,   Reg::OFM_ZERO_POINT};
+
+uint64_t number(auto value) {
+  return static_cast<uint64_t>(value);
+}
+
+npu::ActivationPrecision precision_of(ElementType type) {
+  switch (type.bits) {
+    case 8:
+      return npu::ActivationPrecision::B8;
+    case 16:
+      return npu::ActivationPrecision::B16;
+    case 32:
+      return npu::ActivationPrecision::B32;
+    case 64:
+      return npu::ActivationPrecision::B64;
+    default:
+      CARINA_UNREACHABLE("element bits", type.bits);
+  }
+}
+
+npu::RoundModeOfm round_mode_of(const Step& op) {
+  // The index stands above the bits that the comparison needed.
+  if (u85::op_class(op) == npu::U85OpClass::kArgmax) return npu::RoundModeOfm::TRUNCATE_TO_LOWER;
+  switch (op.scaling.rounding) {
+    case Rounding::kNatural:
+      return npu::RoundModeOfm::NATURAL;
+    case Rounding::kDouble:
+      return npu::RoundModeOfm::DOUBLE_SYMMETRIC;
+  }
+  CARINA_UNREACHABLE("rounding", op.scaling.rounding);
+}
+
+npu::BroadcastMode broadcast_mode(const Broadcast& b) {
+  return static_cast<npu::BroadcastMode>(int{b.height} + 2 * int{b.width} + 4 * int{b.depth});
+}
+
+npu::ActivationFunction table_function(const Step& op) {
+  if (op.ofm.type.bits == 8) return npu::ActivationFunction::LUT_S8_S8;
+  return op.ofm.type.bits == 16 ? npu::ActivationFunction::LUT_S16_S16 : npu::ActivationFunction::LUT_S16_S32;
+}
+
+// One operand of an elementwise operation, in the order of the operation.
+struct Operand {
+  const FeatureMap* map;
+  const Scaling* scaling;
+  Broadcast broadcast;
+  bool is_scalar;
+};
+
+// What an operand's registers are called.
+struct OperandRegisters {
+  const MapRegisters& map;
+  Reg precision, broadcast, scale;
+};
+constexpr OperandRegisters kFirst{kIfm, Reg::IFM_PRECISION, Reg::IFM_BROADCAST, Reg::IFM_SCALE};
+constexpr OperandRegisters kSecond{kIfm2, Reg::IFM2_PRECISION, Reg::IFM2_BROADCAST, Reg::IFM2_SCALE};
+
+struct StreamRegisters {
+  Reg base, length;
+};
+constexpr std::array kStreams{
+    StreamRegisters{Reg::WEIGHT_BASE, Reg::WEIGHT_LENGTH}, StreamRegisters{Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH},
+    StreamRegisters{Reg::WEIGHT2_BASE, Reg::WEIGHT2_LENGTH}, StreamRegisters{Reg::WEIGHT3_BASE, Reg::WEIGHT3_LENGTH}};
+
+class U85Emitter final : public Emitter {
+ public:
+  U85Emitter(const Schedule& schedule, const Target& target)
+      : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(*kU85.spaces(target)) {}
+
+  void compute(const Stripe& stripe, int table_slot, int blockdep) override {
+    const Step piece = piece_of(schedule_, stripe);
+    out_.set(Reg::BLOCKDEP, blockdep);
+    if (piece.kind == StepKind::kElementwise) {
+      operands(piece);
+    } else {
+      window_operands(piece);
+    }
+    ofm(piece);
+    kernel(piece, stripe.block);
+    if (stripe.slice.valid()) weights(piece, schedule_[stripe.slice]);
+    activation(piece, table_slot);
+    ofm_scale(piece);
+    blocks(piece, stripe.block);
+    if (piece.kind == StepKind::kResize) resize(piece, stripe.block);
+    start(piece);
+  }
+
+  void transfer(const Transfer& transfer) override {
+    uint64_t source = CARINA_FIELD(DMA0_SRC_REGION, "region").set(0, number(region_of(transfer.from)));
+    uint64_t destination = 0;
+    if (transfer.to == Space::kTables) {
+      // Internal memory has no region of its own; Vela writes this number, so we do.
+      constexpr uint64_t kInternalRegion = 3;
+      destination = CARINA_FIELD(DMA0_DST_REGION, "region").set(0, kInternalRegion);
+      destination = CARINA_FIELD(DMA0_DST_REGION, "region_mode").set(destination, number(npu::DmaRegionMode::INTERNAL));
+    } else {
+      destination = CARINA_FIELD(DMA0_DST_REGION, "region").set(0, number(region_of(transfer.to)));
+    }
+    if (transfer.indexed != Indexed::kNo) index(transfer, source, destination);
+    out_.set_fields(Reg::DMA0_SRC_REGION, source);
+    out_.set(Reg::DMA0_SRC, transfer.source);
+    out_.set_fields(Reg::DMA0_DST_REGION, destination);
+    out_.set(Reg::DMA0_DST, transfer.destination);
+    out_.set(Reg::DMA0_LEN, transfer.bytes);
+    out_.op(npu::Op::DMA_START);
+  }
+
+ private:
+  [[nodiscard]] int region_of(Space space) const {
+    const auto& place = spaces_[static_cast<size_t>(space)];
+    CARINA_CHECK(place.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));
+    return place->region;
+  }
+
+  // Rows one after the other on one side, where an index says on the other.
+  void index(const Transfer& transfer, uint64_t& source, uint64_t& destination) {
+    source = CARINA_FIELD(DMA0_SRC_REGION, "stride_mode").set(source, number(npu::DmaStrideMode::D2));
+    if (transfer.indexed == Indexed::kGather) {
+      source = CARINA_FIELD(DMA0_SRC_REGION, "idx_mode").set(source, number(npu::DmaIdxMode::ENABLED));
+    } else {
+      destination = CARINA_FIELD(DMA0_DST_REGION, "idx_mode").set(destination, number(npu::DmaIdxMode::ENABLED));
+    }
+    out_.set(Reg::DMA0_SIZE0, transfer.rows);
+    out_.set(Reg::DMA0_SRC_STRIDE0, transfer.bytes);
+    out_.set(Reg::DMA0_DST_STRIDE0, transfer.bytes);
+    out_.set(Reg::DMA0_IDX_REGION, region_of(transfer.index_space));
+    out_.set(Reg::DMA0_IDX, transfer.index);
+    out_.set(Reg::DMA0_IDX_MAX, transfer.places - 1);
+  }
+
+  void map(const FeatureMap& map, const MapRegisters& r) {
+    const MapPlace place = place_of(schedule_, map);
+    out_.set(r.region, region_of(schedule_.space_of(map.tensor)));
+    out_.set(r.base0, place.upper);
+    out_.set(r.base2, place.lower);
+    for (const Reg unused : {r.base1, r.base3}) out_.set(unused, 0);
+    out_.set(r.height0, place.upper_rows - 1);
+    out_.set(r.height1, map.height - 1);
+    out_.set(r.width0, map.width - 1);
+    out_.set(r.stride_y, place.stride_y);
+    out_.set(r.stride_x, place.stride_x);
+    out_.set(r.stride_c, place.stride_c);
+    out_.set(r.zero_point, map.zero_point);
+  }
+
+  [[nodiscard]] npu::ActivationFormat format_of(const FeatureMap& map) const {
+    return schedule_[map.tensor].format == Format::kNhcwb16 ? npu::ActivationFormat::NHCWB16
+                                                            : npu::ActivationFormat::NHWC;
+  }
+
+  // IFM and IFM2 have their fields at the same bits.
+  [[nodiscard]] static uint64_t operand_precision(ElementType type, npu::ActivationFormat format,
+                                                  npu::ActivationStorage storage) {
+    uint64_t precision = CARINA_FIELD(IFM_PRECISION, "activation_type").set(0, number(type.is_signed));
+    precision = CARINA_FIELD(IFM_PRECISION, "activation_precision").set(precision, number(precision_of(type)));
+    precision = CARINA_FIELD(IFM_PRECISION, "activation_format").set(precision, number(format));
+    return CARINA_FIELD(IFM_PRECISION, "activation_storage").set(precision, number(storage));
+  }
+
+  void stored_operand(const FeatureMap& from, const OperandRegisters& r) {
+    map(from, r.map);
+    out_.set_fields(r.precision, operand_precision(from.type, format_of(from), npu::ActivationStorage::TILE2X2));
+  }
+
+  void scale(Reg reg, const Scaling& scaling) {
+    uint64_t fields = CARINA_FIELD(IFM_SCALE, "shift").set(0, number(scaling.shift));
+    const auto mode =
+        scaling.rounding == Rounding::kNatural ? npu::RoundModeIfm::NATURAL : npu::RoundModeIfm::DOUBLE_SYMMETRIC;
+    fields = CARINA_FIELD(IFM_SCALE, "round_mode").set(fields, number(mode));
+    out_.set_fields(reg, CARINA_FIELD(IFM_SCALE, "scale").set(fields, scaling.multiplier));
+  }
+
+  void operand(const Operand& operand, const OperandRegisters& r, int64_t scalar) {
+    if (operand.is_scalar) {
+      out_.set(r.map.zero_point, operand.map->zero_point);
+      out_.set_fields(r.precision,
+                      operand_precision(operand.map->type, npu::ActivationFormat::NHWC, npu::ActivationStorage::NONE));
+      out_.set(Reg::OP_SCALAR, scalar);
+    } else {
+      stored_operand(*operand.map, r);
+    }
+    out_.set(r.broadcast, number(operand.is_scalar ? npu::BroadcastMode::SCALAR : broadcast_mode(operand.broadcast)));
+    scale(r.scale, *operand.scaling);
+  }
+
+  void operands(const Step& op) {
+    Operand first{.map = &op.ifm, .scaling = &op.operands.first, .broadcast = op.first_broadcast, .is_scalar = false};
+    Operand second{.map = &op.ifm2,
+                   .scaling = &op.operands.second,
+                   .broadcast = op.broadcast,
+                   .is_scalar = op.second == SecondOperand::kScalar};
+    if (op.swapped) {  // the scales belong to the operation's own order
+      std::swap(first, second);
+      std::swap(first.scaling, second.scaling);
+    }
+    operand(first, kFirst, op.scalar);
+    if (op.second != SecondOperand::kNone) operand(second, kSecond, op.scalar);
+    out_.set(Reg::IFM_DEPTH_M1, op.ofm.depth - 1);
+    no_padding();
+  }
+
+  void no_padding() {
+    out_.set(Reg::IFM_UPSCALE, 0);
+    for (const Reg reg : {Reg::IFM_PAD_TOP, Reg::IFM_PAD_LEFT, Reg::IFM_PAD_BOTTOM, Reg::IFM_PAD_RIGHT})
+      out_.set(reg, 0);
+  }
+
+  void window_operands(const Step& op) {
+    out_.set(Reg::IFM_BROADCAST, number(npu::BroadcastMode::NONE));
+    out_.set(Reg::IFM_DEPTH_M1, op.ifm.depth - 1);
+    out_.set(Reg::IFM_UPSCALE, 0);
+    out_.set(Reg::IFM_PAD_TOP, op.padding.top);
+    out_.set(Reg::IFM_PAD_LEFT, op.padding.left);
+    out_.set(Reg::IFM_PAD_BOTTOM, op.padding.bottom);
+    out_.set(Reg::IFM_PAD_RIGHT, op.padding.right);
+    if (op.kind == StepKind::kPool && op.pool == npu::PoolingMode::NONE) return accumulators_as_they_are(op);
+    stored_operand(op.ifm, kFirst);
+    if (!op.reads_second_map()) return;
+    stored_operand(op.ifm2, kSecond);
+    out_.set(Reg::IFM2_BROADCAST, number(npu::BroadcastMode::NONE));
+  }
+
+  // The accumulators start with the operand, and nothing is added: the IFM is bytes that nobody reads.
+  void accumulators_as_they_are(const Step& op) {
+    FeatureMap unread = op.ifm;
+    unread.zero_point = 0;
+    map(unread, kIfm);
+    out_.set_fields(Reg::IFM_PRECISION,
+                    operand_precision(kSigned8, format_of(op.ifm), npu::ActivationStorage::TILE2X2));
+    stored_operand(op.ifm, kSecond);
+    out_.set(Reg::IFM2_BROADCAST, number(npu::BroadcastMode::NONE));
+  }
+
+  void ofm(const Step& op) {
+    out_.set(Reg::OFM_HEIGHT_M1, op.ofm.height - 1);
+    out_.set(Reg::OFM_WIDTH_M1, op.ofm.width - 1);
+    map(op.ofm, kOfm);
+    out_.set(Reg::OFM_DEPTH_M1, op.ofm.depth - 1);
+    uint64_t precision = CARINA_FIELD(OFM_PRECISION, "activation_type").set(0, number(op.ofm.type.is_signed));
+    precision = CARINA_FIELD(OFM_PRECISION, "activation_precision").set(precision, number(precision_of(op.ofm.type)));
+    precision = CARINA_FIELD(OFM_PRECISION, "activation_format").set(precision, number(format_of(op.ofm)));
+    const auto mode = op.per_channel ? npu::OfmScaleMode::PER_CHANNEL : npu::OfmScaleMode::GLOBAL;
+    precision = CARINA_FIELD(OFM_PRECISION, "scale_mode").set(precision, number(mode));
+    out_.set_fields(Reg::OFM_PRECISION, precision);
+  }
+
+  // A resize gives the size of its input here.
+  void kernel(const Step& op, const BlockConfig& block) {
+    const Kernel& k = op.kernel;
+    const bool resizes = op.kind == StepKind::kResize;
+    out_.set(Reg::KERNEL_HEIGHT_M1, (resizes ? op.ifm.height : k.extent_h()) - 1);
+    out_.set(Reg::KERNEL_WIDTH_M1, (resizes ? op.ifm.width : k.extent_w()) - 1);
+    uint64_t stride = CARINA_FIELD(KERNEL_STRIDE, "stride_x_lsb").set(0, number((k.stride_x - 1) & 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "stride_y_lsb").set(stride, number((k.stride_y - 1) & 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "stride_x_msb").set(stride, number((k.stride_x - 1) >> 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "stride_y_msb").set(stride, number((k.stride_y - 1) >> 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "weight_order").set(stride, number(block.order));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "dilation_x").set(stride, number(k.dilation_x - 1));
+    stride = CARINA_FIELD(KERNEL_STRIDE, "dilation_y").set(stride, number(k.dilation_y - 1));
+    out_.set_fields(Reg::KERNEL_STRIDE, stride);
+  }
+
+  void weights(const Step& op, const WeightSlice& slice) {
+    const Storage& storage = schedule_[slice.staged.valid() ? slice.staged : slice.stored];
+    const int region = region_of(storage.space);
+    if (op.is_convolution()) {
+      out_.set(Reg::WEIGHT_FORMAT, number(npu::WeightFormat::SWD));
+      out_.set(Reg::WEIGHT_REGION, region);
+      for (size_t i = 0; i < slice.cores.size(); ++i) {
+        out_.set(kStreams[i].base, storage.address + slice.cores[i].weight_offset);
+        out_.set(kStreams[i].length, slice.cores[i].weight_bytes);
+      }
+    }
+    out_.set(Reg::SCALE_REGION, region);
+    out_.set(Reg::SCALE_BASE, storage.address + slice.cores.front().scale_offset);
+    out_.set(Reg::SCALE_LENGTH, slice.cores.front().scale_bytes);
+  }
+
+  void activation(const Step& op, int slot) {
+    uint64_t fields = 0;
+    if (op.uses_table()) {
+      fields = CARINA_FIELD(ACTIVATION, "activation_function").set(fields, number(table_function(op)));
+      fields = CARINA_FIELD(ACTIVATION, "table").set(fields, number(slot));
+    }
+    const bool clamps = !op.activation.wraps && (op.ofm.type.bits <= 16 || op.uses_table());
+    const auto clip = clamps ? npu::ActivationClipRange::B16 : npu::ActivationClipRange::NONE;
+    fields = CARINA_FIELD(ACTIVATION, "activation_clip_range").set(fields, number(clip));
+    out_.set_fields(Reg::ACTIVATION, fields);
+    if (!clamps) return;
+    out_.set(Reg::ACTIVATION_MIN, std::max<int64_t>(op.activation.min, -32768));
+    out_.set(Reg::ACTIVATION_MAX, std::min<int64_t>(op.activation.max, op.ofm.type.is_signed ? 32767 : 65535));
+  }
+
+  // Where channels have scales of their own, only the rounding counts.
+  void ofm_scale(const Step& op) {
+    const npu::U85OpClass kind = u85::op_class(op);
+    constexpr int kIndexBits = 16;  // below the index that ARGMAX finds, and below what RESIZE sums
+    Scaling scaling = op.per_channel ? Scaling{} : op.scaling;
+    if (kind == npu::U85OpClass::kArgmax || kind == npu::U85OpClass::kResize) scaling.shift += kIndexBits;
+    uint64_t fields = CARINA_FIELD(OFM_SCALE, "shift").set(0, number(scaling.shift));
+    fields = CARINA_FIELD(OFM_SCALE, "round_mode").set(fields, number(round_mode_of(op)));
+    out_.set_fields(Reg::OFM_SCALE, CARINA_FIELD(OFM_SCALE, "scale").set(fields, scaling.multiplier));
+  }
+
+  void blocks(const Step& op, const BlockConfig& block) {
+    out_.set(Reg::OFM_BLK_HEIGHT_M1, block.height - 1);
+    out_.set(Reg::OFM_BLK_WIDTH_M1, block.width - 1);
+    out_.set(Reg::OFM_BLK_DEPTH_M1, block.depth - 1);
+    const auto format = op.acc == AccWidth::kWide ? npu::AccFormat::I48 : npu::AccFormat::I32;
+    uint64_t fields = CARINA_FIELD(ACC_FORMAT, "acc_format").set(0, number(format));
+    const bool null_pool = op.kind == StepKind::kPool && op.pool == npu::PoolingMode::NONE;
+    const bool starts_with_second =
+        null_pool || (op.kind != StepKind::kElementwise && op.reads_second_map() && !op.multiplies_second);
+    const auto input = starts_with_second ? npu::AccInput::IFM2 : npu::AccInput::RESET;
+    fields = CARINA_FIELD(ACC_FORMAT, "acc_input").set(fields, number(input));
+    out_.set_fields(Reg::ACC_FORMAT, CARINA_FIELD(ACC_FORMAT, "microblock").set(fields, number(block.ublock)));
+  }
+
+  struct AxisRegisters {
+    Reg scale, offset, step;
+  };
+  void resize_axis(const ResizeAxis& axis, int64_t block_size, const AxisRegisters& r) {
+    out_.set(r.scale, axis.scale - 1);
+    out_.set(r.offset, axis.offset);
+    const int64_t whole = (block_size - 1) * axis.step;
+    uint64_t step = CARINA_FIELD(RESIZE_X, "one_step_int").set(0, number(axis.step / axis.scale));
+    step = CARINA_FIELD(RESIZE_X, "one_step_mod").set(step, number(axis.step % axis.scale));
+    step = CARINA_FIELD(RESIZE_X, "blk_step_int").set(step, number(whole / axis.scale));
+    out_.set_fields(r.step, CARINA_FIELD(RESIZE_X, "blk_step_mod").set(step, number(whole % axis.scale)));
+  }
+  void resize(const Step& op, const BlockConfig& block) {
+    resize_axis(op.resize.x, block.width, {Reg::RESIZE_X_SCALE_N_M1, Reg::RESIZE_X_OFFSET, Reg::RESIZE_X});
+    resize_axis(op.resize.y, block.height, {Reg::RESIZE_Y_SCALE_N_M1, Reg::RESIZE_Y_OFFSET, Reg::RESIZE_Y});
+  }
+
+  void start(const Step& op) {
+    switch (op.kind) {
+      case StepKind::kConv:
+        return out_.op(npu::Op::CONV, op.multiplies_second ? 1 : 0);
+      case StepKind::kDepthwise:
+        return out_.op(npu::Op::DEPTHWISE);
+      case StepKind::kPool:
+        return out_.op(npu::Op::POOL, static_cast<uint16_t>(u85::pooling_mode(op)));
+      case StepKind::kElementwise:
+        return out_.op(npu::Op::ELEMENTWISE, static_cast<uint16_t>(op.elementwise));
+      case StepKind::kResize:
+        return out_.op(npu::Op::RESIZE, static_cast<uint16_t>(op.resize.mode));
+      case StepKind::kDma:
+        break;
+    }
+    CARINA_UNREACHABLE("operation", op.kind);
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  Spaces spaces_;
+};
+
+#undef CARINA_FIELD
+
+}  // namespace
+
+// AVERAGE always divides by the elements in the window here; with a scale of its own it is a sum.
+npu::PoolingMode u85::pooling_mode(const Step& op) {
+  const bool divides = op.kernel.taps() > 1 && op.scaling.is_unit() && !op.per_channel;
+  return op.pool == npu::PoolingMode::AVERAGE && !divides ? npu::PoolingMode::SUM : op.pool;
+}
+
+std::unique_ptr<Emitter> u85::emitter(const Schedule& schedule, const Target& target) {
+  return std::make_unique<U85Emitter>(schedule, target);
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+
+#include "facts/npu_u85_blocks.h"
+#include "plan/family/family.h"
+
+// The parts of the family "ethos-u85", one file each.
+namespace carina::plan {
+
+extern const Family kU85;
+
+namespace u85 {
+
+std::span<const Rule> rules();
+
+std::vector<BlockConfig> legal_blocks(const Step& piece, const Target& target);
+npu::Block3 input_block(const Step& piece, const BlockConfig& block, const Target& target);
+
+npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
+                               const Target& target);
+EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel);
+std::unique_ptr<Emitter> emitter(const Schedule& schedule, const Target& target);
+
+// Sums, averages and copies are one operation to the other families; here they are pools of their own.
+npu::PoolingMode pooling_mode(const Step& op);
+// What decides the microblocks that an operation may use.
+npu::U85OpClass op_class(const Step& op);
+
+}  // namespace u85
+}  // namespace carina::plan

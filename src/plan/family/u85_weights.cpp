@@ -1,0 +1,63 @@
+#include "base/checked_math.h"
+#include "npu/scales.h"
+#include "npu/weight_codec.h"
+#include "plan/family/u85_internal.h"
+
+// One table of scales, and behind it a stream of weights per decoder.
+namespace carina::plan {
+
+npu::WeightTraversal u85::traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
+                                    const Target& target) {
+  return {.accelerator = &target.accelerator,
+          .kind = piece.kind == StepKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
+          .order = block.order,
+          .ofm_depth = static_cast<int>(piece.ofm.depth),
+          .ifm_depth = static_cast<int>(weights.in_channels),
+          .kernel_height = static_cast<int>(weights.height),
+          .kernel_width = static_cast<int>(weights.width),
+          .dilation_y = static_cast<int>(piece.kernel.dilation_y),
+          .dilation_x = static_cast<int>(piece.kernel.dilation_x),
+          .ofm_block_depth = static_cast<int>(block.depth),
+          .ifm_bits = piece.ifm.type.bits,
+          .stride_y = static_cast<int>(piece.kernel.stride_y),
+          .stride_x = static_cast<int>(piece.kernel.stride_x),
+          .microblock = block.ublock};
+}
+
+namespace {
+
+std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const Weights& weights, size_t first) {
+  std::vector<npu::ChannelScale> scales;
+  const auto count = static_cast<size_t>(traversal.ofm_depth);
+  scales.reserve(count);
+  for (size_t o = first; o < first + count; ++o)
+    scales.push_back({.bias = weights.biases[o], .scale = weights.multipliers[o], .shift = weights.shifts[o]});
+  const auto form = weights.acc == AccWidth::kWide ? npu::ScaleForm::kBias48Scale15 : npu::ScaleForm::kBias32Scale31;
+  const int entries = round_up(npu::ofm_ublock_depth(traversal), npu::kBrickDepth);
+  return npu::encode_scales(scales, form, entries);
+}
+
+}  // namespace
+
+EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel) {
+  const auto first = static_cast<size_t>(first_channel), count = static_cast<size_t>(traversal.ofm_depth);
+  EncodedSlice slice{.bytes = scale_table(traversal, weights, first), .cores = {}};
+  const auto scale_bytes = static_cast<int64_t>(slice.bytes.size());
+  if (weights.values.empty()) {
+    slice.cores.push_back({.scale_offset = 0, .scale_bytes = scale_bytes, .weight_offset = scale_bytes});
+    return slice;
+  }
+  const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
+  const auto part = std::span<const int16_t>(weights.values).subspan(first * each, count * each);
+  for (int stream = 0; stream < npu::stream_count(traversal); ++stream) {
+    const std::vector<std::byte> bytes = npu::encode_swd(npu::reorder(traversal, stream, part));
+    slice.cores.push_back({.scale_offset = 0,
+                           .scale_bytes = scale_bytes,
+                           .weight_offset = static_cast<int64_t>(slice.bytes.size()),
+                           .weight_bytes = static_cast<int64_t>(bytes.size())});
+    slice.bytes.insert(slice.bytes.end(), bytes.begin(), bytes.end());
+  }
+  return slice;
+}
+
+}  // namespace carina::plan
