@@ -289,19 +289,19 @@ class U85Emitter final : public Emitter {
   }
 
   void weights(const Step& op, const WeightSlice& slice) {
-    const Storage& storage = schedule_[slice.staged.valid() ? slice.staged : slice.stored];
-    const int region = region_of(storage.space);
     if (op.is_convolution()) {
       out_.set(Reg::WEIGHT_FORMAT, number(npu::WeightFormat::SWD));
-      out_.set(Reg::WEIGHT_REGION, region);
+      out_.set(Reg::WEIGHT_REGION, region_of(weights_of(schedule_, slice, 0).space));
       for (size_t i = 0; i < slice.cores.size(); ++i) {
-        out_.set(kStreams[i].base, storage.address + slice.cores[i].weight_offset);
-        out_.set(kStreams[i].length, slice.cores[i].weight_bytes);
+        const StreamPlace place = weights_of(schedule_, slice, i);
+        out_.set(kStreams[i].base, place.address);
+        out_.set(kStreams[i].length, place.bytes);
       }
     }
-    out_.set(Reg::SCALE_REGION, region);
-    out_.set(Reg::SCALE_BASE, storage.address + slice.cores.front().scale_offset);
-    out_.set(Reg::SCALE_LENGTH, slice.cores.front().scale_bytes);
+    const StreamPlace scales = scales_of(schedule_, slice, 0);
+    out_.set(Reg::SCALE_REGION, region_of(scales.space));
+    out_.set(Reg::SCALE_BASE, scales.address);
+    out_.set(Reg::SCALE_LENGTH, scales.bytes);
   }
 
   void activation(const Step& op, int slot) {

@@ -42,19 +42,15 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
 EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel) {
   const auto first = static_cast<size_t>(first_channel), count = static_cast<size_t>(traversal.ofm_depth);
   EncodedSlice slice{.bytes = scale_table(traversal, weights, first), .cores = {}};
-  const auto scale_bytes = static_cast<int64_t>(slice.bytes.size());
-  if (weights.values.empty()) {
-    slice.cores.push_back({.scale_offset = 0, .scale_bytes = scale_bytes, .weight_offset = scale_bytes});
-    return slice;
-  }
+  slice.cores.resize(static_cast<size_t>(npu::stream_count(traversal)));
+  slice.cores.front().scale_bytes = static_cast<int64_t>(slice.bytes.size());  // one table for all decoders
+  if (weights.values.empty()) return slice;
   const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
   const auto part = std::span<const int16_t>(weights.values).subspan(first * each, count * each);
-  for (int stream = 0; stream < npu::stream_count(traversal); ++stream) {
-    const std::vector<std::byte> bytes = npu::encode_swd(npu::reorder(traversal, stream, part));
-    slice.cores.push_back({.scale_offset = 0,
-                           .scale_bytes = scale_bytes,
-                           .weight_offset = static_cast<int64_t>(slice.bytes.size()),
-                           .weight_bytes = static_cast<int64_t>(bytes.size())});
+  for (size_t stream = 0; stream < slice.cores.size(); ++stream) {
+    const std::vector<std::byte> bytes = npu::encode_swd(npu::reorder(traversal, static_cast<int>(stream), part));
+    slice.cores[stream].weight_offset = static_cast<int64_t>(slice.bytes.size());
+    slice.cores[stream].weight_bytes = static_cast<int64_t>(bytes.size());
     slice.bytes.insert(slice.bytes.end(), bytes.begin(), bytes.end());
   }
   return slice;

@@ -140,7 +140,8 @@ Weights scales_only(const Weights& weights) {
           .in_channels = weights.in_channels,
           .biases = weights.biases,
           .multipliers = weights.multipliers,
-          .shifts = weights.shifts};
+          .shifts = weights.shifts,
+          .acc = weights.acc};
 }
 
 // All requests; those that follow a leader have their own scales and the leader's weights.
