@@ -20,7 +20,10 @@ class Arena {
     const auto base = reinterpret_cast<uintptr_t>(memory_.data());
     const uintptr_t aligned = (base + used_ + alignment - 1) & ~(uintptr_t{alignment} - 1);
     const size_t start = aligned - base;
-    if (start > memory_.size() || bytes > memory_.size() - start) return nullptr;
+    if (start > memory_.size() || bytes > memory_.size() - start) {
+      missing_ = bytes > SIZE_MAX - start ? SIZE_MAX : start + bytes - memory_.size();
+      return nullptr;
+    }
     used_ = start + bytes;
     peak_ = used_ > peak_ ? used_ : peak_;
     return memory_.data() + start;
@@ -39,6 +42,8 @@ class Arena {
   }
 
   void reset() { used_ = 0; }
+  // How many bytes the last allocation that was refused would have needed more; 0 when none was.
+  [[nodiscard]] size_t missing_bytes() const { return missing_; }
   // For tests: the `nth` allocation from now on, counted from 1, fails, and those behind it succeed again. 0: none.
   void fail_allocation(uint32_t nth) { until_failure_ = nth; }
   [[nodiscard]] size_t used_bytes() const { return used_; }
@@ -49,6 +54,7 @@ class Arena {
   std::span<std::byte> memory_;
   size_t used_ = 0;
   size_t peak_ = 0;
+  size_t missing_ = 0;
   uint32_t until_failure_ = 0;
 };
 

@@ -54,7 +54,9 @@ Error Method::execute() {
   problem_ = {};
   for (size_t at = 0; at < instructions_.size();) {
     size_t next = at + 1;
+    if (observer_ != nullptr) observer_->before(at);
     const Error error = run(instructions_[at], next);
+    if (observer_ != nullptr) observer_->after(at);
     scratch_->reset();
     if (error != Error::kOk) {
       set_problem(problem_, instructions_[at].name, static_cast<int32_t>(at));

@@ -35,6 +35,16 @@ struct Problem {
   int32_t instruction = -1;
 };
 
+// Told of each instruction of a run, for clocks and traces.
+class InstructionObserver {
+ public:
+  virtual void before(size_t instruction) = 0;
+  virtual void after(size_t instruction) = 0;
+
+ protected:
+  ~InstructionObserver() = default;
+};
+
 // A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
 class Method {
  public:
@@ -50,6 +60,8 @@ class Method {
   // kInvalidArgument when the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
 
+  // From the next run on; nullptr: nobody. Loading forgets it.
+  void observe(InstructionObserver* observer) { observer_ = observer; }
   // Runs the method once. Errors: what a kernel or a delegate says; problem() says which.
   Error execute();
 
@@ -73,6 +85,7 @@ class Method {
   std::span<Instruction> instructions_;
   std::span<Delegate> delegates_;
   Arena* scratch_ = nullptr;
+  InstructionObserver* observer_ = nullptr;
   Problem problem_;
 };
 

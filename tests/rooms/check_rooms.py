@@ -8,6 +8,7 @@ import re
 import sys
 import tomllib
 
+PROGRAMS = ("carina", "interop", "firmware")  # nobody includes them
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z0-9_]+)/', re.MULTILINE)
 
 
@@ -46,7 +47,7 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1])
     table = tomllib.loads((root / "rooms.toml").read_text())
     rooms, folders = table["rooms"], table.get("folders", {})
-    sees = {room: [r for r in rooms if r not in (room, "carina", "interop")] if seen == ["*"] else seen for room, seen in rooms.items()}
+    sees = {room: [r for r in rooms if r not in (room, *PROGRAMS)] if seen == ["*"] else seen for room, seen in rooms.items()}
     errors = []
     if cycle := cycle_through(sees):
         errors.append("rooms.toml has a cycle: " + " -> ".join(cycle))

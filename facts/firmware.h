@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+// What a firmware image and the host agree on: where a model stands in an image, and what the two say to each other when
+// the host's simulator is the NPU. All numbers are little-endian. Ours alone: no other tool writes or reads it.
+namespace carina::firmware {
+
+inline constexpr uint32_t kVersion = 1;
+
+// In every image, 8-byte aligned, so that a tool finds by its magic where the model belongs.
+inline constexpr std::array<char, 16> kSlotMagic{'C', 'A', 'R', 'I', 'N', 'A', ' ', 'F',
+                                                 'I', 'R', 'M', 'W', 'A', 'R', 'E', '\0'};
+struct ImageSlot {
+  std::array<char, 16> magic = kSlotMagic;
+  uint32_t version = kVersion;
+  uint32_t model_address = 0;
+  uint32_t model_capacity_bytes = 0;  // header and program
+  uint32_t pools_address = 0;
+  uint32_t pools_bytes = 0;
+};
+static_assert(sizeof(ImageSlot) == 36);
+
+// Stands at the slot's model_address; the program follows it.
+inline constexpr uint32_t kModelMagic = 0x4D524143;  // "CARM"
+struct ModelHeader {
+  uint32_t magic = kModelMagic;
+  uint32_t version = kVersion;
+  uint32_t program_bytes = 0;
+  // How the pools are cut: for the method (tables, planned buffers, inputs), for what kernels and delegates need while
+  // they run, for region 2 of the NPU. 0: the image's own share.
+  uint32_t method_pool_bytes = 0;
+  uint32_t temp_pool_bytes = 0;
+  uint32_t fast_pool_bytes = 0;
+  std::array<uint32_t, 10> reserved{};
+};
+static_assert(sizeof(ModelHeader) == 64);
+
+// The host as the NPU: the image writes a request to one file and reads the reply from another (pipes in the host's
+// eyes); payload and regions stay where they are, in memory that both see.
+inline constexpr const char* kNpuRequestFile = "npu.request";
+inline constexpr const char* kNpuReplyFile = "npu.reply";
+inline constexpr uint32_t kNpuMagic = 0x4E524143;  // "CARN"
+inline constexpr uint32_t kNpuRegions = 8;
+inline constexpr uint32_t kNpuCounters = 8;
+
+struct NpuRequest {
+  uint32_t magic = kNpuMagic;
+  uint32_t version = kVersion;
+  uint32_t payload_address = 0;
+  uint32_t payload_bytes = 0;  // 0: who are you?
+  std::array<uint64_t, kNpuRegions> region_address{};
+  std::array<uint64_t, kNpuRegions> region_bytes{};
+  std::array<uint16_t, kNpuCounters> events{};  // as PMEVTYPER takes them
+};
+static_assert(sizeof(NpuRequest) == 160);
+
+struct NpuReply {
+  uint32_t magic = kNpuMagic;
+  int32_t status = 0;  // 0: done, -1: a fault, and `message` says which
+  uint32_t config_word = 0;
+  uint32_t id_word = 0;
+  uint64_t cycles = 0;
+  std::array<uint64_t, kNpuCounters> counts{};
+  std::array<char, 400> message{};
+};
+static_assert(sizeof(NpuReply) == 488);
+
+}  // namespace carina::firmware

@@ -1,0 +1,48 @@
+#include "facts/npu_accelerators.h"
+#include "facts/npu_pmu.h"
+#include "firmware/driver/ethosu_state.h"
+#include "firmware/driver/npu.h"
+#include "firmware/driver/pmu_ethosu.h"
+
+namespace carina::firmware {
+
+namespace {
+
+// All NPUs of an image are of one product, as the driver assumes too.
+uint32_t event_counters() {
+  NpuWords words;
+  if (!identify_npu(words)) return 0;
+  return static_cast<uint32_t>(npu::pmu_counters(static_cast<npu::Product>(npu::ConfigWord::product(words.config))));
+}
+
+}  // namespace
+
+}  // namespace carina::firmware
+
+extern "C" {
+
+void ETHOSU_PMU_Enable(ethosu_driver* drv) {
+  drv->pmu_enabled = true;
+}
+void ETHOSU_PMU_Disable(ethosu_driver* drv) {
+  drv->pmu_enabled = false;
+}
+uint32_t ETHOSU_PMU_Get_NumEventCounters() {
+  return carina::firmware::event_counters();
+}
+void ETHOSU_PMU_Set_EVTYPER(ethosu_driver* drv, uint32_t num, ethosu_pmu_event_type type) {
+  if (num < drv->events.size()) drv->events[num] = static_cast<uint16_t>(type);
+}
+void ETHOSU_PMU_CYCCNT_Reset(ethosu_driver* drv) {
+  drv->cycles = 0;
+}
+void ETHOSU_PMU_EVCNTR_ALL_Reset(ethosu_driver* drv) {
+  drv->counts = {};
+}
+uint64_t ETHOSU_PMU_Get_CCNTR(ethosu_driver* drv) {
+  return drv->cycles;
+}
+uint32_t ETHOSU_PMU_Get_EVCNTR(ethosu_driver* drv, uint32_t num) {
+  return num < drv->counts.size() ? static_cast<uint32_t>(drv->counts[num]) : 0;
+}
+}

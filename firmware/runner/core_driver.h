@@ -1,0 +1,14 @@
+#pragma once
+
+#include "firmware/driver/ethosu_driver.h"
+#include "runtime/backends/ethos_u.h"
+
+namespace carina::firmware {
+
+// The core driver as the delegate sees it.
+class CoreDriver final : public runtime::NpuDriver {
+ public:
+  runtime::Error invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) override;
+};
+
+}  // namespace carina::firmware

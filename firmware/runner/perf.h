@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "firmware/driver/ethosu_driver.h"
+#include "runtime/arena.h"
+#include "runtime/method.h"
+
+namespace carina::firmware {
+
+// Clocks of a run: the CPU's cycles per operator, the NPU's counters.
+class Perf final : public runtime::InstructionObserver {
+ public:
+  // Memory for a method's figures; false: the arena is too small.
+  bool prepare(const runtime::Method& method, runtime::Arena& arena);
+  // Which events the NPU counts.
+  static void choose_events(ethosu_driver& driver);
+
+  void before(size_t instruction) override;
+  void after(size_t instruction) override;
+  void start();
+  void stop();
+
+  void report(const runtime::Method& method, uint32_t inferences) const;
+
+ private:
+  std::span<uint64_t> cycles_;  // per instruction
+  uint64_t operator_start_ = 0;
+  uint64_t run_start_ = 0;
+  uint64_t run_cycles_ = 0;
+};
+
+}  // namespace carina::firmware

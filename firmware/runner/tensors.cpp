@@ -1,0 +1,193 @@
+#include "firmware/runner/tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "firmware/board/console.h"
+
+namespace carina::firmware {
+
+namespace {
+
+using runtime::Tensor;
+
+constexpr size_t kShownElements = 16;
+
+template <typename T>
+void fill_with(const Tensor& tensor, T one) {
+  std::fill_n(static_cast<T*>(tensor.data), tensor.elements(), one);
+}
+
+void fill_with_ones(const Tensor& tensor) {
+  constexpr uint16_t kOneHalf = 0x3C00;
+  constexpr uint16_t kOneBFloat16 = 0x3F80;
+  switch (tensor.type) {
+    case PteScalarType::kFloat:
+      return fill_with(tensor, 1.0F);
+    case PteScalarType::kDouble:
+      return fill_with(tensor, 1.0);
+    case PteScalarType::kHalf:
+      return fill_with(tensor, kOneHalf);
+    case PteScalarType::kBFloat16:
+      return fill_with(tensor, kOneBFloat16);
+    case PteScalarType::kLong:
+      return fill_with(tensor, int64_t{1});
+    case PteScalarType::kInt:
+    case PteScalarType::kUInt32:
+      return fill_with(tensor, int32_t{1});
+    case PteScalarType::kShort:
+    case PteScalarType::kUInt16:
+      return fill_with(tensor, int16_t{1});
+    case PteScalarType::kByte:
+    case PteScalarType::kChar:
+    case PteScalarType::kBool:
+      return fill_with(tensor, int8_t{1});
+  }
+}
+
+bool refuse(size_t index, std::string_view why) {
+  error().text("input ").number(static_cast<int64_t>(index)).text(": ").text(why);
+  return false;
+}
+
+bool read_input(size_t index, const char* name, std::span<std::byte> bytes) {
+  const size_t given = board_file_bytes(name);
+  if (given == kNoFile) return refuse(index, "its file cannot be read");
+  if (given != bytes.size()) {
+    error()
+        .text("input ")
+        .number(static_cast<int64_t>(index))
+        .text(" does not fit: the program takes ")
+        .number(static_cast<int64_t>(bytes.size()))
+        .text(" bytes, the file ")
+        .text(name)
+        .text(" has ")
+        .number(static_cast<int64_t>(given));
+    return false;
+  }
+  return board_read_file(name, bytes) || refuse(index, "its file cannot be read");
+}
+
+// Where the bytes of an input go; empty: there is no memory.
+std::span<std::byte> memory_of(runtime::Method& method, size_t index, runtime::Arena& arena) {
+  const Tensor& tensor = method.input(index).tensor;
+  const size_t bytes = tensor.bytes();
+  if (tensor.data != nullptr) return {tensor.as<std::byte>(), bytes};
+  const std::span<std::byte> memory(static_cast<std::byte*>(arena.allocate(bytes)), bytes);
+  if (memory.data() == nullptr || method.set_input(index, memory) != runtime::Error::kOk) return {};
+  return memory;
+}
+
+bool prepare_input(runtime::Method& method, size_t index, const Options& options, runtime::Arena& arena) {
+  if (!method.input(index).is_tensor()) return true;  // a number, which exporting has fixed
+  const Tensor& tensor = method.input(index).tensor;
+  if (tensor.bytes() == 0) return true;
+  const std::span<std::byte> memory = memory_of(method, index, arena);
+  if (memory.empty()) return refuse(index, "there is no memory for it in the method pool");
+  if (options.input_count > 0) return read_input(index, options.inputs[index], memory);
+  fill_with_ones(tensor);
+  return true;
+}
+
+template <typename T>
+void show_integer(Line& line, const Tensor& tensor, size_t at) {
+  line.number(static_cast<int64_t>(tensor.as<T>()[at]));
+}
+
+void show(Line& line, const Tensor& tensor, size_t at) {
+  switch (tensor.type) {
+    case PteScalarType::kFloat:
+      line.text("(float) ").fixed(static_cast<double>(tensor.as<float>()[at]), 6);
+      return;
+    case PteScalarType::kDouble:
+      line.text("(double) ").fixed(tensor.as<double>()[at], 6);
+      return;
+    case PteScalarType::kLong:
+      return show_integer<int64_t>(line.text("(int64) "), tensor, at);
+    case PteScalarType::kInt:
+      return show_integer<int32_t>(line.text("(int) "), tensor, at);
+    case PteScalarType::kUInt32:
+      return show_integer<uint32_t>(line.text("(uint32) "), tensor, at);
+    case PteScalarType::kShort:
+      return show_integer<int16_t>(line.text("(int16) "), tensor, at);
+    case PteScalarType::kUInt16:
+    case PteScalarType::kHalf:
+    case PteScalarType::kBFloat16:
+      return show_integer<uint16_t>(line.text("(uint16) "), tensor, at);
+    case PteScalarType::kChar:
+      return show_integer<int8_t>(line.text("(char) "), tensor, at);
+    case PteScalarType::kByte:
+      return show_integer<uint8_t>(line.text("(byte) "), tensor, at);
+    case PteScalarType::kBool:
+      return show_integer<uint8_t>(line.text("(bool) "), tensor, at);
+  }
+}
+
+void show_output(size_t index, const Tensor& tensor) {
+  const size_t elements = tensor.elements();
+  for (size_t at = 0; at < std::min(elements, kShownElements); ++at) {
+    Line line("");
+    line.text("Output[").number(static_cast<int64_t>(index)).text("][").number(static_cast<int64_t>(at)).text("]: ");
+    show(line, tensor, at);
+  }
+  if (elements > kShownElements)
+    Line("")
+        .text("Output[")
+        .number(static_cast<int64_t>(index))
+        .text("]: ")
+        .number(static_cast<int64_t>(elements - kShownElements))
+        .text(" more");
+}
+
+// "<prefix>-<index>.bin"; empty when it is too long.
+std::string_view output_name(const char* prefix, size_t index, std::span<char> name) {
+  const std::string_view start(prefix);
+  constexpr std::string_view kEnd = ".bin";
+  if (start.size() + 3 + kEnd.size() + 1 > name.size() || index > 99) return {};
+  char* at = std::ranges::copy(start, name.data()).out;
+  *at++ = '-';
+  if (index >= 10) *at++ = static_cast<char>('0' + index / 10);
+  *at++ = static_cast<char>('0' + index % 10);
+  at = std::ranges::copy(kEnd, at).out;
+  *at = '\0';
+  return {name.data(), static_cast<size_t>(at - name.data())};
+}
+
+bool write_output(size_t index, const Tensor& tensor, const char* prefix) {
+  std::array<char, 128> name{};
+  const bool written = !output_name(prefix, index, name).empty() &&
+                       board_write_file(name.data(), {tensor.as<const std::byte>(), tensor.bytes()});
+  if (!written) error().text("output ").number(static_cast<int64_t>(index)).text(" cannot be written to ").text(prefix);
+  return written;
+}
+
+}  // namespace
+
+bool prepare_inputs(runtime::Method& method, const Options& options, runtime::Arena& arena) {
+  if (options.input_count > 0 && options.input_count != method.inputs()) {
+    error()
+        .text("wrong number of inputs: the program takes ")
+        .number(static_cast<int64_t>(method.inputs()))
+        .text(", given are ")
+        .number(static_cast<int64_t>(options.input_count));
+    return false;
+  }
+  for (size_t i = 0; i < method.inputs(); ++i) {
+    if (!prepare_input(method, i, options, arena)) return false;
+  }
+  return true;
+}
+
+bool give_outputs(const runtime::Method& method, const Options& options) {
+  info().number(static_cast<int64_t>(method.outputs())).text(" outputs:");
+  for (size_t i = 0; i < method.outputs(); ++i) {
+    const runtime::EValue& value = method.output(i);
+    if (!value.is_tensor()) continue;
+    show_output(i, value.tensor);
+    if (options.output != nullptr && !write_output(i, value.tensor, options.output)) return false;
+  }
+  return true;
+}
+
+}  // namespace carina::firmware
