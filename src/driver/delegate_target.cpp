@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "driver/ethosu_specs.h"
+#include "facts/ethosu_delegates.h"
+#include "facts/executorch.h"
 #include "npu/delegate_blob.h"
 #include "npu/payload.h"
 
@@ -15,6 +19,14 @@ Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::str
   CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, where));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, where));
   return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
+}
+
+const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
+  for (const pte::Plan& plan : program.plans) {
+    const auto found = std::ranges::find_if(plan.delegates, is_ethos_u, &pte::Delegate::backend);
+    if (found != plan.delegates.end()) return &*found;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -36,6 +48,17 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
             .hint = "--config FILE with those sections",
             .severity = Severity::kWarning});
   return fallback;
+}
+
+Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where, const TargetNames& asked,
+                                       const Log& log) {
+  if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
+    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log));
+    if (target) return *target;
+  }
+  TargetNames names = asked;
+  names.accelerator = npu::kAcceleratorOfNoDelegate;
+  return find_target(names, log);
 }
 
 }  // namespace carina::driver

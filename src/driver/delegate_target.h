@@ -17,4 +17,9 @@ namespace carina::driver {
 Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& delegate, const TargetNames& asked,
                                                        const std::string& where, const Log& log);
 
+// The target that a program's first Ethos-U delegate was compiled for; of a program without, one of which nothing but
+// the name is asked. Errors: as above.
+Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where, const TargetNames& asked,
+                                       const Log& log);
+
 }  // namespace carina::driver

@@ -36,6 +36,13 @@ std::string hint_for(runtime::Error error) {
   return {};
 }
 
+// Output `index` with these bytes, as the program's memory holds them.
+NamedTensor output_of(size_t index, const runtime::Tensor& tensor, std::span<const std::byte> bytes) {
+  return {
+      .name = fmt::format("output_{}", index),
+      .tensor = {.dtype = dtype_of(tensor.type), .shape = shape_of(tensor), .data = from_memory_order(tensor, bytes)}};
+}
+
 template <typename T>
 Tensor tensor_of(DType dtype, T number) {
   return {.dtype = dtype, .shape = Shape{}, .data = Buffer::copy_of(std::as_bytes(std::span(&number, 1)))};
@@ -135,14 +142,13 @@ std::vector<InputType> ProgramRunner::inputs() const {
   return types;
 }
 
-Result<void> ProgramRunner::set_inputs(const Sample& sample) {
+Result<void> ProgramRunner::check_inputs(const Sample& sample) const {
   const std::vector<InputType> wanted = inputs();
   if (sample.size() != wanted.size())
     return fail({.where = where_,
                  .what = "wrong number of inputs",
                  .expected = std::to_string(wanted.size()),
                  .got = std::to_string(sample.size())});
-  placed_inputs_.clear();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (sample[i].dtype != wanted[i].dtype || sample[i].shape != wanted[i].shape) {
       return fail({.where = where_,
@@ -150,8 +156,15 @@ Result<void> ProgramRunner::set_inputs(const Sample& sample) {
                    .expected = type_text(wanted[i].dtype, wanted[i].shape),
                    .got = type_text(sample[i].dtype, sample[i].shape)});
     }
-    CARINA_CHECKED(set_input(i, sample[i], wanted[i]));
   }
+  return {};
+}
+
+Result<void> ProgramRunner::set_inputs(const Sample& sample) {
+  CARINA_CHECKED(check_inputs(sample));
+  const std::vector<InputType> wanted = inputs();
+  placed_inputs_.clear();
+  for (size_t i = 0; i < wanted.size(); ++i) CARINA_CHECKED(set_input(i, sample[i], wanted[i]));
   return {};
 }
 
@@ -189,12 +202,36 @@ Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
   std::vector<NamedTensor> outputs;
   for (size_t i = 0; i < method_.outputs(); ++i) {
     const runtime::EValue& value = method_.output(i);
+    if (value.is_tensor())
+      outputs.push_back(
+          output_of(i, value.tensor, {static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes()}));
+  }
+  return outputs;
+}
+
+Result<std::vector<Buffer>> ProgramRunner::raw_inputs(const Sample& sample) const {
+  CARINA_CHECKED(check_inputs(sample));
+  std::vector<Buffer> raw(sample.size());
+  for (size_t i = 0; i < sample.size(); ++i) {
+    const runtime::EValue& input = method_.input(i);
+    if (!input.is_tensor()) continue;
+    raw[i] = to_memory_order(input.tensor, sample[i].data.bytes().first(input.tensor.bytes()));
+  }
+  return raw;
+}
+
+Result<std::vector<NamedTensor>> ProgramRunner::outputs_of(std::span<const Buffer> raw) const {
+  std::vector<NamedTensor> outputs;
+  for (size_t i = 0; i < method_.outputs(); ++i) {
+    const runtime::EValue& value = method_.output(i);
     if (!value.is_tensor()) continue;
-    const std::span<const std::byte> bytes(static_cast<const std::byte*>(value.tensor.data), value.tensor.bytes());
-    outputs.push_back({.name = fmt::format("output_{}", i),
-                       .tensor = {.dtype = dtype_of(value.tensor.type),
-                                  .shape = shape_of(value.tensor),
-                                  .data = from_memory_order(value.tensor, bytes)}});
+    const size_t got = i < raw.size() ? raw[i].size() : 0;
+    if (got != value.tensor.bytes())
+      return fail({.where = where_,
+                   .what = fmt::format("output {} is not whole", i),
+                   .expected = fmt::format("{} bytes", value.tensor.bytes()),
+                   .got = fmt::format("{}", got)});
+    outputs.push_back(output_of(i, value.tensor, raw[i].bytes()));
   }
   return outputs;
 }

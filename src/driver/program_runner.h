@@ -26,9 +26,15 @@ class ProgramRunner {
                                                      std::span<const Buffer> data = {});
 
   [[nodiscard]] std::vector<InputType> inputs() const;
+  [[nodiscard]] size_t outputs() const { return method_.outputs(); }
   // Runs once. A number of the program is a tensor of no axes. Errors: inputs of other number, type or shape; what a
   // kernel or delegate says.
   Result<std::vector<NamedTensor>> run(const Sample& sample);
+
+  // The same for a run elsewhere: the bytes of each input as the program's memory holds them (of a number: none), and
+  // what the bytes of the outputs mean. Errors: as run()'s of inputs; outputs of another number or size.
+  Result<std::vector<Buffer>> raw_inputs(const Sample& sample) const;
+  Result<std::vector<NamedTensor>> outputs_of(std::span<const Buffer> raw) const;
 
   // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
   // used.
@@ -42,6 +48,7 @@ class ProgramRunner {
   Result<void> load_data(std::span<const Buffer> data);
   Result<void> plan_memory();
   Result<void> load_method();
+  [[nodiscard]] Result<void> check_inputs(const Sample& sample) const;
   Result<void> set_inputs(const Sample& sample);
   Result<void> set_input(size_t index, const Tensor& tensor, const InputType& wanted);
   [[nodiscard]] std::unexpected<Diagnostics> error(runtime::Error error, const std::string& doing) const;

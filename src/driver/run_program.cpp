@@ -10,33 +10,11 @@
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "driver/simulated_npu.h"
-#include "facts/ethosu_delegates.h"
-#include "facts/executorch.h"
 #include "pte/reader.h"
 
 namespace carina::driver {
 
 namespace {
-
-const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
-  for (const pte::Plan& plan : program.plans) {
-    const auto found = std::ranges::find_if(plan.delegates, is_ethos_u, &pte::Delegate::backend);
-    if (found != plan.delegates.end()) return &*found;
-  }
-  return nullptr;
-}
-
-// The target that the program's first Ethos-U delegate was compiled for.
-Result<plan::Target> target_of(const pte::Program& program, const std::string& where, const TargetNames& asked,
-                               const Log& log) {
-  if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
-    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log));
-    if (target) return *target;
-  }
-  TargetNames names = asked;
-  names.accelerator = npu::kAcceleratorOfNoDelegate;
-  return find_target(names, log);
-}
 
 // The layer notes of each delegate call, in the order of the calls.
 std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program) {
@@ -111,7 +89,7 @@ Sample ones(std::span<const InputType> inputs) {
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,
                                const RunOptions& options, const Log& log) {
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
-  CARINA_TRY(const plan::Target target, target_of(parsed, where, options.memories, log));
+  CARINA_TRY(const plan::Target target, target_of_program(parsed, where, options.memories, log));
   SimulatedNpu npu({.timing = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                     .threads = options.threads,
                     .own_system_config = target.system,

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "command.h"
+#include "device_options.h"
 #include "driver/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
@@ -14,14 +15,39 @@ namespace carina::cli {
 
 namespace {
 
-Result<std::string> run(const driver::RunRequest& request, report::LayerRows rows, const Console& console) {
+enum class Place { kHost, kQemu };
+
+Result<void> check(const driver::RunRequest& request) {
   driver::CommandFiles files{
       .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.program);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
   files.inputs.insert(files.inputs.end(), request.data.begin(), request.data.end());
-  CARINA_CHECKED(driver::check_files(files));
+  return driver::check_files(files);
+}
+
+Result<std::string> run(const driver::RunRequest& request, report::LayerRows rows, const Console& console) {
+  CARINA_CHECKED(check(request));
   return shown_run(driver::run(request, console.log()), rows, console);
+}
+
+Result<Buffer> image_of(const driver::RunRequest& request, const Console& console) {
+  CARINA_CHECKED(check(request));
+  if (!request.data.empty())
+    return fail({.where = "--data", .what = "a firmware image takes no tensors from outside", .fault = Fault::kUsage});
+  CARINA_TRY(const driver::Firmware firmware, driver::make_firmware({.program = request.program}, console.log()));
+  return Buffer::copy_of(firmware.elf);
+}
+
+int run_as_firmware(const driver::RunRequest& request, const Console& console) {
+  return run_on_device(image_of(request, console), request.program,
+                       {.inputs = request.inputs,
+                        .output_folder = request.output_folder,
+                        .target = {.accelerator = {},
+                                   .system_config = request.system_config,
+                                   .memory_mode = request.memory_mode,
+                                   .config_files = request.config_files}},
+                       console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -41,8 +67,13 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static auto rows = report::LayerRows::kFolded;
   add_all_option(app, rows);
   add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
+  static auto place = Place::kHost;
+  app.add_option("--on", place,
+                 "Where: host, or qemu: as firmware of an emulated Cortex-M55, with its log (see carina qemu)")
+      ->transform(one_of({{"host", static_cast<int>(Place::kHost)}, {"qemu", static_cast<int>(Place::kQemu)}}));
   app.callback([&] {
     action = [&] {
+      if (place == Place::kQemu) return run_as_firmware(request, console);
       request.threads = console.threads;
       return finish(request.program, run(request, rows, console), console);
     };
@@ -55,7 +86,8 @@ const Command kRun{.name = "run",
                    .summary = "Run an ExecuTorch program: kernels on the CPU, delegates on the simulated NPU",
                    .examples =
                        "  carina run model.pte -i input.npy -o outputs\n"
-                       "  carina run model.pte --timed",
+                       "  carina run model.pte --timed\n"
+                       "  carina run model.pte --on qemu -i input.npy",
                    .add_options = add_options};
 
 }  // namespace carina::cli

@@ -1,0 +1,89 @@
+#include "driver/firmware.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "base/file.h"
+#include "driver/delegate_target.h"
+#include "driver/file_kind.h"
+#include "facts/executorch.h"
+#include "pte/reader.h"
+
+namespace carina::driver {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Beside the program that runs, as the build and the installation have them.
+std::vector<fs::path> image_folders() {
+  std::vector<fs::path> folders;
+  if (const char* folder = std::getenv("CARINA_FIRMWARE")) folders.emplace_back(folder);
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "carina" / "firmware");
+  return folders;
+}
+
+// Bytes of region 2 that the program's delegates were compiled for, as their memory mode says.
+Result<uint32_t> fast_bytes_of(const pte::Program& program, const std::string& where, const Log& log) {
+  int64_t most = 0;
+  for (const pte::Plan& plan : program.plans) {
+    for (const pte::Delegate& delegate : plan.delegates) {
+      if (!is_ethos_u(delegate.backend)) continue;
+      CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(delegate, {}, where, log));
+      if (target && npu::has_fast_scratch(target->memory)) most = std::max(most, target->memory.cache_bytes);
+    }
+  }
+  return static_cast<uint32_t>(most);
+}
+
+}  // namespace
+
+Result<std::string> image_path(const std::string& image) {
+  if (image.ends_with(".elf") || image.find('/') != std::string::npos) return image;
+  std::string looked;
+  for (const fs::path& folder : image_folders()) {
+    const fs::path path = folder / (image + ".elf");
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) return path.string();
+    looked += (looked.empty() ? "" : ", ") + folder.string();
+  }
+  return fail({.where = image,
+               .what = "there is no firmware image of this name",
+               .expected = "one in " + looked,
+               .hint = "the images are built where the cross compiler is installed: scripts/setup.sh --full, then "
+                       "cmake --build --target firmware; or give the path of an .elf",
+               .fault = Fault::kEnvironment});
+}
+
+Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer program, open_file(request.program, {FileKind::kPte}));
+  CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
+  CARINA_TRY(const std::string path, image_path(request.image));
+  CARINA_TRY(const Buffer image, map_file(path));
+  FirmwarePools pools = request.pools;
+  if (pools.fast_bytes == 0) {
+    CARINA_TRY(pools.fast_bytes, fast_bytes_of(parsed, request.program, log));
+    if (pools.fast_bytes > 0)
+      log.note({.where = request.program,
+                .what = fmt::format("the NPU gets a fast memory of {} bytes, which the program was compiled for",
+                                    pools.fast_bytes),
+                .hint = "--fast-pool BYTES",
+                .severity = Severity::kNote});
+  }
+  CARINA_TRY(std::vector<std::byte> elf, put_model(image, path, program, pools));
+  if (!request.output.empty()) CARINA_CHECKED(write_file(request.output, elf));
+  report::FirmwareReport report{.program = request.program,
+                                .image = path,
+                                .output = request.output,
+                                .program_bytes = static_cast<int64_t>(program.size()),
+                                .image_bytes = static_cast<int64_t>(image.size())};
+  return Firmware{.elf = std::move(elf), .report = std::move(report)};
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/firmware_image.h"
+#include "report/firmware_report.h"
+
+namespace carina::driver {
+
+inline constexpr const char* kDefaultImage = "corstone300-host";
+
+struct FirmwareRequest {
+  std::string program;                // .pte
+  std::string image = kDefaultImage;  // one of those that are installed by its name, or an .elf
+  std::string output = {};            // .elf; empty: nothing is written
+  FirmwarePools pools = {};
+};
+
+// The path of an image that is installed beside the carina program, or that CARINA_FIRMWARE names the folder of; `image`
+// itself when it is a path. Errors: there is none.
+Result<std::string> image_path(const std::string& image);
+
+// A firmware image with a model in it: the image as it was built, and a program segment.
+struct Firmware {
+  std::vector<std::byte> elf;
+  report::FirmwareReport report;
+};
+
+// Puts a program into an image. Errors: as image_path() and put_model(); a file that is no program.
+Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log);
+
+}  // namespace carina::driver

@@ -1,0 +1,206 @@
+#include "driver/qemu.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "driver/delegate_target.h"
+#include "driver/firmware_image.h"
+#include "driver/npu_service.h"
+#include "driver/outputs.h"
+#include "driver/program_runner.h"
+#include "driver/qemu_process.h"
+#include "driver/run_program.h"
+#include "driver/simulated_npu.h"
+#include "pte/reader.h"
+
+namespace carina::driver {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kImageFile = "app.elf";
+constexpr const char* kMemoryFile = "ddr";
+constexpr const char* kOutputPrefix = "out";
+
+std::unexpected<Diagnostics> system_error(const std::string& where, const char* what) {
+  return fail(
+      {.where = where, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
+}
+
+// A folder that is removed with its owner.
+class TemporaryFolder {
+ public:
+  static Result<std::unique_ptr<TemporaryFolder>> make() {
+    std::string path = (fs::temp_directory_path() / "carina-qemu-XXXXXX").string();
+    if (::mkdtemp(path.data()) == nullptr) return system_error(path, "cannot make a temporary folder");
+    return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(std::move(path)));
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// The board's DDR as a file without blocks, which QEMU and this process map.
+class DdrFile {
+ public:
+  static Result<std::unique_ptr<DdrFile>> make(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0) return system_error(path, "cannot make the file of the board's memory");
+    void* memory = MAP_FAILED;
+    if (::ftruncate(file, static_cast<off_t>(kQemuDdrBytes)) == 0)
+      memory = ::mmap(nullptr, kQemuDdrBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    if (memory == MAP_FAILED) return system_error(path, "cannot map the board's memory");
+    return std::unique_ptr<DdrFile>(new DdrFile(memory));
+  }
+  ~DdrFile() { ::munmap(memory_, kQemuDdrBytes); }
+  DdrFile(const DdrFile&) = delete;
+  DdrFile& operator=(const DdrFile&) = delete;
+  [[nodiscard]] SharedMemory shared() const {
+    return {.bytes = {static_cast<std::byte*>(memory_), kQemuDdrBytes}, .device_address = kQemuDdrAddress};
+  }
+
+ private:
+  explicit DdrFile(void* memory) : memory_(memory) {}
+  void* memory_;
+};
+
+// The NPU beside the device: the one asked for, else that of the program.
+Result<plan::Target> target_for(const pte::Program& program, const std::string& where, const TargetRequest& request,
+                                const Log& log) {
+  CARINA_TRY(const TargetNames names, read_names(request));
+  return names.accelerator.empty() ? target_of_program(program, where, names, log) : find_target(names, log);
+}
+
+// The bytes of each input. Raw files go to the device as they are, which says itself when they do not fit.
+Result<std::vector<Buffer>> input_bytes(const QemuRequest& request, const ProgramRunner& runner) {
+  const bool raw = std::ranges::any_of(request.inputs, [](const std::string& path) { return path.ends_with(".bin"); });
+  if (!raw) {
+    CARINA_TRY(const Sample sample, request.inputs.empty() ? Result<Sample>(ones(runner.inputs()))
+                                                           : load_inputs(request.inputs, runner.inputs()));
+    return runner.raw_inputs(sample);
+  }
+  std::vector<Buffer> inputs;
+  for (const std::string& path : request.inputs) {
+    CARINA_TRY(inputs.emplace_back(), map_file(path));
+  }
+  return inputs;
+}
+
+// Writes the inputs where the device reads them, and gives the image's arguments.
+Result<std::vector<std::string>> arguments_for(const QemuRequest& request, const ProgramRunner& runner,
+                                               const TemporaryFolder& folder) {
+  CARINA_TRY(const std::vector<Buffer> inputs, input_bytes(request, runner));
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = fmt::format("in{}", i);
+    CARINA_CHECKED(write_file(folder.file(name), inputs[i].bytes()));
+    arguments.insert(arguments.end(), {"-i", name});
+  }
+  arguments.insert(arguments.end(), {"-o", kOutputPrefix, "-n", std::to_string(request.inferences)});
+  return arguments;
+}
+
+template <typename T>
+bool read_all(int file, T& value) {
+  return ::read(file, &value, sizeof value) == static_cast<ssize_t>(sizeof value);
+}
+
+void serve_one(NpuService& service, int request_file, int reply_file) {
+  firmware::NpuRequest request;
+  if (!read_all(request_file, request)) request.magic = 0;
+  const firmware::NpuReply reply = service.answer(request);
+  static_cast<void>(
+      ::write(reply_file, &reply, sizeof reply));  // a pipe takes it whole; without it the image times out
+}
+
+// What the console said went wrong.
+std::unexpected<Diagnostics> device_failure(const std::string& where, const std::vector<std::string>& console,
+                                            int status) {
+  Diagnostics errors;
+  for (const std::string& line : console) {
+    constexpr std::string_view kError = "E [carina] ";
+    if (line.starts_with(kError)) errors.push_back({.where = where, .what = line.substr(kError.size())});
+  }
+  if (errors.empty())
+    errors.push_back({.where = where,
+                      .what = fmt::format("the device ended with status {}", status),
+                      .got = console.empty() ? "" : console.back()});
+  return fail(std::move(errors));
+}
+
+Result<std::vector<NamedTensor>> read_outputs(const ProgramRunner& runner, const TemporaryFolder& folder) {
+  std::vector<Buffer> raw;
+  for (size_t i = 0; i < runner.outputs(); ++i) {
+    const std::string path = folder.file(fmt::format("{}-{}.bin", kOutputPrefix, i));
+    std::error_code error;
+    raw.emplace_back();
+    if (!fs::exists(path, error)) continue;
+    CARINA_TRY(raw.back(), map_file(path));
+  }
+  return runner.outputs_of(raw);
+}
+
+}  // namespace
+
+Result<report::QemuReport> run_on_qemu(const Buffer& image, const std::string& where, const QemuRequest& request,
+                                       const Log& log) {
+  CARINA_TRY(const Buffer program, model_of(image, where));
+  CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
+  CARINA_TRY(const plan::Target target, target_for(parsed, where, request.target, log));
+  SimulatedNpu unused({});  // the host's runner knows the types; it does not run
+  runtime::EthosUBackend backend(unused);
+  const std::array<runtime::Backend*, 1> backends{&backend};
+  CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends));
+  CARINA_TRY(const auto folder, TemporaryFolder::make());
+  CARINA_TRY(const auto ddr, DdrFile::make(folder->file(kMemoryFile)));
+  CARINA_CHECKED(write_file(folder->file(kImageFile), image.bytes()));
+  CARINA_TRY(std::vector<std::string> arguments, arguments_for(request, *runner, *folder));
+  NpuService npu(target, ddr->shared(), request.threads);
+  report::QemuReport report{.image = where, .console = {}, .outputs = {}};
+  const QemuRun run{.folder = folder->path(),
+                    .image = kImageFile,
+                    .memory = kMemoryFile,
+                    .arguments = std::move(arguments),
+                    .timeout_seconds = request.timeout_seconds,
+                    .on_line =
+                        [&](std::string_view line) {
+                          report.console.emplace_back(line);
+                          request.on_line(line);
+                        },
+                    .on_request = [&](int asked, int reply) { serve_one(npu, asked, reply); }};
+  CARINA_TRY(const int status, run_qemu(run));
+  if (status != 0) return device_failure(where, report.console, status);
+  CARINA_TRY(const std::vector<NamedTensor> outputs, read_outputs(*runner, *folder));
+  CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
+  return report;
+}
+
+Result<report::QemuReport> run_on_qemu(const std::string& image, const QemuRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, map_file(image));
+  return run_on_qemu(file, image, request, log);
+}
+
+}  // namespace carina::driver

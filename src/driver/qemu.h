@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/target.h"
+#include "report/firmware_report.h"
+
+namespace carina::driver {
+
+struct QemuRequest {
+  // .npy files and numbers as carina run takes them, or raw bytes (.bin) for each input; none: ones
+  std::vector<std::string> inputs;
+  std::string output_folder;  // output_<n>.npy go there; empty: none are written
+  int inferences = 1;
+  // The NPU and its memories; empty: those that the program was compiled for.
+  TargetRequest target;
+  int timeout_seconds = 600;
+  int threads = 1;
+  std::function<void(std::string_view)> on_line = [](std::string_view) {};  // of the console
+};
+
+// Runs an image with a model in it on QEMU's mps3-an547, with the simulator as its NPU. `where` names the image. Errors:
+// an image without a model, inputs that do not fit, QEMU is missing or does not end in time, what the device's console
+// says went wrong.
+Result<report::QemuReport> run_on_qemu(const Buffer& image, const std::string& where, const QemuRequest& request,
+                                       const Log& log);
+Result<report::QemuReport> run_on_qemu(const std::string& image, const QemuRequest& request, const Log& log);
+
+}  // namespace carina::driver

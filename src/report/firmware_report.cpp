@@ -1,0 +1,40 @@
+#include "report/firmware_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json_internal.h"
+
+namespace carina::report {
+
+std::string to_text(const FirmwareReport& report) {
+  return fmt::format("{} ({} bytes) put into {}\nwrote {}\n", report.program, report.program_bytes, report.image,
+                     report.output);
+}
+
+std::string to_json(const FirmwareReport& report) {
+  return json_text({{"program", report.program},
+                    {"image", report.image},
+                    {"output", report.output},
+                    {"program_bytes", report.program_bytes},
+                    {"image_bytes", report.image_bytes}});
+}
+
+std::string to_text(const QemuReport& report) {
+  std::string text;
+  for (const TensorReport& tensor : report.outputs) {
+    if (!tensor.file.empty()) text += fmt::format("{}: {} -> {}\n", tensor.name, tensor.type, tensor.file);
+  }
+  return text;
+}
+
+std::string to_json(const QemuReport& report) {
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+  for (const TensorReport& tensor : report.outputs)
+    outputs.push_back(
+        {{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
+  return json_text({{"image", report.image}, {"console", report.console}, {"outputs", outputs}});
+}
+
+}  // namespace carina::report

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "command.h"
+#include "driver/firmware.h"
+#include "driver/qemu.h"
+#include "option_values.h"
+
+namespace carina::cli {
+
+// How the image's memory is cut.
+inline void add_pool_options(CLI::App& app, driver::FirmwarePools& pools) {
+  app.add_option("--method-pool", pools.method_bytes,
+                 "Bytes for the program's tables, planned buffers and inputs; default: half of the image's pools")
+      ->transform(byte_size());
+  app.add_option("--temp-pool", pools.temp_bytes, "Bytes for what operators and delegates need while they run")
+      ->transform(byte_size());
+  app.add_option("--fast-pool", pools.fast_bytes,
+                 "Bytes of the NPU's fast memory (region 2); default: what the program was compiled for")
+      ->transform(byte_size());
+}
+
+// Runs an image and shows the console's lines as they come; with --json, in the object at the end.
+inline int run_on_device(const Result<Buffer>& image, const std::string& where, driver::QemuRequest request,
+                         const Console& console) {
+  if (!image) return report_failure(where, image.error(), console);
+  request.threads = console.threads;
+  if (!console.json)
+    request.on_line = [](std::string_view line) { static_cast<void>(print(std::string(line) + "\n")); };
+  return finish(where, shown(driver::run_on_qemu(*image, where, request, console.log()), console), console);
+}
+
+}  // namespace carina::cli

@@ -1,0 +1,42 @@
+#include "driver/firmware.h"
+
+#include "command.h"
+#include "device_options.h"
+#include "driver/command_files.h"
+#include "option_values.h"
+
+namespace carina::cli {
+
+namespace {
+
+Result<report::FirmwareReport> make(const driver::FirmwareRequest& request, const Console& console) {
+  CARINA_CHECKED(
+      driver::check_files({.inputs = {request.program}, .outputs = {{"--output", request.output}}, .folders = {}}));
+  CARINA_TRY(driver::Firmware firmware, driver::make_firmware(request, console.log()));
+  return std::move(firmware.report);
+}
+
+void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  static driver::FirmwareRequest request;
+  app.add_option("program", request.program, "A .pte")->required()->check(path());
+  app.add_option("-o,--output", request.output, "The image with the program in it, an .elf")->required()->check(path());
+  app.add_option("--image", request.image,
+                 "The image to put it into: corstone300-host (the host's simulator is the NPU), another that is "
+                 "installed, or an .elf of yours")
+      ->capture_default_str()
+      ->check(path());
+  add_pool_options(app, request.pools);
+  app.callback(
+      [&] { action = [&] { return finish(request.program, shown(make(request, console), console), console); }; });
+}
+
+}  // namespace
+
+const Command kFirmware{.name = "firmware",
+                        .summary = "Put an ExecuTorch program into a firmware image for a Cortex-M55",
+                        .examples =
+                            "  carina firmware model.pte -o app.elf\n"
+                            "  carina firmware model.pte --method-pool 64K --temp-pool 512K -o app.elf",
+                        .add_options = add_options};
+
+}  // namespace carina::cli

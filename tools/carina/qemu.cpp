@@ -1,0 +1,59 @@
+#include "driver/qemu.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/file.h"
+#include "command.h"
+#include "device_options.h"
+#include "driver/command_files.h"
+#include "model_options.h"
+#include "option_values.h"
+
+namespace carina::cli {
+
+namespace {
+
+Result<Buffer> open_image(const std::string& image, const driver::QemuRequest& request) {
+  driver::CommandFiles files{
+      .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
+  files.inputs.push_back(image);
+  std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
+  CARINA_CHECKED(driver::check_files(files));
+  return map_file(image);
+}
+
+void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  static std::string image;
+  static driver::QemuRequest request;
+  app.add_option("image", image, "An .elf of `carina firmware`")->required()->check(path());
+  app.add_option(
+         "-i,--input", request.inputs,
+         "An .npy for each input, as `carina run` takes them, or a .bin for each with the bytes that the program "
+         "has in memory;\ndefault: ones")
+      ->allow_extra_args(false)
+      ->check(path());
+  app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
+  app.add_option("-n,--inferences", request.inferences, "How often the program runs")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("-t,--target", request.target.accelerator,
+                 "The NPU beside the CPU: default: the one that the program was compiled for");
+  add_memory_options(app, request.target.system_config, request.target.memory_mode, request.target.config_files);
+  app.add_option("--timeout", request.timeout_seconds, "Seconds of the clock on the wall after which it is stopped")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.callback([&] { action = [&] { return run_on_device(open_image(image, request), image, request, console); }; });
+}
+
+}  // namespace
+
+const Command kQemu{
+    .name = "qemu",
+    .summary = "Run a firmware image on an emulated Cortex-M55 (QEMU's mps3-an547) beside the simulated NPU",
+    .examples =
+        "  carina qemu app.elf -i input.npy -o outputs\n"
+        "  carina run model.pte --on qemu -i input.npy",
+    .add_options = add_options};
+
+}  // namespace carina::cli
