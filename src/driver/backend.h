@@ -22,10 +22,11 @@ enum class Artifacts { kDrop, kKeep };
 using plan::Optimise;
 
 struct DelegateOptions {
-  int threads = 1;                         // results do not depend on it
-  int64_t arena_limit_bytes = 0;           // what the delegate's arena may take; 0: no limit
-  Optimise optimise = Optimise::kSpeed;    // what its schedule is made for
-  Artifacts artifacts = Artifacts::kDrop;  // whether Delegate::artifacts are made
+  int threads = 1;                       // results do not depend on it
+  int64_t arena_limit_bytes = 0;         // what the delegate's arena may take; 0: no limit
+  Optimise optimise = Optimise::kSpeed;  // what its schedule is made for
+  // Whether Delegate::artifacts are made, and the report's rows of layers.
+  Artifacts artifacts = Artifacts::kDrop;
 };
 
 // A file that shows what a backend made of a delegate, for --dump.

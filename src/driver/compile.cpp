@@ -32,12 +32,13 @@ QuantizeRequest quantization_of(const CompileRequest& request) {
 }
 
 CompileOptions options_of(const CompileRequest& request) {
-  return {.quantize = quantization_of(request),
-          .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
-          .delegate = {.threads = request.threads,
-                       .arena_limit_bytes = request.sram_budget_bytes,
-                       .optimise = request.optimise,
-                       .artifacts = request.dump_folder.empty() ? Artifacts::kDrop : Artifacts::kKeep}};
+  return {
+      .quantize = quantization_of(request),
+      .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
+      .delegate = {.threads = request.threads,
+                   .arena_limit_bytes = request.sram_budget_bytes,
+                   .optimise = request.optimise,
+                   .artifacts = request.dump_folder.empty() && !request.layers ? Artifacts::kDrop : Artifacts::kKeep}};
 }
 
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {

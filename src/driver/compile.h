@@ -27,6 +27,7 @@ struct CompileRequest {
   int64_t sram_budget_bytes = 0;         // what a delegate's arena may take; 0: no limit
   Optimise optimise = Optimise::kSpeed;  // what schedules are made for
   std::string dump_folder;               // intermediate files go there; empty: none are written
+  bool layers = false;                   // whether the report has the estimate operation by operation
   int threads = 1;
   ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
 };

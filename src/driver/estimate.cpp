@@ -61,9 +61,38 @@ std::vector<std::pair<std::string, int64_t>> traffic(const simulate::TrafficByMe
   return list;
 }
 
+std::vector<std::pair<std::string, int64_t>> access_cycles(const simulate::Cycles& cycles) {
+  std::vector<std::pair<std::string, int64_t>> list;
+  for (int m = 0; m < simulate::kMemoryKinds; ++m) {
+    const auto count = static_cast<int64_t>(cycles.access[static_cast<size_t>(m)]);
+    if (count > 0) list.emplace_back(simulate::name_of(static_cast<simulate::MemoryKind>(m)), count);
+  }
+  return list;
+}
+
+report::LayerReport layer_report(const simulate::OperationReport& operation, const npu::LayerNote* note,
+                                 int macs_per_cycle) {
+  const auto parts = breakdown(operation.cycles);
+  const auto cycles = static_cast<int64_t>(operation.cycles.total);
+  const auto macs = static_cast<int64_t>(operation.macs);
+  return {.name = note == nullptr ? "command " + std::to_string(operation.command_index) : note->name,
+          .operation = operation_name(operation),
+          .macs = macs,
+          .cycles = cycles,
+          .breakdown = parts,
+          .bottleneck = bottleneck(parts),
+          .utilization = utilization(macs, cycles, macs_per_cycle),
+          .source = note == nullptr || note->source_lines.empty() ? "" : note->source_lines.front(),
+          .start_cycle = static_cast<int64_t>(operation.start_cycle),
+          .npu_cycles = static_cast<int64_t>(operation.cycles.npu),
+          .access_cycles = access_cycles(operation.cycles),
+          .traffic_bytes = traffic(operation.traffic)};
+}
+
 }  // namespace
 
-Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target) {
+Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
+                                      simulate::Occupied occupied) {
   std::vector<std::byte> constants = network.weights;
   std::vector<std::byte> scratch(static_cast<size_t>(network.scratch_bytes));
   std::vector<std::byte> fast(static_cast<size_t>(network.fast_scratch_bytes));
@@ -71,13 +100,15 @@ Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const
   memory.regions[static_cast<size_t>(network.weight_region)] = constants;
   memory.regions[static_cast<size_t>(network.scratch_region)] = scratch;
   if (!fast.empty()) memory.regions[static_cast<size_t>(network.fast_scratch_region)] = fast;
-  const simulate::Options options{
-      .timing = simulate::Timing::kOn, .own_system_config = target.system, .own_memory_mode = target.memory};
+  const simulate::Options options{.timing = simulate::Timing::kOn,
+                                  .occupied = occupied,
+                                  .own_system_config = target.system,
+                                  .own_memory_mode = target.memory};
   return simulate::run(network.command_payload, memory, options);
 }
 
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
-                             const plan::Target& target) {
+                             const plan::Target& target, simulate::Occupied occupied, const ir::Graph* tosa) {
   const int macs_per_cycle = target.accelerator.macs_per_cycle;
   report::NpuReport npu{.target = std::string(target.accelerator.name),
                         .system_config = std::string(target.system.name),
@@ -92,16 +123,12 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
                         .pmu = {}};
   for (const simulate::OperationReport& operation : simulated.operations) {
     const npu::LayerNote* note = note_at(network, operation.word_offset);
-    const auto parts = breakdown(operation.cycles);
-    const auto cycles = static_cast<int64_t>(operation.cycles.total);
-    const auto macs = static_cast<int64_t>(operation.macs);
-    npu.layers.push_back({.name = note == nullptr ? "command " + std::to_string(operation.command_index) : note->name,
-                          .operation = operation_name(operation),
-                          .macs = macs,
-                          .cycles = cycles,
-                          .breakdown = parts,
-                          .bottleneck = bottleneck(parts),
-                          .utilization = utilization(macs, cycles, macs_per_cycle)});
+    report::LayerReport layer = layer_report(operation, note, macs_per_cycle);
+    if (occupied == simulate::Occupied::kOn)
+      layer.held_sram_bytes =
+          static_cast<int64_t>(operation.held_bytes[static_cast<size_t>(simulate::MemoryKind::kSram)]);
+    if (tosa != nullptr && note != nullptr && note->node) layer.tosa_op = tosa->nodes[*note->node].op.name();
+    npu.layers.push_back(std::move(layer));
   }
   for (const simulate::PmuCounter& counter : simulated.pmu) {
     if (counter.count > 0) npu.pmu.emplace_back(std::string(counter.name), static_cast<int64_t>(counter.count));

@@ -4,19 +4,24 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "ir/graph.h"
 #include "npu/compiled_network.h"
 #include "plan/target.h"
 #include "report/run_report.h"
 #include "simulate/report.h"
+#include "simulate/simulator.h"
 
 namespace carina::driver {
 
 // Runs a compiled network once on the timed simulator with zeros as inputs: what it costs does not depend on the data.
-Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target);
+Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
+                                      simulate::Occupied occupied = simulate::Occupied::kOff);
 
-// The simulator's report as users read it: layers are named by the network's notes where it has them.
+// The simulator's report as users read it: layers are named by the network's notes where it has them, and by the
+// operators of the graph that it was made from where that is given. `occupied`: as the run was asked for.
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
-                             const plan::Target& target);
+                             const plan::Target& target, simulate::Occupied occupied = simulate::Occupied::kOff,
+                             const ir::Graph* tosa = nullptr);
 
 // Cycles of the TOSA nodes, by their index; an operation of several nodes counts for its first. The last element is
 // what belongs to no node: `nodes` + 1 in all, and their sum is the network's total.

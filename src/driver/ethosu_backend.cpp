@@ -38,8 +38,10 @@ report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwo
 }
 
 // An estimate that fails is a pity, and no reason to refuse the program.
-void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const plan::Target& target, const Log& log) {
-  const auto timing = guarded([&] { return time_network(network, target); });
+void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const ir::Graph& tosa,
+                  const plan::Target& target, Artifacts artifacts, const Log& log) {
+  const auto occupied = artifacts == Artifacts::kKeep ? simulate::Occupied::kOn : simulate::Occupied::kOff;
+  const auto timing = guarded([&] { return time_network(network, target, occupied); });
   if (!timing) {
     log.note({.where = std::string(target.accelerator.name),
               .what = fmt::format("cycles could not be estimated: {}", timing.error().front().what),
@@ -49,6 +51,7 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
   delegate.report.estimate = {.operations = static_cast<int64_t>(timing->operations.size()),
                               .macs = static_cast<int64_t>(timing->macs),
                               .cycles = static_cast<int64_t>(timing->cycles.total)};
+  if (artifacts == Artifacts::kKeep) delegate.report.layers = npu_report(*timing, network, target, occupied, &tosa);
   delegate.cycles_of_node = cycles_by_node(*timing, network, static_cast<size_t>(delegate.report.tosa_operators));
 }
 
@@ -66,7 +69,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   }
   CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
   Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
-  add_estimate(delegate, network, target, log);
+  add_estimate(delegate, network, tosa, target, options.artifacts, log);
   CARINA_TRY(delegate.packaged, packaged(network, target));
   if (options.artifacts == Artifacts::kKeep) {
     CARINA_TRY(std::vector<std::byte> raw, npu::write_vela_raw(network));

@@ -196,7 +196,9 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                                                      .config_files = request.config_files},
                                                     log));
   const bool timed = request.timed || !request.trace_file.empty();
+  const auto occupied = timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;
   const simulate::Options options{.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+                                  .occupied = occupied,
                                   .checking = request.check ? simulate::Checking::kOn : simulate::Checking::kOff,
                                   .poison = request.poison ? simulate::Poison::kOn : simulate::Poison::kOff,
                                   .threads = request.threads,
@@ -212,7 +214,7 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                            .cpu_kernels = {},
                            .delegate_calls = 1,
                            .timed = timed,
-                           .npu = npu_report(run.simulated, network, target)};
+                           .npu = npu_report(run.simulated, network, target, occupied)};
   if (request.check) {
     report.findings.emplace();
     for (const Diagnostic& finding : run.simulated.findings) report.findings->push_back(to_string(finding));

@@ -46,7 +46,8 @@ report::NpuReport joined(const std::vector<simulate::Report>& reports, const std
                          const plan::Target& target) {
   report::NpuReport all;
   for (size_t i = 0; i < reports.size(); ++i) {
-    report::NpuReport one = npu_report(reports[i], i < notes.size() ? notes[i] : npu::CompiledNetwork{}, target);
+    report::NpuReport one =
+        npu_report(reports[i], i < notes.size() ? notes[i] : npu::CompiledNetwork{}, target, simulate::Occupied::kOn);
     if (all.target.empty()) {
       all = std::move(one);
       continue;
@@ -91,6 +92,7 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
   CARINA_TRY(const plan::Target target, target_of_program(parsed, where, options.memories, log));
   SimulatedNpu npu({.timing = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+                    .occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
                     .threads = options.threads,
                     .own_system_config = target.system,
                     .own_memory_mode = target.memory});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "report/run_report.h"
 
 namespace carina::report {
 
@@ -44,6 +45,7 @@ struct DelegateReport {
   int64_t weight_bytes = 0;                  // encoded weights, scales, tables and constants: read-only
   int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
   std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
+  std::optional<NpuReport> layers = {};      // the estimate operation by operation, where it was asked for
 };
 
 // What `carina compile` and `carina explain` say.

@@ -15,54 +15,6 @@ namespace carina::report {
 
 namespace {
 
-// "conv", "conv x80", "conv x80 + dma"
-std::string operations_text(const std::vector<const LayerReport*>& operations) {
-  std::vector<std::pair<std::string, int64_t>> counts;
-  for (const LayerReport* operation : operations) {
-    const auto same = std::ranges::find(counts, operation->operation, &std::pair<std::string, int64_t>::first);
-    if (same == counts.end()) {
-      counts.emplace_back(operation->operation, 1);
-    } else {
-      ++same->second;
-    }
-  }
-  std::string text;
-  for (const auto& [name, count] : counts)
-    text += fmt::format("{}{}{}", text.empty() ? "" : " + ", name, count == 1 ? "" : fmt::format(" x{}", count));
-  return text;
-}
-
-// The operations of one layer as one: sums, the MAC use of the whole, bound by what bounds most of its cycles.
-LayerReport folded(const std::vector<const LayerReport*>& operations) {
-  LayerReport sum{
-      .name = operations.front()->name, .operation = operations_text(operations), .breakdown = {}, .bottleneck = {}};
-  std::map<std::string, int64_t> bound_cycles;
-  double used = 0;
-  for (const LayerReport* operation : operations) {
-    sum.macs += operation->macs;
-    sum.cycles += operation->cycles;
-    used += operation->utilization * static_cast<double>(operation->cycles);
-    bound_cycles[operation->bottleneck] += operation->cycles;
-  }
-  sum.utilization = sum.cycles == 0 ? 0 : used / static_cast<double>(sum.cycles);
-  sum.bottleneck = std::ranges::max_element(bound_cycles, {}, &std::pair<const std::string, int64_t>::second)->first;
-  return sum;
-}
-
-// In the order in which the layers first run.
-std::vector<LayerReport> folded_layers(const std::vector<LayerReport>& layers) {
-  std::vector<std::vector<const LayerReport*>> groups;
-  std::map<std::string_view, size_t> group_of;
-  for (const LayerReport& layer : layers) {
-    const auto [group, is_new] = group_of.emplace(layer.name, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[group->second].push_back(&layer);
-  }
-  std::vector<LayerReport> rows;
-  for (const auto& group : groups) rows.push_back(folded(group));
-  return rows;
-}
-
 std::string layers_table(const NpuReport& npu, LayerRows rows) {
   using enum Align;
   Table table({{.title = "layer"},
@@ -72,7 +24,7 @@ std::string layers_table(const NpuReport& npu, LayerRows rows) {
                {.title = "share", .align = kRight},
                {.title = "MAC use", .align = kRight},
                {.title = "bound by"}});
-  for (const LayerReport& layer : rows == LayerRows::kEach ? npu.layers : folded_layers(npu.layers)) {
+  for (const LayerReport& layer : rows_of(npu, rows)) {
     const double share =
         npu.cycles == 0 ? 0 : 100.0 * static_cast<double>(layer.cycles) / static_cast<double>(npu.cycles);
     table.add({layer.name, layer.operation, layer.macs == 0 ? "-" : grouped(layer.macs), grouped(layer.cycles),
@@ -125,7 +77,15 @@ nlohmann::ordered_json npu_json(const NpuReport& npu) {
                       {"cycles", layer.cycles},
                       {"breakdown", pairs(layer.breakdown)},
                       {"bottleneck", layer.bottleneck},
-                      {"utilization", layer.utilization}});
+                      {"utilization", layer.utilization},
+                      {"tosa_op", layer.tosa_op},
+                      {"source", layer.source},
+                      {"start_cycle", layer.start_cycle},
+                      {"npu_cycles", layer.npu_cycles},
+                      {"access_cycles", pairs(layer.access_cycles)},
+                      {"traffic_bytes", pairs(layer.traffic_bytes)},
+                      {"held_sram_bytes", layer.held_sram_bytes ? nlohmann::ordered_json(*layer.held_sram_bytes)
+                                                                : nlohmann::ordered_json(nullptr)}});
   }
   return {{"target", npu.target},
           {"system_config", npu.system_config},

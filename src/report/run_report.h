@@ -16,8 +16,16 @@ struct LayerReport {
   int64_t cycles = 0;
   // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
   std::vector<std::pair<std::string, int64_t>> breakdown;
-  std::string bottleneck;  // the unit that set the time
-  double utilization = 0;  // MACs done / MACs possible in `cycles`, 0 to 1
+  std::string bottleneck;    // the unit that set the time
+  double utilization = 0;    // MACs done / MACs possible in `cycles`, 0 to 1
+  std::string tosa_op = {};  // the operator that it came from, "tosa.CONV2D"; empty when unknown
+  std::string source = {};   // the line of the user's model; may be empty
+  int64_t start_cycle = 0;   // on the estimated time line
+  int64_t npu_cycles = 0;    // MAC and output units over all blocks, before memories and transfers are waited for
+  std::vector<std::pair<std::string, int64_t>> access_cycles = {};  // "Sram" -> cycles of its port
+  std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};  // "Sram read" ...
+  // SRAM that holds something still to be read while it runs, constants not counted. None: not asked for.
+  std::optional<int64_t> held_sram_bytes = {};
 };
 
 // The NPU's part of a run, per inference.
@@ -57,6 +65,10 @@ struct RunReport {
 
 // One row for the operations of a layer together, or one for each.
 enum class LayerRows { kFolded, kEach };
+// The rows in order; of operations together (in the order in which the layers first run), sums, the MAC use of the
+// whole, bound by what bounds most of the cycles, the most SRAM that any of them holds.
+std::vector<LayerReport> rows_of(const NpuReport& npu, LayerRows rows);
+
 std::string to_text(const RunReport& report, LayerRows rows = LayerRows::kFolded);
 std::string to_json(const RunReport& report);  // each operation
 

@@ -12,6 +12,7 @@
 #include "simulate/decode.h"
 #include "simulate/fast.h"
 #include "simulate/lut.h"
+#include "simulate/occupancy.h"
 #include "simulate/pmu.h"
 #include "simulate/rows.h"
 #include "simulate/timeline.h"
@@ -25,6 +26,7 @@ struct Machine::Observers {
   std::optional<CycleModel> cycles;
   std::optional<Timeline> timeline;
   std::optional<Checker> checker;
+  std::optional<Occupancy> occupancy;
 };
 
 namespace {
@@ -129,6 +131,7 @@ Result<void> Machine::start_observers() {
     CARINA_TRY(observers_->cycles, CycleModel::make(accelerator_, persistent_.options));
     const npu::ProductLimits& limits = npu::limits_of(accelerator_.product);
     observers_->timeline.emplace(limits.max_outstanding_kernels, limits.max_outstanding_dmas);
+    if (persistent_.options.occupied == Occupied::kOn) observers_->occupancy.emplace(given_);
   }
   if (persistent_.options.checking == Checking::kOn)
     observers_->checker.emplace(accelerator_, given_, memory_.internal());
@@ -220,6 +223,7 @@ Result<void> Machine::run_dma(const Operation& op) {
   CARINA_CHECKED(spend(dma_work(op.dma)));
   CARINA_TRY(const DmaEffect effect, execute_dma(op.dma, memory_));
   if (observers_->checker) observers_->checker->dma(op, effect, memory_);
+  if (observers_->occupancy) observers_->occupancy->dma(effect);
   OperationReport& entry = report_operation(op);
   entry.dma_bytes = effect.bytes;
   if (observers_->cycles) time_dma(op, entry);
@@ -236,6 +240,7 @@ Result<void> Machine::run_kernel(Operation op) {
     observers_->checker->kernel(prepared, memory_);
     prepared.work.overflow = &overflow;
   }
+  if (observers_->occupancy) observers_->occupancy->kernel(prepared);
   execute(prepared);
   if (overflow) observers_->checker->overflow(prepared.op);
   note_result_flag(prepared);
@@ -445,7 +450,17 @@ void Machine::poison() {
   fill(memory_.internal());
 }
 
+// A region's bytes are its memory's.
+void Machine::note_held_bytes() {
+  const auto held = std::move(*observers_->occupancy).take();
+  for (size_t region = 0; region < held.size(); ++region) {
+    const auto memory = static_cast<size_t>(observers_->cycles->port_of_region(static_cast<int>(region)).memory);
+    for (size_t i = 0; i < report_.operations.size(); ++i) report_.operations[i].held_bytes[memory] += held[region][i];
+  }
+}
+
 void Machine::finish_report() {
+  if (observers_->occupancy) note_held_bytes();
   if (observers_->checker) report_.findings = observers_->checker->take();
   if (observers_->timeline) place_in_time();
   for (const OperationReport& op : report_.operations) {

@@ -95,6 +95,7 @@ class Machine {
   void time_dma(const Operation& op, OperationReport& entry);
   void place_in_time();
   void poison();
+  void note_held_bytes();
   void finish_report();
 
   Persistent& persistent_;

@@ -69,6 +69,9 @@ struct OperationReport {
   uint64_t start_cycle = 0;  // timed runs: when it starts on the estimated time line
   Cycles cycles;
   TrafficByMemory traffic;
+  // Where occupancy was asked for in a timed run: bytes of each memory that hold something still to be read, constants
+  // not counted (simulate/occupancy.h).
+  std::array<uint64_t, kMemoryKinds> held_bytes{};
 };
 
 // A PMU event as the driver numbers it (facts/npu_pmu.def), with the count over the run.

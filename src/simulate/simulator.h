@@ -37,8 +37,12 @@ enum class Poison : uint8_t { kOff, kOn };
 // Which kernels execute: the SIMD ones of the best target of this machine, or the scalar ones that judge them.
 enum class Kernels : uint8_t { kFast, kScalar };
 
+// Whether a timed run also finds out how much memory each operation holds.
+enum class Occupied : uint8_t { kOff, kOn };
+
 struct Options {
   Timing timing = Timing::kOff;
+  Occupied occupied = Occupied::kOff;
   Checking checking = Checking::kOff;
   Poison poison = Poison::kOff;
   Kernels kernels = Kernels::kFast;

@@ -2,37 +2,64 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <span>
 
 #include "base/output_file.h"
 #include "command.h"
 #include "driver/command_files.h"
 #include "model_options.h"
 #include "report/compile_report.h"
+#include "run_options.h"
 #include "warnings.h"
 
 namespace carina::cli {
 
 namespace {
 
-// The program is in its place when the report has been printed: a run that fails, also at that, writes nothing.
-Result<void> compile(const driver::CompileRequest& request, const std::string& output, const Console& console) {
-  std::vector<std::string> inputs{request.model, request.calibration};
-  std::ranges::copy(request.target.config_files, std::back_inserter(inputs));
-  CARINA_CHECKED(driver::check_files({.inputs = std::move(inputs),
-                                      .outputs = {{"--output", output}},
-                                      .folders = {{"--dump", request.dump_folder, "output_tag"}}}));
+struct Outputs {
+  std::string program;
+  std::string layers;  // empty: not asked for
+  report::LayerRows rows = report::LayerRows::kFolded;
+};
+
+driver::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
+  driver::CommandFiles files{.inputs = {request.model, request.calibration},
+                             .outputs = {{"--output", outputs.program}, {"--per-layer", outputs.layers}},
+                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
+  std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
+  return files;
+}
+
+std::string layer_table(const report::CompileReport& report, const Outputs& outputs) {
+  std::vector<report::NpuReport> parts;
+  for (const report::DelegateReport& delegate : report.delegates) {
+    if (delegate.layers) parts.push_back(*delegate.layers);
+  }
+  return report::layer_table(parts, outputs.rows, report::form_of(outputs.layers));
+}
+
+// The files are in their places when the report has been printed: a run that fails, also at that, writes nothing.
+Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
+  CARINA_CHECKED(driver::check_files(files_of(request, outputs)));
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, console.log()));
-  CARINA_TRY(OutputFile file, OutputFile::prepare(output, compiled.program));
-  compiled.report.output = output;
+  CARINA_TRY(OutputFile program, OutputFile::prepare(outputs.program, compiled.program));
+  const std::string table = layer_table(compiled.report, outputs);
+  std::optional<OutputFile> layers;
+  if (!outputs.layers.empty()) {
+    CARINA_TRY(layers, OutputFile::prepare(outputs.layers, std::as_bytes(std::span(table))));
+  }
+  compiled.report.output = outputs.program;
   warn_of(request, compiled.report, console);
   CARINA_CHECKED(print(console.json ? report::to_json(compiled.report)
                                     : report::to_text(compiled.report, report::Detail::kSummary)));
-  return file.commit();
+  if (layers) CARINA_CHECKED(layers->commit());
+  return program.commit();
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::CompileRequest request;
-  static std::string output;
+  static Outputs outputs;
   static bool no_delegate = false;
   add_model_options(app, request);
   add_pass_options(app, request);
@@ -46,12 +73,15 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("-i,--dump,--intermediates", request.dump_folder,
                  "Write each delegate's TOSA file and command stream to this folder")
       ->check(path());
-  app.add_option("-o,--output", output, "The .pte to write")->required()->check(path());
+  add_layers_option(app, outputs.layers);
+  add_all_option(app, outputs.rows);
+  app.add_option("-o,--output", outputs.program, "The .pte to write")->required()->check(path());
   app.callback([&] {
     action = [&] {
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
-      const Result<void> done = compile(request, output, console);
+      request.layers = !outputs.layers.empty();
+      const Result<void> done = compile(request, outputs, console);
       return done ? 0 : report_failure(request.model, done.error(), console);
     };
   });

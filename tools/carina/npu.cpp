@@ -14,9 +14,10 @@ namespace carina::cli {
 
 namespace {
 
-Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, const Console& console) {
+Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, const std::string& layers,
+                                      const Console& console) {
   driver::CommandFiles files{.inputs = request.inputs,
-                             .outputs = {{"--trace", request.trace_file}},
+                             .outputs = {{"--trace", request.trace_file}, {"--per-layer", layers}},
                              .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.stream);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
@@ -24,8 +25,13 @@ Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, cons
   return driver::run_stream(request, console.log());
 }
 
-int run(const driver::NpuRunRequest& request, report::LayerRows rows, const Console& console) {
-  const auto report = checked_run(request, console);
+int run(const driver::NpuRunRequest& request, const std::string& layers, report::LayerRows rows,
+        const Console& console) {
+  auto report = checked_run(request, layers, console);
+  if (report) {
+    auto written = write_layers(layers, report->npu, rows);
+    if (!written) report = std::unexpected(std::move(written).error());
+  }
   const int printed = finish(request.stream, shown_run(report, rows, console), console);
   const bool found = report && report->findings && !report->findings->empty();
   return found ? 1 : printed;
@@ -45,6 +51,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   sub.add_flag("--timed", request.timed, "Also estimate cycles");
   static auto rows = report::LayerRows::kFolded;
   add_all_option(sub, rows);
+  static std::string layers;
+  add_layers_option(sub, layers);
   sub.add_flag("--check", request.check,
                "Look for hazards, reads of memory never written and layout conflicts; exit code 1 if there are");
   sub.add_flag("--poison", request.poison,
@@ -62,7 +70,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   sub.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      return run(request, rows, console);
+      request.timed = request.timed || !layers.empty();
+      return run(request, layers, rows, console);
     };
   });
 }

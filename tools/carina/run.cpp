@@ -17,18 +17,22 @@ namespace {
 
 enum class Place { kHost, kQemu };
 
-Result<void> check(const driver::RunRequest& request) {
-  driver::CommandFiles files{
-      .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
+Result<void> check(const driver::RunRequest& request, const std::string& layers = {}) {
+  driver::CommandFiles files{.inputs = request.inputs,
+                             .outputs = {{"--per-layer", layers}},
+                             .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.program);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
   files.inputs.insert(files.inputs.end(), request.data.begin(), request.data.end());
   return driver::check_files(files);
 }
 
-Result<std::string> run(const driver::RunRequest& request, report::LayerRows rows, const Console& console) {
-  CARINA_CHECKED(check(request));
-  return shown_run(driver::run(request, console.log()), rows, console);
+Result<std::string> run(const driver::RunRequest& request, const std::string& layers, report::LayerRows rows,
+                        const Console& console) {
+  CARINA_CHECKED(check(request, layers));
+  const auto report = driver::run(request, console.log());
+  if (report) CARINA_CHECKED(write_layers(layers, report->npu, rows));
+  return shown_run(report, rows, console);
 }
 
 Result<Buffer> image_of(const driver::RunRequest& request, const Console& console) {
@@ -66,6 +70,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   static auto rows = report::LayerRows::kFolded;
   add_all_option(app, rows);
+  static std::string layers;
+  add_layers_option(app, layers);
   add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
   static auto place = Place::kHost;
   app.add_option("--on", place,
@@ -75,7 +81,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
     action = [&] {
       if (place == Place::kQemu) return run_as_firmware(request, console);
       request.threads = console.threads;
-      return finish(request.program, run(request, rows, console), console);
+      request.timed = request.timed || !layers.empty();
+      return finish(request.program, run(request, layers, rows, console), console);
     };
   });
 }

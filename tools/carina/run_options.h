@@ -1,9 +1,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <span>
 #include <string>
 
+#include "base/file.h"
 #include "command.h"
+#include "option_values.h"
+#include "report/layer_table.h"
 #include "report/run_report.h"
 
 namespace carina::cli {
@@ -13,6 +17,21 @@ inline void add_all_option(CLI::App& app, report::LayerRows& rows) {
   app.add_flag_callback(
       "--all", [&rows] { rows = report::LayerRows::kEach; },
       "With --timed, a row for each operation of the NPU; default: one for the operations of a layer together");
+}
+
+// --per-layer, of the subcommands that time an NPU.
+inline void add_layers_option(CLI::App& app, std::string& file) {
+  app.add_option("--per-layer,--csv", file,
+                 "Write a table of the layers to this file: cycles by cause, traffic by memory, SRAM held; .csv (with "
+                 "the columns of Vela's), .json or text")
+      ->check(path());
+}
+
+// Writes the table that --per-layer asks for; nothing where it does not.
+inline Result<void> write_layers(const std::string& file, const report::NpuReport& npu, report::LayerRows rows) {
+  if (file.empty()) return {};
+  const std::string table = report::layer_table({npu}, rows, report::form_of(file));
+  return write_file(file, std::as_bytes(std::span(table)));
 }
 
 inline Result<std::string> shown_run(const Result<report::RunReport>& report, report::LayerRows rows,
