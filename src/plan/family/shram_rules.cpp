@@ -17,7 +17,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::ARGMAX, .select = select_argmax, .reason = {}},
     {.op = TosaOp::AVG_POOL2D, .select = select_average_pool, .reason = {}},
     {.op = TosaOp::CONV2D, .select = select_convolution, .reason = {}},
-    {.op = TosaOp::CONV3D, .select = nullptr, .reason = "three-dimensional convolutions are not supported"},
+    {.op = TosaOp::CONV3D, .select = select_convolution_3d, .reason = {}},
     {.op = TosaOp::DEPTHWISE_CONV2D, .select = select_depthwise, .reason = {}},
     {.op = TosaOp::FFT2D, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::MATMUL, .select = select_matmul, .reason = {}},

@@ -12,6 +12,24 @@
 // CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, together with the RESCALE, CLAMP and TABLE
 // behind them. A PAD in front of them becomes padding of the operation.
 namespace carina::plan {
+
+Result<std::vector<Epilogue>> epilogues_of(Selection& s) {
+  const ir::ValueId sum = s.output();
+  if (s.value(sum).dtype != DType::kInt48 || s.sole_user(sum).valid())
+    return std::vector{s.follow(sum, kSigned32, {.scale = EpilogueRules::Scale::kAny})};
+  std::vector<Epilogue> epilogues;
+  for (const ir::NodeId user : s.users(sum)) {
+    const ir::Node& node = s.graph()[user];
+    if (node.op != ir::Op(TosaOp::RESCALE))
+      return s.refuse("a result of 48 bits is only supported where it is rescaled", "RESCALE",
+                      std::string(node.op.name()));
+    CARINA_TRY(const Rescale rescale, s.rescale_of(node));
+    s.absorb(user);
+    epilogues.push_back(s.follow(epilogue_of(rescale, node.outputs[0]), {}));
+  }
+  return epilogues;
+}
+
 namespace {
 
 // A pad of zero points in front joins the convolution's own, as long as each window still touches the input.
@@ -30,79 +48,8 @@ bool join_pad(Convolution& c, const PendingPad& pad, int64_t input_zp) {
   return true;
 }
 
-// Windows that lie wholly in the padding are not something the NPU is known to do: pad in memory instead.
-void pad_in_memory(Selection& s, Convolution& c) {
-  const Padding& p = c.padding;
-  if (std::max(p.top, p.bottom) < c.kernel.extent_h() && std::max(p.left, p.right) < c.kernel.extent_w()) return;
-  const Operand source{.view = c.ifm.view, .type = c.ifm.type};
-  const Shape shape = c.ifm.view.shape();
-  const View padded = s.new_tensor(
-      "padded", {shape[0], shape[1] + p.top + p.bottom, shape[2] + p.left + p.right, shape[3]}, c.ifm.type);
-  emit_pad(s, padded,
-           {.source = source,
-            .before = {0, p.top, p.left, 0},
-            .after = {0, p.bottom, p.right, 0},
-            .fill = c.ifm.zero_point});
-  c.ifm.view = padded;
-  c.padding = {};
-}
-
-// Dilations that the NPU does not have become zeros between the taps. `outer` and `inner` are the elements before and
-// behind the kernel axes: w[outer][kh][kw][inner].
-Result<void> spread_taps(Selection& s, Convolution& c, int64_t outer, int64_t inner) {
-  Kernel& k = c.kernel;
-  if (k.extent_h() > npu::kMaxKernelHeight || k.extent_h() * k.extent_w() > npu::kMaxKernelElements) {
-    return s.refuse(
-        "the kernel is too large for the NPU",
-        fmt::format("height at most {}, height * width at most {}", npu::kMaxKernelHeight, npu::kMaxKernelElements),
-        fmt::format("{}x{}", k.extent_h(), k.extent_w()));
-  }
-  const auto native = [](int64_t taps, int64_t dilation) {
-    return taps == 1 ? 1 : dilation % npu::kMaxDilation == 0 ? 2 : 1;
-  };
-  const int64_t step_y = k.height == 1 ? 1 : k.dilation_y / native(k.height, k.dilation_y);
-  const int64_t step_x = k.width == 1 ? 1 : k.dilation_x / native(k.width, k.dilation_x);
-  const int64_t height = (k.height - 1) * step_y + 1, width = (k.width - 1) * step_x + 1;
-  if (step_y != 1 || step_x != 1) {
-    std::vector<int16_t> spread(static_cast<size_t>(outer * height * width * inner), 0);
-    for (int64_t o = 0; o < outer; ++o) {
-      for (int64_t y = 0; y < k.height; ++y) {
-        for (int64_t x = 0; x < k.width; ++x) {
-          const auto* from = &c.weights[static_cast<size_t>(((o * k.height + y) * k.width + x) * inner)];
-          std::copy_n(from, inner,
-                      &spread[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
-        }
-      }
-    }
-    c.weights = std::move(spread);
-  }
-  k.dilation_y = native(k.height, k.dilation_y);
-  k.dilation_x = native(k.width, k.dilation_x);
-  k.height = height;
-  k.width = width;
-  return {};
-}
-
-Result<std::vector<int16_t>> read_weights(Selection& s) {
-  CARINA_TRY(const int64_t zero_point, s.constant_scalar(s.input(4), "weight zero point"));
-  CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "weights"));
-  std::vector<int16_t> weights(values.size());
-  std::ranges::transform(values, weights.begin(), [&](int64_t w) { return static_cast<int16_t>(w - zero_point); });
-  return weights;
-}
-
-Result<void> check_types(Selection& s) {
-  const DType type = s.value(s.input(0)).dtype;
-  if (type != DType::kInt8 && type != DType::kInt16)
-    return s.refuse("the input type is not supported", "int8 or int16", std::string(name_of(type)));
-  const DType weight = s.value(s.input(1)).dtype;
-  if (weight != DType::kInt8 && weight != DType::kInt4)
-    return s.refuse("the weight type is not supported", "int8 or int4", std::string(name_of(weight)));
-  return {};
-}
-
 Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
-  CARINA_CHECKED(check_types(s));
+  CARINA_CHECKED(check_convolution_types(s));
   Convolution c;
   const ir::Attributes& attributes = s.node().attributes;
   const auto& pad = attributes.integers("pad");
@@ -139,16 +86,13 @@ void lay_operand(Selection& s, Convolution& c) {
   fold_columns(s, c, out, is_copy);
 }
 
-Epilogue follow_convolution(Selection& s) {
-  return s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kAny});
-}
-
-Result<void> finish(Selection& s, StepKind kind, const Convolution& c, WeightsId weights, const Epilogue& epilogue) {
-  const View out = s.open(epilogue.value, s.shape(s.output()));
-  CARINA_CHECKED(emit_window(
-      s, {.kind = kind, .ifm = c.ifm, .ofm = out, .kernel = c.kernel, .padding = c.padding, .weights = weights},
-      epilogue));
-  s.close(epilogue.value, out, epilogue.type);
+Result<void> finish(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
+  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
+  for (const Epilogue& epilogue : epilogues) {
+    const View out = s.open(epilogue.value, s.shape(s.output()));
+    CARINA_CHECKED(emit_convolution(s, kind, c, biases, out, epilogue));
+    s.close(epilogue.value, out, epilogue.type);
+  }
   return {};
 }
 
@@ -157,21 +101,8 @@ Result<void> finish(Selection& s, StepKind kind, const Convolution& c, WeightsId
 Result<void> select_convolution(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 1));
   lay_operand(s, c);
-  const int64_t out_channels = c.weight_shape[0], in_channels = c.weight_shape[3];
-  CARINA_TRY(std::vector<int64_t> biases, biases_of(s, s.input(2), out_channels));
-  pad_in_memory(s, c);
-  CARINA_CHECKED(spread_taps(s, c, out_channels, in_channels));
-  const Epilogue epilogue = follow_convolution(s);
-  CARINA_TRY(const WeightsId weights, add_weights(s,
-                                                  {.name = {},
-                                                   .out_channels = out_channels,
-                                                   .height = c.kernel.height,
-                                                   .width = c.kernel.width,
-                                                   .in_channels = in_channels,
-                                                   .values = std::move(c.weights),
-                                                   .biases = std::move(biases)},
-                                                  epilogue));
-  return finish(s, StepKind::kConv, c, weights, epilogue);
+  CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), c.weight_shape[0]));
+  return finish(s, StepKind::kConv, c, biases);
 }
 
 namespace {
@@ -215,24 +146,13 @@ Result<void> select_depthwise(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 0));
   bring_channels(s, c);
   const int64_t in_channels = c.weight_shape[2], multiplier = c.weight_shape[3], channels = in_channels * multiplier;
-  CARINA_TRY(std::vector<int64_t> biases, biases_of(s, s.input(2), channels));
+  CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), channels));
   c.weights = channels_first(c.weights, c.kernel.taps(), channels);
-  pad_in_memory(s, c);
-  CARINA_CHECKED(spread_taps(s, c, channels, 1));
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
-  const Epilogue epilogue = follow_convolution(s);
-  CARINA_TRY(const WeightsId weights, add_weights(s,
-                                                  {.name = {},
-                                                   .out_channels = channels,
-                                                   .height = c.kernel.height,
-                                                   .width = c.kernel.width,
-                                                   .in_channels = 1,
-                                                   .values = std::move(c.weights),
-                                                   .biases = std::move(biases)},
-                                                  epilogue));
   // One input channel for all is not depthwise to the NPU.
   const bool shared = in_channels == 1 && multiplier > 1;
-  return finish(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, weights, epilogue);
+  c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
+  return finish(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
 }
 
 namespace {
@@ -308,34 +228,19 @@ Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<in
   part.kernel = {.height = count(y), .width = count(x)};
   part.padding = {.top = rows.before, .bottom = rows.after, .left = columns.before, .right = columns.after};
   part.ifm.view = sliced_axis(sliced_axis(c.ifm.view, 1, rows.start, rows.size), 2, columns.start, columns.size);
-  pad_in_memory(s, part);
-  CARINA_TRY(const WeightsId weights, add_weights(s,
-                                                  {.name = {},
-                                                   .out_channels = c.weight_shape[0],
-                                                   .height = part.kernel.height,
-                                                   .width = part.kernel.width,
-                                                   .in_channels = c.weight_shape[3],
-                                                   .values = phase_weights(c, y, x),
-                                                   .biases = biases},
-                                                  epilogue));
+  part.weights = phase_weights(c, y, x);
+  part.weight_shape = {c.weight_shape[0], part.kernel.height, part.kernel.width, c.weight_shape[3]};
   const int64_t stride_y = c.kernel.stride_y, stride_x = c.kernel.stride_x;
   const View ofm =
       stepped_axis(stepped_axis(out, 1, y.first_output, stride_y, y.outputs), 2, x.first_output, stride_x, x.outputs);
-  return emit_window(s,
-                     {.kind = StepKind::kConv,
-                      .ifm = part.ifm,
-                      .ofm = ofm,
-                      .kernel = part.kernel,
-                      .padding = part.padding,
-                      .weights = weights},
-                     epilogue);
+  return emit_convolution(s, StepKind::kConv, std::move(part), biases, ofm, epilogue);
 }
 
 }  // namespace
 
 // Each phase of the stride is an ordinary convolution with some of the taps, whose outputs stand `stride` apart.
 Result<void> select_transpose_conv(Selection& s) {
-  CARINA_CHECKED(check_types(s));
+  CARINA_CHECKED(check_convolution_types(s));
   Convolution c;
   const auto& out_pad = s.node().attributes.integers("out_pad");
   const auto& stride = s.node().attributes.integers("stride");
@@ -346,14 +251,16 @@ Result<void> select_transpose_conv(Selection& s) {
   c.ifm = s.with_channels(s.input(0));
   c.ifm.zero_point = input_zp;
   c.kernel = {.height = c.weight_shape[1], .width = c.weight_shape[2], .stride_y = stride[0], .stride_x = stride[1]};
-  const Epilogue epilogue = follow_convolution(s);
   const Shape shape = s.shape(s.output());
-  const View out = s.open(epilogue.value, shape);
-  for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {
-    for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2]))
-      CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
+  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
+  for (const Epilogue& epilogue : epilogues) {
+    const View out = s.open(epilogue.value, shape);
+    for (const Phase& y : phases_of(stride[0], c.kernel.height, out_pad[0], shape[1])) {
+      for (const Phase& x : phases_of(stride[1], c.kernel.width, out_pad[2], shape[2]))
+        CARINA_CHECKED(emit_phase(s, c, biases, out, epilogue, y, x));
+    }
+    s.close(epilogue.value, out, epilogue.type);
   }
-  s.close(epilogue.value, out, epilogue.type);
   return {};
 }
 

@@ -15,6 +15,19 @@ struct Convolution {
   Shape weight_shape;
 };
 
+// What a node's constants say. Errors: types or weights that no NPU convolves.
+Result<void> check_convolution_types(Selection& s);
+Result<std::vector<int16_t>> read_weights(Selection& s);
+// What is done to the node's sums, once for each result: those of 48 bits live in the accumulators only, and are computed
+// again for each RESCALE that reads them. Errors: another reader of such sums.
+Result<std::vector<Epilogue>> epilogues_of(Selection& s);
+// Padding as elements of a larger copy of the input.
+void pad_in_memory(Selection& s, Convolution& c);
+// A convolution over weights [O,KH,KW,C] (kDepthwise: [C,KH,KW,1]) of any kernel, padding and dilation. Errors: a kernel
+// beyond the NPU's with sums beyond 32 bits, a stride that cannot be unrolled.
+Result<void> emit_convolution(Selection& s, StepKind kind, Convolution c, const std::vector<int64_t>& biases,
+                              const View& out, const Epilogue& epilogue);
+
 // Whether a convolution over dense weights [O,KH,KW,C] has a stride that the NPU has not, along an axis with more than
 // one output.
 bool has_patches(const Convolution& c, const Shape& out);

@@ -89,6 +89,8 @@ std::optional<LookupTable> table_of(Selection& s, ir::NodeId table);
 
 // An epilogue that only stores: the value, its type and nothing else.
 Epilogue store_only(ir::ValueId value, ElementType type);
+// What a RESCALE does, to be stored as `value`.
+Epilogue epilogue_of(const Rescale& rescale, ir::ValueId value);
 // Weights without taps: a scale and bias per channel, from the epilogue.
 WeightsId scale_table(Selection& s, const Epilogue& epilogue, int64_t channels);
 

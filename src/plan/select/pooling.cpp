@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "facts/npu_targets.h"
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
@@ -36,23 +38,81 @@ Result<void> select_max_pool(Selection& s) {
   return finish(s, window, s.follow(s.output(), window.ifm.type, {}));
 }
 
+namespace {
+
+void scale_by_count(Epilogue& epilogue, const Kernel& kernel) {
+  if (kernel.taps() == 1) return;
+  const ScaleFactor factor = reciprocal_scale(static_cast<uint32_t>(kernel.taps()));
+  epilogue.multipliers = {static_cast<uint32_t>(factor.multiplier)};
+  epilogue.shifts = {static_cast<uint8_t>(factor.shift)};
+}
+
+// Consecutive outputs along an axis whose windows have the same number of elements inside the input.
+struct Inside {
+  int64_t first_output = 0;
+  int64_t outputs = 1;
+  int64_t first_input = 0;
+  int64_t size = 1;
+};
+std::vector<Inside> inside_of(int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride, int64_t before) {
+  std::vector<Inside> runs;
+  for (int64_t o = 0; o < outputs; ++o) {
+    const int64_t start = std::max<int64_t>(o * stride - before, 0);
+    const int64_t size = std::min(o * stride - before + kernel, inputs) - start;
+    const bool continues =
+        !runs.empty() && runs.back().size == size && start == runs.back().first_input + runs.back().outputs * stride;
+    if (continues)
+      ++runs.back().outputs;
+    else
+      runs.push_back({.first_output = o, .first_input = start, .size = size});
+  }
+  return runs;
+}
+
+// The part of a window's outputs that lie in two runs: unpadded, and so divided by one number of elements.
+Window part_inside(const Window& whole, const Inside& y, const Inside& x) {
+  Window part = whole;
+  part.padding = {};
+  part.kernel.height = y.size;
+  part.kernel.width = x.size;
+  const auto cut = [](View view, size_t axis, const Inside& run, int64_t stride) {
+    return sliced_axis(std::move(view), axis, run.first_input, (run.outputs - 1) * stride + run.size);
+  };
+  part.ifm.view = cut(cut(whole.ifm.view, 1, y, whole.kernel.stride_y), 2, x, whole.kernel.stride_x);
+  part.ofm = sliced_axis(sliced_axis(whole.ofm, 1, y.first_output, y.outputs), 2, x.first_output, x.outputs);
+  return part;
+}
+
+// Windows that the NPU does not count the elements of.
+Result<void> average_by_parts(Selection& s, Window& window, const Epilogue& epilogue) {
+  const Shape in = window.ifm.view.shape(), out = s.shape(s.output());
+  const Kernel& k = window.kernel;
+  window.ofm = s.open(epilogue.value, out);
+  for (const Inside& y : inside_of(in[1], out[1], k.height, k.stride_y, window.padding.top)) {
+    for (const Inside& x : inside_of(in[2], out[2], k.width, k.stride_x, window.padding.left)) {
+      const Window part = part_inside(window, y, x);
+      Epilogue scaled = epilogue;
+      scale_by_count(scaled, part.kernel);
+      CARINA_CHECKED(emit_window(s, part, scaled));
+    }
+  }
+  s.close(epilogue.value, window.ofm, epilogue.type);
+  return {};
+}
+
+}  // namespace
+
 Result<void> select_average_pool(Selection& s) {
   CARINA_TRY(Window window, read_pool(s, npu::PoolingMode::AVERAGE));
   CARINA_TRY(window.ifm.zero_point, s.constant_scalar(s.input(1), "input zero point"));
   CARINA_TRY(const int64_t output_zp, s.constant_scalar(s.input(2), "output zero point"));
   const bool padded = window.padding != Padding{};
-  if (padded &&
-      (window.kernel.height > npu::kMaxPaddedAveragePoolSize || window.kernel.width > npu::kMaxPaddedAveragePoolSize)) {
-    return s.refuse("a padded average over this window is not supported", "at most 8x8");
-  }
+  const bool large = std::max(window.kernel.height, window.kernel.width) > npu::kMaxPaddedAveragePoolSize;
   Epilogue epilogue = s.follow(s.output(), window.ifm.type, {});
   epilogue.zero_point = output_zp;
+  if (padded && large) return average_by_parts(s, window, epilogue);
   // With padding the NPU itself divides by the number of elements inside; without, it multiplies as TOSA does.
-  if (!padded && window.kernel.taps() > 1) {
-    const ScaleFactor factor = reciprocal_scale(static_cast<uint32_t>(window.kernel.taps()));
-    epilogue.multipliers = {static_cast<uint32_t>(factor.multiplier)};
-    epilogue.shifts = {static_cast<uint8_t>(factor.shift)};
-  }
+  if (!padded) scale_by_count(epilogue, window.kernel);
   return finish(s, window, epilogue);
 }
 

@@ -3,7 +3,6 @@
 
 // RESCALE, CLAMP and TABLE that nothing in front of them took over.
 namespace carina::plan {
-namespace {
 
 Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
   Epilogue epilogue = store_only(value, r.out);
@@ -15,6 +14,8 @@ Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
   epilogue.scaled = true;
   return epilogue;
 }
+
+namespace {
 
 Operand as_type(Operand operand, ElementType type) {
   operand.type = type;

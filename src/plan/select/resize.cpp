@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/select/convolution.h"
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
 #include "plan/select/weights.h"
@@ -101,8 +102,95 @@ Result<void> bilinear_axis(Selection& s, const View& dst, const Operand& src, si
   return {};
 }
 
+// The two taps along an axis and how much each counts.
+struct AxisTaps {
+  int64_t taps = 1;
+  std::array<int64_t, 2> weights{};
+};
+AxisTaps taps_of(const Run& run, const AxisScale& a) {
+  const bool two = run.source.high != run.source.low && run.source.fraction != 0;
+  if (!two) return {.taps = 1, .weights = {a.n, 0}};
+  return {.taps = 2, .weights = {a.n - run.source.fraction, run.source.fraction}};
+}
+
+// What every channel's taps count, and the epilogue that goes with it.
+struct Scaled {
+  std::vector<int64_t> weights;
+  Epilogue epilogue;
+};
+constexpr int64_t kMaxWeight = 255;  // nine bits with the sign
+
+// The products of both axes' weights; where they are too large and even, halves, which are shifted less afterwards.
+Scaled products_of(const AxisTaps& y, const AxisTaps& x, const Epilogue& epilogue) {
+  Scaled scaled{.weights = {}, .epilogue = epilogue};
+  for (int64_t i = 0; i < y.taps; ++i) {
+    for (int64_t k = 0; k < x.taps; ++k)
+      scaled.weights.push_back(y.weights[static_cast<size_t>(i)] * x.weights[static_cast<size_t>(k)]);
+  }
+  const auto even = [](int64_t w) { return w % 2 == 0; };
+  while (std::ranges::max(scaled.weights) > kMaxWeight && std::ranges::all_of(scaled.weights, even) &&
+         std::ranges::min(scaled.epilogue.shifts) > 0) {
+    for (int64_t& w : scaled.weights) w /= 2;
+    for (uint8_t& shift : scaled.epilogue.shifts) --shift;
+  }
+  return scaled;
+}
+
+// The input that outputs of two runs see.
+View seen_by(const View& src, const Run& rows, int64_t height, const Run& columns, int64_t width) {
+  const auto seen = [](const Run& run, int64_t taps) { return (run.count - 1) * run.advance + taps; };
+  return sliced_axis(sliced_axis(src, 1, rows.source.low, seen(rows, height)), 2, columns.source.low,
+                     seen(columns, width));
+}
+
+Result<void> bilinear_part(Selection& s, const View& dst, const Operand& src, const Run& rows, const Run& columns,
+                           const AxisTaps& v, const AxisTaps& h, const Epilogue& whole) {
+  const auto [products, epilogue] = products_of(v, h, whole);
+  if (std::ranges::max(products) > kMaxWeight) {
+    return s.refuse("this bilinear RESIZE is not supported",
+                    fmt::format("scale numerators whose product is at most {} (16-bit elements)", kMaxWeight));
+  }
+  const int64_t channels = dst.axes[3].size;
+  Weights weights{.name = {}, .out_channels = channels, .height = v.taps, .width = h.taps};
+  for (int64_t c = 0; c < channels; ++c) weights.values.insert(weights.values.end(), products.begin(), products.end());
+  Window window{.kind = StepKind::kDepthwise,
+                .ifm = src,
+                .ofm = stepped_axis(stepped_axis(dst, 1, rows.first, rows.step, rows.count), 2, columns.first,
+                                    columns.step, columns.count),
+                .kernel = {.height = v.taps,
+                           .width = h.taps,
+                           .stride_y = rows.count == 1 ? 1 : rows.advance,
+                           .stride_x = columns.count == 1 ? 1 : columns.advance}};
+  window.ifm.view = seen_by(src.view, rows, v.taps, columns, h.taps);
+  CARINA_TRY(window.weights, add_weights(s, std::move(weights), epilogue));
+  return emit_window(s, window, epilogue);
+}
+
+// Both axes at once: results that need more than 16 bits between the axes have no other way.
+Result<void> bilinear_at_once(Selection& s, const View& dst, const Operand& src, const AxisScale& y, const AxisScale& x,
+                              const Epilogue& epilogue) {
+  for (const Run& rows : runs_of(y)) {
+    for (const Run& columns : runs_of(x))
+      CARINA_CHECKED(bilinear_part(s, dst, src, rows, columns, taps_of(rows, y), taps_of(columns, x), epilogue));
+  }
+  return {};
+}
+
 constexpr int64_t kNearest = 1;
 constexpr int64_t kMaxBilinearScale = 128;  // int8 times this fits int16, and the weights fit nine bits
+
+// Sums of 16-bit elements have 48 bits: they live in the accumulators until they are rescaled.
+Result<void> bilinear_16(Selection& s, const Operand& x, const AxisScale& y, const AxisScale& w) {
+  CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
+  for (const Epilogue& epilogue : epilogues) {
+    if (!epilogue.scaled)
+      return s.refuse("a result of 48 bits is only supported where it is rescaled", "RESCALE behind RESIZE");
+    const View out = s.open(epilogue.value, s.shape(s.output()));
+    CARINA_CHECKED(bilinear_at_once(s, out, x, y, w, epilogue));
+    s.close(epilogue.value, out, epilogue.type);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -124,9 +212,11 @@ Result<void> select_resize(Selection& s) {
     s.define(s.output(), {.view = out, .type = x.type});
     return {};
   }
-  if (x.type != kSigned8 || std::max(y.n, w.n) > kMaxBilinearScale) {
+  if (x.type == kSigned16) return bilinear_16(s, x, y, w);
+  if (std::max(y.n, w.n) > kMaxBilinearScale) {
     return s.refuse("this bilinear RESIZE is not supported",
-                    fmt::format("int8, scale numerators of at most {}", kMaxBilinearScale));
+                    fmt::format("scale numerators of at most {}", kMaxBilinearScale),
+                    fmt::format("{} and {}", y.n, w.n));
   }
   const View rows = s.new_tensor("rows", rows_shape, kSigned16);
   CARINA_CHECKED(bilinear_axis(s, rows, x, 1, y, store_only({}, kSigned16)));

@@ -8,6 +8,7 @@ namespace carina::plan {
 // One function per operator (family of operators); each file says how. Which of them an NPU family has stands in its
 // rules (plan/family).
 Result<void> select_convolution(Selection& s);     // CONV2D
+Result<void> select_convolution_3d(Selection& s);  // CONV3D
 Result<void> select_depthwise(Selection& s);       // DEPTHWISE_CONV2D
 Result<void> select_transpose_conv(Selection& s);  // TRANSPOSE_CONV2D
 Result<void> select_max_pool(Selection& s);

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/npu_targets.h"
+#include "plan/select/convolution.h"
+#include "plan/select/emit.h"
+#include "plan/select/weights.h"
+
+// Convolutions as operations: padding that the NPU cannot do stands in memory, dilations that it has not become zeros
+// between the taps, and a kernel that is too large is cut into kernels whose sums are added.
+namespace carina::plan {
+
+void pad_in_memory(Selection& s, Convolution& c) {
+  const Padding p = c.padding;
+  if (p == Padding{}) return;
+  const Operand source{.view = c.ifm.view, .type = c.ifm.type};
+  const Shape shape = c.ifm.view.shape();
+  const View padded = s.new_tensor(
+      "padded", {shape[0], shape[1] + p.top + p.bottom, shape[2] + p.left + p.right, shape[3]}, c.ifm.type);
+  emit_pad(s, padded,
+           {.source = source,
+            .before = {0, p.top, p.left, 0},
+            .after = {0, p.bottom, p.right, 0},
+            .fill = c.ifm.zero_point});
+  c.ifm.view = padded;
+  c.padding = {};
+}
+
+Result<std::vector<int16_t>> read_weights(Selection& s) {
+  CARINA_TRY(const int64_t zero_point, s.constant_scalar(s.input(4), "weight zero point"));
+  CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "weights"));
+  std::vector<int16_t> weights(values.size());
+  std::ranges::transform(values, weights.begin(), [&](int64_t w) { return static_cast<int16_t>(w - zero_point); });
+  return weights;
+}
+
+Result<void> check_convolution_types(Selection& s) {
+  const DType type = s.value(s.input(0)).dtype;
+  if (type != DType::kInt8 && type != DType::kInt16)
+    return s.refuse("the input type is not supported", "int8 or int16", std::string(name_of(type)));
+  const DType weight = s.value(s.input(1)).dtype;
+  if (weight != DType::kInt8 && weight != DType::kInt4)
+    return s.refuse("the weight type is not supported", "int8 or int4", std::string(name_of(weight)));
+  return {};
+}
+
+namespace {
+
+// Dilations that the NPU does not have become zeros between the taps.
+void spread_taps(Convolution& c) {
+  Kernel& k = c.kernel;
+  const int64_t outer = c.weight_shape[0], inner = c.weight_shape[3];
+  const auto native = [](int64_t taps, int64_t dilation) {
+    return taps == 1 ? 1 : dilation % npu::kMaxDilation == 0 ? 2 : 1;
+  };
+  const int64_t step_y = k.height == 1 ? 1 : k.dilation_y / native(k.height, k.dilation_y);
+  const int64_t step_x = k.width == 1 ? 1 : k.dilation_x / native(k.width, k.dilation_x);
+  const int64_t height = (k.height - 1) * step_y + 1, width = (k.width - 1) * step_x + 1;
+  if (step_y != 1 || step_x != 1) {
+    std::vector<int16_t> spread(static_cast<size_t>(outer * height * width * inner), 0);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t y = 0; y < k.height; ++y) {
+        for (int64_t x = 0; x < k.width; ++x) {
+          const auto* from = &c.weights[static_cast<size_t>(((o * k.height + y) * k.width + x) * inner)];
+          std::copy_n(from, inner,
+                      &spread[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
+        }
+      }
+    }
+    c.weights = std::move(spread);
+  }
+  k.dilation_y = native(k.height, k.dilation_y);
+  k.dilation_x = native(k.width, k.dilation_x);
+  k.height = height;
+  k.width = width;
+  c.weight_shape = {outer, height, width, inner};
+}
+
+// Windows that lie wholly in the padding are not something the NPU is known to do.
+bool has_empty_windows(const Convolution& c) {
+  const Padding& p = c.padding;
+  return std::max(p.top, p.bottom) >= c.kernel.extent_h() || std::max(p.left, p.right) >= c.kernel.extent_w();
+}
+
+bool fits_kernel_limits(int64_t rows, int64_t columns) {
+  return rows <= npu::kMaxKernelHeight && rows * columns <= npu::kMaxKernelElements;
+}
+
+// One operation, with a kernel that the NPU has room for.
+Result<void> emit_whole(Selection& s, StepKind kind, Convolution c, const std::vector<int64_t>& biases, const View& out,
+                        const Epilogue& epilogue) {
+  spread_taps(c);
+  CARINA_TRY(const WeightsId weights, add_weights(s,
+                                                  {.name = {},
+                                                   .out_channels = c.weight_shape[0],
+                                                   .height = c.kernel.height,
+                                                   .width = c.kernel.width,
+                                                   .in_channels = c.weight_shape[3],
+                                                   .values = std::move(c.weights),
+                                                   .biases = biases},
+                                                  epilogue));
+  return emit_window(
+      s, {.kind = kind, .ifm = c.ifm, .ofm = out, .kernel = c.kernel, .padding = c.padding, .weights = weights},
+      epilogue);
+}
+
+// Taps [first, first + count) of both axes.
+struct Taps {
+  int64_t y = 0;
+  int64_t x = 0;
+  int64_t height = 1;
+  int64_t width = 1;
+};
+
+std::vector<Taps> pieces_of(const Kernel& k) {
+  const auto fit = [](int64_t taps, int64_t dilation, int64_t extent) {
+    return std::min(taps, (extent - 1) / dilation + 1);
+  };
+  const int64_t width = fit(k.width, k.dilation_x, npu::kMaxKernelElements);
+  const int64_t columns = (width - 1) * k.dilation_x + 1;
+  const int64_t height =
+      fit(k.height, k.dilation_y, std::min<int64_t>(npu::kMaxKernelHeight, npu::kMaxKernelElements / columns));
+  std::vector<Taps> pieces;
+  for (int64_t y = 0; y < k.height; y += height) {
+    for (int64_t x = 0; x < k.width; x += width)
+      pieces.push_back(
+          {.y = y, .x = x, .height = std::min(height, k.height - y), .width = std::min(width, k.width - x)});
+  }
+  return pieces;
+}
+
+// Some taps of an unpadded convolution, over the part of the input that they see.
+Convolution piece_of_kernel(const Convolution& whole, const Taps& taps, const Shape& out) {
+  Convolution c = whole;
+  const Kernel& k = whole.kernel;
+  c.kernel.height = taps.height;
+  c.kernel.width = taps.width;
+  const auto seen = [](int64_t outputs, int64_t stride, int64_t extent) { return (outputs - 1) * stride + extent; };
+  c.ifm.view = sliced_axis(whole.ifm.view, 1, taps.y * k.dilation_y, seen(out[1], k.stride_y, c.kernel.extent_h()));
+  c.ifm.view = sliced_axis(c.ifm.view, 2, taps.x * k.dilation_x, seen(out[2], k.stride_x, c.kernel.extent_w()));
+  const int64_t outer = whole.weight_shape[0], inner = whole.weight_shape[3];
+  c.weights.clear();
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t y = taps.y; y < taps.y + taps.height; ++y) {
+      const auto row = whole.weights.begin() + ((o * k.height + y) * k.width + taps.x) * inner;
+      c.weights.insert(c.weights.end(), row, row + taps.width * inner);
+    }
+  }
+  c.weight_shape = {outer, taps.height, taps.width, inner};
+  return c;
+}
+
+// The sums of the pieces, added, then scaled.
+Result<void> emit_in_pieces(Selection& s, StepKind kind, const Convolution& whole, const std::vector<int64_t>& biases,
+                            const View& out, const Epilogue& epilogue) {
+  const Kernel& k = whole.kernel;
+  if (whole.ifm.type.bits > 8) {
+    return s.refuse(
+        "the kernel is too large for the NPU, and its sums for 32 bits",
+        fmt::format("height at most {}, height * width at most {}", npu::kMaxKernelHeight, npu::kMaxKernelElements),
+        fmt::format("{}x{}", k.extent_h(), k.extent_w()));
+  }
+  const Epilogue store = store_only({}, kSigned32);
+  const std::vector<Taps> pieces = pieces_of(k);
+  const std::vector<int64_t> none(biases.size(), 0);
+  Operand sum;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Operand part{.view = s.new_tensor("part of the sum", out.shape(), kSigned32), .type = kSigned32};
+    CARINA_CHECKED(
+        emit_whole(s, kind, piece_of_kernel(whole, pieces[i], out.shape()), i == 0 ? biases : none, part.view, store));
+    const Elementwise added{.mode = npu::ElementwiseMode::ADD, .a = sum, .b = part, .operands = {}};
+    if (i + 1 == pieces.size() && !epilogue.scaled) {
+      emit_elementwise(s, out, added, epilogue);
+      return {};
+    }
+    sum = i == 0 ? part : emit_temporary(s, "sum", added, store);
+  }
+  emit_scale_32(s, out, sum.view, epilogue);
+  return {};
+}
+
+}  // namespace
+
+Result<void> emit_convolution(Selection& s, StepKind kind, Convolution c, const std::vector<int64_t>& biases,
+                              const View& out, const Epilogue& epilogue) {
+  if (fits_kernel_limits(c.kernel.extent_h(), c.kernel.extent_w())) {
+    if (has_empty_windows(c)) pad_in_memory(s, c);
+    return emit_whole(s, kind, std::move(c), biases, out, epilogue);
+  }
+  pad_in_memory(s, c);
+  return emit_in_pieces(s, kind, c, biases, out, epilogue);
+}
+
+}  // namespace carina::plan
