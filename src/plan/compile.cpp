@@ -48,6 +48,7 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
   compiled.layers = std::move(stream.notes);
   compiled.weights = std::move(constants);
   compiled.scratch_bytes = space_bytes(what.schedule, Space::kArena);
+  compiled.fast_scratch_bytes = space_bytes(what.schedule, Space::kFastScratch);
   for (const TensorId id : what.schedule.inputs) compiled.inputs.push_back(io_tensor(what.schedule, id));
   for (const TensorId id : what.schedule.outputs) compiled.outputs.push_back(io_tensor(what.schedule, id));
   return compiled;
@@ -75,6 +76,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   schedule = checked("slices", std::move(encoded.schedule), context);
   log.progress("memory", 3, kSteps);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
+  schedule = checked("spaces", choose_spaces(std::move(schedule), context), context);
   CARINA_TRY(schedule, place_all(std::move(schedule), context));
   schedule = checked("finished", std::move(schedule), context);
   log.progress("emit", 4, kSteps);

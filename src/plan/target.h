@@ -15,8 +15,8 @@ struct Target {
   npu::MemoryMode memory;
 
   [[nodiscard]] const npu::ProductLimits& limits() const { return npu::limits_of(accelerator.product); }
-  // Whether weights live in a slower memory than the arena, so that staging them in SRAM can pay.
-  [[nodiscard]] bool constants_are_slow() const { return memory.constants_port != memory.arena_port; }
+  // Whether weights live in a slower memory than what is worked on, so that staging them in SRAM can pay.
+  [[nodiscard]] bool constants_are_slow() const { return memory.constants_port != memory.cache_port; }
 };
 
 // The target of these names; an empty system configuration or memory mode means the family's default. Errors (usage):

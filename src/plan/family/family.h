@@ -78,6 +78,12 @@ struct Family {
   std::unique_ptr<Emitter> (*emitter)(const Schedule& schedule, const Target& target);
 };
 
+// Where what is worked on had best stand: fast scratch where the target has it, else the arena.
+Space working_space(const Target& target, const Family& family);
+
+// What storages of the working space may take together: what the options allow, else what the target has.
+int64_t working_limit_bytes(const Target& target, const Family& family, int64_t asked_bytes);
+
 // The family that compiles for a target. Errors (usage): none does; a memory mode that it is not compiled for.
 Result<const Family*> find_family(const Target& target);
 

@@ -44,11 +44,11 @@ std::vector<Life> lives_of(const Schedule& schedule) {
   return lives;
 }
 
-std::vector<int64_t> live_bytes(const Schedule& schedule) {
+std::vector<int64_t> live_bytes(const Schedule& schedule, Space space) {
   std::vector<int64_t> change(schedule.order.size() + 3, 0);
   const std::vector<Life> lives = lives_of(schedule);
   for (size_t i = 0; i < lives.size(); ++i) {
-    if (!lives[i].used()) continue;
+    if (!lives[i].used() || schedule.storages[i].space != space) continue;
     change[static_cast<size_t>(lives[i].first)] += schedule.storages[i].bytes;
     change[static_cast<size_t>(lives[i].last) + 1] -= schedule.storages[i].bytes;
   }

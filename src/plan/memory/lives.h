@@ -25,7 +25,7 @@ std::vector<Life> lives_of(const Schedule& schedule);
 // By tensor; constants, and what no command touches, have none.
 std::vector<Life> tensor_lives(const Schedule& schedule);
 
-// The bytes of the arena that live while each stripe runs, in the order of the commands, storages taken as they are.
-std::vector<int64_t> live_bytes(const Schedule& schedule);
+// The bytes of a space that live while each stripe runs, in the order of the commands, storages taken as they are.
+std::vector<int64_t> live_bytes(const Schedule& schedule, Space space);
 
 }  // namespace carina::plan

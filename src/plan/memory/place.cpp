@@ -1,5 +1,5 @@
-// What:   lets results take the place of operands that nobody needs afterwards, and gives every storage of the arena its
-//         address.
+// What:   lets results take the place of operands that nobody needs afterwards, and gives every storage of the arena and of
+//         fast scratch its address.
 // Before: storage m0 space=arena bytes=1200              storage m1 space=arena bytes=1200
 // After:  storage m0 space=arena bytes=1200 address=0    (the tensor of m1 stands in m0 too)
 // Needs:  a whole order: every stripe and transfer.
@@ -43,8 +43,8 @@ class Sharing {
     if (from == to || a.kind == TensorKind::kConstant || b.kind == TensorKind::kConstant) return false;
     const size_t old_place = a.storage.index(), new_place = b.storage.index();
     if (owner_[new_place] != new_place) return false;
-    const bool alike =
-        stand_alike(a, b) && schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
+    const bool alike = stand_alike(a, b) && schedule_[a.storage].space == schedule_[b.storage].space &&
+                       schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
     Life& life_a = lives_[owner_[old_place]];
     Life& life_b = lives_[new_place];
     // Until the last reading of a, nothing but operations that read a where they write b may touch either.
@@ -130,30 +130,41 @@ Diagnostic too_large(const Schedule& schedule, const Arena& arena, int64_t total
           .hint = fmt::format("at its fullest it holds {}", names)};
 }
 
-Arena arena_of(const Schedule& schedule) {
+Arena arena_of(const Schedule& schedule, Space space) {
   Arena arena;
   const std::vector<Life> lives = lives_of(schedule);
   for (size_t i = 0; i < lives.size(); ++i) {
     const Storage& storage = schedule.storages[i];
-    if (storage.space != Space::kArena || !lives[i].used()) continue;
+    if (storage.space != space || !lives[i].used()) continue;
     arena.intervals.push_back({.bytes = storage.bytes, .first = lives[i].first, .last = lives[i].last});
     arena.storages.emplace_back(i);
   }
   return arena;
 }
 
+Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes) {
+  const Arena arena = arena_of(schedule, space);
+  const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch);
+  if (placement.total_bytes > limit_bytes) return fail(too_large(schedule, arena, placement.total_bytes, limit_bytes));
+  for (size_t i = 0; i < arena.storages.size(); ++i)
+    schedule.storages[arena.storages[i].index()].address = placement.offsets[i];
+  return {};
+}
+
 }  // namespace
 
 Result<Schedule> place_storages(Schedule schedule, const Context& context) {
   merge_storages(schedule, Sharing(schedule));
-  const Arena arena = arena_of(schedule);
-  const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch);
   CARINA_TRY(const Spaces spaces, context.family.spaces(context.target));
-  const int64_t asked = context.options.arena_limit_bytes;
-  const int64_t limit = asked > 0 ? asked : spaces[static_cast<size_t>(Space::kArena)]->limit_bytes;
-  if (placement.total_bytes > limit) return fail(too_large(schedule, arena, placement.total_bytes, limit));
-  for (size_t i = 0; i < arena.storages.size(); ++i)
-    schedule.storages[arena.storages[i].index()].address = placement.offsets[i];
+  const Space working = working_space(context.target, context.family);
+  for (const Space space : {Space::kArena, Space::kFastScratch}) {
+    const auto& place = spaces[static_cast<size_t>(space)];
+    if (!place) continue;
+    const int64_t limit = space == working
+                              ? working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes)
+                              : place->limit_bytes;
+    CARINA_CHECKED(place_space(schedule, space, limit));
+  }
   return schedule;
 }
 

@@ -92,16 +92,16 @@ double output_cycles_per_element(const Step& op, const Target& target) {
                                          .cores = target.accelerator.cores});
 }
 
-double feature_map_bytes(const Step& op, const npu::Block3& in, const Counts& c) {
-  const auto bytes = [](const FeatureMap& map) {
-    return static_cast<double>(map.height * map.width * map.depth * map.type.bytes());
-  };
-  double sum = bytes(op.ofm);
-  if (has_no_macs(op)) return sum + bytes(op.ifm) + (op.reads_second_map() ? bytes(op.ifm2) : 0);
+double map_bytes(const FeatureMap& map) {
+  return static_cast<double>(map.height * map.width * map.depth * map.type.bytes());
+}
+
+double ifm_bytes(const Step& op, const npu::Block3& in, const Counts& c) {
+  if (has_no_macs(op)) return map_bytes(op.ifm);
   const double area =
       static_cast<double>(std::min<int64_t>(in.height, op.ifm.height) * std::min<int64_t>(in.width, op.ifm.width));
   const double depth = static_cast<double>(op.kind == StepKind::kConv ? op.ifm.depth : c.depth);
-  return sum + area * depth * c.blocks * static_cast<double>(op.ifm.type.bytes());
+  return area * depth * c.blocks * static_cast<double>(op.ifm.type.bytes());
 }
 
 }  // namespace
@@ -115,16 +115,12 @@ StripeCost cost_of(const Step& op, const BlockConfig& b, const Family& family, c
       .blocks = c.blocks};
   return {.npu_cycles = has_no_macs(op) ? npu::elementwise_cycles(work, npu::kSearchCost)
                                         : npu::pipeline_cycles(work, npu::kSearchCost),
-          .feature_map_bytes = feature_map_bytes(op, in, c),
+          .ofm_bytes = map_bytes(op.ofm),
+          .ifm_bytes = ifm_bytes(op, in, c),
+          .ifm2_bytes = op.reads_second_map() ? map_bytes(op.ifm2) : 0,
           .weight_fetches = ceil_div(op.ofm.height, b.height) * ceil_div(op.ofm.width, b.width)};
 }
 
-namespace {
-
-struct PortSpeed {
-  double bytes_per_cycle;
-  int read_latency_cycles;
-};
 PortSpeed speed_of(Space space, const Family& family, const Target& target) {
   const auto spaces = family.spaces(target);
   CARINA_CHECK(spaces && (*spaces)[static_cast<size_t>(space)], "the target has no such space");
@@ -132,8 +128,6 @@ PortSpeed speed_of(Space space, const Family& family, const Target& target) {
   return {.bytes_per_cycle = npu::port_bytes_per_cycle(target.accelerator.product, port),
           .read_latency_cycles = port.read_latency_cycles};
 }
-
-}  // namespace
 
 class Timeline::Builder {
  public:
@@ -143,7 +137,8 @@ class Timeline::Builder {
         family_(family),
         target_(target),
         slow_(speed_of(Space::kConstants, family, target)),
-        fast_(speed_of(Space::kArena, family, target)),
+        fast_(speed_of(working_space(target, family), family, target)),
+        arena_is_slow_(working_space(target, family) != Space::kArena),
         copy_of_(schedule.storages.size()) {}
 
   void add(const Stripe& stripe) {
@@ -161,15 +156,31 @@ class Timeline::Builder {
  private:
   void time(Work& work, const Step& piece, const Stripe& stripe) {
     const StripeCost cost = cost_of(piece, stripe.block, family_, target_);
-    const double maps = cost.feature_map_bytes / fast_.bytes_per_cycle;
+    const auto [near, far] = map_cycles(piece, cost);
     const int64_t bytes = stripe.slice.valid() ? schedule_[schedule_[stripe.slice].stored].bytes : 0;
     const double weights = static_cast<double>(bytes) * static_cast<double>(cost.weight_fetches);
-    work.in_place = std::max({cost.npu_cycles, maps, weights / slow_.bytes_per_cycle});
-    work.staged = std::max(cost.npu_cycles, maps + weights / fast_.bytes_per_cycle);
+    work.in_place = std::max({cost.npu_cycles, near, far + weights / slow_.bytes_per_cycle});
+    work.staged = std::max({cost.npu_cycles, near + weights / fast_.bytes_per_cycle, far});
     work.slow_reads = weights / slow_.bytes_per_cycle;
     if (!piece.is_convolution()) return;
     work.copy = copy_of(schedule_[stripe.slice].stored, bytes);
     timeline_.copies_[*work.copy].users.push_back(timeline_.works_.size());
+  }
+  // Feature maps in fast memory and in slow memory, which are accessed beside each other.
+  [[nodiscard]] std::pair<double, double> map_cycles(const Step& piece, const StripeCost& cost) const {
+    double near = 0, far = 0;
+    const auto add = [&](const FeatureMap& map, double bytes) {
+      const bool slow = is_slow(map.tensor);
+      (slow ? far : near) += bytes / (slow ? slow_ : fast_).bytes_per_cycle;
+    };
+    add(piece.ofm, cost.ofm_bytes);
+    add(piece.ifm, cost.ifm_bytes);
+    if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes);
+    return {near, far};
+  }
+  [[nodiscard]] bool is_slow(TensorId id) const {
+    if (schedule_[id].kind == TensorKind::kConstant) return true;
+    return arena_is_slow_ && schedule_.space_of(id) == Space::kArena;
   }
   size_t copy_of(StorageId stored, int64_t bytes) {
     std::optional<size_t>& copy = copy_of_[stored.index()];
@@ -187,6 +198,7 @@ class Timeline::Builder {
   const Target& target_;
   PortSpeed slow_;
   PortSpeed fast_;
+  bool arena_is_slow_;
   std::vector<std::optional<size_t>> copy_of_;  // by storage
 };
 

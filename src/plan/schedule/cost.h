@@ -13,12 +13,21 @@ namespace carina::plan {
 
 // What one stripe takes, by what bounds it.
 struct StripeCost {
-  double npu_cycles = 0;         // multiplying and output, overlapped block by block
-  double feature_map_bytes = 0;  // read and written
-  int64_t weight_fetches = 1;    // how often all of its weights are read
+  double npu_cycles = 0;  // multiplying and output, overlapped block by block
+  double ofm_bytes = 0;   // written
+  double ifm_bytes = 0;   // read, as often as blocks need them
+  double ifm2_bytes = 0;
+  int64_t weight_fetches = 1;  // how often all of its weights are read
 };
 // `piece`: as piece_of() gives it; not a transfer.
 StripeCost cost_of(const Step& piece, const BlockConfig& block, const Family& family, const Target& target);
+
+struct PortSpeed {
+  double bytes_per_cycle = 0;
+  int read_latency_cycles = 0;
+};
+// How fast the port of a space is, which the target must have.
+PortSpeed speed_of(Space space, const Family& family, const Target& target);
 
 // The commands of a schedule as they run beside each other: stripes one after the other, and the transfer engine.
 class Timeline {

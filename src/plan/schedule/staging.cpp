@@ -22,9 +22,9 @@ namespace {
 // grown.
 constexpr int64_t kUnaskedArenaBytes = 512 * 1024;
 
-int64_t arena_budget(int64_t needed, const Options& options) {
-  if (options.arena_limit_bytes > 0) return options.arena_limit_bytes;
-  return std::max(needed, kUnaskedArenaBytes);
+int64_t budget_of(int64_t needed, const Context& context) {
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  return context.options.arena_limit_bytes > 0 ? limit : std::min(limit, std::max(needed, kUnaskedArenaBytes));
 }
 
 // Tries where each copy could start, and keeps what makes the network faster.
@@ -34,8 +34,9 @@ class Stager {
   static constexpr size_t kAhead[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
   Stager(const Schedule& schedule, const Context& context)
-      : live_(live_bytes(schedule)), timeline_(schedule, context.family, context.target) {
-    budget_ = arena_budget(live_.empty() ? 0 : std::ranges::max(live_), context.options);
+      : live_(live_bytes(schedule, working_space(context.target, context.family))),
+        timeline_(schedule, context.family, context.target) {
+    budget_ = budget_of(live_.empty() ? 0 : std::ranges::max(live_), context);
   }
 
   // Copies that were not tried because the network is too long to try them all.
@@ -130,7 +131,8 @@ Schedule stage_weights(Schedule schedule, const Context& context) {
   std::vector<std::vector<StripeId>> loads(stripes.size());  // by place in the order: first users of what is copied
   for (const Timeline::Copy& copy : stager.copies()) {
     if (!copy.from) continue;
-    const StorageId staged = schedule.add({.bytes = copy.bytes});
+    const StorageId staged =
+        schedule.add({.space = working_space(context.target, context.family), .bytes = copy.bytes});
     for (const size_t user : copy.users) schedule.slices[schedule[stripes[user]].slice.index()].staged = staged;
     loads[*copy.from].push_back(stripes[copy.first()]);
   }

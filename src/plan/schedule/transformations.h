@@ -41,6 +41,8 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
 
 Schedule load_tables(Schedule schedule, const Context& context);
 
+Schedule choose_spaces(Schedule schedule, const Context& context);
+
 Schedule stage_weights(Schedule schedule, const Context& context);
 
 // Errors: the arena would be larger than the limit: by how much, and which tensors live when it is fullest.

@@ -125,6 +125,8 @@ Result<Run> simulate_network(npu::CompiledNetwork& network, const std::vector<st
   simulate::Memory memory;
   memory.regions[0] = network.weights;
   memory.regions[1] = arena;
+  std::vector<std::byte> fast(static_cast<size_t>(network.fast_scratch_bytes), std::byte{0xA5});
+  if (!fast.empty()) memory.regions[2] = fast;
   for (size_t i = 0; i < network.inputs.size(); ++i) {
     CARINA_TRY(const Tensor tensor, load(inputs.at(i)));
     const npu::IoTensor& io = network.inputs[i];
@@ -233,9 +235,9 @@ int run_once(const std::vector<std::string>& arguments, const Settings& settings
   if (!run) return report_errors(run.error());
   for (const Diagnostic& finding : run->report.findings) fmt::print("finding: {}\n", to_string(finding));
   if (!get(settings, "ops").empty()) list_operations(*compiled, run->report);
-  fmt::print("{} operations, {} cycles (npu {}), arena {}, constants {}, commands {}, compiled in {:.1f} ms\n",
+  fmt::print("{} operations, {} cycles (npu {}), arena {} + {}, constants {}, commands {}, compiled in {:.1f} ms\n",
              run->report.operations.size(), run->report.cycles.total, run->report.cycles.npu,
-             compiled->network.scratch_bytes, compiled->network.weights.size(),
+             compiled->network.scratch_bytes, compiled->network.fast_scratch_bytes, compiled->network.weights.size(),
              compiled->network.command_payload.size(), compiled->compile_ms);
   return 0;
 }

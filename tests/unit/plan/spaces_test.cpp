@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include "networks.h"
+#include "plan/family/family.h"
+#include "plan/schedule/verify.h"
+
+// What lives in fast scratch where the arena lies in slow memory.
+namespace carina::plan {
+namespace {
+
+ir::Graph chain() {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 16, 16, 8});
+  for (const int64_t channels : {32, 16, 16, 8}) x = b.conv(x, channels, 3, 1);
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
+const Target& dedicated() {
+  static const Target kTarget = *find_target("ethos-u65-256", "", "Dedicated_Sram_384KB");
+  return kTarget;
+}
+
+Schedule scheduled(int64_t limit_bytes) {
+  Schedule schedule = schedule_of(chain(), dedicated(), {.arena_limit_bytes = limit_bytes});
+  EXPECT_EQ(to_string(verify(schedule, **find_family(dedicated()), dedicated())), "");
+  return schedule;
+}
+
+TEST(Spaces, IntermediatesAndStagedWeightsLiveInFastScratch) {
+  const Schedule schedule = scheduled(0);
+  for (size_t i = 0; i < schedule.tensors.size(); ++i) {
+    const bool inside = schedule.tensors[i].kind == TensorKind::kIntermediate;
+    EXPECT_EQ(schedule.space_of(TensorId(i)), inside ? Space::kFastScratch : Space::kArena) << i;
+  }
+  EXPECT_GT(space_bytes(schedule, Space::kFastScratch), 0);
+  for (const WeightSlice& slice : schedule.slices) {
+    if (slice.staged.valid()) {
+      EXPECT_EQ(schedule[slice.staged].space, Space::kFastScratch);
+    }
+  }
+}
+
+TEST(Spaces, WhatDoesNotFitStaysInTheArenaTheLargestLossFirst) {
+  // 32, 16 and 16 channels of 16x16: 8192, 4096 and 4096 bytes; two live together.
+  const Schedule schedule = scheduled(8192);
+  EXPECT_LE(space_bytes(schedule, Space::kFastScratch), 8192);
+  EXPECT_GE(space_bytes(schedule, Space::kFastScratch), 4096);
+  EXPECT_EQ(space_bytes(scheduled(64), Space::kFastScratch), 0);
+}
+
+TEST(Spaces, AnEthosU55HasNoFastScratch) {
+  const auto family = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
+  ASSERT_FALSE(family.has_value());
+  EXPECT_NE(to_string(family.error()).find("Dedicated_Sram is not supported for ethos-u55"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace carina::plan
