@@ -4,7 +4,7 @@
 usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench; the judges' Python)
 
 --quick  without the peer's whole compile flow, which takes half a minute per model
---only   only rows whose name holds this word
+--only   only rows whose name holds this word; `against-vela` is the part that writes docs/against-vela.md
 
 Needs build/release (make build) and the judges' environment (tests/judges/setup.sh). Without ../shared ($CARINA_SHARED) only
 the rows of models/digits are measured. Both sides use one thread, unless a row says two. Times are CPU time, so that other work
@@ -25,19 +25,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build" / "release")) / "bin"
-SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
+import against_vela
+from processes import BUILD, ROOT, SHARED, Cost, carina, process
+
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
-ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-
-@dataclass
-class Cost:
-    seconds: float  # of CPU time, user and system
-    wall: float
-    megabytes: float = 0.0  # peak of the process; 0: not measured
 
 
 @dataclass
@@ -56,21 +48,6 @@ WALL_ONLY = ("two",)
 
 
 # --- measuring -----------------------------------------------------------------------------------------------------
-
-
-def process(command, repeat=1, **options):
-    """(cost, standard output) of a fresh process: the best of `repeat`."""
-    best = None
-    for _ in range(repeat):
-        with tempfile.NamedTemporaryFile() as cost_file:
-            launcher = [sys.executable, "-I", "-S", ROOT / "bench" / "measured.py", cost_file.name]
-            done = subprocess.run([str(word) for word in [*launcher, *command]], capture_output=True, text=True, env=ONE_THREAD, **options)
-            if done.returncode != 0:
-                raise RuntimeError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-            measured = json.load(cost_file)
-        cost = Cost(measured["cpu"], measured["wall"], measured["megabytes"])
-        best = cost if best is None or cost.seconds < best.seconds else best
-    return best, done.stdout
 
 
 def google_benchmark(program, *args, repetitions=3, seconds=0.2):
@@ -166,10 +143,6 @@ class Model:
     input_file: Path
     tosa: Path  # an integer graph, with its inputs
     tosa_inputs: list
-
-
-def carina(*args):
-    return [BUILD / "carina", *args]
 
 
 def digits(work):
@@ -299,28 +272,42 @@ def parse_options():
     return parser.parse_args()
 
 
+def wanted(options, name):
+    return not options.only or any(word in name for word in options.only)
+
+
+def measure_rows(options, work):
+    """Prints rows as they are measured: (rows, what was not run and why)."""
+    rows, not_run = [], []
+    own = digits(work)
+    for make_rows, names in PLAN:
+        kind = make_rows.__name__.removesuffix("_rows")
+        for name in names:
+            if not wanted(options, f"{kind} {name}"):
+                continue
+            if name != "digits" and not (SHARED / "cases" / name).is_dir():
+                not_run.append(f"{kind} {name}: no ../shared")
+                continue
+            try:
+                for row in make_rows(own if name == "digits" else shared_case(name), work, options):
+                    rows.append(row)
+                    print(printed(row), flush=True)
+            except (RuntimeError, ImportError, StopIteration, json.JSONDecodeError) as error:
+                not_run.append(f"{kind} {name}: {error}")
+    return rows, not_run
+
+
 def main():
     options = parse_options()
-    rows, not_run = [], []
     print(machine())
     print(f"{'':48} {'Carina':>9} {'peak':>8} {'peer':>9} {'peak':>8} {'peer/ours':>9}  peer")
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
-        own = digits(work)
-        for make_rows, names in PLAN:
-            kind = make_rows.__name__.removesuffix("_rows")
-            for name in names:
-                if options.only and not any(word in f"{kind} {name}" for word in options.only):
-                    continue
-                if name != "digits" and not (SHARED / "cases" / name).is_dir():
-                    not_run.append(f"{kind} {name}: no ../shared")
-                    continue
-                try:
-                    for row in make_rows(own if name == "digits" else shared_case(name), work, options):
-                        rows.append(row)
-                        print(printed(row), flush=True)
-                except (RuntimeError, ImportError, StopIteration, json.JSONDecodeError) as error:
-                    not_run.append(f"{kind} {name}: {error}")
+        rows, not_run = measure_rows(options, Path(folder))
+        if wanted(options, "against-vela"):
+            if (SHARED / "cases").is_dir():
+                against_vela.write(ROOT / "docs" / "against-vela.md", Path(folder), machine())
+            else:
+                not_run.append("against-vela: no ../shared")
     for line in not_run:
         print(f"not run: {line}")
     if options.json:
