@@ -27,6 +27,7 @@ struct Rule {
   TosaOp op;
   Result<void> (*select)(Selection& s);  // nullptr: not supported
   std::string_view reason;               // then: what the user is told
+  std::string_view hint = {};            // and what to write instead
 };
 
 // Where a space lies on a target.

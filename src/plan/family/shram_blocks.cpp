@@ -145,7 +145,8 @@ npu::Block3 shram::input_block(const Step& piece, const BlockConfig& block, cons
   return ifm_block(requirements_of(piece, target), block);
 }
 
-std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& piece, const BlockConfig& block, const Target& target) {
+std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& piece, const BlockConfig& block,
+                                                        const Target& target) {
   return lay_out(requirements_of(piece, target), block);
 }
 

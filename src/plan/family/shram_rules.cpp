@@ -3,13 +3,18 @@
 #include "plan/family/shram_internal.h"
 #include "plan/select/rules.h"
 
-// What ethos-u55 and ethos-u65 do with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set; the operators
-// that the NPU cannot do are those that Vela refuses too.
+// What ethos-u55 and ethos-u65 do with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set. Vela
+// refuses more than this.
 namespace carina::plan {
 namespace {
 
 constexpr std::string_view kNoBitwise = "the NPU has no bitwise operations";
 constexpr std::string_view kNoIndexing = "the NPU cannot address by index";
+constexpr std::string_view kNoState = "the NPU keeps no state between runs";
+constexpr std::string_view kTableInstead =
+    "with a constant, a TABLE of int8 says the same; of truth values, LOGICAL_* do";
+constexpr std::string_view kSlicesInstead = "with constant indices, SLICE and CONCAT say the same";
+constexpr std::string_view kStateInstead = "make the state an input and an output of the network";
 constexpr std::string_view kNoFloat = "the NPU computes integers only: quantize the model";
 constexpr std::string_view kNoControl = "the NPU has no control flow";
 
@@ -30,13 +35,19 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::TANH, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::ADD, .select = select_add_sub, .reason = {}},
     {.op = TosaOp::ARITHMETIC_RIGHT_SHIFT, .select = select_shift, .reason = {}},
-    {.op = TosaOp::BITWISE_AND, .select = nullptr, .reason = kNoBitwise},
-    {.op = TosaOp::BITWISE_OR, .select = nullptr, .reason = kNoBitwise},
-    {.op = TosaOp::BITWISE_XOR, .select = nullptr, .reason = kNoBitwise},
-    {.op = TosaOp::INTDIV, .select = nullptr, .reason = "the NPU cannot divide"},
+    {.op = TosaOp::BITWISE_AND, .select = nullptr, .reason = kNoBitwise, .hint = kTableInstead},
+    {.op = TosaOp::BITWISE_OR, .select = nullptr, .reason = kNoBitwise, .hint = kTableInstead},
+    {.op = TosaOp::BITWISE_XOR, .select = nullptr, .reason = kNoBitwise, .hint = kTableInstead},
+    {.op = TosaOp::INTDIV,
+     .select = nullptr,
+     .reason = "the NPU cannot divide",
+     .hint = "RESCALE multiplies by the reciprocal of a constant"},
     {.op = TosaOp::LOGICAL_AND, .select = select_logical, .reason = {}},
     {.op = TosaOp::LOGICAL_LEFT_SHIFT, .select = select_shift, .reason = {}},
-    {.op = TosaOp::LOGICAL_RIGHT_SHIFT, .select = nullptr, .reason = "the NPU has no logical right shift"},
+    {.op = TosaOp::LOGICAL_RIGHT_SHIFT,
+     .select = nullptr,
+     .reason = "the NPU has no logical right shift",
+     .hint = "ARITHMETIC_RIGHT_SHIFT gives the same for values that are not negative"},
     {.op = TosaOp::LOGICAL_OR, .select = select_logical, .reason = {}},
     {.op = TosaOp::LOGICAL_XOR, .select = select_logical, .reason = {}},
     {.op = TosaOp::MAXIMUM, .select = select_binary_32, .reason = {}},
@@ -75,18 +86,24 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::SLICE, .select = select_slice, .reason = {}},
     {.op = TosaOp::TILE, .select = select_tile, .reason = {}},
     {.op = TosaOp::TRANSPOSE, .select = select_transpose, .reason = {}},
-    {.op = TosaOp::GATHER, .select = nullptr, .reason = kNoIndexing},
-    {.op = TosaOp::SCATTER, .select = nullptr, .reason = kNoIndexing},
+    {.op = TosaOp::GATHER, .select = nullptr, .reason = kNoIndexing, .hint = kSlicesInstead},
+    {.op = TosaOp::SCATTER, .select = nullptr, .reason = kNoIndexing, .hint = kSlicesInstead},
     {.op = TosaOp::RESIZE, .select = select_resize, .reason = {}},
     {.op = TosaOp::CAST, .select = select_cast, .reason = {}},
     {.op = TosaOp::RESCALE, .select = select_rescale, .reason = {}},
     {.op = TosaOp::IDENTITY, .select = select_reshape, .reason = {}},
     {.op = TosaOp::CUSTOM, .select = nullptr, .reason = "custom operators are not known to the NPU"},
-    {.op = TosaOp::COND_IF, .select = nullptr, .reason = kNoControl},
-    {.op = TosaOp::WHILE_LOOP, .select = nullptr, .reason = kNoControl},
-    {.op = TosaOp::VARIABLE, .select = nullptr, .reason = "the NPU keeps no state between runs"},
-    {.op = TosaOp::VARIABLE_WRITE, .select = nullptr, .reason = "the NPU keeps no state between runs"},
-    {.op = TosaOp::VARIABLE_READ, .select = nullptr, .reason = "the NPU keeps no state between runs"},
+    {.op = TosaOp::COND_IF,
+     .select = nullptr,
+     .reason = kNoControl,
+     .hint = "compute both branches, and choose with SELECT"},
+    {.op = TosaOp::WHILE_LOOP,
+     .select = nullptr,
+     .reason = kNoControl,
+     .hint = "unroll the loop, or run its body from the application"},
+    {.op = TosaOp::VARIABLE, .select = nullptr, .reason = kNoState, .hint = kStateInstead},
+    {.op = TosaOp::VARIABLE_WRITE, .select = nullptr, .reason = kNoState, .hint = kStateInstead},
+    {.op = TosaOp::VARIABLE_READ, .select = nullptr, .reason = kNoState, .hint = kStateInstead},
 });
 
 }  // namespace

@@ -161,7 +161,8 @@ Diagnostics Selection::visit() {
     done = std::unexpected(Diagnostics{});
   } else if (rule == nullptr || rule->select == nullptr) {
     done = refuse(fmt::format("not supported by {}: {}", target_.accelerator.name,
-                              rule == nullptr ? "no such operation" : rule->reason));
+                              rule == nullptr ? "no such operation" : rule->reason),
+                  {}, {}, rule == nullptr ? std::string() : std::string(rule->hint));
   } else {
     done = rule->select(*this);
   }
