@@ -33,7 +33,8 @@ struct ModelHeader {
   uint32_t method_pool_bytes = 0;
   uint32_t temp_pool_bytes = 0;
   uint32_t fast_pool_bytes = 0;
-  std::array<uint32_t, 10> reserved{};
+  uint32_t npu_config_word = 0;  // of the NPU that the image is to simulate; 0: none is needed
+  std::array<uint32_t, 9> reserved{};
 };
 static_assert(sizeof(ModelHeader) == 64);
 

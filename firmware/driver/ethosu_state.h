@@ -22,3 +22,10 @@ struct ethosu_driver {
   std::array<uint16_t, carina::firmware::kNpuCounters> events{};
   std::array<uint64_t, carina::firmware::kNpuCounters> counts{};
 };
+
+namespace carina::firmware {
+
+// The last driver that ethosu_init() made; nullptr: none.
+const ethosu_driver* any_driver();
+
+}  // namespace carina::firmware

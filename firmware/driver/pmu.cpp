@@ -1,7 +1,6 @@
 #include "facts/npu_accelerators.h"
 #include "facts/npu_pmu.h"
 #include "firmware/driver/ethosu_state.h"
-#include "firmware/driver/npu.h"
 #include "firmware/driver/pmu_ethosu.h"
 
 namespace carina::firmware {
@@ -10,9 +9,10 @@ namespace {
 
 // All NPUs of an image are of one product, as the driver assumes too.
 uint32_t event_counters() {
-  NpuWords words;
-  if (!identify_npu(words)) return 0;
-  return static_cast<uint32_t>(npu::pmu_counters(static_cast<npu::Product>(npu::ConfigWord::product(words.config))));
+  const ethosu_driver* driver = any_driver();
+  if (driver == nullptr) return 0;
+  const uint32_t product = npu::ConfigWord::product(driver->config_word);
+  return static_cast<uint32_t>(npu::pmu_counters(static_cast<npu::Product>(product)));
 }
 
 }  // namespace

@@ -29,17 +29,48 @@ std::vector<fs::path> image_folders() {
   return folders;
 }
 
-// Bytes of region 2 that the program's delegates were compiled for, as their memory mode says.
-Result<uint32_t> fast_bytes_of(const pte::Program& program, const std::string& where, const Log& log) {
-  int64_t most = 0;
+// What the program's delegates were compiled for.
+struct DelegateNeeds {
+  uint32_t fast_bytes = 0;  // of region 2, as their memory mode says
+  uint32_t npu_config_word = 0;
+};
+
+Result<DelegateNeeds> needs_of(const pte::Program& program, const std::string& where, const Log& log) {
+  DelegateNeeds needs;
   for (const pte::Plan& plan : program.plans) {
     for (const pte::Delegate& delegate : plan.delegates) {
       if (!is_ethos_u(delegate.backend)) continue;
       CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(delegate, {}, where, log));
-      if (target && npu::has_fast_scratch(target->memory)) most = std::max(most, target->memory.cache_bytes);
+      if (!target) continue;
+      needs.npu_config_word = target->accelerator.config_word;
+      if (npu::has_fast_scratch(target->memory))
+        needs.fast_bytes = std::max(needs.fast_bytes, static_cast<uint32_t>(target->memory.cache_bytes));
     }
   }
-  return static_cast<uint32_t>(most);
+  return needs;
+}
+
+Result<firmware::ModelHeader> header_for(const FirmwareRequest& request, const pte::Program& program, const Log& log) {
+  CARINA_TRY(const DelegateNeeds needs, needs_of(program, request.program, log));
+  firmware::ModelHeader header{.method_pool_bytes = request.pools.method_bytes,
+                               .temp_pool_bytes = request.pools.temp_bytes,
+                               .fast_pool_bytes = request.pools.fast_bytes,
+                               .npu_config_word = needs.npu_config_word};
+  if (!request.accelerator.empty()) {
+    CARINA_TRY(const plan::Target target,
+               find_target(
+                   TargetNames{.accelerator = request.accelerator, .system_config = {}, .memory_mode = {}, .ini = {}}));
+    header.npu_config_word = target.accelerator.config_word;
+  }
+  if (header.fast_pool_bytes == 0 && needs.fast_bytes > 0) {
+    header.fast_pool_bytes = needs.fast_bytes;
+    log.note({.where = request.program,
+              .what = fmt::format("the NPU gets a fast memory of {} bytes, which the program was compiled for",
+                                  needs.fast_bytes),
+              .hint = "--fast-pool BYTES",
+              .severity = Severity::kNote});
+  }
+  return header;
 }
 
 }  // namespace
@@ -66,17 +97,8 @@ Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
   CARINA_TRY(const std::string path, image_path(request.image));
   CARINA_TRY(const Buffer image, map_file(path));
-  FirmwarePools pools = request.pools;
-  if (pools.fast_bytes == 0) {
-    CARINA_TRY(pools.fast_bytes, fast_bytes_of(parsed, request.program, log));
-    if (pools.fast_bytes > 0)
-      log.note({.where = request.program,
-                .what = fmt::format("the NPU gets a fast memory of {} bytes, which the program was compiled for",
-                                    pools.fast_bytes),
-                .hint = "--fast-pool BYTES",
-                .severity = Severity::kNote});
-  }
-  CARINA_TRY(std::vector<std::byte> elf, put_model(image, path, program, pools));
+  CARINA_TRY(const firmware::ModelHeader header, header_for(request, parsed, log));
+  CARINA_TRY(std::vector<std::byte> elf, put_model(image, path, program, header));
   if (!request.output.empty()) CARINA_CHECKED(write_file(request.output, elf));
   report::FirmwareReport report{.program = request.program,
                                 .image = path,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/diagnostic.h"
 #include "base/log.h"
@@ -9,13 +11,21 @@
 
 namespace carina::driver {
 
-inline constexpr const char* kDefaultImage = "corstone300-host";
+inline constexpr const char* kDefaultImage = "corstone300-host";  // the host's simulator is its NPU
+
+// How an image's memory is cut; 0: the image's own share.
+struct FirmwarePools {
+  uint32_t method_bytes = 0;
+  uint32_t temp_bytes = 0;
+  uint32_t fast_bytes = 0;
+};
 
 struct FirmwareRequest {
   std::string program;                // .pte
   std::string image = kDefaultImage;  // one of those that are installed by its name, or an .elf
   std::string output = {};            // .elf; empty: nothing is written
   FirmwarePools pools = {};
+  std::string accelerator = {};  // of an image that simulates it; empty: the program's
 };
 
 // The path of an image that is installed beside the carina program, or that CARINA_FIRMWARE names the folder of; `image`

@@ -92,7 +92,7 @@ const ProgramHeader* model_segment(const Elf& elf, uint32_t address) {
   return found == elf.segments.end() ? nullptr : &*found;
 }
 
-Result<void> check_room(const firmware::ImageSlot& slot, const Buffer& program, const FirmwarePools& pools,
+Result<void> check_room(const firmware::ImageSlot& slot, const Buffer& program, const firmware::ModelHeader& header,
                         const std::string& where) {
   const uint64_t model_bytes = sizeof(firmware::ModelHeader) + program.size();
   if (model_bytes > slot.model_capacity_bytes)
@@ -101,12 +101,13 @@ Result<void> check_room(const firmware::ImageSlot& slot, const Buffer& program, 
                  .expected = fmt::format("at most {} bytes, which the image has for it",
                                          slot.model_capacity_bytes - sizeof(firmware::ModelHeader)),
                  .got = fmt::format("{} bytes", program.size())});
-  const uint64_t pool_bytes = uint64_t{pools.method_bytes} + pools.temp_bytes + pools.fast_bytes;
+  const uint64_t pool_bytes = uint64_t{header.method_pool_bytes} + header.temp_pool_bytes + header.fast_pool_bytes;
   if (pool_bytes > slot.pools_bytes)
     return fail({.where = where,
                  .what = "the pools do not fit",
                  .expected = fmt::format("at most {} bytes together", slot.pools_bytes),
-                 .got = fmt::format("{} + {} + {} bytes", pools.method_bytes, pools.temp_bytes, pools.fast_bytes),
+                 .got = fmt::format("{} + {} + {} bytes", header.method_pool_bytes, header.temp_pool_bytes,
+                                    header.fast_pool_bytes),
                  .fault = Fault::kUsage});
   return {};
 }
@@ -139,12 +140,12 @@ Result<firmware::ImageSlot> read_slot(const Buffer& image, const std::string& wh
 }
 
 Result<std::vector<std::byte>> put_model(const Buffer& image, const std::string& where, const Buffer& program,
-                                         const FirmwarePools& pools) {
+                                         firmware::ModelHeader model) {
   CARINA_TRY(const firmware::ImageSlot slot, read_slot(image, where));
   CARINA_TRY(const Elf elf, read_elf(image.bytes(), where));
   if (model_segment(elf, slot.model_address) != nullptr)
     return fail({.where = where, .what = "the image has a model already", .hint = "give the image as it was built"});
-  CARINA_CHECKED(check_room(slot, program, pools, where));
+  CARINA_CHECKED(check_room(slot, program, model, where));
   std::vector<std::byte> out(image.bytes().begin(), image.bytes().end());
   align(out);
   const auto model_bytes = static_cast<uint32_t>(sizeof(firmware::ModelHeader) + program.size());
@@ -156,10 +157,8 @@ Result<std::vector<std::byte>> put_model(const Buffer& image, const std::string&
                               .memory_bytes = model_bytes,
                               .flags = kReadable,
                               .alignment = kAlignment};
-  append(out, firmware::ModelHeader{.program_bytes = static_cast<uint32_t>(program.size()),
-                                    .method_pool_bytes = pools.method_bytes,
-                                    .temp_pool_bytes = pools.temp_bytes,
-                                    .fast_pool_bytes = pools.fast_bytes});
+  model.program_bytes = static_cast<uint32_t>(program.size());
+  append(out, model);
   out.insert(out.end(), program.bytes().begin(), program.bytes().end());
   align(out);
   // The table of segments grows, so it moves to the end.

@@ -20,11 +20,15 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static driver::FirmwareRequest request;
   app.add_option("program", request.program, "A .pte")->required()->check(path());
   app.add_option("-o,--output", request.output, "The image with the program in it, an .elf")->required()->check(path());
-  app.add_option("--image", request.image,
-                 "The image to put it into: corstone300-host (the host's simulator is the NPU), another that is "
-                 "installed, or an .elf of yours")
+  app.add_option(
+         "--image", request.image,
+         "The image to put it into, by its name: corstone300-host (the host's simulator is the NPU), "
+         "corstone300-image (a simulator in\nthe image is), corstone300-flash (the same, without DDR); or an .elf of "
+         "yours")
       ->capture_default_str()
       ->check(path());
+  app.add_option("-t,--target", request.accelerator,
+                 "The NPU that an image with its own simulator is to be; default: the program's");
   add_pool_options(app, request.pools);
   app.callback(
       [&] { action = [&] { return finish(request.program, shown(make(request, console), console), console); }; });
@@ -32,11 +36,12 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 
 }  // namespace
 
-const Command kFirmware{.name = "firmware",
-                        .summary = "Put an ExecuTorch program into a firmware image for a Cortex-M55",
-                        .examples =
-                            "  carina firmware model.pte -o app.elf\n"
-                            "  carina firmware model.pte --method-pool 64K --temp-pool 512K -o app.elf",
-                        .add_options = add_options};
+const Command kFirmware{
+    .name = "firmware",
+    .summary = "Put an ExecuTorch program into a firmware image for a Cortex-M55",
+    .examples =
+        "  carina firmware model.pte -o app.elf\n"
+        "  carina firmware model.pte --image corstone300-image --method-pool 64K --temp-pool 512K -o app.elf",
+    .add_options = add_options};
 
 }  // namespace carina::cli

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "facts/firmware.h"
+#include "facts/npu_accelerators.h"
+#include "firmware/npu/operation.h"
+#include "firmware/npu/placed_map.h"
+#include "firmware/npu/registers.h"
+
+namespace carina::firmware::npu_core {
+
+inline constexpr npu::Product kProduct = npu::Product::kU55;
+
+// Where lookup tables stand: what of the NPU's shared buffer a command stream can see.
+inline constexpr size_t kTableBytes = size_t{npu::kShramLutBanks} * npu::kShramBankBytes;
+
+// Memory that the simulator works in.
+struct Workspace {
+  std::span<int16_t> weights;  // of one operation
+  std::array<std::byte, kTableBytes> tables{};
+};
+
+// A scalar simulator of Ethos-U55, written to be small: one output element after the other, no cycles. What it computes is
+// what src/simulate computes, written anew, without heap.
+class Core {
+ public:
+  using Regions = std::array<std::span<std::byte>, kNpuRegions>;
+
+  Core(const npu::AcceleratorConfig& accelerator, const Regions& regions, Workspace& workspace)
+      : accelerator_(accelerator), regions_(regions), workspace_(workspace) {}
+
+  // Runs a command stream to its end. False, with the reason on the console: a fault.
+  bool run(std::span<const uint32_t> stream);
+
+ private:
+  bool step(const Command& command, bool& running);
+  bool run_dma();
+  bool transfer_ends(std::span<std::byte>& source, std::span<std::byte>& destination);
+  bool run_operation(const Operation& op);
+  [[nodiscard]] std::span<std::byte> range(uint32_t region, uint32_t base, uint32_t bytes) const;
+
+  const npu::AcceleratorConfig& accelerator_;
+  const Regions& regions_;
+  Workspace& workspace_;
+  Registers registers_;
+};
+
+}  // namespace carina::firmware::npu_core
