@@ -19,7 +19,7 @@ using WeightsId = Id<struct WeightsTag>;
 using StepId = Id<struct StepTag>;
 
 struct ElementType {
-  uint8_t bits = 8;  // 8, 16, 32
+  uint8_t bits = 8;  // 8, 16, 32, 64
   bool is_signed = true;
   [[nodiscard]] int64_t bytes() const { return bits / 8; }
   [[nodiscard]] int64_t min() const { return is_signed ? -(int64_t{1} << (bits - 1)) : 0; }
@@ -29,6 +29,7 @@ struct ElementType {
 inline constexpr ElementType kSigned8{8, true};
 inline constexpr ElementType kSigned16{16, true};
 inline constexpr ElementType kSigned32{32, true};
+inline constexpr ElementType kSigned64{64, true};  // 48 bits count
 
 // Up to three axes of a tensor's elements as the NPU addresses them; channels stand side by side. Strides and the
 // offset are in elements of `type`, as in View.

@@ -52,6 +52,12 @@ struct EncodedSlice {
   std::vector<CoreStream> cores;
 };
 
+// What some lines have and others not, where general code has a way for both.
+struct Abilities {
+  // Elements of 64 bits in memory, and pools that only scale what they read, of 32 and 64 bits, as they scale sums.
+  bool wide_elements = false;
+};
+
 struct Family {
   std::string_view name;  // as a user asks for it: "an ethos-u55"
   std::span<const Rule> (*rules)();
@@ -77,6 +83,8 @@ struct Family {
 
   // What writes the schedule's commands. Both arguments must outlive it.
   std::unique_ptr<Emitter> (*emitter)(const Schedule& schedule, const Target& target);
+
+  Abilities abilities = {};
 };
 
 // Where what is worked on had best stand: fast scratch where the target has it, else the arena.

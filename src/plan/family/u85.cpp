@@ -50,6 +50,7 @@ constinit const Family kU85{.name = "an ethos-u85",
                             .input_block = u85::input_block,
                             .traversal = u85::traversal,
                             .encode = u85::encode,
-                            .emitter = u85::emitter};
+                            .emitter = u85::emitter,
+                            .abilities = {.wide_elements = true}};
 
 }  // namespace carina::plan

@@ -289,7 +289,7 @@ class U85Emitter final : public Emitter {
   }
 
   void weights(const Step& op, const WeightSlice& slice) {
-    if (op.is_convolution()) {
+    if (op.is_convolution() && !op.multiplies_second) {
       out_.set(Reg::WEIGHT_FORMAT, number(npu::WeightFormat::SWD));
       out_.set(Reg::WEIGHT_REGION, region_of(weights_of(schedule_, slice, 0).space));
       for (size_t i = 0; i < slice.cores.size(); ++i) {

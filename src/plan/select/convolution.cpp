@@ -15,6 +15,8 @@ namespace carina::plan {
 
 Result<std::vector<Epilogue>> epilogues_of(Selection& s) {
   const ir::ValueId sum = s.output();
+  if (s.family().abilities.wide_elements)
+    return std::vector{s.follow(sum, *element_type_of(s.value(sum).dtype), {.scale = EpilogueRules::Scale::kAny})};
   if (s.value(sum).dtype != DType::kInt48 || s.sole_user(sum).valid())
     return std::vector{s.follow(sum, kSigned32, {.scale = EpilogueRules::Scale::kAny})};
   std::vector<Epilogue> epilogues;

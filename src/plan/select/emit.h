@@ -28,7 +28,7 @@ void emit_pad(Selection& s, const View& dst, const PendingPad& pad);
 // dst = value everywhere. `sample` is a tensor with defined elements of the same type (8 or 16 bits) that may be read.
 void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t value);
 
-// dst = scaled and clamped src (8 or 16 bits in and out), as a 1x1 pool. Same shapes.
+// dst = scaled and clamped src, as a 1x1 pool. Same shapes; 8 or 16 bits in and out, unless the NPU has wide elements.
 void emit_requantize(Selection& s, const View& dst, const Operand& src, const Epilogue& epilogue);
 
 // dst = a op b. `a` and `b` have the rank of dst and its sizes or 1. With scaling that differs between operands,

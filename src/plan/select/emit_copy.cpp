@@ -44,6 +44,7 @@ void push_dma(Selection& s, const View& dst, const View& src, ElementType type) 
 
 void emit_copy(Selection& s, const View& dst, const View& src, ElementType type) {
   if (fits_dma(dst, type.bytes()) && fits_dma(src, type.bytes())) return push_dma(s, dst, src, type);
+  if (type.bits == 64) return emit_copy(s, halves(dst), halves(src), kSigned32);
   if (type.bits == 32) return emit_copy(s, halves(dst), halves(src), kSigned16);
   const ElementType lane{type.bits, true};
   if (emit_gather(s, dst, src, lane)) return;

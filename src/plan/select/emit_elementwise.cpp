@@ -124,6 +124,12 @@ void emit_widen(Selection& s, const View& dst, const Operand& narrow) {
   Epilogue store = store_only({}, kSigned32);
   const Operand zero{.view = {}, .type = narrow.type};
   const Scaling scaling = simplified(narrow.scaling);
+  if (s.family().abilities.wide_elements) {
+    store.multipliers = {scaling.multiplier};
+    store.shifts = {static_cast<uint8_t>(scaling.shift)};
+    store.rounding = scaling.rounding;
+    return emit_requantize(s, dst, narrow, store);
+  }
   const View wide = scaling.is_unit() ? dst : s.new_tensor("widened", dst.shape(), kSigned32);
   emit_elementwise(s, wide, {.mode = npu::ElementwiseMode::ADD, .a = narrow, .b = zero, .scalar = 0, .operands = {}},
                    store);
@@ -161,6 +167,7 @@ void multiply_and_shift(Selection& s, const View& dst, const View& src, std::spa
 }  // namespace
 
 void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogue& epilogue) {
+  if (s.family().abilities.wide_elements) return emit_requantize(s, dst, {.view = src, .type = kSigned32}, epilogue);
   if (!epilogue.per_channel) {
     const Scaling scaling = simplified(epilogue.scaling());
     const std::array multiplier{static_cast<int32_t>(scaling.multiplier)};
@@ -188,16 +195,19 @@ void emit_requantize(Selection& s, const View& dst, const Operand& src, const Ep
   const Operand from = epilogue.per_channel ? with_dense_channels(s, src) : src;
   const std::array views{dst, from.view};
   const WeightsId table = epilogue.per_channel ? scale_table(s, epilogue, dst.axes.back().size) : WeightsId();
+  const auto acc = from.type.bits > 32 || epilogue.type.bits > 32 ? AccWidth::kWide : AccWidth::kNarrow;
+  if (table.valid()) s.network().material.weights[table.index()].acc = acc;
   for (const Box& box :
        boxes_of(views, kNoBroadcast, epilogue.per_channel ? ChannelAxis::kInnermost : ChannelAxis::kAny)) {
     s.push({.kind = StepKind::kPool,
-            .pool = npu::PoolingMode::AVERAGE,
+            .pool = from.type.bits >= 32 ? npu::PoolingMode::NONE : npu::PoolingMode::AVERAGE,
             .ofm = feature_map(box, 0, dst.tensor, epilogue.type, epilogue.zero_point),
             .ifm = feature_map(box, 1, from.view.tensor, from.type, from.zero_point),
             .weights = table,
             .per_channel = epilogue.per_channel,
             .scaling = epilogue.per_channel ? epilogue.scaling() : simplified(epilogue.scaling()),
             .activation = epilogue.activation,
+            .acc = acc,
             .name = {}});
   }
 }

@@ -32,7 +32,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
   const Operand ofm{.view = window.ofm, .type = epilogue.type, .zero_point = epilogue.zero_point};
   const bool has_weights = window.kind != StepKind::kPool;
   // 16-bit products need more than 32 bits to be summed before they are scaled.
-  const bool wide = has_weights && window.ifm.type.bits == 16 && epilogue.scaled;
+  const bool wide = has_weights && window.ifm.type.bits == 16 && (epilogue.scaled || epilogue.type.bits == 64);
   if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
   s.push({.kind = window.kind,
           .pool = window.pool,

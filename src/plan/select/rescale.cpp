@@ -26,7 +26,9 @@ Operand as_type(Operand operand, ElementType type) {
 
 Result<void> select_rescale(Selection& s) {
   CARINA_TRY(const Rescale r, s.rescale_of(s.node()));
-  if (r.in.bits > 32) return s.refuse("RESCALE of int48 is only supported behind the operation that makes it");
+  const bool scales_wide = s.family().abilities.wide_elements;
+  if (r.in.bits > 32 && !scales_wide)
+    return s.refuse("RESCALE of int48 is only supported behind the operation that makes it");
   const Operand cheap = s.cheapest(s.input(0));
   if (r.out.bits == 32 && r.output_zp != 0) return s.refuse("a zero point of 32-bit results is not supported");
   // Narrow to 32 bits: whoever reads it may read the narrow elements instead.
@@ -42,7 +44,7 @@ Result<void> select_rescale(Selection& s) {
   const bool widened_only = r.in.bits == 32 && cheap.type.bits <= 16 && simplified(cheap.scaling).is_unit();
   if (widened_only && epilogue.type.bits <= 16) {
     emit_requantize(s, out, cheap, epilogue);
-  } else if (r.in.bits <= 16 && epilogue.type.bits <= 16) {
+  } else if (scales_wide || (r.in.bits <= 16 && epilogue.type.bits <= 16)) {
     Operand from = as_type(s.plain(s.input(0)), r.in);
     from.zero_point = r.input_zp;
     emit_requantize(s, out, from, epilogue);

@@ -41,4 +41,17 @@ Result<void> select_pad(Selection& s);
 Result<void> select_tile(Selection& s);
 Result<void> select_resize(Selection& s);
 
+// The same by operations that only some NPUs have.
+Result<void> select_bits(Selection& s);       // BITWISE_* and LOGICAL_* of bits
+Result<void> select_order(Selection& s);      // EQUAL, GREATER, GREATER_EQUAL
+Result<void> select_by_mask(Selection& s);    // SELECT
+Result<void> select_bit_shift(Selection& s);  // all three shifts
+Result<void> select_bit_cast(Selection& s);   // CAST, to truth values and to fewer bits too
+Result<void> select_quotient(Selection& s);   // INTDIV
+Result<void> select_gather(Selection& s);
+Result<void> select_scatter(Selection& s);
+Result<void> select_resample(Selection& s);               // RESIZE
+Result<void> select_product(Selection& s);                // MATMUL
+Result<void> select_convolution_by_tensor(Selection& s);  // CONV2D, also with weights computed at run time
+
 }  // namespace carina::plan

@@ -28,9 +28,10 @@ std::optional<ElementType> element_type_of(DType dtype) {
       return ElementType{16, false};
     case DType::kInt32:
       return kSigned32;
+    case DType::kInt48:
+      return kSigned64;
     case DType::kUnknown:
     case DType::kUInt32:
-    case DType::kInt48:
     case DType::kInt64:
     case DType::kShape:
     case DType::kFp16:
@@ -100,9 +101,10 @@ Diagnostics Selection::check_values() const {
     if (producers[v].valid()) return producers[v].index();
     return users_[v].empty() ? std::nullopt : std::optional(users_[v].front().index());
   };
+  const int most_bits = family_.abilities.wide_elements ? kSigned64.bits : kSigned32.bits;
   for (const auto& list : {graph_.inputs, graph_.outputs}) {
     for (const ir::ValueId id : list) {
-      if (element_type_of(value(id).dtype)) continue;
+      if (const auto type = element_type_of(value(id).dtype); type && type->bits <= most_bits) continue;
       errors.push_back({.where = value(id).name,
                         .what = "network inputs and outputs of this type are not supported by the NPU",
                         .got = std::string(name_of(value(id).dtype)),

@@ -1,0 +1,151 @@
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+
+// Bits, comparisons, choices, shifts and quotients, for NPUs with operations of their own for them. A comparison gives
+// all ones where it holds.
+namespace carina::plan {
+namespace {
+
+using npu::ElementwiseMode;
+
+// Results as they are, whatever their sign.
+Epilogue store_bits(ir::ValueId value, ElementType type) {
+  Epilogue epilogue = store_only(value, type);
+  epilogue.activation.wraps = true;
+  return epilogue;
+}
+
+// Elements of which only the bits count.
+Operand bits_of(Operand operand) {
+  operand.type.is_signed = true;
+  return operand;
+}
+Operand bits_of(Selection& s, size_t input) {
+  return bits_of(s.plain(s.input(input)));
+}
+
+Elementwise with_scalar(ElementwiseMode mode, const Operand& a, int64_t scalar) {
+  return {.mode = mode, .a = a, .b = {.view = {}, .type = a.type}, .scalar = scalar, .operands = {}};
+}
+
+ElementType result_type(Selection& s) {
+  return *element_type_of(s.value(s.output()).dtype);
+}
+
+// All ones where the truth value is not 0, in elements of `bits`.
+Operand mask_of(Selection& s, const Operand& truth, uint8_t bits) {
+  return emit_temporary(s, "mask", with_scalar(ElementwiseMode::CMP_NE, truth, 0), store_bits({}, {bits, true}));
+}
+
+ElementwiseMode bit_mode(TosaOp op) {
+  switch (op) {
+    case TosaOp::BITWISE_AND:
+    case TosaOp::LOGICAL_AND:
+      return ElementwiseMode::AND;
+    case TosaOp::BITWISE_OR:
+    case TosaOp::LOGICAL_OR:
+      return ElementwiseMode::OR;
+    case TosaOp::BITWISE_XOR:
+    case TosaOp::LOGICAL_XOR:
+      return ElementwiseMode::XOR;
+    default:
+      CARINA_UNREACHABLE("op", op);
+  }
+}
+
+ElementwiseMode comparison_mode(TosaOp op) {
+  switch (op) {
+    case TosaOp::EQUAL:
+      return ElementwiseMode::CMP_EQ;
+    case TosaOp::GREATER:
+      return ElementwiseMode::CMP_GT;
+    case TosaOp::GREATER_EQUAL:
+      return ElementwiseMode::CMP_GE;
+    default:
+      CARINA_UNREACHABLE("op", op);
+  }
+}
+
+ElementwiseMode shift_mode(TosaOp op) {
+  switch (op) {
+    case TosaOp::ARITHMETIC_RIGHT_SHIFT:
+      return ElementwiseMode::SHR;
+    case TosaOp::LOGICAL_RIGHT_SHIFT:
+      return ElementwiseMode::LSR;
+    case TosaOp::LOGICAL_LEFT_SHIFT:
+      return ElementwiseMode::SHL;
+    default:
+      CARINA_UNREACHABLE("op", op);
+  }
+}
+
+}  // namespace
+
+Result<void> select_bits(Selection& s) {
+  const Epilogue store = store_bits(s.output(), result_type(s));
+  const TosaOp op = s.node().op.tosa();
+  if (op == TosaOp::BITWISE_NOT) {
+    finish_elementwise(s, {.mode = ElementwiseMode::NOT, .a = bits_of(s, 0), .b = {}, .has_b = false, .operands = {}},
+                       store);
+  } else if (op == TosaOp::LOGICAL_NOT) {
+    finish_elementwise(s, with_scalar(ElementwiseMode::XOR, bits_of(s, 0), 1), store);
+  } else {
+    finish_elementwise(s, {.mode = bit_mode(op), .a = bits_of(s, 0), .b = bits_of(s, 1), .operands = {}}, store);
+  }
+  return {};
+}
+
+Result<void> select_order(Selection& s) {
+  const Elementwise compare{
+      .mode = comparison_mode(s.node().op.tosa()), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}};
+  const Operand mask = emit_temporary(s, "mask", compare, store_bits({}, kSigned8));
+  finish_elementwise(s, with_scalar(ElementwiseMode::AND, mask, 1), store_bits(s.output(), result_type(s)));
+  return {};
+}
+
+Result<void> select_by_mask(Selection& s) {
+  const Operand a = bits_of(s, 1), b = bits_of(s, 2);
+  const Operand mask = mask_of(s, s.plain(s.input(0)), a.type.bits);
+  const auto masked = [&](ElementwiseMode mode, const Operand& x) {
+    return emit_temporary(s, "chosen", {.mode = mode, .a = x, .b = mask, .operands = {}}, store_bits({}, x.type));
+  };
+  const Operand chosen = masked(ElementwiseMode::AND, a), other = masked(ElementwiseMode::AND_NOT, b);
+  finish_elementwise(s, {.mode = ElementwiseMode::OR, .a = chosen, .b = other, .operands = {}},
+                     store_bits(s.output(), result_type(s)));
+  return {};
+}
+
+Result<void> select_bit_shift(Selection& s) {
+  const TosaOp op = s.node().op.tosa();
+  Epilogue store = store_bits(s.output(), result_type(s));
+  // Without rounding half up the NPU rounds down.
+  if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT && !s.node().attributes.get<bool>("round"))
+    store.rounding = Rounding::kDouble;
+  finish_elementwise(s, {.mode = shift_mode(op), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}},
+                     store);
+  return {};
+}
+
+Result<void> select_quotient(Selection& s) {
+  finish_elementwise(s,
+                     {.mode = ElementwiseMode::DIV, .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}},
+                     store_bits(s.output(), kSigned32));
+  return {};
+}
+
+// A CAST to truth values, or one that keeps the low bits of wider integers; the others are views.
+Result<void> select_bit_cast(Selection& s) {
+  const DType from = s.value(s.input(0)).dtype, to = s.value(s.output()).dtype;
+  const auto in = element_type_of(from), out = element_type_of(to);
+  if (!in || !out || (to != DType::kBool && out->bits >= in->bits)) return select_cast(s);
+  const Operand a = s.plain(s.input(0));
+  if (to != DType::kBool) {
+    finish_elementwise(s, with_scalar(ElementwiseMode::ADD, a, 0), store_bits(s.output(), *out));
+    return {};
+  }
+  finish_elementwise(s, with_scalar(ElementwiseMode::AND, mask_of(s, a, kSigned8.bits), 1),
+                     store_bits(s.output(), *out));
+  return {};
+}
+
+}  // namespace carina::plan

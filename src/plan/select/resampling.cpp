@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "facts/npu_targets.h"
+#include "plan/select/emit.h"
+#include "plan/select/rules.h"
+
+// RESIZE for NPUs with an operation for it, with the RESCALE behind it where that is a shift.
+namespace carina::plan {
+namespace {
+
+constexpr int64_t kMaxScale = 2048;
+constexpr int64_t kMaxStep = 16;  // whole input elements from one output to the next
+constexpr int kMaxShift = 47;     // behind the sums' own 16 bits
+constexpr int64_t kNearest = 1;
+
+Result<void> check(Selection& s, const ResizeAxis& axis) {
+  if (axis.scale > kMaxScale || axis.step / axis.scale >= kMaxStep)
+    return s.refuse("this RESIZE is not supported", fmt::format("scales of at most {}", kMaxScale),
+                    fmt::format("{}/{}", axis.scale, axis.step));
+  return {};
+}
+
+FeatureMap map_of(const View& image, ElementType type) {
+  return {.tensor = image.tensor,
+          .offset = image.offset,
+          .height = image.axes[0].size,
+          .width = image.axes[1].size,
+          .depth = image.axes[2].size,
+          .stride_y = image.axes[0].stride,
+          .stride_x = image.axes[1].stride,
+          .type = type};
+}
+
+}  // namespace
+
+Result<void> select_resample(Selection& s) {
+  CARINA_TRY(const std::vector<int64_t> scale, s.constant(s.input(1), "scale"));
+  CARINA_TRY(const std::vector<int64_t> offset, s.constant(s.input(2), "offset"));
+  if (scale.size() != 4 || offset.size() != 2 || std::ranges::min(scale) < 1)
+    return s.refuse("RESIZE needs four scales and two offsets");
+  const bool nearest = s.node().attributes.integer("mode") == kNearest;
+  const Resize resize{.mode = nearest ? npu::ResizeMode::NEAREST : npu::ResizeMode::BILINEAR,
+                      .y = {.scale = scale[0], .step = scale[1], .offset = offset[0]},
+                      .x = {.scale = scale[2], .step = scale[3], .offset = offset[1]}};
+  CARINA_CHECKED(check(s, resize.y));
+  CARINA_CHECKED(check(s, resize.x));
+  const Operand x = s.with_channels(s.input(0));
+  if (x.type.bits > 16)
+    return s.refuse("the type is not supported", "int8 or int16", std::string(name_of(s.value(s.input(0)).dtype)));
+  Epilogue epilogue = store_only(s.output(), x.type);
+  if (!nearest)
+    epilogue = s.follow(s.output(), x.type.bits == 8 ? kSigned32 : kSigned64, {.scale = EpilogueRules::Scale::kShift});
+  if (epilogue.scaled && epilogue.shifts[0] > kMaxShift)
+    return s.refuse("the RESCALE behind this RESIZE shifts too far");
+  const View out = s.open(epilogue.value, s.shape(s.output()));
+  for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {
+    FeatureMap ofm = map_of(at(out, n), epilogue.type);
+    ofm.zero_point = epilogue.zero_point;
+    s.push({.kind = StepKind::kResize,
+            .ofm = ofm,
+            .ifm = map_of(at(x.view, n), x.type),
+            .scaling = simplified(epilogue.scaling()),
+            .activation = epilogue.activation,
+            .acc = x.type.bits == 16 && !nearest ? AccWidth::kWide : AccWidth::kNarrow,
+            .resize = resize,
+            .name = {}});
+  }
+  s.close(epilogue.value, out, epilogue.type);
+  return {};
+}
+
+}  // namespace carina::plan
