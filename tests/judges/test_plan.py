@@ -18,8 +18,10 @@ import pytest
 import tosa_graphs
 from conftest import NO_SHARED, ROOT, SHARED
 
-CONFIGS = [*(f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)), *(f"ethos-u65-{macs}" for macs in (256, 512))]
-MODES = {"ethos-u55": ["Shared_Sram", "Sram_Only"], "ethos-u65": ["Dedicated_Sram_384KB", "Shared_Sram", "Sram_Only", "Dedicated_Sram"]}
+MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
+CONFIGS = [f"{family}-{macs}" for family, sizes in MACS.items() for macs in sizes]
+DEDICATED = ["Dedicated_Sram_384KB", "Shared_Sram", "Sram_Only", "Dedicated_Sram"]
+MODES = {"ethos-u55": ["Shared_Sram", "Sram_Only"], "ethos-u65": DEDICATED, "ethos-u85": DEDICATED}
 LEVELS = ["speed", "size", "search"]
 GRAPHS = int(os.environ.get("N", "300"))
 SEED = int(os.environ.get("SEED", "0"))
