@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/check.h"
+#include "base/checked_math.h"
 #include "npu/swd_plan_internal.h"
 #include "npu/weight_codec.h"
 
@@ -16,21 +18,26 @@ class BitWriter {
   void put(uint64_t value, int bits) {  // bits <= 32
     window_ |= value << filled_;
     filled_ += bits;
-    while (filled_ >= 8) {
-      out_.push_back(static_cast<std::byte>(window_));
-      window_ >>= 8;
-      filled_ -= 8;
-    }
+    if (filled_ < kWordBits) return;
+    words_.push_back(static_cast<uint32_t>(window_));
+    window_ >>= kWordBits;
+    filled_ -= kWordBits;
   }
+  // Bytes, the first bits lowest; what is left of the last 16 is ones.
   std::vector<std::byte> finish() && {
-    if (filled_ > 0) out_.push_back(static_cast<std::byte>(window_ | ~uint64_t{0} << filled_));
-    while (out_.size() % 16 != 0) out_.push_back(std::byte{0xFF});
-    return std::move(out_);
+    const size_t whole_bytes = words_.size() * sizeof(uint32_t);
+    const int last_bytes = (filled_ + 7) / 8;
+    words_.push_back(static_cast<uint32_t>(window_ | ~uint64_t{0} << filled_));
+    std::vector<std::byte> out(round_up<size_t>(whole_bytes + static_cast<size_t>(last_bytes), 16), std::byte{0xFF});
+    for (size_t i = 0; i < whole_bytes + static_cast<size_t>(last_bytes); ++i)
+      out[i] = static_cast<std::byte>(words_[i / 4] >> 8 * (i % 4));
+    return out;
   }
-  void reserve(size_t bytes) { out_.reserve(bytes); }
+  void reserve(size_t bytes) { words_.reserve(bytes / sizeof(uint32_t)); }
 
  private:
-  std::vector<std::byte> out_;
+  static constexpr int kWordBits = 32;
+  std::vector<uint32_t> words_;
   uint64_t window_ = 0;
   int filled_ = 0;
 };
@@ -44,11 +51,13 @@ struct Symbols {
 Symbols symbols_of(std::span<const int16_t> weights, const Choice& choice) {
   const auto value = value_table(choice.palette);
   Symbols symbols;
-  symbols.values.reserve(weights.size());
   if (choice.zero_runs == ZeroRuns::kNo) {
-    for (const int16_t weight : weights) symbols.values.push_back(value[static_cast<size_t>(fold(weight))]);
+    symbols.values.resize(weights.size());
+    std::ranges::transform(weights, symbols.values.begin(),
+                           [&](int16_t weight) { return value[static_cast<size_t>(fold(weight))]; });
     return symbols;
   }
+  symbols.values.reserve(weights.size());
   symbols.runs.reserve(weights.size());
   uint32_t run = 0;
   for (const int16_t weight : weights) {
@@ -88,16 +97,9 @@ std::vector<PieceCost> piece_costs(const Symbols& symbols, const Palette& palett
   std::vector<PieceCost> costs;
   for (size_t begin = 0; begin < symbols.values.size(); begin += kPieceValues) {
     const size_t end = std::min(begin + kPieceValues, symbols.values.size());
-    std::array<uint16_t, kFoldedValues + kMaxPaletteSize> histogram{};
-    uint32_t max = 0;
-    for (size_t i = begin; i < end; ++i) {
-      ++histogram[symbols.values[i]];
-      max = std::max<uint32_t>(max, symbols.values[i]);
-    }
-    ValueSums sums;
-    for (uint32_t v = 0; v <= max; ++v) {
-      if (histogram[v] != 0) sums.add(v, histogram[v]);
-    }
+    Histogram histogram;
+    for (size_t i = begin; i < end; ++i) histogram.add(symbols.values[i], 1);
+    const ValueSums sums = std::move(histogram).into_sums(0);
     PieceCost cost;
     for (int i = 0; i < kWeightCodes; ++i) cost.weight[static_cast<size_t>(i)] = bits_of(sums, weight_code(i), palette);
     if (!symbols.runs.empty()) {
@@ -168,18 +170,18 @@ struct WeightUnary {
   int unary1_bits = 0;
 };
 
+// Without branches: quotients are as good as random.
 WeightUnary weight_unary(std::span<const uint16_t> values, UnaryState& state, WeightCode code) {
   WeightUnary out;
   for (int i = 0; i < kUnaryPositions && state.position < values.size(); ++i) {
-    if (!state.open) state.quotient = values[state.position] >> code.wdiv;
-    const uint32_t add = std::min(state.quotient, 2u);
-    if (add != 0) {
-      out.unary0 |= 1u << i;
-      out.unary1 |= (add - 1) << out.unary1_bits++;
-    }
-    state.quotient -= add;
+    const uint32_t quotient = state.open ? state.quotient : uint32_t{values[state.position]} >> code.wdiv;
+    const uint32_t add = std::min(quotient, 2u);
+    out.unary0 |= (add + 1) / 2 << i;
+    out.unary1 |= add / 2 << out.unary1_bits;
+    out.unary1_bits += static_cast<int>((add + 1) / 2);
+    state.quotient = quotient - add;
     state.open = add == 2 && !code.truncated;
-    if (!state.open) ++state.position;
+    state.position += state.open ? 0 : 1;
   }
   return out;
 }

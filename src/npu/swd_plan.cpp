@@ -2,8 +2,25 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <utility>
 
 namespace carina::npu::swd {
+
+ValueSums Histogram::into_sums(int first) && {
+  // From here on: how often a value is at least so large. Of these, quotients are sums.
+  for (uint32_t v = max_; v-- > 0;) times_[v] += times_[v + 1];
+  const auto at_least = [&](uint32_t v) { return v <= max_ ? times_[v] : 0; };
+  ValueSums sums{.values = times_[0], .max = max_};
+  for (int d = 0; d <= kMaxWdiv; ++d) {
+    uint64_t& quotients = sums.quotients[static_cast<size_t>(d)];
+    quotients = d < first ? kImpossible : 0;
+    if (d < first) continue;
+    for (uint32_t v = 1u << d; v <= max_; v += 1u << d) quotients += times_[v];
+    sums.twos[static_cast<size_t>(d)] = at_least(2u << d) - at_least(3u << d);
+  }
+  return sums;
+}
 
 namespace {
 
@@ -12,17 +29,14 @@ namespace {
 struct Statistics {
   std::array<uint32_t, kFoldedValues> count{};
   std::array<uint64_t, kMaxZdiv + 1> run_bits{};
-  uint32_t runs = 0;
 
   Statistics& operator+=(const Statistics& other) {
     for (size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
     for (size_t i = 0; i < run_bits.size(); ++i) run_bits[i] += other.run_bits[i];
-    runs += other.runs;
     return *this;
   }
-  void add_run(uint32_t length) {
-    for (size_t d = 0; d < run_bits.size(); ++d) run_bits[d] += (length >> d) + 1 + d;
-    ++runs;
+  void add_runs(uint32_t length, uint64_t times) {
+    for (size_t d = 0; d < run_bits.size(); ++d) run_bits[d] += times * ((length >> d) + 1 + d);
   }
 };
 
@@ -58,19 +72,52 @@ uint64_t palette_bits(const Palette& palette) {
   return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits);
 }
 
+// The palette holds the first ones of `by_frequency`.
+ValueSums sums_of(const Statistics& statistics, std::span<const uint16_t> by_frequency, const Palette& palette,
+                  int first_divisor) {
+  Histogram histogram;
+  const auto size = static_cast<size_t>(palette.size);
+  for (size_t i = 0; i < size; ++i) histogram.add(static_cast<uint32_t>(i), statistics.count[by_frequency[i]]);
+  for (const uint16_t f : by_frequency.subspan(size))
+    histogram.add(static_cast<uint32_t>(f + palette.size - palette.direct_offset), statistics.count[f]);
+  return std::move(histogram).into_sums(first_divisor);
+}
+
+uint64_t least_bits(const ValueSums& sums, const Palette& palette) {
+  uint64_t bits = kImpossible;
+  for (int i = 0; i < kWeightCodes; ++i) bits = std::min(bits, bits_of(sums, weight_code(i), palette));
+  return bits;
+}
+
+// As if the values were the ranks. No palette makes smaller ones: values differ, and no code takes less for a larger one.
+ValueSums sums_of_ranks(const Statistics& statistics, std::span<const uint16_t> by_frequency) {
+  Histogram histogram;
+  for (size_t i = 0; i < by_frequency.size(); ++i)
+    histogram.add(static_cast<uint32_t>(i), statistics.count[by_frequency[i]]);
+  return std::move(histogram).into_sums(0);
+}
+
+// The first divisor with which fewer than `limit` bits are thinkable.
+int first_divisor(const ValueSums& ranks, const Palette& palette, uint64_t limit) {
+  int d = 0;
+  while (d < kMaxWdiv && bits_of(ranks, {.wdiv = d, .truncated = false}, palette) >= limit &&
+         bits_of(ranks, {.wdiv = d, .truncated = true}, palette) >= limit)
+    ++d;
+  return d;
+}
+
 void consider(const Statistics& statistics, std::span<const uint16_t> by_frequency, ZeroRuns zero_runs, Choice& best) {
   constexpr std::array<size_t, 12> kSizes{0, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32};
   const uint64_t run_bits = zero_runs == ZeroRuns::kYes ? *std::ranges::min_element(statistics.run_bits) : 0;
   if (run_bits >= best.bits) return;
+  const ValueSums ranks = sums_of_ranks(statistics, by_frequency);
   for (const size_t size : kSizes) {
     if (size > by_frequency.size() && size != 0 && size / 2 >= by_frequency.size()) break;
     const Palette palette = make_palette(by_frequency, statistics, size, zero_runs);
-    const auto value = value_table(palette);
-    ValueSums sums;
-    for (const uint16_t f : by_frequency) sums.add(value[f], statistics.count[f]);
-    uint64_t bits = kImpossible;
-    for (int i = 0; i < kWeightCodes; ++i) bits = std::min(bits, bits_of(sums, weight_code(i), palette));
-    bits += run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+    const uint64_t other_bits = run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+    if (least_bits(ranks, palette) + other_bits >= best.bits) continue;
+    const int first = first_divisor(ranks, palette, best.bits - other_bits);
+    const uint64_t bits = least_bits(sums_of(statistics, by_frequency, palette, first), palette) + other_bits;
     if (bits < best.bits) best = {.bits = bits, .zero_runs = zero_runs, .palette = palette};
   }
 }
@@ -83,16 +130,23 @@ void consider_all_zero(const Statistics& statistics, Choice& best) {
   if (bits < best.bits) best = {.bits = bits, .zero_runs = ZeroRuns::kYes, .palette = palette};
 }
 
-Choice choose(const Statistics& statistics) {
-  std::array<uint16_t, kFoldedValues> order;
+// The folded weights that come, the most frequent first, of equal ones the smaller.
+std::span<uint16_t> sort_by_frequency(const Statistics& statistics, std::array<uint16_t, kFoldedValues>& order) {
+  std::array<uint64_t, kFoldedValues> keys;
   size_t distinct = 0;
   for (size_t f = 0; f < kFoldedValues; ++f) {
-    if (statistics.count[f] != 0) order[distinct++] = static_cast<uint16_t>(f);
+    if (statistics.count[f] != 0) keys[distinct++] = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
   }
-  std::ranges::stable_sort(order.begin(), order.begin() + distinct,
-                           [&](uint16_t a, uint16_t b) { return statistics.count[a] > statistics.count[b]; });
-  Choice best;
-  const std::span<uint16_t> all(order.data(), distinct);
+  std::sort(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(distinct), std::greater<>());
+  for (size_t i = 0; i < distinct; ++i) order[i] = static_cast<uint16_t>(kMaxFolded - (keys[i] & 0xFFFF));
+  return std::span(order).first(distinct);
+}
+
+// The best that takes fewer bits than `limit`; when there is none, one of `limit` bits that is none.
+Choice choose(const Statistics& statistics, uint64_t limit = kImpossible) {
+  std::array<uint16_t, kFoldedValues> order;
+  const std::span<uint16_t> all = sort_by_frequency(statistics, order);
+  Choice best{.bits = limit, .zero_runs = ZeroRuns::kNo, .palette = {}};
   consider(statistics, all, ZeroRuns::kNo, best);
   if (statistics.count[0] != 0) {
     const auto without_zero = std::remove(all.begin(), all.end(), uint16_t{0});
@@ -112,21 +166,31 @@ struct Candidate {
   size_t end = 0;
   Statistics statistics;
   Choice choice;
+  size_t alone_before = 0;  // the end of the neighbour that it was not joined with
 };
 
 Statistics statistics_of(std::span<const int16_t> weights) {
   Statistics statistics;
+  std::array<uint32_t, 32> short_runs{};  // most are
+  const auto end_run = [&](uint32_t length) {
+    if (length < short_runs.size()) {
+      ++short_runs[length];
+    } else {
+      statistics.add_runs(length, 1);
+    }
+  };
   uint32_t run = 0;
   for (const int16_t weight : weights) {
     ++statistics.count[static_cast<size_t>(fold(weight))];
     if (weight == 0) {
       ++run;
     } else {
-      statistics.add_run(run);
+      end_run(run);
       run = 0;
     }
   }
-  statistics.add_run(run);
+  end_run(run);
+  for (uint32_t length = 0; length < short_runs.size(); ++length) statistics.add_runs(length, short_runs[length]);
   return statistics;
 }
 
@@ -147,20 +211,22 @@ std::vector<Section> make_sections(std::span<const int16_t> weights) {
     joined = false;
     std::vector<Candidate> next;
     for (size_t i = 0; i < sections.size(); ++i) {
-      if (i + 1 == sections.size()) {
+      if (i + 1 == sections.size() || sections[i].alone_before == sections[i + 1].end) {
         next.push_back(sections[i]);
-        break;
+        continue;
       }
       Candidate both{
           .begin = sections[i].begin, .end = sections[i + 1].end, .statistics = sections[i].statistics, .choice = {}};
       both.statistics += sections[i + 1].statistics;
-      both.choice = choose(both.statistics);
-      if (both.choice.bits <= sections[i].choice.bits + sections[i + 1].choice.bits) {
+      const uint64_t apart = sections[i].choice.bits + sections[i + 1].choice.bits;
+      both.choice = choose(both.statistics, apart + 1);
+      if (both.choice.bits <= apart) {
         next.push_back(both);
         ++i;
         joined = true;
       } else {
         next.push_back(sections[i]);
+        next.back().alone_before = sections[i + 1].end;
       }
     }
     sections = std::move(next);

@@ -42,15 +42,23 @@ struct ValueSums {
   std::array<uint64_t, kMaxWdiv + 1> quotients{};
   std::array<uint64_t, kMaxWdiv + 1> twos{};
   uint32_t max = 0;
+};
 
-  void add(uint32_t v, uint64_t times) {
-    values += times;
-    max = std::max(max, v);
-    for (size_t d = 0; d < quotients.size(); ++d) {
-      quotients[d] += times * (v >> d);
-      twos[d] += (v >> d) == 2 ? times : 0;
-    }
+// How often each value comes.
+class Histogram {
+ public:
+  static constexpr size_t kValues = kFoldedValues + kMaxPaletteSize;
+
+  void add(uint32_t value, uint32_t times) {
+    times_[value] += times;
+    max_ = std::max(max_, value);
   }
+  // Divisors below `first` are left out as impossible. Ends the histogram.
+  ValueSums into_sums(int first) &&;
+
+ private:
+  std::array<uint32_t, kValues> times_{};
+  uint32_t max_ = 0;
 };
 
 inline uint64_t bits_of(const ValueSums& sums, WeightCode code, const Palette& palette) {
