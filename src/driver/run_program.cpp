@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/zeroed_pages.h"
 #include "driver/delegate_target.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
@@ -96,7 +97,8 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
                     .threads = options.threads,
                     .own_system_config = target.system,
                     .own_memory_mode = target.memory});
-  runtime::EthosUBackend backend(npu);
+  const ZeroedPages fast(npu::has_fast_scratch(target.memory) ? static_cast<size_t>(target.memory.cache_bytes) : 0);
+  runtime::EthosUBackend backend(npu, fast.bytes());
   const std::array<runtime::Backend*, 1> backends{&backend};
   CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends, options.data));
   CARINA_TRY(const Sample sample, inputs(runner->inputs()));
