@@ -6,6 +6,7 @@
 #include "base/guarded.h"
 #include "driver/backend.h"
 #include "driver/tosa_file.h"
+#include "driver/vela_flags.h"
 #include "tosa/flatbuffer.h"
 
 namespace carina::api {
@@ -109,6 +110,17 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
       partition.delegates.push_back(std::move(file));
     }
     return partition;
+  });
+}
+
+Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
+  return guarded([&]() -> Result<Flags> {
+    const std::vector<std::string> words{std::string(compile_flags)};
+    CARINA_TRY(const driver::VelaFlags read, driver::read_vela_flags(words, log));
+    Flags flags;
+    flags.delegate.optimise = read.optimise.value_or(Optimise::kSpeed);
+    CARINA_TRY(flags.target, driver::read_names(read.target));
+    return flags;
   });
 }
 

@@ -88,6 +88,17 @@ struct DelegateOptions {
   Optimise optimise = Optimise::kSpeed;
 };
 
+// What Vela's flags ask for, as far as it has a meaning here.
+struct Flags {
+  TargetNames target;
+  DelegateOptions delegate;
+};
+
+// Reads the compile spec "compile_flags" that ExecuTorch's Arm backend hands to preprocess(): flags of Vela 5.2,
+// separated by blanks. --config files are read from disk. Notes: flags that make no difference, each with the reason.
+// Errors (usage), all at once: unknown flags, with the nearest name; what Carina does not do; unusable values.
+Result<Flags> read_flags(std::string_view compile_flags, const Log& log = {});
+
 // A delegate as a program holds it: what an ExecuTorch backend's preprocess() returns.
 struct DelegateBlob {
   std::string backend_id;                                          // "EthosUBackend"

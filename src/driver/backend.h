@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/show.h"
 #include "driver/target.h"
 #include "ir/graph.h"
 #include "lower/target.h"
@@ -27,6 +28,7 @@ struct DelegateOptions {
   Optimise optimise = Optimise::kSpeed;  // what its schedule is made for
   // Whether Delegate::artifacts are made, and the report's rows of layers.
   Artifacts artifacts = Artifacts::kDrop;
+  std::vector<Show> shown = {};  // what the report shows of how it was compiled
 };
 
 // A file that shows what a backend made of a delegate, for --dump.
@@ -50,9 +52,10 @@ struct Backend {
   std::string system_config;
   std::string memory_mode;
   int64_t clock_hz = 0;
-  int64_t cache_bytes = 0;  // of fast memory that a network may take; 0: not limited
-  std::string tosa_spec;    // the TOSA subset that its delegates keep to, as the Arm backend names it
-  lower::Target lowering;   // what its delegates may hold, and how they are lowered
+  int64_t cache_bytes = 0;   // of fast memory that a network may take; 0: not limited
+  std::string arena_memory;  // where its arena lies: "SRAM"
+  std::string tosa_spec;     // the TOSA subset that its delegates keep to, as the Arm backend names it
+  lower::Target lowering;    // what its delegates may hold, and how they are lowered
   // Compiles a TOSA graph for the whole of it to run there. Errors: what the accelerator cannot do, all of it at once.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/file.h"
 #include "driver/backend.h"
@@ -11,6 +12,7 @@
 #include "driver/file_kind.h"
 #include "driver/passes.h"
 #include "driver/samples.h"
+#include "driver/vela_flags.h"
 #include "lower/lower.h"
 #include "tosa/flatbuffer.h"
 
@@ -31,14 +33,46 @@ QuantizeRequest quantization_of(const CompileRequest& request) {
           .threads = request.threads};
 }
 
+bool wants_artifacts(const CompileRequest& request) {
+  return !request.dump_folder.empty() || request.layers || request.output == CompileRequest::Output::kStream;
+}
+
 CompileOptions options_of(const CompileRequest& request) {
-  return {
-      .quantize = quantization_of(request),
-      .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
-      .delegate = {.threads = request.threads,
-                   .arena_limit_bytes = request.sram_budget_bytes,
-                   .optimise = request.optimise,
-                   .artifacts = request.dump_folder.empty() && !request.layers ? Artifacts::kDrop : Artifacts::kKeep}};
+  return {.quantize = quantization_of(request),
+          .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
+          .delegate = {.threads = request.threads,
+                       .arena_limit_bytes = request.sram_budget_bytes,
+                       .optimise = request.optimise,
+                       .artifacts = wants_artifacts(request) ? Artifacts::kKeep : Artifacts::kDrop,
+                       .shown = request.shown}};
+}
+
+// The request with what its Vela flags say.
+Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
+  if (request.vela_flags.empty()) return request;
+  CARINA_TRY(const VelaFlags flags, read_vela_flags(request.vela_flags, log));
+  CARINA_CHECKED(add_vela_flags(flags, request.target, request.optimise));
+  std::ranges::copy(flags.shown, std::back_inserter(request.shown));
+  return request;
+}
+
+// Vela's raw file of the one delegate. The CPU's part is not in it, and a program of several parts has no such file.
+Result<std::vector<std::byte>> stream_of(const Compilation& compilation, const std::string& model, const Log& log) {
+  const std::vector<Delegate>& delegates = compilation.delegated->delegates;
+  if (delegates.size() != 1)
+    return fail({.where = model,
+                 .what = "a raw .npz holds one command stream",
+                 .expected = "a model of which one part runs on the NPU",
+                 .got = fmt::format("{} parts", delegates.size()),
+                 .hint = "--dump DIR writes the stream of each, and -o FILE.pte the whole program"});
+  const auto on_cpu = std::ranges::count_if(compilation.delegated->split.partitioned.decisions,
+                                            [](const partition::Decision& decision) { return !decision.runs_on_npu; });
+  if (on_cpu > 0)
+    log.note({.where = model,
+              .what = fmt::format("{} operators that run on the CPU are not in the stream", on_cpu),
+              .hint = "-o FILE.pte holds them too",
+              .severity = Severity::kWarning});
+  return std::ranges::find(delegates.front().artifacts, "vela.npz", &Artifact::suffix)->bytes;
 }
 
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
@@ -101,7 +135,8 @@ Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
 
 }  // namespace
 
-Result<Compiled> compile(const CompileRequest& request, const Log& log) {
+Result<Compiled> compile(const CompileRequest& given, const Log& log) {
+  CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
@@ -112,10 +147,16 @@ Result<Compiled> compile(const CompileRequest& request, const Log& log) {
       CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }
   report::CompileReport report = describe(compilation, backend, options_of(request).delegate);
+  if (request.output == CompileRequest::Output::kStream) {
+    CARINA_TRY(std::vector<std::byte> stream, stream_of(compilation, request.model, log));
+    report.program_bytes = report.delegates.front().command_stream_bytes + report.delegates.front().weight_bytes;
+    return Compiled{.program = std::move(stream), .report = std::move(report)};
+  }
   return Compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
 }
 
-Result<report::CompileReport> explain(const CompileRequest& request, const Log& log) {
+Result<report::CompileReport> explain(const CompileRequest& given, const Log& log) {
+  CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, log);

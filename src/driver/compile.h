@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "driver/backend.h"
 #include "driver/quantize.h"
+#include "driver/show.h"
 #include "driver/split.h"
 #include "driver/target.h"
 #include "driver/tosa_file.h"
@@ -23,17 +24,20 @@ struct CompileRequest {
   QuantizeMode quantize = QuantizeMode::kAuto;
   std::string calibration;  // .npz, .npy or a folder; empty: none
   DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;    // nodes to keep on the CPU
-  int64_t sram_budget_bytes = 0;         // what a delegate's arena may take; 0: no limit
-  Optimise optimise = Optimise::kSpeed;  // what schedules are made for
-  std::string dump_folder;               // intermediate files go there; empty: none are written
-  bool layers = false;                   // whether the report has the estimate operation by operation
+  std::vector<std::string> cpu_nodes;        // nodes to keep on the CPU
+  int64_t sram_budget_bytes = 0;             // what a delegate's arena may take; 0: no limit
+  Optimise optimise = Optimise::kSpeed;      // what schedules are made for
+  std::string dump_folder;                   // intermediate files go there; empty: none are written
+  bool layers = false;                       // whether the report has the estimate operation by operation
+  std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
+  std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
+  enum class Output { kProgram, kStream } output = Output::kProgram;  // a .pte, or the one stream as Vela\'s raw .npz
   int threads = 1;
   ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
 };
 
 struct Compiled {
-  std::vector<std::byte> program;  // the .pte
+  std::vector<std::byte> program;  // the .pte, or the .npz
   report::CompileReport report;
 };
 

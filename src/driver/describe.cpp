@@ -165,6 +165,7 @@ void add_delegates(report::CompileReport& report, const std::vector<Delegate>& d
   for (const Delegate& delegate : delegates) {
     report.delegates.push_back(delegate.report);
     report.scratch_bytes = std::max(report.scratch_bytes, delegate.report.scratch_bytes);
+    report.fast_scratch_bytes = std::max(report.fast_scratch_bytes, delegate.report.fast_scratch_bytes);
     if (report.cycles && delegate.report.estimate) {
       *report.cycles += delegate.report.estimate->cycles;
     } else {
@@ -204,6 +205,7 @@ report::CompileReport describe(const Compilation& compilation, const Backend& ba
                                .delegates = {},
                                .output = {}};
   report.clock_hz = backend.clock_hz;
+  report.arena_memory = backend.arena_memory;
   report.errors = compilation.errors;
   if (compilation.delegated) add_delegates(report, compilation.delegated->delegates);
   if (compilation.package) {

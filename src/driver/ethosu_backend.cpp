@@ -17,7 +17,18 @@ namespace carina::driver {
 
 namespace {
 
-Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target) {
+// What Vela would have been told.
+std::string more_flags(const plan::Target& target, const DelegateOptions& options) {
+  std::string flags;
+  if (options.optimise == Optimise::kSize) flags = "--optimise=Size";
+  const npu::MemoryMode* mode = npu::find_memory_mode(target.memory.name);
+  if (target.memory.cache_bytes > 0 && (mode == nullptr || mode->cache_bytes != target.memory.cache_bytes))
+    flags += fmt::format("{}--arena-cache-size={}", flags.empty() ? "" : " ", target.memory.cache_bytes);
+  return flags;
+}
+
+Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target,
+                               const DelegateOptions& options) {
   CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
   return pte::Delegate{
       .backend = std::string(kEthosUBackendId),
@@ -27,6 +38,7 @@ Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::
                        .accelerator = std::string(target.accelerator.name),
                        .system_config = std::string(target.system.name),
                        .memory_mode = std::string(target.memory.name),
+                       .more_flags = more_flags(target, options),
                        .layers = network.layers})};
 }
 
@@ -34,13 +46,22 @@ report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwo
   return {.tosa_operators = static_cast<int64_t>(tosa.nodes.size()),
           .command_stream_bytes = static_cast<int64_t>(network.command_payload.size()),
           .weight_bytes = static_cast<int64_t>(network.weights.size()),
-          .scratch_bytes = network.scratch_bytes};
+          .scratch_bytes = network.scratch_bytes,
+          .fast_scratch_bytes = network.fast_scratch_bytes};
+}
+
+// As datasheets write it.
+std::string memory_name(npu::MemoryKind kind) {
+  return kind == npu::MemoryKind::kSram   ? "SRAM"
+         : kind == npu::MemoryKind::kDram ? "DRAM"
+                                          : std::string(npu::name_of(kind));
 }
 
 // An estimate that fails is a pity, and no reason to refuse the program.
 void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const ir::Graph& tosa,
-                  const plan::Target& target, Artifacts artifacts, const Log& log) {
-  const auto occupied = artifacts == Artifacts::kKeep ? simulate::Occupied::kOn : simulate::Occupied::kOff;
+                  const plan::Target& target, const DelegateOptions& options, const Log& log) {
+  const bool layers = options.artifacts == Artifacts::kKeep || !options.shown.empty();
+  const auto occupied = layers ? simulate::Occupied::kOn : simulate::Occupied::kOff;
   const auto timing = guarded([&] { return time_network(network, target, occupied); });
   if (!timing) {
     log.note({.where = std::string(target.accelerator.name),
@@ -51,7 +72,7 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
   delegate.report.estimate = {.operations = static_cast<int64_t>(timing->operations.size()),
                               .macs = static_cast<int64_t>(timing->macs),
                               .cycles = static_cast<int64_t>(timing->cycles.total)};
-  if (artifacts == Artifacts::kKeep) delegate.report.layers = npu_report(*timing, network, target, occupied, &tosa);
+  if (layers) delegate.report.layers = npu_report(*timing, network, target, occupied, &tosa);
   delegate.cycles_of_node = cycles_by_node(*timing, network, static_cast<size_t>(delegate.report.tosa_operators));
 }
 
@@ -61,19 +82,25 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   choices.threads = options.threads;
   choices.arena_limit_bytes = options.arena_limit_bytes;
   choices.optimise = options.optimise;
-  std::string schedule;
-  if (options.artifacts == Artifacts::kKeep) {
+  plan::Schedule finished;
+  if (options.artifacts == Artifacts::kKeep || !options.shown.empty()) {
     choices.watch = [&](std::string_view transformation, const plan::Schedule& made) {
-      if (transformation == "finished") schedule = plan::print(made);
+      if (transformation == "finished") finished = made;
     };
   }
   CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
   Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
-  add_estimate(delegate, network, tosa, target, options.artifacts, log);
-  CARINA_TRY(delegate.packaged, packaged(network, target));
+  add_estimate(delegate, network, tosa, target, options, log);
+  const report::NpuReport* timing = delegate.report.layers ? &*delegate.report.layers : nullptr;
+  for (const Show what : options.shown)
+    delegate.report.shown.emplace_back(
+        name_of(what),
+        show(what, {.tosa = tosa, .target = target, .schedule = finished, .network = network, .timing = timing}));
+  CARINA_TRY(delegate.packaged, packaged(network, target, options));
   if (options.artifacts == Artifacts::kKeep) {
     CARINA_TRY(std::vector<std::byte> raw, npu::write_vela_raw(network));
     delegate.artifacts.push_back({.suffix = "vela.npz", .bytes = std::move(raw)});
+    const std::string schedule = plan::print(finished);
     const auto text = std::as_bytes(std::span(schedule));
     delegate.artifacts.push_back({.suffix = "schedule.txt", .bytes = {text.begin(), text.end()}});
   }
@@ -96,6 +123,7 @@ Backend ethosu_backend(const plan::Target& target) {
           .memory_mode = std::string(target.memory.name),
           .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
           .cache_bytes = target.memory.cache_bytes,
+          .arena_memory = memory_name(target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind),
           .tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
           .lowering = {.name = std::string(target.accelerator.name),
                        .limits = lowering_target_of(target.accelerator.product).limits,

@@ -71,8 +71,9 @@ std::vector<npu::LayerNote> layers_of(std::string_view text) {
 }  // namespace
 
 CompileSpecs write_specs(const EthosUSpecs& specs) {
-  const std::string flags = fmt::format("{}{} {}{} {}{}", kAcceleratorFlag, specs.accelerator, kSystemFlag,
-                                        specs.system_config, kMemoryFlag, specs.memory_mode);
+  const std::string flags =
+      fmt::format("{}{}{}{} {}{} {}{}", specs.more_flags, specs.more_flags.empty() ? "" : " ", kAcceleratorFlag,
+                  specs.accelerator, kSystemFlag, specs.system_config, kMemoryFlag, specs.memory_mode);
   return {{std::string(kTosaSpec), bytes_of(specs.tosa_spec)},
           {std::string(kCompileFlags), bytes_of(flags)},
           {std::string(kOutputFormat), bytes_of("vela")},

@@ -16,6 +16,7 @@ struct EthosUSpecs {
   std::string accelerator;             // as Vela names the configuration
   std::string system_config;           // as Vela names it
   std::string memory_mode;             // "Shared_Sram"
+  std::string more_flags = {};         // others of Vela that it was compiled with: "--optimise=Size"
   std::vector<npu::LayerNote> layers;  // names and places in the command stream only
 };
 

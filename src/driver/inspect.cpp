@@ -183,16 +183,6 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
   return wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .npz or .npy");
 }
 
-Result<std::vector<npu::Command>> commands_of(const npu::Payload& payload, const std::string& path) {
-  npu::StreamReader reader(payload.accelerator()->product, payload.stream, path);
-  std::vector<npu::Command> commands;
-  for (npu::Command command;;) {
-    CARINA_TRY(const bool more, reader.next(command));
-    if (!more) return commands;
-    commands.push_back(command);
-  }
-}
-
 // A field as a number where its text is one: no name of an enumeration is.
 Listing::Value value_of(const npu::FieldText& field) {
   const char* end = field.text.data() + field.text.size();
@@ -258,7 +248,8 @@ Result<std::string> disassemble(const std::string& path, TextFormat format) {
       return fail({.where = path,
                    .what = "the stream is for an NPU that Carina does not know",
                    .got = fmt::format("CONFIG {:#x}", payload.config_word)});
-    CARINA_TRY(const std::vector<npu::Command> commands, commands_of(payload, path));
+    CARINA_TRY(const std::vector<npu::Command> commands,
+               npu::read_commands(payload.accelerator()->product, payload.stream, path));
     text += fmt::format("// {} for {}\n", stream.title, payload.accelerator()->name) +
             npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
     for (const npu::Command& command : commands) {

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/temporary_folder.h"
 #include "driver/delegate_target.h"
 #include "driver/firmware_image.h"
 #include "driver/npu_service.h"
@@ -39,28 +40,6 @@ std::unexpected<Diagnostics> system_error(const std::string& where, const char* 
   return fail(
       {.where = where, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
 }
-
-// A folder that is removed with its owner.
-class TemporaryFolder {
- public:
-  static Result<std::unique_ptr<TemporaryFolder>> make() {
-    std::string path = (fs::temp_directory_path() / "carina-qemu-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) return system_error(path, "cannot make a temporary folder");
-    return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(std::move(path)));
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // The board's DDR as a file without blocks, which QEMU and this process map.
 class DdrFile {
@@ -174,7 +153,7 @@ Result<report::QemuReport> run_on_qemu(const Buffer& image, const std::string& w
   runtime::EthosUBackend backend(unused);
   const std::array<runtime::Backend*, 1> backends{&backend};
   CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends));
-  CARINA_TRY(const auto folder, TemporaryFolder::make());
+  CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
   CARINA_TRY(const auto ddr, DdrFile::make(folder->file(kMemoryFile)));
   CARINA_CHECKED(write_file(folder->file(kImageFile), image.bytes()));
   CARINA_TRY(std::vector<std::string> arguments, arguments_for(request, *runner, *folder));

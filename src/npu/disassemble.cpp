@@ -63,6 +63,17 @@ CommandText describe(Product product, const Command& command) {
   return text;
 }
 
+Result<std::vector<Command>> read_commands(Product product, std::span<const uint32_t> stream,
+                                           const std::string& where) {
+  StreamReader reader(product, stream, where);
+  std::vector<Command> commands;
+  for (Command command;;) {
+    CARINA_TRY(const bool more, reader.next(command));
+    if (!more) return commands;
+    commands.push_back(command);
+  }
+}
+
 std::string disassemble(Product product, std::span<const Command> commands, std::span<const LayerNote> layers) {
   std::string out(kHeading);
   size_t next_layer = 0;

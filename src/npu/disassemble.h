@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "npu/compiled_network.h"
 #include "npu/registers.h"
 
@@ -32,6 +33,9 @@ struct CommandText {
 };
 
 CommandText describe(Product product, const Command& command);
+
+// Every command of a stream, in order. Errors: of the reader.
+Result<std::vector<Command>> read_commands(Product product, std::span<const uint32_t> stream, const std::string& where);
 
 // The listing that `vela --verbose-register-command-stream` prints, without its comments; a line "// name" stands
 // before the commands of each layer instead.

@@ -118,14 +118,33 @@ std::string blocked_line(const CompileReport& report) {
                      report.nodes.size());
 }
 
+// "memory: SRAM 6,400 B (scratch 6,080 + planned 320), flash 8,496 B"; an arena in slow memory is named, and what the
+// network takes of fast memory beside it.
+std::string memory_line(const CompileReport& report) {
+  std::string line = fmt::format("memory: {} {} B (scratch {} + planned {})", report.arena_memory,
+                                 grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
+                                 grouped(report.planned_bytes));
+  if (report.arena_memory != "SRAM")
+    line += fmt::format(", SRAM {} B (fast scratch)", grouped(report.fast_scratch_bytes));
+  return line + fmt::format(", flash {} B\n", grouped(report.program_bytes));
+}
+
 std::string costs_text(const CompileReport& report) {
   std::string out = report.delegates.empty() ? "" : delegates_table(report);
   out += report.cycles ? fmt::format("NPU: {} cycles per inference (estimate), {}\n", grouped(*report.cycles),
                                      milliseconds(*report.cycles, report.clock_hz))
                        : "NPU: cycles per inference could not be estimated\n";
-  return out + fmt::format("memory: SRAM {} B (scratch {} + planned {}), flash {} B\n",
-                           grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
-                           grouped(report.planned_bytes), grouped(report.program_bytes));
+  return out + memory_line(report);
+}
+
+// What was asked to be shown of each delegate.
+std::string shown_text(const CompileReport& report) {
+  std::string text;
+  for (size_t i = 0; i < report.delegates.size(); ++i) {
+    for (const auto& [what, content] : report.delegates[i].shown)
+      text += fmt::format("--- {} of delegate {}\n{}", what, i, content);
+  }
+  return text;
 }
 
 // "optimised for size, at most 65,536 B of arena", or nothing where all is as usual.
@@ -157,6 +176,7 @@ std::string to_text(const CompileReport& report, Detail detail) {
     out += "on the CPU:\n" + nodes_table(on_cpu);
   }
   if (report.errors.empty()) out += costs_text(report);
+  out += shown_text(report);
   if (!report.output.empty()) out += fmt::format("wrote {}\n", report.output);
   return out;
 }
@@ -181,7 +201,9 @@ std::string to_json(const CompileReport& report) {
                          {"cycles", json_of(cycles_of(d))},
                          {"command_stream_bytes", d.command_stream_bytes},
                          {"weight_bytes", d.weight_bytes},
-                         {"scratch_bytes", d.scratch_bytes}});
+                         {"scratch_bytes", d.scratch_bytes},
+                         {"fast_scratch_bytes", d.fast_scratch_bytes}});
+    for (const auto& [what, content] : d.shown) delegates.back()["shown"][what] = content;
   }
   ordered_json errors = ordered_json::array();
   for (const Diagnostic& error : report.errors) {
@@ -205,6 +227,8 @@ std::string to_json(const CompileReport& report) {
                              {"program_bytes", report.program_bytes},
                              {"planned_bytes", report.planned_bytes},
                              {"scratch_bytes", report.scratch_bytes},
+                             {"fast_scratch_bytes", report.fast_scratch_bytes},
+                             {"arena_memory", report.arena_memory},
                              {"clock_hz", report.clock_hz},
                              {"cycles", json_of(report.cycles)},
                              {"errors", errors}};

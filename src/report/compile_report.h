@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -46,6 +47,8 @@ struct DelegateReport {
   int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
   std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
   std::optional<NpuReport> layers = {};      // the estimate operation by operation, where it was asked for
+  int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
+  std::vector<std::pair<std::string, std::string>> shown = {};  // what it is, and its text
 };
 
 // What `carina compile` and `carina explain` say.
@@ -64,6 +67,8 @@ struct CompileReport {
   int64_t program_bytes = 0;  // size of the .pte: flash
   int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels
   int64_t scratch_bytes = 0;  // the largest scratch of a delegate
+  int64_t fast_scratch_bytes = 0;
+  std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   int64_t clock_hz = 0;
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 import numpy as np
@@ -86,6 +87,57 @@ def test_memories_that_do_not_fit_the_target(run_carina, work, tmp_path, args, w
     done = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", *args], expect=2)
     for word in words:
         assert word in done.stderr, done.stderr
+
+
+def vela_flags():
+    """Every option that the installed Vela lists, with a value where it takes one."""
+    import subprocess
+    import sys
+
+    text = subprocess.run([sys.executable, "-m", "ethosu.vela", "--help"], capture_output=True, text=True, check=True).stdout
+    usage = re.sub(r"\s+", " ", text[: text.index("positional arguments")])
+    found = re.findall(r"\[(--[a-z0-9-]+)(?: ([^\[\]]+(?:\[[^\]]*\][^\[\]]*)*))?\]", usage)
+    return {flag: value.strip("{}").split(",")[0] for flag, value in found}
+
+
+def test_every_flag_of_vela_is_known(run_carina, work, tmp_path):
+    flags = vela_flags()
+    assert len(flags) >= 50 and flags["--optimise"] == "Size"
+    for flag, value in flags.items():
+        done = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", f"--extra-flag={flag} {value}"], expect=None)
+        assert done.code in (0, 1, 2) and "no such flag" not in done.stderr, (flag, done.stderr)
+        assert "takes no value" not in done.stderr and "value is missing" not in done.stderr, (flag, done.stderr)
+
+
+def test_flags_of_vela_mean_what_they_say(run_carina, work, tmp_path):
+    args = ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
+    shown = run_carina([*args, "--extra_flags", "--optimise Size --verbose-config", "--extra-flag=--verbose-register-command-stream"])
+    assert "optimised for size" in shown.stdout and "core_clock=5e+08" in shown.stdout and "NPU_OP_CONV" in shown.stdout
+    delegate = run_carina([*args, "--extra-flag", "--verbose-all", "--json"]).json["delegates"][0]
+    assert list(delegate["shown"]) == ["config", "graph", "schedule", "allocation", "operations", "commands", "weights", "performance"]
+    assert "tosa.CONV2D" in delegate["shown"]["graph"] and "arena" in delegate["shown"]["allocation"]
+    ignored = run_carina([*args, "--extra-flag", "--recursion-limit 2000 --max-block-dependency=3"])
+    assert "note: --recursion-limit: makes no difference" in ignored.stderr and "--max-block-dependency" in ignored.stderr
+    for flags, words in [("--optimse Size", ["did you mean --optimise?"]), ("--output-dir x", ["Carina does not do this", "--dump DIR"]),
+                         ("--output-format tflite", ["writes no .tflite", "-o FILE.npz"]), ("--optimise Small", ["Size or Performance", "Small"]),
+                         ("--arena-cache-size", ["its value is missing"]), ("--accelerator-config ethos-u85-256", ["another NPU", "ethos-u85-256"]),
+                         ("Size", ["not a flag of Vela"]), ("--verbose-graph=1", ["it takes no value"])]:  # fmt: skip
+        done = run_carina([*args, "--extra-flag", flags], expect=2)
+        for word in words:
+            assert word in done.stderr, done.stderr
+    assert "another level of optimisation" in run_carina([*args, "-Os", "--extra-flag", "--optimise=Performance"], expect=2).stderr
+
+
+def test_a_stream_instead_of_a_program(run_carina, work, tmp_path):
+    run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "--dump", tmp_path, "-o", tmp_path / "x.pte"])
+    report = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x_vela.npz", "--json"]).json
+    assert (tmp_path / "x_vela.npz").read_bytes() == (tmp_path / "output_tag0_vela.npz").read_bytes()
+    assert report["program_bytes"] == report["delegates"][0]["command_stream_bytes"] + report["delegates"][0]["weight_bytes"]
+    run_carina(["npu", "run", tmp_path / "x_vela.npz", "--check"])
+    partly = run_carina(["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", tmp_path / "y.npz"])
+    assert "run on the CPU are not in the stream" in partly.stderr
+    none = run_carina(["compile", MODEL, "-t", "ethos-u55-128", "-o", tmp_path / "z.npz"], expect=1)
+    assert "one command stream" in none.stderr and not (tmp_path / "z.npz").exists()
 
 
 def test_targets_list_what_fits_what(run_carina, tmp_path):

@@ -75,12 +75,16 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   add_layers_option(app, outputs.layers);
   add_all_option(app, outputs.rows);
-  app.add_option("-o,--output", outputs.program, "The .pte to write")->required()->check(path());
+  app.add_option("-o,--output", outputs.program,
+                 "The .pte to write, or an .npz: the one command stream in Vela's raw format")
+      ->required()
+      ->check(path());
   app.callback([&] {
     action = [&] {
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
       request.layers = !outputs.layers.empty();
+      if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       const Result<void> done = compile(request, outputs, console);
       return done ? 0 : report_failure(request.model, done.error(), console);
     };
@@ -94,7 +98,8 @@ const Command kCompile{
     .summary = "Compile a model for an Ethos-U NPU to an ExecuTorch program",
     .examples =
         "  carina compile model.pt2 --target ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
-        "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte",
+        "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte\n"
+        "  carina compile model.tosa --target ethos-u85-256 -Os --per-layer layers.csv -o model_vela.npz",
     .add_options = add_options};
 
 }  // namespace carina::cli

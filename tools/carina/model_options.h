@@ -90,6 +90,9 @@ inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request)
                           {"3", static_cast<int>(driver::Optimise::kSearch)},
                           {"s", static_cast<int>(driver::Optimise::kSize)},
                           {"size", static_cast<int>(driver::Optimise::kSize)}}));
+  app.add_option("--extra-flag,--extra_flag,--extra-flags,--extra_flags", request.vela_flags,
+                 "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"")
+      ->allow_extra_args(false);
   app.add_option("--sram-budget,--sram_budget", request.sram_budget_bytes,
                  "Bytes that a delegate's arena may take; more is an error that names the tensors; 0: no limit")
       ->transform(byte_size());

@@ -4,38 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/nearest.h"
 
 namespace carina::cli {
 
 namespace {
 
 using Names = std::vector<std::string>;
-
-// How many letters must be put in, taken out or changed to make one word of the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, changed}));
-    }
-  }
-  return row.back();
-}
-
-// "did you mean --target?", or nothing when no name is near.
-std::string guess(const std::string& typed, const Names& names) {
-  const auto nearest =
-      std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(typed, name); });
-  if (nearest == names.end() || distance(typed, *nearest) > 2) return {};
-  return fmt::format("did you mean {}? ", *nearest);
-}
 
 Names command_names(const CLI::App& app) {
   Names names;
@@ -66,14 +45,14 @@ Diagnostic unknown(const CLI::App& command, const std::string& typed) {
   if (typed.starts_with("-"))
     return {.where = full_name(command),
             .what = fmt::format("unknown option {}", typed),
-            .hint = fmt::format("{}`{} --help` lists the options", guess(typed, option_names(command)),
+            .hint = fmt::format("{}`{} --help` lists the options", nearest_hint(typed, option_names(command)),
                                 full_name(command))};
   const Names commands = command_names(command);
   if (commands.empty()) return {.where = full_name(command), .what = fmt::format("one argument too many: {}", typed)};
   return {.where = full_name(command),
           .what = fmt::format("unknown command {}", typed),
           .expected = fmt::format("{}", fmt::join(commands, ", ")),
-          .hint = guess(typed, commands)};
+          .hint = nearest_hint(typed, commands)};
 }
 
 Diagnostic first_error(const CLI::App& app, const CLI::ParseError& error) {
