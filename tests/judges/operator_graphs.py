@@ -34,8 +34,9 @@ ROWS = []
 # What ethos-u55 and ethos-u65 cannot do, and say so (docs/plan.md).
 BEYOND_U55 = {
     *(f"{name}_{bits}" for name in ("gather", "scatter", "logical_right_shift", "bitwiseand", "bitwiseor", "bitwisexor") for bits in ("int8", "int16", "int32")),
-    *("intdiv_int32", "choice_of_branch_int32", "loop_int32", "matmul_int16"),
+    *("intdiv_int32", "matmul_int16"),
 }  # fmt: skip
+BEYOND_ALL = {"choice_of_branch_int32", "loop_int32"}  # a schedule has no branches
 
 
 def row(op, *types):
@@ -45,7 +46,7 @@ def row(op, *types):
         for dtype in types or ((),):
             dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
             made = Row(op, dtypes, BOTH, make)
-            ROWS.append(replace(made, families=U85) if made.name in BEYOND_U55 else made)
+            ROWS.append(replace(made, families=() if made.name in BEYOND_ALL else U85 if made.name in BEYOND_U55 else made.families))
         return make
 
     return add
