@@ -1,0 +1,140 @@
+"""Command streams of TOSA files, ours and Vela's, and what they take on the simulator."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from processes import ROOT, SHARED, Cost, carina, process
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An NPU with its memories."""
+
+    target: str
+    system: str
+    mode: str
+
+    @property
+    def is_dedicated(self):
+        return self.mode.startswith("Dedicated")
+
+    def flags(self):
+        return [f"--system-config={self.system}", f"--memory-mode={self.mode}"]
+
+
+@dataclass
+class Stream:
+    """What a case takes; its parts, where the peer's flow has cut it, together."""
+
+    cycles: int = 0
+    sram: int = 0
+    constants: int = 0
+    commands: int = 0
+    cost: Cost = field(default_factory=lambda: Cost(0, 0, 0))
+    causes: Counter = field(default_factory=Counter)  # cycles by operation and what bounds it
+
+    def add(self, other):
+        self.cycles += other.cycles
+        self.sram = max(self.sram, other.sram)
+        self.constants += other.constants
+        self.commands += other.commands
+        self.cost = Cost(self.cost.seconds + other.cost.seconds, self.cost.wall + other.cost.wall, max(self.cost.megabytes, other.cost.megabytes))
+        self.causes += other.causes
+
+
+@dataclass
+class Pair:
+    setting: Setting
+    case: str
+    vela: Stream = field(default_factory=Stream)
+    ours: Stream = field(default_factory=Stream)
+    refused: str = ""  # why one of the two has no stream
+
+    def ratio(self, what="cycles"):
+        ours, vela = getattr(self.ours, what), getattr(self.vela, what)
+        return ours / vela if vela else float(bool(ours))
+
+
+def parts_of(case, setting):
+    """The case's TOSA files for that NPU; what U85 alone can take stands in its folder."""
+    whole = SHARED / "cases" / case / "ethos-u85-256" / "out.tosa"
+    if "u85" in setting.target and whole.exists():
+        return [whole]
+    return sorted((SHARED / "cases" / case).glob("out*.tosa"))
+
+
+def measured(npz, setting, cost):
+    """The stream of a raw file on the simulator."""
+    arrays = np.load(npz, allow_pickle=False)
+    _, text = process(carina("npu", "run", npz, "--timed", "--all", "--json", *setting.flags()))
+    npu = json.loads(text)["npu"]
+    causes = Counter()
+    for layer in npu["layers"]:
+        waited = layer["breakdown"]["dma"]
+        causes["waiting for transfers"] += waited
+        causes[f"{layer['operation']} by {layer['bottleneck']}"] += layer["cycles"] - waited
+    sram = arrays["scratch_fast_size" if setting.is_dedicated else "scratch_size"]
+    return Stream(npu["cycles"], int(sram), arrays["weight_data"].nbytes, arrays["cmd_data"].nbytes, cost, causes)
+
+
+def vela_stream(tosa, setting, optimise, work):
+    flags = [f"--accelerator-config={setting.target}", "--config=Arm/vela.ini", "--output-format=raw", f"--optimise={optimise}", *setting.flags()]
+    cost, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}", tosa], cwd=work)
+    return measured(work / f"{tosa.stem}_vela.npz", setting, cost)
+
+
+def our_stream(tosa, setting, flags, work):
+    """With Vela's SRAM as the limit; without a limit where that is too little, which shows as a loss."""
+    dump = work / "dump"
+    compiling = carina("compile", tosa, "--target", setting.target, *setting.flags(), "-o", work / "out.pte")
+    try:
+        command = [*compiling, *flags]
+        cost, _ = process(command)
+    except RuntimeError as error:
+        if "does not fit" not in str(error):
+            raise
+        command = [*compiling, *(flag for flag in flags if not flag.startswith(LIMITS))]
+        cost, _ = process(command)
+    process([*command, "--dump", dump])
+    return measured(dump / "output_tag0_vela.npz", setting, cost)
+
+
+LIMITS = ("--arena-cache-size", "--sram-budget")
+
+
+def same_sram(setting, sram):
+    return [f"{LIMITS[0] if setting.is_dedicated else LIMITS[1]}={max(sram, 16)}"]
+
+
+def compare(setting, case, tosas, optimise, flags_of, work):
+    """Both streams of each file. flags_of(Vela's stream): what ours is compiled with."""
+    pair = Pair(setting, case)
+    try:
+        for tosa in tosas:
+            vela = vela_stream(tosa, setting, optimise, work)
+            pair.vela.add(vela)
+            pair.ours.add(our_stream(tosa, setting, flags_of(vela), work))
+    except RuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines() if "rror" in line]
+        pair.refused = (lines or str(error).splitlines())[-1][:200]
+    print(f"against-vela: {setting.target} {case} {optimise}: {pair.refused or f'{pair.ratio():.3f}'}", file=sys.stderr)
+    return pair
+
+
+DEIT_PACKAGES = ["timm==1.0.31", "torchvision==0.28.0", "pillow", "safetensors", "huggingface_hub"]
+
+
+def deit_tosa(work):
+    """deit_tiny_patch16_224, quantized by our front end. Transpositions stay where the model has them: Vela refuses the other graph."""
+    packages = ROOT / "build" / "bench" / "timm"
+    if not packages.exists():
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", packages, *DEIT_PACKAGES], check=True)
+    model, image, dump = work / "deit_tiny.pt2", work / "deit_tiny.npy", work / "deit_dump"
+    process([sys.executable, ROOT / "bench" / "deit_tiny.py", packages, model, image])
+    quantized = ["--quantize", "int8", "--calibrate", image, "--disable-pass", "sink-transposes"]
+    process(carina("compile", model, "--target", "ethos-u55-128", *quantized, "--dump", dump, "-o", work / "deit.pte"))
+    return next(dump.glob("*.tosa")).rename(work / "deit_tiny.tosa")
