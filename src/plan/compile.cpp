@@ -63,7 +63,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   ThreadPool threads(options.threads);
   constexpr size_t kSteps = 5;
   log.progress("select", 0, kSteps);
-  CARINA_TRY(Network network, Selection(tosa, target, *family).run());
+  CARINA_TRY(Network network, Selection(tosa, context).run());
   log.progress("blocks", 1, kSteps);
   Schedule schedule = checked("selection", first_schedule(network), context);
   schedule = checked("formats", choose_formats(std::move(schedule), context), context);

@@ -37,6 +37,9 @@ struct Options {
   int threads = 1;                // results do not depend on it
   int64_t arena_limit_bytes = 0;  // what the arena may take; 0: no limit but the address space
   Optimise optimise = Optimise::kSpeed;
+  // Products of two activations as convolutions whose weights the NPU writes, where it has no such product. Exact on the
+  // simulator; no silicon has confirmed it.
+  bool dynamic_weights = false;
   Variation variation = {};
   // Called with the schedule after each transformation, under its name; at last under "finished". For dumps.
   std::function<void(std::string_view transformation, const Schedule& schedule)> watch = {};

@@ -124,8 +124,9 @@ struct Resize {
 enum class Indexed : uint8_t { kNo, kGather, kScatter };
 
 // What the second operand of an elementwise operation is. Other operations that have one start their sums with it, or
-// take it for their weights (Step::multiplies_second).
-enum class SecondOperand : uint8_t { kNone, kFeatureMap, kScalar };
+// take it for their weights (Step::multiplies_second). kWeightStream, of a convolution: the streams of its weights, one
+// row for each core, which steps before it have written (plan/select/weight_stream.h).
+enum class SecondOperand : uint8_t { kNone, kFeatureMap, kScalar, kWeightStream };
 
 struct Broadcast {
   bool height = false;
@@ -160,6 +161,7 @@ struct Step {
   OperandScaling operands = {};
   Activation activation = {};
   AccWidth acc = AccWidth::kNarrow;
+  int64_t stream_block_depth = 0;  // kWeightStream: of the OFM blocks that the order of the weights is for
   bool multiplies_second = false;  // CONV: the weights are ifm2, a pixel of it per output channel
   Resize resize = {};
 
@@ -174,7 +176,10 @@ struct Step {
   [[nodiscard]] bool sums_over_depth() const {
     return kind == StepKind::kConv || (kind == StepKind::kPool && pool == npu::PoolingMode::REDUCE_SUM);
   }
-  [[nodiscard]] bool reads_second_map() const { return second == SecondOperand::kFeatureMap; }
+  [[nodiscard]] bool reads_written_weights() const { return second == SecondOperand::kWeightStream; }
+  [[nodiscard]] bool reads_second_map() const {
+    return second == SecondOperand::kFeatureMap || second == SecondOperand::kWeightStream;
+  }
   [[nodiscard]] bool uses_table() const { return activation.table.valid(); }
   bool operator==(const Step&) const = default;
 };

@@ -356,7 +356,26 @@ def attention(g):
     return g.finish(reshape(g, y, [t, heads * d]))
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (shared, 3), (sixteen, 3), (attention, 2)]
+def products(g):
+    """One product of matrices computed at run time: any zero points, sizes that need padding or several parts, results as they are or scaled."""
+    n, h, c, w = g.int(1, 3), g.choice([1, 5, 16, 33, 60]), g.choice([1, 4, 6, 16, 40, 64, 77, 130]), g.choice([1, 3, 8, 21, 70, 130, 200])
+    a, b = g.input([n, h, c], D.INT8), g.input([n, c, w], D.INT8)
+    if g.chance(0.6):
+        b = transpose(g, g.input([n, w, c], D.INT8), [0, 2, 1])
+    if g.chance(0.3):
+        a = transpose(g, g.input([h, n, c], D.INT8), [1, 0, 2])
+    zero = g.zero_point(D.INT8, 127) if g.chance(0.1) else g.zero_point(D.INT8)
+    y = g.op(OP.MATMUL, [a, b, g.zero_point(D.INT8), zero], [n, h, w], D.INT32, "MatMulAttribute")
+    if g.chance(0.7):
+        y = g.rescale(y, D.INT8, g.gain_of(c, D.INT8), g.chance(0.3))
+        if g.chance(0.3):
+            y = g.clamp(y)
+        if g.chance(0.3):
+            y = reshape(g, transpose(g, y, [1, 0, 2]), [h, n * w])
+    return g.finish(y)
+
+
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (shared, 3), (sixteen, 3), (attention, 2)]
 
 
 def generate(seed, config):

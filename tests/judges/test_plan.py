@@ -27,7 +27,7 @@ GRAPHS = int(os.environ.get("N", "300"))
 SEED = int(os.environ.get("SEED", "0"))
 PARTS = 6  # of the random graphs, each a test of its own
 # What must never change a result: blocks, formats, stripes, staging, overlap, threads.
-VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear", "threads=2"]
+VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear", "threads=2", "dynamic=1", "dynamic=1,seed={seed}"]
 FAMILIES = list(dict.fromkeys(config[:9] for config in CONFIGS))
 
 

@@ -200,6 +200,7 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
   const Stripe &first = schedule[*previous], &second = schedule[current];
   const Step before = piece_of(schedule, first), op = piece_of(schedule, second);
   if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
+  if (before.reads_written_weights()) return 0;  // which this one may overwrite
   std::vector<Access> written, first_read, second_read;
   add_accesses(schedule, before.ofm, true, written);
   add_accesses(schedule, op.ifm, false, first_read);

@@ -92,7 +92,9 @@ Stream emit_stream(const Emission& what) {
     note.first_word = emitter->words();
     const auto accesses = accesses_of(schedule, command, tables);
     const bool transfer = is_transfer(schedule, command);
-    const Waits waits = transfer ? hazards.before_dma(accesses) : hazards.before_kernel(accesses);
+    Waits waits = transfer ? hazards.before_dma(accesses) : hazards.before_kernel(accesses);
+    // Weights are fetched before the operation starts: blocks that depend on blocks do not hold them back.
+    if (!transfer && schedule.step_of(command).reads_written_weights()) waits.kernels = 0;
     emitter->wait(overlap ? waits : Waits{.kernels = 0, .dmas = 0});
     if (transfer) {
       emitter->transfer(transfer_of(schedule, command, tables));

@@ -56,6 +56,8 @@ struct EncodedSlice {
 struct Abilities {
   // Elements of 64 bits in memory, and pools that only scale what they read, of 32 and 64 bits, as they scale sums.
   bool wide_elements = false;
+  // Weights that are a stream which the NPU itself has written (plan/select/weight_stream.h).
+  bool written_weights = false;
 };
 
 struct Family {

@@ -35,6 +35,7 @@ constinit const Family kU55{.name = "an ethos-u55",
                             .input_block = shram::input_block,
                             .traversal = shram::traversal,
                             .encode = shram::encode,
-                            .emitter = shram::emitter};
+                            .emitter = shram::emitter,
+                            .abilities = {.written_weights = true}};
 
 }  // namespace carina::plan

@@ -32,6 +32,7 @@ constinit const Family kU65{.name = "an ethos-u65",
                             .input_block = shram::input_block,
                             .traversal = shram::traversal,
                             .encode = shram::encode,
-                            .emitter = shram::emitter};
+                            .emitter = shram::emitter,
+                            .abilities = {.written_weights = true}};
 
 }  // namespace carina::plan

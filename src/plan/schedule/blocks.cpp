@@ -84,6 +84,8 @@ void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
 std::optional<BlockConfig> choose_block(const Step& piece, const std::optional<BlockConfig>& like,
                                         const Context& context) {
   std::vector<BlockConfig> blocks = context.family.legal_blocks(piece, context.target);
+  if (piece.reads_written_weights())
+    std::erase_if(blocks, [&](const BlockConfig& b) { return b.depth != piece.stream_block_depth; });
   const Variation& variation = context.options.variation;
   if (like && piece.weights.valid()) keep_alike(blocks, *like);
   if (variation.blocks == Variation::Blocks::kCheapest) return cheapest(blocks, FetchCost(piece, context));

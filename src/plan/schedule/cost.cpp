@@ -162,7 +162,7 @@ class Timeline::Builder {
     work.in_place = std::max({cost.npu_cycles, near, far + weights / slow_.bytes_per_cycle});
     work.staged = std::max({cost.npu_cycles, near + weights / fast_.bytes_per_cycle, far});
     work.slow_reads = weights / slow_.bytes_per_cycle;
-    if (!piece.is_convolution() || !stripe.slice.valid()) return;
+    if (!piece.is_convolution() || !stripe.slice.valid() || piece.reads_written_weights()) return;
     work.copy = copy_of(schedule_[stripe.slice].stored, bytes);
     timeline_.copies_[*work.copy].users.push_back(timeline_.works_.size());
   }

@@ -75,9 +75,9 @@ CARINA_PLAN_ROW(T, F(height), F(width), F(depth))
 #undef T
 #define T Step
 CARINA_PLAN_ROW(T, F(name), F(kind), F(pool), F(elementwise), F(ofm), F(ifm), F(second), F(ifm2), F(scalar),
-                F(broadcast), F(first_broadcast), F(swapped), F(kernel), F(padding), F(weights), F(first_channel),
-                F(per_channel), F(scaling), F(operands), F(activation), F(acc), F(multiplies_second), F(resize),
-                F(dma_bytes), F(indexed), F(places), F(node))
+                F(broadcast), F(first_broadcast), F(swapped), F(kernel), F(padding), F(stream_block_depth), F(weights),
+                F(first_channel), F(per_channel), F(scaling), F(operands), F(activation), F(acc), F(multiplies_second),
+                F(resize), F(dma_bytes), F(indexed), F(places), F(node))
 #undef T
 #define T OfmBox
 CARINA_PLAN_ROW(T, F(y), F(x), F(c), F(height), F(width), F(depth))
@@ -122,7 +122,8 @@ inline constexpr std::array<std::string_view, 6> kNames<StepKind>{"conv",       
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<Indexed>{"no", "gather", "scatter"};
 template <>
-inline constexpr std::array<std::string_view, 3> kNames<SecondOperand>{"none", "feature_map", "scalar"};
+inline constexpr std::array<std::string_view, 4> kNames<SecondOperand>{"none", "feature_map", "scalar",
+                                                                       "weight_stream"};
 template <>
 inline constexpr std::array<std::string_view, 2> kNames<Rounding>{"natural", "double"};
 template <>

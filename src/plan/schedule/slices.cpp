@@ -236,6 +236,15 @@ class SliceStore {
   std::vector<WeightSlice> slices_;
 };
 
+// The weights of a step that are written while the network runs: the slice has their scales only.
+void read_written_weights(WeightSlice& slice, const Step& step, const Schedule& schedule) {
+  slice.stored = schedule[step.ifm2.tensor].storage;
+  for (size_t core = 0; core < slice.cores.size(); ++core) {
+    slice.cores[core].weight_offset = step.ifm2.offset + static_cast<int64_t>(core) * step.ifm2.stride_y;
+    slice.cores[core].weight_bytes = step.ifm2.depth;
+  }
+}
+
 }  // namespace
 
 Result<Encoded> encode_slices(Schedule schedule, const Material& material, const Context& context,
@@ -256,6 +265,7 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
       slice.weights = requests.distinct[r].weights;
       slice.first_channel = requests.distinct[r].first_channel;
       slice.channels = requests.distinct[r].traversal.ofm_depth;
+      if (step.reads_written_weights()) read_written_weights(slice, step, schedule);
       schedule.slices.push_back(std::move(slice));
       stripe.slice = SliceId(schedule.slices.size() - 1);
     }

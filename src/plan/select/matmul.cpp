@@ -1,3 +1,5 @@
+#include "plan/select/matmul.h"
+
 #include <array>
 
 #include "plan/select/emit.h"
@@ -7,11 +9,6 @@
 // MATMUL of int8: with a constant second matrix a 1x1 convolution; else column by column a product and its sum.
 namespace carina::plan {
 namespace {
-
-struct Matrices {
-  Operand a;  // [N,H,C]
-  Operand b;  // [N,C,W]
-};
 
 Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, const Epilogue& epilogue) {
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "second matrix"));
@@ -83,10 +80,17 @@ Result<void> select_matmul(Selection& s) {
   const bool constant = s.value(s.input(1)).constant.has_value();
   m.b = constant ? Operand{.view = dense_view({}, s.shape(s.input(1))), .type = kSigned8} : s.plain(s.input(1));
   CARINA_TRY(m.b.zero_point, s.constant_scalar(s.input(3), "second zero point"));
-  const Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal});
-  const View out = s.open(epilogue.value, s.shape(s.output()));
-  CARINA_CHECKED(constant ? by_convolution(s, m, out, epilogue) : by_columns(s, m, out, epilogue));
-  s.close(epilogue.value, out, epilogue.type);
+  m.out = dense_view({}, s.shape(s.output()));
+  const bool by_written_weights = s.options().dynamic_weights && !constant && takes_written_weights(s, m);
+  const auto scale = by_written_weights ? EpilogueRules::Scale::kAny : EpilogueRules::Scale::kGlobal;
+  const Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale});
+  m.out = s.open(epilogue.value, s.shape(s.output()));
+  if (by_written_weights) {
+    CARINA_CHECKED(multiply_by_convolutions(s, m, epilogue));
+  } else {
+    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue) : by_columns(s, m, m.out, epilogue));
+  }
+  s.close(epilogue.value, m.out, epilogue.type);
   return {};
 }
 

@@ -59,10 +59,12 @@ const Rule* find_rule(std::span<const Rule> rules, TosaOp op) {
 
 }  // namespace
 
-Selection::Selection(const ir::Graph& graph, const Target& target, const Family& family)
+Selection::Selection(const ir::Graph& graph, const Context& context)
     : graph_(graph),
-      target_(target),
-      family_(family),
+      target_(context.target),
+      family_(context.family),
+      options_(context.options),
+      log_(context.log),
       states_(graph.values.size()),
       fixed_(graph.values.size()),
       users_(ir::users(graph)),

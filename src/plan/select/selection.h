@@ -10,6 +10,7 @@
 #include "ir/graph.h"
 #include "plan/family/family.h"
 #include "plan/network.h"
+#include "plan/schedule/transformations.h"
 #include "plan/target.h"
 
 // Selection: TOSA nodes become steps. The nodes are visited in order. A node's results are either
@@ -78,7 +79,7 @@ struct PendingPad {
 
 class Selection {
  public:
-  Selection(const ir::Graph& graph, const Target& target, const Family& family);
+  Selection(const ir::Graph& graph, const Context& context);
 
   // Selects every node. Errors: all nodes that cannot run, each with the reason.
   Result<Network> run() &&;
@@ -87,6 +88,7 @@ class Selection {
   [[nodiscard]] const ir::Graph& graph() const { return graph_; }
   [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] const Family& family() const { return family_; }
+  [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const ir::Node& node() const { return graph_.nodes[current_.index()]; }
   [[nodiscard]] ir::NodeId node_id() const { return current_; }
   [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return graph_[id]; }
@@ -172,6 +174,8 @@ class Selection {
   const ir::Graph& graph_;
   const Target& target_;
   const Family& family_;
+  const Options& options_;
+  const Log& log_;
   Network network_;
   std::vector<State> states_;                              // per value
   std::vector<std::optional<std::optional<View>>> fixed_;  // per value: fixed_place(), once asked
