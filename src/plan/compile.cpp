@@ -67,7 +67,8 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   log.progress("blocks", 1, kSteps);
   Schedule schedule = checked("selection", first_schedule(network), context);
   schedule = checked("formats", choose_formats(std::move(schedule), context), context);
-  schedule = checked("cascades", form_cascades(std::move(schedule), context), context);
+  CARINA_TRY(Cascaded cascaded, form_cascades(std::move(schedule), network.material, context, threads));
+  schedule = checked("cascades", std::move(cascaded.schedule), context);
   schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
   CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
   schedule = checked("blocks", std::move(schedule), context);

@@ -6,6 +6,8 @@
 // Gives:  storages that live at the same time apart from each other (rule 7).
 // Legal:  only the result of an elementwise step takes an operand's place, element over element, and only where nothing
 //         else touches either tensor while both are in use.
+#include "plan/memory/place.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -152,6 +154,13 @@ Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes) {
 }
 
 }  // namespace
+
+SpaceBytes place_working_space(Schedule schedule, Space space) {
+  merge_storages(schedule, Sharing(schedule));
+  const Arena arena = arena_of(schedule, space);
+  return {.bytes = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch).total_bytes,
+          .bound_bytes = peak_live_bytes(arena.intervals, npu::kBaseAlignmentBytes)};
+}
 
 Result<Schedule> place_storages(Schedule schedule, const Context& context) {
   merge_storages(schedule, Sharing(schedule));

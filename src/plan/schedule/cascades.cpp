@@ -9,7 +9,13 @@
 // Legal:  a stripe comes after all stripes that write what it reads; a row is overwritten once its last reader is done.
 #include "plan/schedule/cascades.h"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "plan/memory/lives.h"
+#include "plan/memory/place.h"
+#include "plan/schedule/cascade_search.h"
+#include "plan/schedule/cost.h"
 #include "plan/schedule/transformations.h"
 
 namespace carina::plan {
@@ -90,11 +96,120 @@ Schedule with_cascades(Schedule schedule, const std::vector<Cascade>& cascades) 
   return Interleaver(std::move(schedule)).run(cascades);
 }
 
-Schedule form_cascades(Schedule schedule, const Context& context) {
-  const int64_t forced = context.options.variation.cascade_rows;
-  if (forced == 0) return schedule;
-  std::vector<Cascade> cascades = everywhere(schedule, forced);
-  return with_cascades(std::move(schedule), cascades);
+namespace {
+
+// What the working space takes once its storages have addresses: everything that may stand there, without copies of
+// weights.
+int64_t placed_bytes(Schedule schedule, const Context& context) {
+  const Space working = working_space(context.target, context.family);
+  for (const PlanTensor& tensor : schedule.tensors) {
+    if (tensor.storage.valid() && tensor.kind == TensorKind::kIntermediate)
+      schedule.storages[tensor.storage.index()].space = working;
+  }
+  return place_working_space(schedule, working).bytes;
+}
+
+// Roughly what the kernels of a schedule take, one after the other.
+double kernel_cycles(const Schedule& schedule, const Context& context, double stripe_cycles) {
+  const PortSpeed fast = speed_of(working_space(context.target, context.family), context.family, context.target);
+  const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
+  double cycles = 0;
+  for (const Stripe& stripe : schedule.stripes) {
+    const Step piece = piece_of(schedule, stripe);
+    if (piece.kind == StepKind::kDma) continue;
+    const StripeCost cost = cost_of(piece, stripe.block, context.family, context.target);
+    double near = 0, far = 0;
+    const auto add = [&](const FeatureMap& map, double bytes) {
+      const StorageId storage = schedule[map.tensor].storage;
+      const bool is_near = storage.valid() && schedule[storage].space == Space::kFastScratch;
+      (is_near ? near : far) += bytes / (is_near ? fast : slow).bytes_per_cycle;
+    };
+    add(piece.ofm, cost.ofm_bytes);
+    add(piece.ifm, cost.ifm_bytes);
+    if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes);
+    cycles += std::max({cost.npu_cycles, near, far}) + stripe_cycles;
+  }
+  return cycles;
+}
+
+class CascadeChooser {
+ public:
+  CascadeChooser(const Schedule& schedule, Schedule whole, const Material& material, const Context& context,
+                 ThreadPool& threads)
+      : schedule_(schedule),
+        whole_(std::move(whole)),
+        context_(context),
+        threads_(threads),
+        search_(whole_, material, context),
+        limit_(working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes)) {}
+
+  Cascaded run() {
+    const bool smallest = context_.options.optimise == Optimise::kSize;
+    if (!smallest && search_.whole_bytes() <= limit_ && placed_bytes(schedule_, context_) <= limit_)
+      return {.schedule = schedule_};
+    const int64_t fewest = search_.fewest_bytes();
+    if (smallest) return take(*search_.within(fewest));
+    if (const auto choice = fitting(std::max(fewest, limit_))) {
+      Cascaded cascaded = take(*choice);
+      if (!spilling_is_faster(cascaded.schedule)) return cascaded;
+    }
+    return {.schedule = schedule_};
+  }
+
+ private:
+  [[nodiscard]] Cascaded take(const CascadeChoice& choice) const {
+    Cascaded cascaded{.schedule = with_cascades(schedule_, choice.cascades)};
+    cascaded.working_bytes = std::max(choice.bytes, placed_bytes(cascaded.schedule, context_));
+    return cascaded;
+  }
+
+  // The gaps between storages count as well: less, until what is chosen can be placed.
+  [[nodiscard]] std::optional<CascadeChoice> fitting(int64_t limit) const {
+    constexpr int kTries = 4;
+    std::optional<CascadeChoice> best;
+    for (int i = 0; i < kTries; ++i) {
+      const auto choice = search_.within(limit);
+      if (!choice) break;
+      best = choice;
+      const int64_t placed = placed_bytes(with_cascades(schedule_, choice->cascades), context_);
+      if (placed <= limit_) break;
+      limit -= placed - limit_;
+    }
+    return best;
+  }
+
+  // Where the arena lies in slow memory, what does not fit fast scratch may stand there instead.
+  [[nodiscard]] bool spilling_is_faster(const Schedule& cascaded) const {
+    if (working_space(context_.target, context_.family) == Space::kArena) return false;
+    constexpr double kStripeCycles = 400;
+    auto blocked = choose_blocks(cascaded, context_, threads_);
+    if (!blocked) return true;
+    return kernel_cycles(choose_spaces(whole_, context_), context_, kStripeCycles) <=
+           kernel_cycles(choose_spaces(std::move(*blocked), context_), context_, kStripeCycles);
+  }
+
+  const Schedule& schedule_;
+  Schedule whole_;  // with blocks
+  const Context& context_;
+  ThreadPool& threads_;
+  CascadeSearch search_;
+  int64_t limit_;
+};
+
+}  // namespace
+
+Result<Cascaded> form_cascades(Schedule schedule, const Material& material, const Context& context,
+                               ThreadPool& threads) {
+  if (const int64_t forced = context.options.variation.cascade_rows; forced != 0) {
+    const std::vector<Cascade> cascades = everywhere(schedule, forced);
+    return Cascaded{.schedule = with_cascades(std::move(schedule), cascades)};
+  }
+  const std::vector<int64_t> live = live_bytes(schedule, Space::kArena);
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  const bool fits = live.empty() || std::ranges::max(live) < limit / 2;
+  if (fits && context.options.optimise != Optimise::kSize) return Cascaded{.schedule = std::move(schedule)};
+  CARINA_TRY(Schedule whole, choose_blocks(schedule, context, threads));
+  return CascadeChooser(schedule, std::move(whole), material, context, threads).run();
 }
 
 }  // namespace carina::plan

@@ -24,7 +24,13 @@ struct Context {
 
 Schedule choose_formats(Schedule schedule, const Context& context);
 
-Schedule form_cascades(Schedule schedule, const Context& context);
+// Errors: as choose_blocks.
+struct Cascaded {
+  Schedule schedule;
+  int64_t working_bytes = 0;  // that were planned, copies of weights included; 0: no cascades were wanted
+};
+Result<Cascaded> form_cascades(Schedule schedule, const Material& material, const Context& context,
+                               ThreadPool& threads);
 
 Schedule cut_stripes(Schedule schedule, const Context& context);
 
