@@ -228,6 +228,17 @@ double u85_channel_bytes_per_cycle(const ChannelWork& c) {
                   c.burst_bytes * in_flight / c.read_latency_cycles * kU85OutstandingEfficiency);
 }
 
+double map_read_bytes_per_cycle(const AcceleratorConfig& npu, const MemoryPort& port) {
+  const double whole = port_bytes_per_cycle(npu.product, port);
+  if (npu.product != Product::kU85) return whole;
+  return u85_channel_bytes_per_cycle(
+      {.port_bytes_per_cycle = whole,
+       .burst_bytes = port.burst_bytes,
+       .bursts_outstanding = port.max_reads * port.ports_used * kU85OutstandingEfficiency,
+       .read_latency_cycles = port.read_latency_cycles,
+       .read_buffer_words = npu.u85.read_buffer_ifm_words});
+}
+
 double bus_bytes(const BusWork& w) {
   const double run = std::clamp(w.run_bytes, 1.0, static_cast<double>(w.burst_bytes));
   // A single access occupies the bus for its own beats only.

@@ -133,6 +133,8 @@ struct ChannelWork {
   int read_buffer_words;
 };
 double u85_channel_bytes_per_cycle(const ChannelWork& channel);
+// What reads of a feature map get of a port.
+double map_read_bytes_per_cycle(const AcceleratorConfig& npu, const MemoryPort& port);
 
 // Bytes on the bus for useful ones that come in runs of `run_bytes`: short runs waste the rest of a burst.
 struct BusWork {

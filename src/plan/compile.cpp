@@ -21,8 +21,11 @@ Schedule checked(std::string_view transformation, Schedule schedule, const Conte
 }
 
 // Staging is a wish: where the arena then does not fit, it goes without.
-Result<Schedule> place_all(Schedule schedule, const Context& context) {
-  Schedule staged = checked("staging", stage_weights(schedule, context), context);
+Result<Schedule> place_all(Schedule schedule, int64_t working_bytes, const Context& context) {
+  Options planned = context.options;
+  if (working_bytes > 0) planned.arena_limit_bytes = working_bytes;
+  const Context within{.family = context.family, .target = context.target, .options = planned, .log = context.log};
+  Schedule staged = checked("staging", stage_weights(schedule, within), context);
   const bool asked_for_more = staged.order.size() != schedule.order.size();
   auto placed = place_storages(std::move(staged), context);
   if (placed || !asked_for_more) return placed;
@@ -78,7 +81,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   log.progress("memory", 3, kSteps);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
   schedule = checked("spaces", choose_spaces(std::move(schedule), context), context);
-  CARINA_TRY(schedule, place_all(std::move(schedule), context));
+  CARINA_TRY(schedule, place_all(std::move(schedule), cascaded.working_bytes, context));
   schedule = checked("finished", std::move(schedule), context);
   log.progress("emit", 4, kSteps);
   return assemble({.schedule = schedule,

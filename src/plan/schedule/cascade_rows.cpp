@@ -54,7 +54,6 @@ class Walk {
         cascade_(cascade),
         steps_(cascade.last.index() - cascade.first.index() + 1),
         done_(steps_, 0),
-        needed_(steps_, 0),
         output_(steps_, 0),
         inputs_(steps_) {}
 
@@ -72,16 +71,8 @@ class Walk {
   }
 
   CascadePlan run() {
-    const int64_t height = step(steps_ - 1).ofm.height;
-    for (int64_t row = cascade_.stripe_rows;; row += cascade_.stripe_rows) {
-      needed_.back() = std::min(row, height);
-      if (row >= height) {
-        for (size_t i = 0; i < steps_; ++i) needed_[i] = step(i).ofm.height;
-      }
-      ask_backwards();
-      compute();
-      if (row >= height) break;
-    }
+    produce(steps_ - 1, step(steps_ - 1).ofm.height);
+    for (size_t i = 0; i < steps_; ++i) produce(i, step(i).ofm.height);  // what only steps behind the cascade read
     for (const Shared& tensor : shared_) {
       if (tensor.inside && tensor.kept < schedule_[tensor.id].extent.height)
         plan_.rolling.push_back({.tensor = tensor.id, .rows = tensor.kept});
@@ -134,35 +125,34 @@ class Walk {
     return {.begin = rows.begin + edge.row, .end = rows.end + edge.row};
   }
 
-  void ask_backwards() {
-    for (size_t i = steps_; i-- > 0;) {
-      if (needed_[i] <= done_[i]) continue;
+  // Single rows save memory at the end of a cascade only; in front of it they would waste half of ublocks of two rows.
+  [[nodiscard]] int64_t stripe_rows(size_t i) const {
+    return i + 1 == steps_ ? cascade_.stripe_rows : std::max<int64_t>(cascade_.stripe_rows, 2);
+  }
+
+  // Computes step i up to row `end`, a stripe at a time, each when what it reads is there and no earlier.
+  void produce(size_t i, int64_t end) {
+    while (done_[i] < end) {
+      const Rows rows{.begin = done_[i], .end = std::min(end, done_[i] + stripe_rows(i))};
       for (const Edge& edge : inputs_[i]) {
-        const int64_t end = read_by(edge, {.begin = done_[i], .end = needed_[i]}).end;
+        const int64_t read = read_by(edge, rows).end;
         for (const Writer& writer : shared_[edge.tensor].writers)
-          needed_[writer.step] =
-              std::max(needed_[writer.step], std::clamp<int64_t>(end - writer.row, 0, step(writer.step).ofm.height));
+          produce(writer.step, std::clamp<int64_t>(read - writer.row, 0, step(writer.step).ofm.height));
       }
+      keep_rows(i, rows.end);
+      plan_.moves.push_back({.step = StepId(cascade_.first.index() + i), .rows = rows});
+      done_[i] = rows.end;
     }
   }
 
-  void compute() {
-    for (size_t i = 0; i < steps_; ++i) {
-      if (needed_[i] <= done_[i]) continue;
-      keep_rows(i);
-      plan_.moves.push_back({.step = StepId(cascade_.first.index() + i), .rows = {done_[i], needed_[i]}});
-      done_[i] = needed_[i];
-    }
-  }
-
-  // What must be there at the moment when step i has written its next rows.
-  void keep_rows(size_t i) {
+  // What must be there at the moment when step i has written its rows up to `end`.
+  void keep_rows(size_t i, int64_t end) {
     Shared& tensor = shared_[output_[i]];
     if (!tensor.inside) return;
     int64_t first = schedule_[tensor.id].extent.height;
     for (const Writer& writer : tensor.writers) {
       first = std::min(first, writer.row + done_[writer.step]);
-      if (writer.step == i) tensor.written = std::max(tensor.written, writer.row + needed_[i]);
+      if (writer.step == i) tensor.written = std::max(tensor.written, writer.row + end);
     }
     for (const Edge& edge : tensor.edges) {
       const int64_t next = done_[edge.reader];
@@ -176,9 +166,8 @@ class Walk {
   const TensorUsers& users_;
   const Cascade& cascade_;
   size_t steps_;
-  std::vector<int64_t> done_;    // rows of each step's OFM
-  std::vector<int64_t> needed_;  // rows of it that the next stripe of the last step asks for
-  std::vector<size_t> output_;   // of each step: in shared_
+  std::vector<int64_t> done_;   // rows of each step's OFM
+  std::vector<size_t> output_;  // of each step: in shared_
   std::vector<std::vector<Edge>> inputs_;
   std::vector<Shared> shared_;
   CascadePlan plan_;

@@ -32,7 +32,8 @@ struct CascadePlan {
   std::vector<RollingTensor> rolling = {};  // by tensor; of those that live inside
 };
 
-// Plans a cascade: the last step in stripes of `stripe_rows`, every other step no further than they need. Nothing where
+// Plans a cascade: every step in stripes of at most `stripe_rows`, the last from its first row to its last, the others no
+// earlier than they are needed. Nothing where
 // the steps cannot be a cascade: one is not computed by rows, or its rows are not rows of the tensors it shares with the
 // others.
 std::optional<CascadePlan> plan_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade);

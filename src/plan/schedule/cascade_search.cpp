@@ -114,8 +114,8 @@ std::optional<CascadeSearch::Range> CascadeSearch::range(const Cascade& cascade)
   for (const RollingTensor& rolling : plan->rolling) {
     const PlanTensor& tensor = schedule_[rolling.tensor];
     const int64_t kept = tensor.bytes() / tensor.extent.height * rolling.rows;
-    range.bytes -= round_up<int64_t>(tensor.bytes(), npu::kBaseAlignmentBytes) -
-                   round_up<int64_t>(kept, npu::kBaseAlignmentBytes);
+    range.bytes -=
+        round_up<int64_t>(tensor.bytes(), npu::kBaseAlignmentBytes) - round_up<int64_t>(kept, npu::kBaseAlignmentBytes);
   }
   for (size_t i = first; i <= last; ++i) {
     range.bytes += weight_bytes_[i];

@@ -50,10 +50,10 @@ class CascadeSearch {
   const Schedule& schedule_;
   const Context& context_;
   TensorUsers users_;
-  std::vector<LiveTensor> tensors_;     // that count, by first step
-  std::vector<int64_t> live_;           // by step
-  std::vector<double> cycles_;          // by step, computed at once
-  std::vector<int64_t> weight_bytes_;   // by step, roughly; 0 where they are read as fast from where they are
+  std::vector<LiveTensor> tensors_;    // that count, by first step
+  std::vector<int64_t> live_;          // by step
+  std::vector<double> cycles_;         // by step, computed at once
+  std::vector<int64_t> weight_bytes_;  // by step, roughly; 0 where they are read as fast from where they are
   double fast_bytes_per_cycle_ = 1;
 };
 

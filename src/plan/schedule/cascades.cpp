@@ -1,7 +1,7 @@
 // What:   computes ranges of steps stripe by stripe, so that of the tensors between them only some rows exist at a time.
 // Before: stripe p0 step=s0    stripe p1 step=s1                         storage m1 bytes=4096
-// After:  stripe p0 step=s0 ofm={height=5 ...}  stripe p1 step=s1 ofm={height=4 ...}
-//         stripe p2 step=s0 ofm={y=5 height=4 ...}  stripe p3 step=s1 ofm={y=4 height=4 ...}
+// After:  stripe p0 step=s0 ofm={height=4 ...}  stripe p1 step=s0 ofm={y=4 height=1 ...}  stripe p2 step=s1 ofm={height=4 ...}
+//         stripe p3 step=s0 ofm={y=5 height=4 ...}  stripe p4 step=s1 ofm={y=4 height=4 ...}
 //         cascade first=s0 last=s1 stripe_rows=4                         storage m1 bytes=1536 rolling_rows=6
 // Needs:  one stripe per step in the order of the steps, storages of their own for all tensors, formats.
 // Gives:  stripes that cover their steps (rule 2) and find the rows that they read (rule 3), rolling rows inside
@@ -118,19 +118,25 @@ double kernel_cycles(const Schedule& schedule, const Context& context, double st
     const Step piece = piece_of(schedule, stripe);
     if (piece.kind == StepKind::kDma) continue;
     const StripeCost cost = cost_of(piece, stripe.block, context.family, context.target);
-    double near = 0, far = 0;
-    const auto add = [&](const FeatureMap& map, double bytes) {
+    double near = 0, far = 0, slowest_read = 0;
+    const auto add = [&](const FeatureMap& map, double bytes, bool reads) {
       const StorageId storage = schedule[map.tensor].storage;
       const bool is_near = storage.valid() && schedule[storage].space == Space::kFastScratch;
-      (is_near ? near : far) += bytes / (is_near ? fast : slow).bytes_per_cycle;
+      const PortSpeed& port = is_near ? fast : slow;
+      (is_near ? near : far) += bytes / port.bytes_per_cycle;
+      if (reads) slowest_read = std::max(slowest_read, bytes / port.map_read_bytes_per_cycle);
     };
-    add(piece.ofm, cost.ofm_bytes);
-    add(piece.ifm, cost.ifm_bytes);
-    if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes);
-    cycles += std::max({cost.npu_cycles, near, far}) + stripe_cycles;
+    add(piece.ofm, cost.ofm_bytes, false);
+    add(piece.ifm, cost.ifm_bytes, true);
+    if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes, true);
+    cycles += std::max({cost.npu_cycles, near, far, slowest_read}) + stripe_cycles;
   }
   return cycles;
 }
+
+// For the least memory stripes are as low as one row, which wastes half of the multipliers where ublocks have two: this
+// share more is given for fewer and higher ones.
+constexpr int64_t kSlackPercent = 8;
 
 class CascadeChooser {
  public:
@@ -148,7 +154,8 @@ class CascadeChooser {
     if (!smallest && search_.whole_bytes() <= limit_ && placed_bytes(schedule_, context_) <= limit_)
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
-    if (smallest) return take(*search_.within(fewest));
+    if (smallest)
+      return take(*search_.within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_))));
     if (const auto choice = fitting(std::max(fewest, limit_))) {
       Cascaded cascaded = take(*choice);
       if (!spilling_is_faster(cascaded.schedule)) return cascaded;

@@ -126,6 +126,7 @@ PortSpeed speed_of(Space space, const Family& family, const Target& target) {
   CARINA_CHECK(spaces && (*spaces)[static_cast<size_t>(space)], "the target has no such space");
   const npu::MemoryPort& port = target.system.ports[(*spaces)[static_cast<size_t>(space)]->port];
   return {.bytes_per_cycle = npu::port_bytes_per_cycle(target.accelerator.product, port),
+          .map_read_bytes_per_cycle = npu::map_read_bytes_per_cycle(target.accelerator, port),
           .read_latency_cycles = port.read_latency_cycles};
 }
 

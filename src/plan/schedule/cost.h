@@ -24,6 +24,7 @@ StripeCost cost_of(const Step& piece, const BlockConfig& block, const Family& fa
 
 struct PortSpeed {
   double bytes_per_cycle = 0;
+  double map_read_bytes_per_cycle = 0;  // of one operand
   int read_latency_cycles = 0;
 };
 // How fast the port of a space is, which the target must have.

@@ -4,6 +4,7 @@
 // Needs:  nothing that has been placed.
 // Gives:  tensors that every step can address in their format (rule 8).
 // Legal:  a format moves bytes, never values; a tensor that some step addresses otherwise than in bricks stays NHWC.
+#include "base/checked_math.h"
 #include "facts/npu_targets.h"
 #include "plan/layout.h"
 #include "plan/schedule/transformations.h"
@@ -11,9 +12,13 @@
 namespace carina::plan {
 namespace {
 
-bool worth_bricks(const PlanTensor& tensor) {
+bool worth_bricks(const PlanTensor& tensor, Optimise optimise) {
+  if (tensor.kind != TensorKind::kIntermediate) return false;
+  // Where memory counts most, bricks may not be an eighth more.
+  const int64_t padded = round_up<int64_t>(tensor.extent.depth, npu::kBrickDepth);
+  if (optimise == Optimise::kSize) return 8 * (padded - tensor.extent.depth) < tensor.extent.depth;
   // Fewer channels would waste more than half of each brick.
-  return tensor.kind == TensorKind::kIntermediate && 2 * tensor.extent.depth >= npu::kBrickDepth;
+  return 2 * tensor.extent.depth >= npu::kBrickDepth;
 }
 
 void visit_maps(const Step& step, const auto& visit) {
@@ -27,7 +32,7 @@ void visit_maps(const Step& step, const auto& visit) {
 Schedule choose_formats(Schedule schedule, const Context& context) {
   if (context.options.variation.formats == Variation::Formats::kLinear) return schedule;
   for (PlanTensor& tensor : schedule.tensors) {
-    if (worth_bricks(tensor)) tensor.format = Format::kNhcwb16;
+    if (worth_bricks(tensor, context.options.optimise)) tensor.format = Format::kNhcwb16;
   }
   for (const Step& step : schedule.steps) {
     visit_maps(step, [&](const FeatureMap& map) {

