@@ -1,5 +1,6 @@
 #include "plan/select/matmul.h"
 
+#include <algorithm>
 #include <array>
 
 #include "plan/select/emit.h"
@@ -37,33 +38,61 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
   return {};
 }
 
-Result<void> by_columns(Selection& s, const Matrices& m, const View& out, const Epilogue& epilogue) {
-  const int64_t height = m.a.view.axes[1].size, depth = m.a.view.axes[2].size, width = m.b.view.axes[2].size;
-  const Operand a = with_dense_channels(s, m.a);
-  Operand columns = m.b;  // [N,W,C]
-  columns.view = permuted(m.b.view, std::array<int64_t, 3>{0, 2, 1});
-  columns = with_dense_channels(s, columns);
-  const std::array both{s.new_tensor("products", {height, depth}, kSigned32),
-                        s.new_tensor("products", {height, depth}, kSigned32)};
-  for (int64_t n = 0; n < m.a.view.axes[0].size && !s.is_full(); ++n) {
-    for (int64_t w = 0; w < width && !s.is_full(); ++w) {
+// Products of 16 bits where they fit: half the bytes.
+ElementType product_type(const Matrices& m) {
+  const auto largest = [](const Operand& x) {
+    return std::max(x.type.max() - x.zero_point, x.zero_point - x.type.min());
+  };
+  return largest(m.a) * largest(m.b) <= kSigned16.max() ? kSigned16 : kSigned32;
+}
+
+// Batches whose products are made by one operation: as many as two sets of products, written and read in turn, leave room
+// for.
+int64_t batches_at_once(const Selection& s, const Matrices& m, ElementType type) {
+  constexpr int64_t kUnaskedBytes = int64_t{320} * 1024;
+  const int64_t limit = s.options().arena_limit_bytes;
+  const int64_t room = limit > 0 ? limit / 3 : kUnaskedBytes;
+  const int64_t batches = m.a.view.axes[0].size;
+  return std::clamp<int64_t>(room / (2 * m.a.view.elements() / batches * type.bytes()), 1, batches);
+}
+
+// The column `w` of the result for some batches: products of all rows with a column, and their sums.
+Result<void> one_column(Selection& s, const Matrices& m, const View& products, int64_t w, const Epilogue& epilogue) {
+  const auto [batches, rows, depth] = std::array{products.axes[0].size, products.axes[1].size, products.axes[2].size};
+  const ElementType type{.bits = static_cast<uint8_t>(8 * s.network()[products.tensor].element_bytes)};
+  Operand column = m.b;
+  column.view = sliced_axis(m.b.view, 1, w, 1);
+  emit_elementwise(s, products, {.mode = npu::ElementwiseMode::MUL, .a = m.a, .b = column, .operands = {}},
+                   store_only({}, type));
+  const View result = sliced_axis(m.out, 2, w, 1);
+  const View ofm{
+      .tensor = result.tensor, .offset = result.offset, .axes = {{1, 0}, result.axes[0], result.axes[1], {1, 0}}};
+  const Operand ifm{.view = *reshaped(products, {1, batches, rows, depth}), .type = type};
+  return emit_window(s,
+                     {.kind = StepKind::kPool,
+                      .pool = npu::PoolingMode::REDUCE_SUM,
+                      .ifm = ifm,
+                      .ofm = ofm,
+                      .kernel = {},
+                      .padding = {}},
+                     epilogue);
+}
+
+Result<void> by_columns(Selection& s, const Matrices& m, const Epilogue& epilogue) {
+  Matrices laid{.a = with_dense_channels(s, m.a), .b = m.b, .out = m.out};
+  laid.b.view = permuted(m.b.view, std::array<int64_t, 3>{0, 2, 1});  // [N,W,C]
+  laid.b = with_dense_channels(s, laid.b);
+  const ElementType type = product_type(m);
+  const int64_t batches = m.a.view.axes[0].size, at_once = batches_at_once(s, m, type);
+  const Shape shape{at_once, m.a.view.axes[1].size, m.a.view.axes[2].size};
+  const std::array both{s.new_tensor("products", shape, type), s.new_tensor("products", shape, type)};
+  for (int64_t n = 0; n < batches && !s.is_full(); n += at_once) {
+    const int64_t count = std::min(at_once, batches - n);
+    Matrices some = laid;
+    for (View* view : {&some.a.view, &some.b.view, &some.out}) *view = sliced_axis(*view, 0, n, count);
+    for (int64_t w = 0; w < m.out.axes[2].size && !s.is_full(); ++w) {
       const View& products = both[static_cast<size_t>(w % 2)];
-      Operand rows = a, column = columns;
-      rows.view = at(a.view, n);
-      column.view = sliced_axis(at(columns.view, n), 0, w, 1);
-      emit_elementwise(s, products, {.mode = npu::ElementwiseMode::MUL, .a = rows, .b = column, .operands = {}},
-                       store_only({}, kSigned32));
-      const View result = sliced_axis(at(out, n), 1, w, 1);
-      const View ofm{.tensor = out.tensor, .offset = result.offset, .axes = {{1, 0}, {1, 0}, result.axes[0], {1, 0}}};
-      const Operand ifm{.view = *reshaped(products, {1, 1, height, depth}), .type = kSigned32};
-      CARINA_CHECKED(emit_window(s,
-                                 {.kind = StepKind::kPool,
-                                  .pool = npu::PoolingMode::REDUCE_SUM,
-                                  .ifm = ifm,
-                                  .ofm = ofm,
-                                  .kernel = {},
-                                  .padding = {}},
-                                 epilogue));
+      CARINA_CHECKED(one_column(s, some, sliced_axis(products, 0, 0, count), w, epilogue));
     }
   }
   return {};
@@ -88,7 +117,7 @@ Result<void> select_matmul(Selection& s) {
   if (by_written_weights) {
     CARINA_CHECKED(multiply_by_convolutions(s, m, epilogue));
   } else {
-    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue) : by_columns(s, m, m.out, epilogue));
+    CARINA_CHECKED(constant ? by_convolution(s, m, m.out, epilogue) : by_columns(s, m, epilogue));
   }
   s.close(epilogue.value, m.out, epilogue.type);
   return {};
