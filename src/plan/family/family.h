@@ -58,6 +58,8 @@ struct Abilities {
   bool wide_elements = false;
   // Weights that are a stream which the NPU itself has written (plan/select/weight_stream.h).
   bool written_weights = false;
+  // REDUCE_SUM of 8 and 16 bits; else a convolution with ones, which have to be fetched.
+  bool sums_narrow_channels = false;
 };
 
 struct Family {

@@ -51,6 +51,6 @@ constinit const Family kU85{.name = "an ethos-u85",
                             .traversal = u85::traversal,
                             .encode = u85::encode,
                             .emitter = u85::emitter,
-                            .abilities = {.wide_elements = true}};
+                            .abilities = {.wide_elements = true, .sums_narrow_channels = true}};
 
 }  // namespace carina::plan

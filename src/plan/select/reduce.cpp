@@ -114,7 +114,7 @@ Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const
 }
 
 Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const Epilogue& epilogue) {
-  if (x.type.bits == 32) {
+  if (x.type.bits == 32 || s.family().abilities.sums_narrow_channels) {
     return emit_window(s,
                        {.kind = StepKind::kPool,
                         .pool = npu::PoolingMode::REDUCE_SUM,
