@@ -1,4 +1,5 @@
-"""Builds runtime/ for a Cortex-M55 and refuses what firmware must not have: heap, stdio, exceptions, global constructors, growth.
+"""Builds runtime/ and firmware/ for a Cortex-M55 and refuses what firmware must not have: heap, stdio, exceptions, global constructors, growth,
+more flash and RAM than docs/footprint.md promises.
 
 usage: check_m55.py SOURCE_DIR [--rebase]        --rebase: write the sizes of today into size_baseline.json
 
@@ -13,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import footprint
 
 TOOLS = "arm-none-eabi-"
 GROWTH_ALLOWED = 0.02
@@ -71,6 +74,16 @@ def wrong_in_image(archive):
     return errors
 
 
+def wrong_in_images(source):
+    """The images of firmware/, as users get them."""
+    errors = []
+    for name in footprint.IMAGES:
+        names = symbols(source / "build" / "m55" / "bin" / f"{name}.elf")
+        errors += [f"{what}: '{n}' is in {name}" for what, pattern in FORBIDDEN.items() for n in sorted(names) if pattern.fullmatch(n)]
+        errors += footprint.beyond_limits(name, footprint.sections_of(source / "build" / "m55" / "firmware" / f"{name}.map", source))
+    return errors
+
+
 def sizes(archive):
     """Bytes of the parts: text (with read-only data), data, bss."""
     parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0]}
@@ -115,7 +128,7 @@ def main():
     file = Path(__file__).parent / "size_baseline.json"
     if options.rebase:
         file.write_text(json.dumps({"compiler": compiler(), "bytes": now}, indent=2) + "\n")
-    errors = wrong_imports(archive) + wrong_in_image(archive) + growth(now, json.loads(file.read_text()))
+    errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(options.source.resolve()) + growth(now, json.loads(file.read_text()))
     print("\n".join(errors) or "no heap, no stdio, no exceptions, no global constructors; within the size budget")
     return 1 if errors else 0
 

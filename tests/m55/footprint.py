@@ -1,0 +1,116 @@
+"""What a firmware image takes, by part, from the linker's map: docs/footprint.md, and the limits that hold.
+
+usage: footprint.py SOURCE_DIR            writes docs/footprint.md from the images that the preset m55 has built
+"""
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+IMAGES = {
+    "corstone300-host": "the host's simulator is the NPU",
+    "corstone300-image": "a simulator in the image is the NPU",
+    "corstone300-flash": "the same, with the model in flash and the pools in SRAM",
+}
+KIB = 1024
+MAX_RUNTIME_FLASH = 40 * KIB  # without kernels
+MAX_RAM = 4 * KIB  # without stack and pools
+
+INPUT = re.compile(r"^ (?:\*fill\*|\.\S+|COMMON)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
+OUTPUT = re.compile(r"^(\.\w+)\s+0x")
+FLASH, RAM = ("text",), ("data", "bss")
+PARTS = ["runtime", "kernels", "npu driver", "npu simulator", "runner", "board", "C library", "filling"]
+
+
+def part_of(path, kernels):
+    """Which part of the house an object file belongs to."""
+    if not path:
+        return "filling"
+    name = re.sub(r"\.obj$", "", re.split(r"[/(]", path.rstrip(")"))[-1])
+    if "libcarina_runtime" in path:
+        return "kernels" if name in kernels else "runtime"
+    if "/npu/" in path:
+        return "npu simulator"
+    if "libcarina_firmware" in path or "corstone300" in path:
+        return FIRMWARE[name]
+    return "C library"
+
+
+def firmware_parts(source):
+    """Object file -> part, from the folders of firmware/."""
+    folders = {"driver": "npu driver", "runner": "runner", "board": "board", "corstone300": "board"}
+    parts = {p.name: part for folder, part in folders.items() for p in (source / "firmware" / folder).glob("*.cpp")}
+    parts.update({"host_npu.cpp": "npu driver", "image_npu.cpp": "npu driver"})
+    return parts
+
+
+FIRMWARE = {}
+
+
+def sections_of(map_file, source):
+    """{part: Counter of bytes in text, data, bss}"""
+    FIRMWARE.update(firmware_parts(source))
+    kernels = {p.name for p in (source / "runtime" / "kernels").glob("*.cpp")}
+    text = map_file.read_text().split("Linker script and memory map", 1)[1]
+    text = re.sub(r"^( \.\S+)\n\s+", r"\1 ", text, flags=re.MULTILINE)  # long names stand on a line of their own
+    sizes = {part: Counter() for part in PARTS}
+    section = None
+    for line in map(str.rstrip, text.splitlines()):
+        if output := OUTPUT.match(line):
+            section = output[1].removeprefix(".")
+        elif (found := INPUT.match(line)) and section in FLASH + RAM:
+            sizes[part_of(found[2], kernels)][section] += int(found[1], 16)
+    return sizes
+
+
+def total(sizes, sections, parts=PARTS):
+    return sum(sizes[part][section] for part in parts for section in sections)
+
+
+def beyond_limits(name, sizes):
+    """Errors; initialised data stands in flash and in RAM."""
+    runtime = sizes["runtime"]["text"] + sizes["runtime"]["data"]
+    ram = total(sizes, RAM)
+    errors = []
+    if runtime > MAX_RUNTIME_FLASH:
+        errors.append(f"{name}: the runtime without kernels takes {runtime} bytes of flash, at most {MAX_RUNTIME_FLASH} are allowed")
+    if ram > MAX_RAM:
+        errors.append(f"{name}: {ram} bytes of RAM beside stack and pools, at most {MAX_RAM} are allowed")
+    return errors
+
+
+def table(sizes):
+    rows = [f"| {part} | {sizes[part]['text']:,} | {total(sizes, RAM, [part]):,} |" for part in PARTS if any(sizes[part].values())]
+    rows.append(f"| **all** | **{total(sizes, FLASH + ('data',)):,}** | **{total(sizes, RAM):,}** |")
+    return "\n".join(["| part | text and rodata | data and bss |", "|---|--:|--:|", *rows])
+
+
+def page(source, build):
+    images = {name: sections_of(build / "firmware" / f"{name}.map", source) for name in IMAGES}
+    host = images["corstone300-host"]
+    parts = [
+        "# Footprint\n",
+        "Made by `python3 tests/m55/footprint.py .` from the linker's maps of the images that the preset `m55` builds (`-Os`, newlib-nano, all kernels).",
+        "Bytes. \"All\" of the first column is what the image takes in flash (with initial values of data), of the second what it takes in RAM beside stack and",
+        "pools.\n",
+        f"- The runtime without kernels: **{host['runtime']['text']:,}** of text and rodata (limit {MAX_RUNTIME_FLASH:,}); FlatBuffers' verifier is in it. ExecuTorch's size test",
+        "  has 115,868 (docs/facts).",
+        f"- RAM beside stack and pools: **{total(host, RAM):,}** (limit {MAX_RAM:,}). The stack's depth and what of the pools is used stand in the log of each run: kws takes 1.8 KB",
+        "  of stack on the NPU, 2.4 KB on the CPU.",
+        "- There is no heap, no stdio and no exception machinery: `tests/m55/check_m55.py` looks for their symbols in each image.",
+        "- Kernels, and the mathematical functions that they call (the C library), are most of it: a delegated model needs two or three of them, and an image",
+        "  of your own may link a shorter table ([porting.md](porting.md)).\n",
+    ]
+    for name, what in IMAGES.items():
+        parts += [f"## {name}: {what}", table(images[name]) + "\n"]
+    return "\n".join(parts)
+
+
+def main():
+    source = Path(sys.argv[1]).resolve()
+    (source / "docs" / "footprint.md").write_text(page(source, source / "build" / "m55"))
+
+
+if __name__ == "__main__":
+    main()
