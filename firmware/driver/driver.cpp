@@ -6,8 +6,8 @@
 #include "facts/npu_accelerators.h"
 #include "firmware/board/board.h"
 #include "firmware/board/console.h"
+#include "firmware/driver/any_driver.h"
 #include "firmware/driver/ethosu_driver.h"
-#include "firmware/driver/ethosu_state.h"
 #include "firmware/driver/npu.h"
 #include "firmware/driver/payload.h"
 
@@ -133,7 +133,7 @@ int ethosu_invoke_async(ethosu_driver* drv, const void* custom_data_ptr, int cus
   NpuJob job{
       .payload = {static_cast<const std::byte*>(custom_data_ptr), static_cast<size_t>(std::max(custom_data_size, 0))},
       .regions = {},
-      .events = drv->events};
+      .events = std::to_array(drv->events)};
   if (!set_regions(*drv, base_addr, base_addr_size, num_base_addr, job)) return -1;
   ethosu_inference_begin(drv, user_arg);
   drv->result = invoke(*drv, job) ? 0 : -1;

@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define ETHOSU_PMU_COUNTERS 8  // at most
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-struct ethosu_driver;
 
 struct ethosu_driver_version {
   uint8_t major;
@@ -40,8 +40,24 @@ struct ethosu_hw_info {
   struct ethosu_config cfg;
 };
 
+// What a driver remembers; the caller's memory, filled by ethosu_init(). Nobody else looks inside.
+struct ethosu_driver {
+  void* fast_memory;
+  size_t fast_memory_bytes;
+  uint32_t config_word;
+  uint32_t id_word;
+  struct ethosu_driver* next;  // in the list of all that were made
+  bool reserved;
+  bool started;
+  int result;
+  bool pmu_enabled;
+  uint64_t cycles;
+  uint16_t events[ETHOSU_PMU_COUNTERS];
+  uint64_t counts[ETHOSU_PMU_COUNTERS];
+};
+
 // 0: done. -1: no NPU answers. `base_address` and the security flags are the hardware's and have no meaning here; the fast
-// memory takes the place of base address 2. `drv` is the caller's memory: see ethosu_state.h.
+// memory takes the place of base address 2.
 int ethosu_init(struct ethosu_driver* drv, void* base_address, const void* fast_memory, size_t fast_memory_size,
                 uint32_t secure_enable, uint32_t privilege_enable);
 void ethosu_deinit(struct ethosu_driver* drv);

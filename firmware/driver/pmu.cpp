@@ -1,6 +1,8 @@
+#include <algorithm>
+
 #include "facts/npu_accelerators.h"
 #include "facts/npu_pmu.h"
-#include "firmware/driver/ethosu_state.h"
+#include "firmware/driver/any_driver.h"
 #include "firmware/driver/pmu_ethosu.h"
 
 namespace carina::firmware {
@@ -31,18 +33,18 @@ uint32_t ETHOSU_PMU_Get_NumEventCounters() {
   return carina::firmware::event_counters();
 }
 void ETHOSU_PMU_Set_EVTYPER(ethosu_driver* drv, uint32_t num, ethosu_pmu_event_type type) {
-  if (num < drv->events.size()) drv->events[num] = static_cast<uint16_t>(type);
+  if (num < ETHOSU_PMU_COUNTERS) drv->events[num] = static_cast<uint16_t>(type);
 }
 void ETHOSU_PMU_CYCCNT_Reset(ethosu_driver* drv) {
   drv->cycles = 0;
 }
 void ETHOSU_PMU_EVCNTR_ALL_Reset(ethosu_driver* drv) {
-  drv->counts = {};
+  std::ranges::fill(drv->counts, 0);
 }
 uint64_t ETHOSU_PMU_Get_CCNTR(ethosu_driver* drv) {
   return drv->cycles;
 }
 uint32_t ETHOSU_PMU_Get_EVCNTR(ethosu_driver* drv, uint32_t num) {
-  return num < drv->counts.size() ? static_cast<uint32_t>(drv->counts[num]) : 0;
+  return num < ETHOSU_PMU_COUNTERS ? static_cast<uint32_t>(drv->counts[num]) : 0;
 }
 }

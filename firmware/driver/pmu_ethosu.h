@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "firmware/driver/ethosu_driver.h"
+#include "ethosu_driver.h"
 
 #ifdef __cplusplus
 extern "C" {

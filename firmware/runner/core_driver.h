@@ -1,6 +1,7 @@
 #pragma once
 
-#include "firmware/driver/ethosu_driver.h"
+#include <ethosu_driver.h>  // ours, or a vendor's (docs/porting.md)
+
 #include "runtime/backends/ethos_u.h"
 
 namespace carina::firmware {

@@ -1,10 +1,11 @@
 #include "firmware/runner/perf.h"
 
+#include <pmu_ethosu.h>
+
 #include <array>
 #include <string_view>
 
 #include "firmware/board/console.h"
-#include "firmware/driver/pmu_ethosu.h"
 
 namespace carina::firmware {
 

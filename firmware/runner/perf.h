@@ -1,10 +1,11 @@
 #pragma once
 
+#include <ethosu_driver.h>  // ours, or a vendor's (docs/porting.md)
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "firmware/driver/ethosu_driver.h"
 #include "runtime/arena.h"
 #include "runtime/method.h"
 

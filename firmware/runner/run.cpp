@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "firmware/board/console.h"
-#include "firmware/driver/ethosu_state.h"
 #include "firmware/runner/core_driver.h"
 #include "firmware/runner/model.h"
 #include "firmware/runner/options.h"

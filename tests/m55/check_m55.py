@@ -84,6 +84,18 @@ def wrong_in_images(source):
     return errors
 
 
+def without_a_vendor_s_driver(source):
+    """Compiles the runner against the shapes of Arm's core driver instead of ours (docs/porting.md)."""
+    errors = []
+    for file in sorted((source / "firmware" / "runner").glob("*.cpp")):
+        command = [TOOLS + "g++", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c++23", "-fno-exceptions", "-fno-rtti", "-fsyntax-only",
+                   "-Wall", "-Werror", "-I", source / "tests" / "m55" / "vendor", "-I", source, file]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if done.returncode != 0:
+            errors.append(f"{file.name} does not compile against a vendor's driver:\n{done.stderr[-2000:]}")
+    return errors
+
+
 def sizes(archive):
     """Bytes of the parts: text (with read-only data), data, bss."""
     parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0]}
@@ -128,7 +140,8 @@ def main():
     file = Path(__file__).parent / "size_baseline.json"
     if options.rebase:
         file.write_text(json.dumps({"compiler": compiler(), "bytes": now}, indent=2) + "\n")
-    errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(options.source.resolve()) + growth(now, json.loads(file.read_text()))
+    errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(options.source.resolve())
+    errors += without_a_vendor_s_driver(options.source.resolve()) + growth(now, json.loads(file.read_text()))
     print("\n".join(errors) or "no heap, no stdio, no exceptions, no global constructors; within the size budget")
     return 1 if errors else 0
 
