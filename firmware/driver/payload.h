@@ -8,7 +8,7 @@
 
 namespace carina::firmware {
 
-// A driver payload ("COP1") taken apart. Source: docs/facts/ethosu.md 2.1.
+// A driver payload ("COP1") taken apart. Source: driver_actions.py of ethos-u-vela, as src/npu/payload.h has it.
 struct DriverPayload {
   NpuWords words;
   std::span<const uint32_t> stream;
@@ -18,7 +18,7 @@ struct DriverPayload {
 bool read_payload(std::span<const std::byte> bytes, DriverPayload& payload);
 
 // Whether the NPU runs what was compiled for `compiled`; the reason stands on the console when it does not. Source: the
-// core driver, as docs/facts/ethosu.md 2.3 has it.
+// core driver (ethosu_driver.c).
 bool check_compatible(const NpuWords& compiled, const NpuWords& npu);
 
 }  // namespace carina::firmware

@@ -20,7 +20,7 @@ struct Event {
     ETHOSU_PMU_##name, "ETHOSU_PMU_" #name \
   }
 
-// Those that ExecuTorch's runner counts. Source: docs/facts/arm_backend.md 9.
+// Those that ExecuTorch's runner counts. Source: its arm_perf_monitor.cpp.
 constexpr std::array kEvents4{CARINA_FIRMWARE_EVENT(AXI0_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(AXI1_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(AXI0_WR_DATA_BEAT_WRITTEN), CARINA_FIRMWARE_EVENT(NPU_IDLE)};

@@ -95,7 +95,7 @@ def page(source, build):
         "Bytes. \"All\" of the first column is what the image takes in flash (with initial values of data), of the second what it takes in RAM beside stack and",
         "pools.\n",
         f"- The runtime without kernels: **{host['runtime']['text']:,}** of text and rodata (limit {MAX_RUNTIME_FLASH:,}); FlatBuffers' verifier is in it. ExecuTorch's size test",
-        "  has 115,868 (docs/facts).",
+        "  has 115,868.",
         f"- RAM beside stack and pools: **{total(host, RAM):,}** (limit {MAX_RAM:,}). The stack's depth and what of the pools is used stand in the log of each run: kws takes 1.8 KB",
         "  of stack on the NPU, 2.4 KB on the CPU.",
         "- There is no heap, no stdio and no exception machinery: `tests/m55/check_m55.py` looks for their symbols in each image.",
