@@ -137,6 +137,30 @@ def large_kernel(g, dtype):
     return g.finish(narrow(g, y, dtype, kernel[0] * kernel[1] * shape[3]))
 
 
+@row(OP.CONV2D, *SMALL)
+def atrous(g, dtype):
+    """Dilations far beyond the NPU's on images where zeros between the taps would cost much."""
+    shape = [1, g.int(16, 34), g.int(16, 34), g.choice([3, 8, 16])]
+    kernel = [g.int(1, 3), g.int(2, 3)]
+    dilation = [g.int(3, 9), g.int(3, 9)]
+    extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    shape[1], shape[2] = max(shape[1], extent[0]), max(shape[2], extent[1])
+    x = g.input(shape, dtype)
+    if g.chance(0.5):
+        y = g.conv2d(x, g.int(1, 16), kernel, [g.int(1, 2) if kernel[0] == 1 else 1, 1], dilation)
+    else:
+        y = g.depthwise(x, 1, kernel, [1, 1], dilation)
+    return g.finish(narrow(g, y, dtype, kernel[0] * kernel[1] * shape[3]))
+
+
+@row(OP.MAX_POOL2D, *SMALL)
+def sparse_max_pool(g, dtype):
+    """Strides beyond the NPU's at many places."""
+    kernel, stride = [g.int(1, 4), g.int(2, 5)], [g.int(1, 5), g.int(4, 6)]
+    shape = [g.int(1, 2), g.int(4, 30), g.int(20, 50), g.choice([1, 3, 16])]
+    return g.finish(after(g, g.max_pool(g.input(shape, dtype), kernel, stride)))
+
+
 @row(OP.CONV3D, *CONV_TYPES)
 def conv3d(g, dtype, weights):
     n, size, c = g.choice([1, 1, 2]), [g.int(1, 6), g.int(1, 8), g.int(1, 8)], g.choice([1, 2, 3, 8, 12])

@@ -26,8 +26,9 @@ LEVELS = ["speed", "size", "search"]
 GRAPHS = int(os.environ.get("N", "300"))
 SEED = int(os.environ.get("SEED", "0"))
 PARTS = 6  # of the random graphs, each a test of its own
-# What must never change a result: blocks, formats, stripes, staging, overlap, threads.
-VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear", "threads=2", "dynamic=1", "dynamic=1,seed={seed}"]
+# What must never change a result: blocks, formats, stripes, staging, overlap, threads, matrix products as convolutions, cascades.
+VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear",
+              "threads=2", "dynamic=1", "dynamic=1,seed={seed}", "cascades=2", "cascades=3,seed={seed}"]  # fmt: skip
 FAMILIES = list(dict.fromkeys(config[:9] for config in CONFIGS))
 
 

@@ -110,6 +110,10 @@ Result<void> select_negate(Selection& s) {
   CARINA_TRY(a.zero_point, s.constant_scalar(s.input(1), "input zero point"));
   Epilogue epilogue = s.follow(s.output(), a.type, {});
   CARINA_TRY(epilogue.zero_point, s.constant_scalar(s.input(2), "output zero point"));
+  if (a.type.bits <= 16) {
+    finish_elementwise(s, times_scalar(a, -1), epilogue);
+    return {};
+  }
   const Operand zero{.view = {}, .type = a.type};
   finish_elementwise(
       s, {.mode = ElementwiseMode::SUB, .a = a, .b = zero, .scalar = 0, .scalar_first = true, .operands = {}},

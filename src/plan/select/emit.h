@@ -43,6 +43,8 @@ struct Elementwise {
   OperandScaling operands = {};
 };
 void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue);
+// x * factor, x of 8 or 16 bits and the factor of as many: cheaper than a sum with nothing or a difference from it.
+Elementwise times_scalar(const Operand& x, int64_t factor);
 // The same to a new tensor of elements as `store` says; its shape is what both operands broadcast to.
 Operand emit_temporary(Selection& s, std::string name, const Elementwise& what, const Epilogue& store);
 // The same as the result of the node at hand, `epilogue.value`, with its axes in memory as its operands have theirs.

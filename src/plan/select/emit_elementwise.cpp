@@ -120,24 +120,50 @@ Operand emit_temporary(Selection& s, std::string name, const Elementwise& what, 
   return {.view = out, .type = store.type};
 }
 
+Elementwise times_scalar(const Operand& x, int64_t factor) {
+  CARINA_CHECK(x.type.bits <= 16, "scalars have at most 16 bits");
+  return {
+      .mode = npu::ElementwiseMode::MUL, .a = x, .b = {.view = {}, .type = x.type}, .scalar = factor, .operands = {}};
+}
+
+namespace {
+
+// The operand scaled and nothing added to it, if the NPU can scale an operand so.
+std::optional<Elementwise> scaled_alone(Selection& s, const Operand& narrow) {
+  // Families that scale one operand precisely fix the other's factor; nothing times any factor is nothing.
+  constexpr int kLargestFixedLog2 = 20;
+  for (int log2 = 0; log2 <= kLargestFixedLog2; ++log2) {
+    const Scaling fixed{.multiplier = uint32_t{1} << log2};
+    if (const auto operands = s.family().operand_scaling(simplified(narrow.scaling), fixed, narrow.type)) {
+      return Elementwise{.mode = npu::ElementwiseMode::ADD,
+                         .a = narrow,
+                         .b = {.view = {}, .type = narrow.type},
+                         .scalar = 0,
+                         .operands = *operands};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void emit_widen(Selection& s, const View& dst, const Operand& narrow) {
   Epilogue store = store_only({}, kSigned32);
-  const Operand zero{.view = {}, .type = narrow.type};
   const Scaling scaling = simplified(narrow.scaling);
-  if (s.family().abilities.wide_elements) {
+  const auto scale_so = [&] {
     store.multipliers = {scaling.multiplier};
     store.shifts = {static_cast<uint8_t>(scaling.shift)};
     store.rounding = scaling.rounding;
+  };
+  if (s.family().abilities.wide_elements) {
+    scale_so();
     return emit_requantize(s, dst, narrow, store);
   }
-  const View wide = scaling.is_unit() ? dst : s.new_tensor("widened", dst.shape(), kSigned32);
-  emit_elementwise(s, wide, {.mode = npu::ElementwiseMode::ADD, .a = narrow, .b = zero, .scalar = 0, .operands = {}},
-                   store);
-  if (scaling.is_unit()) return;
-  store.multipliers = {scaling.multiplier};
-  store.shifts = {static_cast<uint8_t>(scaling.shift)};
-  store.rounding = scaling.rounding;
-  emit_scale_32(s, dst, wide, store);
+  if (scaling.is_unit()) return emit_elementwise(s, dst, times_scalar(narrow, 1), store);
+  if (const auto alone = scaled_alone(s, narrow)) return emit_elementwise(s, dst, *alone, store);
+  const Operand wide = emit_temporary(s, "widened", times_scalar(narrow, 1), store);
+  scale_so();
+  emit_scale_32(s, dst, wide.view, store);
 }
 
 namespace {

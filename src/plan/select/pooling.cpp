@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "facts/npu_targets.h"
 #include "plan/select/emit.h"
@@ -33,8 +34,58 @@ Result<void> finish(Selection& s, Window& window, const Epilogue& epilogue) {
 
 }  // namespace
 
+namespace {
+
+// Whether an axis has a stride that the NPU has not. Few outputs are cheaper one by one.
+bool has_large_stride(int64_t stride, int64_t taps, int64_t outputs) {
+  return stride > npu::kMaxStride && taps > 1 && outputs > taps;
+}
+
+// Such an axis: each tap is an operand that steps over the input.
+void largest_by_taps(Selection& s, Window& window, size_t axis, int64_t outputs) {
+  int64_t& stride = axis == 1 ? window.kernel.stride_y : window.kernel.stride_x;
+  int64_t& taps = axis == 1 ? window.kernel.height : window.kernel.width;
+  if (!has_large_stride(stride, taps, outputs)) return;
+  const auto tap = [&](int64_t i) {
+    Operand operand = window.ifm;
+    operand.view = stepped_axis(window.ifm.view, axis, i, stride, outputs);
+    return operand;
+  };
+  Operand largest = tap(0);
+  for (int64_t i = 1; i < taps; ++i) {
+    largest =
+        emit_temporary(s, "largest", {.mode = npu::ElementwiseMode::MAX, .a = largest, .b = tap(i), .operands = {}},
+                       store_only({}, window.ifm.type));
+  }
+  window.ifm = largest;
+  stride = taps = 1;
+}
+
+// Padding as elements that are never the largest.
+void pad_with_least(Selection& s, Window& window) {
+  const Padding p = std::exchange(window.padding, Padding{});
+  if (p == Padding{}) return;
+  const Shape shape = window.ifm.view.shape();
+  const View padded = s.new_tensor(
+      "padded", {shape[0], shape[1] + p.top + p.bottom, shape[2] + p.left + p.right, shape[3]}, window.ifm.type);
+  emit_pad(s, padded,
+           {.source = window.ifm,
+            .before = {0, p.top, p.left, 0},
+            .after = {0, p.bottom, p.right, 0},
+            .fill = window.ifm.type.min()});
+  window.ifm.view = padded;
+}
+
+}  // namespace
+
 Result<void> select_max_pool(Selection& s) {
   CARINA_TRY(Window window, read_pool(s, npu::PoolingMode::MAX));
+  const Shape& out = s.shape(s.output());
+  const Kernel k = window.kernel;
+  if (has_large_stride(k.stride_y, k.height, out[1]) || has_large_stride(k.stride_x, k.width, out[2])) {
+    pad_with_least(s, window);
+    for (const size_t axis : {size_t{2}, size_t{1}}) largest_by_taps(s, window, axis, out[static_cast<int64_t>(axis)]);
+  }
   return finish(s, window, s.follow(s.output(), window.ifm.type, {}));
 }
 

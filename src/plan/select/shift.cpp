@@ -19,12 +19,6 @@ Operand as_integers(Operand operand) {
   return operand;
 }
 
-void widen_to_16(Selection& s, const Operand& a) {
-  finish_elementwise(
-      s, {.mode = npu::ElementwiseMode::ADD, .a = a, .b = {.view = {}, .type = a.type}, .scalar = 0, .operands = {}},
-      store_only(s.output(), kSigned16));
-}
-
 void take_low_bits(Selection& s, const Operand& wide, ElementType type) {
   const View out = s.destination(s.output());
   emit_low_bits(s, out, wide, type);
@@ -65,7 +59,7 @@ Result<void> select_cast(Selection& s) {
   } else if (type_to->bits < type_from->bits) {
     take_low_bits(s, a, *type_to);
   } else {
-    widen_to_16(s, a);
+    finish_elementwise(s, times_scalar(a, 1), store_only(s.output(), kSigned16));
   }
   return {};
 }

@@ -38,13 +38,10 @@ Epilogue looked_up(Selection& s, const std::function<bool(int)>& accepts) {
   return epilogue;
 }
 
-Elementwise not_of(const Operand& truth) {
-  return {.mode = ElementwiseMode::SUB,
-          .a = truth,
-          .b = {.view = {}, .type = kSigned8},
-          .scalar = 1,
-          .scalar_first = true,
-          .operands = {}};
+// 1 - x as (x - 1) * -1.
+Elementwise not_of(Operand truth) {
+  truth.zero_point = 1;
+  return times_scalar(truth, -1);
 }
 
 }  // namespace
@@ -99,48 +96,57 @@ Result<void> select_logical(Selection& s) {
   return {};
 }
 
-// condition * a + (1 - condition) * b: both factors in the type of the elements.
+namespace {
+
+Operand times(Selection& s, const Operand& factor, const Operand& x, ElementType type) {
+  return emit_temporary(s, "chosen", {.mode = ElementwiseMode::MUL, .a = factor, .b = x, .operands = {}},
+                        store_only({}, type));
+}
+
+// condition * a - (condition - 1) * b, both products in 16 bits.
+Elementwise choice_of_8(Selection& s, const Operand& condition, const Operand& a, const Operand& b) {
+  Operand otherwise = condition;
+  otherwise.zero_point = 1;
+  const Operand first = times(s, condition, a, kSigned16);
+  return {.mode = ElementwiseMode::SUB, .a = first, .b = times(s, otherwise, b, kSigned16), .operands = {}};
+}
+
+// condition * a + (1 - condition) * b, both factors in the type of the elements.
+Elementwise choice_of_wide(Selection& s, const Operand& condition, const Operand& a, const Operand& b) {
+  const Epilogue store = store_only({}, a.type);
+  const Operand yes = emit_temporary(s, "condition", times_scalar(condition, 1), store);
+  const Operand no = emit_temporary(s, "otherwise", not_of(condition), store);
+  const Operand first = times(s, yes, a, a.type);
+  return {.mode = ElementwiseMode::ADD, .a = first, .b = times(s, no, b, a.type), .operands = {}};
+}
+
+}  // namespace
+
 Result<void> select_choice(Selection& s) {
   const Operand condition = truth_of(s, 0);
   Operand a = s.plain(s.input(1)), b = s.plain(s.input(2));
   a.type.is_signed = b.type.is_signed = true;  // bools are 0 and 1 either way
-  const ElementType type = a.type;
-  const Epilogue store = store_only({}, type);
-  Operand yes = condition;
-  if (type.bits > 8) {
-    yes = emit_temporary(s, "condition",
-                         {.mode = ElementwiseMode::ADD,
-                          .a = condition,
-                          .b = {.view = {}, .type = kSigned8},
-                          .scalar = 0,
-                          .operands = {}},
-                         store);
-  }
-  const Operand no = emit_temporary(s, "otherwise", not_of(condition), store);
-  const auto times = [&](const Operand& factor, const Operand& x) {
-    return emit_temporary(s, "chosen", {.mode = ElementwiseMode::MUL, .a = factor, .b = x, .operands = {}}, store);
-  };
-  const Operand first = times(yes, a);
-  finish_elementwise(s, {.mode = ElementwiseMode::ADD, .a = first, .b = times(no, b), .operands = {}},
-                     store_only(s.output(), type));
+  const Elementwise choice = a.type.bits == 8 ? choice_of_8(s, condition, a, b) : choice_of_wide(s, condition, a, b);
+  finish_elementwise(s, choice, store_only(s.output(), a.type));
   return {};
 }
 
-// -1 - x.
+// -1 - x, as (x + 1) * -1 where scalars are wide enough.
 Result<void> select_bitwise_not(Selection& s) {
-  const Operand x = s.plain(s.input(0));
-  Elementwise what{.mode = ElementwiseMode::SUB, .a = x, .b = {.view = {}, .type = x.type}, .operands = {}};
-  if (x.type.bits == 32) {  // scalars have 16 bits
-    const std::vector<int64_t> ones(x.view.rank(), 1);
-    const Shape shape{std::span<const int64_t>(ones)};
-    constexpr int32_t kMinusOne = -1;
-    what.b.view = dense_view(s.new_constant("-1", std::as_bytes(std::span(&kMinusOne, 1)), shape, 4), shape);
-    std::swap(what.a, what.b);
-  } else {
-    what.scalar = -1;
-    what.scalar_first = true;
+  Operand x = s.plain(s.input(0));
+  const Epilogue store = store_only(s.output(), x.type);
+  if (x.type.bits <= 16) {
+    x.zero_point = -1;
+    finish_elementwise(s, times_scalar(x, -1), store);
+    return {};
   }
-  finish_elementwise(s, what, store_only(s.output(), x.type));
+  const std::vector<int64_t> ones(x.view.rank(), 1);
+  const Shape shape{std::span<const int64_t>(ones)};
+  constexpr int32_t kMinusOne = -1;
+  const Operand minus_one{
+      .view = dense_view(s.new_constant("-1", std::as_bytes(std::span(&kMinusOne, 1)), shape, 4), shape),
+      .type = kSigned32};
+  finish_elementwise(s, {.mode = ElementwiseMode::SUB, .a = minus_one, .b = x, .operands = {}}, store);
   return {};
 }
 
