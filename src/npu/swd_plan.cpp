@@ -97,6 +97,15 @@ ValueSums sums_of_ranks(const Statistics& statistics, std::span<const uint16_t> 
   return std::move(histogram).into_sums(0);
 }
 
+// What the values take at least, and a palette of so many entries.
+uint64_t least_bits_of_ranks(const ValueSums& ranks) {
+  return least_bits(ranks, {.bits = static_cast<int>(std::bit_width(ranks.max))});
+}
+uint64_t least_palette_bits(size_t size) {
+  const auto widest = static_cast<int>(std::bit_width(std::max<size_t>(size, 1) - 1));
+  return kPaletteHeaderBits + size * static_cast<size_t>(std::max(widest, kPaletteBitsBias));
+}
+
 // The first divisor with which fewer than `limit` bits are thinkable.
 int first_divisor(const ValueSums& ranks, const Palette& palette, uint64_t limit) {
   int d = 0;
@@ -111,11 +120,13 @@ void consider(const Statistics& statistics, std::span<const uint16_t> by_frequen
   const uint64_t run_bits = zero_runs == ZeroRuns::kYes ? *std::ranges::min_element(statistics.run_bits) : 0;
   if (run_bits >= best.bits) return;
   const ValueSums ranks = sums_of_ranks(statistics, by_frequency);
+  const uint64_t least = least_bits_of_ranks(ranks) + run_bits + kSliceHeaderBits + kSliceTailBits;
   for (const size_t size : kSizes) {
     if (size > by_frequency.size() && size != 0 && size / 2 >= by_frequency.size()) break;
+    if (least + least_palette_bits(std::min(size, by_frequency.size())) >= best.bits) break;
     const Palette palette = make_palette(by_frequency, statistics, size, zero_runs);
     const uint64_t other_bits = run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
-    if (least_bits(ranks, palette) + other_bits >= best.bits) continue;
+    if (other_bits >= best.bits) continue;
     const int first = first_divisor(ranks, palette, best.bits - other_bits);
     const uint64_t bits = least_bits(sums_of(statistics, by_frequency, palette, first), palette) + other_bits;
     if (bits < best.bits) best = {.bits = bits, .zero_runs = zero_runs, .palette = palette};
