@@ -1,5 +1,8 @@
 #include "plan/emit/stream.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "plan/emit/emitter.h"
 #include "plan/emit/hazards.h"
 
@@ -76,39 +79,93 @@ Transfer transfer_of(const Schedule& schedule, const Command& command, const Tab
   CARINA_UNREACHABLE("command", command.kind);
 }
 
+// Whether a table behind another, in memory and in its slot, so that one transfer loads both: each costs the latency of
+// the memory.
+bool continues(const Transfer& first, const Transfer& next) {
+  return first.to == Space::kTables && next.to == Space::kTables && first.from == next.from &&
+         first.source + first.bytes == next.source && first.destination + first.bytes == next.destination;
+}
+
+// The commands from `first` on that one transfer does.
+struct Run {
+  Transfer transfer = {};
+  std::vector<Access> accesses = {};
+  size_t commands = 1;
+};
+Run run_of(const Schedule& schedule, size_t first, const TableMemory& tables) {
+  Run run{.transfer = transfer_of(schedule, schedule.order[first], tables),
+          .accesses = accesses_of(schedule, schedule.order[first], tables)};
+  for (size_t i = first + 1; i < schedule.order.size() && is_transfer(schedule, schedule.order[i]); ++i) {
+    const Transfer next = transfer_of(schedule, schedule.order[i], tables);
+    if (!continues(run.transfer, next)) break;
+    run.transfer.bytes += next.bytes;
+    std::ranges::copy(accesses_of(schedule, schedule.order[i], tables), std::back_inserter(run.accesses));
+    ++run.commands;
+  }
+  return run;
+}
+
+class Streamer {
+ public:
+  explicit Streamer(const Emission& what)
+      : what_(what),
+        schedule_(what.schedule),
+        emitter_(what.family.emitter(what.schedule, what.target)),
+        tables_(what.family.tables(what.target)),
+        hazards_(what.family.limits),
+        names_(names_by_node(what.material, what.graph)) {}
+
+  Stream run() && {
+    for (size_t i = 0; i < schedule_.order.size();) {
+      const size_t first_word = emitter_->words();
+      const size_t end = i + (is_transfer(schedule_, schedule_.order[i]) ? transfer(i) : compute(i));
+      for (size_t k = i; k < end; ++k) note(schedule_.order[k], k == i ? first_word : emitter_->words());
+      i = end;
+    }
+    emitter_->stop();
+    return {.words = std::move(*emitter_).take(), .notes = std::move(notes_)};
+  }
+
+ private:
+  [[nodiscard]] bool overlaps() const { return what_.overlap == Variation::Overlap::kExact; }
+  void wait(const Waits& waits) { emitter_->wait(overlaps() ? waits : Waits{.kernels = 0, .dmas = 0}); }
+
+  size_t transfer(size_t first) {
+    const Run run = run_of(schedule_, first, tables_);
+    wait(hazards_.before_dma(run.accesses));
+    emitter_->transfer(run.transfer);
+    return run.commands;
+  }
+  size_t compute(size_t at) {
+    const Command& command = schedule_.order[at];
+    wait(hazards_.before_kernel(accesses_of(schedule_, command, tables_)));
+    const int dependency =
+        overlaps() ? block_dependency(schedule_, previous_, command.stripe, tables_, what_.family.limits) : 0;
+    emitter_->compute(schedule_[command.stripe], command.slot, dependency);
+    previous_ = command.stripe;
+    return 1;
+  }
+  void note(const Command& command, size_t first_word) {
+    npu::LayerNote note = note_of(schedule_.step_of(command), what_.graph, names_);
+    note.first_word = first_word;
+    note.end_word = emitter_->words();
+    notes_.push_back(std::move(note));
+  }
+
+  const Emission& what_;
+  const Schedule& schedule_;
+  std::unique_ptr<Emitter> emitter_;
+  TableMemory tables_;
+  HazardTracker hazards_;
+  std::vector<std::vector<std::string>> names_;
+  std::optional<StripeId> previous_;
+  std::vector<npu::LayerNote> notes_;
+};
+
 }  // namespace
 
 Stream emit_stream(const Emission& what) {
-  const Schedule& schedule = what.schedule;
-  const std::unique_ptr<Emitter> emitter = what.family.emitter(schedule, what.target);
-  const TableMemory tables = what.family.tables(what.target);
-  HazardTracker hazards(what.family.limits);
-  const auto names = names_by_node(what.material, what.graph);
-  const bool overlap = what.overlap == Variation::Overlap::kExact;
-  std::optional<StripeId> previous;
-  std::vector<npu::LayerNote> notes;
-  for (const Command& command : schedule.order) {
-    npu::LayerNote note = note_of(schedule.step_of(command), what.graph, names);
-    note.first_word = emitter->words();
-    const auto accesses = accesses_of(schedule, command, tables);
-    const bool transfer = is_transfer(schedule, command);
-    Waits waits = transfer ? hazards.before_dma(accesses) : hazards.before_kernel(accesses);
-    // Weights are fetched before the operation starts: blocks that depend on blocks do not hold them back.
-    if (!transfer && schedule.step_of(command).reads_written_weights()) waits.kernels = 0;
-    emitter->wait(overlap ? waits : Waits{.kernels = 0, .dmas = 0});
-    if (transfer) {
-      emitter->transfer(transfer_of(schedule, command, tables));
-    } else {
-      const int blockdep =
-          overlap ? block_dependency(schedule, previous, command.stripe, tables, what.family.limits) : 0;
-      emitter->compute(schedule[command.stripe], command.slot, blockdep);
-      previous = command.stripe;
-    }
-    note.end_word = emitter->words();
-    notes.push_back(std::move(note));
-  }
-  emitter->stop();
-  return {.words = std::move(*emitter).take(), .notes = std::move(notes)};
+  return Streamer(what).run();
 }
 
 }  // namespace carina::plan
