@@ -1,8 +1,13 @@
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <vector>
+
 #include "plan/select/emit.h"
 #include "plan/select/rules.h"
 
-// Shifts and casts between integers. Shifts are of 32 bits: narrower elements are widened before, and keep the low bits
-// of the result.
+// Shifts and casts between integers. Shifts by elements are of 32 bits: narrower elements are widened before, and keep
+// the low bits of the result.
 namespace carina::plan {
 namespace {
 
@@ -27,21 +32,85 @@ void take_low_bits(Selection& s, const Operand& wide, ElementType type) {
 
 }  // namespace
 
+namespace {
+
+// The amount that every element is shifted by, where that is one constant.
+std::optional<int64_t> constant_amount(Selection& s) {
+  if (!s.value(s.input(1)).constant) return std::nullopt;
+  const auto amounts = s.constant(s.input(1), "shift");
+  if (!amounts || amounts->empty() ||
+      std::ranges::adjacent_find(*amounts, std::ranges::not_equal_to()) != amounts->end())
+    return std::nullopt;
+  return amounts->front();
+}
+
+int64_t half_of(int64_t amount) {
+  return amount == 0 ? 0 : int64_t{1} << (amount - 1);
+}
+
+Operand constant_32(Selection& s, size_t rank, int64_t value) {
+  const std::vector<int64_t> ones(rank, 1);
+  const Shape shape{std::span<const int64_t>(ones)};
+  const auto stored = static_cast<int32_t>(value);
+  return {.view = dense_view(s.new_constant("constant", std::as_bytes(std::span(&stored, 1)), shape, 4), shape),
+          .type = kSigned32};
+}
+
+// What is stored is shifted, with rounding half up; from half a step less, down. The difference is formed in more than
+// 32 bits.
+void shift_by_constant(Selection& s, const Operand& x, int64_t amount, int64_t less) {
+  Epilogue shifted = store_only(s.output(), x.type);
+  shifted.shifts = {static_cast<uint8_t>(amount)};
+  Elementwise difference{.mode = npu::ElementwiseMode::SUB, .a = x, .b = {.view = {}, .type = x.type}, .operands = {}};
+  if (x.type.bits == 32)
+    difference.b = constant_32(s, x.view.rank(), less);
+  else
+    difference.scalar = less;
+  finish_elementwise(s, difference, shifted);
+}
+
+// Half of 2^amount for each amount of at most 16, or 0 for the amount 0: (2^amount - 1) / 2, rounded half up.
+Operand halves_of(Selection& s, const Operand& amounts) {
+  const Epilogue store = store_only({}, kSigned32);
+  const Operand one = constant_32(s, amounts.view.rank(), 1);
+  const Operand powers =
+      emit_temporary(s, "powers", {.mode = npu::ElementwiseMode::SHL, .a = one, .b = amounts, .operands = {}}, store);
+  Epilogue halved = store;
+  halved.shifts = {1};
+  return emit_temporary(s, "halves", {.mode = npu::ElementwiseMode::SUB, .a = powers, .b = one, .operands = {}},
+                        halved);
+}
+
+// By amounts that are known when the network runs, of narrow elements.
+void shift_narrow(Selection& s, const Operand& x, const Operand& by, npu::ElementwiseMode mode, bool down) {
+  Elementwise shift{.mode = mode, .a = widened(s, x), .b = widened(s, by), .operands = {}};
+  const Epilogue store = store_only({}, kSigned32);
+  if (down) {
+    const Elementwise less{.mode = npu::ElementwiseMode::SUB, .a = shift.a, .b = halves_of(s, shift.b), .operands = {}};
+    shift.a = emit_temporary(s, "less", less, store);
+  }
+  take_low_bits(s, emit_temporary(s, "shifted", shift, store), x.type);
+}
+
+}  // namespace
+
 Result<void> select_shift(Selection& s) {
   const bool left = s.node().op == ir::Op(TosaOp::LOGICAL_LEFT_SHIFT);
-  const Operand a = s.plain(s.input(0)), b = s.plain(s.input(1));
-  Elementwise shift{.mode = left ? npu::ElementwiseMode::SHL : npu::ElementwiseMode::SHR, .a = a, .b = b};
-  Epilogue epilogue = store_only(s.output(), kSigned32);
-  // Without rounding half up the NPU rounds down.
-  if (!left && !s.node().attributes.get<bool>("round")) epilogue.rounding = Rounding::kDouble;
-  if (a.type.bits == 32) {
-    finish_elementwise(s, shift, epilogue);
+  const bool down = !left && !s.node().attributes.get<bool>("round");
+  const Operand x = s.plain(s.input(0));
+  if (const auto amount = constant_amount(s); amount && !left && x.view.shape() == s.shape(s.output())) {
+    shift_by_constant(s, x, *amount, down ? half_of(*amount) : 0);
     return {};
   }
-  shift.a = widened(s, a);
-  shift.b = widened(s, b);
-  epilogue.value = {};
-  take_low_bits(s, emit_temporary(s, "shifted", shift, epilogue), a.type);
+  const auto mode = left ? npu::ElementwiseMode::SHL : npu::ElementwiseMode::SHR;
+  const Operand by = s.plain(s.input(1));
+  if (x.type.bits < 32) {
+    shift_narrow(s, x, by, mode, down);
+    return {};
+  }
+  Epilogue epilogue = store_only(s.output(), kSigned32);
+  if (down) epilogue.rounding = Rounding::kDouble;  // rounds down
+  finish_elementwise(s, {.mode = mode, .a = x, .b = by, .operands = {}}, epilogue);
   return {};
 }
 
