@@ -13,4 +13,5 @@ add_custom_target(firmware ALL
     -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-Os -DNDEBUG" -DCARINA_FIRMWARE=ON -DCARINA_IMAGES=${images} --log-level=WARNING
   COMMAND ${CMAKE_COMMAND} --build ${build}
   COMMENT "Firmware images" VERBATIM)
+file(MAKE_DIRECTORY ${images})
 install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware FILES_MATCHING PATTERN "*.elf")

@@ -114,8 +114,11 @@ int64_t divide_half_away(int64_t sum, int64_t count) {
 
 int64_t combine(const Operation& op, int64_t a, int64_t b) {
   switch (op.elementwise) {
-    case Elementwise::kMul:
-      return a * b;
+    case Elementwise::kMul: {
+      int64_t product = 0;  // signed operands of 32 bits fit, unsigned ones may not
+      if (!__builtin_mul_overflow(a, b, &product)) return product;
+      return (a < 0) == (b < 0) ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+    }
     case Elementwise::kAdd:
       return scale_first(op, a) + scale_second(op, b);
     case Elementwise::kSub:

@@ -32,6 +32,7 @@ bool Core::transfer_ends(std::span<std::byte>& source, std::span<std::byte>& des
   const uint32_t bytes = r.payload(Reg::DMA0_LEN);
   const auto region = npu::field_of(Reg::DMA0_DST_REGION, "region", Product::kU55);
   const auto internal = npu::field_of(Reg::DMA0_DST_REGION, "region_mode", Product::kU55);
+  if (internal.get(r.data(Reg::DMA0_SRC_REGION)) != 0) return refuse("a DMA from the shared buffer");
   source = range(region.get(r.data(Reg::DMA0_SRC_REGION)), r.payload(Reg::DMA0_SRC), bytes);
   const uint32_t to = r.payload(Reg::DMA0_DST);
   if (internal.get(r.data(Reg::DMA0_DST_REGION)) == 0) {
@@ -53,7 +54,19 @@ bool Core::run_dma() {
   return true;
 }
 
+// Sizes are at most 2^16: a product in floating point is exact enough to compare.
+bool Core::spend(const Operation& op) {
+  const Extent& ofm = op.ofm_extent;
+  const double work = static_cast<double>(ofm.height) * ofm.width * ofm.depth * static_cast<double>(op.kernel.taps()) *
+                      (op.kind == Kind::kElementwise ? 1 : op.ifm_depth);
+  if (work > static_cast<double>(workspace_.max_work - work_))
+    return refuse("the stream asks for more work than any network");
+  work_ += static_cast<uint64_t>(work);
+  return true;
+}
+
 bool Core::run_operation(const Operation& op) {
+  if (!spend(op)) return false;
   Resources resources;
   if (op.is_convolution_like()) {
     const auto stream = range(op.weights.region, op.weights.base, op.weights.bytes);

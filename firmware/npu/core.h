@@ -20,7 +20,8 @@ inline constexpr size_t kTableBytes = size_t{npu::kShramLutBanks} * npu::kShramB
 
 // Memory that the simulator works in.
 struct Workspace {
-  std::span<int16_t> weights;  // of one operation
+  std::span<int16_t> weights;             // of one operation
+  uint64_t max_work = uint64_t{1} << 40;  // multiply-accumulates of one stream: a damaged one must end
   std::array<std::byte, kTableBytes> tables{};
 };
 
@@ -40,6 +41,7 @@ class Core {
   bool step(const Command& command, bool& running);
   bool run_dma();
   bool transfer_ends(std::span<std::byte>& source, std::span<std::byte>& destination);
+  bool spend(const Operation& op);
   bool run_operation(const Operation& op);
   [[nodiscard]] std::span<std::byte> range(uint32_t region, uint32_t base, uint32_t bytes) const;
 
@@ -47,6 +49,7 @@ class Core {
   const Regions& regions_;
   Workspace& workspace_;
   Registers registers_;
+  uint64_t work_ = 0;
 };
 
 }  // namespace carina::firmware::npu_core

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "facts/npu_targets.h"
 #include "firmware/board/console.h"
 
 namespace carina::firmware::npu_core {
@@ -84,6 +85,8 @@ bool decode_kernel(const Registers& r, Operation& op) {
   k.extent_h = SIZE(KERNEL_HEIGHT_M1, "height_m1");
   k.width = (k.extent_w - 1) / k.dilation_x + 1;
   k.height = (k.extent_h - 1) / k.dilation_y + 1;
+  if (k.taps() > npu::kMaxPoolElements)
+    return refuse("a kernel of", static_cast<uint32_t>(std::min<int64_t>(k.taps(), UINT32_MAX)));
   op.part_kernel_first = FIELD(KERNEL_STRIDE, "weight_order") != 0;
   return true;
 }

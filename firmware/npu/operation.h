@@ -65,7 +65,7 @@ struct Kernel {
   int32_t dilation_x = 1;
   int32_t extent_h = 1;  // (taps - 1) * dilation + 1
   int32_t extent_w = 1;
-  [[nodiscard]] int32_t taps() const { return height * width; }
+  [[nodiscard]] int64_t taps() const { return int64_t{height} * width; }
 };
 
 struct Padding {

@@ -116,8 +116,9 @@ class Placer {
 bool decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, std::span<const std::byte> stream,
                     std::span<int16_t> weights) {
   const int64_t depth = op.kind == Kind::kDepthwise ? 1 : op.ifm_depth;
-  const int64_t needed = depth * op.kernel.taps() * op.ofm_extent.depth;
-  if (needed > static_cast<int64_t>(weights.size())) {
+  const int64_t per_channel = depth * op.kernel.taps();  // at most 2^48
+  const int64_t needed = per_channel * op.ofm_extent.depth;
+  if (per_channel > static_cast<int64_t>(weights.size()) || needed > static_cast<int64_t>(weights.size())) {
     error()
         .text("ethosu: an operation has ")
         .number(needed)

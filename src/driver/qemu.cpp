@@ -1,6 +1,5 @@
 #include "driver/qemu.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -33,7 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kImageFile = "app.elf";
-constexpr const char* kMemoryFile = "ddr";
 constexpr const char* kOutputPrefix = "out";
 
 std::unexpected<Diagnostics> system_error(const std::string& where, const char* what) {
@@ -41,28 +39,34 @@ std::unexpected<Diagnostics> system_error(const std::string& where, const char* 
       {.where = where, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
 }
 
-// The board's DDR as a file without blocks, which QEMU and this process map.
-class DdrFile {
+// The board's DDR: memory that QEMU and this process map, and that nothing is left of when both have ended.
+class Ddr {
  public:
-  static Result<std::unique_ptr<DdrFile>> make(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0) return system_error(path, "cannot make the file of the board's memory");
+  static Result<std::unique_ptr<Ddr>> make() {
+    const int file = ::memfd_create("carina-ddr", MFD_CLOEXEC);
     void* memory = MAP_FAILED;
-    if (::ftruncate(file, static_cast<off_t>(kQemuDdrBytes)) == 0)
+    if (file >= 0 && ::ftruncate(file, static_cast<off_t>(kQemuDdrBytes)) == 0)
       memory = ::mmap(nullptr, kQemuDdrBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    ::close(file);
-    if (memory == MAP_FAILED) return system_error(path, "cannot map the board's memory");
-    return std::unique_ptr<DdrFile>(new DdrFile(memory));
+    if (memory != MAP_FAILED) return std::unique_ptr<Ddr>(new Ddr(file, memory));
+    const auto error = system_error("qemu", "no memory for the board's DDR");
+    if (file >= 0) ::close(file);
+    return error;
   }
-  ~DdrFile() { ::munmap(memory_, kQemuDdrBytes); }
-  DdrFile(const DdrFile&) = delete;
-  DdrFile& operator=(const DdrFile&) = delete;
+  ~Ddr() {
+    ::munmap(memory_, kQemuDdrBytes);
+    ::close(file_);
+  }
+  Ddr(const Ddr&) = delete;
+  Ddr& operator=(const Ddr&) = delete;
+  // By which another process opens it.
+  [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_); }
   [[nodiscard]] SharedMemory shared() const {
     return {.bytes = {static_cast<std::byte*>(memory_), kQemuDdrBytes}, .device_address = kQemuDdrAddress};
   }
 
  private:
-  explicit DdrFile(void* memory) : memory_(memory) {}
+  Ddr(int file, void* memory) : file_(file), memory_(memory) {}
+  int file_;
   void* memory_;
 };
 
@@ -154,14 +158,14 @@ Result<report::QemuReport> run_on_qemu(const Buffer& image, const std::string& w
   const std::array<runtime::Backend*, 1> backends{&backend};
   CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends));
   CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
-  CARINA_TRY(const auto ddr, DdrFile::make(folder->file(kMemoryFile)));
+  CARINA_TRY(const auto ddr, Ddr::make());
   CARINA_CHECKED(write_file(folder->file(kImageFile), image.bytes()));
   CARINA_TRY(std::vector<std::string> arguments, arguments_for(request, *runner, *folder));
   NpuService npu(target, ddr->shared(), request.threads);
   report::QemuReport report{.image = where, .console = {}, .outputs = {}};
   const QemuRun run{.folder = folder->path(),
                     .image = kImageFile,
-                    .memory = kMemoryFile,
+                    .memory = ddr->path(),
                     .arguments = std::move(arguments),
                     .timeout_seconds = request.timeout_seconds,
                     .on_line =

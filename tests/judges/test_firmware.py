@@ -316,6 +316,11 @@ def test_an_image_that_is_none(digits, run_carina, tmp_path):
     assert "cut off" in failure(run_carina, ["qemu", elf])
 
 
+def test_an_image_that_takes_too_long_is_stopped(digits, firmware, run_carina):
+    says = failure(run_carina, ["qemu", firmware(digits()[0], IMAGE), "-n", 10000, "--timeout", 1])
+    assert "did not end within 1 s, and was stopped" in says
+
+
 def test_qemu_that_is_missing(digits, firmware, run_carina):
     done = run_carina(["qemu", firmware(digits()[0])], expect=1, env={"PATH": "/nonexistent"})
     assert "qemu-system-arm: is not installed" in done.stderr and "apt install" in done.stderr

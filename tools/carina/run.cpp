@@ -37,6 +37,9 @@ Result<std::string> run(const driver::RunRequest& request, const std::string& la
 
 Result<Buffer> image_of(const driver::RunRequest& request, const Console& console) {
   CARINA_CHECKED(check(request));
+  if (request.timed)
+    console.log().note(
+        {.where = "--timed", .what = "the log of a run on qemu has the cycles, in total", .severity = Severity::kNote});
   if (!request.data.empty())
     return fail({.where = "--data", .what = "a firmware image takes no tensors from outside", .fault = Fault::kUsage});
   CARINA_TRY(const driver::Firmware firmware, driver::make_firmware({.program = request.program}, console.log()));
