@@ -47,7 +47,8 @@ report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwo
           .command_stream_bytes = static_cast<int64_t>(network.command_payload.size()),
           .weight_bytes = static_cast<int64_t>(network.weights.size()),
           .scratch_bytes = network.scratch_bytes,
-          .fast_scratch_bytes = network.fast_scratch_bytes};
+          .fast_scratch_bytes = network.fast_scratch_bytes,
+          .sram_bound_bytes = network.working_bound_bytes};
 }
 
 // As datasheets write it.

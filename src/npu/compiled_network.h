@@ -35,6 +35,8 @@ struct CompiledNetwork {
   std::vector<std::byte> weights = {};          // the content of region `weight_region`: weights, scales, tables
   int64_t scratch_bytes = 0;                    // the arena that the network needs in region `scratch_region`
   int64_t fast_scratch_bytes = 0;               // 0 where the memory mode has none
+  int64_t working_bound_bytes = 0;  // of fast scratch, else of the arena: the most that live at one time, below
+                                    // which no placement can be. Not part of any file format
   int32_t weight_region = 0;
   int32_t scratch_region = 1;
   int32_t fast_scratch_region = 2;

@@ -3,6 +3,8 @@
 #include "base/parallel.h"
 #include "npu/payload.h"
 #include "plan/emit/stream.h"
+#include "plan/memory/place.h"
+#include "plan/memory/shortage.h"
 #include "plan/schedule/transformations.h"
 #include "plan/schedule/verify.h"
 #include "plan/select/selection.h"
@@ -52,6 +54,7 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
   compiled.weights = std::move(constants);
   compiled.scratch_bytes = space_bytes(what.schedule, Space::kArena);
   compiled.fast_scratch_bytes = space_bytes(what.schedule, Space::kFastScratch);
+  compiled.working_bound_bytes = bound_bytes(what.schedule, working_space(what.target, what.family));
   for (const TensorId id : what.schedule.inputs) compiled.inputs.push_back(io_tensor(what.schedule, id));
   for (const TensorId id : what.schedule.outputs) compiled.outputs.push_back(io_tensor(what.schedule, id));
   return compiled;
@@ -81,8 +84,9 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   log.progress("memory", 3, kSteps);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
   schedule = checked("spaces", choose_spaces(std::move(schedule), context), context);
-  CARINA_TRY(schedule, place_all(std::move(schedule), cascaded.working_bytes, context));
-  schedule = checked("finished", std::move(schedule), context);
+  auto placed = place_all(std::move(schedule), cascaded.working_bytes, context);
+  if (!placed) return std::unexpected(with_ways_out(std::move(placed.error()), tosa, context, cascaded.whole_bytes));
+  schedule = checked("finished", std::move(*placed), context);
   log.progress("emit", 4, kSteps);
   return assemble({.schedule = schedule,
                    .material = network.material,

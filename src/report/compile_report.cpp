@@ -202,7 +202,8 @@ std::string to_json(const CompileReport& report) {
                          {"command_stream_bytes", d.command_stream_bytes},
                          {"weight_bytes", d.weight_bytes},
                          {"scratch_bytes", d.scratch_bytes},
-                         {"fast_scratch_bytes", d.fast_scratch_bytes}});
+                         {"fast_scratch_bytes", d.fast_scratch_bytes},
+                         {"sram_bound_bytes", d.sram_bound_bytes}});
     for (const auto& [what, content] : d.shown) delegates.back()["shown"][what] = content;
   }
   ordered_json errors = ordered_json::array();

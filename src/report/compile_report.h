@@ -48,6 +48,7 @@ struct DelegateReport {
   std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
   std::optional<NpuReport> layers = {};      // the estimate operation by operation, where it was asked for
   int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
+  int64_t sram_bound_bytes = 0;              // what lives at one time at most: no placement could take less SRAM
   std::vector<std::pair<std::string, std::string>> shown = {};  // what it is, and its text
 };
 

@@ -8,8 +8,6 @@
 //         else touches either tensor while both are in use.
 #include "plan/memory/place.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -18,6 +16,7 @@
 #include "facts/npu_targets.h"
 #include "plan/memory/in_place.h"
 #include "plan/memory/lives.h"
+#include "plan/memory/shortage.h"
 #include "plan/schedule/transformations.h"
 
 namespace carina::plan {
@@ -83,54 +82,10 @@ void merge_storages(Schedule& schedule, const Sharing& sharing) {
   schedule.storages = std::move(kept);
 }
 
-std::string text_of(int64_t bytes) {
-  return fmt::format("{} bytes", bytes);
-}
-
-// What stands in a storage, for messages: the tensor that lived there first.
-std::string content_of(const Schedule& schedule, StorageId storage) {
-  for (const PlanTensor& tensor : schedule.tensors) {
-    if (tensor.storage == storage) return fmt::format("{} {}", tensor.name, to_string(tensor.shape));
-  }
-  for (const Stripe& stripe : schedule.stripes) {
-    if (!stripe.slice.valid()) continue;
-    const WeightSlice& slice = schedule[stripe.slice];
-    if (slice.staged == storage || slice.staged_scales == storage)
-      return fmt::format("{} weights [{}]", schedule[stripe.step].name, schedule[storage].bytes);
-  }
-  return "nothing";
-}
-
 struct Arena {
   std::vector<Interval> intervals = {};
   std::vector<StorageId> storages = {};
 };
-
-Diagnostic too_large(const Schedule& schedule, const Arena& arena, int64_t total, int64_t limit) {
-  const std::vector<Interval>& all = arena.intervals;
-  int64_t worst_time = 0, worst = -1;
-  for (const Interval& b : all) {
-    int64_t live = 0;
-    for (const Interval& other : all) live += other.first <= b.first && b.first <= other.last ? other.bytes : 0;
-    if (live > worst) worst_time = b.first, worst = live;
-  }
-  std::vector<size_t> live;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].first <= worst_time && worst_time <= all[i].last) live.push_back(i);
-  }
-  std::ranges::stable_sort(live, [&](size_t a, size_t b) { return all[a].bytes > all[b].bytes; });
-  std::string names;
-  constexpr size_t kNamed = 5;
-  for (size_t i = 0; i < std::min(kNamed, live.size()); ++i) {
-    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", content_of(schedule, arena.storages[live[i]]),
-                         text_of(all[live[i]].bytes));
-  }
-  return {.where = "arena",
-          .what = fmt::format("the network does not fit the NPU's memory by {}", text_of(total - limit)),
-          .expected = fmt::format("at most {}", text_of(limit)),
-          .got = text_of(total),
-          .hint = fmt::format("at its fullest it holds {}", names)};
-}
 
 Arena arena_of(const Schedule& schedule, Space space) {
   Arena arena;
@@ -147,7 +102,7 @@ Arena arena_of(const Schedule& schedule, Space space) {
 Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes) {
   const Arena arena = arena_of(schedule, space);
   const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch);
-  if (placement.total_bytes > limit_bytes) return fail(too_large(schedule, arena, placement.total_bytes, limit_bytes));
+  if (placement.total_bytes > limit_bytes) return fail(shortage(schedule, space, placement.total_bytes, limit_bytes));
   for (size_t i = 0; i < arena.storages.size(); ++i)
     schedule.storages[arena.storages[i].index()].address = placement.offsets[i];
   return {};
@@ -155,11 +110,13 @@ Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes) {
 
 }  // namespace
 
-SpaceBytes place_working_space(Schedule schedule, Space space) {
+int64_t placed_bytes(Schedule schedule, Space space) {
   merge_storages(schedule, Sharing(schedule));
-  const Arena arena = arena_of(schedule, space);
-  return {.bytes = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch).total_bytes,
-          .bound_bytes = peak_live_bytes(arena.intervals, npu::kBaseAlignmentBytes)};
+  return place(arena_of(schedule, space).intervals, npu::kBaseAlignmentBytes, Placing::kSearch).total_bytes;
+}
+
+int64_t bound_bytes(const Schedule& schedule, Space space) {
+  return peak_live_bytes(arena_of(schedule, space).intervals, npu::kBaseAlignmentBytes);
 }
 
 Result<Schedule> place_storages(Schedule schedule, const Context& context) {

@@ -6,12 +6,11 @@
 
 namespace carina::plan {
 
-// What the storages of a space take together, and what they cannot do without: the most bytes that live at one time.
-struct SpaceBytes {
-  int64_t bytes = 0;
-  int64_t bound_bytes = 0;
-};
-// Places them for a trial: results that may take the place of operands do.
-SpaceBytes place_working_space(Schedule schedule, Space space);
+// What the storages of a space take together once they are placed, as a trial: results that may take the place of
+// operands do.
+int64_t placed_bytes(Schedule schedule, Space space);
+
+// What they cannot do without, whatever their addresses: the most bytes that live at one time.
+int64_t bound_bytes(const Schedule& schedule, Space space);
 
 }  // namespace carina::plan

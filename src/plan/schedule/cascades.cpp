@@ -100,13 +100,13 @@ namespace {
 
 // What the working space takes once its storages have addresses: everything that may stand there, without copies of
 // weights.
-int64_t placed_bytes(Schedule schedule, const Context& context) {
+int64_t placed_working_bytes(Schedule schedule, const Context& context) {
   const Space working = working_space(context.target, context.family);
   for (const PlanTensor& tensor : schedule.tensors) {
     if (tensor.storage.valid() && tensor.kind == TensorKind::kIntermediate)
       schedule.storages[tensor.storage.index()].space = working;
   }
-  return place_working_space(schedule, working).bytes;
+  return placed_bytes(std::move(schedule), working);
 }
 
 // Roughly what the kernels of a schedule take, one after the other.
@@ -151,7 +151,7 @@ class CascadeChooser {
 
   Cascaded run() {
     const bool smallest = context_.options.optimise == Optimise::kSize;
-    if (!smallest && search_.whole_bytes() <= limit_ && placed_bytes(schedule_, context_) <= limit_)
+    if (!smallest && search_.whole_bytes() <= limit_ && placed_working_bytes(schedule_, context_) <= limit_)
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
     if (smallest)
@@ -166,7 +166,8 @@ class CascadeChooser {
  private:
   [[nodiscard]] Cascaded take(const CascadeChoice& choice) const {
     Cascaded cascaded{.schedule = with_cascades(schedule_, choice.cascades)};
-    cascaded.working_bytes = std::max(choice.bytes, placed_bytes(cascaded.schedule, context_));
+    cascaded.working_bytes = std::max(choice.bytes, placed_working_bytes(cascaded.schedule, context_));
+    if (!choice.cascades.empty()) cascaded.whole_bytes = placed_working_bytes(schedule_, context_);
     return cascaded;
   }
 
@@ -178,7 +179,7 @@ class CascadeChooser {
       const auto choice = search_.within(limit);
       if (!choice) break;
       best = choice;
-      const int64_t placed = placed_bytes(with_cascades(schedule_, choice->cascades), context_);
+      const int64_t placed = placed_working_bytes(with_cascades(schedule_, choice->cascades), context_);
       if (placed <= limit_) break;
       limit -= placed - limit_;
     }

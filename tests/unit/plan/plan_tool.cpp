@@ -241,10 +241,12 @@ int run_once(const std::vector<std::string>& arguments, const Settings& settings
   if (!run) return report_errors(run.error());
   for (const Diagnostic& finding : run->report.findings) fmt::print("finding: {}\n", to_string(finding));
   if (!get(settings, "ops").empty()) list_operations(*compiled, run->report);
-  fmt::print("{} operations, {} cycles (npu {}), arena {} + {}, constants {}, commands {}, compiled in {:.1f} ms\n",
-             run->report.operations.size(), run->report.cycles.total, run->report.cycles.npu,
-             compiled->network.scratch_bytes, compiled->network.fast_scratch_bytes, compiled->network.weights.size(),
-             compiled->network.command_payload.size(), compiled->compile_ms);
+  fmt::print(
+      "{} operations, {} cycles (npu {}), arena {} + {} (at least {}), constants {}, commands {}, compiled in {:.1f} "
+      "ms\n",
+      run->report.operations.size(), run->report.cycles.total, run->report.cycles.npu, compiled->network.scratch_bytes,
+      compiled->network.fast_scratch_bytes, compiled->network.working_bound_bytes, compiled->network.weights.size(),
+      compiled->network.command_payload.size(), compiled->compile_ms);
   return 0;
 }
 

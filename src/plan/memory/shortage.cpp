@@ -1,0 +1,126 @@
+#include "plan/memory/shortage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/memory/lives.h"
+
+namespace carina::plan {
+namespace {
+
+constexpr std::string_view kWhere = "arena";
+
+std::string text_of(int64_t bytes) {
+  return fmt::format("{} bytes", bytes);
+}
+
+// What stands in a storage: the tensor that lived there first, or weights.
+std::string content_of(const Schedule& schedule, StorageId storage) {
+  for (const PlanTensor& tensor : schedule.tensors) {
+    if (tensor.storage != storage) continue;
+    const int64_t rows = schedule[storage].rolling_rows;
+    return fmt::format("{}{} {}", rows > 0 ? fmt::format("{} rows of ", rows) : "", tensor.name,
+                       to_string(tensor.shape));
+  }
+  for (const Stripe& stripe : schedule.stripes) {
+    if (!stripe.slice.valid()) continue;
+    const WeightSlice& slice = schedule[stripe.slice];
+    if (slice.staged == storage || slice.staged_scales == storage)
+      return fmt::format("{} weights [{}]", schedule[stripe.step].name, schedule[storage].bytes);
+  }
+  return "nothing";
+}
+
+std::vector<StorageId> live_at(const Schedule& schedule, const std::vector<Life>& lives, Space space, int64_t time) {
+  std::vector<StorageId> live;
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (lives[i].used() && schedule.storages[i].space == space && lives[i].first <= time && time <= lives[i].last)
+      live.emplace_back(i);
+  }
+  std::ranges::stable_sort(live, std::greater<>(), [&](StorageId id) { return schedule[id].bytes; });
+  return live;
+}
+
+// The first time at which most bytes live.
+int64_t fullest_time(const Schedule& schedule, const std::vector<Life>& lives, Space space) {
+  std::vector<int64_t> change(schedule.order.size() + 3, 0);
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (!lives[i].used() || schedule.storages[i].space != space) continue;
+    change[static_cast<size_t>(lives[i].first)] += schedule.storages[i].bytes;
+    change[static_cast<size_t>(lives[i].last) + 1] -= schedule.storages[i].bytes;
+  }
+  int64_t now = 0, most = -1, fullest = 0;
+  for (size_t time = 0; time < change.size(); ++time) {
+    now += change[time];
+    if (now > most) most = now, fullest = static_cast<int64_t>(time);
+  }
+  return fullest;
+}
+
+std::string operator_at(const Schedule& schedule, int64_t time) {
+  if (schedule.order.empty()) return "the network";
+  const auto last = static_cast<int64_t>(schedule.order.size());
+  return schedule.step_of(schedule.order[static_cast<size_t>(std::clamp<int64_t>(time, 1, last) - 1)]).name;
+}
+
+void add_smallest(std::string& hint, const ir::Graph& tosa, const Context& context) {
+  Options smallest = context.options;
+  smallest.optimise = Optimise::kSize;
+  smallest.variation.staging = Variation::Staging::kNever;
+  smallest.watch = {};
+  const auto compiled = compile(tosa, context.target, smallest, {});
+  if (compiled) {
+    const bool fast = working_space(context.target, context.family) == Space::kFastScratch;
+    const int64_t bytes = fast ? compiled->fast_scratch_bytes : compiled->scratch_bytes;
+    hint += fmt::format("; with -Os it takes {}, which fits", text_of(bytes));
+  } else if (const Diagnostic& why = compiled.error().front(); why.where == kWhere) {
+    hint += fmt::format("; with -Os {}: it takes {}", why.what, why.got);
+  }
+}
+
+// The first mode of the family in which the arena lies in slow memory: the limit is for fast scratch then.
+void add_dedicated(std::string& hint, const ir::Graph& tosa, const Context& context) {
+  if (working_space(context.target, context.family) == Space::kFastScratch) return;
+  Options options = context.options;
+  options.watch = {};
+  for (const npu::MemoryMode& mode : npu::kMemoryModes) {
+    Target target = context.target;
+    target.memory = mode;
+    if (!npu::has_fast_scratch(mode) || !context.family.spaces(target)) continue;
+    if (const auto compiled = compile(tosa, target, options, {}))
+      hint += fmt::format("; memory mode {} keeps {} in SRAM and {} in slow memory", mode.name,
+                          text_of(compiled->fast_scratch_bytes), text_of(compiled->scratch_bytes));
+    return;
+  }
+}
+
+}  // namespace
+
+Diagnostic shortage(const Schedule& schedule, Space space, int64_t total_bytes, int64_t limit_bytes) {
+  const std::vector<Life> lives = lives_of(schedule);
+  const int64_t time = fullest_time(schedule, lives, space);
+  const std::vector<StorageId> live = live_at(schedule, lives, space, time);
+  std::string names;
+  constexpr size_t kNamed = 5;
+  for (size_t i = 0; i < std::min(kNamed, live.size()); ++i) {
+    names +=
+        fmt::format("{}{} ({})", i == 0 ? "" : ", ", content_of(schedule, live[i]), text_of(schedule[live[i]].bytes));
+  }
+  return {.where = std::string(kWhere),
+          .what = fmt::format("the network does not fit the NPU's memory by {}", text_of(total_bytes - limit_bytes)),
+          .expected = fmt::format("at most {}", text_of(limit_bytes)),
+          .got = text_of(total_bytes),
+          .hint = fmt::format("at its fullest, in {}, it holds {}", operator_at(schedule, time), names)};
+}
+
+Diagnostics with_ways_out(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes) {
+  std::string& hint = shortage.front().hint;
+  hint += whole_bytes == 0 ? "; stripes of rows would not need less"
+                           : fmt::format("; without stripes of rows it would take {}", text_of(whole_bytes));
+  if (context.options.optimise != Optimise::kSize) add_smallest(hint, tosa, context);
+  add_dedicated(hint, tosa, context);
+  return shortage;
+}
+
+}  // namespace carina::plan
