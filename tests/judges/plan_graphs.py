@@ -356,6 +356,30 @@ def attention(g):
     return g.finish(reshape(g, y, [t, heads * d]))
 
 
+def tokens(g):
+    """Planes that become tokens, channels before tokens: concatenated, added to constants, normed along the channels, split into heads and merged again."""
+    c, h, w = 4 * g.int(1, 6), g.int(2, 6), g.int(2, 6)
+    x = g.input([1, h, w, g.choice([3, 8])], D.INT8)
+    planes = transpose(g, conv_of(g, x, c, [1, 1], [1, 1], [1, 1]), [0, 3, 1, 2])
+    y = reshape(g, planes, [1, c, h * w])
+    if g.chance(0.7):
+        parts = [y, g.operand([1, c, g.int(1, 3)], D.INT8, const=0.7)]
+        y = concat(g, parts if g.chance(0.5) else parts[::-1], 2)
+    t = y.shape[2]
+    y = g.requantized_add(y, g.operand(y.shape, D.INT8, const=0.7))
+    if g.chance(0.6):
+        wide = unit(g, y, g.int(-128, 127))
+        mean = g.rescale(g.op(OP.REDUCE_SUM, [wide], [1, 1, t], D.INT32, "ReduceSumAttribute", 1), D.INT8, 1 / c, False, input_zp=0)
+        y = g.requantized_add(y, mean, OP.SUB)
+    if g.chance(0.3):
+        return g.finish(g.op(OP.REDUCE_MAX, [y], [1, 1, t], D.INT8, "ReduceMaxAttribute", 1, PROPAGATE))
+    y = reshape(g, transpose(g, y, [0, 2, 1]), [1, t, 1, c])
+    y = conv_of(g, y, c, [1, 1], [1, 1], [1, 1])
+    heads = transpose(g, reshape(g, y, [1, t, 4, c // 4]), [0, 2, 1, 3])
+    merged = transpose(g, g.clamp(heads), [0, 2, 1, 3])
+    return g.finish(reshape(g, merged, [1, t, c]))
+
+
 def products(g):
     """One product of matrices computed at run time: any zero points, sizes that need padding or several parts, results as they are or scaled."""
     n, h, c, w = g.int(1, 3), g.choice([1, 5, 16, 33, 60]), g.choice([1, 4, 6, 16, 40, 64, 77, 130]), g.choice([1, 3, 8, 21, 70, 130, 200])
@@ -375,7 +399,7 @@ def products(g):
     return g.finish(y)
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (shared, 3), (sixteen, 3), (attention, 2)]
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2)]
 
 
 def generate(seed, config):

@@ -19,7 +19,16 @@ void align(Selection& s, Elementwise& what, const Shape& shape) {
   const auto whole = [&](const Operand& operand) { return operand.view.shape() == shape; };
   if (!what.has_b || what.scalar || !whole(what.a) || !whole(what.b)) return;
   std::vector<int64_t> order_a, order_b;
-  if (is_permuted_dense(what.a.view, order_a) && is_permuted_dense(what.b.view, order_b) && order_a == order_b) return;
+  const bool dense_a = is_permuted_dense(what.a.view, order_a), dense_b = is_permuted_dense(what.b.view, order_b);
+  if (dense_a && dense_b && order_a == order_b) return;
+  if (dense_a && is_constant(s, what.b)) {
+    what.b = constant_in_order(s, what.b, order_a);
+    return;
+  }
+  if (dense_b && is_constant(s, what.a)) {
+    what.a = constant_in_order(s, what.a, order_b);
+    return;
+  }
   what.a = with_dense_channels(s, what.a);
   what.b = with_dense_channels(s, what.b);
 }

@@ -67,6 +67,11 @@ struct Window {
 // Errors: a kernel that is larger than the NPU's, a stride too large to be unrolled.
 Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epilogue);
 
+// Whether the operand's elements are known when the network is compiled.
+bool is_constant(Selection& s, const Operand& operand);
+// The same constant with its axes in this order in memory, outermost first.
+Operand constant_in_order(Selection& s, const Operand& constant, std::span<const int64_t> order);
+
 // Fewer elements in each of `rows` [count, channels], channels side by side, with the same largest one; `rows` itself
 // where that saves nothing.
 Result<Operand> largest_of_groups(Selection& s, const Operand& rows);

@@ -49,6 +49,20 @@ Laid lay_as_width(Selection& s, const Operand& x, size_t axis) {
   }
   return laid;
 }
+// The axis last where its elements are side by side in memory, whatever the shape says; the order of the others, and so
+// of the result, is the same.
+size_t lay_innermost(Operand& x, size_t axis) {
+  const size_t last = x.view.rank() - 1;
+  if (axis == last || x.view.axes[axis].size == 1 || x.view.axes[axis].stride != 1) return axis;
+  std::vector<int64_t> perms;
+  for (size_t i = 0; i <= last; ++i) {
+    if (i != axis) perms.push_back(static_cast<int64_t>(i));
+  }
+  perms.push_back(static_cast<int64_t>(axis));
+  x.view = permuted(x.view, perms);
+  return last;
+}
+
 bool is_innermost(const Operand& x, size_t axis) {
   return axis + 1 == x.view.rank();
 }
@@ -200,7 +214,8 @@ Result<void> select_reduce_sum(Selection& s) {
   if (x.type.bits <= 16 && !is_innermost(x, axis) && !fits_kernel(1, x.view.axes[axis].size, x.view.axes.back().size))
     x = s.plain(s.input(0));
   if (const auto second = other_spatial_axis(s, x, axis)) return sum_spatial(s, x, *second);
-  return sum_axis(s, x, axis);
+  const size_t laid = lay_innermost(x, axis);
+  return sum_axis(s, x, laid);
 }
 
 namespace {
@@ -239,11 +254,12 @@ Result<Operand> emit_largest(Selection& s, const Operand& x, size_t axis) {
 }
 
 Result<void> select_reduce_extreme(Selection& s) {
-  const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
+  auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   const ir::Op op = s.node().op;
   const bool is_max = op == ir::Op(TosaOp::REDUCE_MAX) || op == ir::Op(TosaOp::REDUCE_ANY);
   Operand x = s.plain(s.input(0));
   x.type.is_signed = true;  // bools are 0 and 1 either way
+  if (is_max && x.type.bits <= 16) axis = lay_innermost(x, axis);
   if (is_max && x.type.bits <= 16 && (!is_innermost(x, axis) || rows_of(x) <= npu::kMaxAxis)) {
     const Epilogue epilogue = s.follow(s.output(), x.type, {});
     CARINA_TRY(const Laid laid, lay_for_extreme(s, x, axis));

@@ -295,7 +295,7 @@ const PendingPad* Selection::pending_pad(ir::ValueId id) const {
 }
 
 void Selection::define(ir::ValueId id, const Operand& operand) {
-  const std::optional<View> fixed = fixed_place(id);
+  const std::optional<View> fixed = fixed_place(id, &operand.view);
   const bool as_it_is =
       operand.is_plain() && operand.type.bytes() == static_cast<int64_t>(element_bytes(value(id).dtype));
   if (!as_it_is) {
@@ -316,32 +316,51 @@ void Selection::define_pad(ir::ValueId id, PendingPad pad) {
   if (fixed_place(id)) plain(id);
 }
 
-std::optional<View> Selection::fixed_place(ir::ValueId id) {
+std::optional<View> Selection::fixed_place(ir::ValueId id, const View* like) {
   if (!fixed_[id.index()]) {
-    std::optional<View> place = find_fixed_place(id);
+    std::optional<View> place = find_fixed_place(id, like);
     fixed_[id.index()] = std::move(place);
   }
   return *fixed_[id.index()];
 }
 
-std::optional<View> Selection::find_fixed_place(ir::ValueId id) {
+std::optional<View> Selection::find_fixed_place(ir::ValueId id, const View* like) {
   if (output_tensor_[id.index()].valid()) return dense_view(output_tensor_[id.index()], shape(id));
   for (const ir::NodeId user : users(id)) {
     const ir::Node& reader = graph_[user];
     if (reader.inputs.front() == id &&
         (reader.op == ir::Op(TosaOp::RESHAPE) || reader.op == ir::Op(TosaOp::IDENTITY))) {
-      if (const auto place = fixed_place(reader.outputs[0])) {
+      const auto then = like != nullptr ? reshaped(*like, shape(reader.outputs[0])) : std::nullopt;
+      if (const auto place = fixed_place(reader.outputs[0], then ? &*then : nullptr)) {
         if (auto same = reshaped(*place, shape(id))) return same;
       }
     }
     if (reader.op == ir::Op(TosaOp::CONCAT)) {
-      if (auto place = place_in_concat(id, user)) return place;
+      if (auto place = place_in_concat(id, user, like)) return place;
+    }
+    if (reader.op == ir::Op(TosaOp::TRANSPOSE)) {
+      if (auto place = place_behind_transpose(id, user)) return place;
     }
   }
   return std::nullopt;
 }
 
-std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat) {
+std::optional<View> Selection::place_behind_transpose(ir::ValueId id, ir::NodeId transpose) {
+  const auto& perms = graph_[transpose].attributes.integers("perms");
+  const ir::ValueId out = graph_[transpose].outputs[0];
+  const ir::NodeId next = sole_user(out);
+  if (perms.empty() || perms.back() + 1 != static_cast<int64_t>(perms.size())) return std::nullopt;
+  if (!next.valid() || graph_[next].op != ir::Op(TosaOp::RESHAPE)) return std::nullopt;
+  if (reshaped(permuted(dense_view({}, shape(id)), perms), shape(graph_[next].outputs[0]))) return std::nullopt;
+  if (!fixed_place(out))
+    fixed_[out.index()] =
+        std::optional<View>(new_tensor(value(out).name, shape(out), *element_type_of(value(out).dtype)));
+  std::vector<int64_t> back(perms.size());
+  for (size_t i = 0; i < perms.size(); ++i) back[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);
+  return permuted(*fixed_place(out), back);
+}
+
+std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat, const View* like) {
   const ir::Node& node = graph_[concat];
   const auto axis = static_cast<size_t>(node.attributes.integer("axis"));
   const ir::ValueId whole = node.outputs[0];
@@ -350,9 +369,12 @@ std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat
     if (part == id) break;
     start += shape(part)[axis];
   }
-  if (!fixed_place(whole))
-    fixed_[whole.index()] =
-        std::optional<View>(new_tensor(value(whole).name, shape(whole), *element_type_of(value(whole).dtype)));
+  if (!fixed_place(whole)) {
+    const View in_shape = dense_view({}, shape(whole));
+    const bool most_of_it =
+        like != nullptr && like->shape() == shape(id) && 2 * like->elements() >= in_shape.elements();
+    fixed_[whole.index()] = std::optional<View>(new_like(whole, most_of_it ? *like : in_shape));
+  }
   return sliced_axis(*fixed_place(whole), axis, start, shape(id)[axis]);
 }
 
@@ -379,7 +401,7 @@ int64_t channel_axis(const View& view) {
 View Selection::open_like(ir::ValueId id, const View& like) {
   if (like.shape() != shape(id)) return open(id, like.shape());
   // Elements that are side by side in one and not in the other would be computed one by one: transposed later.
-  const auto place = fixed_place(id);
+  const auto place = fixed_place(id, &like);
   return place && channel_axis(*place) == channel_axis(like) ? *place : new_like(id, like);
 }
 

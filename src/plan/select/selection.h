@@ -163,9 +163,12 @@ class Selection {
   void fail_outputs();  // of the current node: who reads them is not selected either
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need channels side by side
-  std::optional<View> fixed_place(ir::ValueId id);
-  std::optional<View> find_fixed_place(ir::ValueId id);
-  std::optional<View> place_in_concat(ir::ValueId id, ir::NodeId concat);
+  // `like`: what the value is going to be made of, if known. A CONCAT that nobody has placed yet stands in its order.
+  std::optional<View> fixed_place(ir::ValueId id, const View* like = nullptr);
+  std::optional<View> find_fixed_place(ir::ValueId id, const View* like);
+  // Where channels stay innermost and a RESHAPE behind wants the new order in memory.
+  std::optional<View> place_behind_transpose(ir::ValueId id, ir::NodeId transpose);
+  std::optional<View> place_in_concat(ir::ValueId id, ir::NodeId concat, const View* like);
   bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);
   bool absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules);
   bool absorb_clamp(Epilogue& epilogue, const ir::Node& next);

@@ -109,6 +109,30 @@ ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t ke
   return b.rescale(sum, DType::kInt8, 1 << 30, 40);
 }
 
+TEST(Layout, ConcatenatedPlanesKeepTheOrderOfTheirPixels) {
+  Layouts b;
+  const auto x = b.conv(b.input("x", DType::kInt8, {1, 4, 4, 8}), 16, 1, 0);
+  const auto planes = b.reshape(b.transpose(x, {0, 3, 1, 2}), {1, 16, 16});
+  const auto more = b.constant<int8_t>(DType::kInt8, {1, 16, 1}, std::vector<int8_t>(16, 5));
+  const auto tokens = b.op(TosaOp::CONCAT, {more, planes}, DType::kInt8, {1, 16, 17}, {{"axis", int64_t{2}}});
+  const auto weights = b.constant<int8_t>(DType::kInt8, {1, 16, 17}, std::vector<int8_t>(16 * 17, 3));
+  const auto rows = b.transpose(b.add(tokens, weights), {0, 2, 1});
+  b.graph.outputs = {b.conv(b.reshape(rows, {1, 1, 17, 16}), 8, 1, 0)};
+  const auto steps = steps_of(b.graph);
+  EXPECT_EQ(count(steps, StepKind::kConv), 2);  // nothing is transposed, also not the constant
+  const auto sum = std::ranges::find(steps, StepKind::kElementwise, &Step::kind);
+  ASSERT_NE(sum, steps.end());
+  EXPECT_EQ(sum->ofm.depth, 16);
+}
+
+TEST(Layout, MergedHeadsAreWrittenWhereTheyBelong) {
+  Layouts b;
+  const auto x = b.conv(b.input("x", DType::kInt8, {1, 2, 6, 8}), 8, 1, 0);
+  const auto merged = b.reshape(b.transpose(x, {0, 2, 1, 3}), {1, 1, 6, 16});
+  b.graph.outputs = {b.conv(merged, 8, 1, 0)};
+  EXPECT_EQ(steps_of(b.graph).size(), 2U);
+}
+
 TEST(Layout, LargestOfManyChannelsIsComparedByGroups) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 591, 197});
