@@ -28,6 +28,24 @@ void pad_in_memory(Selection& s, Convolution& c);
 Result<void> emit_convolution(Selection& s, StepKind kind, Convolution c, const std::vector<int64_t>& biases,
                               const View& out, const Epilogue& epilogue);
 
+// The dilation that the NPU is told, and how far apart the taps are in its steps.
+struct Steps {
+  int64_t native = 1;
+  int64_t step = 1;
+};
+Steps steps_of(int64_t taps, int64_t dilation);
+// Windows that lie wholly in the padding are not something the NPU is known to do.
+bool has_empty_windows(const Convolution& c);
+// Takes the weights out of the convolution. Errors: sums that could overflow.
+Result<WeightsId> weights_of(Selection& s, Convolution& c, const std::vector<int64_t>& biases,
+                             const Epilogue& epilogue);
+Result<void> emit_with(Selection& s, StepKind kind, const Convolution& c, WeightsId weights, const View& out,
+                       const Epilogue& epilogue);
+// A dilated convolution as one per phase, whose taps are as close as the NPU can have them, where zeros between the taps
+// would cost more. False, and nothing made, if it is not such a one.
+Result<bool> emit_by_phases(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases,
+                            const View& out, const Epilogue& epilogue);
+
 // Whether a convolution over dense weights [O,KH,KW,C] has a stride that the NPU has not, along an axis with more than
 // one output.
 bool has_patches(const Convolution& c, const Shape& out);

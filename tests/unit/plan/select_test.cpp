@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "networks.h"
+
+// What operators become where the NPU has none of their own: how many operations, and which.
+namespace carina::plan {
+namespace {
+
+std::vector<Step> steps_of(const ir::Graph& graph, const char* npu = "ethos-u55-128") {
+  return schedule_of(graph, *find_target(npu, "", "Sram_Only"), {}).steps;
+}
+
+ir::Graph dilated(int64_t size, int64_t dilation) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, size, size, 16});
+  const std::vector<int8_t> weights(static_cast<size_t>(16 * 3 * 3 * 16), 1);
+  const auto sum =
+      b.op(TosaOp::CONV2D,
+           {x, b.constant<int8_t>(DType::kInt8, {16, 3, 3, 16}, weights), b.scalar<int32_t>(DType::kInt32, 0),
+            b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+           DType::kInt32, {1, size, size, 16},
+           {{"pad", std::vector<int64_t>{dilation, dilation, dilation, dilation}},
+            {"stride", std::vector<int64_t>{1, 1}},
+            {"dilation", std::vector<int64_t>{dilation, dilation}},
+            {"local_bound", false},
+            {"acc_type", DType::kInt32}});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 38)};
+  return std::move(b.graph);
+}
+
+TEST(Select, FarTapsAreCloseInPhases) {
+  const auto phases = steps_of(dilated(64, 12));
+  EXPECT_EQ(phases.size(), 36U);  // the NPU's own dilation of 2, six apart on each axis
+  for (const Step& step : phases) EXPECT_EQ(step.kernel.taps(), 9);
+}
+
+TEST(Select, FarTapsOfSmallImagesHaveZerosBetween) {
+  const auto steps = steps_of(dilated(6, 4));
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].kernel.taps(), 25);  // every second of 5x5, two apart
+}
+
+TEST(Select, LargestOfFarWindowsByTaps) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 100, 100, 8});
+  b.graph.outputs = {b.op(TosaOp::MAX_POOL2D, {x}, DType::kInt8, {1, 20, 20, 8},
+                          {{"kernel", std::vector<int64_t>{5, 5}},
+                           {"stride", std::vector<int64_t>{5, 5}},
+                           {"pad", std::vector<int64_t>{0, 0, 0, 0}}})};
+  EXPECT_LE(steps_of(b.graph).size(), 9U);  // four and four maxima, not 400 windows
+}
+
+TEST(Select, ComparesNarrowTensorsInOneOperation) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});
+  const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 1 << 30, 30);
+  b.graph.outputs = {b.op(TosaOp::GREATER_EQUAL, {wide_x, wide_y}, DType::kBool, {1, 4, 4, 8})};
+  const auto steps = steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].ifm.type, kSigned8);
+  EXPECT_EQ(steps[0].activation.min, 0);
+  EXPECT_EQ(steps[0].activation.max, 1);
+}
+
+TEST(Select, WidensByAProduct) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8});
+  b.graph.outputs = {b.rescale(x, DType::kInt32, 1 << 30, 30)};
+  const auto steps = steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MUL);
+}
+
+TEST(Select, SumsOverPlanesInTheAccumulators) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 6, 6, 8});
+  const std::vector<int8_t> weights(static_cast<size_t>(8 * 3 * 3 * 3 * 8), 1);
+  const auto sum =
+      b.op(TosaOp::CONV3D,
+           {x, b.constant<int8_t>(DType::kInt8, {8, 3, 3, 3, 8}, weights), b.scalar<int32_t>(DType::kInt32, 0),
+            b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+           DType::kInt32, {1, 4, 6, 6, 8},
+           {{"pad", std::vector<int64_t>{1, 1, 1, 1, 1, 1}},
+            {"stride", std::vector<int64_t>{1, 1, 1}},
+            {"dilation", std::vector<int64_t>{1, 1, 1}},
+            {"local_bound", false},
+            {"acc_type", DType::kInt32}});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 38)};
+  int64_t convolutions = 0;
+  for (const Step& step : steps_of(b.graph)) convolutions += step.kind == StepKind::kConv ? 1 : 0;
+  EXPECT_EQ(convolutions, 4);  // one for each plane of the result
+}
+
+}  // namespace
+}  // namespace carina::plan
