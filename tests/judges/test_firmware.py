@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -302,6 +303,36 @@ def test_a_damaged_command_stream(digits, firmware, run_carina, tmp_path, image)
     damaged.write_bytes(elf)
     says = failure(run_carina, ["qemu", damaged])
     assert "ethosu: " in says and "delegate failed" in says
+
+
+def run_qemu(elf):
+    """Without carina, which would find fault with the program first."""
+    semihosting = "enable=on,target=native,arg=app"
+    quiet = ["-display", "none", "-serial", "null", "-monitor", "none"]
+    command = ["qemu-system-arm", "-M", "mps3-an547", *quiet, "-kernel", elf, "-semihosting-config", semihosting]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("options", [[], ["--no-delegate"]], ids=["npu", "cpu"])
+def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
+    """Some bytes of the program are others: it runs, or the device says why not; never a fault of the CPU, never an endless run."""
+    pte = digits("ethos-u55-128", *options)[0].read_bytes()
+    elf = firmware(digits("ethos-u55-128", *options)[0], IMAGE).read_bytes()
+    start = elf.rindex(pte[:64])
+    random = np.random.default_rng(SEED)
+    refused = 0
+    for _ in range(int(os.environ.get("N", "40"))):
+        damaged = bytearray(elf)
+        for _ in range(random.choice([1, 1, 2, 4])):
+            at = start + int(random.integers(0, len(pte) - 4)) // 4 * 4
+            word = random.choice([0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, random.integers(0, 1 << 32), len(pte)])
+            struct.pack_into("<I", damaged, at, int(word))
+        (tmp_path / "damaged.elf").write_bytes(damaged)
+        done = run_qemu(tmp_path / "damaged.elf")
+        said = any(line.startswith("E [carina] ") for line in done.stderr.splitlines())
+        assert "the CPU met a fault" not in done.stderr and done.returncode == (1 if said else 0), done.stderr
+        refused += said
+    assert refused > 0
 
 
 def test_an_image_that_is_none(digits, run_carina, tmp_path):
