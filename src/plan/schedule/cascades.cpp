@@ -158,6 +158,7 @@ class CascadeChooser {
       return take(*search_.within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_))));
     if (const auto choice = fitting(std::max(fewest, limit_))) {
       Cascaded cascaded = take(*choice);
+      cascaded.working_bytes = 0;  // the limit counts
       if (!spilling_is_faster(cascaded.schedule)) return cascaded;
     }
     return {.schedule = schedule_};

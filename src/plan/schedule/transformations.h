@@ -27,7 +27,7 @@ Schedule choose_formats(Schedule schedule, const Context& context);
 // Errors: as choose_blocks.
 struct Cascaded {
   Schedule schedule;
-  int64_t working_bytes = 0;  // that were planned, copies of weights included; 0: no cascades were wanted
+  int64_t working_bytes = 0;  // kSize: that were planned, copies of weights included; 0: as much as there is
   int64_t whole_bytes = 0;    // that it would take without its cascades; 0: it has none
 };
 Result<Cascaded> form_cascades(Schedule schedule, const Material& material, const Context& context,
