@@ -8,7 +8,7 @@ namespace carina::plan {
 namespace {
 
 constexpr std::string_view kNoFloat = "the NPU computes integers only: quantize the model";
-constexpr std::string_view kNoControl = "the NPU has no control flow";
+constexpr std::string_view kNoControl = "programs are compiled without branches";
 
 constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::ARGMAX, .select = select_argmax, .reason = {}},

@@ -154,6 +154,7 @@ Result<void> select_depthwise(Selection& s) {
   // One input channel for all is not depthwise to the NPU.
   const bool shared = in_channels == 1 && multiplier > 1;
   c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
+  if (shared) fold_columns(s, c, s.shape(s.output()), false);
   return finish(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
 }
 

@@ -160,23 +160,78 @@ std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const C
   return folded;
 }
 
-// What the cheapest block of a convolution takes.
-double cycles_of(const Selection& s, const Convolution& c, const Shape& out) {
-  const auto map = [&](const Shape& shape) {
-    return FeatureMap{.height = shape[kH], .width = shape[kW], .depth = shape[kC], .type = c.ifm.type};
-  };
-  const Step step{.kind = StepKind::kConv,
-                  .ofm = map(out),
-                  .ifm = map(c.ifm.view.shape()),
-                  .kernel = c.kernel,
-                  .padding = c.padding,
-                  .per_channel = true,
-                  .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
-                  .name = {}};
+FeatureMap map_of(const Shape& shape, ElementType type) {
+  return {.height = shape[kH], .width = shape[kW], .depth = shape[kC], .type = type};
+}
+
+// What the cheapest block of a step takes.
+double cycles_of(const Selection& s, const Step& step) {
   double best = std::numeric_limits<double>::max();
   for (const BlockConfig& block : s.family().legal_blocks(step, s.target()))
     best = std::min(best, cost_of(step, block, s.family(), s.target()).npu_cycles);
   return best;
+}
+double cycles_of(const Selection& s, const Convolution& c, const Shape& out) {
+  return cycles_of(s, {.kind = StepKind::kConv,
+                       .ofm = map_of(out, c.ifm.type),
+                       .ifm = map_of(c.ifm.view.shape(), c.ifm.type),
+                       .kernel = c.kernel,
+                       .padding = c.padding,
+                       .per_channel = true,
+                       .activation = {.min = c.ifm.type.min(), .max = c.ifm.type.max()},
+                       .name = {}});
+}
+
+// Elements under a row of a window are the channels of one pixel; pixels overlap in memory. `rows`: the input with the
+// padding left and right of it, elements of a row side by side.
+Convolution over_row_windows(const Convolution& c, const View& rows, const Shape& out) {
+  const int64_t channels = c.weight_shape[3], depth = c.kernel.width * channels;
+  Convolution result = c;
+  result.ifm.view = rows;
+  result.ifm.view.axes[kW] = {.size = out[kW], .stride = c.kernel.stride_x * channels};
+  result.ifm.view.axes[kC] = {.size = depth, .stride = 1};
+  result.weight_shape = {c.weight_shape[0], c.kernel.height, 1, depth};
+  result.kernel.width = result.kernel.stride_x = 1;
+  result.padding.left = result.padding.right = 0;
+  return result;
+}
+
+Shape padded_rows(const Convolution& c) {
+  Shape shape = c.ifm.view.shape();
+  shape[kW] += c.padding.left + c.padding.right;
+  return shape;
+}
+
+// A copy of whole rows.
+double copy_cycles(const Selection& s, const Convolution& c) {
+  const Shape shape = c.ifm.view.shape();
+  const FeatureMap rows = map_of({1, shape[kN], shape[kH], shape[kW] * shape[kC]}, c.ifm.type);
+  return cycles_of(s,
+                   {.kind = StepKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ofm = rows, .ifm = rows, .name = {}});
+}
+
+View pad_rows(Selection& s, const Convolution& c) {
+  const View rows = s.new_tensor("padded", padded_rows(c), c.ifm.type);
+  emit_pad(s, rows,
+           {.source = {.view = c.ifm.view, .type = c.ifm.type},
+            .before = {0, 0, c.padding.left, 0},
+            .after = {0, 0, c.padding.right, 0},
+            .fill = c.ifm.zero_point});
+  return rows;
+}
+
+// The same by windows of rows where that takes fewer cycles than `cycles`, copies for the padding included.
+bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycles) {
+  const View& view = c.ifm.view;
+  if (c.kernel.width == 1 || c.kernel.dilation_x != 1 || c.kernel.width * c.weight_shape[3] > npu::kMaxAxis)
+    return false;
+  const bool as_it_is =
+      c.padding.left + c.padding.right == 0 && view.axes[kC].stride == 1 && view.axes[kW].stride == c.weight_shape[3];
+  const View rows = as_it_is ? view : dense_view({}, padded_rows(c));
+  const double copy = as_it_is ? 0 : copy_cycles(s, c);
+  if (cycles_of(s, over_row_windows(c, rows, out), out) + copy >= cycles) return false;
+  c = over_row_windows(c, as_it_is ? view : pad_rows(s, c), out);
+  return true;
 }
 
 // Rows that are left to be unrolled each read all weights; patches are copied.
@@ -192,7 +247,9 @@ void fold_columns(Selection& s, Convolution& c, const Shape& out, bool is_copy) 
   constexpr int64_t kFewChannels = 16;
   if (c.weight_shape[3] > kFewChannels || c.kernel.stride_x > npu::kMaxStride) return;
   auto folded = with_folded_columns(s.network()[c.ifm.view.tensor], c, out, is_copy);
-  if (folded && cycles_of(s, *folded, out) < cycles_of(s, c, out)) c = *std::move(folded);
+  const double as_it_is = cycles_of(s, c, out), in_groups = folded ? cycles_of(s, *folded, out) : as_it_is;
+  if (lay_row_windows(s, c, out, std::min(as_it_is, in_groups))) return;
+  if (in_groups < as_it_is) c = *std::move(folded);
 }
 
 bool has_patches(const Convolution& c, const Shape& out) {

@@ -52,8 +52,8 @@ Result<void> select_resample(Selection& s) {
   Epilogue epilogue = store_only(s.output(), x.type);
   if (!nearest)
     epilogue = s.follow(s.output(), x.type.bits == 8 ? kSigned32 : kSigned64, {.scale = EpilogueRules::Scale::kShift});
-  if (epilogue.scaled && epilogue.shifts[0] > kMaxShift)
-    return s.refuse("the RESCALE behind this RESIZE shifts too far");
+  if (epilogue.scaled && (epilogue.shifts[0] > kMaxShift || epilogue.rounding != Rounding::kNatural))
+    return s.refuse("the RESCALE behind this RESIZE shifts too far, or rounds twice");
   const View out = s.open(epilogue.value, s.shape(s.output()));
   for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {
     FeatureMap ofm = map_of(at(out, n), epilogue.type);

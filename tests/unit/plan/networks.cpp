@@ -86,6 +86,27 @@ ir::Graph summed_32() {
   return std::move(b.graph);
 }
 
+// Bits and comparisons, which only some NPUs have operations for.
+ir::Graph chosen() {
+  GraphBuilder b;
+  const auto a = b.input("a", DType::kInt32, {4, 6}), c = b.input("c", DType::kInt32, {4, 6});
+  const auto larger = b.op(TosaOp::GREATER, {a, c}, DType::kBool, {4, 6});
+  b.graph.outputs = {b.op(TosaOp::SELECT, {larger, a, c}, DType::kInt32, {4, 6})};
+  return std::move(b.graph);
+}
+
+// A product of two inputs, and rows of one of them by index.
+ir::Graph attended() {
+  GraphBuilder b;
+  const auto q = b.input("q", DType::kInt8, {2, 7, 24}), k = b.input("k", DType::kInt8, {2, 24, 9});
+  const auto zero = [&] { return b.scalar<int8_t>(DType::kInt8, 0); };
+  const auto scores = b.op(TosaOp::MATMUL, {q, k, zero(), zero()}, DType::kInt32, {2, 7, 9});
+  const auto index = b.input("index", DType::kInt32, {2, 3});
+  b.graph.outputs = {
+      b.op(TosaOp::GATHER, {b.rescale(scores, DType::kInt8, 1 << 30, 40), index}, DType::kInt8, {2, 3, 9})};
+  return std::move(b.graph);
+}
+
 ir::Graph copied_input() {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 16, 16});
@@ -105,7 +126,10 @@ std::vector<NamedNetwork> small_networks() {
           {.name = "transposed", .build = transposed},
           {.name = "concatenated", .build = concatenated},
           {.name = "summed_32", .build = summed_32},
-          {.name = "copied_input", .build = copied_input}};
+          {.name = "copied_input", .build = copied_input},
+          {.name = "three_convs_of_two_streams", .npu = "ethos-u85-512", .build = three_convs},
+          {.name = "chosen", .npu = "ethos-u85-256", .build = chosen},
+          {.name = "attended", .npu = "ethos-u85-256", .build = attended}};
 }
 
 Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options, const std::string& after) {

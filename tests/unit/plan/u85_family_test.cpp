@@ -4,6 +4,7 @@
 #include <random>
 
 #include "npu/weight_codec.h"
+#include "plan/compile.h"
 #include "plan/family/family.h"
 
 namespace carina::plan {
@@ -119,6 +120,13 @@ TEST(U85Family, ScalesBothOperandsFreely) {
   ASSERT_TRUE(operands.has_value());
   EXPECT_EQ(operands->first, odd);
   EXPECT_EQ(operands->second, other);
+}
+
+TEST(U85Family, RefusesWhatHasNoStraightLine) {
+  for (const TosaOp op : {TosaOp::COND_IF, TosaOp::WHILE_LOOP})
+    EXPECT_EQ(why_not(op, npu::Product::kU85), "programs are compiled without branches");
+  for (const TosaOp op : {TosaOp::GATHER, TosaOp::INTDIV, TosaOp::SELECT, TosaOp::BITWISE_XOR, TosaOp::CONV3D})
+    EXPECT_FALSE(why_not(op, npu::Product::kU85).has_value());
 }
 
 TEST(U85Family, KnowsTheMemoriesOfEachMode) {
