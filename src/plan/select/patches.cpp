@@ -202,11 +202,13 @@ Shape padded_rows(const Convolution& c) {
   return shape;
 }
 
-// A copy of whole rows.
-double copy_cycles(const Selection& s, const Convolution& c) {
+// A copy of whole rows, and the padding at both of their ends.
+double padding_cycles(const Selection& s, const Convolution& c) {
+  constexpr double kThreeOperations = 300;  // estimate: their first reads and last writes
   const Shape shape = c.ifm.view.shape();
   const FeatureMap rows = map_of({1, shape[kN], shape[kH], shape[kW] * shape[kC]}, c.ifm.type);
-  return cycles_of(s,
+  return kThreeOperations +
+         cycles_of(s,
                    {.kind = StepKind::kPool, .pool = npu::PoolingMode::AVERAGE, .ofm = rows, .ifm = rows, .name = {}});
 }
 
@@ -228,7 +230,7 @@ bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycl
   const bool as_it_is =
       c.padding.left + c.padding.right == 0 && view.axes[kC].stride == 1 && view.axes[kW].stride == c.weight_shape[3];
   const View rows = as_it_is ? view : dense_view({}, padded_rows(c));
-  const double copy = as_it_is ? 0 : copy_cycles(s, c);
+  const double copy = as_it_is ? 0 : padding_cycles(s, c);
   if (cycles_of(s, over_row_windows(c, rows, out), out) + copy >= cycles) return false;
   c = over_row_windows(c, as_it_is ? view : pad_rows(s, c), out);
   return true;

@@ -62,7 +62,7 @@ TEST(Layout, SliceBehindTransposeIsTakenBehindTheCopy) {
   const auto steps = steps_of(b.graph);
   ASSERT_EQ(steps.size(), 2U);  // all rows in one copy, not 19
   EXPECT_EQ(steps[0].ofm.width, 19 * 20);
-  EXPECT_EQ(steps[1].ifm.width, 19);
+  EXPECT_EQ(steps[1].ifm.height, 19);
 }
 
 TEST(Layout, StridedShortcutStaysInTheOrderOfTheConvolutions) {
@@ -169,12 +169,28 @@ TEST(Layout, RowsOfPatchesAreAddressed) {
 }
 
 TEST(Layout, FirstLayerTakesTwoPixelsAtATime) {
-  for (const auto& [side, depth] : {std::pair<int64_t, int64_t>{65, 3}, {66, 6}}) {  // 65: a pixel more would be needed
+  // 65: a pixel more would be needed, so whole rows of windows are pixels.
+  for (const auto& [side, depth] : {std::pair<int64_t, int64_t>{65, 9}, {66, 6}}) {
     Layouts b;
     b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, side, side, 3}), 16, 3, 2)};
     const auto steps = steps_of(b.graph);
     ASSERT_EQ(steps.size(), 1U);
     EXPECT_EQ(steps[0].ifm.depth, depth);
+  }
+}
+
+// Three pixels of three channels are nine channels, two steps of eight; padding left and right of the rows is copied.
+TEST(Layout, FirstLayerReadsRowsOfItsWindowsWhereThatPaysForTheirPadding) {
+  for (const auto& [side, steps_expected] : {std::pair<int64_t, size_t>{6, 1}, {96, 4}}) {
+    Layouts b;
+    b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, side, side, 3}), 16, 3, 1)};
+    const auto steps = steps_of(b.graph);
+    ASSERT_EQ(steps.size(), steps_expected) << side;
+    if (side == 6) continue;
+    EXPECT_EQ(steps.back().ifm.depth, 9);
+    EXPECT_EQ(steps.back().ifm.stride_x, 3);
+    EXPECT_EQ(steps.back().kernel, (Kernel{.height = 3}));
+    EXPECT_EQ(steps.back().padding, (Padding{.top = 1, .bottom = 1}));
   }
 }
 
