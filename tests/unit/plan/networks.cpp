@@ -13,7 +13,7 @@ ir::Graph one_conv() {
 
 ir::Graph three_convs() {
   GraphBuilder b;
-  const auto x = b.input("x", DType::kInt8, {1, 20, 20, 3});
+  const auto x = b.input("x", DType::kInt8, {1, 20, 20, 8});
   b.graph.outputs = {b.conv(b.conv(b.conv(x, 40, 3, 1), 24, 1, 0), 10, 3, 0)};
   return std::move(b.graph);
 }
