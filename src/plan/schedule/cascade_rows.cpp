@@ -70,9 +70,12 @@ class Walk {
     return step(steps_ - 1).ofm.height > cascade_.stripe_rows;
   }
 
-  CascadePlan run() {
-    produce(steps_ - 1, step(steps_ - 1).ofm.height);
-    for (size_t i = 0; i < steps_; ++i) produce(i, step(i).ofm.height);  // what only steps behind the cascade read
+  // `rows`: of the last step.
+  CascadePlan run(int64_t rows) {
+    const int64_t height = step(steps_ - 1).ofm.height;
+    produce(steps_ - 1, std::min(rows, height));
+    for (size_t i = 0; i < steps_ && rows >= height; ++i)
+      produce(i, step(i).ofm.height);  // what only steps behind read
     for (const Shared& tensor : shared_) {
       if (tensor.inside && tensor.kept < schedule_[tensor.id].extent.height)
         plan_.rolling.push_back({.tensor = tensor.id, .rows = tensor.kept});
@@ -178,7 +181,14 @@ class Walk {
 std::optional<CascadePlan> plan_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade) {
   Walk walk(schedule, users, cascade);
   if (!walk.prepare()) return std::nullopt;
-  return walk.run();
+  return walk.run(schedule[cascade.last].ofm.height);
+}
+
+std::optional<CascadePlan> begin_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade,
+                                         int64_t stripes) {
+  Walk walk(schedule, users, cascade);
+  if (!walk.prepare()) return std::nullopt;
+  return walk.run(stripes * cascade.stripe_rows);
 }
 
 }  // namespace carina::plan

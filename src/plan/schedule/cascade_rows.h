@@ -38,4 +38,9 @@ struct CascadePlan {
 // others.
 std::optional<CascadePlan> plan_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade);
 
+// The same up to the last step's first `stripes` stripes: buffers are as full as they get by then, or nearly. For searches,
+// whose time would otherwise grow with the height of the tensors.
+std::optional<CascadePlan> begin_cascade(const Schedule& schedule, const TensorUsers& users, const Cascade& cascade,
+                                         int64_t stripes);
+
 }  // namespace carina::plan

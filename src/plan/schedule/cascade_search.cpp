@@ -14,6 +14,8 @@ namespace {
 // Steps of the longest cascade: what longer ones save is small, and the search is quadratic in it.
 constexpr size_t kLongest = 48;
 constexpr int64_t kStripeRows[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48};
+// Stripes of the last step that are looked at; the rest is taken to be alike.
+constexpr int64_t kStripesTried = 6;
 // What starting one more operation costs, beside its work. An estimate.
 constexpr double kStripeCycles = 400;
 
@@ -103,8 +105,28 @@ StepId CascadeSearch::fullest_step() const {
   return StepId(static_cast<size_t>(std::ranges::max_element(live_) - live_.begin()));
 }
 
+// What the stripes of a plan take more than whole steps do. The plan may end early: the rows behind are taken to be alike.
+double CascadeSearch::extra_cycles(const CascadePlan& plan, size_t first, size_t last) const {
+  const int64_t unit = context_.target.accelerator.ofm_ublocks[0].block.height;
+  std::vector<double> cycles(last - first + 1, 0), rows(last - first + 1, 0);
+  for (const CascadeMove& move : plan.moves) {
+    const size_t i = move.step.index();
+    const double share = static_cast<double>(round_up(move.rows.count(), unit)) /
+                         static_cast<double>(round_up(schedule_.steps[i].ofm.height, unit));
+    rows[i - first] += static_cast<double>(move.rows.count());
+    cycles[i - first] +=
+        std::max(cycles_[i] * share, static_cast<double>(weight_bytes_[i]) / fast_bytes_per_cycle_) + kStripeCycles;
+  }
+  double extra = 0;
+  for (size_t i = first; i <= last; ++i) {
+    if (rows[i - first] == 0) continue;
+    extra += cycles[i - first] * static_cast<double>(schedule_.steps[i].ofm.height) / rows[i - first] - cycles_[i];
+  }
+  return extra;
+}
+
 std::optional<CascadeSearch::Range> CascadeSearch::range(const Cascade& cascade) const {
-  const auto plan = plan_cascade(schedule_, users_, cascade);
+  const auto plan = begin_cascade(schedule_, users_, cascade, kStripesTried);
   if (!plan) return std::nullopt;
   Range range;
   const size_t first = cascade.first.index(), last = cascade.last.index();
@@ -117,18 +139,8 @@ std::optional<CascadeSearch::Range> CascadeSearch::range(const Cascade& cascade)
     range.bytes -=
         round_up<int64_t>(tensor.bytes(), npu::kBaseAlignmentBytes) - round_up<int64_t>(kept, npu::kBaseAlignmentBytes);
   }
-  for (size_t i = first; i <= last; ++i) {
-    range.bytes += weight_bytes_[i];
-    range.extra_cycles -= cycles_[i];
-  }
-  const int64_t unit = context_.target.accelerator.ofm_ublocks[0].block.height;
-  for (const CascadeMove& move : plan->moves) {
-    const size_t i = move.step.index();
-    const double share = static_cast<double>(round_up(move.rows.count(), unit)) /
-                         static_cast<double>(round_up(schedule_.steps[i].ofm.height, unit));
-    range.extra_cycles +=
-        std::max(cycles_[i] * share, static_cast<double>(weight_bytes_[i]) / fast_bytes_per_cycle_) + kStripeCycles;
-  }
+  for (size_t i = first; i <= last; ++i) range.bytes += weight_bytes_[i];
+  range.extra_cycles = extra_cycles(*plan, first, last);
   return range;
 }
 

@@ -43,6 +43,7 @@ class CascadeSearch {
   };
   [[nodiscard]] std::vector<LiveTensor> live_tensors() const;
   void count_live_bytes();
+  [[nodiscard]] double extra_cycles(const CascadePlan& plan, size_t first, size_t last) const;
   [[nodiscard]] std::optional<Range> range(const Cascade& cascade) const;
   [[nodiscard]] std::optional<std::pair<Cascade, Range>> fastest(size_t first, size_t last, int64_t limit) const;
   [[nodiscard]] int64_t fewest_with(int64_t threshold) const;

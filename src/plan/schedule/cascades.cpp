@@ -155,7 +155,8 @@ class CascadeChooser {
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
     if (smallest)
-      return take(*search_.within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_))));
+      return take(search_.within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)))
+                      .value_or(CascadeChoice{.bytes = search_.whole_bytes()}));
     if (const auto choice = fitting(std::max(fewest, limit_))) {
       Cascaded cascaded = take(*choice);
       cascaded.working_bytes = 0;  // the limit counts
