@@ -26,6 +26,7 @@ struct DelegateOptions {
   int threads = 1;                       // results do not depend on it
   int64_t arena_limit_bytes = 0;         // what the delegate's arena may take; 0: no limit
   Optimise optimise = Optimise::kSpeed;  // what its schedule is made for
+  bool dynamic_weights = false;          // plan::Options::dynamic_weights
   // Whether Delegate::artifacts are made, and the report's rows of layers.
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};  // what the report shows of how it was compiled

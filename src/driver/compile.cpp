@@ -43,6 +43,7 @@ CompileOptions options_of(const CompileRequest& request) {
           .delegate = {.threads = request.threads,
                        .arena_limit_bytes = request.sram_budget_bytes,
                        .optimise = request.optimise,
+                       .dynamic_weights = request.dynamic_weights,
                        .artifacts = wants_artifacts(request) ? Artifacts::kKeep : Artifacts::kDrop,
                        .shown = request.shown}};
 }

@@ -27,6 +27,7 @@ struct CompileRequest {
   std::vector<std::string> cpu_nodes;        // nodes to keep on the CPU
   int64_t sram_budget_bytes = 0;             // what a delegate's arena may take; 0: no limit
   Optimise optimise = Optimise::kSpeed;      // what schedules are made for
+  bool dynamic_weights = false;              // plan::Options::dynamic_weights
   std::string dump_folder;                   // intermediate files go there; empty: none are written
   bool layers = false;                       // whether the report has the estimate operation by operation
   std::vector<Show> shown = {};              // what the report shows of how delegates were compiled

@@ -83,6 +83,13 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   choices.threads = options.threads;
   choices.arena_limit_bytes = options.arena_limit_bytes;
   choices.optimise = options.optimise;
+  choices.dynamic_weights = options.dynamic_weights;
+  if (options.dynamic_weights) {
+    log.note({.where = std::string(target.accelerator.name),
+              .what = "matrix products may read a weight stream that the NPU has written: exact on the simulator, "
+                      "confirmed by no silicon",
+              .severity = Severity::kWarning});
+  }
   plan::Schedule finished;
   if (options.artifacts == Artifacts::kKeep || !options.shown.empty()) {
     choices.watch = [&](std::string_view transformation, const plan::Schedule& made) {

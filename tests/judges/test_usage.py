@@ -5,9 +5,11 @@ import json
 import re
 import zipfile
 
+import npu_graphs
 import numpy as np
 import pytest
 from conftest import ROOT
+from tosa_graphs import OP, D
 
 MODEL = ROOT / "models" / "digits" / "digits.pt2"
 CALIBRATION = ROOT / "models" / "digits" / "calibration.npz"
@@ -355,3 +357,19 @@ def test_a_header_that_is_cut_in_a_word(run_carina, tmp_path):
     np.save(file, np.zeros((2, 2), np.float32))
     (tmp_path / "x.npy").write_bytes(file.getvalue().replace(b"False", b"Fals\0"))
     run_carina(["inspect", tmp_path / "x.npy"], expect=1)
+
+
+def a_product(g):
+    a, b = g.input([1, 64, 64], D.INT8), g.input([1, 64, 64], D.INT8)
+    y = g.op(OP.MATMUL, [a, b, g.zero_point(D.INT8, 0), g.zero_point(D.INT8, 0)], [1, 64, 64], D.INT32, "MatMulAttribute")
+    return g.finish(y)
+
+
+def test_weights_that_the_npu_writes_are_asked_for_and_warned_of(run_carina, tmp_path):
+    (tmp_path / "product.tosa").write_bytes(npu_graphs.generate(0, "ethos-u55-128", a_product).tosa)
+    cycles = {}
+    for flags in ((), ("--dynamic-weights",)):
+        done = run_carina(["compile", tmp_path / "product.tosa", "--target", "ethos-u55-128", *flags, "-o", tmp_path / "x.pte", "--json"])
+        cycles[flags] = json.loads(done.stdout)["cycles"]
+        assert ("confirmed by no silicon" in done.stderr) == bool(flags)
+    assert 4 * cycles["--dynamic-weights",] < cycles[()]

@@ -90,6 +90,9 @@ inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request)
                           {"3", static_cast<int>(driver::Optimise::kSearch)},
                           {"s", static_cast<int>(driver::Optimise::kSize)},
                           {"size", static_cast<int>(driver::Optimise::kSize)}}));
+  app.add_flag("--dynamic-weights", request.dynamic_weights,
+               "Matrix products of two activations on ethos-u55 and ethos-u65 as convolutions whose weights the NPU "
+               "writes: many times faster, confirmed by no silicon");
   app.add_option("--extra-flag,--extra_flag,--extra-flags,--extra_flags", request.vela_flags,
                  "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"")
       ->allow_extra_args(false);
