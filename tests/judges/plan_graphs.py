@@ -399,7 +399,24 @@ def products(g):
     return g.finish(y)
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2)]
+def transposed_parts(g):
+    """Results that stand beside a transposed tensor, and so perhaps in its order."""
+    n, h, w, c = g.int(1, 3), g.int(2, 17), g.int(1, 6), g.choice([2, 8, 16, 17])
+    x = transpose(g, g.input([n, c, h, w], D.INT8), [0, 2, 3, 1])
+    kind = g.choice(["depthwise", "point", "max", "avg", "mul"])
+    if kind == "depthwise":
+        y = g.rescale(g.depthwise(x, 1, [1, 1], [1, 1], [1, 1]), D.INT8, g.gain_of(1, D.INT8))
+    elif kind == "point":
+        y = conv_of(g, x, c, [1, 1], [1, 1], [1, 1])
+    elif kind == "mul":
+        y = g.rescale(g.mul(unit(g, x, 3), unit(g, x, -5), D.INT32), D.INT8, 2.0**-7, False, input_zp=0)
+    else:
+        y = (g.max_pool if kind == "max" else g.avg_pool)(x, [1, 1], [1, 1])
+    joined = concat(g, [y, x] if g.chance(0.7) else [x, y], g.choice([1, 2]))
+    return g.finish(g.clamp(y), g.rescale(joined, D.INT8, 0.9, False) if g.chance(0.5) else g.clamp(joined))
+
+
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2), (transposed_parts, 2)]
 
 
 def generate(seed, config):

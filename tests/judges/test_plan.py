@@ -173,3 +173,13 @@ def test_random_graphs(part, plan_tool, tmp_path):
             lines.append(line)
         assert number < 4 * GRAPHS, "the reference model refuses most graphs"
     judge(plan_tool, lines, tmp_path)
+
+
+def test_results_beside_a_transposed_tensor(plan_tool, tmp_path):
+    """Whose channels may then be apart, which no window can write."""
+    lines = []
+    for seed in range(24):
+        g = tosa_graphs.Builder(np.random.default_rng(seed), CONFIGS[seed % len(CONFIGS)])
+        tosa, inputs = plan_graphs.transposed_parts(g)
+        lines.append(line_of(tmp_path, f"parts_{seed}", tosa, inputs, g.config))
+    judge(plan_tool, [line for line in lines if line], tmp_path)

@@ -149,6 +149,13 @@ Result<void> check_kernel(Selection& s, const Window& window) {
 
 Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epilogue) {
   Window window = asked;
+  if (const Axis& channels = asked.ofm.axes[kC]; channels.size > 1 && channels.stride != 1) {
+    // A place whose channels are apart, as those of a part of a transposed concatenation.
+    window.ofm = s.new_tensor("dense", asked.ofm.shape(), epilogue.type);
+    CARINA_CHECKED(emit_window(s, window, epilogue));
+    emit_copy(s, asked.ofm, window.ofm, epilogue.type);
+    return {};
+  }
   window.ifm = with_dense_channels(s, window.ifm);
   if (!flatten_pixels(window) && size(window.ofm, kN) > 1) {
     for (int64_t n = 0; n < size(asked.ofm, kN) && !s.is_full(); ++n) {
