@@ -154,9 +154,7 @@ class CascadeChooser {
     if (!smallest && search_.whole_bytes() <= limit_ && placed_working_bytes(schedule_, context_) <= limit_)
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
-    if (smallest)
-      return take(search_.within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)))
-                      .value_or(CascadeChoice{.bytes = search_.whole_bytes()}));
+    if (smallest) return smallest_within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)));
     if (const auto choice = fitting(std::max(fewest, limit_))) {
       Cascaded cascaded = take(*choice);
       cascaded.working_bytes = 0;  // the limit counts
@@ -170,6 +168,13 @@ class CascadeChooser {
     Cascaded cascaded{.schedule = with_cascades(schedule_, choice.cascades)};
     cascaded.working_bytes = std::max(choice.bytes, placed_working_bytes(cascaded.schedule, context_));
     if (!choice.cascades.empty()) cascaded.whole_bytes = placed_working_bytes(schedule_, context_);
+    return cascaded;
+  }
+
+  [[nodiscard]] Cascaded smallest_within(int64_t limit) const {
+    Cascaded cascaded = take(search_.within(limit).value_or(CascadeChoice{.bytes = search_.whole_bytes()}));
+    // What stripes leave of it is for copies of weights.
+    if (cascaded.whole_bytes > 0) cascaded.working_bytes = std::max(cascaded.working_bytes, limit);
     return cascaded;
   }
 
