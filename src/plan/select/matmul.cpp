@@ -4,6 +4,7 @@
 #include <array>
 
 #include "plan/select/emit.h"
+#include "plan/select/estimate.h"
 #include "plan/select/rules.h"
 #include "plan/select/weights.h"
 
@@ -100,6 +101,31 @@ Result<void> by_columns(Selection& s, const Matrices& m, const Epilogue& epilogu
 
 }  // namespace
 
+double cycles_by_columns(const Selection& s, const Matrices& m) {
+  const ElementType type = product_type(m);
+  const int64_t batches = m.out.axes[0].size, rows = m.out.axes[1].size, columns = m.out.axes[2].size;
+  const int64_t depth = m.a.view.axes[2].size;
+  const auto map = [&](int64_t channels, ElementType of) {
+    return FeatureMap{.width = rows, .depth = channels, .type = of};
+  };
+  const Step products{.kind = StepKind::kElementwise,
+                      .elementwise = npu::ElementwiseMode::MUL,
+                      .ofm = map(depth, type),
+                      .ifm = map(depth, kSigned8),
+                      .second = SecondOperand::kFeatureMap,
+                      .ifm2 = {.depth = depth, .type = kSigned8},
+                      .broadcast = {.width = true},
+                      .activation = {.min = type.min(), .max = type.max()},
+                      .name = {}};
+  const Step sums{.kind = StepKind::kPool,
+                  .pool = npu::PoolingMode::REDUCE_SUM,
+                  .ofm = map(1, kSigned8),
+                  .ifm = map(depth, type),
+                  .activation = {.min = kSigned8.min(), .max = kSigned8.max()},
+                  .name = {}};
+  return static_cast<double>(batches * columns) * (cycles_of(s, products) + cycles_of(s, sums));
+}
+
 Result<void> select_matmul(Selection& s) {
   if (s.value(s.input(0)).dtype != DType::kInt8)
     return s.refuse("products of two tensors of this type need sums of more than 32 bits", "int8",
@@ -110,7 +136,10 @@ Result<void> select_matmul(Selection& s) {
   m.b = constant ? Operand{.view = dense_view({}, s.shape(s.input(1))), .type = kSigned8} : s.plain(s.input(1));
   CARINA_TRY(m.b.zero_point, s.constant_scalar(s.input(3), "second zero point"));
   m.out = dense_view({}, s.shape(s.output()));
-  const bool by_written_weights = s.options().dynamic_weights && !constant && takes_written_weights(s, m);
+  const bool can_write_weights = !constant && takes_written_weights(s, m);
+  const bool by_written_weights = s.options().dynamic_weights && can_write_weights;
+  if (can_write_weights && !by_written_weights)
+    s.could_write_weights({.now = cycles_by_columns(s, m), .then = cycles_by_convolutions(s, m)});
   const auto scale = by_written_weights ? EpilogueRules::Scale::kAny : EpilogueRules::Scale::kGlobal;
   const Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale});
   m.out = s.open(epilogue.value, s.shape(s.output()));

@@ -13,6 +13,9 @@ struct Matrices {
 
 // Whether a convolution can take `b` as weights that the NPU writes itself (plan/select/weight_stream.h).
 bool takes_written_weights(Selection& s, const Matrices& m);
+// What it would take in that form, and what it takes by columns: estimates in cycles.
+double cycles_by_convolutions(const Selection& s, const Matrices& m);
+double cycles_by_columns(const Selection& s, const Matrices& m);
 // The product as such convolutions.
 Result<void> multiply_by_convolutions(Selection& s, const Matrices& m, const Epilogue& epilogue);
 

@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
-#include "plan/schedule/cost.h"
 #include "plan/select/convolution.h"
 #include "plan/select/emit.h"
+#include "plan/select/estimate.h"
 
 // Convolutions whose stride is larger than the NPU's: patches of an image transformer, first layers with stride 4.
 namespace carina::plan {
@@ -164,13 +163,6 @@ FeatureMap map_of(const Shape& shape, ElementType type) {
   return {.height = shape[kH], .width = shape[kW], .depth = shape[kC], .type = type};
 }
 
-// What the cheapest block of a step takes.
-double cycles_of(const Selection& s, const Step& step) {
-  double best = std::numeric_limits<double>::max();
-  for (const BlockConfig& block : s.family().legal_blocks(step, s.target()))
-    best = std::min(best, cost_of(step, block, s.family(), s.target()).npu_cycles);
-  return best;
-}
 double cycles_of(const Selection& s, const Convolution& c, const Shape& out) {
   return cycles_of(s, {.kind = StepKind::kConv,
                        .ofm = map_of(out, c.ifm.type),

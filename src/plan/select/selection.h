@@ -69,6 +69,12 @@ struct EpilogueRules {
   bool wide_input = false;  // an operand of 32 bits: powers of two only
 };
 
+// What products take as they are, and as convolutions whose weights the NPU writes: estimates in cycles.
+struct WrittenWeights {
+  double now = 0;
+  double then = 0;
+};
+
 // A value that is padded with a constant once somebody who cannot pad by himself reads it.
 struct PendingPad {
   Operand source = {};
@@ -144,6 +150,8 @@ class Selection {
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
   void push(Step step);
+  // A product of two activations that Options::dynamic_weights would make faster; told once for the whole network.
+  void could_write_weights(const WrittenWeights& cycles);
   // Whether the network has become so long that it will be refused: loops that unroll may stop.
   [[nodiscard]] bool is_full() const { return network_.steps.size() > kMaxSteps; }
   static constexpr size_t kMaxSteps = 100'000;
@@ -160,6 +168,7 @@ class Selection {
   void make_tensors();
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
+  void note_slow_products() const;
   void fail_outputs();  // of the current node: who reads them is not selected either
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need channels side by side
@@ -187,6 +196,8 @@ class Selection {
   std::vector<TensorId> output_tensor_;                    // per value, where it is an output
   std::vector<bool> absorbed_;                             // per node
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
+  size_t slow_products_ = 0;                               // that could_write_weights() was told of
+  WrittenWeights slow_cycles_ = {};
   ir::NodeId current_;
 };
 

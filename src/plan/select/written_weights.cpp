@@ -6,6 +6,7 @@
 #include "facts/npu_targets.h"
 #include "plan/schedule/cost.h"
 #include "plan/select/emit.h"
+#include "plan/select/estimate.h"
 #include "plan/select/matmul.h"
 #include "plan/select/weight_stream.h"
 #include "plan/select/weights.h"
@@ -191,6 +192,14 @@ bool takes_written_weights(Selection& s, const Matrices& m) {
   constexpr int64_t kMaxDepth = int64_t{1} << 14;  // so that sums fit 32 bits
   return s.family().abilities.written_weights && m.a.type == kSigned8 && m.b.type == kSigned8 &&
          depth >= kMinStreamDepth && depth <= kMaxDepth && rows <= npu::kMaxAxis && !parts_of(s, m).empty();
+}
+
+double cycles_by_convolutions(const Selection& s, const Matrices& m) {
+  // A pool with a table writes an element of the matrix in about a cycle.
+  const int64_t batches = m.out.axes[0].size;
+  auto cycles = static_cast<double>(m.b.view.elements());
+  for (const Part& part : parts_of(s, m)) cycles += static_cast<double>(batches) * cycles_of(s, part.step);
+  return cycles;
 }
 
 Result<void> multiply_by_convolutions(Selection& s, const Matrices& m, const Epilogue& epilogue) {

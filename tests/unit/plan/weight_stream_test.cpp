@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "networks.h"
 #include "npu/weight_codec.h"
 #include "plan/target.h"
 
@@ -89,6 +90,48 @@ TEST(WeightStream, DecodesToTheWeightsInTheOrderOfTheConvolution) {
       EXPECT_EQ(*decoded, npu::reorder(order, core, std::span<const int16_t>(weights)));
     }
   }
+}
+
+ir::Graph product_of_inputs() {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {2, 40, 24}), y = b.input("y", DType::kInt8, {2, 24, 48});
+  const auto zp_x = b.scalar<int8_t>(DType::kInt8, -5), zp_y = b.scalar<int8_t>(DType::kInt8, 127);
+  const auto sum = b.op(TosaOp::MATMUL, {x, y, zp_x, zp_y}, DType::kInt32, {2, 40, 48});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 40)};
+  return std::move(b.graph);
+}
+
+std::vector<std::string> notes_of(const ir::Graph& graph, const char* npu, bool dynamic_weights) {
+  std::vector<std::string> hints;
+  Log log;
+  log.note = [&](const Diagnostic& note) { hints.push_back(note.hint); };
+  EXPECT_TRUE(compile(graph, *find_target(npu, "", ""), {.dynamic_weights = dynamic_weights}, log).has_value());
+  std::erase_if(hints, [](const std::string& hint) { return !hint.contains("--dynamic-weights"); });
+  return hints;
+}
+
+TEST(WrittenWeights, AreOffered) {
+  const ir::Graph graph = product_of_inputs();
+  EXPECT_EQ(notes_of(graph, "ethos-u55-128", false).size(), 1U);
+  EXPECT_EQ(notes_of(graph, "ethos-u65-512", false).size(), 1U);
+  EXPECT_EQ(notes_of(graph, "ethos-u55-128", true).size(), 0U);
+  EXPECT_EQ(notes_of(graph, "ethos-u85-256", false).size(), 0U);  // which multiplies tensors
+}
+
+TEST(WrittenWeights, AreWrittenBeforeTheyAreRead) {
+  const auto schedule =
+      schedule_of(product_of_inputs(), *find_target("ethos-u55-128", "", ""), {.dynamic_weights = true}, "finished");
+  int64_t products = 0;
+  for (const Stripe& stripe : schedule.stripes) {
+    const Step& step = schedule[stripe.step];
+    if (!step.reads_written_weights()) continue;
+    ++products;
+    EXPECT_EQ(stripe.block.depth, step.stream_block_depth);
+    EXPECT_EQ(schedule[stripe.slice].stored, schedule[step.ifm2.tensor].storage);
+    EXPECT_EQ(step.kernel.height, 3);  // zero point 127 takes two constant taps
+    EXPECT_EQ(step.ifm.stride_y, 0);
+  }
+  EXPECT_EQ(products, 2);  // one per batch
 }
 
 }  // namespace
