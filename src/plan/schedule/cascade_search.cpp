@@ -16,8 +16,6 @@ constexpr size_t kLongest = 48;
 constexpr int64_t kStripeRows[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48};
 // Stripes of the last step that are looked at; the rest is taken to be alike.
 constexpr int64_t kStripesTried = 6;
-// What starting one more operation costs, beside its work. An estimate.
-constexpr double kStripeCycles = 400;
 
 bool counts(const PlanTensor& tensor, Space working) {
   if (!tensor.storage.valid() || tensor.kind == TensorKind::kConstant) return false;

@@ -10,6 +10,9 @@
 // their stripes take more than whole steps.
 namespace carina::plan {
 
+// What starting one more operation costs, beside its work. An estimate.
+inline constexpr double kStripeCycles = 400;
+
 struct CascadeChoice {
   std::vector<Cascade> cascades = {};
   int64_t bytes = 0;        // of the working space while it is fullest, gaps between storages not counted

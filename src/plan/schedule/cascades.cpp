@@ -110,7 +110,7 @@ int64_t placed_working_bytes(Schedule schedule, const Context& context) {
 }
 
 // Roughly what the kernels of a schedule take, one after the other.
-double kernel_cycles(const Schedule& schedule, const Context& context, double stripe_cycles) {
+double kernel_cycles(const Schedule& schedule, const Context& context) {
   const PortSpeed fast = speed_of(working_space(context.target, context.family), context.family, context.target);
   const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
   double cycles = 0;
@@ -129,7 +129,7 @@ double kernel_cycles(const Schedule& schedule, const Context& context, double st
     add(piece.ofm, cost.ofm_bytes, false);
     add(piece.ifm, cost.ifm_bytes, true);
     if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes, true);
-    cycles += std::max({cost.npu_cycles, near, far, slowest_read}) + stripe_cycles;
+    cycles += std::max({cost.npu_cycles, near, far, slowest_read}) + kStripeCycles;
   }
   return cycles;
 }
@@ -196,11 +196,10 @@ class CascadeChooser {
   // Where the arena lies in slow memory, what does not fit fast scratch may stand there instead.
   [[nodiscard]] bool spilling_is_faster(const Schedule& cascaded) const {
     if (working_space(context_.target, context_.family) == Space::kArena) return false;
-    constexpr double kStripeCycles = 400;
     auto blocked = choose_blocks(cascaded, context_, threads_);
     if (!blocked) return true;
-    return kernel_cycles(choose_spaces(whole_, context_), context_, kStripeCycles) <=
-           kernel_cycles(choose_spaces(std::move(*blocked), context_), context_, kStripeCycles);
+    return kernel_cycles(choose_spaces(whole_, context_), context_) <=
+           kernel_cycles(choose_spaces(std::move(*blocked), context_), context_);
   }
 
   const Schedule& schedule_;
