@@ -66,8 +66,8 @@ Result<std::vector<std::byte>> stream_of(const Compilation& compilation, const s
                  .expected = "a model of which one part runs on the NPU",
                  .got = fmt::format("{} parts", delegates.size()),
                  .hint = "--dump DIR writes the stream of each, and -o FILE.pte the whole program"});
-  const auto on_cpu = std::ranges::count_if(compilation.delegated->split.partitioned.decisions,
-                                            [](const partition::Decision& decision) { return !decision.runs_on_npu; });
+  const auto on_cpu = static_cast<int64_t>(compilation.delegated->split.partitioned.program.nodes.size()) -
+                      1;  // one calls the delegate
   if (on_cpu > 0)
     log.note({.where = model,
               .what = fmt::format("{} operators that run on the CPU are not in the stream", on_cpu),

@@ -40,6 +40,7 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
   TargetNames wanted = names;
   if (wanted.system_config.empty()) wanted.system_config = specs.system_config;
   if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;
+  if (!wanted.arena_cache_bytes && specs.arena_cache_bytes > 0) wanted.arena_cache_bytes = specs.arena_cache_bytes;
   if (auto found = find_target(wanted, log)) return *found;
   CARINA_TRY(const plan::Target fallback, find_target(names, log));
   log.note({.where = where,

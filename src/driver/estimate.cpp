@@ -1,9 +1,12 @@
 #include "driver/estimate.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "base/zeroed_pages.h"
 #include "simulate/simulator.h"
 
 namespace carina::driver {
@@ -82,6 +85,7 @@ report::LayerReport layer_report(const simulate::OperationReport& operation, con
           .breakdown = parts,
           .bottleneck = bottleneck(parts),
           .utilization = utilization(macs, cycles, macs_per_cycle),
+          .nodes = note == nullptr ? std::vector<std::string>{} : note->tosa_ops,
           .source = note == nullptr || note->source_lines.empty() ? "" : note->source_lines.front(),
           .start_cycle = static_cast<int64_t>(operation.start_cycle),
           .npu_cycles = static_cast<int64_t>(operation.cycles.npu),
@@ -89,17 +93,42 @@ report::LayerReport layer_report(const simulate::OperationReport& operation, con
           .traffic_bytes = traffic(operation.traffic)};
 }
 
+// Nodes that no operation computes, being views of what one does, go by that one's layer.
+void add_views(std::vector<report::LayerReport>& layers, const ir::Graph& tosa) {
+  std::map<std::string, std::string> layer_of;  // by the name of a node
+  for (const report::LayerReport& layer : layers) {
+    for (const std::string& node : layer.nodes) layer_of.emplace(node, layer.name);
+  }
+  std::map<std::string, std::vector<std::string>> views;  // by the name of a layer
+  std::map<size_t, std::string> layer_of_value;
+  for (const ir::Node& node : tosa.nodes) {
+    auto owner = layer_of.find(node.name);
+    const auto source = node.inputs.empty() || !node.inputs.front().valid()
+                            ? layer_of_value.end()
+                            : layer_of_value.find(node.inputs.front().index());
+    if (owner == layer_of.end() && source != layer_of_value.end()) {
+      views[source->second].push_back(node.name);
+      owner = layer_of.emplace(node.name, source->second).first;
+    }
+    if (owner == layer_of.end()) continue;
+    for (const ir::ValueId output : node.outputs) layer_of_value.emplace(output.index(), owner->second);
+  }
+  for (report::LayerReport& layer : layers) std::ranges::copy(views[layer.name], std::back_inserter(layer.nodes));
+}
+
 }  // namespace
 
 Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
                                       simulate::Occupied occupied) {
   std::vector<std::byte> constants = network.weights;
-  std::vector<std::byte> scratch(static_cast<size_t>(network.scratch_bytes));
-  std::vector<std::byte> fast(static_cast<size_t>(network.fast_scratch_bytes));
+  const ZeroedPages scratch(static_cast<size_t>(network.scratch_bytes));
+  const ZeroedPages fast(static_cast<size_t>(network.fast_scratch_bytes));
   simulate::Memory memory;
   memory.regions[static_cast<size_t>(network.weight_region)] = constants;
-  memory.regions[static_cast<size_t>(network.scratch_region)] = scratch;
-  if (!fast.empty()) memory.regions[static_cast<size_t>(network.fast_scratch_region)] = fast;
+  memory.regions[static_cast<size_t>(network.scratch_region)] = scratch.bytes();
+  // Without fast scratch of its own, its region is the arena.
+  std::span<std::byte>& fast_region = memory.regions[static_cast<size_t>(network.fast_scratch_region)];
+  if (!fast.bytes().empty() || fast_region.empty()) fast_region = fast.bytes().empty() ? scratch.bytes() : fast.bytes();
   const simulate::Options options{.timing = simulate::Timing::kOn,
                                   .occupied = occupied,
                                   .own_system_config = target.system,
@@ -130,6 +159,7 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
     if (tosa != nullptr && note != nullptr && note->node) layer.tosa_op = tosa->nodes[*note->node].op.name();
     npu.layers.push_back(std::move(layer));
   }
+  if (tosa != nullptr) add_views(npu.layers, *tosa);
   for (const simulate::PmuCounter& counter : simulated.pmu) {
     if (counter.count > 0) npu.pmu.emplace_back(std::string(counter.name), static_cast<int64_t>(counter.count));
   }

@@ -17,13 +17,15 @@ namespace carina::driver {
 
 namespace {
 
-// What Vela would have been told.
-std::string more_flags(const plan::Target& target, const DelegateOptions& options) {
-  std::string flags;
-  if (options.optimise == Optimise::kSize) flags = "--optimise=Size";
+// What Vela would have been told. How much fast memory a stream uses stands nowhere else in a program: it is said where
+// the memory mode does not.
+std::string more_flags(const npu::CompiledNetwork& network, const plan::Target& target,
+                       const DelegateOptions& options) {
+  std::string flags = options.optimise == Optimise::kSize ? "--optimise=Size" : "";
   const npu::MemoryMode* mode = npu::find_memory_mode(target.memory.name);
-  if (target.memory.cache_bytes > 0 && (mode == nullptr || mode->cache_bytes != target.memory.cache_bytes))
-    flags += fmt::format("{}--arena-cache-size={}", flags.empty() ? "" : " ", target.memory.cache_bytes);
+  const int64_t of_mode = mode == nullptr ? 0 : mode->cache_bytes;
+  const int64_t used = target.memory.cache_bytes == 0 ? network.fast_scratch_bytes : target.memory.cache_bytes;
+  if (used > 0 && used != of_mode) flags += fmt::format("{}--arena-cache-size={}", flags.empty() ? "" : " ", used);
   return flags;
 }
 
@@ -38,7 +40,7 @@ Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::
                        .accelerator = std::string(target.accelerator.name),
                        .system_config = std::string(target.system.name),
                        .memory_mode = std::string(target.memory.name),
-                       .more_flags = more_flags(target, options),
+                       .more_flags = more_flags(network, target, options),
                        .layers = network.layers})};
 }
 

@@ -21,6 +21,7 @@ constexpr std::string_view kLayers = "carina_layers";
 constexpr std::string_view kAcceleratorFlag = "--accelerator-config=";
 constexpr std::string_view kSystemFlag = "--system-config=";
 constexpr std::string_view kMemoryFlag = "--memory-mode=";
+constexpr std::string_view kCacheFlag = "--arena-cache-size=";
 
 std::vector<uint8_t> bytes_of(std::string_view text) {
   return {text.begin(), text.end()};
@@ -37,6 +38,13 @@ std::string flag_value(std::string_view flags, std::string_view flag) {
   if (at == std::string_view::npos) return {};
   const size_t start = at + flag.size();
   return std::string(flags.substr(start, flags.find(' ', start) - start));
+}
+
+// 0 where the text is no number.
+int64_t number_in(const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
 std::optional<size_t> take_number(std::string_view& line) {
@@ -87,6 +95,7 @@ EthosUSpecs read_specs(const CompileSpecs& specs) {
           .accelerator = flag_value(flags, kAcceleratorFlag),
           .system_config = flag_value(flags, kSystemFlag),
           .memory_mode = flag_value(flags, kMemoryFlag),
+          .arena_cache_bytes = number_in(flag_value(flags, kCacheFlag)),
           .layers = layers_of(text_of(specs, kLayers))};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct EthosUSpecs {
   std::string accelerator;             // as Vela names the configuration
   std::string system_config;           // as Vela names it
   std::string memory_mode;             // "Shared_Sram"
+  int64_t arena_cache_bytes = 0;       // of --arena-cache-size among the flags, where it is there
   std::string more_flags = {};         // others of Vela that it was compiled with: "--optimise=Size"
   std::vector<npu::LayerNote> layers;  // names and places in the command stream only
 };

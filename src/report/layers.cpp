@@ -58,6 +58,7 @@ LayerReport folded(const std::vector<const LayerReport*>& operations) {
   }
   sum.utilization = sum.cycles == 0 ? 0 : used / static_cast<double>(sum.cycles);
   sum.bottleneck = std::ranges::max_element(bound_cycles, {}, &std::pair<const std::string, int64_t>::second)->first;
+  sum.nodes = operations.front()->nodes;
   return sum;
 }
 

@@ -16,12 +16,13 @@ struct LayerReport {
   int64_t cycles = 0;
   // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
   std::vector<std::pair<std::string, int64_t>> breakdown;
-  std::string bottleneck;    // the unit that set the time
-  double utilization = 0;    // MACs done / MACs possible in `cycles`, 0 to 1
-  std::string tosa_op = {};  // the operator that it came from, "tosa.CONV2D"; empty when unknown
-  std::string source = {};   // the line of the user's model; may be empty
-  int64_t start_cycle = 0;   // on the estimated time line
-  int64_t npu_cycles = 0;    // MAC and output units over all blocks, before memories and transfers are waited for
+  std::string bottleneck;               // the unit that set the time
+  double utilization = 0;               // MACs done / MACs possible in `cycles`, 0 to 1
+  std::vector<std::string> nodes = {};  // names of the TOSA nodes that it computes, where they are known
+  std::string tosa_op = {};             // the operator that it came from, "tosa.CONV2D"; empty when unknown
+  std::string source = {};              // the line of the user's model; may be empty
+  int64_t start_cycle = 0;              // on the estimated time line
+  int64_t npu_cycles = 0;  // MAC and output units over all blocks, before memories and transfers are waited for
   std::vector<std::pair<std::string, int64_t>> access_cycles = {};  // "Sram" -> cycles of its port
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};  // "Sram read" ...
   // SRAM that holds something still to be read while it runs, constants not counted. None: not asked for.

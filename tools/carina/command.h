@@ -48,6 +48,7 @@ struct Command {
 
 // In the order of --help; each is one file of this folder.
 extern const Command kAccuracy;
+extern const Command kCompare;
 extern const Command kCompile;
 extern const Command kDisasm;
 extern const Command kExplain;

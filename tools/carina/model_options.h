@@ -22,12 +22,8 @@ inline std::function<void(std::string_view, const ir::Graph&)> print_after(const
   };
 }
 
-// The options of every subcommand that takes a model. Names after the first are those of ExecuTorch's
-// aot_arm_compiler.py, for hands that know them.
-inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
-  app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
-      ->required()
-      ->check(path());
+// How the model becomes integers.
+inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-q,--quantize", request.quantize,
                  "int8, or none; default: as the model is, int8 when --calibrate is given")
       ->transform(one_of({{"int8", static_cast<int>(driver::QuantizeMode::kInt8)},
@@ -35,6 +31,15 @@ inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("--calibrate,--calibration_data", request.calibration,
                  "Calibration inputs: an .npz, an .npy, or a folder of them")
       ->check(path());
+}
+
+// The options of every subcommand that takes a model. Names after the first are those of ExecuTorch's
+// aot_arm_compiler.py, for hands that know them.
+inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
+  app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
+      ->required()
+      ->check(path());
+  add_quantize_options(app, request);
 }
 
 // For who works on Carina: the passes of preparing and of the clean-up behind lowering.
@@ -69,10 +74,13 @@ inline void add_memory_options(CLI::App& app, std::string& system_config, std::s
       ->check(path());
 }
 
-inline void add_target_options(CLI::App& app, driver::TargetRequest& target) {
+// kOptional: of commands that may be given programs instead of models.
+enum class Target { kRequired, kOptional };
+
+inline void add_target_options(CLI::App& app, driver::TargetRequest& target, Target needed = Target::kRequired) {
   app.add_option("-t,--target,--accelerator-config", target.accelerator,
                  "The NPU, as `carina targets` lists them: ethos-u55-128, ethos-u85-256 ...")
-      ->required();
+      ->required(needed == Target::kRequired);
   add_memory_options(app, target.system_config, target.memory_mode, target.config_files);
   app.add_option("--arena-cache-size,--arena_cache_size", target.arena_cache_bytes,
                  "Bytes of fast memory that the network may take, instead of the memory mode's arena_cache_size")

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+#include "driver/backend.h"
+#include "driver/target.h"
+#include "npu/compiled_network.h"
+
+namespace carina::driver {
+
+struct VelaRun {
+  std::string program = "vela";  // looked for in the PATH
+  TargetRequest target;          // system configuration and memory mode by their names in `config_files`, or Vela's own
+  Optimise optimise = Optimise::kSpeed;
+};
+
+// What the installed Vela makes of a TOSA file, with notes that name its layers after the tensors of the file. Errors: it
+// is not installed, or refuses the file (with the end of what it says).
+Result<npu::CompiledNetwork> run_vela(std::span<const std::byte> tosa, const VelaRun& run);
+
+// The notes of Vela's debug database (--enable-debug-db, <network>_debug.xml) for a command stream. Text of another form
+// gives none.
+std::vector<npu::LayerNote> notes_of_debug_db(std::string_view xml, size_t stream_words);
+
+}  // namespace carina::driver

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+
+#include "report/compare_report.h"
+
+namespace carina::report {
+
+namespace {
+
+using Layers = std::vector<LayerReport>;
+
+// Operations of a stream without notes go by the number of their command.
+bool is_unnamed(const LayerReport& layer) {
+  return layer.name.starts_with("command ");
+}
+bool is_named(const Layers& layers) {
+  return !layers.empty() && !std::ranges::all_of(layers, is_unnamed);
+}
+
+// Transfers without a name belong to what is done next. Layers stand in the order of what they compute, however early
+// their weights are fetched.
+Layers with_transfers_joined(const NpuReport& npu) {
+  NpuReport joined = npu;
+  const auto is_transfer = [](const LayerReport& layer) { return layer.operation == "dma"; };
+  for (size_t i = joined.layers.size(); i-- > 1;) {
+    LayerReport& layer = joined.layers[i - 1];
+    if (is_transfer(layer) && is_unnamed(layer)) layer.name = joined.layers[i].name;
+  }
+  std::ranges::stable_partition(joined.layers, std::not_fn(is_transfer));
+  return rows_of(joined, LayerRows::kFolded);
+}
+
+// The layers of `a` by every name that they go by.
+std::map<std::string, size_t> places_of(const Layers& layers) {
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    places.emplace(layers[i].name, i);
+    for (const std::string& node : layers[i].nodes) places.emplace(node, i);
+  }
+  return places;
+}
+
+// Several layers as one.
+LayerReport together(LayerReport first, const LayerReport& second) {
+  NpuReport both;
+  std::string operation =
+      first.operation == second.operation ? first.operation : first.operation + " + " + second.operation;
+  both.layers = {std::move(first), second};
+  both.layers[1].name = both.layers[0].name;
+  LayerReport sum = rows_of(both, LayerRows::kFolded).front();
+  sum.operation = std::move(operation);
+  return sum;
+}
+
+std::optional<size_t> place_of(const std::map<std::string, size_t>& places, const LayerReport& layer) {
+  if (const auto found = places.find(layer.name); found != places.end()) return found->second;
+  for (const std::string& node : layer.nodes) {
+    if (const auto found = places.find(node); found != places.end()) return found->second;
+  }
+  return std::nullopt;
+}
+
+std::vector<ComparedLayer> by_name(const Layers& a, const Layers& b) {
+  const std::map<std::string, size_t> places = places_of(a);
+  std::vector<std::vector<ComparedLayer>> groups(a.size() + 1);  // of each layer of `a`, and before the first
+  for (size_t i = 0; i < a.size(); ++i) groups[i + 1].push_back({.name = a[i].name, .a = a[i]});
+  size_t last = 0;
+  for (const LayerReport& layer : b) {
+    const auto place = place_of(places, layer);
+    if (!place) {
+      groups[last].push_back({.name = layer.name, .b = layer});
+      continue;
+    }
+    last = *place + 1;
+    std::optional<LayerReport>& beside = groups[last].front().b;
+    beside = beside ? together(*beside, layer) : layer;
+  }
+  std::vector<ComparedLayer> rows;
+  for (const auto& group : groups) std::ranges::copy(group, std::back_inserter(rows));
+  return rows;
+}
+
+// "conv" of "conv x3 + dma x2".
+std::string_view kind_of(const LayerReport& layer) {
+  return std::string_view(layer.operation).substr(0, layer.operation.find(' '));
+}
+
+// How well two layers go together; 0: not at all.
+int likeness(const LayerReport& a, const LayerReport& b) {
+  if (kind_of(a) != kind_of(b)) return 0;
+  if (a.macs == b.macs) return 3;
+  const auto more = static_cast<double>(std::max(a.macs, b.macs));
+  const auto less = static_cast<double>(std::min(a.macs, b.macs));
+  return less >= 0.9 * more ? 2 : less >= 0.5 * more ? 1 : 0;
+}
+
+// The pairs that keep the order and are most alike together.
+std::vector<ComparedLayer> by_order(const Layers& a, const Layers& b) {
+  std::vector<std::vector<int>> best(a.size() + 1, std::vector<int>(b.size() + 1));  // of the ends of both
+  const auto pair_of = [&](size_t i, size_t j) {
+    const int like = likeness(a[i], b[j]);
+    return like == 0 ? -1 : like + best[i + 1][j + 1];
+  };
+  for (size_t i = a.size(); i-- > 0;) {
+    for (size_t j = b.size(); j-- > 0;) best[i][j] = std::max({best[i + 1][j], best[i][j + 1], pair_of(i, j)});
+  }
+  std::vector<ComparedLayer> rows;
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    if (i < a.size() && j < b.size() && best[i][j] == pair_of(i, j)) {
+      rows.push_back({.name = a[i].name, .a = a[i], .b = b[j]});
+      ++i, ++j;
+    } else if (i < a.size() && best[i][j] == best[i + 1][j]) {
+      rows.push_back({.name = a[i].name, .a = a[i]});
+      ++i;
+    } else {
+      rows.push_back({.name = b[j].name, .b = b[j]});
+      ++j;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+MatchedLayers match_layers(const NpuReport& a, const NpuReport& b) {
+  const Layers rows_a = with_transfers_joined(a), rows_b = with_transfers_joined(b);
+  if (is_named(rows_a) && is_named(rows_b)) return {.by_name = true, .layers = by_name(rows_a, rows_b)};
+  return {.by_name = false, .layers = by_order(rows_a, rows_b)};
+}
+
+}  // namespace carina::report

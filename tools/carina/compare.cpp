@@ -1,0 +1,56 @@
+#include "driver/compare.h"
+
+#include "command.h"
+#include "model_options.h"
+#include "option_values.h"
+#include "report/compare_report.h"
+
+namespace carina::cli {
+
+namespace {
+
+enum class With { kFile, kVela };
+
+int compare(const driver::CompareRequest& request, With with, const Console& console) {
+  if (request.b.empty() != (with == With::kVela)) {
+    const Diagnostic usage{.where = "carina compare",
+                           .what = "one other program is needed",
+                           .expected = "a second file, or --with vela",
+                           .fault = Fault::kUsage};
+    return report_failure(request.a, {usage}, console);
+  }
+  return finish(request.a, shown(driver::compare(request, console.log()), console), console);
+}
+
+void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
+  static driver::CompareRequest request;
+  static auto with = With::kFile;
+  app.add_option("a", request.a, "A .pte, Vela's raw .npz, or a model to compile: .tosa, .vgf, .pt2")
+      ->required()
+      ->check(path());
+  app.add_option("b", request.b, "The other one")->check(path());
+  app.add_option("--with", with, "vela: what the installed Vela makes of A, a .tosa, instead of another file")
+      ->transform(one_of({{"vela", static_cast<int>(With::kVela)}}));
+  app.add_option("--vela", request.vela, "Vela's program; default: vela, in the PATH")->check(path());
+  add_quantize_options(app, request.compile);
+  add_target_options(app, request.compile.target, Target::kOptional);
+  add_schedule_options(app, request.compile);
+  app.callback([&] {
+    action = [&] {
+      request.compile.threads = console.threads;
+      return compare(request, with, console);
+    };
+  });
+}
+
+}  // namespace
+
+const Command kCompare{.name = "compare",
+                       .summary = "Compare two programs for the NPU layer by layer, or ours with Vela's",
+                       .examples =
+                           "  carina compare before.pte after.pte\n"
+                           "  carina compare model.tosa model_vela.npz --target ethos-u65-256\n"
+                           "  carina compare model.tosa --target ethos-u55-128 --with vela",
+                       .add_options = add_options};
+
+}  // namespace carina::cli
