@@ -58,8 +58,7 @@ class Ddr {
   }
   Ddr(const Ddr&) = delete;
   Ddr& operator=(const Ddr&) = delete;
-  // By which another process opens it.
-  [[nodiscard]] std::string path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_); }
+  [[nodiscard]] int file() const { return file_; }
   [[nodiscard]] SharedMemory shared() const {
     return {.bytes = {static_cast<std::byte*>(memory_), kQemuDdrBytes}, .device_address = kQemuDdrAddress};
   }
@@ -165,7 +164,7 @@ Result<report::QemuReport> run_on_qemu(const Buffer& image, const std::string& w
   report::QemuReport report{.image = where, .console = {}, .outputs = {}};
   const QemuRun run{.folder = folder->path(),
                     .image = kImageFile,
-                    .memory = ddr->path(),
+                    .memory = ddr->file(),
                     .arguments = std::move(arguments),
                     .timeout_seconds = request.timeout_seconds,
                     .on_line =

@@ -26,6 +26,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kQemu = "qemu-system-arm";
+constexpr int kMemoryDescriptor = 3;  // of the DDR, in QEMU's eyes
 
 std::unexpected<Diagnostics> system_error(const std::string& where, const char* what, int error) {
   return fail(
@@ -54,23 +55,23 @@ class Descriptor {
 
 std::vector<std::string> command_of(const QemuRun& run) {
   // One instruction takes 2^5 ns, which is nearly one tick of the board's 32 MHz.
-  std::vector<std::string> words{
-      kQemu,
-      "-M",
-      "mps3-an547,memory-backend=ddr",
-      "-object",
-      fmt::format("memory-backend-file,id=ddr,size={},mem-path={},share=on", kQemuDdrBytes, run.memory),
-      "-display",
-      "none",
-      "-serial",
-      "null",
-      "-monitor",
-      "none",
-      "-icount",
-      "shift=5",
-      "-kernel",
-      run.image,
-      "-semihosting-config"};
+  std::vector<std::string> words{kQemu,
+                                 "-M",
+                                 "mps3-an547,memory-backend=ddr",
+                                 "-object",
+                                 fmt::format("memory-backend-file,id=ddr,size={},mem-path=/proc/self/fd/{},share=on",
+                                             kQemuDdrBytes, kMemoryDescriptor),
+                                 "-display",
+                                 "none",
+                                 "-serial",
+                                 "null",
+                                 "-monitor",
+                                 "none",
+                                 "-icount",
+                                 "shift=5",
+                                 "-kernel",
+                                 run.image,
+                                 "-semihosting-config"};
   std::string semihosting = fmt::format("enable=on,target=native,arg={}", run.image);
   for (const std::string& argument : run.arguments) semihosting += ",arg=" + argument;
   words.push_back(std::move(semihosting));
@@ -89,6 +90,7 @@ Result<pid_t> start(const QemuRun& run, int console) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, console, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, console, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, run.memory, kMemoryDescriptor);
   pid_t process = 0;
   const int error = posix_spawnp(&process, kQemu, &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

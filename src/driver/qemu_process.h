@@ -12,7 +12,7 @@ namespace carina::driver {
 struct QemuRun {
   std::string folder;                  // where it runs; holds the image and the two pipes of facts/firmware.h
   std::string image;                   // a file's name in the folder
-  std::string memory;                  // the file that is its DDR
+  int memory = -1;                     // descriptor of what is its DDR
   std::vector<std::string> arguments;  // of the image
   int timeout_seconds = 600;
   std::function<void(std::string_view)> on_line;           // each line of the console
