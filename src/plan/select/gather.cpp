@@ -12,6 +12,9 @@ namespace {
 // Filters that an operation picks at once: more cost more multiplications per element, and bricks hold sixteen.
 constexpr int64_t kFilters = npu::kBrickDepth;
 
+// From here on operations that read single elements wait for memory longer than more operations would take.
+constexpr int64_t kMaxStrideBytes = 8;
+
 // Axes of size 1 dropped and neighbours merged that are neighbours in both.
 void merge_axes(View& dst, View& src) {
   std::vector<Axis> to, from;
@@ -77,6 +80,19 @@ WeightsId row_filters(Selection& s, int64_t count, ElementType type) {
   return *add_weights(s, std::move(weights), store_only({}, type));
 }
 
+void pick_pieces(Selection& s, const Pair& part, size_t width, size_t channels, ElementType type) {
+  const WeightsId pick = row_filters(s, part.first.axes[channels].size, type);
+  for (const Pair& piece : unrolled(part, width, channels)) pick_rows(s, piece, width, channels, type, pick);
+}
+
+// The axis in groups of as many elements as there are filters, and these as an axis behind all others.
+View in_groups(View view, size_t axis) {
+  const auto [size, stride] = view.axes[axis];
+  view.axes[axis] = {.size = size / kFilters, .stride = stride * kFilters};
+  view.axes.push_back({.size = kFilters, .stride = stride});
+  return view;
+}
+
 }  // namespace
 
 // The axis that becomes channels is laid as the height of an image of one-channel pixels, and a kernel as high as the
@@ -96,12 +112,18 @@ bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, Ele
   for (size_t i = 0; i < dst.rank(); ++i) {
     if (i != channels && dst.axes[i].size > dst.axes[width].size) width = i;
   }
-  const int64_t rows = dst.axes[channels].size;
-  for (int64_t first = 0; first < rows && !s.is_full(); first += kFilters) {
+  const int64_t rows = dst.axes[channels].size, groups = rows / kFilters;
+  int64_t first = 0;
+  // All groups in one operation and the other axes unrolled, where an access to memory still reads some elements.
+  if (groups > dst.axes[width].size && src.axes[channels].stride * type.bytes() <= kMaxStrideBytes) {
+    first = groups * kFilters;
+    const Pair whole{sliced_axis(dst, channels, 0, first), sliced_axis(src, channels, 0, first)};
+    pick_pieces(s, {in_groups(whole.first, channels), in_groups(whole.second, channels)}, channels, dst.rank(), type);
+  }
+  for (; first < rows && !s.is_full(); first += kFilters) {
     const int64_t count = std::min(kFilters, rows - first);
-    const WeightsId pick = row_filters(s, count, type);
-    const Pair part{sliced_axis(dst, channels, first, count), sliced_axis(src, channels, first, count)};
-    for (const Pair& piece : unrolled(part, width, channels)) pick_rows(s, piece, width, channels, type, pick);
+    pick_pieces(s, {sliced_axis(dst, channels, first, count), sliced_axis(src, channels, first, count)}, width,
+                channels, type);
   }
   return true;
 }

@@ -125,6 +125,19 @@ TEST(Layout, ConcatenatedPlanesKeepTheOrderOfTheirPixels) {
   EXPECT_EQ(sum->ofm.depth, 16);
 }
 
+TEST(Layout, PlanesOfAnImageAreWrittenOneByOne) {
+  Layouts b;
+  const auto x = b.conv(b.input("x", DType::kInt8, {1, 32, 32, 8}), 2, 1, 0);
+  b.graph.outputs = {b.transpose(x, {0, 3, 1, 2})};
+  const auto steps = steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 3U);  // not one operation for sixteen pixels
+  EXPECT_EQ(steps.back().ofm.width, 32 * 32 / 16);
+  Layouts many;
+  const auto y = many.conv(many.input("x", DType::kInt8, {1, 32, 32, 8}), 16, 1, 0);
+  many.graph.outputs = {many.transpose(y, {0, 3, 1, 2})};
+  EXPECT_EQ(steps_of(many.graph).back().ofm.width, 16);  // channels, which stand side by side where they are read
+}
+
 TEST(Layout, MergedHeadsAreWrittenWhereTheyBelong) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 2, 6, 8}), 8, 1, 0);
