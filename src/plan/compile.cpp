@@ -22,18 +22,6 @@ Schedule checked(std::string_view transformation, Schedule schedule, const Conte
   return schedule;
 }
 
-// Staging is a wish: where the arena then does not fit, it goes without.
-Result<Schedule> place_all(Schedule schedule, int64_t working_bytes, const Context& context) {
-  Options planned = context.options;
-  if (working_bytes > 0) planned.arena_limit_bytes = working_bytes;
-  const Context within{.family = context.family, .target = context.target, .options = planned, .log = context.log};
-  Schedule staged = checked("staging", stage_weights(schedule, within), context);
-  const bool asked_for_more = staged.order.size() != schedule.order.size();
-  auto placed = place_storages(std::move(staged), context);
-  if (placed || !asked_for_more) return placed;
-  return place_storages(std::move(schedule), context);
-}
-
 npu::IoTensor io_tensor(const Schedule& schedule, TensorId id) {
   const PlanTensor& tensor = schedule[id];
   npu::IoTensor io{.element_bytes = static_cast<int32_t>(tensor.element_bytes), .offset = schedule.address_of(id)};
@@ -65,26 +53,33 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
                                      const Log& log) {
   CARINA_TRY(const Family* const family, find_family(target));
-  const Context context{.family = *family, .target = target, .options = options, .log = log};
   ThreadPool threads(options.threads);
   constexpr size_t kSteps = 5;
   log.progress("select", 0, kSteps);
+  Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, context).run());
+  const std::vector<WeightFacts> facts = weight_facts(network.material);
+  context.weights = facts;
   log.progress("blocks", 1, kSteps);
   Schedule schedule = checked("selection", first_schedule(network), context);
   schedule = checked("formats", choose_formats(std::move(schedule), context), context);
   CARINA_TRY(Cascaded cascaded, form_cascades(std::move(schedule), network.material, context, threads));
   schedule = checked("cascades", std::move(cascaded.schedule), context);
+  context.working_bytes = cascaded.working_bytes;
   schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
   CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
   schedule = checked("blocks", std::move(schedule), context);
+  if (working_space(target, *family) != Space::kArena) {
+    schedule = checked("spaces", choose_spaces(std::move(schedule), context), context);
+    CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
+  }
+  schedule = checked("depth", cut_depth(std::move(schedule), context, threads), context);
   log.progress("weights", 2, kSteps);
   CARINA_TRY(Encoded encoded, encode_slices(std::move(schedule), network.material, context, threads));
   schedule = checked("slices", std::move(encoded.schedule), context);
   log.progress("memory", 3, kSteps);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
-  schedule = checked("spaces", choose_spaces(std::move(schedule), context), context);
-  auto placed = place_all(std::move(schedule), cascaded.working_bytes, context);
+  auto placed = stage_weights(std::move(schedule), context);
   if (!placed) return std::unexpected(with_ways_out(std::move(placed.error()), tosa, context, cascaded.whole_bytes));
   schedule = checked("finished", std::move(*placed), context);
   log.progress("emit", 4, kSteps);

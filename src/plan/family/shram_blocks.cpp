@@ -122,10 +122,9 @@ int64_t next_depth(int64_t depth, const Requirements& r) {
 
 // Every legal block, in a fixed order; stops growing a row of candidates where it no longer fits.
 template <typename Visit>
-void for_each_block(const Requirements& r, const npu::Block3& max, Visit visit) {
+void for_each_block(const Requirements& r, const npu::Block3& max, npu::WeightOrder order, Visit visit) {
   const npu::Block3& u = r.npu.ofm_ublocks[0].block;
   const SearchSpace space = search_space(r, max);
-  const npu::WeightOrder order = weight_order(r.op);
   int64_t depth = std::max<int64_t>(u.depth, std::min<int64_t>(space.depth, npu::kBrickDepth));
   if (depth < r.op.ofm.depth) depth = round_up<int64_t>(depth, npu::kBrickDepth);
   for (; depth <= std::max<int64_t>(space.depth, u.depth); depth = next_depth(depth, r)) {
@@ -152,8 +151,15 @@ std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& piece, const
 
 std::vector<BlockConfig> shram::legal_blocks(const Step& piece, const Target& target) {
   std::vector<BlockConfig> blocks;
-  for_each_block(requirements_of(piece, target), target.limits().max_ofm_block,
-                 [&](const BlockConfig& block) { blocks.push_back(block); });
+  const Requirements r = requirements_of(piece, target);
+  const auto add_all = [&](npu::WeightOrder order) {
+    for_each_block(r, target.limits().max_ofm_block, order, [&](const BlockConfig& b) { blocks.push_back(b); });
+  };
+  const npu::WeightOrder preferred = weight_order(piece);
+  add_all(preferred);
+  if (piece.kind != StepKind::kConv || piece.reads_written_weights()) return blocks;
+  const bool by_depth = preferred == npu::WeightOrder::DEPTH_FIRST;
+  add_all(by_depth ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST);
   return blocks;
 }
 

@@ -1,5 +1,5 @@
-// What:   chooses the blocks in which each stripe is computed: of those that the family allows the one that fetches least
-//         for an output element, or (for tests) an arbitrary one.
+// What:   chooses the blocks in which each stripe is computed: of those that the family allows the fastest, or (for
+//         tests) an arbitrary one. The stripes of a step share slices of weights where their blocks allow it.
 // Before: stripe block={}
 // After:  stripe block={height=8 width=16 depth=16}
 // Needs:  stripes.
@@ -8,71 +8,67 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <map>
 #include <random>
 
 #include "base/checked_math.h"
+#include "plan/schedule/blocks.h"
+#include "plan/schedule/kernel_cost.h"
 #include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 namespace {
 
-// Elements fetched per output element, roughly: what Vela's search (architecture_allocator.py) ranks blocks by. Not
-// cycles: plan/schedule/cost.h has those.
-class FetchCost {
+class CycleCost {
  public:
-  FetchCost(const Step& piece, const Context& context)
-      : op_(piece),
-        context_(context),
-        ofm_elements_(static_cast<double>(piece.ofm.height * piece.ofm.width * piece.ofm.depth)) {}
+  CycleCost(const Schedule& schedule, const Step& piece, const Context& context, Space weights_from)
+      : piece_(piece), cost_(schedule, context.family, context.target), feed_(expected_feed(piece, context)) {
+    feed_.weights_from = feed_.scales_from = weights_from;
+    slow_ = cost_.port_of(Space::kConstants);
+  }
 
-  [[nodiscard]] double of(const BlockConfig& b) const {
-    const FeatureMap& ofm = op_.ofm;
-    if (op_.kind == StepKind::kElementwise) return ofm_elements_ / static_cast<double>(b.height * b.width * b.depth);
-    const npu::Block3 ifm = context_.family.input_block(op_, b, context_.target);
-    const int64_t ifm_area = int64_t{ifm.height} * ifm.width;
-    const double blocks_deep = op_.sums_over_depth() ? static_cast<double>(ceil_div(ofm.depth, b.depth)) : 1;
-    const double area_blocks = ratio(ofm.height, b.height) * ratio(ofm.width, b.width);
-    double fetched = static_cast<double>(ifm_area * op_.ifm.depth * sub_kernels()) * area_blocks * blocks_deep;
-    if (op_.is_convolution()) fetched += weights(b);
-    double cost = fetched / ofm_elements_;
-    if (op_.ifm.height * op_.ifm.width * op_.ifm.depth <= 2 * ifm_area * ifm.depth) cost /= 2;
-    return cost;
+  // Of blocks that are about as fast, the one that leaves the ports to others costs less.
+  [[nodiscard]] double of(const BlockConfig& block) const {
+    const KernelCycles cycles = cost_.of(piece_, block, feed_);
+    constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
+    return cycles.total + kTrafficWeight * (cycles.port_busy[0] + cycles.port_busy[1]) +
+           kSlowTrafficWeight * cycles.port_busy[slow_];
   }
 
  private:
-  static double ratio(int64_t whole, int64_t part) {
-    return std::max(1.0, static_cast<double>(whole) / static_cast<double>(part));
-  }
-  [[nodiscard]] int64_t sub_kernels() const {
-    const Kernel& k = op_.kernel;
-    return ceil_div<int64_t>(k.height, npu::kSubkernelSize) * ceil_div<int64_t>(k.width, npu::kSubkernelSize);
-  }
-  [[nodiscard]] double weights(const BlockConfig& b) const {
-    const FeatureMap& ofm = op_.ofm;
-    const int64_t refetches = ceil_div(ofm.height, b.height) * ceil_div(ofm.width, b.width);
-    return static_cast<double>(op_.kernel.taps() * op_.ifm.depth * refetches) *
-           (op_.kind == StepKind::kDepthwise ? 1.0 : static_cast<double>(ofm.depth));
-  }
-
-  const Step& op_;
-  const Context& context_;
-  double ofm_elements_;
+  const Step& piece_;
+  KernelCost cost_;
+  Feed feed_;
+  size_t slow_ = 0;
 };
 
-std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const FetchCost& model) {
+// Of the blocks that take hardly more than the fewest cycles, the largest, which needs fewest commands.
+std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost) {
+  std::vector<double> cycles;
+  for (const BlockConfig& block : blocks) cycles.push_back(cost.of(block));
+  if (blocks.empty()) return std::nullopt;
+  constexpr double kHardlyMore = 1.003;
+  const double most = std::ranges::min(cycles) * kHardlyMore;
   std::optional<BlockConfig> best;
-  double best_cost = std::numeric_limits<double>::infinity();
-  for (const BlockConfig& b : blocks) {
-    const double cost = model.of(b);
-    // Equal costs: the larger block, which needs fewer commands.
-    const bool larger = best && b.height * b.width * b.depth > best->height * best->width * best->depth;
-    if (cost < best_cost || (cost == best_cost && larger)) {
-      best = b;
-      best_cost = cost;
-    }
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const BlockConfig& b = blocks[i];
+    if (cycles[i] > most) continue;
+    if (!best || b.height * b.width * b.depth > best->height * best->width * best->depth) best = b;
   }
   return best;
+}
+
+// Of the sizes that cut an axis into as many blocks, only the smallest.
+void keep_balanced(std::vector<BlockConfig>& blocks, const Step& piece) {
+  const auto is_smallest = [](int64_t whole, int64_t size, int64_t step) {
+    return size <= step || ceil_div(whole, size) != ceil_div(whole, size - step);
+  };
+  int64_t high = INT64_MAX, wide = INT64_MAX;
+  for (const BlockConfig& b : blocks) high = std::min(high, b.height), wide = std::min(wide, b.width);
+  std::erase_if(blocks, [&](const BlockConfig& b) {
+    return !is_smallest(piece.ofm.height, b.height, high) || !is_smallest(piece.ofm.width, b.width, wide);
+  });
 }
 
 // Of those whose weights stand in the same order as `like` wants them, if there are any.
@@ -81,18 +77,92 @@ void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
   if (!std::ranges::all_of(blocks, other)) std::erase_if(blocks, other);
 }
 
-std::optional<BlockConfig> choose_block(const Step& piece, const std::optional<BlockConfig>& like,
-                                        const Context& context) {
+std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
+  const Step piece = piece_of(schedule, schedule[question.stripe]);
   std::vector<BlockConfig> blocks = context.family.legal_blocks(piece, context.target);
   if (piece.reads_written_weights())
     std::erase_if(blocks, [&](const BlockConfig& b) { return b.depth != piece.stream_block_depth; });
   const Variation& variation = context.options.variation;
-  if (like && piece.weights.valid()) keep_alike(blocks, *like);
-  if (variation.blocks == Variation::Blocks::kCheapest) return cheapest(blocks, FetchCost(piece, context));
+  if (question.like && piece.weights.valid()) keep_alike(blocks, *question.like);
   if (blocks.empty()) return std::nullopt;
-  std::mt19937 random(variation.seed + static_cast<uint32_t>(piece.node.index()));
-  return blocks[random() % blocks.size()];
+  if (variation.blocks == Variation::Blocks::kSeeded) {
+    std::mt19937 random(variation.seed + static_cast<uint32_t>(piece.node.index()));
+    return blocks[random() % blocks.size()];
+  }
+  if (context.options.optimise != Optimise::kSearch) keep_balanced(blocks, piece);
+  return cheapest(blocks, CycleCost(schedule, piece, context, question.weights_from));
 }
+
+// What the choice depends on.
+struct Key {
+  Step piece = {};  // without names, places and values
+  std::array<Format, 3> formats = {};
+  std::array<Space, 3> spaces = {};
+  double bits_per_weight = 0;
+  std::optional<BlockConfig> like = {};
+  Space weights_from = {};
+  bool operator==(const Key&) const = default;
+  [[nodiscard]] uint64_t hash() const {
+    uint64_t hash = static_cast<uint64_t>(piece.kind);
+    for (const int64_t value : {piece.ofm.height, piece.ofm.width, piece.ofm.depth, piece.ifm.height, piece.ifm.width,
+                                piece.ifm.depth, piece.kernel.height, piece.kernel.width, piece.padding.top})
+      hash = hash * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value);
+    return hash;
+  }
+};
+
+Key key_of(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
+  Key q{.piece = piece_of(schedule, schedule[question.stripe]),
+        .like = question.like,
+        .weights_from = question.weights_from};
+  std::array<FeatureMap*, 3> maps{&q.piece.ofm, &q.piece.ifm, &q.piece.ifm2};
+  const bool second = q.piece.reads_second_map();
+  for (size_t i = 0; i < maps.size(); ++i) {
+    if (i == 2 && !second) continue;
+    const PlanTensor& tensor = schedule[maps[i]->tensor];
+    q.formats[i] = tensor.format;
+    q.spaces[i] = tensor.storage.valid() ? schedule[tensor.storage].space : Space::kConstants;
+    maps[i]->tensor = {};
+    maps[i]->offset = maps[i]->zero_point = 0;
+  }
+  if (q.piece.weights.valid() && q.piece.weights.index() < context.weights.size())
+    q.bits_per_weight = context.weights[q.piece.weights.index()].bits_per_weight;
+  q.piece.weights = q.piece.weights.valid() ? WeightsId(0) : WeightsId();
+  q.piece.activation.table = q.piece.uses_table() ? TensorId(0) : TensorId();
+  q.piece.first_channel = q.piece.scalar = 0;
+  q.piece.scaling = {};
+  q.piece.operands = {};
+  // An arbitrary block is another one for each node.
+  if (context.options.variation.blocks != Variation::Blocks::kSeeded) q.piece.node = {};
+  return q;
+}
+
+}  // namespace
+
+std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,
+                                                    const Context& context, ThreadPool& threads) {
+  std::vector<Key> keys;
+  std::vector<size_t> first;  // by key: the first question that it stands for
+  std::vector<size_t> key_of_question;
+  std::multimap<uint64_t, size_t> by_hash;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    Key key = key_of(schedule, questions[i], context);
+    const auto [begin, end] = by_hash.equal_range(key.hash());
+    const auto same = std::find_if(begin, end, [&](const auto& entry) { return keys[entry.second] == key; });
+    key_of_question.push_back(same == end ? keys.size() : same->second);
+    if (same != end) continue;
+    by_hash.emplace(key.hash(), keys.size());
+    keys.push_back(std::move(key));
+    first.push_back(i);
+  }
+  std::vector<std::optional<BlockConfig>> answers(keys.size());
+  threads.parallel_for(keys.size(), [&](size_t i) { answers[i] = best_block(schedule, questions[first[i]], context); });
+  std::vector<std::optional<BlockConfig>> blocks;
+  for (const size_t key : key_of_question) blocks.push_back(answers[key]);
+  return blocks;
+}
+
+namespace {
 
 // The stripes of each step, that which computes most in front.
 std::vector<std::vector<size_t>> stripes_by_step(const Schedule& schedule) {
@@ -109,45 +179,40 @@ std::vector<std::vector<size_t>> stripes_by_step(const Schedule& schedule) {
   return stripes;
 }
 
-// Chooses for the stripes of one step, which share slices of weights where their blocks allow it. Stripes of one size
-// and padding have the same blocks. Whether there are any.
-bool choose_for(Schedule& schedule, const std::vector<size_t>& stripes, const Context& context) {
-  std::vector<std::pair<Step, BlockConfig>> known;
-  for (const size_t i : stripes) {
-    const Step piece = piece_of(schedule, schedule.stripes[i]);
-    if (piece.kind == StepKind::kDma) continue;
-    const auto same = std::ranges::find_if(known, [&](const auto& entry) {
-      const Step& other = entry.first;
-      return other.ofm.height == piece.ofm.height && other.ofm.width == piece.ofm.width &&
-             other.ofm.depth == piece.ofm.depth && other.ifm.height == piece.ifm.height &&
-             other.ifm.width == piece.ifm.width && other.padding == piece.padding;
-    });
-    if (same == known.end()) {
-      const auto block =
-          choose_block(piece, known.empty() ? std::nullopt : std::optional(known.front().second), context);
-      if (!block) return false;
-      known.emplace_back(piece, *block);
-      schedule.stripes[i].block = *block;
-    } else {
-      schedule.stripes[i].block = same->second;
+Result<void> choose_for(Schedule& schedule, std::span<const BlockQuestion> questions, const Context& context,
+                        ThreadPool& threads) {
+  const auto blocks = best_blocks(schedule, questions, context, threads);
+  for (size_t i = 0; i < questions.size(); ++i) {
+    Stripe& stripe = schedule.stripes[questions[i].stripe.index()];
+    if (!blocks[i]) {
+      const Step& step = schedule[stripe.step];
+      return fail({.where = step.name,
+                   .what = "no block of this operation fits the NPU's shared buffer",
+                   .node = step.node.valid() ? std::optional(step.node.index()) : std::nullopt});
     }
+    stripe.block = *blocks[i];
   }
-  return true;
+  return {};
 }
 
 }  // namespace
 
 Result<Schedule> choose_blocks(Schedule schedule, const Context& context, ThreadPool& threads) {
   const std::vector<std::vector<size_t>> stripes = stripes_by_step(schedule);
-  std::vector<char> fits(stripes.size(), 1);
-  threads.parallel_for(stripes.size(), [&](size_t i) { fits[i] = choose_for(schedule, stripes[i], context); });
-  for (size_t i = 0; i < fits.size(); ++i) {
-    if (fits[i]) continue;
-    const Step& step = schedule.steps[i];
-    return fail({.where = step.name,
-                 .what = "no block of this operation fits the NPU's shared buffer",
-                 .node = step.node.valid() ? std::optional(step.node.index()) : std::nullopt});
+  std::vector<BlockQuestion> leaders, others;
+  const auto is_computed = [&](const std::vector<size_t>& list) {
+    return !list.empty() && schedule[schedule.stripes[list.front()].step].kind != StepKind::kDma;
+  };
+  for (const std::vector<size_t>& list : stripes) {
+    if (is_computed(list)) leaders.push_back({.stripe = StripeId(list.front())});
   }
+  CARINA_CHECKED(choose_for(schedule, leaders, context, threads));
+  for (const std::vector<size_t>& list : stripes) {
+    if (!is_computed(list)) continue;
+    for (size_t i = 1; i < list.size(); ++i)
+      others.push_back({.stripe = StripeId(list[i]), .like = schedule.stripes[list.front()].block});
+  }
+  CARINA_CHECKED(choose_for(schedule, others, context, threads));
   return schedule;
 }
 

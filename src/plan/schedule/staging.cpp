@@ -1,154 +1,245 @@
-// What:   copies weights that live in slow memory to the arena before they are read, where that makes the network faster.
-// Before: stripe s3                    slice w1 stored=m7
-// After:  load_weights s3              slice w1 stored=m7 staged=m9
-//         ...                          storage m9 space=arena bytes=5120
+// What:   copies weights and scales that live in slow memory to fast memory before they are read, and loads tables early,
+//         so that the transfers run beside other kernels.
+// Before: stripe s3                    slice w1 stored=m7 scales=m7
+// After:  load_weights s3 part 1       slice w1 stored=m7 scales=m7 staged=m9
+//         stripe s1                    storage m9 space=arena bytes=5120
+//         load_weights s3 part 2
+//         stripe s2
 //         stripe s3
 // Needs:  slices, an order of stripes and table loads; storages of their own for all tensors.
-// Gives:  slices that are loaded before they are read (rule 5).
+// Gives:  slices that are loaded before they are read (rule 5), and addresses of all storages.
 // Legal:  the same bytes are read from another place; hazards and placement see the copy as a write.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "plan/memory/lives.h"
-#include "plan/schedule/cost.h"
+#include "plan/schedule/prefetch.h"
+#include "plan/schedule/prefetch_problem.h"
+#include "plan/schedule/staging.h"
+#include "plan/schedule/timeline.h"
 #include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 namespace {
 
-// Without a limit of the user's, staging may grow the arena to this; networks that need more for themselves are not
-// grown.
-constexpr int64_t kUnaskedArenaBytes = 512 * 1024;
-
-int64_t budget_of(int64_t needed, const Context& context) {
-  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
-  return context.options.arena_limit_bytes > 0 ? limit : std::min(limit, std::max(needed, kUnaskedArenaBytes));
+// Which stripes read from a copy, and from which: a storage per copy.
+void set_staged(Schedule& schedule, const StageableNetwork& network, const PrefetchPlan& plan, Space space) {
+  for (const PrefetchCopy& copy : plan.copies) {
+    const StorageId stored = network.storages[copy.object];
+    const StorageId staged = schedule.add({.space = space, .bytes = schedule[stored].bytes});
+    for (const size_t user : copy.users) {
+      WeightSlice& slice = schedule.slices[schedule[network.stripes[user]].slice.index()];
+      if (slice.stored == stored) {
+        slice.staged = staged;
+      } else {
+        slice.staged_scales = staged;
+      }
+    }
+  }
 }
 
-// Tries where each copy could start, and keeps what makes the network faster.
-class Stager {
- public:
-  // How many stripes ahead of its first user a copy may start.
-  static constexpr size_t kAhead[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
-
-  Stager(const Schedule& schedule, const Context& context)
-      : live_(live_bytes(schedule, working_space(context.target, context.family))),
-        timeline_(schedule, context.family, context.target) {
-    budget_ = budget_of(live_.empty() ? 0 : std::ranges::max(live_), context);
+// The commands in their new order: stripes as before, transfers in front of those that the plan names.
+std::vector<Command> reordered(const Schedule& schedule, const StageableNetwork& network, const PrefetchPlan& plan) {
+  std::vector<Command> order;
+  auto next = plan.commands.begin();
+  const auto add_transfers = [&](size_t before) {
+    for (; next != plan.commands.end() && next->before == before; ++next) {
+      if (!next->copy) {
+        order.push_back(network.table_loads[next->fixed]);
+        continue;
+      }
+      const PrefetchCopy& copy = plan.copies[*next->copy];
+      const StripeId reader = network.stripes[copy.users.front()];
+      const bool weights = schedule[schedule[reader].slice].stored == network.storages[copy.object];
+      order.push_back({.kind = weights ? Command::Kind::kLoadWeights : Command::Kind::kLoadScales,
+                       .stripe = reader,
+                       .first_byte = next->first_byte,
+                       .bytes = next->bytes});
+    }
+  };
+  size_t kernel = 0;
+  for (const Command& command : schedule.order) {
+    if (command.kind == Command::Kind::kLoadTable) continue;
+    add_transfers(kernel++);
+    order.push_back(command);
   }
+  return order;
+}
 
-  // Copies that were not tried because the network is too long to try them all.
-  size_t run() {
-    best_ = timeline_.cycles();
-    constexpr size_t kWork = 30'000'000;  // stripes visited: the search is quadratic
-    size_t tries = kWork / (live_.size() + 1), untried = 0;
-    const size_t copies = timeline_.copies().size();
-    for (int round = 0; round < 3; ++round) {
-      const double before = best_;
-      for (size_t k = 0; k < copies; ++k) {
-        if (tries <= std::size(kAhead)) {
-          if (round == 0) untried = copies - k;
-          return untried;
+Schedule with_copies(Schedule schedule, const StageableNetwork& network, const PrefetchPlan& plan, Space space) {
+  set_staged(schedule, network, plan, space);
+  schedule.order = reordered(schedule, network, plan);
+  return schedule;
+}
+
+// Copies that a placed schedule has no room for: those that end behind the budget, and the largest beside a tensor that
+// does. As (kernel, storage among the constants).
+std::vector<std::pair<size_t, StorageId>> copies_without_room(const Schedule& placed, Space space, int64_t budget) {
+  const std::vector<Life> lives = lives_of(placed);
+  const auto is_over = [&](StorageId id) { return placed[id].address + placed[id].bytes > budget; };
+  std::vector<Life> over;  // of tensors
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (placed.storages[i].space == space && lives[i].used() && is_over(StorageId(i))) over.push_back(lives[i]);
+  }
+  std::vector<std::pair<size_t, StorageId>> found;
+  std::optional<std::pair<size_t, StorageId>> largest_beside;
+  int64_t largest = 0;
+  size_t kernel = 0;
+  for (const Command& command : placed.order) {
+    if (command.kind != Command::Kind::kStripe) continue;
+    if (const WeightSlice* slice = placed.slice_of(command)) {
+      for (const auto& [copy, stored] :
+           {std::pair(slice->staged, slice->stored), std::pair(slice->staged_scales, slice->scales)}) {
+        if (!copy.valid()) continue;
+        if (is_over(copy)) found.emplace_back(kernel, stored);
+        const Life& life = lives[copy.index()];
+        const bool beside = std::ranges::any_of(
+            over, [&](const Life& other) { return life.first <= other.last && other.first <= life.last; });
+        if (beside && placed[copy].bytes > largest) {
+          largest = placed[copy].bytes;
+          largest_beside = std::pair(kernel, stored);
         }
-        improve(k);
-        tries -= std::size(kAhead);
       }
-      if (best_ >= before) break;
     }
-    return untried;
+    ++kernel;
   }
-  [[nodiscard]] const std::vector<Timeline::Copy>& copies() const { return timeline_.copies(); }
+  if (found.empty() && !over.empty() && largest_beside) found.push_back(*largest_beside);
+  return found;
+}
 
- private:
-  void set(size_t k, std::optional<size_t> from) {
-    const Timeline::Copy& copy = timeline_.copies()[k];
-    if (copy.from) change_live(*copy.from, copy.last(), -copy.bytes);
-    if (from) change_live(*from, copy.last(), copy.bytes);
-    timeline_.start_copy(k, from);
+// Those without room come later; if that was not enough, not at all.
+void take_back(PrefetchProblem& problem, const StageableNetwork& network,
+               const std::vector<std::pair<size_t, StorageId>>& without_room) {
+  for (const auto& [kernel, storage] : without_room) {
+    const auto object = static_cast<size_t>(std::ranges::find(network.storages, storage) - network.storages.begin());
+    if (!problem.late.emplace(kernel, object).second) problem.banned.emplace(kernel, object);
   }
-  void change_live(size_t from, size_t to, int64_t bytes) {
-    for (size_t i = from; i <= to; ++i) live_[i] += bytes;
-  }
-
-  [[nodiscard]] bool fits(size_t from, size_t to, int64_t bytes) const {
-    for (size_t i = from; i <= to; ++i) {
-      if (live_[i] + bytes > budget_) return false;
-    }
-    return true;
-  }
-
-  void improve(size_t k) {
-    const Timeline::Copy& copy = timeline_.copies()[k];
-    const std::optional<size_t> before = copy.from;
-    std::optional<size_t> choice = before;
-    set(k, std::nullopt);
-    const auto consider = [&](std::optional<size_t> from) {
-      if (from) set(k, from);
-      const double total = timeline_.cycles();
-      if (from) set(k, std::nullopt);
-      if (total < best_ || (total == best_ && !from && choice)) {
-        best_ = total;
-        choice = from;
-      }
-    };
-    consider(std::nullopt);
-    for (const size_t ahead : kAhead) {
-      if (ahead > copy.first()) break;
-      const size_t from = copy.first() - ahead;
-      if (!fits(from, copy.last(), copy.bytes)) break;
-      consider(from);
-    }
-    set(k, choice);
-  }
-
-  std::vector<int64_t> live_;  // bytes, per stripe in order
-  Timeline timeline_;
-  int64_t budget_ = 0;
-  double best_ = 0;
-};
-
-void note_untried(const Log& log, size_t untried) {
-  if (untried == 0) return;
-  log.note({.where = "weights",
-            .what = fmt::format(
-                "{} weight streams stay in slow memory: the network has too many operations to try them", untried),
-            .severity = Severity::kNote});
 }
 
 }  // namespace
 
-Schedule stage_weights(Schedule schedule, const Context& context) {
-  const auto& variation = context.options.variation;
-  if (!context.target.constants_are_slow() || variation.staging == Variation::Staging::kNever) return schedule;
-  Stager stager(schedule, context);
-  note_untried(context.log, stager.run());
-  std::vector<StripeId> stripes;  // in order
-  for (const Command& command : schedule.order) {
-    if (command.kind == Command::Kind::kStripe) stripes.push_back(command.stripe);
+int64_t staging_budget(const Schedule& schedule, const Context& context) {
+  const Space space = working_space(context.target, context.family);
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  if (context.working_bytes > 0) return std::min(limit, context.working_bytes);
+  if (context.options.arena_limit_bytes > 0 || space != Space::kArena) return limit;
+  const std::vector<int64_t> live = live_bytes(schedule, space);
+  const int64_t needed = live.empty() ? 0 : std::ranges::max(live);
+  return std::min(limit, std::max(needed + needed / kUnaskedShare, kUnaskedBytes));
+}
+
+namespace {
+
+// Plans, places, and takes back what had no room, until all has.
+class Fitter {
+ public:
+  Fitter(const Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies)
+      : schedule_(schedule),
+        space_(working_space(context.target, context.family)),
+        budget_(staging_budget(schedule, context)),
+        network_(stageable(schedule, context, budget_, blocks_for_copies)),
+        options_(context.options),
+        any_size_{.family = context.family,
+                  .target = context.target,
+                  .options = options_,
+                  .log = context.log,
+                  .weights = context.weights,
+                  .working_bytes = context.working_bytes},
+        blocks_for_copies_(blocks_for_copies) {
+    options_.arena_limit_bytes = 0;
   }
-  std::vector<std::vector<StripeId>> loads(stripes.size());  // by place in the order: first users of what is copied
-  for (const Timeline::Copy& copy : stager.copies()) {
-    if (!copy.from) continue;
-    const StorageId staged =
-        schedule.add({.space = working_space(context.target, context.family), .bytes = copy.bytes});
-    for (const size_t user : copy.users) schedule.slices[schedule[stripes[user]].slice.index()].staged = staged;
-    loads[*copy.from].push_back(stripes[copy.first()]);
-  }
-  std::vector<Command> order;
-  size_t next = 0;
-  for (const Command& command : schedule.order) {
-    if (command.kind == Command::Kind::kStripe) {
-      for (const StripeId user : loads[next++]) {
-        const int64_t bytes = schedule[schedule.slices[schedule[user].slice.index()].stored].bytes;
-        order.push_back({.kind = Command::Kind::kLoadWeights, .stripe = user, .bytes = bytes});
+
+  std::optional<StagedSchedule> run() {
+    for (const double worth : {0.0, 1.0}) {
+      network_.problem.worth_of_gain = worth;
+      // Counts on less and less of what is free, as gaps between storages take some of it.
+      for (const int percent : {100, 97, 94, 90, 85, 78, 70, 60}) {
+        PrefetchProblem problem = network_.problem;
+        for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
+        if (try_to_fit(std::move(problem))) break;
       }
     }
-    order.push_back(command);
+    return std::move(best_);
   }
-  schedule.order = std::move(order);
-  return schedule;
+  [[nodiscard]] bool copies_pay() const { return !nothing_to_copy_; }
+  // Reads all weights in place.
+  [[nodiscard]] std::pair<Schedule, PrefetchPlan> without_copies() {
+    PrefetchProblem problem = network_.problem;
+    for (PrefetchKernel& kernel : problem.kernels) kernel.reads = 0;
+    PrefetchPlan plan = plan_prefetch(problem);
+    return {with_copies(schedule_, network_, plan, space_), std::move(plan)};
+  }
+
+ private:
+  // Whether anything fits, or there is nothing to copy.
+  bool try_to_fit(PrefetchProblem problem) {
+    constexpr int kRounds = 4;
+    for (int round = 0; round < kRounds; ++round) {
+      PrefetchPlan plan = plan_prefetch(problem);
+      nothing_to_copy_ = plan.copies.empty();
+      if (nothing_to_copy_) return true;
+      auto placed = place_storages(with_copies(schedule_, network_, plan, space_), any_size_);
+      if (!placed) return false;
+      const auto without_room = copies_without_room(*placed, space_, budget_);
+      if (without_room.empty()) {
+        if (space_bytes(*placed, space_) > budget_) return false;
+        keep({.schedule = *std::move(placed), .plan = std::move(plan)});
+        return true;
+      }
+      take_back(problem, network_, without_room);
+    }
+    return false;
+  }
+  void keep(StagedSchedule staged) {
+    const double cycles = cost_of(with_blocks(staged), any_size_.family, any_size_.target);
+    if (best_ && cycles >= best_cycles_) return;
+    best_cycles_ = cycles;
+    best_ = std::move(staged);
+  }
+  // In the blocks that the plan counts on.
+  [[nodiscard]] Schedule with_blocks(const StagedSchedule& staged) const {
+    Schedule schedule = staged.schedule;
+    if (blocks_for_copies_.empty()) return schedule;
+    for (size_t k = 0; k < network_.stripes.size(); ++k) {
+      const size_t stripe = network_.stripes[k].index();
+      if (staged.plan.staged[k] != 0) schedule.stripes[stripe].block = blocks_for_copies_[stripe];
+    }
+    return schedule;
+  }
+
+  const Schedule& schedule_;
+  Space space_;
+  int64_t budget_;
+  StageableNetwork network_;
+  Options options_;
+  Context any_size_;
+  bool nothing_to_copy_ = false;
+  std::span<const BlockConfig> blocks_for_copies_;
+  std::optional<StagedSchedule> best_;
+  double best_cycles_ = 0;
+};
+
+}  // namespace
+
+Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
+                                  std::span<const BlockConfig> blocks_for_copies) {
+  Fitter fitter(schedule, context, blocks_for_copies);
+  if (auto fit = fitter.run()) return *std::move(fit);
+  if (context.options.arena_limit_bytes > 0 && fitter.copies_pay())
+    context.log.note(
+        {.where = "weights",
+         .what = "all of them are read from slow memory: beside the tensors, the limit leaves no room for copies",
+         .severity = Severity::kNote});
+  auto [without, plan] = fitter.without_copies();
+  CARINA_TRY(Schedule placed, place_storages(std::move(without), context));
+  return StagedSchedule{.schedule = std::move(placed), .plan = std::move(plan)};
+}
+
+Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
+  if (context.options.variation.staging == Variation::Staging::kNever)
+    return place_storages(std::move(schedule), context);
+  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
+  return std::move(staged.schedule);
 }
 
 }  // namespace carina::plan

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -9,6 +10,7 @@
 #include "plan/compile.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
+#include "plan/schedule/weight_facts.h"
 
 // What turns the first schedule into a finished one, in this order: each takes a schedule and gives one that is legal by
 // plan/schedule/verify.h, stands in a file of its own, and says there what it needs and why it may.
@@ -20,6 +22,8 @@ struct Context {
   const Target& target;
   const Options& options;
   const Log& log;
+  std::span<const WeightFacts> weights = {};  // by WeightsId; empty: nothing is known of them
+  int64_t working_bytes = 0;                  // that cascades plan with, copies of weights included; 0: with no bound
 };
 
 Schedule choose_formats(Schedule schedule, const Context& context);
@@ -38,6 +42,8 @@ Schedule cut_stripes(Schedule schedule, const Context& context);
 // Errors: no block of a step fits the NPU, which no supported step meets.
 Result<Schedule> choose_blocks(Schedule schedule, const Context& context, ThreadPool& threads);
 
+Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads);
+
 // Also gives the bytes: of each storage among the constants, by StorageId. Errors: a stream too long for the NPU's
 // registers.
 struct Encoded {
@@ -50,7 +56,8 @@ Schedule load_tables(Schedule schedule, const Context& context);
 
 Schedule choose_spaces(Schedule schedule, const Context& context);
 
-Schedule stage_weights(Schedule schedule, const Context& context);
+// Also gives all storages their addresses. Errors: as place_storages().
+Result<Schedule> stage_weights(Schedule schedule, const Context& context);
 
 // Errors: the arena would be larger than the limit: by how much, and which tensors live when it is fullest.
 Result<Schedule> place_storages(Schedule schedule, const Context& context);

@@ -36,7 +36,7 @@ TEST(ScheduleText, IsAsTheGoldensSay) {
 
 TEST(ScheduleText, HoldsWholeSchedules) {
   for (const NamedNetwork& network : small_networks()) {
-    for (const char* after : {"selection", "formats", "blocks", "slices", "order", "staging", "finished"}) {
+    for (const char* after : {"selection", "formats", "blocks", "slices", "order", "depth", "finished"}) {
       const Schedule schedule = schedule_of(network.build(), *find_target(network.npu, "", ""), {}, after);
       EXPECT_FALSE(schedule.steps.empty()) << after;
       const auto again = parse(print(schedule), "text");

@@ -3,7 +3,7 @@
 
 #include "networks.h"
 #include "plan/family/family.h"
-#include "plan/schedule/cost.h"
+#include "plan/schedule/timeline.h"
 #include "plan/schedule/verify.h"
 
 namespace carina::plan {
@@ -270,7 +270,7 @@ TEST(Cost, StagingNeverMakesAScheduleDearer) {
     const Target target = *find_target(network.npu, "", "");
     const Family& family = **find_family(target);
     const Schedule before = schedule_of(network.build(), target, {}, "order");
-    const Schedule after = schedule_of(network.build(), target, {}, "staging");
+    const Schedule after = schedule_of(network.build(), target);
     const double cost_before = cost_of(before, family, target), cost_after = cost_of(after, family, target);
     EXPECT_LE(cost_after, cost_before) << network.name;
     if (after.order.size() > before.order.size()) cheaper |= cost_after < cost_before;

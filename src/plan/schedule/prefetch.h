@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+// When what lies in slow memory is copied to fast memory: an algorithm on plain figures, which stage_weights() and
+// cut_depth() ask. Kernels run one after the other; while each runs, the transfer engine copies what later ones read.
+namespace carina::plan {
+
+// Bytes that kernels may read from slow memory in place, or from a copy.
+struct PrefetchObject {
+  int64_t bytes = 0;
+  double cycles = 0;      // that a copy of all of it takes
+  double port_share = 1;  // of the slow port, that a copy takes
+};
+
+struct PrefetchKernel {
+  static constexpr size_t kReads = 2;
+  int64_t free_bytes = 0;  // of fast memory, while it runs
+  size_t reads = 0;
+  std::array<size_t, kReads> objects = {};
+  // By which of its objects are read from a copy (bit i: objects[i]).
+  struct Variant {
+    double cycles = 0;
+    double slow_port_cycles = 0;  // for which it keeps the slow port busy
+  };
+  std::array<Variant, 1 << kReads> variants = {};
+};
+
+// A copy that has to be made, to a place of its own that is free after `not_before` kernels.
+struct FixedCopy {
+  size_t kernel = 0;  // the first that reads it
+  size_t not_before = 0;
+  double cycles = 0;
+};
+
+struct PrefetchCopy {
+  size_t object = 0;
+  std::vector<size_t> users = {};  // kernels, ascending
+  size_t ends_beside = 0;          // the kernel beside which its last part runs
+};
+
+// What the transfer engine does: a part of a copy, or a fixed copy.
+struct PrefetchCommand {
+  size_t before = 0;  // the kernel in front of which it stands
+  std::optional<size_t> copy = {};
+  size_t fixed = 0;
+  int64_t first_byte = 0;
+  int64_t bytes = 0;
+};
+
+struct PrefetchPlan {
+  std::vector<PrefetchCopy> copies = {};
+  std::vector<PrefetchCommand> commands = {};  // in order; the parts of a copy from its first byte to its last
+  std::vector<uint8_t> staged = {};            // by kernel: its variant
+  double cycles = 0;                           // of everything, as planned
+};
+
+struct PrefetchProblem {
+  std::vector<PrefetchKernel> kernels = {};
+  std::vector<PrefetchObject> objects = {};
+  std::vector<FixedCopy> fixed = {};  // in the order of their kernels
+  // Where fast memory is short: what others may lose for a copy, as a part of what it gains. Neither is best everywhere.
+  double worth_of_gain = 0;
+  // (kernel, object) that is not copied, or not before the kernel in front.
+  std::set<std::pair<size_t, size_t>> banned = {};
+  std::set<std::pair<size_t, size_t>> late = {};
+};
+
+// Goes from the last kernel to the first, and lets every copy end as late as it may: so the copies fill the time of the
+// kernels in front of their readers, and live shortest. Where fast memory is short, what saves least for its bytes is
+// read in place, or waited for. Takes time in proportion to kernels and copies (and to how long shared objects are
+// kept).
+PrefetchPlan plan_prefetch(const PrefetchProblem& problem);
+
+}  // namespace carina::plan

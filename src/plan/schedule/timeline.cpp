@@ -1,0 +1,166 @@
+#include "plan/schedule/timeline.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+
+#include "npu/channel.h"
+#include "npu/cost.h"
+#include "plan/emit/hazards.h"
+#include "plan/schedule/kernel_cost.h"
+
+namespace carina::plan {
+namespace {
+
+using Shares = std::array<double, 2>;  // of each port's width
+
+struct Work {
+  double left = 0;
+  Shares shares = {};
+};
+
+// Kernels on one engine, transfers on another; the parser waits where a queue is full.
+class Engines {
+ public:
+  Engines(int kernel_queue, int transfer_queue) : kernel_queue_(kernel_queue), transfer_queue_(transfer_queue) {}
+
+  void kernel(const Work& work) { issue(kernels_, kernel_queue_, work); }
+  void transfer(const Work& work) { issue(transfers_, transfer_queue_, work); }
+  void wait(const Waits& waits) {
+    if (waits.kernels) drain(kernels_, *waits.kernels);
+    if (waits.dmas) drain(transfers_, *waits.dmas);
+  }
+  double end() {
+    wait({.kernels = 0, .dmas = 0});
+    return now_;
+  }
+
+ private:
+  void issue(std::deque<Work>& queue, int depth, const Work& work) {
+    drain(queue, depth - 1);
+    queue.push_back(work);
+  }
+  void drain(const std::deque<Work>& queue, int outstanding) {
+    while (static_cast<int>(queue.size()) > std::max(0, outstanding)) run_until_one_ends();
+  }
+  void run_until_one_ends() {
+    npu::Progress speed;
+    if (!kernels_.empty() && !transfers_.empty()) {
+      std::array<npu::PortDemand, 2> ports;
+      for (size_t i = 0; i < ports.size(); ++i)
+        ports[i] = {.kernel = kernels_.front().shares[i], .transfer = transfers_.front().shares[i]};
+      speed = npu::progress_beside(ports);
+    }
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    const double kernel_ends = kernels_.empty() ? kNever : kernels_.front().left / speed.kernel;
+    const double transfer_ends = transfers_.empty() ? kNever : transfers_.front().left / speed.transfer;
+    const double passed = std::min(kernel_ends, transfer_ends);
+    now_ += passed;
+    if (!kernels_.empty()) kernels_.front().left -= passed * speed.kernel;
+    if (!transfers_.empty()) transfers_.front().left -= passed * speed.transfer;
+    if (kernel_ends <= passed) kernels_.pop_front();
+    if (transfer_ends <= passed) transfers_.pop_front();
+  }
+
+  int kernel_queue_;
+  int transfer_queue_;
+  std::deque<Work> kernels_;
+  std::deque<Work> transfers_;
+  double now_ = 0;
+};
+
+class Pricing {
+ public:
+  Pricing(const Schedule& schedule, const Family& family, const Target& target)
+      : schedule_(schedule), target_(target), cost_(schedule, family, target) {}
+
+  [[nodiscard]] bool is_transfer(const Command& command) const {
+    return command.kind != Command::Kind::kStripe || schedule_.step_of(command).kind == StepKind::kDma;
+  }
+  [[nodiscard]] Work kernel(const Command& command) const {
+    const Stripe& stripe = schedule_[command.stripe];
+    const KernelCycles cycles = cost_.of(piece_of(schedule_, stripe), stripe.block, feed_of(command));
+    Work work{.left = cycles.total};
+    for (size_t i = 0; i < work.shares.size(); ++i)
+      work.shares[i] = std::min(1.0, cycles.port_busy[i] / std::max(1.0, cycles.total));
+    return work;
+  }
+  [[nodiscard]] Work transfer(const Command& command) const {
+    if (command.kind == Command::Kind::kLoadTable)
+      return copy(schedule_[schedule_.step_of(command).activation.table].bytes(), Space::kConstants, Space::kTables);
+    if (command.kind == Command::Kind::kStripe) {
+      const Step& step = schedule_.step_of(command);
+      return copy(step.dma_bytes, schedule_.space_of(step.ifm.tensor), schedule_.space_of(step.ofm.tensor));
+    }
+    const Copy what = copy_of(schedule_, command);
+    return copy(command.bytes, schedule_[what.from].space, schedule_[what.to].space);
+  }
+
+ private:
+  [[nodiscard]] Feed feed_of(const Command& command) const {
+    Feed feed;
+    const WeightSlice* slice = schedule_.slice_of(command);
+    if (slice == nullptr) return feed;
+    for (size_t core = 0; core < slice->cores.size(); ++core) {
+      feed.weight_bytes += static_cast<double>(slice->cores[core].weight_bytes);
+      feed.scale_bytes += static_cast<double>(slice->cores[core].scale_bytes);
+    }
+    feed.weights_from = weights_of(schedule_, *slice, 0).space;
+    feed.scales_from = scales_of(schedule_, *slice, 0).space;
+    return feed;
+  }
+  [[nodiscard]] Work copy(int64_t bytes, Space from, Space to) const {
+    Work work{.left = cost_.transfer(bytes, from, to)};
+    for (const Space space : {from, to}) {
+      if (space == Space::kTables) continue;
+      const size_t port = cost_.port_of(space);
+      work.shares[port] += static_cast<double>(bytes) /
+                           npu::port_bytes_per_cycle(target_.accelerator.product, target_.system.ports[port]);
+    }
+    for (double& share : work.shares) share = std::min(1.0, share / std::max(1.0, work.left));
+    return work;
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  KernelCost cost_;
+};
+
+// Places for what has none yet, each apart from all others, so that hazards can be told.
+Schedule with_addresses(Schedule schedule) {
+  for (PlanTensor& tensor : schedule.tensors) {
+    if (!tensor.storage.valid()) tensor.storage = schedule.add({.space = Space::kConstants, .bytes = tensor.bytes()});
+  }
+  int64_t next = 0;
+  for (const Storage& storage : schedule.storages) next = std::max(next, storage.address + storage.bytes);
+  for (Storage& storage : schedule.storages) {
+    if (storage.address >= 0) continue;
+    storage.address = next;
+    next += storage.bytes;
+  }
+  return schedule;
+}
+
+}  // namespace
+
+double cost_of(const Schedule& asked, const Family& family, const Target& target) {
+  const Schedule schedule = with_addresses(asked);
+  const TableMemory tables = family.tables(target);
+  const Pricing pricing(schedule, family, target);
+  Engines engines(family.limits.max_outstanding_kernels, family.limits.max_outstanding_dmas);
+  HazardTracker hazards(family.limits);
+  for (const Command& command : schedule.order) {
+    const auto accesses = accesses_of(schedule, command, tables);
+    if (pricing.is_transfer(command)) {
+      engines.wait(hazards.before_dma(accesses));
+      engines.transfer(pricing.transfer(command));
+    } else {
+      engines.wait(hazards.before_kernel(accesses));
+      engines.kernel(pricing.kernel(command));
+    }
+  }
+  return engines.end();
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "plan/network.h"
+
+namespace carina::plan {
+
+// What weights will be like once they are encoded, told from how often each value comes.
+struct WeightFacts {
+  double bits_per_weight = 0;  // about
+  double zero_rate = 0;
+};
+
+// By WeightsId.
+std::vector<WeightFacts> weight_facts(const Material& material);
+
+}  // namespace carina::plan
