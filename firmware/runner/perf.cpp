@@ -124,6 +124,33 @@ void Perf::stop() {
   run_cycles_ += board_cycles() - run_start_;
 }
 
+void Perf::report_operators(const runtime::Method& method, uint32_t inferences) const {
+  info().text("Profiler report, CPU cycles per operator:");
+  uint64_t all = 0;
+  for (size_t i = 0; i < cycles_.size(); ++i) {
+    all += cycles_[i];
+    if (method.calls_delegate(i) || method.instruction_name(i).empty()) continue;
+    info()
+        .text(method.instruction_name(i))
+        .text(" : cycle_cnt : ")
+        .number(static_cast<int64_t>(cycles_[i]))
+        .text(" cycles (")
+        .fixed(static_cast<double>(cycles_[i]) / inferences, 2)
+        .text(" per inference)");
+  }
+  report_total("ethos-u : cycle_cnt", totals.wait_cycles, " cycles", inferences);
+  report_total("Operator(s) total", all, " CPU cycles", inferences);
+}
+
+void Perf::report_inference(uint32_t inferences) const {
+  report_total("Inference runtime", run_cycles_, " CPU cycles total", inferences);
+  info().text("NOTE: ").text(board_clock_note());
+  info().text("NOTE: the ratios assume that CPU and NPU run at the same frequency");
+  info().text("Inference CPU ratio: ").fixed(100.0 - percent(totals.wait_cycles, run_cycles_), 2).text(" %");
+  info().text("Inference NPU ratio: ").fixed(percent(totals.wait_cycles, run_cycles_), 2).text(" %");
+  report_total("cpu_wait_for_npu_cntr", totals.wait_cycles, " CPU cycles", inferences);
+}
+
 void Perf::report(const runtime::Method& method, uint32_t inferences) const {
   info().text("NPU Inferences : ").number(inferences);
   info()
@@ -132,28 +159,8 @@ void Perf::report(const runtime::Method& method, uint32_t inferences) const {
       .text(" (")
       .fixed(static_cast<double>(totals.delegations) / inferences, 2)
       .text(" per inference)");
-  info().text("Profiler report, CPU cycles per operator:");
-  uint64_t operators = 0;
-  for (size_t i = 0; i < cycles_.size(); ++i) {
-    operators += cycles_[i];
-    if (method.calls_delegate(i)) continue;
-    if (!method.instruction_name(i).empty())
-      info()
-          .text(method.instruction_name(i))
-          .text(" : cycle_cnt : ")
-          .number(static_cast<int64_t>(cycles_[i]))
-          .text(" cycles (")
-          .fixed(static_cast<double>(cycles_[i]) / inferences, 2)
-          .text(" per inference)");
-  }
-  report_total("ethos-u : cycle_cnt", totals.wait_cycles, " cycles", inferences);
-  report_total("Operator(s) total", operators, " CPU cycles", inferences);
-  report_total("Inference runtime", run_cycles_, " CPU cycles total", inferences);
-  info().text("NOTE: ").text(board_clock_note());
-  info().text("NOTE: the ratios assume that CPU and NPU run at the same frequency");
-  info().text("Inference CPU ratio: ").fixed(100.0 - percent(totals.wait_cycles, run_cycles_), 2).text(" %");
-  info().text("Inference NPU ratio: ").fixed(percent(totals.wait_cycles, run_cycles_), 2).text(" %");
-  report_total("cpu_wait_for_npu_cntr", totals.wait_cycles, " CPU cycles", inferences);
+  report_operators(method, inferences);
+  report_inference(inferences);
   info().text("Ethos-U PMU report:");
   info().text("ethosu_pmu_cycle_cntr : ").number(static_cast<int64_t>(totals.cycles));
   report_events();

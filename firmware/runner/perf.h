@@ -27,6 +27,9 @@ class Perf final : public runtime::InstructionObserver {
   void report(const runtime::Method& method, uint32_t inferences) const;
 
  private:
+  void report_operators(const runtime::Method& method, uint32_t inferences) const;
+  void report_inference(uint32_t inferences) const;
+
   std::span<uint64_t> cycles_;  // per instruction
   uint64_t operator_start_ = 0;
   uint64_t run_start_ = 0;
