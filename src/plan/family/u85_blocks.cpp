@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "base/check.h"
@@ -22,6 +21,7 @@ struct Requirements {
   int acc_bits;
   npu::OfmUblock ublock;
   npu::WeightOrder order;
+  int64_t ifm_block_depth;  // of operations that sum over the input's channels; 0: as deep as the OFM block
 };
 
 bool is_null_pool(const Step& op) {
@@ -32,16 +32,10 @@ int ifm_bits_of(const Step& op) {
   return is_null_pool(op) ? 8 : op.ifm.type.bits;
 }
 
-// Which way through the weights keeps the multipliers busier.
-npu::WeightOrder weight_order(const Step& op) {
-  if (op.kind != StepKind::kConv || op.multiplies_second) return npu::WeightOrder::DEPTH_FIRST;
-  constexpr int64_t kTapsTogether = 5, kFewestTaps = 2;
-  const int64_t depth = op.ifm.depth, taps = op.kernel.taps();
-  const int64_t steps = taps / kTapsTogether * kTapsTogether + std::max(taps % kTapsTogether, kFewestTaps);
-  const auto share = [](int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); };
-  const double by_kernel = share(depth, round_up<int64_t>(depth, 16)) * share(taps, steps);
-  const double by_depth = share(depth, round_up<int64_t>(depth, 64));
-  return by_kernel >= by_depth ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
+// The ways through the weights.
+std::vector<npu::WeightOrder> orders_of(const Step& op) {
+  if (op.kind != StepKind::kConv || op.multiplies_second) return {npu::WeightOrder::DEPTH_FIRST};
+  return {npu::WeightOrder::DEPTH_FIRST, npu::WeightOrder::PART_KERNEL_FIRST};
 }
 
 bool may_use(const Step& op, npu::Microblock ublock, npu::WeightOrder order, const npu::AcceleratorConfig& npu) {
@@ -59,34 +53,6 @@ bool may_use(const Step& op, npu::Microblock ublock, npu::WeightOrder order, con
   return !deep || !convolves || (op.kernel.taps() == 1 && order == npu::WeightOrder::DEPTH_FIRST);
 }
 
-int64_t waste(const FeatureMap& ofm, const npu::Block3& u) {
-  return round_up<int64_t>(ofm.height, u.height) * round_up<int64_t>(ofm.width, u.width) *
-             round_up<int64_t>(ofm.depth, u.depth) -
-         ofm.height * ofm.width * ofm.depth;
-}
-
-// The microblock that pads the OFM least.
-npu::OfmUblock choose_ublock(const Step& op, npu::WeightOrder order, const npu::AcceleratorConfig& npu) {
-  const npu::OfmUblock* best = nullptr;
-  for (int i = 0; i < npu.ofm_ublock_count; ++i) {
-    const npu::OfmUblock& u = npu.ofm_ublocks[static_cast<size_t>(i)];
-    if (!may_use(op, u.code, order, npu)) continue;
-    if (best == nullptr || waste(op.ofm, u.block) < waste(op.ofm, best->block)) best = &u;
-  }
-  CARINA_CHECK(best != nullptr, "no microblock of {} does this operation", npu.name);
-  return *best;
-}
-
-Requirements requirements_of(const Step& op, const Target& target) {
-  const npu::WeightOrder order = weight_order(op);
-  return {.op = op,
-          .npu = target.accelerator,
-          .ifm_bits = ifm_bits_of(op),
-          .acc_bits = op.acc == AccWidth::kWide ? 64 : 32,  // 48 bits take the room of 64
-          .ublock = choose_ublock(op, order, target.accelerator),
-          .order = order};
-}
-
 npu::OfmUblock ublock_of(npu::Microblock code, const npu::AcceleratorConfig& npu) {
   for (int i = 0; i < npu.ofm_ublock_count; ++i) {
     if (npu.ofm_ublocks[static_cast<size_t>(i)].code == code) return npu.ofm_ublocks[static_cast<size_t>(i)];
@@ -94,11 +60,25 @@ npu::OfmUblock ublock_of(npu::Microblock code, const npu::AcceleratorConfig& npu
   return npu.ofm_ublocks[0];
 }
 
-// How deep the IFM is read at a time.
+Requirements requirements_of(const Step& op, const npu::OfmUblock& ublock, npu::WeightOrder order,
+                             const Target& target) {
+  const npu::AcceleratorConfig& npu = target.accelerator;
+  const int bits = ifm_bits_of(op);
+  const int depth =
+      op.sums_over_depth()
+          ? npu::ifm_block_depth({.accelerator = &npu, .order = order, .ifm_bits = bits, .microblock = ublock.code})
+          : 0;
+  return {.op = op,
+          .npu = npu,
+          .ifm_bits = bits,
+          .acc_bits = op.acc == AccWidth::kWide ? 64 : 32,  // 48 bits take the room of 64
+          .ublock = ublock,
+          .order = order,
+          .ifm_block_depth = depth};
+}
+
 int64_t ifm_block_depth(const Requirements& r, int64_t ofm_block_depth) {
-  if (!r.op.sums_over_depth()) return ofm_block_depth;
-  return npu::ifm_block_depth(
-      {.accelerator = &r.npu, .order = r.order, .ifm_bits = r.ifm_bits, .microblock = r.ublock.code});
+  return r.ifm_block_depth > 0 ? r.ifm_block_depth : ofm_block_depth;
 }
 
 // The unit in which the IFM memory is handed out for blocks of this depth.
@@ -223,10 +203,19 @@ SearchSpace search_space(const Requirements& r, const npu::Block3& max) {
   return space;
 }
 
+// Of the sizes that cut an axis into as many blocks only the smallest.
+bool is_needed(int64_t whole, int64_t size, const Range& range) {
+  return size == range.step || ceil_div(whole, size) != ceil_div(whole, size - range.step);
+}
+
 void collect(const Requirements& r, const SearchSpace& space, bool tight, std::vector<BlockConfig>& blocks) {
+  const FeatureMap& ofm = r.op.ofm;
   for (int64_t depth = space.depth.step; depth <= space.depth.end; depth += space.depth.step) {
+    if (!is_needed(ofm.depth, depth, space.depth)) continue;
     for (int64_t height = space.height.step; height <= space.height.end; height += space.height.step) {
+      if (!is_needed(ofm.height, height, space.height)) continue;
       for (int64_t width = space.width.step; width <= space.width.end; width += space.width.step) {
+        if (!is_needed(ofm.width, width, space.width)) continue;
         const BlockConfig b{
             .height = height, .width = width, .depth = depth, .order = r.order, .ublock = r.ublock.code};
         if (!fits(r, b, tight)) break;
@@ -234,6 +223,13 @@ void collect(const Requirements& r, const SearchSpace& space, bool tight, std::v
       }
     }
   }
+}
+
+void collect(const Requirements& r, std::vector<BlockConfig>& blocks) {
+  const SearchSpace space = search_space(r, npu::limits_of(r.npu.product).max_ofm_block);
+  const size_t before = blocks.size();
+  collect(r, space, false, blocks);
+  if (blocks.size() == before) collect(r, space, true, blocks);
 }
 
 }  // namespace
@@ -272,18 +268,18 @@ npu::U85OpClass u85::op_class(const Step& op) {
 }
 
 npu::Block3 u85::input_block(const Step& piece, const BlockConfig& block, const Target& target) {
-  Requirements r = requirements_of(piece, target);
-  r.ublock = ublock_of(block.ublock, target.accelerator);
-  r.order = block.order;
-  return ifm_block(r, block);
+  return ifm_block(requirements_of(piece, ublock_of(block.ublock, target.accelerator), block.order, target), block);
 }
 
 std::vector<BlockConfig> u85::legal_blocks(const Step& piece, const Target& target) {
-  const Requirements r = requirements_of(piece, target);
-  const SearchSpace space = search_space(r, target.limits().max_ofm_block);
+  const npu::AcceleratorConfig& npu = target.accelerator;
   std::vector<BlockConfig> blocks;
-  collect(r, space, false, blocks);
-  if (blocks.empty()) collect(r, space, true, blocks);
+  for (const npu::WeightOrder order : orders_of(piece)) {
+    for (int i = 0; i < npu.ofm_ublock_count; ++i) {
+      const npu::OfmUblock& ublock = npu.ofm_ublocks[static_cast<size_t>(i)];
+      if (may_use(piece, ublock.code, order, npu)) collect(requirements_of(piece, ublock, order, target), blocks);
+    }
+  }
   return blocks;
 }
 

@@ -59,21 +59,31 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, cons
   return best;
 }
 
-// Of the sizes that cut an axis into as many blocks, only the smallest.
+// Of the sizes that cut an axis into as many blocks, only the smallest of each ublock's.
 void keep_balanced(std::vector<BlockConfig>& blocks, const Step& piece) {
   const auto is_smallest = [](int64_t whole, int64_t size, int64_t step) {
     return size <= step || ceil_div(whole, size) != ceil_div(whole, size - step);
   };
-  int64_t high = INT64_MAX, wide = INT64_MAX;
-  for (const BlockConfig& b : blocks) high = std::min(high, b.height), wide = std::min(wide, b.width);
+  struct Steps {
+    int64_t height = INT64_MAX;
+    int64_t width = INT64_MAX;
+  };
+  std::map<npu::Microblock, Steps> steps;
+  for (const BlockConfig& b : blocks) {
+    Steps& step = steps[b.ublock];
+    step = {.height = std::min(step.height, b.height), .width = std::min(step.width, b.width)};
+  }
   std::erase_if(blocks, [&](const BlockConfig& b) {
-    return !is_smallest(piece.ofm.height, b.height, high) || !is_smallest(piece.ofm.width, b.width, wide);
+    const Steps& step = steps[b.ublock];
+    return !is_smallest(piece.ofm.height, b.height, step.height) || !is_smallest(piece.ofm.width, b.width, step.width);
   });
 }
 
 // Of those whose weights stand in the same order as `like` wants them, if there are any.
 void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
-  const auto other = [&](const BlockConfig& b) { return b.depth != like.depth || b.order != like.order; };
+  const auto other = [&](const BlockConfig& b) {
+    return b.depth != like.depth || b.order != like.order || b.ublock != like.ublock;
+  };
   if (!std::ranges::all_of(blocks, other)) std::erase_if(blocks, other);
 }
 
