@@ -29,6 +29,7 @@ struct Loaded {
   plan::Target target;
   npu::CompiledNetwork layers;  // only their names and places
   driver::SimulatedNpu npu;
+  ZeroedPages fast;
   runtime::EthosUBackend backend;
   MutableBuffer scratch;
   std::array<std::byte, 1024> handle_memory{};
@@ -40,7 +41,8 @@ struct Loaded {
         npu({.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
              .own_system_config = target.system,
              .own_memory_mode = target.memory}),
-        backend(npu) {
+        fast(driver::fast_memory_of(target)),
+        backend(npu, fast.bytes()) {
     layers.layers = driver::read_specs(delegate.compile_specs).layers;
   }
 };

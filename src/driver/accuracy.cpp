@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "driver/delegate_target.h"
 #include "driver/file_kind.h"
 #include "driver/import.h"
 #include "driver/interpreted_delegate.h"
@@ -15,6 +16,7 @@
 #include "driver/program_runner.h"
 #include "driver/samples.h"
 #include "driver/simulated_npu.h"
+#include "pte/reader.h"
 #include "quantize/float_run.h"
 #include "tensor/elements.h"
 
@@ -116,7 +118,9 @@ class Programs {
  public:
   static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request) {
     CARINA_TRY(const Buffer program, open_file(request.program, {FileKind::kPte}));
-    std::unique_ptr<Programs> programs(new Programs(request));
+    CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
+    CARINA_TRY(const plan::Target target, target_of_program(parsed, request.program, {}, Log{}));
+    std::unique_ptr<Programs> programs(new Programs(request, target));
     const std::array<runtime::Backend*, 1> npu{&programs->npu_backend_};
     CARINA_TRY(programs->on_npu_, ProgramRunner::load(program, request.program, npu));
     if (request.dump_folder.empty()) return programs;
@@ -142,10 +146,14 @@ class Programs {
   }
 
  private:
-  explicit Programs(const AccuracyRequest& request)
-      : where_(request.program), npu_(simulate::Options{.threads = request.threads}), npu_backend_(npu_) {}
+  Programs(const AccuracyRequest& request, const plan::Target& target)
+      : where_(request.program),
+        fast_(fast_memory_of(target)),
+        npu_(simulate::Options{.threads = request.threads}),
+        npu_backend_(npu_, fast_.bytes()) {}
 
   std::string where_;
+  ZeroedPages fast_;
   SimulatedNpu npu_;
   runtime::EthosUBackend npu_backend_;
   std::unique_ptr<ProgramRunner> on_npu_;

@@ -62,4 +62,8 @@ Result<plan::Target> target_of_program(const pte::Program& program, const std::s
   return find_target(names, log);
 }
 
+ZeroedPages fast_memory_of(const plan::Target& target) {
+  return ZeroedPages(npu::has_fast_scratch(target.memory) ? static_cast<size_t>(target.memory.cache_bytes) : 0);
+}
+
 }  // namespace carina::driver

@@ -5,6 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "base/zeroed_pages.h"
 #include "driver/target.h"
 #include "plan/target.h"
 #include "pte/program.h"
@@ -21,5 +22,8 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
 // the name is asked. Errors: as above.
 Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where, const TargetNames& asked,
                                        const Log& log);
+
+// The fast memory (region 2) that streams for a target expect, as its memory mode says; empty where the mode has none.
+ZeroedPages fast_memory_of(const plan::Target& target);
 
 }  // namespace carina::driver

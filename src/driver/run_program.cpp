@@ -97,7 +97,7 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
                     .threads = options.threads,
                     .own_system_config = target.system,
                     .own_memory_mode = target.memory});
-  const ZeroedPages fast(npu::has_fast_scratch(target.memory) ? static_cast<size_t>(target.memory.cache_bytes) : 0);
+  const ZeroedPages fast = fast_memory_of(target);
   runtime::EthosUBackend backend(npu, fast.bytes());
   const std::array<runtime::Backend*, 1> backends{&backend};
   CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends, options.data));

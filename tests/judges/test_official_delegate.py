@@ -89,6 +89,17 @@ def test_our_program(digits, official, run_carina, tmp_path):
     assert theirs["reports"][0]["npu"]["layers"] == report["npu"]["layers"]
 
 
+@pytest.mark.parametrize("target", ["ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-2048"])
+def test_our_programs_of_other_lines(target, official, run_carina, tmp_path):
+    program = tmp_path / "digits.pte"
+    run_carina(["compile", DIGITS / "digits.pt2", "--target", target, "--calibrate", DIGITS / "calibration.npz", "-o", program])
+    ours, report = carina_run(run_carina, program, digit(), tmp_path)
+    theirs = official(program, digit())
+    np.testing.assert_array_equal(theirs["output"], ours)
+    assert theirs["reports"][0]["npu"]["target"] == target
+    assert [r["npu"]["cycles"] for r in theirs["reports"]] == [report["npu"]["cycles"]] * 2
+
+
 def test_untimed_has_no_cycles(digits, official):
     assert all("npu" not in report for report in official(digits, digit(), "untimed")["reports"])
 

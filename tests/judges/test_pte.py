@@ -217,6 +217,32 @@ def test_our_delegates_have_the_layout_of_the_peers(case, run_carina, tmp_path):
             assert sizes[0] == sizes[1]
 
 
+DIGITS = ROOT / "models" / "digits"
+LINES = [("ethos-u65-256", "Dedicated_Sram_384KB"), ("ethos-u65-512", "Dedicated_Sram"), ("ethos-u85-128", "Sram_Only"),
+         ("ethos-u85-256", "Shared_Sram"), ("ethos-u85-2048", "Dedicated_Sram_512KB")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "mode"), LINES)
+def test_programs_of_every_line_are_read_and_give_the_integer_graphs_bits(target, mode, run_carina, tmp_path):
+    """The official reader takes them, their delegates are what the device's reader wants, and the NPU computes the graph."""
+    args = ["compile", DIGITS / "digits.pt2", "-t", target, "--memory-mode", mode, "--calibrate", DIGITS / "calibration.npz"]
+    run_carina([*args, "--dump", tmp_path / "dump", "-o", tmp_path / "x.pte"])
+    ((backend, blob),) = delegates_of((tmp_path / "x.pte").read_bytes())
+    assert backend == "EthosUBackend"
+    content = check_layout(blob)
+    (count,) = struct.unpack_from("<i", content["inputs"])
+    for kind in ("inputs", "outputs"):
+        for row in struct.iter_unpack("<9i", content[kind][4:]):
+            size, offset, region = row[6:]
+            assert region == 1 and offset % 16 == 0
+            assert offset + int(np.prod(row[:6])) * size <= struct.unpack("<I", content["scratch_size"])[0]
+    assert count == 1
+    flags = {s.key: bytes(s.value).decode() for s in deserialized((tmp_path / "x.pte").read_bytes()).execution_plan[0].delegates[0].compile_specs}
+    assert f"--accelerator-config={target}" in flags["compile_flags"] and f"--memory-mode={mode}" in flags["compile_flags"]
+    accuracy = run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "x.pte", "--data", DIGITS / "test.npz", "--dump", tmp_path / "dump"]).stdout
+    assert "NPU bits = integer graph's bits: 450 of 450" in accuracy
+
+
 def test_undelegated_programs_of_the_cases_run_in_the_official_runtime(case, run_carina, et_runtime, tmp_path):
     if case.name == "lstm":
         pytest.skip("not run: lstm is not supported yet")

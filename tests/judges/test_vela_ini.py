@@ -30,6 +30,25 @@ def test_the_official_file_gives_the_same_program_and_estimate(system, mode, run
     assert timed(run_carina, tmp_path, *names) == timed(run_carina, tmp_path, *names, "--config", OFFICIAL)
 
 
+@pytest.mark.parametrize(
+    ("target", "system", "mode"),
+    [
+        ("ethos-u65-512", "Ethos_U65_Client_Server", "Dedicated_Sram_512KB"),
+        ("ethos-u65-256", "Ethos_U65_Embedded", "Sram_Only"),
+        ("ethos-u85-256", "Ethos_U85_SYS_DRAM_High", "Dedicated_Sram_384KB"),
+        ("ethos-u85-1024", "Ethos_U85_SYS_Flash_Low", "Shared_Sram"),
+    ],
+)
+def test_the_official_file_for_other_lines(target, system, mode, run_carina, tmp_path):
+    names = ["--target", target, "--system-config", system, "--memory-mode", mode]
+    args = ["compile", MODEL, *names, "--calibrate", CALIBRATION, "-o", tmp_path / "model.pte", "--json"]
+    built_in = run_carina(args).json
+    program = (tmp_path / "model.pte").read_bytes()
+    assert run_carina([*args, "--config", OFFICIAL]).json == built_in and (tmp_path / "model.pte").read_bytes() == program
+    assert run_carina([*args, "--config", "Arm/vela.ini"]).json == built_in
+    assert built_in["arena_memory"] == ("DRAM" if mode.startswith("Dedicated") else "SRAM")
+
+
 def test_unknown_sections_list_those_of_the_file(run_carina, tmp_path):
     sections = configparser.ConfigParser()
     sections.read(OFFICIAL)
