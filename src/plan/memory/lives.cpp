@@ -29,15 +29,13 @@ std::vector<Life> lives_of(const Schedule& schedule) {
   };
   const std::vector<Life> tensors = tensor_lives(schedule);
   for (size_t i = 0; i < tensors.size(); ++i) touch(schedule.tensors[i].storage, tensors[i]);
-  int64_t beside = 0;  // the stripe in front, which may still run
   for (size_t i = 0; i < schedule.order.size(); ++i) {
     const Command& command = schedule.order[i];
     if (command.kind == Command::Kind::kLoadTable) continue;
     const auto time = static_cast<int64_t>(i) + 1;
     const Life now{.first = time, .last = time};
-    if (command.kind == Command::Kind::kStripe) beside = time;
     if (command.kind != Command::Kind::kStripe) {
-      touch(copy_of(schedule, command).to, {.first = beside, .last = time});
+      touch(copy_of(schedule, command).to, now);
     } else if (const WeightSlice* slice = schedule.slice_of(command)) {
       touch(slice->staged, now);
       touch(slice->staged_scales, now);

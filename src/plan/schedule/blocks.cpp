@@ -46,7 +46,10 @@ class CycleCost {
 // Of the blocks that take hardly more than the fewest cycles, the largest, which needs fewest commands.
 std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost) {
   std::vector<double> cycles;
-  for (const BlockConfig& block : blocks) cycles.push_back(cost.of(block));
+  // The family names the order first in which weights take fewer bytes; another has to be worth these.
+  constexpr double kOtherOrder = 1.03;
+  for (const BlockConfig& block : blocks)
+    cycles.push_back(cost.of(block) * (block.order == blocks.front().order ? 1 : kOtherOrder));
   if (blocks.empty()) return std::nullopt;
   constexpr double kHardlyMore = 1.003;
   const double most = std::ranges::min(cycles) * kHardlyMore;

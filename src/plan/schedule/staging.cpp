@@ -72,6 +72,23 @@ Schedule with_copies(Schedule schedule, const StageableNetwork& network, const P
   return schedule;
 }
 
+// Every copy a stripe earlier: what is placed for this order leaves copies free to start beside the stripe in front.
+std::vector<Command> with_earlier_copies(const std::vector<Command>& order) {
+  std::vector<Command> earlier;
+  size_t last_stripe = 0;  // of `earlier`
+  bool any_stripe = false;
+  for (const Command& command : order) {
+    const bool copies = command.kind == Command::Kind::kLoadWeights || command.kind == Command::Kind::kLoadScales;
+    if (copies && any_stripe) {
+      earlier.insert(earlier.begin() + static_cast<std::ptrdiff_t>(last_stripe++), command);
+      continue;
+    }
+    if (command.kind == Command::Kind::kStripe) last_stripe = earlier.size(), any_stripe = true;
+    earlier.push_back(command);
+  }
+  return earlier;
+}
+
 // Copies that a placed schedule has no room for: those that end behind the budget, and the largest beside a tensor that
 // does. As (kernel, storage among the constants).
 std::vector<std::pair<size_t, StorageId>> copies_without_room(const Schedule& placed, Space space, int64_t budget) {
@@ -150,13 +167,16 @@ class Fitter {
   }
 
   std::optional<StagedSchedule> run() {
-    for (const double worth : {0.0, 1.0}) {
-      network_.problem.worth_of_gain = worth;
-      // Counts on less and less of what is free, as gaps between storages take some of it.
-      for (const int percent : {100, 97, 94, 90, 85, 78, 70, 60}) {
-        PrefetchProblem problem = network_.problem;
-        for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
-        if (try_to_fit(std::move(problem))) break;
+    for (const bool early : {true, false}) {
+      early_ = early;
+      for (const double worth : {0.0, 1.0}) {
+        network_.problem.worth_of_gain = worth;
+        // Counts on less and less of what is free, as gaps between storages take some of it.
+        for (const int percent : {100, 97, 94, 90, 85, 78, 70, 60}) {
+          PrefetchProblem problem = network_.problem;
+          for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
+          if (try_to_fit(std::move(problem))) break;
+        }
       }
     }
     return std::move(best_);
@@ -178,11 +198,15 @@ class Fitter {
       PrefetchPlan plan = plan_prefetch(problem);
       nothing_to_copy_ = plan.copies.empty();
       if (nothing_to_copy_) return true;
-      auto placed = place_storages(with_copies(schedule_, network_, plan, space_), any_size_);
+      Schedule copied = with_copies(schedule_, network_, plan, space_);
+      std::vector<Command> order = copied.order;
+      if (early_) copied.order = with_earlier_copies(order);
+      auto placed = place_storages(std::move(copied), any_size_);
       if (!placed) return false;
       const auto without_room = copies_without_room(*placed, space_, budget_);
       if (without_room.empty()) {
         if (space_bytes(*placed, space_) > budget_) return false;
+        placed->order = std::move(order);
         keep({.schedule = *std::move(placed), .plan = std::move(plan)});
         return true;
       }
@@ -213,6 +237,7 @@ class Fitter {
   StageableNetwork network_;
   Options options_;
   Context any_size_;
+  bool early_ = true;  // whether copies are placed as if they started a stripe earlier
   bool nothing_to_copy_ = false;
   std::span<const BlockConfig> blocks_for_copies_;
   std::optional<StagedSchedule> best_;
