@@ -139,7 +139,8 @@ int64_t staging_budget(const Schedule& schedule, const Context& context) {
   const Space space = working_space(context.target, context.family);
   const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
   if (context.working_bytes > 0) return std::min(limit, context.working_bytes);
-  if (context.options.arena_limit_bytes > 0 || space != Space::kArena) return limit;
+  const bool cache_has_a_size = space != Space::kArena && context.target.memory.cache_bytes > 0;
+  if (context.options.arena_limit_bytes > 0 || cache_has_a_size) return limit;
   const std::vector<int64_t> live = live_bytes(schedule, space);
   const int64_t needed = live.empty() ? 0 : std::ranges::max(live);
   return std::min(limit, std::max(needed + needed / kUnaskedShare, kUnaskedBytes));

@@ -2,6 +2,7 @@
 
 #include "networks.h"
 #include "plan/family/family.h"
+#include "plan/schedule/staging.h"
 #include "plan/schedule/verify.h"
 
 // What lives in fast scratch where the arena lies in slow memory.
@@ -47,6 +48,19 @@ TEST(Spaces, WhatDoesNotFitStaysInTheArenaTheLargestLossFirst) {
   EXPECT_LE(space_bytes(schedule, Space::kFastScratch), 8192);
   EXPECT_GE(space_bytes(schedule, Space::kFastScratch), 4096);
   EXPECT_EQ(space_bytes(scheduled(64), Space::kFastScratch), 0);
+}
+
+TEST(Spaces, WithoutASizeFastScratchIsNotFilledForItsOwnSake) {
+  const auto budget = [](const char* mode) {
+    const Target target = *find_target("ethos-u65-256", "", mode);
+    const Schedule schedule = schedule_of(chain(), target, {}, "order");
+    const Options options;
+    const Log log;
+    return staging_budget(schedule,
+                          {.family = **find_family(target), .target = target, .options = options, .log = log});
+  };
+  EXPECT_EQ(budget("Dedicated_Sram_384KB"), 384 * 1024);
+  EXPECT_LE(budget("Dedicated_Sram"), 1024 * 1024);  // a share above the need, as in an arena
 }
 
 TEST(Spaces, AnEthosU55HasNoFastScratch) {
