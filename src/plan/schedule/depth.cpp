@@ -85,8 +85,9 @@ class Cutter {
   }
 
   // As many parts as may be of use.
-  bool cut_fine(const std::vector<BlockConfig>& for_copies) {
+  bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t most_parts) {
     bool any = false;
+    most_parts_ = most_parts;
     for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
       depths_[i] = parts_of(schedule_.stripes[i], for_copies[i]);
       any = any || depths_[i].size() > 1;
@@ -166,7 +167,7 @@ class Cutter {
     constexpr double kWorthwhile = 1.05;
     if (in_place < kWorthwhile * staged || feed.weight_bytes < kLeastBytes) return {};
     // Parts have a cost of their own: fewer, where they are dear.
-    for (int64_t parts = std::min<int64_t>(kMostParts, static_cast<int64_t>(feed.weight_bytes) / kLeastPartBytes);
+    for (int64_t parts = std::min<int64_t>(most_parts_, static_cast<int64_t>(feed.weight_bytes) / kLeastPartBytes);
          parts > 1; parts /= 2) {
       const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
       if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < kDearest * staged) return depths;
@@ -200,7 +201,6 @@ class Cutter {
 
   static constexpr double kLeastBytes = 8192;
   static constexpr int64_t kLeastPartBytes = 4096;
-  static constexpr int64_t kMostParts = 16;
   static constexpr double kDearest = 1.06;
 
   const Schedule& schedule_;
@@ -208,6 +208,7 @@ class Cutter {
   ThreadPool& threads_;
   KernelCost cost_;
   Space working_;
+  int64_t most_parts_ = 1;                    // of a stripe
   std::vector<int> stripes_of_;               // by step
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
@@ -223,12 +224,10 @@ PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int
 }
 
 // The same, and everything has a place.
-std::optional<PrefetchPlan> expected_fit(const Alternatives& both, const Context& context) {
+Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& context) {
   Schedule schedule = both.schedule;
   expect_slices(schedule, context);
-  auto fit = fit_copies(schedule, context, both.for_copies);
-  if (!fit) return std::nullopt;
-  return std::move(fit->plan);
+  return fit_copies(schedule, context, both.for_copies);
 }
 
 // The blocks that the plan counts on.
@@ -250,16 +249,26 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   if (cost.port_of(Space::kConstants) == cost.port_of(working_space(context.target, context.family))) return schedule;
   const int64_t budget = staging_budget(schedule, context);
   Cutter cutter(schedule, context, threads);
-  Alternatives chosen = cutter.alternatives();
-  const PrefetchPlan uncut = expected_plan(chosen, context, budget);
-  if (cutter.cut_fine(chosen.for_copies)) {
-    const PrefetchPlan fine = expected_plan(cutter.alternatives(), context, budget);
-    cutter.join(fine);
+  const Alternatives whole = cutter.alternatives();
+  const PrefetchPlan uncut = expected_plan(whole, context, budget);
+  std::vector<Alternatives> candidates;
+  const bool searches = context.options.optimise == Optimise::kSearch;
+  for (const int64_t most_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
+    if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
+    cutter.join(expected_plan(cutter.alternatives(), context, budget));
     Alternatives joined = cutter.alternatives();
-    if (expected_plan(joined, context, budget).cycles < uncut.cycles) chosen = std::move(joined);
+    if (expected_plan(joined, context, budget).cycles < uncut.cycles) candidates.push_back(std::move(joined));
   }
-  const auto plan = expected_fit(chosen, context);
-  return plan ? with_blocks(std::move(chosen), *plan) : std::move(chosen.schedule);
+  if (candidates.empty() || searches) candidates.push_back(whole);
+  std::optional<Schedule> best;
+  double best_cycles = 0;
+  for (Alternatives& candidate : candidates) {
+    const auto fit = expected_fit(candidate, context);
+    if (!fit || (best && fit->cycles >= best_cycles)) continue;
+    best_cycles = fit->cycles;
+    best = with_blocks(std::move(candidate), fit->plan);
+  }
+  return best ? *std::move(best) : schedule;
 }
 
 }  // namespace carina::plan

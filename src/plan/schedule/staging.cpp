@@ -216,10 +216,8 @@ class Fitter {
     return false;
   }
   void keep(StagedSchedule staged) {
-    const double cycles = cost_of(with_blocks(staged), any_size_.family, any_size_.target);
-    if (best_ && cycles >= best_cycles_) return;
-    best_cycles_ = cycles;
-    best_ = std::move(staged);
+    staged.cycles = cost_of(with_blocks(staged), any_size_.family, any_size_.target);
+    if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
   }
   // In the blocks that the plan counts on.
   [[nodiscard]] Schedule with_blocks(const StagedSchedule& staged) const {
@@ -242,7 +240,6 @@ class Fitter {
   bool nothing_to_copy_ = false;
   std::span<const BlockConfig> blocks_for_copies_;
   std::optional<StagedSchedule> best_;
-  double best_cycles_ = 0;
 };
 
 }  // namespace
@@ -258,7 +255,8 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
          .severity = Severity::kNote});
   auto [without, plan] = fitter.without_copies();
   CARINA_TRY(Schedule placed, place_storages(std::move(without), context));
-  return StagedSchedule{.schedule = std::move(placed), .plan = std::move(plan)};
+  const double cycles = cost_of(placed, context.family, context.target);
+  return StagedSchedule{.schedule = std::move(placed), .plan = std::move(plan), .cycles = cycles};
 }
 
 Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
