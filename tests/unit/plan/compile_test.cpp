@@ -37,6 +37,28 @@ TEST(Compile, GivesTheSameBytesEveryTime) {
   }
 }
 
+// Two tables one after the other, from a memory of long latency: one transfer loads both before the first is used.
+TEST(Compile, LoadsTablesThatStandTogetherAtOnce) {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 4, 4, 16});
+  for (const int8_t value : {int8_t{3}, int8_t{5}}) {
+    const auto table = b.constant<int8_t>(DType::kInt8, {256}, std::vector<int8_t>(256, value));
+    x = b.op(TosaOp::TABLE, {x, table}, DType::kInt8, {1, 4, 4, 16});
+  }
+  b.graph.outputs = {x};
+  const auto compiled = compile(b.graph, *find_target("ethos-u85-256", "", "Shared_Sram"), {}, {});
+  ASSERT_TRUE(compiled.has_value()) << to_string(compiled.error());
+  const auto payload = npu::parse_payload(compiled->command_payload, "payload");
+  ASSERT_TRUE(payload.has_value());
+  const auto commands = npu::read_stream(npu::Product::kU85, payload->stream, "stream");
+  ASSERT_TRUE(commands.has_value());
+  EXPECT_EQ(std::ranges::count_if(*commands,
+                                  [](const npu::Command& c) {
+                                    return c.kind == npu::Command::Kind::kOperation && c.op == npu::Op::DMA_START;
+                                  }),
+            1);
+}
+
 TEST(Compile, DescribesInputsOutputsAndLayers) {
   const auto compiled = compile(three_layers(), *find_target("ethos-u55-128", "", ""), {}, {});
   ASSERT_TRUE(compiled.has_value());
