@@ -26,7 +26,10 @@ driver::SplitOptions split_options(const PartitionOptions& options) {
 }
 
 driver::DelegateOptions delegate_options(const DelegateOptions& options) {
-  return {.threads = options.threads, .arena_limit_bytes = options.arena_limit_bytes, .optimise = options.optimise};
+  return {.threads = options.threads,
+          .arena_limit_bytes = options.arena_limit_bytes,
+          .optimise = options.optimise,
+          .dynamic_weights = options.dynamic_weights};
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {

@@ -86,6 +86,9 @@ struct DelegateOptions {
   // What schedules are made for: the fewest cycles (kSpeed), the fewest that seconds of search find (kSearch), or the
   // least SRAM (kSize).
   Optimise optimise = Optimise::kSpeed;
+  // Products of two activations as convolutions whose weights the NPU writes, where it has no such product. Exact on the
+  // simulator; no silicon has confirmed it, which a warning says.
+  bool dynamic_weights = false;
 };
 
 // What Vela's flags ask for, as far as it has a meaning here.

@@ -198,6 +198,7 @@ report::CompileReport describe(const Compilation& compilation, const Backend& ba
                                .system_config = backend.system_config,
                                .memory_mode = backend.memory_mode,
                                .optimise = std::string(name_of(options.optimise)),
+                               .dynamic_weights = options.dynamic_weights,
                                .sram_budget_bytes = options.arena_limit_bytes,
                                .cache_bytes = backend.cache_bytes,
                                .quantization = compilation.model.quantization,

@@ -154,6 +154,7 @@ std::string choices_line(const CompileReport& report) {
   if (report.optimise != "speed" && !report.optimise.empty()) add("optimised for " + report.optimise);
   if (report.sram_budget_bytes > 0) add(fmt::format("at most {} B of arena", grouped(report.sram_budget_bytes)));
   if (report.cache_bytes > 0) add(fmt::format("at most {} B of fast memory", grouped(report.cache_bytes)));
+  if (report.dynamic_weights) add("with weight streams that the NPU writes, where that helps");
   return line.empty() ? line : line + "\n";
 }
 
@@ -219,6 +220,7 @@ std::string to_json(const CompileReport& report) {
                              {"system_config", report.system_config},
                              {"memory_mode", report.memory_mode},
                              {"optimise", report.optimise},
+                             {"dynamic_weights", report.dynamic_weights},
                              {"sram_budget_bytes", report.sram_budget_bytes},
                              {"arena_cache_bytes", report.cache_bytes},
                              {"quantization", report.quantization},

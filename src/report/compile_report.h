@@ -59,6 +59,7 @@ struct CompileReport {
   std::string system_config;
   std::string memory_mode;
   std::string optimise;           // what schedules are made for: "speed", "search" or "size"
+  bool dynamic_weights = false;   // products of activations as convolutions whose weights the NPU writes
   int64_t sram_budget_bytes = 0;  // what a delegate's arena may take; 0: no limit
   int64_t cache_bytes = 0;        // of fast memory that a delegate may take; 0: not limited
   std::string quantization;       // "int8 (calibrated on 40 samples)", "imported", "none"

@@ -74,6 +74,9 @@ def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_p
     said = run_carina([*args, "-Os", "--sram-budget", "1M", "--arena-cache-size", "512K"]).stdout
     assert "optimised for size, at most 1,048,576 B of arena, at most 524,288 B of fast memory" in said
     assert "optimised" not in run_carina(args).stdout
+    dynamic = run_carina([*args, "--dynamic-weights", "--json"])
+    assert dynamic.json["dynamic_weights"] is True and "confirmed by no silicon" in dynamic.stderr
+    assert usual["dynamic_weights"] is False
 
 
 @pytest.mark.parametrize(
