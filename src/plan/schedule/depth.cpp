@@ -213,14 +213,13 @@ class Cutter {
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
 
-PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes) {
+PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes,
+                           double worth_of_gain) {
   Schedule schedule = both.schedule;
   expect_slices(schedule, context);
   PrefetchProblem problem = stageable(schedule, context, budget_bytes, both.for_copies).problem;
-  PrefetchPlan plan = plan_prefetch(problem);
-  problem.worth_of_gain = 1;
-  PrefetchPlan other = plan_prefetch(problem);
-  return other.cycles < plan.cycles ? other : plan;
+  problem.worth_of_gain = worth_of_gain;
+  return plan_prefetch(problem);
 }
 
 // The same, and everything has a place.
@@ -250,16 +249,16 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   const int64_t budget = staging_budget(schedule, context);
   Cutter cutter(schedule, context, threads);
   const Alternatives whole = cutter.alternatives();
-  const PrefetchPlan uncut = expected_plan(whole, context, budget);
   std::vector<Alternatives> candidates;
   const bool searches = context.options.optimise == Optimise::kSearch;
   for (const int64_t most_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
-    if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
-    cutter.join(expected_plan(cutter.alternatives(), context, budget));
-    Alternatives joined = cutter.alternatives();
-    if (expected_plan(joined, context, budget).cycles < uncut.cycles) candidates.push_back(std::move(joined));
+    for (const double worth : {0.0, 1.0}) {
+      if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
+      cutter.join(expected_plan(cutter.alternatives(), context, budget, worth));
+      candidates.push_back(cutter.alternatives());
+    }
   }
-  if (candidates.empty() || searches) candidates.push_back(whole);
+  candidates.push_back(whole);
   std::optional<Schedule> best;
   double best_cycles = 0;
   for (Alternatives& candidate : candidates) {

@@ -176,7 +176,7 @@ class Fitter {
         for (const int percent : {100, 97, 94, 90, 85, 78, 70, 60}) {
           PrefetchProblem problem = network_.problem;
           for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
-          if (try_to_fit(std::move(problem))) break;
+          if (try_to_fit(std::move(problem)) && (nothing_to_copy_ || options_.optimise != Optimise::kSearch)) break;
         }
       }
     }
