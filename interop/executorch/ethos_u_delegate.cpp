@@ -39,6 +39,7 @@ struct Loaded {
       : delegate(std::move(taken)),
         target(of),
         npu({.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+             .occupied = timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
              .own_system_config = target.system,
              .own_memory_mode = target.memory}),
         fast(driver::fast_memory_of(target)),
@@ -117,7 +118,7 @@ Result<void> run(Loaded& loaded, official::Span<official::EValue*> arguments) {
   if (error == runtime::Error::kDelegateFailed) return fail(loaded.npu.failure());
   if (error != runtime::Error::kOk) return fail(said(error, "the delegate cannot run on these arguments"));
   for (const simulate::Report& report : loaded.npu.reports())
-    Journal::get().add(driver::npu_report(report, loaded.layers, loaded.target));
+    Journal::get().add(driver::npu_report(report, loaded.layers, loaded.target, simulate::Occupied::kOn));
   return {};
 }
 
