@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tensor/fixed_point.h"
+#include "tensor/float_formats.h"
 
 namespace carina::lower {
 
@@ -54,6 +55,22 @@ Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> 
   }
 }
 
+Tensor float_tensor(DType dtype, const Shape& shape, float value) {
+  const auto count = static_cast<size_t>(shape.elements());
+  switch (dtype) {
+    case DType::kFp16:
+      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, fp16_of_fp32(value)));
+    case DType::kBf16:
+      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, bf16_of_fp32(value)));
+    case DType::kFp8E4M3:
+      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e4m3_of_fp32(value)));
+    case DType::kFp8E5M2:
+      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e5m2_of_fp32(value)));
+    default:
+      return Tensor::of<float>(dtype, shape, std::vector(count, value));
+  }
+}
+
 ValueId Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attributes, const Made& made) {
   const ValueId output = graph_.add_value(fmt::format("{}.{}", name_, made.suffix), made.dtype, made.shape);
   graph_.add_node({.op = op,
@@ -91,14 +108,14 @@ ValueId Emitter::splat(DType dtype, double value, size_t rank) {
   const auto [entry, is_new] = constants_.try_emplace(name);
   if (is_new) {
     entry->second =
-        constant(name, dtype == DType::kFp32 ? Tensor::of<float>(dtype, shape, std::vector{static_cast<float>(value)})
-                                             : integer_tensor(dtype, shape, std::vector{static_cast<int64_t>(value)}));
+        constant(name, is_float(dtype) ? float_tensor(dtype, shape, static_cast<float>(value))
+                                       : integer_tensor(dtype, shape, std::vector{static_cast<int64_t>(value)}));
   }
   return entry->second;
 }
 
 ValueId Emitter::zero_point(DType dtype, int64_t value) {
-  return dtype == DType::kFp32 ? splat(dtype, 0, 1) : integer(dtype, value);
+  return is_float(dtype) ? splat(dtype, 0, 1) : integer(dtype, value);
 }
 
 ValueId Emitter::reshape(ValueId input, const Shape& shape) {
@@ -139,7 +156,7 @@ ValueId Emitter::pad(ValueId input, const std::vector<int64_t>& padding, double 
   Shape result = shape(input);
   for (size_t axis = 0; axis < result.rank(); ++axis) result[axis] += padding[2 * axis] + padding[2 * axis + 1];
   const DType type = dtype(input);
-  const ValueId fill = type == DType::kFp32 ? splat(type, value, 1) : integer(type, static_cast<int64_t>(value));
+  const ValueId fill = is_float(type) ? splat(type, value, 1) : integer(type, static_cast<int64_t>(value));
   const ValueId amounts = shape_constant(padding);
   return emit(TosaOp::PAD, {input, amounts, fill}, {}, {.dtype = type, .shape = result, .suffix = "pad"});
 }

@@ -88,5 +88,7 @@ class Emitter {
 
 // A tensor of an integer type from int64 values, which must fit.
 Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values);
+// All elements are `value`, rounded to the type: fp32, fp16, bf16 or one of 8 bits.
+Tensor float_tensor(DType dtype, const Shape& shape, float value);
 
 }  // namespace carina::lower

@@ -26,6 +26,11 @@ DType accumulator_of(DType activation) {
   return activation == DType::kInt8 ? DType::kInt32 : DType::kFp32;
 }
 
+// The type of what a convolution gives: of floats their own, of integers the accumulator's.
+DType result_of(DType activation) {
+  return is_float(activation) ? activation : accumulator_of(activation);
+}
+
 // A bias given as integers whose scale is s_in * s_w (to the precision of a float32 product) is taken as it is; any
 // other is rounded to that scale.
 Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& steps, DType accumulator) {
@@ -46,9 +51,9 @@ Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& s
   return integer_tensor(accumulator, shape, bias);
 }
 
-Tensor float_bias(const Lowering& in, ValueId id, int64_t channels) {
+Tensor float_bias(const Lowering& in, ValueId id, DType type, int64_t channels) {
   if (id.valid()) return *in.value(id).constant;
-  return Tensor::of<float>(DType::kFp32, Shape{channels}, std::vector<float>(static_cast<size_t>(channels), 0.0F));
+  return float_tensor(type, Shape{channels}, 0.0F);
 }
 
 Result<Parameters> parameters_of(const Lowering& in, const Node& node) {
@@ -57,7 +62,8 @@ Result<Parameters> parameters_of(const Lowering& in, const Node& node) {
   const ir::Value& weight = in.value(node.inputs[1]);
   const int64_t channels = weight.shape[0];
   if (!in.is_quantized(node))
-    return Parameters{.weight = *weight.constant, .bias = float_bias(in, bias, channels), .scales = {}};
+    return Parameters{
+        .weight = *weight.constant, .bias = float_bias(in, bias, weight.constant->dtype, channels), .scales = {}};
   const double input_scale = in.quantization(node.inputs[0]).scale(),
                output_scale = in.quantization(node.outputs[0]).scale();
   std::vector<double> steps, scales;
@@ -94,6 +100,8 @@ Tensor reordered(const Tensor& tensor, const Shape& shape, const std::array<size
   MutableTensor result(tensor.dtype, Shape{shape[order[0]], shape[order[1]], shape[order[2]], shape[order[3]]});
   if (element_bytes(tensor.dtype) == 1)
     reorder<int8_t>(tensor.values<int8_t>(), result.values<int8_t>(), shape, order);
+  else if (element_bytes(tensor.dtype) == 2)
+    reorder<uint16_t>(tensor.values<uint16_t>(), result.values<uint16_t>(), shape, order);
   else
     reorder<float>(tensor.values<float>(), result.values<float>(), shape, order);
   return std::move(result).freeze();
@@ -119,15 +127,15 @@ struct Geometry {
 ValueId convolve(Lowering& in, TosaOp op, ValueId input, ValueId weight, ValueId bias, int64_t input_zp,
                  const Geometry& geometry) {
   Emitter& out = in.out;
-  const DType type = out.dtype(input), accumulator = accumulator_of(type);
+  const DType type = out.dtype(input);
   const ValueId in_zp = out.zero_point(type, input_zp), weight_zp = out.zero_point(out.dtype(weight), 0);
   return out.emit(op, {input, weight, bias, in_zp, weight_zp},
                   {{"pad", geometry.pad},
                    {"stride", geometry.stride},
                    {"dilation", geometry.dilation},
                    {"local_bound", false},
-                   {"acc_type", accumulator}},
-                  {.dtype = accumulator, .shape = geometry.result, .suffix = "acc"});
+                   {"acc_type", accumulator_of(type)}},
+                  {.dtype = result_of(type), .shape = geometry.result, .suffix = "acc"});
 }
 
 // From the accumulator to the node's output type.
