@@ -98,14 +98,6 @@ Window window_of(Call& call, size_t axis, size_t axes, int64_t kernel) {
           .dilation = entry_of(call, call.integers(5), axis, axes, 1)};
 }
 
-// The size that an output axis must have.
-int64_t out_size(const Window& window, int64_t size, int64_t more, bool transposed) {
-  const int64_t reach = window.dilation * (window.kernel - 1);
-  if (transposed) return (size - 1) * window.stride - 2 * window.padding + reach + more + 1;
-  const int64_t room = size + 2 * window.padding - reach - 1;
-  return room < 0 ? 0 : room / window.stride + 1;
-}
-
 bool channels_fit(const Convolution& conv, bool transposed) {
   if (conv.groups < 1 || conv.in.batches != conv.out.batches || conv.in.channels % conv.groups != 0 ||
       conv.out.channels % conv.groups != 0)
@@ -143,8 +135,8 @@ Error convolution(Arguments arguments, Arena& /*scratch*/) {
                more_columns < conv.columns.stride + conv.columns.dilation);
   call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes()[0] == conv.out.channels));
   CARINA_RT_TRY(call.error());
-  call.require(conv.out.height == out_size(conv.rows, conv.in.height, more_rows, transposed) &&
-               conv.out.width == out_size(conv.columns, conv.in.width, more_columns, transposed));
+  call.require(conv.out.height == convolved_size(conv.rows, conv.in.height, more_rows, transposed) &&
+               conv.out.width == convolved_size(conv.columns, conv.in.width, more_columns, transposed));
   CARINA_RT_TRY(call.error());
   if (out.elements() == 0) return Error::kOk;
   in_domain([&](auto domain) { convolve(domain, conv, in, weight, bias, out, transposed); }, in, weight, out,

@@ -91,13 +91,6 @@ void place_weights(const Tensor& weight, Kind kind, Convolution& conv) {
   conv.weights = weight.as<const int8_t>();
 }
 
-int64_t out_size(const Window& window, int64_t size, int64_t more, bool transposed) {
-  const int64_t reach = window.dilation * (window.kernel - 1);
-  if (transposed) return (size - 1) * window.stride - 2 * window.padding + reach + more + 1;
-  const int64_t room = size + 2 * window.padding - reach - 1;
-  return room < 0 ? 0 : room / window.stride + 1;
-}
-
 // Groups and channels of the three fit each other.
 bool fit_channels(const Tensor& weight, Kind kind, Convolution& conv) {
   const int64_t filters = kind == Kind::kDepthwise ? weight.sizes()[3] : weight.sizes()[0];
@@ -179,8 +172,8 @@ Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   call.require(bias == nullptr ||
                (bias->type == PteScalarType::kInt && static_cast<int64_t>(bias->elements()) == conv.out.channels));
   CARINA_RT_TRY(call.error());
-  call.require(conv.out.height == out_size(conv.rows, conv.in.height, more_rows, transposed) &&
-               conv.out.width == out_size(conv.columns, conv.in.width, more_columns, transposed));
+  call.require(conv.out.height == convolved_size(conv.rows, conv.in.height, more_rows, transposed) &&
+               conv.out.width == convolved_size(conv.columns, conv.in.width, more_columns, transposed));
   CARINA_RT_TRY(call.error());
   convolve(conv, transposed, bias, scales, out.as<int8_t>());
   return Error::kOk;

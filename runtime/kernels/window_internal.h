@@ -31,6 +31,14 @@ inline bool is_sane(const Window& window) {
          window.padding >= 0 && window.padding < kMost && window.dilation >= 1 && window.dilation < kMost;
 }
 
+// The size that an output axis of a convolution must have; `more`: the output padding of a transposed one.
+inline int64_t convolved_size(const Window& window, int64_t size, int64_t more, bool transposed) {
+  const int64_t reach = window.dilation * (window.kernel - 1);
+  if (transposed) return (size - 1) * window.stride - 2 * window.padding + reach + more + 1;
+  const int64_t room = size + 2 * window.padding - reach - 1;
+  return room < 0 ? 0 : room / window.stride + 1;
+}
+
 // A picture [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.
 struct Picture {
   int64_t batches = 1, channels = 1, height = 1, width = 1;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "npu/cost.h"
 
 namespace carina::plan {
 namespace {
@@ -23,10 +22,6 @@ const npu::Block3& ublock_of(const BlockConfig& block, const npu::AcceleratorCon
     if (u.code == block.ublock) return u.block;
   }
   return npu.ofm_ublocks[0].block;
-}
-
-bool has_no_macs(const Step& op) {
-  return op.kind == StepKind::kElementwise || op.kind == StepKind::kResize;
 }
 
 Counts counts_of(const Step& op, const BlockConfig& b, const npu::Block3& in, const Target& target) {
@@ -67,16 +62,6 @@ double mac_cycles(const Step& op, const BlockConfig& b, const Target& target, co
                          npu::kSearchCost);
 }
 
-npu::OutputWork::Kind output_kind(const Step& op) {
-  using enum npu::OutputWork::Kind;
-  using Mode = npu::ElementwiseMode;
-  if (op.kind == StepKind::kPool && op.pool == npu::PoolingMode::MAX) return kMaxPool;
-  if (op.kind != StepKind::kElementwise) return kOther;
-  if (op.elementwise == Mode::MUL) return kMul;
-  if (op.elementwise == Mode::ADD || op.elementwise == Mode::SUB) return kAddSub;
-  return op.second == SecondOperand::kNone ? kUnary : kBinary;
-}
-
 double output_cycles_per_element(const Step& op, const Target& target) {
   auto activation = npu::ActivationKind::kNone;
   if (op.uses_table())
@@ -105,6 +90,20 @@ double ifm_bytes(const Step& op, const npu::Block3& in, const Counts& c) {
 }
 
 }  // namespace
+
+bool has_no_macs(const Step& op) {
+  return !op.is_convolution() && op.kind != StepKind::kPool;
+}
+
+npu::OutputWork::Kind output_kind(const Step& op) {
+  using enum npu::OutputWork::Kind;
+  using Mode = npu::ElementwiseMode;
+  if (op.kind == StepKind::kPool && op.pool == npu::PoolingMode::MAX) return kMaxPool;
+  if (op.kind != StepKind::kElementwise) return kOther;
+  if (op.elementwise == Mode::MUL) return kMul;
+  if (op.elementwise == Mode::ADD || op.elementwise == Mode::SUB) return kAddSub;
+  return op.second == SecondOperand::kNone ? kUnary : kBinary;
+}
 
 StripeCost cost_of(const Step& op, const BlockConfig& b, const Family& family, const Target& target) {
   const npu::Block3 in = family.input_block(op, b, target);

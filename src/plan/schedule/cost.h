@@ -4,12 +4,18 @@
 #include <optional>
 #include <vector>
 
+#include "npu/cost.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 
 // What a schedule costs: one figure, by which a search compares schedules with each other. Made of the formulas of
 // npu/cost.h, which the simulator's time line uses too. Estimates, in cycles of the NPU's clock.
 namespace carina::plan {
+
+// Whether an operation leaves the MAC array idle: elementwise ones, RESIZE, transfers.
+bool has_no_macs(const Step& op);
+// What the output unit does in an operation.
+npu::OutputWork::Kind output_kind(const Step& op);
 
 // What one stripe takes, by what bounds it.
 struct StripeCost {

@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "npu/channel.h"
 #include "npu/cost.h"
+#include "plan/schedule/cost.h"
 
 namespace carina::plan {
 
@@ -41,25 +42,11 @@ struct KernelCost::PortLoad {
 
 namespace {
 
-bool has_no_macs(const Step& op) {
-  return op.kind != StepKind::kConv && op.kind != StepKind::kDepthwise && op.kind != StepKind::kPool;
-}
-
 npu::MacKind mac_kind(const Step& op, const BlockConfig& b) {
   if (op.kind == StepKind::kDepthwise) return npu::MacKind::kDepthwise;
   if (op.kind == StepKind::kPool && !op.sums_over_depth()) return npu::MacKind::kPool;
   if (op.kind == StepKind::kPool) return npu::MacKind::kReduceSum;
   return b.order == npu::WeightOrder::PART_KERNEL_FIRST ? npu::MacKind::kPartKernel : npu::MacKind::kDepthFirst;
-}
-
-npu::OutputWork::Kind output_kind(const Step& op) {
-  using enum npu::OutputWork::Kind;
-  using Mode = npu::ElementwiseMode;
-  if (op.kind == StepKind::kPool && op.pool == npu::PoolingMode::MAX) return kMaxPool;
-  if (op.kind != StepKind::kElementwise) return kOther;
-  if (op.elementwise == Mode::MUL) return kMul;
-  if (op.elementwise == Mode::ADD || op.elementwise == Mode::SUB) return kAddSub;
-  return op.second == SecondOperand::kNone ? kUnary : kBinary;
 }
 
 int acc_bits(const Step& op) {
