@@ -1,0 +1,200 @@
+"""Captures the cases of the Arm backend's tests: pytest drives the wheel's files, and a pipeline's run() writes down what it would have tested.
+
+A child process per test file: a crash or a hang of PyTorch or of the peer's quantizer costs one file. Skip and xfail marks are not
+obeyed, only noted.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import cache
+
+CASE_SECONDS = 240
+FILE_SECONDS = 2400
+QUANTIZED = ("INT", "U55", "U65", "U85")
+
+
+class Alarm(Exception):
+    pass
+
+
+def on_alarm(*_):
+    raise Alarm(f"time-out after {CASE_SECONDS} s")
+
+
+def test_root():
+    import executorch
+
+    return Path(list(executorch.__path__)[0]) / "backends" / "arm" / "test"
+
+
+def peer_mark(item):
+    """Whether the suite itself passes the test: pass, 'skip: why' or 'xfail: why'. Marks for a missing FVP or Vulkan do not count."""
+    found = "pass"
+    for mark in item.iter_markers():
+        first = mark.args[0] if mark.args else None
+        why = str(mark.kwargs.get("reason", first if isinstance(first, str) else ""))
+        condition = mark.kwargs.get("condition", first if isinstance(first, bool) else True)
+        if mark.name in ("skip", "skipif") and (mark.name == "skip" or condition is True) and "model-converter" not in why:
+            return f"skip: {why[:80]}"
+        if mark.name == "xfail" and condition is True and mark.kwargs.get("raises") is not FileNotFoundError and "VKML" not in why:
+            found = f"xfail: {why[:80]}"
+    return found
+
+
+class Recorder:
+    """The pytest plugin of one file: collects a record per pipeline, and per test that had none."""
+
+    def __init__(self, test_file, root):
+        self.test_file, self.root, self.cases, self.item, self.count = test_file, root, [], None, 0
+
+    def name(self):
+        path = os.path.relpath(str(self.item.path), self.root)
+        return f"{path}::{self.item.name}" + (f"#{self.count}" if self.count > 1 else "")
+
+    def captured(self, pipeline):
+        """Stands in for run() of every pipeline."""
+        import pipeline_case
+
+        self.count += 1
+        case = pipeline_case.read(pipeline)
+        record = {"id": self.name(), "kind": case.kind, "peer": peer_mark(self.item), **case.facts}
+        started = time.monotonic()
+        signal.alarm(CASE_SECONDS)
+        try:
+            self.export(case, record)
+        except Alarm as error:
+            record["unable"] = str(error)
+        except Exception:  # ours: a case must not get lost
+            record["unable"] = "capture failed: " + traceback.format_exc()[-600:]
+        finally:
+            signal.alarm(0)
+        record["capture_seconds"] = round(time.monotonic() - started, 2)
+        self.cases.append(record)
+
+    def export(self, case, record):
+        import graphs
+
+        try:
+            record["float"] = graphs.capture_float(case, record["id"] + case.kind)
+        except graphs.Unable as error:
+            record["unable"] = str(error)
+            return
+        if case.quantize_stage is None or case.kind.split("-")[0] not in QUANTIZED:
+            return
+        try:
+            record["quantized"] = graphs.capture_quantized(case, record["float"])
+        except graphs.Unable as error:
+            record["peer_unable"] = str(error)
+
+    def pytest_runtest_setup(self, item):
+        self.item, self.count = item, 0
+
+    def pytest_runtest_logreport(self, report):
+        wanted = report.when == "call" or report.outcome in ("failed", "skipped")
+        if self.item is None or not wanted or self.count:
+            return
+        self.count = -1
+        text = str(report.longrepr).strip().splitlines()[-1][:300] if report.longrepr else ""
+        self.cases.append({"id": self.name(), "kind": "NO-PIPELINE", "peer": peer_mark(self.item), "outcome": report.outcome, "why": text})
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.cases.append({"id": self.test_file, "kind": "FILE", "peer": "", "unable": str(report.longrepr).strip().splitlines()[-1][:300]})
+
+
+def drive(recorder, path, root, log):
+    """Runs pytest on one file with every pipeline's run() replaced."""
+    import pytest
+    from executorch.backends.arm.test.tester import test_pipeline
+
+    def run(pipeline):
+        recorder.captured(pipeline)
+
+    for class_ in vars(test_pipeline).values():
+        if isinstance(class_, type) and issubclass(class_, test_pipeline.BasePipeline) and "run" in vars(class_):
+            class_.run = run
+    signal.signal(signal.SIGALRM, on_alarm)
+    off = ("cacheprovider", "skipping", "unraisableexception", "threadexception")
+    empty = log.with_suffix(".ini")
+    empty.write_text("[pytest]\n")
+    options = [f"-pno:{name}" for name in off] + ["--assert=plain", "-q", "-s", "-W", "ignore", "--import-mode=importlib"]
+    pytest.main([*options, "-c", str(empty), "--rootdir", str(root), str(path)], plugins=[recorder])
+
+
+def child(test_file, log):
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    root = test_root()
+    recorder = Recorder(test_file, root)
+    try:
+        drive(recorder, root / test_file, root, log)
+    finally:
+        cache.write(cache.file_record(test_file), {"file": test_file, "cases": recorder.cases})
+        os._exit(0)
+
+
+def settle(test_file, note):
+    """A file that killed its process is one case that is not applicable, so that it is not tried for ever."""
+    if cache.cases_of(test_file) is None:
+        record = {"id": test_file, "kind": "FILE", "peer": "", "unable": note}
+        cache.write(cache.file_record(test_file), {"file": test_file, "cases": [record]})
+
+
+def capture_file(test_file):
+    """Forks a child that captures one file; waits for it."""
+    log = cache.file_record(test_file).with_suffix(".log")
+    pid = os.fork()
+    if pid == 0:
+        child(test_file, log)
+    deadline = time.monotonic() + FILE_SECONDS
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            settle(test_file, f"capture took more than {FILE_SECONDS} s")
+            return
+        time.sleep(0.05)
+    settle(test_file, "capture ended without a result: " + log.read_text(errors="replace")[-300:])
+
+
+def load():
+    """What every child needs, imported once before the forks."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # hypothesis costs seconds a file
+    import offline
+    import torch
+
+    torch.set_num_threads(1)
+    offline.no_downloads()
+    import executorch.backends.arm.test.tester.test_pipeline  # noqa: F401
+    import graphs  # noqa: F401
+    import pytest  # noqa: F401
+
+    for strict in (False, True):  # export imports more on its first use
+        with contextlib.suppress(Exception):
+            torch.export.export(torch.nn.ReLU(), (torch.zeros(1),), strict=strict)
+    gc.collect()
+    gc.freeze()  # children neither scan nor copy what the parent loaded
+
+
+def capture(test_files, again=False):
+    """Captures the files that the cache lacks."""
+    missing = [f for f in test_files if again or cache.cases_of(f) is None]
+    if not missing:
+        return
+    load()
+    for number, test_file in enumerate(missing, 1):
+        with cache.alone(test_file):
+            if not again and cache.cases_of(test_file) is not None:
+                continue
+            started = time.monotonic()
+            capture_file(test_file)
+        seconds = time.monotonic() - started
+        print(f"captured {number}/{len(missing)} {test_file}: {len(cache.cases_of(test_file))} cases, {seconds:.0f} s", file=sys.stderr, flush=True)

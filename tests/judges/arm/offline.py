@@ -1,0 +1,68 @@
+"""No downloads while cases are captured: pretrained models keep their random weights, with settled batch norms."""
+
+import contextlib
+import importlib
+import os
+import sys
+
+import torch
+
+LIBRARIES = []  # a torch.library.Library works as long as it lives
+
+
+class NoWeights(dict):
+    """Stands for a file of weights."""
+
+
+def settle(model):
+    """Random weights leave activations of 1e-10: one training pass gives the batch norms the statistics of noise images."""
+    norms = [m for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    momenta = [m.momentum for m in norms]
+    for m in norms:
+        m.momentum = 1.0
+    model.train()
+    with torch.no_grad(), contextlib.suppress(Exception):  # a model of another input shape keeps its statistics
+        model(torch.randn(2, 3, 224, 224))
+    for m, momentum in zip(norms, momenta):
+        m.momentum = momentum
+    model.eval()
+
+
+def torchvision_without_weights():
+    if importlib.util.find_spec("torchvision") is None:
+        return
+    with contextlib.suppress(Exception):  # defined already where torchvision was built for this torch
+        library = torch.library.Library("torchvision", "DEF")
+        LIBRARIES.append(library)
+        for name in ("nms", "qnms"):
+            library.define(name + "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    from torchvision.models._api import WeightsEnum
+
+    WeightsEnum.get_state_dict = lambda self, *_, **__: NoWeights()
+    load = torch.nn.Module.load_state_dict
+
+    def load_or_settle(self, state, *rest, **options):
+        return settle(self) if isinstance(state, NoWeights) else load(self, state, *rest, **options)
+
+    torch.nn.Module.load_state_dict = load_or_settle
+
+
+def timm_without_weights():
+    if importlib.util.find_spec("timm") is None:
+        return
+    for name in ("timm.models._builder", "timm.models.deit", "timm.models.vision_transformer"):
+        importlib.import_module(name)
+    sys.modules["timm.models._builder"].load_pretrained = lambda *_, **__: None
+
+
+def no_downloads():
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["TRANSFORMERS_OFFLINE"] = "1"
+    torchvision_without_weights()
+    timm_without_weights()
+
+    def refuse(*_, **__):
+        raise RuntimeError("downloads are off while cases are captured")
+
+    torch.hub.load_state_dict_from_url = refuse
+    torch.hub.download_url_to_file = refuse

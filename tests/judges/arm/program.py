@@ -1,0 +1,72 @@
+"""Calls of the carina program, and what its answers mean."""
+
+import re
+import subprocess
+
+SECONDS = 120
+
+
+class Refused(Exception):
+    """Exit code 1: the model is not supported, with reasons."""
+
+    def __init__(self, stage, text):
+        super().__init__(text)
+        self.stage, self.text = stage, text
+
+
+class Crash(Exception):
+    """A signal, an internal error, a time-out, or Carina refuses its own file."""
+
+    def __init__(self, stage, text):
+        super().__init__(text)
+        self.stage, self.text = stage, text
+
+
+class Program:
+    def __init__(self, path):
+        self.path = str(path)
+        self.help = {}
+
+    def __call__(self, command, *arguments):
+        """Its stdout; raises Refused or Crash."""
+        try:
+            done = subprocess.run([self.path, command, *map(str, arguments)], capture_output=True, text=True, errors="replace", timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            raise Crash(command, f"time-out after {SECONDS} s") from None
+        if done.returncode == 0:
+            return done.stdout
+        if done.returncode == 1 or (done.returncode == 2 and "not support" in done.stderr):
+            raise Refused(command, done.stderr.strip() or done.stdout)
+        raise Crash(command, f"exit code {done.returncode}: {done.stderr.strip()[-600:]}")
+
+    def own(self, command, *arguments):
+        """On a file that Carina wrote: refusing that is no refusal of the model."""
+        try:
+            return self(command, *arguments)
+        except Refused as error:
+            raise Crash(command, "refuses its own file: " + "; ".join(what for _, what in reasons(error.text))) from None
+
+    def knows(self, command, word):
+        """Does the help of a command have this word?"""
+        if command not in self.help:
+            self.help[command] = self(command, "--help")
+        return word in self.help[command]
+
+
+OPERATOR = re.compile(r"\b((?:aten|prim|prims|higher_order|quantized_decomposed|torchvision|_operator|operator|math|torch)\.[\w.]+)")
+LEADING = re.compile(r"([a-z][a-z0-9_]*) (?:with|of|to|over|is|has)\b")
+
+
+def reasons(text):
+    """A refusal as [(operator or '', what)]."""
+    found = []
+    for line in text.splitlines():
+        error = re.match(r"carina: error: (.*)", line)
+        if not error:
+            continue
+        what = re.sub(r"^\S+\.pt2: ", "", error.group(1))
+        what = re.sub(r"^\w+(?:\.\w+)*(?: \([^()]*\))?: ", "", what)  # the node and its line
+        operator, leading = OPERATOR.search(what), LEADING.match(what)
+        name = operator.group(1).rstrip(".").replace("torch.ops.", "") if operator else leading.group(1) if leading else ""
+        found.append((name, what[:300]))
+    return found or [("", text.strip()[:300])]
