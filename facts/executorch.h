@@ -31,6 +31,7 @@ inline constexpr uint64_t kPteConstantAlignmentBytes = 16;
 inline constexpr uint64_t kPtePlannedAlignmentBytes = 16;
 inline constexpr std::string_view kEthosUBackendId = "EthosUBackend";
 inline constexpr std::string_view kOldEthosUBackendId = "ArmBackend";  // before ExecuTorch 0.4
+inline constexpr std::string_view kVgfBackendId = "VgfBackend";
 constexpr bool is_ethos_u(std::string_view delegate) {
   return delegate == kEthosUBackendId || delegate == kOldEthosUBackendId;
 }

@@ -28,6 +28,10 @@ inline constexpr size_t kVgfConstantsHeaderBytes = 16;
 // u32 index of the resource, i32 sparse dimension (-1: none), u64 size, u64 offset behind the last entry.
 inline constexpr size_t kVgfConstantEntryBytes = 24;
 
+// As `--target` names it; the TOSA that its delegates keep to is that of ExecuTorch's VgfCompileSpec.
+inline constexpr std::string_view kVgfTarget = "vgf";
+inline constexpr std::string_view kVgfTosaSpec = "TOSA-1.0+FP+INT+int4+int16";
+
 enum class VgfCategory : uint8_t { kInput = 0, kOutput = 1, kIntermediate = 2, kConstant = 3 };
 inline constexpr auto kVgfCategoryNames =
     std::to_array<std::string_view>({"input", "output", "intermediate", "constant"});

@@ -3,8 +3,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// What a program that runs Ethos-U delegates in the official ExecuTorch runtime may ask of the simulator behind them.
-// Loading the library registers the delegate "EthosUBackend"; these functions are for its reports. Safe to call from
+// What a program that runs Ethos-U or VGF delegates in the official ExecuTorch runtime may ask of the simulator, or the
+// interpreter, behind them. Loading the library registers the delegates "EthosUBackend" and "VgfBackend"; these
+// functions are for their reports. Safe to call from
 // any thread.
 
 #ifdef __cplusplus

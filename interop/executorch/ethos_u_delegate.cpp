@@ -1,7 +1,6 @@
-// The simulator as the delegate "EthosUBackend" of the official ExecuTorch runtime: loading this library registers it.
+// The simulator as the delegate "EthosUBackend" of the official ExecuTorch runtime.
 // How a delegate is asked: executorch/runtime/backend/interface.h of the official package.
 #include <executorch/runtime/backend/interface.h>
-#include <executorch/runtime/platform/log.h>
 
 #include <array>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "driver/ethosu_specs.h"
 #include "driver/simulated_npu.h"
 #include "facts/executorch.h"
+#include "interop/executorch/glue_internal.h"
 #include "interop/executorch/journal_internal.h"
 #include "runtime/backends/ethos_u.h"
 
@@ -61,12 +61,6 @@ driver::CompileSpecs copied(official::ArrayRef<official::CompileSpec> specs) {
   return copies;
 }
 
-Log to_official_log() {
-  Log log;
-  log.note = [](const Diagnostic& note) { ET_LOG(Info, "carina: %s", to_string(note).c_str()); };
-  return log;
-}
-
 // The blob is copied: reports need it after the program's loader may have freed it.
 Result<std::unique_ptr<Loaded>> load(std::span<const std::byte> blob, driver::CompileSpecs specs) {
   pte::Delegate delegate{
@@ -85,31 +79,6 @@ Result<std::unique_ptr<Loaded>> load(std::span<const std::byte> blob, driver::Co
   return loaded;
 }
 
-// The official runtime's values as ours, on the same memory.
-struct Converted {
-  std::vector<runtime::EValue> values;
-  std::vector<runtime::EValue*> pointers;
-};
-
-Converted converted(official::Span<official::EValue*> arguments) {
-  Converted ours;
-  ours.values.reserve(arguments.size());
-  for (official::EValue* argument : arguments) {
-    runtime::EValue value;
-    if (argument->isTensor()) {
-      auto& tensor = argument->toTensor();
-      const auto sizes = tensor.sizes();
-      const auto order = tensor.dim_order();
-      value = runtime::EValue(runtime::Tensor(static_cast<PteScalarType>(tensor.scalar_type()),
-                                              {sizes.data(), sizes.size()}, {order.data(), order.size()},
-                                              tensor.mutable_data_ptr()));
-    }
-    ours.values.push_back(value);
-  }
-  for (runtime::EValue& value : ours.values) ours.pointers.push_back(&value);
-  return ours;
-}
-
 Result<void> run(Loaded& loaded, official::Span<official::EValue*> arguments) {
   Converted ours = converted(arguments);
   runtime::Arena scratch(loaded.scratch.bytes());
@@ -120,14 +89,6 @@ Result<void> run(Loaded& loaded, official::Span<official::EValue*> arguments) {
   for (const simulate::Report& report : loaded.npu.reports())
     Journal::get().add(driver::npu_report(report, loaded.layers, loaded.target, simulate::Occupied::kOn));
   return {};
-}
-
-// Tells the official log and keeps it for carina_executorch_last_error().
-official::Error failed(const Diagnostics& why, official::Error as) {
-  const std::string text = to_string(why);
-  ET_LOG(Error, "carina: %s", text.c_str());
-  Journal::get().fail(text);
-  return as;
 }
 
 class Delegate final : public official::BackendInterface {
@@ -153,12 +114,9 @@ class Delegate final : public official::BackendInterface {
   void destroy(official::DelegateHandle* handle) const override { delete static_cast<Loaded*>(handle); }
 };
 
-// Nothing is left to tell at this point of a program's life, so a refusal (another EthosUBackend is there) is logged.
 [[maybe_unused]] const bool kRegistered = [] {
   static Delegate delegate;
-  const official::Error error = official::register_backend({"EthosUBackend", &delegate});
-  if (error != official::Error::Ok) ET_LOG(Error, "carina: EthosUBackend is registered already");
-  return error == official::Error::Ok;
+  return registered("EthosUBackend", delegate);
 }();
 
 }  // namespace

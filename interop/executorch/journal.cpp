@@ -25,6 +25,18 @@ bool Journal::timed() const {
 }
 
 void Journal::add(report::NpuReport call) {
+  report::RunReport report;
+  report.npu = std::move(call);
+  add(std::move(report));
+}
+
+void Journal::add_vgf(int64_t nanoseconds) {
+  report::RunReport report;
+  report.vgf_times.push_back(nanoseconds);
+  add(std::move(report));
+}
+
+void Journal::add(report::RunReport call) {
   const std::scoped_lock lock(mutex_);
   if (calls_.size() == kMostCalls) calls_.pop_front();
   calls_.push_back(std::move(call));
@@ -49,10 +61,9 @@ size_t Journal::calls() const {
 std::optional<std::string> Journal::call(size_t index) const {
   const std::scoped_lock lock(mutex_);
   if (index >= calls_.size()) return std::nullopt;
-  report::RunReport one_call;
+  report::RunReport one_call = calls_[index];
   one_call.delegate_calls = 1;
   one_call.timed = timed_;
-  one_call.npu = calls_[index];
   return report::to_json(one_call);
 }
 

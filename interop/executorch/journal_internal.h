@@ -19,6 +19,7 @@ class Journal {
   [[nodiscard]] bool timed() const;
 
   void add(report::NpuReport call);
+  void add_vgf(int64_t nanoseconds);
   void fail(std::string why);
   void clear();
 
@@ -28,9 +29,11 @@ class Journal {
   [[nodiscard]] std::string last_error() const;
 
  private:
+  void add(report::RunReport call);
+
   mutable std::mutex mutex_;
   bool timed_ = true;
-  std::deque<report::NpuReport> calls_;
+  std::deque<report::RunReport> calls_;
   std::string last_error_;
 };
 

@@ -1,4 +1,4 @@
-"""Ethos-U programs in the official ExecuTorch runtime: Carina's simulator as its delegate "EthosUBackend".
+"""Ethos-U and VGF programs in the official ExecuTorch runtime: Carina's simulator as its delegate "EthosUBackend", its interpreter as "VgfBackend".
 
     import carina.executorch as npu
     from executorch.runtime import Runtime
@@ -41,19 +41,19 @@ def _library() -> ctypes.CDLL:
 
 
 def register(*, timed: bool = True) -> None:
-    """Lets `executorch.runtime` run Ethos-U delegates on the simulator, in this process from now on.
+    """Lets `executorch.runtime` run Ethos-U delegates on the simulator and VGF delegates in the interpreter, in this process from now on.
 
     timed: estimate cycles (docs/cycle-model.md) of delegates that are loaded from now on; without it runs are faster.
     Raises: FileNotFoundError where Carina's library is not; ImportError where the package executorch is not; RuntimeError
-    when another EthosUBackend is registered already.
+    when another EthosUBackend or VgfBackend is registered already.
     """
     global _loaded
     if _loaded is None:
         from executorch.runtime import Runtime  # loads the runtime whose registry the library joins
 
         registered = Runtime.get().backend_registry.registered_backend_names
-        if "EthosUBackend" in registered:
-            raise RuntimeError("another EthosUBackend is registered in this process")
+        for name in {"EthosUBackend", "VgfBackend"} & set(registered):
+            raise RuntimeError(f"another {name} is registered in this process")
         library = ctypes.CDLL(str(_find()))
         library.carina_executorch_set_timed.argtypes = [ctypes.c_bool]
         library.carina_executorch_set_timed.restype = None

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "driver/ethosu_backend.h"
+#include "driver/vgf_backend.h"
 #include "npu/table_names.h"
 
 namespace carina::driver {
@@ -23,7 +24,19 @@ Result<Backend> make_ethosu(const TargetNames& names, const Log& log) {
   return ethosu_backend(target);
 }
 
-constexpr std::array kKinds{BackendKind{.name = "ethos-u", .targets = ethosu_targets, .make = make_ethosu}};
+Result<Backend> make_vgf(const TargetNames& names, const Log& log) {
+  const bool has_memories = !names.system_config.empty() || !names.memory_mode.empty() || !names.ini.empty() ||
+                            names.arena_cache_bytes.has_value();
+  if (has_memories)
+    log.note({.where = std::string(names.accelerator),
+              .what = "system configuration, memory mode and cache size make no difference: the device\'s driver knows "
+                      "its memories",
+              .severity = Severity::kWarning});
+  return vgf_backend();
+}
+
+constexpr auto kKinds = std::to_array<BackendKind>({{.name = "ethos-u", .targets = ethosu_targets, .make = make_ethosu},
+                                                    {.name = "vgf", .targets = vgf_targets, .make = make_vgf}});
 
 bool compiles_for(const BackendKind& kind, std::string_view target) {
   return std::ranges::any_of(kind.targets(), [&](std::string_view known) { return npu::same_name(known, target); });

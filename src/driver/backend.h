@@ -49,10 +49,11 @@ struct Delegate {
 
 // Where delegates run: all that the pipeline knows of an accelerator.
 struct Backend {
-  std::string target;  // as messages and reports call it, with its number of MAC units
+  std::string target;               // as messages and reports call it, with its number of MAC units
+  std::string accelerator = "NPU";  // what of it runs delegates
   std::string system_config;
   std::string memory_mode;
-  int64_t clock_hz = 0;
+  int64_t clock_hz = 0;      // 0: what delegates cost is not known
   int64_t cache_bytes = 0;   // of fast memory that a network may take; 0: not limited
   std::string arena_memory;  // where its arena lies: "SRAM"
   std::string tosa_spec;     // the TOSA subset that its delegates keep to, as the Arm backend names it

@@ -34,7 +34,7 @@ QuantizeRequest quantization_of(const CompileRequest& request) {
 }
 
 bool wants_artifacts(const CompileRequest& request) {
-  return !request.dump_folder.empty() || request.layers || request.output == CompileRequest::Output::kStream;
+  return !request.dump_folder.empty() || request.layers || request.output != CompileRequest::Output::kProgram;
 }
 
 CompileOptions options_of(const CompileRequest& request) {
@@ -57,23 +57,43 @@ Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
   return request;
 }
 
-// Vela's raw file of the one delegate. The CPU's part is not in it, and a program of several parts has no such file.
-Result<std::vector<std::byte>> stream_of(const Compilation& compilation, const std::string& model, const Log& log) {
+struct PartFile {
+  std::string_view artifact;  // Artifact::suffix
+  std::string_view extension;
+  std::string_view of;  // the targets that have it
+};
+
+PartFile part_file_of(CompileRequest::Output output) {
+  if (output == CompileRequest::Output::kVgf) return {.artifact = "graph.vgf", .extension = ".vgf", .of = "vgf"};
+  return {.artifact = "vela.npz", .extension = ".npz", .of = "an Ethos-U"};
+}
+
+// What the backend made of the one delegate. The CPU's part is not in it, and a program of several parts has no such
+// file.
+Result<std::vector<std::byte>> part_of(const Compilation& compilation, const CompileRequest& request, const Log& log) {
   const std::vector<Delegate>& delegates = compilation.delegated->delegates;
+  const PartFile file = part_file_of(request.output);
   if (delegates.size() != 1)
-    return fail({.where = model,
-                 .what = "a raw .npz holds one command stream",
-                 .expected = "a model of which one part runs on the NPU",
+    return fail({.where = request.model,
+                 .what = fmt::format("a {} holds what one delegate is made of", file.extension),
+                 .expected = "a model of which one part is delegated",
                  .got = fmt::format("{} parts", delegates.size()),
-                 .hint = "--dump DIR writes the stream of each, and -o FILE.pte the whole program"});
+                 .hint = "--dump DIR writes that of each, and -o FILE.pte the whole program"});
+  const auto found = std::ranges::find(delegates.front().artifacts, file.artifact, &Artifact::suffix);
+  if (found == delegates.front().artifacts.end())
+    return fail({.where = "--output",
+                 .what = fmt::format("the target makes no {}", file.extension),
+                 .expected = fmt::format("--target {}, or -o FILE.pte", file.of),
+                 .got = request.target.accelerator,
+                 .fault = Fault::kUsage});
   const auto on_cpu = static_cast<int64_t>(compilation.delegated->split.partitioned.program.nodes.size()) -
                       1;  // one calls the delegate
   if (on_cpu > 0)
-    log.note({.where = model,
-              .what = fmt::format("{} operators that run on the CPU are not in the stream", on_cpu),
+    log.note({.where = request.model,
+              .what = fmt::format("{} operators that run on the CPU are not in the {}", on_cpu, file.extension),
               .hint = "-o FILE.pte holds them too",
               .severity = Severity::kWarning});
-  return std::ranges::find(delegates.front().artifacts, "vela.npz", &Artifact::suffix)->bytes;
+  return found->bytes;
 }
 
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
@@ -148,10 +168,12 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
       CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }
   report::CompileReport report = describe(compilation, backend, options_of(request).delegate);
-  if (request.output == CompileRequest::Output::kStream) {
-    CARINA_TRY(std::vector<std::byte> stream, stream_of(compilation, request.model, log));
-    report.program_bytes = report.delegates.front().command_stream_bytes + report.delegates.front().weight_bytes;
-    return Compiled{.program = std::move(stream), .report = std::move(report)};
+  if (request.output != CompileRequest::Output::kProgram) {
+    CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
+    report.program_bytes = request.output == CompileRequest::Output::kVgf
+                               ? static_cast<int64_t>(part.size())
+                               : report.delegates.front().command_stream_bytes + report.delegates.front().weight_bytes;
+    return Compiled{.program = std::move(part), .report = std::move(report)};
   }
   return Compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
 }

@@ -32,13 +32,14 @@ struct CompileRequest {
   bool layers = false;                       // whether the report has the estimate operation by operation
   std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
   std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
-  enum class Output { kProgram, kStream } output = Output::kProgram;  // a .pte, or the one stream as Vela\'s raw .npz
+  // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.
+  enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
   int threads = 1;
   ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
 };
 
 struct Compiled {
-  std::vector<std::byte> program;  // the .pte, or the .npz
+  std::vector<std::byte> program;  // the .pte, .npz or .vgf
   report::CompileReport report;
 };
 

@@ -195,6 +195,7 @@ std::string_view name_of(Optimise optimise) {
 report::CompileReport describe(const Compilation& compilation, const Backend& backend, const DelegateOptions& options) {
   report::CompileReport report{.model = compilation.model.name,
                                .target = backend.target,
+                               .accelerator = backend.accelerator,
                                .system_config = backend.system_config,
                                .memory_mode = backend.memory_mode,
                                .optimise = std::string(name_of(options.optimise)),

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "base/file.h"
@@ -39,19 +38,11 @@ Result<InterpretedDelegates> InterpretedDelegates::load(const std::string& folde
   delegates.folder_ = folder;
   for (std::string path = file_of_tag(folder, 0); !path.empty(); path = file_of_tag(folder, delegates.parts_.size())) {
     CARINA_TRY(const ir::Module module, read_sound_tosa(path));
-    CARINA_TRY(interpret::Interpreter interpreter,
-               interpret::Interpreter::create(module, {.threads = threads, .where = path}));
+    CARINA_TRY(InterpretedGraph graph, InterpretedGraph::create(module, threads, path));
     CARINA_TRY(npu::CompiledNetwork network, network_of_tag(folder, delegates.parts_.size()));
-    Part part{.inputs = {},
-              .shapes = {},
-              .interpreter = std::move(interpreter),
-              .commands = std::move(network.command_payload),
-              .weights = std::move(network.weights)};
-    for (const ir::ValueId input : module.main().inputs) {
-      part.inputs.push_back(module.main()[input].dtype);
-      part.shapes.push_back(module.main()[input].shape);
-    }
-    delegates.parts_.push_back(std::move(part));
+    delegates.parts_.push_back({.graph = std::move(graph),
+                                .commands = std::move(network.command_payload),
+                                .weights = std::move(network.weights)});
   }
   if (delegates.parts_.empty())
     return fail({.where = folder,
@@ -84,29 +75,10 @@ runtime::Error InterpretedDelegates::init(std::span<const std::byte> blob,
 }
 
 runtime::Error InterpretedDelegates::execute(void* handle, runtime::Arguments arguments, runtime::Arena& /*scratch*/) {
-  Part& part = *static_cast<Part*>(handle);
-  if (arguments.size() < part.inputs.size()) return runtime::Error::kInvalidProgram;
-  std::vector<Tensor> inputs;
-  for (size_t i = 0; i < part.inputs.size(); ++i) {
-    if (!arguments[i]->is_tensor()) return runtime::Error::kInvalidArgument;
-    const runtime::Tensor& argument = arguments[i]->tensor;
-    if (argument.bytes() != tensor_bytes(part.inputs[i], part.shapes[i])) return runtime::Error::kInvalidArgument;
-    inputs.push_back({.dtype = part.inputs[i],
-                      .shape = part.shapes[i],
-                      .data = Buffer::copy_of({static_cast<const std::byte*>(argument.data), argument.bytes()})});
-  }
-  auto outputs = part.interpreter.run(inputs);
-  if (!outputs) {
-    failure_ = std::move(outputs).error();
+  const auto done = static_cast<Part*>(handle)->graph.run(arguments);
+  if (!done) {
+    failure_ = done.error();
     return runtime::Error::kDelegateFailed;
-  }
-  if (arguments.size() != part.inputs.size() + outputs->size()) return runtime::Error::kInvalidProgram;
-  for (size_t i = 0; i < outputs->size(); ++i) {
-    if (!arguments[part.inputs.size() + i]->is_tensor()) return runtime::Error::kInvalidArgument;
-    const runtime::Tensor& argument = arguments[part.inputs.size() + i]->tensor;
-    const std::span<const std::byte> bytes = (*outputs)[i].data.bytes();
-    if (argument.bytes() != bytes.size()) return runtime::Error::kInvalidArgument;
-    std::memcpy(argument.data, bytes.data(), bytes.size());
   }
   return runtime::Error::kOk;
 }

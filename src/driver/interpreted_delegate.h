@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "interpret/interpreter.h"
+#include "driver/interpreted_graph.h"
 #include "runtime/backend.h"
 
 namespace carina::driver {
@@ -30,9 +30,7 @@ class InterpretedDelegates final : public runtime::Backend {
 
  private:
   struct Part {
-    std::vector<DType> inputs;
-    std::vector<Shape> shapes;
-    interpret::Interpreter interpreter;
+    InterpretedGraph graph;
     std::vector<std::byte> commands;
     std::vector<std::byte> weights;
   };

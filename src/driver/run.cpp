@@ -30,7 +30,8 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
                            .cpu_kernels = std::move(outcome.cpu_kernels),
                            .delegate_calls = outcome.delegate_calls,
                            .timed = request.timed,
-                           .npu = std::move(outcome.npu)};
+                           .npu = std::move(outcome.npu),
+                           .vgf_times = std::move(outcome.vgf_times)};
   CARINA_TRY(report.outputs, report_tensors(outcome.outputs, request.output_folder));
   return report;
 }

@@ -11,6 +11,7 @@
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "driver/simulated_npu.h"
+#include "driver/vgf_delegate.h"
 #include "pte/reader.h"
 
 namespace carina::driver {
@@ -99,20 +100,24 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
                     .own_memory_mode = target.memory});
   const ZeroedPages fast = fast_memory_of(target);
   runtime::EthosUBackend backend(npu, fast.bytes());
-  const std::array<runtime::Backend*, 1> backends{&backend};
-  CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends, options.data));
-  CARINA_TRY(const Sample sample, inputs(runner->inputs()));
-  auto outputs = runner->run(sample);
-  if (!outputs) {
-    Diagnostics errors = std::move(outputs).error();
+  VgfDelegates vgf(options.threads);
+  const std::array<runtime::Backend*, 2> backends{&backend, &vgf};
+  const auto failed = [&](Diagnostics errors) {
     std::ranges::copy(npu.failure(), std::back_inserter(errors));
+    std::ranges::copy(vgf.failure(), std::back_inserter(errors));
     return fail(std::move(errors));
-  }
+  };
+  auto runner = ProgramRunner::load(program, where, backends, options.data);
+  if (!runner) return failed(std::move(runner).error());
+  CARINA_TRY(const Sample sample, inputs((*runner)->inputs()));
+  auto outputs = (*runner)->run(sample);
+  if (!outputs) return failed(std::move(outputs).error());
   return RunOutcome{.outputs = *std::move(outputs),
-                    .memory = runner->memory(),
-                    .cpu_kernels = runner->kernels(),
-                    .delegate_calls = runner->delegate_calls(),
-                    .npu = joined(npu.reports(), notes_of_calls(parsed), target)};
+                    .memory = (*runner)->memory(),
+                    .cpu_kernels = (*runner)->kernels(),
+                    .delegate_calls = (*runner)->delegate_calls(),
+                    .npu = joined(npu.reports(), notes_of_calls(parsed), target),
+                    .vgf_times = vgf.times()};
 }
 
 }  // namespace carina::driver

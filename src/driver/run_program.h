@@ -34,7 +34,8 @@ struct RunOutcome {
   std::vector<std::pair<std::string, int64_t>> memory;
   std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
   int64_t delegate_calls = 0;
-  report::NpuReport npu;
+  report::NpuReport npu;                // of Ethos-U delegates
+  std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call: nanoseconds of this machine
 };
 
 // Gives a program's inputs when it is told what they are.
@@ -43,7 +44,7 @@ using InputSource = std::function<Result<Sample>(std::span<const InputType> inpu
 // What ExecuTorch's runner feeds when it is given nothing: ones; a number is what the program was exported for.
 Sample ones(std::span<const InputType> inputs);
 
-// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. `where` names the program in
+// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the interpreter. `where` names the program in
 // messages. Errors: a damaged program, an unknown backend or kernel, inputs that do not fit, faults that the simulator
 // finds.
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,

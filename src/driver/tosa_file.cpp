@@ -136,11 +136,24 @@ Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path) 
   return path.ends_with(".vgf") ? vgf::read_vgf(file, path) : tosa::read_tosa(file, path);
 }
 
-Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level) {
+namespace {
+
+Result<ir::Module> verified(ir::Module module, const std::string& where, const std::string& level) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of({.level = level, .profiles = {}, .extensions = {}}, where));
-  CARINA_TRY(ir::Module module, read_graph_file(file, where));
   CARINA_CHECKED(tosa::verify(module, options));
   return module;
+}
+
+}  // namespace
+
+Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level) {
+  CARINA_TRY(ir::Module module, read_graph_file(file, where));
+  return verified(std::move(module), where, level);
+}
+
+Result<ir::Module> sound_vgf(const Buffer& file, const std::string& where) {
+  CARINA_TRY(ir::Module module, vgf::read_vgf(file, where));
+  return verified(std::move(module), where, "8K");
 }
 
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "facts/aten_traits.h"
+#include "lower/float_borders_internal.h"
 #include "lower/legality_internal.h"
 #include "lower/lowering_internal.h"
 
@@ -23,6 +24,7 @@ Refused check_elements(const ir::Value& value) {
 // A value that is not quantized: a constant that the lowering quantizes, or integers that the operator takes.
 Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers integers, std::string_view hint) {
   if (is_float(value.dtype)) {
+    if (c.target.takes_floats) return std::nullopt;
     if (value.constant && takes_float_constants(c.node.op.aten()) && c.output().quantization) return std::nullopt;
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
@@ -65,6 +67,7 @@ Refused refusal_of(const Candidate& c, std::string_view hint) {
   if (row == nullptr) return no_row(c);
   if (c.node.outputs.empty() || !c.node.outputs.front().valid())
     return refused("node.no-result", "the node has no result");
+  if (c.target.takes_floats && mixes_reals_and_integers(c.graph, c.node)) return check_types(c, row->integers, hint);
   return first_of({check_types(c, row->integers, hint), check_mixture(c)});
 }
 
@@ -113,13 +116,25 @@ Result<void> accepted(const Node& node, Refused refusal) {
   return fail(std::move(diagnostic));
 }
 
+namespace {
+
+// A node of a target's FP profile. Limits are of integers; what TOSA has no types for is the lowering's to say.
+bool runs_as_float(const Candidate& c) {
+  if (!c.target.takes_floats) return false;
+  const auto& quantized = [&](ValueId id) { return id.valid() && c.graph[id].quantization; };
+  return mixes_reals_and_integers(c.graph, c.node) ||
+         (std::ranges::none_of(c.node.inputs, quantized) && std::ranges::none_of(c.node.outputs, quantized));
+}
+
+}  // namespace
+
 std::vector<Refused> refusals_of(const ir::Graph& spread, const Target& target) {
   const std::string_view hint = quantization_hint(spread);
   std::vector<Refused> refusals;
   for (size_t n = 0; n < spread.nodes.size(); ++n) {
     const Candidate c{.graph = spread, .node = spread.nodes[n], .target = target};
     Refused refusal = refusal_of(c, hint);
-    if (!refusal) refusal = lowering_of(c.node.op)->legal(c);
+    if (!refusal && !runs_as_float(c)) refusal = lowering_of(c.node.op)->legal(c);
     if (refusal) refusal->node = ir::NodeId(n);
     refusals.push_back(std::move(refusal));
   }

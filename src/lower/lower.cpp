@@ -9,6 +9,7 @@
 
 #include "facts/aten_traits.h"
 #include "ir/spread_quantization.h"
+#include "lower/float_borders_internal.h"
 #include "lower/lowering_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
@@ -120,8 +121,18 @@ class Translation {
     in_.bind(id, input);
   }
 
+  void translate_border(const Node& node, ir::NodeId node_id) {
+    if (broken_[node.inputs.front().index()]) return mark_broken(node.outputs.front());
+    in_.out.set_origin(node.name, node.source, node_id);
+    in_.bind(node.outputs.front(), lower_border(in_, node));
+  }
+
   Result<void> translate(ir::NodeId node_id) {
     const Node& node = aten_[node_id];
+    if (is_border(node)) {
+      translate_border(node, node_id);
+      return {};
+    }
     const LoweringRow* row = lowering_of(node.op);
     if (row == nullptr) return fail(no_lowering(node));
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);
@@ -219,6 +230,29 @@ std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::str
   return found;
 }
 
+// Translates a graph with borders; nodes of errors and of TOSA nodes' origins are those of the graph before it had any.
+Result<std::vector<std::string>> translate(const Bordered& bordered, const Target& target, ir::Graph& tosa) {
+  Translation translation(bordered.graph, tosa, target);
+  auto done = translation.run();
+  if (!done) {
+    for (Diagnostic& error : done.error()) {
+      if (error.node) error.node = bordered.node_of[*error.node].index();
+    }
+    return std::unexpected(std::move(done).error());
+  }
+  for (ir::Node& node : tosa.nodes) {
+    if (node.origin.valid()) node.origin = bordered.node_of[node.origin.index()];
+  }
+  return translation.bound_names();
+}
+
+Result<std::vector<std::string>> translate(const ir::Graph& aten, const Target& target, ir::Graph& tosa) {
+  if (target.takes_floats) return translate(with_borders(aten), target, tosa);
+  Translation translation(aten, tosa, target);
+  CARINA_CHECKED(translation.run());
+  return translation.bound_names();
+}
+
 }  // namespace
 
 std::span<const ir::Pass> clean_up_pipeline() {
@@ -241,9 +275,7 @@ Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::P
   ir::spread_quantization(quantized);
   ir::Graph tosa;
   tosa.name = aten.name.empty() ? "main" : aten.name;
-  Translation translation(quantized, tosa, target);
-  CARINA_CHECKED(translation.run());
-  const std::vector<std::string> bound = translation.bound_names();
+  CARINA_TRY(const std::vector<std::string> bound, translate(quantized, target, tosa));
   ir::remove_dead(tosa);
   const Names names(tosa, bound);
   CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options, log));

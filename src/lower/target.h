@@ -11,6 +11,7 @@ struct Target {
   std::string name = "TOSA";  // as messages call it
   OperatorLimits limits = kPlainTosa.limits;
   LoweringIdioms idioms = kPlainTosa.idioms;
+  bool takes_floats = false;  // TOSA's FP profile beside INT: what is not quantized may run there as it is
 };
 
 }  // namespace carina::lower

@@ -45,6 +45,12 @@ PlaceNames names_of(Place place) {
   CARINA_UNREACHABLE("place", place);
 }
 
+// "NPU", "NPU+CPU", or another accelerator's name.
+std::string place_text(const CompileReport& report, Place place) {
+  if (place == Place::kNpu) return report.accelerator;
+  return place == Place::kBoth ? report.accelerator + "+CPU" : std::string(names_of(place).text);
+}
+
 // Of an estimate that may be missing.
 std::string grouped_or_dash(const std::optional<int64_t>& number) {
   return number ? grouped(*number) : "-";
@@ -68,9 +74,24 @@ std::string nodes_table(const CompileReport& report) {
                {.title = "why"}});
   for (const NodeReport& node : report.nodes) {
     const std::string place = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
-    table.add({place, node.op, std::string(names_of(node.place).text), node.cycles == 0 ? "-" : grouped(node.cycles),
+    table.add({place, node.op, place_text(report, node.place), node.cycles == 0 ? "-" : grouped(node.cycles),
                node.hint.empty() ? node.reason : fmt::format("{}; {}", node.reason, node.hint)});
   }
+  return table.text(2);
+}
+
+bool has_costs(const CompileReport& report) {
+  return report.clock_hz > 0;
+}
+
+// Of a target whose costs are not known.
+std::string plain_delegates_table(const CompileReport& report) {
+  using enum Align;
+  Table table(
+      {{.title = "delegate"}, {.title = "TOSA operators", .align = kRight}, {.title = "constants B", .align = kRight}});
+  for (size_t i = 0; i < report.delegates.size(); ++i)
+    table.add(
+        {std::to_string(i), grouped(report.delegates[i].tosa_operators), grouped(report.delegates[i].weight_bytes)});
   return table.text(2);
 }
 
@@ -104,9 +125,9 @@ int64_t count_of(const CompileReport& report, Place place) {
 // "nodes: 12 of 14 on the NPU in 1 delegate, 1 on the CPU, 1 on both; 3 more folded away"
 std::string nodes_line(const CompileReport& report) {
   const int64_t folded = count_of(report, Place::kFolded);
-  std::string line = fmt::format("nodes: {} of {} on the NPU in {} delegate{}", count_of(report, Place::kNpu),
-                                 static_cast<int64_t>(report.nodes.size()) - folded, report.delegates.size(),
-                                 report.delegates.size() == 1 ? "" : "s");
+  std::string line = fmt::format("nodes: {} of {} on the {} in {} delegate{}", count_of(report, Place::kNpu),
+                                 static_cast<int64_t>(report.nodes.size()) - folded, report.accelerator,
+                                 report.delegates.size(), report.delegates.size() == 1 ? "" : "s");
   if (const int64_t both = count_of(report, Place::kBoth)) line += fmt::format(", {} on both sides", both);
   if (folded > 0) line += fmt::format("; {} more folded away", folded);
   return line + "\n";
@@ -130,6 +151,10 @@ std::string memory_line(const CompileReport& report) {
 }
 
 std::string costs_text(const CompileReport& report) {
+  if (!has_costs(report))
+    return (report.delegates.empty() ? "" : plain_delegates_table(report)) +
+           fmt::format("memory: planned {} B, file {} B\n", grouped(report.planned_bytes),
+                       grouped(report.program_bytes));
   std::string out = report.delegates.empty() ? "" : delegates_table(report);
   out += report.cycles ? fmt::format("NPU: {} cycles per inference (estimate), {}\n", grouped(*report.cycles),
                                      milliseconds(*report.cycles, report.clock_hz))
@@ -165,8 +190,10 @@ bool is_on_cpu(const NodeReport& node) {
 }  // namespace
 
 std::string to_text(const CompileReport& report, Detail detail) {
-  std::string out = fmt::format("{} for {} ({}, {}), quantization: {}\n", report.model, report.target,
-                                report.system_config, report.memory_mode, report.quantization);
+  const std::string memories =
+      has_costs(report) ? fmt::format(" ({}, {})", report.system_config, report.memory_mode) : std::string();
+  std::string out =
+      fmt::format("{} for {}{}, quantization: {}\n", report.model, report.target, memories, report.quantization);
   out += choices_line(report);
   out += report.errors.empty() ? nodes_line(report) : blocked_line(report);
   if (detail == Detail::kNodes) {

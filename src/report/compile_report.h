@@ -56,6 +56,7 @@ struct DelegateReport {
 struct CompileReport {
   std::string model;
   std::string target;
+  std::string accelerator = "NPU";  // what of the target runs delegates
   std::string system_config;
   std::string memory_mode;
   std::string optimise;           // what schedules are made for: "speed", "search" or "size"
@@ -71,7 +72,7 @@ struct CompileReport {
   int64_t scratch_bytes = 0;  // the largest scratch of a delegate
   int64_t fast_scratch_bytes = 0;
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
-  int64_t clock_hz = 0;
+  int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
 };

@@ -107,6 +107,20 @@ std::string findings_text(const std::vector<std::string>& findings) {
   return out;
 }
 
+bool has_npu_figures(const RunReport& report) {
+  return report.timed && report.delegate_calls > static_cast<int64_t>(report.vgf_times.size());
+}
+
+// In the interpreter, which says nothing of a device's speed.
+std::string vgf_text(const RunReport& report) {
+  std::string out = fmt::format("VGF delegations: {} per inference\n", report.vgf_times.size());
+  if (!report.timed) return out;
+  for (size_t i = 0; i < report.vgf_times.size(); ++i)
+    out += fmt::format("  call {}: {:.3f} ms in the interpreter, on this machine\n", i,
+                       static_cast<double>(report.vgf_times[i]) * 1e-6);
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(const RunReport& report, LayerRows rows) {
@@ -117,8 +131,10 @@ std::string to_text(const RunReport& report, LayerRows rows) {
     for (const std::string& kernel : report.cpu_kernels) out += " " + kernel;
     out += '\n';
   }
-  out += fmt::format("NPU delegations: {} per inference\n", report.delegate_calls);
-  if (report.timed && report.delegate_calls > 0) out += npu_text(report.npu, rows);
+  out += fmt::format("NPU delegations: {} per inference\n",
+                     report.delegate_calls - static_cast<int64_t>(report.vgf_times.size()));
+  if (!report.vgf_times.empty()) out += vgf_text(report);
+  if (has_npu_figures(report)) out += npu_text(report.npu, rows);
   if (report.findings) out += report.findings->empty() ? "check: nothing found\n" : findings_text(*report.findings);
   return out;
 }
@@ -129,7 +145,8 @@ std::string to_json(const RunReport& report) {
                                  {"memory", pairs(report.memory)},
                                  {"cpu_kernels", report.cpu_kernels},
                                  {"delegate_calls", report.delegate_calls}};
-  if (report.timed && report.delegate_calls > 0) json["npu"] = npu_json(report.npu);
+  if (has_npu_figures(report)) json["npu"] = npu_json(report.npu);
+  if (!report.vgf_times.empty()) json["vgf_nanoseconds"] = report.vgf_times;
   if (report.findings) json["findings"] = *report.findings;
   return json_text(json);
 }

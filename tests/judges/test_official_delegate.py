@@ -117,6 +117,16 @@ def test_programs_of_the_peer(case, target, official, run_carina, tmp_path):
     assert sum(r["npu"]["cycles"] for r in theirs["reports"]) == 2 * report["npu"]["cycles"]
 
 
+@pytest.mark.parametrize("calibrate", [[], ["--calibrate", DIGITS / "calibration.npz"]], ids=["float", "int8"])
+def test_vgf(calibrate, official, run_carina, tmp_path):
+    program = tmp_path / "digits.pte"
+    run_carina(["compile", DIGITS / "digits.pt2", "--target", "vgf", *calibrate, "-o", program])
+    ours, _ = carina_run(run_carina, program, digit(), tmp_path)
+    theirs = official(program, digit())
+    np.testing.assert_array_equal(theirs["output"], ours)
+    assert [len(report["vgf_nanoseconds"]) for report in theirs["reports"]] == [1, 1]
+
+
 def test_a_damaged_stream_is_refused(digits, official, tmp_path):
     data = bytearray(digits.read_bytes())
     at = data.find(b"COP1")

@@ -75,8 +75,9 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   add_layers_option(app, outputs.layers);
   add_all_option(app, outputs.rows);
-  app.add_option("-o,--output", outputs.program,
-                 "The .pte to write, or an .npz: the one command stream in Vela's raw format")
+  app.add_option(
+         "-o,--output", outputs.program,
+         "The .pte to write; or an .npz: the one command stream in Vela's raw format; or, for --target vgf, a .vgf")
       ->required()
       ->check(path());
   app.callback([&] {
@@ -85,6 +86,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       request.threads = console.threads;
       request.layers = !outputs.layers.empty();
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
+      if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
       const Result<void> done = compile(request, outputs, console);
       return done ? 0 : report_failure(request.model, done.error(), console);
     };
@@ -95,10 +97,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 
 const Command kCompile{
     .name = "compile",
-    .summary = "Compile a model for an Ethos-U NPU to an ExecuTorch program",
+    .summary = "Compile a model for an Ethos-U NPU, or for VGF, to an ExecuTorch program",
     .examples =
         "  carina compile model.pt2 --target ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
         "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte\n"
+        "  carina compile model.pt2 --target vgf -o model.pte\n"
         "  carina compile model.tosa --target ethos-u85-256 -Os --per-layer layers.csv -o model_vela.npz",
     .add_options = add_options};
 

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <executorch/runtime/backend/interface.h>
+
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "runtime/kernel.h"
+
+// What the delegates share at the border to the official runtime.
+namespace carina::interop {
+
+namespace official = ::executorch::runtime;
+
+Log to_official_log();
+
+// The official runtime's values as ours, on the same memory.
+struct Converted {
+  std::vector<runtime::EValue> values;
+  std::vector<runtime::EValue*> pointers;
+};
+Converted converted(official::Span<official::EValue*> arguments);
+
+// Tells the official log and keeps it for carina_executorch_last_error().
+official::Error failed(const Diagnostics& why, official::Error as);
+
+// Loading the library registers its delegates. Nothing is left to tell at that point of a program's life, so a refusal
+// (another delegate of that name is there) is logged.
+bool registered(const char* name, official::BackendInterface& delegate);
+
+}  // namespace carina::interop

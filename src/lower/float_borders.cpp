@@ -1,0 +1,143 @@
+#include "lower/float_borders_internal.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "lower/ops/float_math_internal.h"
+
+namespace carina::lower {
+
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+Tensor real_constant(const ir::Value& value) {
+  MutableTensor reals(DType::kFp32, value.shape);
+  std::ranges::transform(real_values(value), reals.values<float>().begin(),
+                         [](double real) { return static_cast<float>(real); });
+  return std::move(reals).freeze();
+}
+
+class Borders {
+ public:
+  explicit Borders(const ir::Graph& spread) : result_{.graph = spread, .node_of = {}} { result_.graph.nodes.clear(); }
+
+  Bordered draw(const ir::Graph& spread) && {
+    for (size_t n = 0; n < spread.nodes.size(); ++n) {
+      const ir::NodeId id(n);
+      if (mixes_reals_and_integers(spread, spread[id]))
+        surround(spread[id], id);
+      else
+        add(spread[id], id);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add(Node node, ir::NodeId stands_for) {
+    result_.graph.add_node(std::move(node));
+    result_.node_of.push_back(stands_for);
+  }
+
+  ValueId real_value(ValueId of) {
+    const ir::Value& value = result_.graph[of];
+    return result_.graph.add_value(value.name + "_real", value.dtype, value.shape);
+  }
+
+  void surround(Node node, ir::NodeId id) {
+    for (ValueId& input : node.inputs) {
+      if (input.valid() && result_.graph[input].quantization) input = real(input, node, id);
+    }
+    std::vector<std::pair<ValueId, ValueId>> made;
+    for (ValueId& output : node.outputs) {
+      if (!output.valid() || !result_.graph[output].quantization) continue;
+      made.emplace_back(real_value(output), output);
+      output = made.back().first;
+    }
+    const Node around = node;
+    add(std::move(node), id);
+    for (const auto& [reals, integers] : made)
+      add_border(AtenOp::quantize_per_tensor_default, reals, integers, around, id);
+  }
+
+  // The reals of a quantized value, made once.
+  ValueId real(ValueId integers, const Node& reader, ir::NodeId id) {
+    const auto [entry, is_new] = reals_.try_emplace(integers);
+    if (!is_new) return entry->second;
+    const ir::Value value = result_.graph[integers];
+    if (value.constant) return entry->second = result_.graph.add_constant(value.name + "_real", real_constant(value));
+    entry->second = real_value(integers);
+    add_border(AtenOp::dequantize_per_tensor_default, integers, entry->second, reader, id);
+    return entry->second;
+  }
+
+  void add_border(AtenOp op, ValueId from, ValueId to, const Node& around, ir::NodeId id) {
+    add({.op = op,
+         .name = result_.graph[to].name,
+         .inputs = {from},
+         .outputs = {to},
+         .attributes = {},
+         .source = around.source,
+         .origin = around.origin},
+        id);
+  }
+
+  Bordered result_;
+  std::map<ValueId, ValueId> reals_;
+};
+
+ValueId quantize(Lowering& in, const Node& node) {
+  FloatMath f(in.out);
+  const Quantization& q = in.quantization(node.outputs.front());
+  const auto zero = static_cast<double>(q.zero_point());
+  const auto inverse = static_cast<double>(static_cast<float>(1.0 / q.scale()));
+  const ValueId steps = f.mul(in.operand(node.inputs.front()), inverse);
+  // Within the limits before it is an integer: TOSA casts no float to what it does not fit in 8 bits without saturating.
+  const ValueId within = f.clamp(steps, static_cast<double>(q.qmin) - zero, static_cast<double>(q.qmax) - zero);
+  const ValueId whole = in.out.cast(within, DType::kInt32);
+  const ValueId shifted =
+      q.zero_point() == 0
+          ? whole
+          : in.out.binary(TosaOp::ADD, whole, in.out.splat(DType::kInt32, zero, in.out.shape(whole).rank()));
+  return in.out.cast(shifted, q.dtype);
+}
+
+ValueId dequantize(Lowering& in, const Node& node) {
+  FloatMath f(in.out);
+  const Quantization& q = in.quantization(node.inputs.front());
+  const ValueId reals = in.out.cast(in.operand(node.inputs.front()), DType::kFp32);
+  const ValueId centred = q.zero_point() == 0 ? reals : f.add(reals, static_cast<double>(-q.zero_point()));
+  return f.mul(centred, q.scale());
+}
+
+}  // namespace
+
+bool mixes_reals_and_integers(const ir::Graph& spread, const Node& node) {
+  bool reals = false, integers = false;
+  const auto look = [&](ValueId id) {
+    if (!id.valid()) return;
+    const ir::Value& value = spread[id];
+    integers = integers || value.quantization.has_value();
+    reals = reals || (!value.quantization && is_float(value.dtype) && !value.constant);
+  };
+  std::ranges::for_each(node.inputs, look);
+  std::ranges::for_each(node.outputs, look);
+  return reals && integers;
+}
+
+Bordered with_borders(const ir::Graph& spread) {
+  return Borders(spread).draw(spread);
+}
+
+bool is_border(const Node& node) {
+  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ||
+         node.op == ir::Op(AtenOp::dequantize_per_tensor_default);
+}
+
+ValueId lower_border(Lowering& in, const Node& node) {
+  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ? quantize(in, node) : dequantize(in, node);
+}
+
+}  // namespace carina::lower

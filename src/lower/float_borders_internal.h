@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "lower/lowering_internal.h"
+
+namespace carina::lower {
+
+// Whether a node has quantized tensors and floats: it computes on reals, and what is quantized is read and written as
+// the reals that the integers stand for.
+bool mixes_reals_and_integers(const ir::Graph& spread, const ir::Node& node);
+
+struct Bordered {
+  ir::Graph graph;
+  std::vector<ir::NodeId> node_of;  // per node of `graph` the one of the given graph that it stands for
+};
+
+// A graph in which reals and integers meet in border nodes only: quantize_per_tensor and dequantize_per_tensor around
+// each node that mixes them; quantized constants of such a node become reals. Values keep their ids.
+Bordered with_borders(const ir::Graph& spread);
+
+bool is_border(const ir::Node& node);
+
+// Integers to reals and back as PyTorch's quantized_decomposed does it: x * (1 / scale), to the nearest, ties to even,
+// plus the zero point, within the limits; and (q - zero point) * scale. The parameters are those of the values.
+ir::ValueId lower_border(Lowering& in, const ir::Node& node);
+
+}  // namespace carina::lower
