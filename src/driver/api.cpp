@@ -33,7 +33,7 @@ driver::DelegateOptions delegate_options(const DelegateOptions& options) {
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {
-  return {.quantize = {.scheme = {}, .samples = {}, .threads = options.delegate.threads},
+  return {.quantize = {.samples = {}, .threads = options.delegate.threads},
           .split = split_options(options.partition),
           .delegate = delegate_options(options.delegate)};
 }

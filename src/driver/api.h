@@ -50,12 +50,12 @@ std::vector<InputType> inputs(const Model& model);
 
 struct QuantizeOptions {
   QuantizeMode mode = QuantizeMode::kAuto;
-  std::optional<quantize::Scheme> scheme = {};  // data types, granularity, overrides by node; none: int8
+  quantize::Scheme scheme = {};  // data types, granularity, ranges, overrides; int8 unless it says otherwise
   int threads = 1;
 };
 
-// The model with integers: those that convert_pt2e gave it, or int8 by calibration on `samples`, each one tensor per
-// input, of exactly its type and shape. Without samples a float model stays float. Errors: kInt8 without samples
+// The model with integers: those that convert_pt2e gave it, or those of the scheme by calibration on `samples`, each one tensor per
+// input, of exactly its type and shape. Without samples a float model stays float. Errors: kAlways without samples
 // (usage), samples that do not fit, values that are not finite.
 Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options = {},
                        const Log& log = {});

@@ -25,27 +25,37 @@ SampleSource samples_of(const CompileRequest& request) {
   return [path = request.calibration](std::span<const InputType> inputs) { return load_samples(path, inputs); };
 }
 
-QuantizeRequest quantization_of(const CompileRequest& request) {
-  return {.mode = request.quantize,
-          .scheme = {},
-          .samples = samples_of(request),
-          .data = request.calibration,
-          .threads = request.threads};
+Result<QuantizeRequest> quantization_of(const CompileRequest& request) {
+  CARINA_TRY(QuantizeRequest quantize, read_quantize_words(request.quantize));
+  quantize.samples = samples_of(request);
+  quantize.data = request.calibration;
+  quantize.threads = request.threads;
+  return quantize;
+}
+
+bool is_asked_to_quantize(const CompileRequest& request) {
+  return !request.quantize.scheme.empty() && request.quantize.scheme != "none";
 }
 
 bool wants_artifacts(const CompileRequest& request) {
   return !request.dump_folder.empty() || request.layers || request.output != CompileRequest::Output::kProgram;
 }
 
-CompileOptions options_of(const CompileRequest& request) {
-  return {.quantize = quantization_of(request),
-          .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
-          .delegate = {.threads = request.threads,
-                       .arena_limit_bytes = request.sram_budget_bytes,
-                       .optimise = request.optimise,
-                       .dynamic_weights = request.dynamic_weights,
-                       .artifacts = wants_artifacts(request) ? Artifacts::kKeep : Artifacts::kDrop,
-                       .shown = request.shown}};
+DelegateOptions delegate_options_of(const CompileRequest& request) {
+  return {.threads = request.threads,
+          .arena_limit_bytes = request.sram_budget_bytes,
+          .optimise = request.optimise,
+          .dynamic_weights = request.dynamic_weights,
+          .artifacts = wants_artifacts(request) ? Artifacts::kKeep : Artifacts::kDrop,
+          .shown = request.shown};
+}
+
+Result<CompileOptions> options_of(const CompileRequest& request) {
+  CARINA_TRY(QuantizeRequest quantize, quantization_of(request));
+  return CompileOptions{
+      .quantize = std::move(quantize),
+      .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
+      .delegate = delegate_options_of(request)};
 }
 
 // The request with what its Vela flags say.
@@ -97,7 +107,7 @@ Result<std::vector<std::byte>> part_of(const Compilation& compilation, const Com
 }
 
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
-  if (!request.calibration.empty() || request.quantize == QuantizeMode::kInt8) {
+  if (!request.calibration.empty() || is_asked_to_quantize(request)) {
     log.note({.where = request.model,
               .what = "a TOSA file has its types; the calibration data is not used",
               .severity = Severity::kNote});
@@ -111,12 +121,13 @@ Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log)
 
 // As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
 Result<Compilation> compile_file(const CompileRequest& request, const Backend& backend, const Log& log) {
+  CARINA_TRY(const CompileOptions options, options_of(request));
   if (is_graph_file(request.model)) {
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
-    return compile_tosa(std::move(graph), request.model, options_of(request), backend, log);
+    return compile_tosa(std::move(graph), request.model, options, backend, log);
   }
   CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
-  Compilation compilation = compile_pt2(file, request.model, options_of(request), backend, log);
+  Compilation compilation = compile_pt2(file, request.model, options, backend, log);
   if (!says_something(compilation)) return fail(std::move(compilation.errors));
   return compilation;
 }
@@ -127,7 +138,7 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
   if (compilation.model.quantization != "none") return;
   log.note({.where = request.model,
             .what = "nothing runs on the NPU: the model is not quantized",
-            .hint = request.quantize == QuantizeMode::kNone
+            .hint = request.quantize.scheme == "none"
                         ? "leave out --quantize none, and give --calibrate FILE.npz with real inputs of the model"
                         : "give --calibrate FILE.npz with real inputs of the model",
             .severity = Severity::kWarning});
@@ -150,7 +161,8 @@ const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefa
 Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
   CARINA_TRY(Model model, import_pt2(file, request.model, log, request.passes));
-  CARINA_CHECKED(quantize_model(model, quantization_of(request), log));
+  CARINA_TRY(const QuantizeRequest quantize, quantization_of(request));
+  CARINA_CHECKED(quantize_model(model, quantize, log));
   return model;
 }
 
@@ -167,7 +179,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
       CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }
-  report::CompileReport report = describe(compilation, backend, options_of(request).delegate);
+  report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
     report.program_bytes = request.output == CompileRequest::Output::kVgf
@@ -183,7 +195,7 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, log);
-  return describe(compilation, backend, options_of(request).delegate);
+  return describe(compilation, backend, delegate_options_of(request));
 }
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {

@@ -8,7 +8,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/backend.h"
-#include "driver/quantize.h"
+#include "driver/quantize_words.h"
 #include "driver/show.h"
 #include "driver/split.h"
 #include "driver/target.h"
@@ -21,7 +21,7 @@ namespace carina::driver {
 struct CompileRequest {
   std::string model;  // .pt2 or .tosa
   TargetRequest target;
-  QuantizeMode quantize = QuantizeMode::kAuto;
+  QuantizeWords quantize = {};
   std::string calibration;  // .npz, .npy or a folder; empty: none
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;        // nodes to keep on the CPU

@@ -8,6 +8,7 @@
 #include "facts/aten_quantization.h"
 #include "quantize/import.h"
 #include "quantize/ptq.h"
+#include "quantize/raw_io.h"
 
 namespace carina::driver {
 
@@ -18,7 +19,7 @@ bool is_quantize_node(const ir::Node& node) {
 }
 
 Result<void> take_imported(Model& model, const QuantizeRequest& request, const Log& log) {
-  if (request.samples || request.mode == QuantizeMode::kInt8) {
+  if (request.samples || request.mode == QuantizeMode::kAlways) {
     log.note({.where = model.name,
               .what = "the model is quantized already; the calibration data is not used",
               .severity = Severity::kNote});
@@ -27,41 +28,46 @@ Result<void> take_imported(Model& model, const QuantizeRequest& request, const L
   return quantize::fold_imported(model.graph, log);
 }
 
-// The one place where what the user asks for becomes a scheme.
-quantize::Scheme scheme_of(QuantizeMode mode) {
-  switch (mode) {
-    case QuantizeMode::kAuto:
-    case QuantizeMode::kInt8:
-      return {};
-    case QuantizeMode::kNone:
-      break;
+std::vector<quantize::UserNode> user_nodes_of(const Model& model) {
+  std::vector<quantize::UserNode> nodes;
+  for (const pt2::ModelNode& node : model.nodes) {
+    nodes.push_back({.name = node.name, .op = node.op, .modules = {}});
+    for (const pt2::ModelModule& module : node.modules)
+      nodes.back().modules.push_back({.path = module.path, .type = module.type});
   }
-  CARINA_UNREACHABLE("quantization", mode);
+  return nodes;
 }
 
 Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& log) {
   CARINA_TRY(const std::vector<Sample> samples, request.samples(input_types(model.graph)));
   const KernelEvaluator evaluator;
   const quantize::PtqOptions options{.threads = request.threads,
-                                     .scheme = request.scheme ? *request.scheme : scheme_of(request.mode),
+                                     .scheme = request.scheme,
                                      .evaluator = &evaluator,
-                                     .data = request.data};
+                                     .data = request.data,
+                                     .user_nodes = user_nodes_of(model)};
   model.quantization =
       fmt::format("{}, calibrated on {} sample{}", options.scheme.name, samples.size(), samples.size() == 1 ? "" : "s");
   return quantize::quantize(model.graph, samples, options, log);
 }
 
-}  // namespace
-
-Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log) {
+Result<void> quantize_values(Model& model, const QuantizeRequest& request, const Log& log) {
   if (std::ranges::any_of(model.graph.nodes, is_quantize_node)) return take_imported(model, request, log);
   if (request.mode == QuantizeMode::kNone) return {};
   if (request.samples) return calibrate(model, request, log);
-  if (request.mode != QuantizeMode::kInt8) return {};
+  if (request.mode != QuantizeMode::kAlways) return {};
   return fail({.where = model.name,
-               .what = "int8 quantization needs calibration data",
+               .what = fmt::format("{} quantization needs calibration data", request.scheme.name),
                .hint = "give --calibrate FILE.npz with real inputs of the model",
                .fault = Fault::kUsage});
+}
+
+}  // namespace
+
+Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log) {
+  CARINA_CHECKED(quantize_values(model, request, log));
+  if (!request.raw_io) return {};
+  return quantize::make_edges_raw(model.graph, *request.raw_io, log);
 }
 
 }  // namespace carina::driver

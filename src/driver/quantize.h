@@ -15,9 +15,9 @@
 namespace carina::driver {
 
 enum class QuantizeMode {
-  kAuto,  // what the model brings; a float model is quantized to int8 when calibration data is given
-  kNone,
-  kInt8,
+  kAuto,    // what the model brings; a float model is quantized when calibration data is given
+  kNone,    // a float model stays float
+  kAlways,  // a float model is quantized, or it is an error
 };
 
 // Gives calibration data for inputs of these types.
@@ -25,14 +25,15 @@ using SampleSource = std::function<Result<std::vector<Sample>>(std::span<const I
 
 struct QuantizeRequest {
   QuantizeMode mode = QuantizeMode::kAuto;
-  std::optional<quantize::Scheme> scheme;  // instead of the mode's own
-  SampleSource samples;                    // empty: there are none. Asked only where the model is to be calibrated
-  std::string data = "calibration";        // what messages call them
+  quantize::Scheme scheme = {};
+  SampleSource samples;              // empty: there are none. Asked only where the model is to be calibrated
+  std::string data = "calibration";  // what messages call them
   int threads = 1;
+  std::optional<DType> raw_io = {};  // the program takes and gives integers of this type; none: floats
 };
 
 // How the model gets its integers: from itself, by calibration, or not at all; Model::quantization says which. Errors:
-// int8 without data (usage), those of the samples and of quantization; those about nodes of the prepared graph say so
+// kAlways without data (usage), those of the samples and of quantization; those about nodes of the prepared graph say so
 // in Diagnostic::node.
 Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log);
 

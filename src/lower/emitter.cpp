@@ -172,13 +172,14 @@ ValueId Emitter::rescale(ValueId input, const Rescaling& rescaling) {
   }
   const ValueId multiplier = integers(wide ? DType::kInt16 : DType::kInt32, multipliers);
   const ValueId shift = integers(DType::kInt8, shifts);
+  // The narrowing of an unsigned zero point keeps its bits.
   const ValueId input_zp = integer(from, rescaling.input_zp), output_zp = integer(rescaling.to, rescaling.output_zp);
   return emit(TosaOp::RESCALE, {input, multiplier, shift, input_zp, output_zp},
               {{"scale32", !wide},
                {"rounding_mode", kSingleRound},
                {"per_channel", rescaling.scales.size() > 1},
-               {"input_unsigned", false},
-               {"output_unsigned", false}},
+               {"input_unsigned", rescaling.from_unsigned},
+               {"output_unsigned", rescaling.to_unsigned}},
               {.dtype = rescaling.to, .shape = shape(input), .suffix = "rescale"});
 }
 

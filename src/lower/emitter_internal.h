@@ -14,12 +14,15 @@ namespace carina::lower {
 inline constexpr int64_t kNanPropagate = 1;
 inline constexpr int64_t kSingleRound = 1;
 
-// A RESCALE: real factor and zero points; one factor, or one for each index of the last axis.
+// A RESCALE: real factor and zero points; one factor, or one for each index of the last axis. Integers without a sign
+// are stored as those with one, of the same bits.
 struct Rescaling {
   std::vector<double> scales;
   int64_t input_zp = 0;
   int64_t output_zp = 0;
   DType to = DType::kInt8;
+  bool from_unsigned = false;
+  bool to_unsigned = false;
 };
 
 // Writes TOSA nodes: fills in attributes, makes the constants that TOSA wants as operands, gives nodes and values their

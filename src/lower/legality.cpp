@@ -28,6 +28,7 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
     if (value.constant && takes_float_constants(c.node.op.aten()) && c.output().quantization) return std::nullopt;
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // asks by itself
   const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8;
   const bool taken =
       integers == PlainIntegers::kAny || (integers == PlainIntegers::kInt32Too && value.dtype == DType::kInt32);
@@ -99,6 +100,7 @@ Refused check_activation(const Candidate& c, const ir::Value& value) {
 }
 
 Refused check_mixture(const Candidate& c) {
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // stands between the two
   const bool quantized = c.output().quantization.has_value();
   for (const ValueId id : c.node.inputs) {
     if (!id.valid() || (c.graph[id].constant && is_float(c.graph[id].dtype))) continue;

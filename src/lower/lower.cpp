@@ -33,7 +33,7 @@ static_assert(ir::is_in_order(kCleanUp));
 std::vector<LoweringRow> all_rows() {
   std::vector<LoweringRow> rows;
   for (const auto family : {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(),
-                            clamp_rows(), unary_rows(), movement_rows()}) {
+                            clamp_rows(), unary_rows(), movement_rows(), quantization_rows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   std::ranges::sort(rows, {}, &LoweringRow::op);
@@ -52,6 +52,7 @@ Result<void> check_operand(const Candidate& c, const ir::Value& input) {
   if (input.dtype == DType::kInt64 && !input.constant)
     return fail(about(c.node, input.name + " is int64: int32 is the widest integer supported"));
   const bool quantized = c.output().quantization.has_value();
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // stands between the two
   const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(c.node.op.aten()));
   if (!counts || input.quantization.has_value() == quantized) return {};
   return fail(about(c.node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ",
@@ -66,6 +67,11 @@ Result<void> check_types(const Candidate& c) {
     if (id.valid()) CARINA_CHECKED(check_operand(c, c.graph[id]));
   }
   return {};
+}
+
+// TOSA's integers are signed; those that are not say so where they are read and written.
+DType stored_type(DType type) {
+  return type == DType::kUInt8 ? DType::kInt8 : type;
 }
 
 Diagnostic no_lowering(const Node& node) {
@@ -115,8 +121,8 @@ class Translation {
 
   void add_input(ValueId id) {
     const ir::Value& value = aten_[id];
-    const ValueId input =
-        tosa_.add_value(value.name, value.quantization ? value.quantization->dtype : value.dtype, value.shape);
+    const DType type = value.quantization ? value.quantization->dtype : value.dtype;
+    const ValueId input = tosa_.add_value(value.name, stored_type(type), value.shape);
     tosa_.inputs.push_back(input);
     in_.bind(id, input);
   }

@@ -69,6 +69,12 @@ std::vector<double> real_values(const ir::Value& value) {
   return reals;
 }
 
+namespace {
+bool is_unsigned(const Quantization& q) {
+  return q.dtype == DType::kUInt8;
+}
+}  // namespace
+
 const Quantization& Lowering::quantization(ValueId id) const {
   CARINA_CHECK(aten[id].quantization.has_value(), "{} is not quantized", aten[id].name);
   return *aten[id].quantization;
@@ -96,13 +102,15 @@ ValueId Lowering::requantize(ValueId input, const Quantization& from, const Quan
   return within_range(out.rescale(input, {.scales = {from.scale() / to.scale()},
                                           .input_zp = from.zero_point(),
                                           .output_zp = to.zero_point(),
-                                          .to = to.dtype}),
+                                          .to = is_unsigned(to) ? DType::kInt8 : to.dtype,
+                                          .from_unsigned = is_unsigned(from),
+                                          .to_unsigned = is_unsigned(to)}),
                       to);
 }
 
 ValueId Lowering::within_range(ValueId input, const Quantization& q) {
   const IntegerRange whole = range_of(q.dtype);
-  if (q.qmin <= whole.min && q.qmax >= whole.max) return input;
+  if ((q.qmin <= whole.min && q.qmax >= whole.max) || is_unsigned(q)) return input;
   return out.clamp(input, q.qmin, q.qmax);
 }
 

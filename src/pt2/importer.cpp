@@ -6,6 +6,7 @@
 
 #include "ir/pass.h"
 #include "pt2/arguments_internal.h"
+#include "pt2/module_stack_internal.h"
 #include "pt2/source_line_internal.h"
 #include "pt2/target_internal.h"
 
@@ -251,8 +252,11 @@ void Importer::import_node(Scope& scope, JsonView json) {
     node_ = nodes_.size();
     node.origin = ir::NodeId(*node_);
     const bool known = target.kind != TargetKind::kUnknown;
-    nodes_.push_back(
-        {.name = node.name, .op = known ? std::string(node.op.name()) : op_text(name), .source = node.source});
+    const JsonView stack = json["metadata"].optional("nn_module_stack");
+    nodes_.push_back({.name = node.name,
+                      .op = known ? std::string(node.op.name()) : op_text(name),
+                      .source = node.source,
+                      .modules = stack ? module_stack(stack.text()) : std::vector<ModelModule>()});
   }
   import_listed_node(scope, json, target, std::move(node));
   node_.reset();

@@ -94,7 +94,17 @@ class Folder {
     for (ValueId& input : node.inputs) {
       if (input.valid()) input = now_[input.index()];
     }
+    if (parameters && !parameters->per_channel()) spell_out(node, *parameters);
     kept_.push_back(std::move(node));
+  }
+
+  // One spelling: parameters in attributes, not in tensors.
+  static void spell_out(Node& node, const Quantization& parameters) {
+    const bool is_quantize = role_of(node) == Role::kQuantize;
+    node.op = is_quantize ? AtenOp::quantize_per_tensor_default : AtenOp::dequantize_per_tensor_default;
+    node.inputs.resize(1);
+    node.attributes.set("scale", parameters.scale());
+    node.attributes.set("zero_point", parameters.zero_point());
   }
 
   [[nodiscard]] bool folded(ValueId value) const { return now_[value.index()] != value; }

@@ -50,8 +50,7 @@ std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity gra
   return magnitudes;
 }
 
-Quantization weight_parameters(const Tensor& weight, int axis, const NodeScheme& scheme) {
-  const WeightScheme& integers = scheme.weights;
+Quantization weight_parameters(const Tensor& weight, int axis, const WeightScheme& integers, double smallest_scale) {
   const std::vector<float> magnitudes = magnitudes_of(weight, axis, integers.granularity);
   Quantization q{.dtype = integers.dtype,
                  .scales = {},
@@ -60,14 +59,15 @@ Quantization weight_parameters(const Tensor& weight, int axis, const NodeScheme&
                  .qmin = integers.qmin,
                  .qmax = integers.qmax};
   for (const float magnitude : magnitudes)
-    q.scales.push_back(symmetric_scale(magnitude, integers.qmax, scheme.smallest_scale));
+    q.scales.push_back(symmetric_scale(magnitude, integers.qmax, smallest_scale));
   return q;
 }
 
-// Of scale input * weight. Source: docs/facts/arm_backend.md 4.1.
-Quantization bias_parameters(const Quantization& input, const Quantization& weight, const BiasScheme& integers) {
-  const int64_t largest = range_of(integers.dtype).max;
-  Quantization q{.dtype = integers.dtype,
+// Of scale input * weight, in the accumulator's type. Source: docs/facts/arm_backend.md 4.1.
+Quantization bias_parameters(const Quantization& input, const Quantization& weight) {
+  const DType accumulator = input.dtype == DType::kInt16 ? DType::kInt48 : DType::kInt32;
+  const int64_t largest = range_of(accumulator).max;
+  Quantization q{.dtype = accumulator,
                  .scales = {},
                  .zero_points = weight.zero_points,
                  .axis = weight.per_channel() ? 0 : Quantization::kPerTensor,
@@ -75,6 +75,12 @@ Quantization bias_parameters(const Quantization& input, const Quantization& weig
                  .qmax = largest};
   for (const double scale : weight.scales) q.scales.push_back(scale * input.scale());
   return q;
+}
+
+// TOSA multiplies int16 by int8 only.
+WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted) {
+  if (input.dtype != DType::kInt16 || wanted.dtype == DType::kInt8) return wanted;
+  return {.granularity = wanted.granularity};
 }
 
 bool is_finite(const Tensor& tensor) {
@@ -86,13 +92,13 @@ class Quantizer {
   Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
 
   Result<void> run(std::span<const std::vector<Tensor>> samples, const Log& log) {
-    CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme));
+    CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme, options_.user_nodes));
     CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration_options(), log));
     find_weights();
     CARINA_CHECKED(observe_constants());
-    CARINA_CHECKED(set_activations());
+    set_activations();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], scheme_of_node(n)));
+      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
     }
     keep_results_float();
     return {};
@@ -132,41 +138,38 @@ class Quantizer {
                                    .evaluator = options_.evaluator,
                                    .left_float = std::vector<bool>(graph_.nodes.size(), false),
                                    .data = options_.data};
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) calibration.left_float[n] = schemes_.node(n) == nullptr;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) calibration.left_float[n] = schemes_.is_left_float(n);
     return calibration;
   }
 
   // Nodes that are left float only because no NPU has them quantize their results, where integers read them, in the
-  // general way.
-  [[nodiscard]] const NodeScheme& scheme_of_node(size_t node) const {
-    return schemes_.node(node) == nullptr ? schemes_.general() : *schemes_.node(node);
+  // general way; those that the user leaves float too.
+  [[nodiscard]] Ranked scheme_of_node(size_t node) const {
+    return schemes_.is_left_float(node) ? Ranked{.scheme = schemes_.general(), .rank = 0} : schemes_.node(node);
   }
 
-  // Per group of values: the scheme of whoever makes them. Constants alone follow the general one.
-  Result<std::vector<const NodeScheme*>> schemes_of_groups() const {
-    std::vector<const NodeScheme*> schemes(graph_.values.size(), nullptr);
-    Diagnostics errors;
-    const auto assign = [&](ValueId id, const NodeScheme& scheme) {
+  // Per group of values: the scheme of highest rank among those that make them. Constants alone follow the general one.
+  [[nodiscard]] std::vector<NodeScheme> schemes_of_groups() const {
+    std::vector<NodeScheme> schemes(graph_.values.size(), schemes_.general());
+    std::vector<size_t> ranks(graph_.values.size(), 0);
+    const auto assign = [&](ValueId id, const Ranked& ranked) {
       if (!id.valid() || !is_activation(id.index())) return;
-      const NodeScheme*& known = schemes[calibrated_.sharing.group[id.index()]];
-      if (known != nullptr && known->activations != scheme.activations)
-        errors.push_back({.where = graph_[id].name,
-                          .what = "shares its quantization with values of another scheme",
-                          .hint = "give the nodes that move or join these values the same scheme"});
-      if (known == nullptr) known = &scheme;
+      const size_t group = calibrated_.sharing.group[id.index()];
+      if (ranked.rank <= ranks[group]) return;
+      schemes[group] = *ranked.scheme;
+      ranks[group] = ranked.rank;
     };
     for (const ValueId input : graph_.inputs) assign(input, schemes_.inputs());
+    for (const ValueId output : graph_.outputs) assign(output, schemes_.outputs());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const ValueId output : graph_.nodes[n].outputs) assign(output, scheme_of_node(n));
     }
-    if (!errors.empty()) return fail(std::move(errors));
-    for (const NodeScheme*& scheme : schemes) scheme = scheme == nullptr ? &schemes_.general() : scheme;
     return schemes;
   }
 
   // A group without a node's result is constants only: all of their range counts.
-  Result<void> set_activations() {
-    CARINA_TRY(const std::vector<const NodeScheme*> schemes, schemes_of_groups());
+  void set_activations() {
+    const std::vector<NodeScheme> schemes = schemes_of_groups();
     const std::vector<size_t>& groups = calibrated_.sharing.group;
     const std::vector<std::optional<double>> bounds = bounds_of_groups();
     std::vector<bool> is_computed(graph_.values.size(), false);
@@ -177,15 +180,14 @@ class Quantizer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (!is_activation(v)) continue;
       const size_t group = groups[v];
-      const ActivationScheme& integers = schemes[group]->activations;
+      const ActivationScheme& integers = schemes[group].activations;
       if (!parameters[group]) {
         const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
         const Range seen = calibrated_.observers[group].choose(choice, integers.steps());
-        parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), *schemes[group]);
+        parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
       }
       graph_.values[v].quantization = parameters[group];
     }
-    return {};
   }
 
   // Where integers read the result of a node that the user leaves float, a clone stands between: so that nothing later
@@ -194,7 +196,7 @@ class Quantizer {
     std::vector<Node> nodes;
     for (size_t n = 0; n < schemes_.nodes(); ++n) {
       nodes.push_back(std::move(graph_.nodes[n]));
-      if (schemes_.node(n) != nullptr) continue;
+      if (!schemes_.is_left_float(n)) continue;
       const std::string name = nodes.back().name, source = nodes.back().source;
       std::vector<Node> clones;
       for (ValueId& output : nodes.back().outputs) {
@@ -229,14 +231,15 @@ class Quantizer {
     if (!weight.constant || weight.dtype != DType::kFp32) return {};
     if (!is_finite(*weight.constant))
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
-    weight.quantization = weight_parameters(*weight.constant, role->axis, scheme);
+    const Quantization& input = *graph_[node.inputs.front()].quantization;
+    weight.quantization =
+        weight_parameters(*weight.constant, role->axis, weights_beside(input, scheme.weights), scheme.smallest_scale);
     if (role->bias >= node.inputs.size() || !is_real(graph_, node.inputs[role->bias])) return {};
     ir::Value& bias = graph_[node.inputs[role->bias]];
     if (!bias.constant) return {};
     if (!is_finite(*bias.constant))
       return fail({.where = fmt::format("{} ({})", node.name, bias.name), .what = "the bias is not finite"});
-    const Quantization& input = *graph_[node.inputs.front()].quantization;
-    bias.quantization = bias_parameters(input, *weight.quantization, scheme.bias);
+    bias.quantization = bias_parameters(input, *weight.quantization);
     return {};
   }
 

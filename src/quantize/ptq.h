@@ -18,6 +18,7 @@ struct PtqOptions {
   Scheme scheme;
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
   std::string data = "calibration";          // what messages call the samples
+  std::vector<UserNode> user_nodes = {};     // of the user's model, for overrides that name these
 };
 
 // Post-training quantization of a prepared float graph (lower::prepare): sets Value::quantization as the scheme says.

@@ -13,30 +13,72 @@ std::string name_of(const Override& override) {
     case Override::Of::kNode:
       return "the node " + override.name;
     case Override::Of::kOperator:
-      return override.name;
+      return "the operator " + override.name;
+    case Override::Of::kModule:
+      return "the module " + override.name;
+    case Override::Of::kModuleType:
+      return "a module of the type " + override.name;
     case Override::Of::kInputs:
       return "the inputs";
+    case Override::Of::kOutputs:
+      return "the outputs";
   }
   CARINA_UNREACHABLE("override", override.of);
 }
 
-bool applies(const Override& override, const ir::Node& node) {
-  return (override.of == Override::Of::kNode && override.name == node.name) ||
-         (override.of == Override::Of::kOperator && override.name == node.op.name());
+bool is_of_edges(const Override& override) {
+  return override.of == Override::Of::kInputs || override.of == Override::Of::kOutputs;
 }
 
-// What the lowering has for now.
+bool is_inside(const Module& module, const std::string& path) {
+  return module.path == path || module.path.starts_with(path + ".");
+}
+
+// "Linear" is torch.nn.modules.linear.Linear.
+bool is_of_type(const Module& module, const std::string& type) {
+  return module.type == type || module.type.ends_with("." + type);
+}
+
+bool names_node(const Override& override, const UserNode& node) {
+  switch (override.of) {
+    case Override::Of::kNode:
+      return override.name == node.name;
+    case Override::Of::kOperator:
+      return override.name == node.op;
+    case Override::Of::kModule:
+      return std::ranges::any_of(node.modules, [&](const Module& module) { return is_inside(module, override.name); });
+    case Override::Of::kModuleType:
+      return std::ranges::any_of(node.modules, [&](const Module& module) { return is_of_type(module, override.name); });
+    case Override::Of::kInputs:
+    case Override::Of::kOutputs:
+      return false;
+  }
+  CARINA_UNREACHABLE("override", override.of);
+}
+
+bool applies(const Override& override, const ir::Node& node, std::span<const UserNode> user_nodes) {
+  if (names_node(override, {.name = node.name, .op = std::string(node.op.name()), .modules = {}})) return true;
+  return node.origin.valid() && node.origin.index() < user_nodes.size() &&
+         names_node(override, user_nodes[node.origin.index()]);
+}
+
+// What lowerings take.
 void check_types(const NodeScheme& scheme, const std::string& of, Diagnostics& errors) {
-  const auto want = [&](DType type, DType known, const char* what) {
-    if (type == known) return;
+  const auto want = [&](bool known, DType got, const char* expected, const char* what) {
+    if (known) return;
     errors.push_back({.where = "quantization scheme",
-                      .what = fmt::format("{} of {} cannot be quantized to this type yet", what, of),
-                      .expected = std::string(carina::name_of(known)),
-                      .got = std::string(carina::name_of(type))});
+                      .what = fmt::format("{} of {} cannot be quantized to this type", what, of),
+                      .expected = expected,
+                      .got = std::string(carina::name_of(got))});
   };
-  want(scheme.activations.dtype, DType::kInt8, "activations");
-  want(scheme.weights.dtype, DType::kInt8, "weights");
-  want(scheme.bias.dtype, DType::kInt32, "the bias");
+  const DType activations = scheme.activations.dtype, weights = scheme.weights.dtype;
+  want(activations == DType::kInt8 || activations == DType::kInt16, activations, "i8 or i16", "activations");
+  want(weights == DType::kInt8 || weights == DType::kInt4, weights, "i8 or i4", "weights");
+  if (activations != DType::kInt16 || scheme.activations.symmetry == Symmetry::kSymmetric) return;
+  errors.push_back({.where = "quantization scheme",
+                    .what = "int16 activations of " + of + " have zero points",
+                    .expected = "a symmetric scheme: TOSA has int16 without zero points",
+                    .got = {}});
 }
 
 void check_range(int64_t qmin, int64_t qmax, DType type, const std::string& of, Diagnostics& errors) {
@@ -56,34 +98,40 @@ void check(const NodeScheme& scheme, const std::string& of, Diagnostics& errors)
   check_range(scheme.weights.qmin, scheme.weights.qmax, scheme.weights.dtype, of, errors);
 }
 
-void check_place(const ir::Graph& graph, const Override& override, Diagnostics& errors) {
-  if (override.of == Override::Of::kInputs) {
-    if (!override.scheme)
-      errors.push_back({.where = "quantization scheme",
-                        .what = "the inputs cannot be left float: programs take floats and quantize them where needed",
-                        .fault = Fault::kUsage});
-    return;
-  }
-  if (std::ranges::any_of(graph.nodes, [&](const ir::Node& node) { return applies(override, node); })) return;
-  errors.push_back(
-      {.where = "quantization scheme", .what = "the model does not have " + name_of(override), .fault = Fault::kUsage});
+void check_edges(const Override& override, Diagnostics& errors) {
+  if (override.scheme) return;
+  errors.push_back({.where = "quantization scheme",
+                    .what = name_of(override) + " cannot be left float: programs take and give floats already",
+                    .fault = Fault::kUsage});
 }
 
 }  // namespace
 
-Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme) {
+Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, std::span<const UserNode> user_nodes) {
   Diagnostics errors;
   check(scheme.general, "the model", errors);
   SchemeOf result;
-  result.general_ = result.inputs_ = scheme.general;
-  result.nodes_.assign(graph.nodes.size(), scheme.general);
-  for (const Override& override : scheme.overrides) {
-    check_place(graph, override, errors);
+  result.general_ = result.inputs_ = result.outputs_ = {.scheme = scheme.general, .rank = 0};
+  result.nodes_.assign(graph.nodes.size(), result.general_);
+  for (size_t i = 0; i < scheme.overrides.size(); ++i) {
+    const Override& override = scheme.overrides[i];
+    const Ranked ranked{.scheme = override.scheme, .rank = i + 1};
     if (override.scheme) check(*override.scheme, name_of(override), errors);
-    if (override.of == Override::Of::kInputs && override.scheme) result.inputs_ = *override.scheme;
-    for (size_t n = 0; n < graph.nodes.size(); ++n) {
-      if (applies(override, graph.nodes[n])) result.nodes_[n] = override.scheme;
+    if (is_of_edges(override)) {
+      check_edges(override, errors);
+      (override.of == Override::Of::kInputs ? result.inputs_ : result.outputs_) = ranked;
+      continue;
     }
+    bool is_found = false;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) {
+      if (!applies(override, graph.nodes[n], user_nodes)) continue;
+      result.nodes_[n] = ranked;
+      is_found = true;
+    }
+    if (!is_found)
+      errors.push_back({.where = "quantization scheme",
+                        .what = "the model does not have " + name_of(override),
+                        .fault = Fault::kUsage});
   }
   if (!errors.empty()) return fail(std::move(errors));
   return result;

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -35,6 +37,7 @@ struct ActivationScheme {
   bool operator==(const ActivationScheme&) const = default;
 };
 
+// int4 weights need int8 activations: those of a node that reads int16 become int8.
 struct WeightScheme {
   DType dtype = DType::kInt8;
   int64_t qmin = -127;  // always symmetric
@@ -44,19 +47,11 @@ struct WeightScheme {
   bool operator==(const WeightScheme&) const = default;
 };
 
-// Of scale input * weight, symmetric in the whole type.
-struct BiasScheme {
-  DType dtype = DType::kInt32;
-
-  bool operator==(const BiasScheme&) const = default;
-};
-
-// What becomes of one node's values: its results (and graph inputs), its weights and its bias. The defaults are the
-// int8 scheme of the Arm quantizer of PT2E.
+// What becomes of one node's values: its results (and graph inputs) and its weights; the bias has the scale input *
+// weight and what the accumulator has of bits. The defaults are the int8 scheme of the Arm quantizer of PT2E.
 struct NodeScheme {
   ActivationScheme activations;
   WeightScheme weights;
-  BiasScheme bias;
   double smallest_scale = 1.0 / 65536;  // eps of the Arm quantizer
 
   bool operator==(const NodeScheme&) const = default;
@@ -65,38 +60,71 @@ struct NodeScheme {
 // What differs from the general scheme, and where.
 struct Override {
   enum class Of : uint8_t {
-    kNode,      // of this name
-    kOperator,  // "aten.conv2d.default"
-    kInputs,    // all graph inputs; `name` is empty
+    kNode,        // of this name, in the graph or in the user's model
+    kOperator,    // "aten.conv2d.default", likewise
+    kModule,      // of the user's model, with all inside it: "features.3"
+    kModuleType,  // "Linear", or "torch.nn.modules.linear.Linear"
+    kInputs,      // all graph inputs; `name` is empty
+    kOutputs,     // all graph outputs; `name` is empty
   } of = Of::kNode;
   std::string name;
-  std::optional<NodeScheme> scheme;  // none: left float (not for inputs)
+  std::optional<NodeScheme> scheme;  // none: left float (not for inputs and outputs)
 };
 
-// How a model is quantized. Later overrides win.
+// A module of the user's model.
+struct Module {
+  std::string path;  // "features.3.conv"
+  std::string type;  // "torch.nn.modules.conv.Conv2d"
+};
+
+// A node of the user's model, for overrides that name such; ir::Node::origin says which one a node was made from.
+struct UserNode {
+  std::string name;
+  std::string op;
+  std::vector<Module> modules;  // from the outermost to the one that calls it
+};
+
+// How a model is quantized. Later overrides win. Values that share their parameters (what moves or joins data shares them
+// with what it moves) share their scheme too: that of the last override of any of their nodes.
 struct Scheme {
   std::string name = "int8";  // for reports
   NodeScheme general;
   std::vector<Override> overrides;
 };
 
-// The scheme of each node and graph input of a graph.
+// A scheme in words: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details behind plus signs:
+// "int8+per-tensor+symmetric+minmax"; "float": none. Errors (usage): words that there are not.
+Result<std::optional<NodeScheme>> scheme_of_words(std::string_view words);
+// "node:NAME=SCHEME", "op:", "module:" and "type:" likewise, "inputs=SCHEME", "outputs=SCHEME". Errors (usage).
+Result<Override> override_of_words(std::string_view words);
+// For help texts: the names, and the details.
+std::string scheme_names();
+std::string scheme_details();
+
+// The scheme of each node, graph input and graph output of a graph, with the rank of what said so: 0 for the general
+// one; more for overrides, the later the more.
+struct Ranked {
+  std::optional<NodeScheme> scheme;  // none: left float
+  size_t rank = 0;
+};
+
 class SchemeOf {
  public:
-  // Errors, all in one go: an override of what the graph does not have (usage); a scheme that the lowering does not
-  // take yet.
-  static Result<SchemeOf> create(const ir::Graph& graph, const Scheme& scheme);
+  // Errors, all in one go: an override of what the model does not have (usage); a scheme that no lowering takes.
+  static Result<SchemeOf> create(const ir::Graph& graph, const Scheme& scheme, std::span<const UserNode> user_nodes);
 
   [[nodiscard]] size_t nodes() const { return nodes_.size(); }
-  // Null: the node is left float.
-  [[nodiscard]] const NodeScheme* node(size_t index) const { return nodes_[index] ? &*nodes_[index] : nullptr; }
-  [[nodiscard]] const NodeScheme& inputs() const { return inputs_; }
-  [[nodiscard]] const NodeScheme& general() const { return general_; }
+  [[nodiscard]] const Ranked& node(size_t index) const { return nodes_[index]; }
+  [[nodiscard]] bool is_left_float(size_t index) const { return !nodes_[index].scheme; }
+  [[nodiscard]] const Ranked& inputs() const { return inputs_; }
+  [[nodiscard]] const Ranked& outputs() const { return outputs_; }
+  [[nodiscard]] const NodeScheme& general() const { return *general_.scheme; }
 
  private:
-  std::vector<std::optional<NodeScheme>> nodes_;
-  NodeScheme inputs_;
-  NodeScheme general_;
+  std::vector<Ranked> nodes_;
+  Ranked inputs_;
+  Ranked outputs_;
+  Ranked general_;
 };
 
 }  // namespace carina::quantize

@@ -24,10 +24,22 @@ inline std::function<void(std::string_view, const ir::Graph&)> print_after(const
 
 // How the model becomes integers.
 inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request) {
-  app.add_option("-q,--quantize", request.quantize,
-                 "int8, or none; default: as the model is, int8 when --calibrate is given")
-      ->transform(one_of({{"int8", static_cast<int>(driver::QuantizeMode::kInt8)},
-                          {"none", static_cast<int>(driver::QuantizeMode::kNone)}}));
+  app.add_option("-q,--quantize", request.quantize.scheme,
+                 "int8, int16x8 (16-bit activations), int8x4 (4-bit weights), or none; details behind plus signs: "
+                 "int8+per-tensor+symmetric+minmax; default: as the model is, int8 when --calibrate is given")
+      ->transform(words(driver::complaint_of_scheme, "SCHEME"))
+      ->transform(lower_case());
+  app.add_option("--quantize-at", request.quantize.overrides,
+                 "Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type: "
+                 "likewise, inputs=SCHEME, outputs=SCHEME; float: left on the CPU")
+      ->allow_extra_args(false)
+      ->check(words(driver::complaint_of_override, "PLACE=SCHEME"));
+  app.add_option("--quantize-config", request.quantize.file,
+                 R"(The same in a JSON file: {"scheme": "int8", "io": "uint8", "overrides": ["node:..."]})")
+      ->check(path());
+  app.add_option("--io", request.quantize.io,
+                 "What the program takes and gives where it is quantized: float, or raw integers: int8, uint8, int16")
+      ->transform(lower_case());
   app.add_option("--calibrate,--calibration_data", request.calibration,
                  "Calibration inputs: an .npz, an .npy, or a folder of them")
       ->check(path());

@@ -22,6 +22,18 @@ CLI::Validator path() {
   return {[](std::string& text) { return text.empty() ? std::string("the path is empty") : std::string(); }, "PATH"};
 }
 
+CLI::Validator lower_case() {
+  return {[](std::string& text) {
+            text = CLI::detail::to_lower(text);
+            return std::string();
+          },
+          ""};
+}
+
+CLI::Validator words(std::string (*complaint)(std::string_view), std::string shown) {
+  return {[complaint](std::string& text) { return complaint(text); }, std::move(shown)};
+}
+
 CLI::Validator one_of(std::map<std::string, int> words) {
   std::string names;
   for (const auto& [word, number] : words) names += (names.empty() ? "" : ",") + word;

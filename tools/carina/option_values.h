@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace carina::cli {
 
@@ -14,5 +15,11 @@ CLI::Validator path();
 
 // One of these words, in any case; becomes the number.
 CLI::Validator one_of(std::map<std::string, int> words);
+
+// Becomes lower case.
+CLI::Validator lower_case();
+
+// A text that `complaint` has nothing against; `shown` is what help calls it.
+CLI::Validator words(std::string (*complaint)(std::string_view), std::string shown);
 
 }  // namespace carina::cli

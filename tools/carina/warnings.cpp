@@ -16,7 +16,7 @@ Diagnostic warning(const driver::CompileRequest& request, std::string what, std:
 
 void warn_of(const driver::CompileRequest& request, const report::CompileReport& report, const Console& console) {
   const Log log = console.log();
-  if (!request.calibration.empty() && request.quantize == driver::QuantizeMode::kNone)
+  if (!request.calibration.empty() && request.quantize.scheme == "none")
     log.note(warning(request, "the calibration data is not used", "--quantize none says so"));
   if (report.planned_bytes > kMuchMemory)
     log.note(warning(request,

@@ -44,9 +44,10 @@ Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& s
   };
   std::vector<int64_t> bias = integers ? integers_of(*value.constant) : std::vector<int64_t>(steps.size());
   const std::vector<double> reals = real_values(value);
+  const auto largest = static_cast<double>(range_of(accumulator).max);
   for (size_t c = 0; c < steps.size(); ++c) {
     if (integers && matches(c)) continue;
-    bias[c] = static_cast<int64_t>(std::clamp(std::round(reals[c] / steps[c]), -2147483647.0, 2147483647.0));
+    bias[c] = static_cast<int64_t>(std::clamp(std::round(reals[c] / steps[c]), -largest, largest));
   }
   return integer_tensor(accumulator, shape, bias);
 }

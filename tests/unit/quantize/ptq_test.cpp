@@ -284,8 +284,86 @@ TEST(Scheme, WhatCannotBeIsSaidAllAtOnce) {
   const auto refused = quantize(b.graph, samples, options, {});
   ASSERT_FALSE(refused);
   ASSERT_EQ(refused.error().size(), 3U);
-  EXPECT_THAT(to_string(refused.error()),
-              AllOf(HasSubstr("expected i8"), HasSubstr("the node conv"), HasSubstr("inputs cannot be left float")));
+  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("without zero points"), HasSubstr("the node conv"),
+                                                HasSubstr("inputs cannot be left float")));
+}
+
+PtqOptions of_words(const std::string& words, const std::vector<std::string>& overrides = {}) {
+  PtqOptions options;
+  options.scheme.general = **scheme_of_words(words);
+  for (const std::string& text : overrides) options.scheme.overrides.push_back(*override_of_words(text));
+  return options;
+}
+
+TEST(Scheme, Int16ActivationsAreSymmetricAndTheBiasHas48Bits) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  b.graph.outputs = {b.linear("y", x, b.constant<float>("w", {1, 2}, {1, -127}), b.constant<float>("b", {1}, {1}))};
+  run(b, {{floats({1, 2}, {-1, 32.767F})}}, of_words("int16x8"));
+  EXPECT_EQ(b.quantization("x").dtype, DType::kInt16);
+  EXPECT_EQ(b.quantization("x").zero_point(), 0);
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 1e-3F);
+  EXPECT_EQ(b.quantization("w").dtype, DType::kInt8);
+  EXPECT_EQ(b.quantization("b").dtype, DType::kInt48);
+}
+
+TEST(Scheme, Int4WeightsBesideInt16ActivationsBecomeInt8) {
+  const auto weights_of = [](const std::vector<std::string>& overrides) {
+    GraphBuilder b;
+    const auto x = b.input("x", {1, 2});
+    b.graph.outputs = {b.linear("y", x, b.constant<float>("w", {1, 2}, {1, -7}), b.constant<float>("b", {1}, {1}))};
+    run(b, {{floats({1, 2}, {-1, 1})}}, of_words("int8x4", overrides));
+    return b.quantization("w");
+  };
+  EXPECT_EQ(weights_of({}).dtype, DType::kInt4);
+  EXPECT_EQ(weights_of({}).qmax, 7);
+  EXPECT_EQ(weights_of({"inputs=int16x8"}).dtype, DType::kInt8);
+  EXPECT_EQ(weights_of({"inputs=int16x8"}).qmax, 127);
+}
+
+TEST(Scheme, WhatSharesParametersSharesTheLastOverride) {
+  GraphBuilder b;
+  const auto x = b.input("x", {2});
+  const auto y = b.node(AtenOp::neg_default, "y", {x}, {2});
+  b.graph.outputs = {b.node(AtenOp::view_default, "z", {y}, {2}, {{"size", std::vector<int64_t>{2}}})};
+  run(b, {{floats({2}, {-1, 3})}}, of_words("int8", {"node:y=int16x8", "outputs=int8+symmetric"}));
+  EXPECT_EQ(b.quantization("y"), b.quantization("z"));
+  EXPECT_EQ(b.quantization("y").dtype, DType::kInt8);
+  EXPECT_EQ(b.quantization("y").qmin, -127);
+}
+
+TEST(Scheme, ModulesAreThoseOfTheUsersModel) {
+  const auto types = [](const std::string& override) {
+    GraphBuilder b;
+    const auto x = b.input("x", {2});
+    const auto y = b.node(AtenOp::neg_default, "y", {x}, {2});
+    b.graph.outputs = {b.node(AtenOp::neg_default, "z", {y}, {2})};
+    b.graph.nodes[0].origin = ir::NodeId(1);
+    b.graph.nodes[1].origin = ir::NodeId(0);
+    PtqOptions options = of_words("int8", {override});
+    options.user_nodes = {{.name = "last", .op = "aten.tan.default", .modules = {}},
+                          {.name = "first",
+                           .op = "aten.neg.default",
+                           .modules = {{"net", "my.Net"}, {"net.0", "torch.nn.modules.activation.ReLU"}}}};
+    run(b, {{floats({2}, {-1, 3})}}, options);
+    return std::pair(b.quantization("y").dtype, b.quantization("z").dtype);
+  };
+  const std::pair first(DType::kInt16, DType::kInt8), last(DType::kInt8, DType::kInt16);
+  for (const char* place : {"module:net", "module:net.0", "type:ReLU", "type:my.Net", "node:first", "node:y"})
+    EXPECT_EQ(types(std::string(place) + "=int16x8"), first) << place;
+  for (const char* place : {"op:aten.tan.default", "node:last"})
+    EXPECT_EQ(types(std::string(place) + "=int16x8"), last) << place;
+}
+
+TEST(Scheme, WordsThatThereAreNotAreNamed) {
+  const auto said = [](const auto& result) { return result ? std::string("accepted") : to_string(result.error()); };
+  EXPECT_THAT(said(scheme_of_words("int9")), HasSubstr("expected int8, int16x8"));
+  EXPECT_THAT(said(scheme_of_words("int8+perchannel")), HasSubstr("got perchannel"));
+  EXPECT_THAT(said(override_of_words("conv=int8")), HasSubstr("expected node, op, module, type, inputs, outputs"));
+  EXPECT_THAT(said(override_of_words("node=int8")), HasSubstr("expected node:NAME"));
+  EXPECT_THAT(said(override_of_words("inputs:x=int8")), HasSubstr("expected inputs"));
+  EXPECT_THAT(said(override_of_words("node:x")), HasSubstr("PLACE=SCHEME"));
+  EXPECT_FALSE(override_of_words("node:x=float")->scheme);
 }
 
 std::vector<Diagnostic> warnings_of(const std::vector<float>& first, const std::vector<float>& second) {

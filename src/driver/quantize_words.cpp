@@ -1,0 +1,144 @@
+#include "driver/quantize_words.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr std::string_view kNoQuantization = "none";
+
+std::unexpected<Diagnostics> unusable(const std::string& file, std::string what, std::string expected) {
+  return fail(
+      {.where = file, .what = std::move(what), .expected = std::move(expected), .got = {}, .fault = Fault::kUsage});
+}
+
+// The texts of a list of JSON.
+Result<std::vector<std::string>> texts_of(const nlohmann::json& list, const std::string& file) {
+  std::vector<std::string> texts;
+  for (const nlohmann::json& text : list) {
+    if (!text.is_string()) return unusable(file, "an override is no text", "\"node:conv2d_3=int16x8\"");
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+Result<void> add_entry(const std::string& key, const nlohmann::json& entry, const std::string& file,
+                       QuantizeWords& words) {
+  if (key == "overrides" && entry.is_array()) {
+    CARINA_TRY(words.overrides, texts_of(entry, file));
+    return {};
+  }
+  if (key == "scheme" && entry.is_string()) {
+    words.scheme = entry.get<std::string>();
+    return {};
+  }
+  if (key == "io" && entry.is_string()) {
+    words.io = entry.get<std::string>();
+    return {};
+  }
+  return unusable(file, fmt::format("the entry {} means nothing here", key),
+                  "\"scheme\" and \"io\" with a text, \"overrides\" with a list of texts");
+}
+
+Result<QuantizeWords> words_of_file(const std::string& file) {
+  CARINA_TRY(const Buffer bytes, map_file(file));
+  const auto text = bytes.bytes();
+  const auto* begin = reinterpret_cast<const char*>(text.data());
+  const nlohmann::json json = nlohmann::json::parse(begin, begin + text.size(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return unusable(file, "this is no JSON object", R"({"scheme": "int8", "overrides": [..]})");
+  QuantizeWords words;
+  for (const auto& [key, entry] : json.items()) CARINA_CHECKED(add_entry(key, entry, file, words));
+  return words;
+}
+
+// What the file says, then what the command line says.
+Result<QuantizeWords> with_file(const QuantizeWords& words) {
+  if (words.file.empty()) return words;
+  CARINA_TRY(QuantizeWords all, words_of_file(words.file));
+  if (!words.scheme.empty()) all.scheme = words.scheme;
+  if (!words.io.empty()) all.io = words.io;
+  std::ranges::copy(words.overrides, std::back_inserter(all.overrides));
+  return all;
+}
+
+struct EdgeName {
+  std::string_view name;
+  DType dtype;
+};
+constexpr std::array kEdgeNames{
+    EdgeName{"float", DType::kFp32},
+    EdgeName{"int8", DType::kInt8},
+    EdgeName{"uint8", DType::kUInt8},
+    EdgeName{"int16", DType::kInt16},
+};
+
+Result<std::optional<DType>> edges_of(const std::string& word) {
+  if (word.empty() || word == "float") return std::nullopt;
+  const auto* row = std::ranges::find(kEdgeNames, word, &EdgeName::name);
+  if (row != kEdgeNames.end()) return row->dtype;
+  return fail({.where = "--io",
+               .what = "there is no such type of inputs and outputs",
+               .expected = "float, int8, uint8, int16",
+               .got = word,
+               .fault = Fault::kUsage});
+}
+
+Result<void> set_scheme(const QuantizeWords& words, QuantizeRequest& request) {
+  if (words.scheme.empty()) return {};
+  request.mode = words.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
+  if (request.mode == QuantizeMode::kNone) return {};
+  CARINA_TRY(const auto scheme, quantize::scheme_of_words(words.scheme));
+  if (!scheme)
+    return fail({.where = "--quantize",
+                 .what = "float is for parts of a model",
+                 .expected = "none",
+                 .got = words.scheme,
+                 .fault = Fault::kUsage});
+  request.scheme.name = words.scheme;
+  request.scheme.general = *scheme;
+  return {};
+}
+
+std::string complaint(const Result<void>& result) {
+  if (result) return {};
+  const Diagnostic& first = result.error().front();
+  return fmt::format("unknown value: expected {}, got {}", first.expected, first.got);
+}
+
+}  // namespace
+
+std::string complaint_of_scheme(std::string_view words) {
+  QuantizeRequest request;
+  return complaint(set_scheme({.scheme = std::string(words)}, request));
+}
+
+std::string complaint_of_override(std::string_view words) {
+  const auto override = quantize::override_of_words(words);
+  return complaint(override ? Result<void>() : fail(override.error()));
+}
+
+Result<QuantizeRequest> read_quantize_words(const QuantizeWords& given) {
+  CARINA_TRY(const QuantizeWords words, with_file(given));
+  QuantizeRequest request;
+  CARINA_CHECKED(set_scheme(words, request));
+  CARINA_TRY(request.raw_io, edges_of(words.io));
+  Diagnostics errors;
+  for (const std::string& text : words.overrides) {
+    auto override = quantize::override_of_words(text);
+    if (override)
+      request.scheme.overrides.push_back(*std::move(override));
+    else
+      std::ranges::move(override.error(), std::back_inserter(errors));
+  }
+  if (!errors.empty()) return fail(std::move(errors));
+  return request;
+}
+
+}  // namespace carina::driver

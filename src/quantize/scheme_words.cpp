@@ -1,0 +1,138 @@
+// Schemes as users write them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "quantize/scheme.h"
+
+namespace carina::quantize {
+
+namespace {
+
+using std::string_view;
+
+constexpr ActivationScheme kInt8Activations{};
+// 0 is exact and every integer means something: no value is set apart.
+constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
+                                             .qmin = -32768,
+                                             .qmax = 32767,
+                                             .symmetry = Symmetry::kSymmetric,
+                                             .ranges = RangeChoice::kMinMax};
+constexpr WeightScheme kInt4Weights{
+    .dtype = DType::kInt4, .qmin = -7, .qmax = 7, .granularity = Granularity::kPerChannel};
+
+struct Named {
+  string_view name;
+  NodeScheme scheme;
+};
+// The first of each scheme is the one that help shows.
+constexpr std::array kNames{
+    Named{"int8", {}},
+    Named{"a8w8", {}},
+    Named{"int8x8", {}},
+    // eps of 2^-16 would leave no more than 8 bits to values around 1/256.
+    Named{"int16x8", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
+    Named{"a16w8", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
+    Named{"int16", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
+    Named{"int8x4", {.activations = kInt8Activations, .weights = kInt4Weights}},
+    Named{"a8w4", {.activations = kInt8Activations, .weights = kInt4Weights}},
+};
+
+// One detail of a scheme, by its word.
+struct Detail {
+  string_view word;
+  void (*apply)(NodeScheme& scheme);
+};
+constexpr std::array kDetails{
+    Detail{"per-channel", [](NodeScheme& s) { s.weights.granularity = Granularity::kPerChannel; }},
+    Detail{"per-tensor", [](NodeScheme& s) { s.weights.granularity = Granularity::kPerTensor; }},
+    Detail{"affine", [](NodeScheme& s) { s.activations.symmetry = Symmetry::kAffine; }},
+    Detail{"symmetric",
+           [](NodeScheme& s) {
+             s.activations.symmetry = Symmetry::kSymmetric;
+             s.activations.qmin = -s.activations.qmax;
+           }},
+    Detail{"minmax", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMinMax; }},
+    Detail{"histogram", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kHistogram; }},
+};
+
+std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected) {
+  return fail({.where = "quantization scheme",
+               .what = fmt::format("there is no such {}", what),
+               .expected = std::move(expected),
+               .got = std::string(got),
+               .fault = Fault::kUsage});
+}
+
+// The part before the first `mark`; `rest` becomes what is behind it.
+string_view cut(string_view& rest, char mark) {
+  const size_t at = std::min(rest.find(mark), rest.size());
+  const string_view head = rest.substr(0, at);
+  rest.remove_prefix(std::min(at + 1, rest.size()));
+  return head;
+}
+
+struct Place {
+  string_view word;
+  Override::Of of;
+};
+constexpr std::array kPlaces{
+    Place{"node", Override::Of::kNode},     Place{"op", Override::Of::kOperator},
+    Place{"module", Override::Of::kModule}, Place{"type", Override::Of::kModuleType},
+    Place{"inputs", Override::Of::kInputs}, Place{"outputs", Override::Of::kOutputs},
+};
+
+template <typename Rows, typename Member>
+std::string listed(const Rows& rows, Member member) {
+  std::string text;
+  for (const auto& row : rows) text += (text.empty() ? "" : ", ") + std::string(row.*member);
+  return text;
+}
+
+}  // namespace
+
+std::string scheme_names() {
+  return "int8, int16x8 (a16w8), int8x4 (a8w4)";
+}
+
+std::string scheme_details() {
+  return listed(kDetails, &Detail::word);
+}
+
+Result<std::optional<NodeScheme>> scheme_of_words(string_view words) {
+  string_view rest = words;
+  const string_view name = cut(rest, '+');
+  if (name == "float" && rest.empty()) return std::nullopt;
+  const auto* named = std::ranges::find(kNames, name, &Named::name);
+  if (named == kNames.end()) return unknown("scheme", words, scheme_names() + ", float");
+  NodeScheme scheme = named->scheme;
+  while (!rest.empty()) {
+    const string_view word = cut(rest, '+');
+    const auto* detail = std::ranges::find(kDetails, word, &Detail::word);
+    if (detail == kDetails.end()) return unknown("detail of a scheme", word, scheme_details());
+    detail->apply(scheme);
+  }
+  return scheme;
+}
+
+Result<Override> override_of_words(string_view words) {
+  string_view place = words;
+  const size_t equals = words.rfind('=');
+  if (equals == string_view::npos)
+    return unknown("override", words, "PLACE=SCHEME: node:conv2d_3=int16x8, inputs=int16x8 ...");
+  place = words.substr(0, equals);
+  string_view name = place;
+  const string_view word = cut(name, ':');
+  const auto* row = std::ranges::find(kPlaces, word, &Place::word);
+  if (row == kPlaces.end()) return unknown("place for a scheme", word, listed(kPlaces, &Place::word));
+  const bool is_edge = row->of == Override::Of::kInputs || row->of == Override::Of::kOutputs;
+  if (is_edge != name.empty())
+    return unknown("place for a scheme", place, is_edge ? std::string(word) : std::string(word) + ":NAME");
+  Override override{.of = row->of, .name = std::string(name), .scheme = {}};
+  CARINA_TRY(override.scheme, scheme_of_words(words.substr(equals + 1)));
+  return override;
+}
+
+}  // namespace carina::quantize

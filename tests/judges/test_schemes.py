@@ -1,0 +1,66 @@
+"""Quantization schemes end to end: 16-bit activations, 4-bit weights, raw integers at the edges, parts of a model in
+another scheme. The integer graph runs on the official reference model, the program on the simulated NPU: bit by bit the same;
+and it is as near to the float model as the scheme's step allows."""
+
+import json
+
+import numpy as np
+import pytest
+
+TARGETS = ("ethos-u55-128", "ethos-u85-256")
+
+
+def sqnr_db(wanted, got):
+    wanted, got = np.asarray(wanted, np.float64), np.asarray(got, np.float64).reshape(wanted.shape)
+    return 10 * np.log10((wanted**2).sum() / ((got - wanted) ** 2).sum())
+
+
+def run(run_carina, program, x, folder):
+    run_carina(["run", program, "-i", x, "-o", folder])
+    return np.load(folder / "output_0.npy")
+
+
+@pytest.mark.cases("kws")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("scheme", "db"), [("int16x8", 44), ("int8x4", 15), ("int8+symmetric+per-tensor", 20)])
+def test_a_scheme_on_the_npu_is_as_near_as_its_steps(run_carina, case, tmp_path, target, scheme, db):
+    x = case.path / "input_0.npy"
+    args = ["compile", case.model, "-t", target, "--quantize", scheme, "--calibrate", x, "--dump", tmp_path / "dump"]
+    report = json.loads(run_carina([*args, "-o", tmp_path / "m.pte", "--json"]).stdout)
+    assert all(node["runs_on"] != "cpu" for node in report["nodes"])
+    assert sqnr_db(np.load(case.path / "out_torch_float_0.npy"), run(run_carina, tmp_path / "m.pte", x, tmp_path)) > db
+
+
+@pytest.mark.cases("kws")
+@pytest.mark.parametrize("target", TARGETS)
+def test_raw_integers_at_the_edges_are_the_floats(run_carina, case, tmp_path, target):
+    x = np.load(case.path / "input_0.npy")
+    args = ["compile", case.model, "-t", target, "--quantize", "int8", "--calibrate", case.path / "input_0.npy"]
+    run_carina([*args, "-o", tmp_path / "float.pte"])
+    floats = run(run_carina, tmp_path / "float.pte", case.path / "input_0.npy", tmp_path / "float")
+    for name, kind in (("int8", np.int8), ("uint8", np.uint8)):
+        said = run_carina([*args, "--io", name, "-o", tmp_path / f"{name}.pte"]).stderr
+        steps = [line.split("real = ")[1] for line in said.splitlines() if "real = " in line]
+        (zero_in, scale_in), (zero_out, scale_out) = ((int(s[11:].split(")")[0]), float(s.split("* ")[1])) for s in steps)
+        limits = np.iinfo(kind)
+        integers = np.clip(np.rint(x / np.float32(scale_in)) + zero_in, limits.min, limits.max).astype(kind)
+        np.save(tmp_path / "x.npy", integers)
+        got = run(run_carina, tmp_path / f"{name}.pte", tmp_path / "x.npy", tmp_path / name)
+        assert got.dtype == kind
+        np.testing.assert_allclose((got.astype(np.float32) - zero_out) * np.float32(scale_out), floats, rtol=1e-6)
+
+
+@pytest.mark.cases("kws")
+@pytest.mark.parametrize("target", TARGETS)
+def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, target):
+    """The words of a file and of the command line; with int16 the outputs come nearer."""
+    x = case.path / "input_0.npy"
+    wanted = np.load(case.path / "out_torch_float_0.npy")
+    (tmp_path / "scheme.json").write_text(json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]}))
+    args = ["compile", case.model, "-t", target, "--calibrate", x, "-o", tmp_path / "m.pte"]
+    nearness = []
+    for extra in (["-q", "int8"], ["--quantize-config", tmp_path / "scheme.json"],
+                  ["--quantize-config", tmp_path / "scheme.json", "--quantize-at", "inputs=int16x8", "--quantize-at", "type:Linear=int16x8"]):  # fmt: skip
+        run_carina([*args, *extra])
+        nearness.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
+    assert min(nearness[1:]) > nearness[0] + 2, nearness
