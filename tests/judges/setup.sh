@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # The judges' environment: torch, torchao, executorch, Vela, the TOSA reference model, pytest.
 #
-#   tests/judges/setup.sh [main|explorer|all] [--fresh]
+#   tests/judges/setup.sh [main|explorer|arm|all] [--fresh]
 #
 # main      build/judges/main      (default; about 1.6 GB)
 # explorer  build/judges/explorer  (optional: the Model Explorer TOSA adapter; about 0.7 GB)
+# arm       build/judges/arm       (optional: torchvision, transformers ... on top of main, for the models of the Arm
+#                                   backend's tests; about 0.4 GB; not part of all)
 # --fresh   start from an empty environment
 #
 # Does nothing, and needs no network, when the environment already matches the requirement files.
@@ -16,7 +18,7 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-judges=${CARINA_JUDGES:-$root/build/judges}
+judges=$(realpath -m "${CARINA_JUDGES:-$root/build/judges}") # several work trees may share one through a link
 
 die() { echo "judges: $*" >&2; exit 1; }
 say() { echo "judges: $*"; }
@@ -47,7 +49,7 @@ quietly() {
 }
 
 # The environment in $1 is sound and was made here from these files?
-stamp_of() { (cd "$here" && cat "$@" setup.sh cpu_torch.py; echo "$root"; "$python" -V) | sha256sum | cut -c1-16; }
+stamp_of() { (cd "$here" && cat "$@" setup.sh cpu_torch.py; echo "$judges"; "$python" -V) | sha256sum | cut -c1-16; }
 
 make_venv() {
   local env=$1 fresh=$2
@@ -132,13 +134,41 @@ setup_explorer() {
   say "explorer is ready"
 }
 
+setup_arm() {
+  local env=$judges/arm stamp site
+  setup_main
+  stamp=$(stamp_of requirements-torch.txt requirements-main.txt requirements-arm.txt requirements-arm-nodeps.txt)
+  if [ "$fresh" = no ] && [ "$(cat "$env/.stamp" 2>/dev/null)" = "$stamp" ]; then say "arm is ready"; return; fi
+  make_venv "$env" "$fresh"
+  rm -f "$env/.stamp"
+  site=$("$env/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  "$judges/main/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$site/main.pth"
+  say "torchvision, torchaudio, timm, transformers, diffusers"
+  pip_install -r "$here/requirements-arm.txt"
+  pip_install --no-deps -r "$here/requirements-arm-nodeps.txt"
+  rm -f "$site"/torchaudio/lib/*.so # built with CUDA, which is not here; the models are Python
+  say "checking that all of them import together"
+  (cd "$here/arm" && quietly "$env/bin/python" -W ignore - <<'PY'
+import offline
+offline.no_downloads()
+import timm, torchaudio.models, torchvision.models
+import diffusers.models.transformers
+import transformers.models.qwen3_vl.modeling_qwen3_vl
+from ng_model_gym.usecases.nss.model import model_blocks
+PY
+  )
+  "$env/bin/python" -m pip freeze >"$env/installed.txt" 2>/dev/null
+  echo "$stamp" >"$env/.stamp"
+  say "arm is ready"
+}
+
 which=main fresh=no
 for argument in "$@"; do
   case $argument in
-    main|explorer|all) which=$argument ;;
+    main|explorer|arm|all) which=$argument ;;
     --fresh) fresh=yes ;;
     -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-    *) die "unknown argument '$argument' (main, explorer, all, --fresh)" ;;
+    *) die "unknown argument '$argument' (main, explorer, arm, all, --fresh)" ;;
   esac
 done
 
@@ -149,5 +179,6 @@ flock 9
 case $which in
   main) setup_main ;;
   explorer) setup_explorer ;;
+  arm) setup_arm ;;
   all) setup_main; setup_explorer ;;
 esac

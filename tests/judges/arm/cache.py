@@ -41,6 +41,12 @@ def cases_of(test_file):
     return json.loads(record.read_text())["cases"] if record.exists() else None
 
 
+def is_captured(test_file, quantized):
+    """Is the file in the cache, and if wanted with the graphs of the peer's quantizer?"""
+    record = file_record(test_file)
+    return record.exists() and (not quantized or json.loads(record.read_text())["quantized"])
+
+
 def write(path, value):
     """A reader finds the old file or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)

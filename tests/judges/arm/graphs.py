@@ -155,9 +155,9 @@ def settings(thing, depth=5):
 
 
 def quantized_key(case, float_key):
-    """Graphs for U55 differ from those of the other targets: the peer's quantizer asks its specification for that alone."""
+    """Targets with the same settings share a graph: the peer's quantizer hardly asks for the target."""
     quantizer = getattr(case.quantize_stage.args[0], "quantizer", None)
-    text = f"{float_key} {'u55' in case.facts['spec']} {settings(getattr(quantizer, 'quantizer', quantizer))}"
+    text = f"{float_key} {settings(getattr(quantizer, 'quantizer', quantizer))}"
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

@@ -1,7 +1,7 @@
 """No downloads while cases are captured: pretrained models keep their random weights, with settled batch norms."""
 
 import contextlib
-import importlib
+import importlib.util
 import os
 import sys
 
@@ -55,11 +55,23 @@ def timm_without_weights():
     sys.modules["timm.models._builder"].load_pretrained = lambda *_, **__: None
 
 
+def hub_without_weights():
+    """Neural super sampling asks the hub for a file of weights and loads it."""
+    if importlib.util.find_spec("huggingface_hub") is None:
+        return
+    import huggingface_hub
+
+    huggingface_hub.hf_hub_download = lambda *_, **__: NoWeights()
+    load = torch.load
+    torch.load = lambda file, *rest, **options: file if isinstance(file, NoWeights) else load(file, *rest, **options)
+
+
 def no_downloads():
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ["TRANSFORMERS_OFFLINE"] = "1"
     torchvision_without_weights()
     timm_without_weights()
+    hub_without_weights()
 
     def refuse(*_, **__):
         raise RuntimeError("downloads are off while cases are captured")

@@ -70,6 +70,7 @@ def arguments():
     parser.add_argument("--program", type=Path, default=os.environ.get("CARINA", cache.ROOT / "build" / "release" / "bin" / "carina"))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--capture", action="store_true", help="only capture")
+    parser.add_argument("--float", action="store_true", help="capture without the graphs of the peer's quantizer")
     parser.add_argument("--again", action="store_true", help="capture anew")
     parser.add_argument("--report", type=Path)
     return parser.parse_args()
@@ -80,15 +81,14 @@ def main():
     if given.report:
         print(report.text(json.loads(given.report.read_text())["outcomes"]))
         return
-    os.nice(max(0, 10 - os.nice(0)))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     files = test_files(given.dirs.split(","), given.ops.split(","))
-    capture.capture(files, given.again)
-    if given.capture:
-        return
     kinds = judge.RUN if given.kind == "all" else given.kind.split(",")
     if unknown := set(kinds) - set(judge.RUN):
         sys.exit(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(judge.RUN)}")
+    capture.capture(files, not given.float and any(judge.needs_peer(k) for k in kinds), given.again)
+    if given.capture:
+        return
     started = time.monotonic()
     outcomes = judge_all(Program(given.program), selected(cases_of(files, given.case), kinds), given.jobs)
     if given.json:
