@@ -2,7 +2,6 @@
 // Vulkan device.
 #include "driver/vgf_delegate.h"
 
-#include <chrono>
 #include <memory>
 
 #include "base/guarded.h"
@@ -14,18 +13,16 @@ namespace carina::interop {
 
 namespace {
 
-using driver::InterpretedGraph;
+using driver::VgfGraph;
 
-Result<std::unique_ptr<InterpretedGraph>> loaded(std::span<const std::byte> blob) {
-  CARINA_TRY(InterpretedGraph graph, driver::load_vgf(blob, 1, std::string(kVgfBackendId)));
-  return std::make_unique<InterpretedGraph>(std::move(graph));
+Result<std::unique_ptr<VgfGraph>> loaded(std::span<const std::byte> blob) {
+  CARINA_TRY(VgfGraph graph, driver::vgf_on_interpreter(1)(blob, std::string(kVgfBackendId)));
+  return std::make_unique<VgfGraph>(std::move(graph));
 }
 
-Result<void> run_graph(InterpretedGraph& graph, official::Span<official::EValue*> arguments) {
-  const auto start = std::chrono::steady_clock::now();
-  CARINA_CHECKED(graph.run(converted(arguments).pointers));
-  const int64_t time = std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count();
-  Journal::get().add_vgf(time);
+Result<void> run_graph(const VgfGraph& graph, official::Span<official::EValue*> arguments) {
+  CARINA_TRY(const int64_t nanoseconds, graph(converted(arguments).pointers));
+  Journal::get().add_vgf(nanoseconds);
   return {};
 }
 
@@ -44,11 +41,11 @@ class VgfDelegate final : public official::BackendInterface {
 
   official::Error execute(official::BackendExecutionContext& /*context*/, official::DelegateHandle* handle,
                           official::Span<official::EValue*> arguments) const override {
-    const auto done = guarded([&] { return run_graph(*static_cast<InterpretedGraph*>(handle), arguments); });
+    const auto done = guarded([&] { return run_graph(*static_cast<VgfGraph*>(handle), arguments); });
     return done ? official::Error::Ok : failed(done.error(), official::Error::InvalidArgument);
   }
 
-  void destroy(official::DelegateHandle* handle) const override { delete static_cast<InterpretedGraph*>(handle); }
+  void destroy(official::DelegateHandle* handle) const override { delete static_cast<VgfGraph*>(handle); }
 };
 
 [[maybe_unused]] const bool kVgfRegistered = [] {

@@ -14,7 +14,8 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
       kind != FileKind::kPtd && kind != FileKind::kEmpty)
     return wrong_kind(request.program, kind, describe(FileKind::kPte));
-  RunOptions options{.timed = request.timed, .memories = {}, .data = {}, .threads = request.threads};
+  RunOptions options{
+      .timed = request.timed, .memories = {}, .data = {}, .threads = request.threads, .vgf = request.vgf};
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,
                                            .memory_mode = request.memory_mode,
@@ -24,14 +25,16 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
     return request.inputs.empty() ? ones(types) : load_inputs(request.inputs, types);
   };
   CARINA_TRY(RunOutcome outcome, run_program(file, request.program, inputs, options, log));
-  report::RunReport report{.program = request.program,
-                           .outputs = {},
-                           .memory = std::move(outcome.memory),
-                           .cpu_kernels = std::move(outcome.cpu_kernels),
-                           .delegate_calls = outcome.delegate_calls,
-                           .timed = request.timed,
-                           .npu = std::move(outcome.npu),
-                           .vgf_times = std::move(outcome.vgf_times)};
+  report::RunReport report{
+      .program = request.program,
+      .outputs = {},
+      .memory = std::move(outcome.memory),
+      .cpu_kernels = std::move(outcome.cpu_kernels),
+      .delegate_calls = outcome.delegate_calls,
+      .timed = request.timed,
+      .npu = std::move(outcome.npu),
+      .vgf_place = request.vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
+      .vgf_times = std::move(outcome.vgf_times)};
   CARINA_TRY(report.outputs, report_tensors(outcome.outputs, request.output_folder));
   return report;
 }

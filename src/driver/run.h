@@ -5,6 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/run_program.h"
 #include "report/run_report.h"
 
 namespace carina::driver {
@@ -19,6 +20,7 @@ struct RunRequest {
   std::string memory_mode;
   std::vector<std::string> config_files;  // vela.ini files; none: what is built in
   int threads = 1;
+  VgfPlace vgf = VgfPlace::kInterpreter;
 };
 
 // Runs a program once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. Errors: a damaged program,

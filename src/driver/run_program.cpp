@@ -100,7 +100,11 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
                     .own_memory_mode = target.memory});
   const ZeroedPages fast = fast_memory_of(target);
   runtime::EthosUBackend backend(npu, fast.bytes());
-  VgfDelegates vgf(options.threads);
+  VgfLoader loader = vgf_on_interpreter(options.threads);
+  if (options.vgf == VgfPlace::kVulkan) {
+    CARINA_TRY(loader, vgf_on_vulkan());
+  }
+  VgfDelegates vgf(std::move(loader));
   const std::array<runtime::Backend*, 2> backends{&backend, &vgf};
   const auto failed = [&](Diagnostics errors) {
     std::ranges::copy(npu.failure(), std::back_inserter(errors));

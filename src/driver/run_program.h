@@ -18,6 +18,9 @@
 
 namespace carina::driver {
 
+// What runs VGF delegates.
+enum class VgfPlace { kInterpreter, kVulkan };
+
 struct RunOptions {
   bool timed = false;  // whether `npu` of the outcome has figures
   // The memories that a timed run assumes; empty: those that the program was compiled for. The accelerator is the
@@ -25,6 +28,7 @@ struct RunOptions {
   TargetNames memories;
   std::vector<Buffer> data = {};  // .ptd files, for tensors that stand outside of the program
   int threads = 1;
+  VgfPlace vgf = VgfPlace::kInterpreter;
 };
 
 // What one inference gave and took.
@@ -35,7 +39,7 @@ struct RunOutcome {
   std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
   int64_t delegate_calls = 0;
   report::NpuReport npu;                // of Ethos-U delegates
-  std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call: nanoseconds of this machine
+  std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call, in nanoseconds
 };
 
 // Gives a program's inputs when it is told what they are.
@@ -44,7 +48,7 @@ using InputSource = std::function<Result<Sample>(std::span<const InputType> inpu
 // What ExecuTorch's runner feeds when it is given nothing: ones; a number is what the program was exported for.
 Sample ones(std::span<const InputType> inputs);
 
-// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the interpreter. `where` names the program in
+// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the interpreter or on a Vulkan device. `where` names the program in
 // messages. Errors: a damaged program, an unknown backend or kernel, inputs that do not fit, faults that the simulator
 // finds.
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,

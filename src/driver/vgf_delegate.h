@@ -2,37 +2,48 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "driver/interpreted_graph.h"
+#include "report/vulkan_report.h"
 #include "runtime/backend.h"
 
 namespace carina::driver {
 
-// VGF delegates in the interpreter: the bits that a device which keeps to the specification gives, on any machine.
+// A VGF file that is ready: runs with a delegate call's arguments, and says how many nanoseconds that took.
+using VgfGraph = std::function<Result<int64_t>(runtime::Arguments arguments)>;
+// Makes a file ready; `where` is what messages call it.
+using VgfLoader = std::function<Result<VgfGraph>(std::span<const std::byte> file, const std::string& where)>;
+
+// In the interpreter: the bits that a device which keeps to the specification gives, on any machine.
+VgfLoader vgf_on_interpreter(int threads);
+// On a Vulkan device. Errors: none on this machine that runs graphs, with what each lacks.
+Result<VgfLoader> vgf_on_vulkan();
+
+// Which Vulkan devices there are on this machine, and what each lacks.
+report::VulkanReport vulkan_devices();
+
+// VGF delegates in our runtime.
 class VgfDelegates final : public runtime::Backend {
  public:
-  explicit VgfDelegates(int threads) : threads_(threads) {}
+  explicit VgfDelegates(VgfLoader loader) : loader_(std::move(loader)) {}
 
   [[nodiscard]] std::string_view id() const override;
-  // Errors: kInvalidProgram for a blob that is no VGF file, or one of no TOSA 1.0 graph; failure() says why.
+  // Errors: kInvalidProgram for a blob that cannot be loaded; failure() says why.
   runtime::Error init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> specs,
                       runtime::Arena& arena, void** handle) override;
   runtime::Error execute(void* handle, runtime::Arguments arguments, runtime::Arena& scratch) override;
 
   [[nodiscard]] const Diagnostics& failure() const { return failure_; }
-  // What each call took, in nanoseconds of this machine, in the order of the calls.
+  // What each call took, in nanoseconds, in the order of the calls.
   [[nodiscard]] const std::vector<int64_t>& times() const { return times_; }
 
  private:
-  int threads_;
+  VgfLoader loader_;
   std::vector<int64_t> times_;
-  std::deque<InterpretedGraph> graphs_;  // handles point into it
+  std::deque<VgfGraph> graphs_;  // handles point into it
   Diagnostics failure_;
 };
-
-// A VGF file, read and verified, to be called as a delegate. Errors: of the reader, the verifier and the interpreter.
-Result<InterpretedGraph> load_vgf(std::span<const std::byte> file, int threads, const std::string& where);
 
 }  // namespace carina::driver

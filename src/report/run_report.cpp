@@ -111,13 +111,12 @@ bool has_npu_figures(const RunReport& report) {
   return report.timed && report.delegate_calls > static_cast<int64_t>(report.vgf_times.size());
 }
 
-// In the interpreter, which says nothing of a device's speed.
 std::string vgf_text(const RunReport& report) {
   std::string out = fmt::format("VGF delegations: {} per inference\n", report.vgf_times.size());
   if (!report.timed) return out;
   for (size_t i = 0; i < report.vgf_times.size(); ++i)
-    out += fmt::format("  call {}: {:.3f} ms in the interpreter, on this machine\n", i,
-                       static_cast<double>(report.vgf_times[i]) * 1e-6);
+    out +=
+        fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(report.vgf_times[i]) * 1e-6, report.vgf_place);
   return out;
 }
 

@@ -60,7 +60,8 @@ struct RunReport {
   int64_t delegate_calls = 0;
   bool timed = false;
   NpuReport npu;
-  std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call: nanoseconds on this machine
+  std::string vgf_place = "in the interpreter";  // where VGF delegates ran
+  std::vector<int64_t> vgf_times = {};           // of each of their calls, in nanoseconds
   // What checking the command stream found; nothing when it was not asked for.
   std::optional<std::vector<std::string>> findings = {};
 };

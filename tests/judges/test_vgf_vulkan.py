@@ -1,4 +1,4 @@
-"""Our VGF files on a Vulkan device: Arm's scenario-runner, its emulation layers of the ML extensions, and Mesa's lavapipe, which is
+"""Our VGF files on a Vulkan device: Arm's scenario-runner, then `carina run --on vulkan`, over its emulation layers of the ML extensions, and Mesa's lavapipe, which is
 a Debian package and not one of PyPI: without it these tests are reported as not run. CARINA_LAVAPIPE names its .json elsewhere."""
 
 import glob
@@ -6,11 +6,13 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scenario_runner
+from conftest import ROOT
 from random_tosa_graphs import generate
 from random_tosa_ir import D
 from random_tosa_judge import Sample
@@ -109,3 +111,61 @@ def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):
     run_carina(["tosa", case.path / "out.tosa", "-o", tmp_path / "m.vgf"])
     made = run_on_vulkan(tmp_path / "m.vgf", case.arrays("tosa_in_"))
     assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
+
+
+# --- Carina's own runtime of Vulkan ------------------------------------------------------------------------------------
+
+
+def own_run(run_carina, program, inputs, folder, vulkan):
+    folder.mkdir(exist_ok=True)
+    options = []
+    for place, array in enumerate(inputs):
+        np.save(folder / f"in_{place}.npy", array)
+        options += ["-i", folder / f"in_{place}.npy"]
+    done = run_carina(["run", program, "--on", "vulkan", *options, "-o", folder / "out", "--timed", "--json"], env=vulkan)
+    assert done.json["delegate_calls"] == len(done.json["vgf_nanoseconds"]) > 0
+    made = sorted((folder / "out").glob("output_*.npy"), key=lambda path: int(path.stem.split("_")[1]))
+    return [np.load(path) for path in made]
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_own_runtime_on_integer_operators(op, rows, vulkan, run_carina, tmp_path):  # noqa: F811
+    sample = integer_sample(rows, op)
+    (tmp_path / "in.tosa").write_bytes(sample.tosa)
+    run_carina(["compile", tmp_path / "in.tosa", "--target", "vgf", "-o", tmp_path / "m.pte"])
+    inputs = [np.asarray(array, order="C") for array in sample.arrays]
+    wanted = interpreted(run_carina, tmp_path / "in.tosa", inputs, tmp_path)
+    made = own_run(run_carina, tmp_path / "m.pte", inputs, tmp_path / "run", vulkan)
+    assert wanted and [array.tobytes() for array in made] == [array.tobytes() for array in wanted]
+
+
+@pytest.mark.cases("add_int32", "kws", "ds_cnn", "resnet8", "resnet20", "softmax", "lstm", "mobilenet_v2")
+def test_own_runtime_on_integer_cases(case, vulkan, run_carina, tmp_path):
+    run_carina(["compile", case.path / "out.tosa", "--target", "vgf", "-o", tmp_path / "m.pte"])
+    made = own_run(run_carina, tmp_path / "m.pte", case.arrays("tosa_in_"), tmp_path / "run", vulkan)
+    assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
+
+
+@pytest.mark.cases("add_float", "kws", "softmax", "mobilenet_v2")
+def test_own_runtime_on_float_cases(case, vulkan, run_carina, tmp_path):
+    run_carina(["compile", case.model, "--target", "vgf", "-o", tmp_path / "m.pte"])
+    made = own_run(run_carina, tmp_path / "m.pte", case.inputs, tmp_path / "run", vulkan)
+    for got, wanted in zip(made, case.arrays("out_torch_float_"), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_no_device_for_graphs(vulkan, run_carina, tmp_path):
+    run_carina(["compile", "models/digits/digits.pt2", "--target", "vgf", "-o", tmp_path / "m.pte"])
+    done = run_carina(["run", tmp_path / "m.pte", "--on", "vulkan"], expect=1, env={**vulkan, "VK_INSTANCE_LAYERS": ""})
+    assert "lacks extension VK_ARM_tensors" in done.stderr
+
+
+@pytest.mark.parametrize("layers", [True, False])
+def test_check_env(layers, vulkan, carina):
+    environment = {**vulkan, "PYTHONPATH": str(ROOT / "python"), "CARINA_BIN": str(carina)}
+    if not layers:
+        environment["VK_INSTANCE_LAYERS"] = ""
+    done = subprocess.run([sys.executable, "-m", "carina.vgf.check_env", "--json"], capture_output=True, text=True, env=environment)
+    checks = {check["name"]: check for check in json.loads(done.stdout)}
+    assert checks["Vulkan loader"]["passed"] and checks["Vulkan device"]["passed"] == layers
+    assert done.returncode == (0 if layers else 1) and bool(checks["Vulkan device"]["action"]) != layers

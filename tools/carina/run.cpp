@@ -15,7 +15,7 @@ namespace carina::cli {
 
 namespace {
 
-enum class Place { kHost, kQemu };
+enum class Place { kHost, kQemu, kVulkan };
 
 Result<void> check(const driver::RunRequest& request, const std::string& layers = {}) {
   driver::CommandFiles files{.inputs = request.inputs,
@@ -77,13 +77,18 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_layers_option(app, layers);
   add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
   static auto place = Place::kHost;
-  app.add_option("--on", place,
-                 "Where: host, or qemu: as firmware of an emulated Cortex-M55, with its log (see carina qemu)")
-      ->transform(one_of({{"host", static_cast<int>(Place::kHost)}, {"qemu", static_cast<int>(Place::kQemu)}}));
+  app.add_option(
+         "--on", place,
+         "Where: host; qemu: as firmware of an emulated Cortex-M55, with its log (see carina qemu); vulkan: VGF\n"
+         "delegates on a device with the ML extensions for Vulkan")
+      ->transform(one_of({{"host", static_cast<int>(Place::kHost)},
+                          {"qemu", static_cast<int>(Place::kQemu)},
+                          {"vulkan", static_cast<int>(Place::kVulkan)}}));
   app.callback([&] {
     action = [&] {
       if (place == Place::kQemu) return run_as_firmware(request, console);
       request.threads = console.threads;
+      if (place == Place::kVulkan) request.vgf = driver::VgfPlace::kVulkan;
       request.timed = request.timed || !layers.empty();
       return finish(request.program, run(request, layers, rows, console), console);
     };

@@ -1,5 +1,6 @@
 #include "command.h"
 #include "driver/target_list.h"
+#include "driver/vgf_delegate.h"
 #include "option_values.h"
 
 namespace carina::cli {
@@ -11,8 +12,14 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("--config", config_files, "A vela.ini whose sections are listed too (may be repeated)")
       ->allow_extra_args(false)
       ->check(path());
-  app.callback(
-      [&] { action = [&] { return finish("", shown(driver::list_targets(config_files), console), console); }; });
+  static bool vulkan = false;
+  app.add_flag("--vulkan", vulkan, "The Vulkan devices of this machine instead, and what each lacks to run VGF graphs");
+  app.callback([&] {
+    action = [&] {
+      if (vulkan) return finish("", shown(Result<report::VulkanReport>(driver::vulkan_devices()), console), console);
+      return finish("", shown(driver::list_targets(config_files), console), console);
+    };
+  });
 }
 
 }  // namespace
@@ -20,7 +27,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 const Command kTargets{
     .name = "targets",
     .summary = "List the NPUs, system configurations and memory modes, and which fit which (also: --list-configs)",
-    .examples = "  carina targets\n  carina targets --config board.ini --json",
+    .examples = "  carina targets\n  carina targets --config board.ini --json\n  carina targets --vulkan",
     .add_options = add_options};
 
 }  // namespace carina::cli

@@ -1,0 +1,1 @@
+"""VGF files and the devices that run them."""

@@ -1,0 +1,30 @@
+#include "report/vulkan_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json_internal.h"
+
+namespace carina::report {
+
+std::string to_text(const VulkanReport& report) {
+  std::string out = fmt::format("Vulkan loader: {}\n", report.loader.empty() ? "none" : report.loader);
+  if (!report.failure.empty()) return out + report.failure + "\n";
+  if (report.devices.empty()) out += "no devices\n";
+  for (const VulkanDevice& device : report.devices)
+    out += device.missing.empty() ? fmt::format("{}: runs VGF graphs\n", device.name)
+                                  : fmt::format("{}: lacks {}\n", device.name, fmt::join(device.missing, ", "));
+  return out;
+}
+
+std::string to_json(const VulkanReport& report) {
+  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  for (const VulkanDevice& device : report.devices)
+    devices.push_back({{"name", device.name}, {"runs_graphs", device.missing.empty()}, {"missing", device.missing}});
+  return json_text(nlohmann::ordered_json(
+      {{"loader", report.loader}, {"failure", report.failure}, {"devices", std::move(devices)}}));
+}
+
+}  // namespace carina::report
