@@ -18,6 +18,7 @@ enum class AtenFamily : uint8_t {
   kLimit,     // relu, clamp
   kFunction,  // of one element
   kArithmetic,
+  kDivision,  // rounded, and what it leaves
   kLogic,
   kPool,
   kResample,
@@ -39,6 +40,7 @@ enum class AtenQuantization : uint8_t {
   kOwn,
   kFirst,       // those of the first operand
   kAll,         // all operands and results share
+  kOperands,    // the operands share, but for constants, which its lowering quantizes; the result is no real number
   kActivation,  // as kFirst, and it fuses with what comes before; it keeps order: q(f(x)) = f(q(x))
 };
 

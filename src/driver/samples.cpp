@@ -143,8 +143,19 @@ Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const
   return all;
 }
 
+// The widest integers of NumPy, which are its own, as the widest of TOSA: nothing if one does not fit.
+std::optional<Tensor> narrowed(const Tensor& array) {
+  const auto wide = array.values<int64_t>();
+  const IntegerRange range = range_of(DType::kInt32);
+  if (!std::ranges::all_of(wide, [&](int64_t v) { return v >= range.min && v <= range.max; })) return std::nullopt;
+  MutableTensor narrow(DType::kInt32, array.shape);
+  std::ranges::transform(wide, narrow.values<int32_t>().begin(), [](int64_t v) { return static_cast<int32_t>(v); });
+  return std::move(narrow).freeze();
+}
+
 // An array as an input of a run: of its type and shape, or what NumPy has in its stead.
 Result<Tensor> as_input(Tensor array, const InputType& input, const std::string& where) {
+  if (array.dtype == DType::kInt64 && input.dtype == DType::kInt32) array = narrowed(array).value_or(array);
   // NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.
   const bool same_storage =
       element_bytes(array.dtype) == element_bytes(input.dtype) &&

@@ -192,7 +192,7 @@ ValueId Emitter::unary(TosaOp op, ValueId input) {
   return emit(op, {input}, {}, {.dtype = dtype(input), .shape = shape(input), .suffix = "out"});
 }
 
-ValueId Emitter::binary(TosaOp op, ValueId a, ValueId b) {
+ValueId Emitter::elementwise(TosaOp op, ValueId a, ValueId b, DType made) {
   const size_t rank = std::max(shape(a).rank(), shape(b).rank());
   a = with_rank(a, rank);
   b = with_rank(b, rank);
@@ -202,14 +202,33 @@ ValueId Emitter::binary(TosaOp op, ValueId a, ValueId b) {
   Attributes attributes;
   if (op == TosaOp::MUL) inputs.push_back(integer(DType::kInt8, 0));
   if (op == TosaOp::MAXIMUM || op == TosaOp::MINIMUM) attributes.set("nan_mode", kNanPropagate);
-  return emit(op, std::move(inputs), std::move(attributes), {.dtype = dtype(a), .shape = *result, .suffix = "out"});
+  if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT) attributes.set("round", false);
+  return emit(op, std::move(inputs), std::move(attributes), {.dtype = made, .shape = *result, .suffix = "out"});
+}
+
+ValueId Emitter::binary(TosaOp op, ValueId a, ValueId b) {
+  return elementwise(op, a, b, dtype(a));
+}
+
+ValueId Emitter::compare(TosaOp op, ValueId a, ValueId b) {
+  return elementwise(op, a, b, DType::kBool);
+}
+
+ValueId Emitter::select(ValueId condition, ValueId yes, ValueId no) {
+  const size_t rank = std::max({shape(condition).rank(), shape(yes).rank(), shape(no).rank()});
+  const std::vector<ValueId> inputs{with_rank(condition, rank), with_rank(yes, rank), with_rank(no, rank)};
+  const auto values = broadcast(shape(inputs[1]), shape(inputs[2]));
+  CARINA_CHECK(values.has_value(), "{} and {} in {}", to_string(shape(yes)), to_string(shape(no)), name_);
+  const auto result = broadcast(shape(inputs[0]), *values);
+  CARINA_CHECK(result.has_value(), "{} and {} in {}", to_string(shape(condition)), to_string(*values), name_);
+  return emit(TosaOp::SELECT, inputs, {}, {.dtype = dtype(yes), .shape = *result, .suffix = "select"});
 }
 
 ValueId Emitter::reduce(TosaOp op, ValueId input, size_t axis) {
   Shape result = shape(input);
   result[axis] = 1;
   Attributes attributes{{"axis", static_cast<int64_t>(axis)}};
-  if (op != TosaOp::REDUCE_SUM) attributes.set("nan_mode", kNanPropagate);
+  if (op == TosaOp::REDUCE_MAX || op == TosaOp::REDUCE_MIN) attributes.set("nan_mode", kNanPropagate);
   return emit(op, {input}, std::move(attributes), {.dtype = dtype(input), .shape = result, .suffix = "reduce"});
 }
 

@@ -72,6 +72,10 @@ class Emitter {
   ir::ValueId unary(TosaOp op, ir::ValueId input);
   // Operands of one type whose ranks are made equal (leading axes of size 1); the result has their broadcast shape.
   ir::ValueId binary(TosaOp op, ir::ValueId a, ir::ValueId b);
+  // The same with a result of bools.
+  ir::ValueId compare(TosaOp op, ir::ValueId a, ir::ValueId b);
+  // `yes` where the condition holds, else `no`, which are of one type; all three are broadcast.
+  ir::ValueId select(ir::ValueId condition, ir::ValueId yes, ir::ValueId no);
   ir::ValueId reduce(TosaOp op, ir::ValueId input, size_t axis);
   ir::ValueId concat(const std::vector<ir::ValueId>& inputs, size_t axis);
   ir::ValueId cast(ir::ValueId input, DType to);
@@ -82,6 +86,8 @@ class Emitter {
   ir::ValueId with_rank(ir::ValueId input, size_t rank);
 
  private:
+  ir::ValueId elementwise(TosaOp op, ir::ValueId a, ir::ValueId b, DType made);
+
   ir::Graph& graph_;
   std::string name_;
   std::string source_;

@@ -25,11 +25,13 @@ Refused check_elements(const ir::Value& value) {
 Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers integers, std::string_view hint) {
   if (is_float(value.dtype)) {
     if (c.target.takes_floats) return std::nullopt;
-    if (value.constant && takes_float_constants(c.node.op.aten()) && c.output().quantization) return std::nullopt;
+    if (value.constant && takes_float_constants(c.node.op.aten()) && works_on_quantized(c)) return std::nullopt;
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // asks by itself
-  const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8;
+  // int64 is int32 there, converted at the borders.
+  const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8 ||
+                      value.dtype == DType::kInt64 || value.dtype == DType::kBool;
   const bool taken =
       integers == PlainIntegers::kAny || (integers == PlainIntegers::kInt32Too && value.dtype == DType::kInt32);
   if (narrow && taken) return std::nullopt;
@@ -99,11 +101,16 @@ Refused check_activation(const Candidate& c, const ir::Value& value) {
       "quantize activations to int8");
 }
 
+bool works_on_quantized(const Candidate& c) {
+  if (is_float(c.output().dtype)) return c.output().quantization.has_value();
+  return std::ranges::any_of(c.node.inputs, [&](ValueId id) { return id.valid() && c.graph[id].quantization; });
+}
+
 Refused check_mixture(const Candidate& c) {
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // stands between the two
-  const bool quantized = c.output().quantization.has_value();
+  const bool quantized = works_on_quantized(c);
   for (const ValueId id : c.node.inputs) {
-    if (!id.valid() || (c.graph[id].constant && is_float(c.graph[id].dtype))) continue;
+    if (!id.valid() || !is_float(c.graph[id].dtype) || c.graph[id].constant) continue;
     if (c.graph[id].quantization.has_value() == quantized) continue;
     return refused("types.mixed", fmt::format("{} is {}quantized, the result is {}", c.graph[id].name,
                                               quantized ? "not " : "", quantized ? "quantized" : "not"));

@@ -11,6 +11,7 @@
 #include "ir/spread_quantization.h"
 #include "lower/float_borders_internal.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
 
@@ -33,7 +34,8 @@ static_assert(ir::is_in_order(kCleanUp));
 std::vector<LoweringRow> all_rows() {
   std::vector<LoweringRow> rows;
   for (const auto family : {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(),
-                            clamp_rows(), unary_rows(), movement_rows(), quantization_rows()}) {
+                            clamp_rows(), unary_rows(), movement_rows(), quantization_rows(), logic_rows(),
+                            division_rows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   std::ranges::sort(rows, {}, &LoweringRow::op);
@@ -49,9 +51,7 @@ Result<void> check_scale(const Node& node, const ir::Value& value) {
 Result<void> check_operand(const Candidate& c, const ir::Value& input) {
   CARINA_CHECKED(accepted(c.node, first_of({check_rank(input), check_activation(c, input)})));
   CARINA_CHECKED(check_scale(c.node, input));
-  if (input.dtype == DType::kInt64 && !input.constant)
-    return fail(about(c.node, input.name + " is int64: int32 is the widest integer supported"));
-  const bool quantized = c.output().quantization.has_value();
+  const bool quantized = works_on_quantized(c);
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // stands between the two
   const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(c.node.op.aten()));
   if (!counts || input.quantization.has_value() == quantized) return {};
@@ -121,7 +121,7 @@ class Translation {
 
   void add_input(ValueId id) {
     const ir::Value& value = aten_[id];
-    const DType type = value.quantization ? value.quantization->dtype : value.dtype;
+    const DType type = value.quantization ? value.quantization->dtype : tosa_type(value.dtype);
     const ValueId input = tosa_.add_value(value.name, stored_type(type), value.shape);
     tosa_.inputs.push_back(input);
     in_.bind(id, input);

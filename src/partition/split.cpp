@@ -85,11 +85,24 @@ class Splitter {
     return result;
   }
 
-  // The integers of a value under its parameters inside delegates; plain integers are themselves.
+  // A border node between int64, which delegates do not have, and int32.
+  ValueId converted(ValueId from, std::string name, DType to) {
+    const ValueId result = program().add_value(name, to, Shape(program()[from].shape));
+    program().add_node({.op = AtenOp::_to_copy_default,
+                        .name = std::move(name),
+                        .inputs = {from},
+                        .outputs = {result},
+                        .attributes = {{"dtype", to}},
+                        .source = {}});
+    return result;
+  }
+
+  // The integers of a value under its parameters inside delegates; plain integers are themselves, in int32 at most.
   ValueId integers(ValueId id) {
     const auto& q = spread_[id].quantization;
-    if (!q) return reals_.at(id);
+    if (!q && graph_[id].dtype != DType::kInt64) return reals_.at(id);
     if (const auto known = integers_.find(id); known != integers_.end()) return known->second;
+    if (!q) return integers_[id] = converted(reals_.at(id), graph_[id].name + "_int32", DType::kInt32);
     return integers_[id] =
                border(AtenOp::quantize_per_tensor_default, reals_.at(id), graph_[id], *q, q->dtype, "quantized");
   }
@@ -179,14 +192,28 @@ class Splitter {
       delegate.add_node(std::move(copy));
     }
     program().add_node(std::move(call));
+    widen_outputs(members);
     result_.delegates.push_back(std::move(delegate));
   }
 
   // A quantized result is integers in the program; a plain one is itself.
   ValueId add_delegate_output(ValueId original) {
     const ir::Value& value = spread_[original];
-    if (!value.quantization) return reals_[original] = program().add_value(value.name, value.dtype, value.shape);
+    if (!value.quantization && value.dtype != DType::kInt64)
+      return reals_[original] = program().add_value(value.name, value.dtype, value.shape);
+    if (!value.quantization)
+      return integers_[original] = program().add_value(value.name + "_int32", DType::kInt32, value.shape);
     return integers_[original] = program().add_value(value.name + "_quantized", value.quantization->dtype, value.shape);
+  }
+
+  // What a delegate made in int32 is int64 again for everyone else.
+  void widen_outputs(const std::vector<size_t>& members) {
+    for (const size_t n : members) {
+      for (const ValueId id : graph_.nodes[n].outputs) {
+        const bool widened = id.valid() && graph_[id].dtype == DType::kInt64 && integers_.contains(id);
+        if (widened) reals_[id] = converted(integers_.at(id), graph_[id].name, DType::kInt64);
+      }
+    }
   }
 
   const ir::Graph& graph_;
@@ -197,7 +224,7 @@ class Splitter {
   std::vector<ir::NodeId> producer_;
   Partitioned result_;
   std::map<ValueId, ValueId> reals_;     // as made (float or plain integers)
-  std::map<ValueId, ValueId> integers_;  // of quantized values
+  std::map<ValueId, ValueId> integers_;  // of quantized values, and int32 of int64
   std::map<ValueId, ValueId> rounded_;   // what CPU kernels read
 };
 

@@ -40,12 +40,20 @@ void add_movers(const ir::Graph& graph, std::vector<bool>& left) {
   left = std::move(candidates);
 }
 
+// What values are compared with: it has no parameters of its own, and widens nobody's range.
+bool quantized_by_lowering(const ir::Graph& graph, const Node& node, ValueId id) {
+  return graph[id].constant && node.op.is_aten() &&
+         traits_of(node.op.aten()).quantization == AtenQuantization::kOperands;
+}
+
 std::vector<bool> quantized_values(const ir::Graph& graph, const std::vector<bool>& left) {
   std::vector<bool> touched_by_float(graph.values.size(), false), touched_by_integers(graph.values.size(), false);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     for (const std::vector<ValueId>* ids : {&graph.nodes[n].inputs, &graph.nodes[n].outputs}) {
       for (const ValueId id : *ids) {
-        if (id.valid()) (left[n] ? touched_by_float : touched_by_integers)[id.index()] = true;
+        if (!id.valid()) continue;
+        (left[n] || quantized_by_lowering(graph, graph.nodes[n], id) ? touched_by_float
+                                                                     : touched_by_integers)[id.index()] = true;
       }
     }
   }

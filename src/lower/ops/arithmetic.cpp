@@ -5,6 +5,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -80,13 +81,15 @@ ValueId narrowed(Lowering& in, const Node& node, ValueId wide, double scale) {
 
 template <TosaOp kOp>
 Result<ValueId> plain(Lowering& in, const Node& node) {
-  const DType type = in.value(node.outputs[0]).dtype;
-  if (type != DType::kFp32 && type != DType::kInt32) {
-    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
+  const DType result = in.value(node.outputs[0]).dtype;
+  if (is_float(result) && result != DType::kFp32) {
+    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(result)) + " is not supported"));
   }
-  // PyTorch promotes operands of mixed types to the result's.
-  const ValueId a = in.out.cast(in.operand(node.inputs[0]), type), b = in.out.cast(in.operand(node.inputs[1]), type);
-  return in.out.binary(kOp, a, b);
+  // PyTorch promotes operands of mixed types to the result's. Narrow integers wrap as the low bits of wide ones do.
+  const DType type = is_float(result) ? result : DType::kInt32;
+  const ValueId a = converted(in.out, in.operand(node.inputs[0]), type);
+  const ValueId b = converted(in.out, in.operand(node.inputs[1]), type);
+  return converted(in.out, in.out.binary(kOp, a, b), tosa_type(result));
 }
 
 template <TosaOp kOp>
@@ -94,6 +97,16 @@ Result<ValueId> aligned(Lowering& in, const Node& node) {
   if (!in.is_quantized(node)) return plain<kOp>(in, node);
   const Aligned operands = align(in, node);
   return narrowed(in, node, in.out.binary(kOp, operands.a, operands.b), operands.scale);
+}
+
+// The extremum of what is a number: the other operand where one is NaN.
+template <TosaOp kOp>
+Result<ValueId> numbers_first(Lowering& in, const Node& node) {
+  CARINA_TRY(const ValueId extremum, aligned<kOp>(in, node));
+  if (in.value(node.outputs[0]).dtype != DType::kFp32 || in.is_quantized(node)) return extremum;
+  const ValueId a = in.operand(node.inputs[0]), b = in.operand(node.inputs[1]);
+  const auto is_number = [&](ValueId x) { return in.out.compare(TosaOp::EQUAL, x, x); };
+  return in.out.select(is_number(a), in.out.select(is_number(b), extremum, a), b);
 }
 
 Result<ValueId> multiply(Lowering& in, const Node& node) {
@@ -109,17 +122,25 @@ Result<ValueId> multiply(Lowering& in, const Node& node) {
 }
 
 constexpr LoweringRow kArithmeticRows[] = {
-    {.op = AtenOp::add_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = aligned<TosaOp::ADD>},
-    {.op = AtenOp::sub_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = aligned<TosaOp::SUB>},
+    {.op = AtenOp::add_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = aligned<TosaOp::ADD>},
+    {.op = AtenOp::sub_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = aligned<TosaOp::SUB>},
     {.op = AtenOp::maximum_default,
-     .integers = PlainIntegers::kInt32Too,
+     .integers = PlainIntegers::kAny,
      .legal = always,
      .lower = aligned<TosaOp::MAXIMUM>},
     {.op = AtenOp::minimum_default,
-     .integers = PlainIntegers::kInt32Too,
+     .integers = PlainIntegers::kAny,
      .legal = always,
      .lower = aligned<TosaOp::MINIMUM>},
-    {.op = AtenOp::mul_Tensor, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = multiply},
+    {.op = AtenOp::fmax_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = numbers_first<TosaOp::MAXIMUM>},
+    {.op = AtenOp::fmin_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = numbers_first<TosaOp::MINIMUM>},
+    {.op = AtenOp::mul_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = multiply},
 };
 static_assert(lowers_all_of(kArithmeticRows, {AtenFamily::kArithmetic}));
 

@@ -1,10 +1,12 @@
 // Activations with limits: relu and clamp.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -31,22 +33,25 @@ ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
   return in.out.clamp(input, min, max);
 }
 
-// TOSA's CLAMP has no int32.
-ValueId clamp_int32(Lowering& in, const Node& node, const Limits& limits) {
+// In int32, which TOSA's CLAMP does not have.
+ValueId clamp_plain_integers(Lowering& in, const Node& node, const Limits& limits) {
   const size_t rank = in.shape(node.inputs[0]).rank();
-  ValueId result = in.operand(node.inputs[0]);
-  if (limits.min > -kUnlimited)
-    result = in.out.binary(TosaOp::MAXIMUM, result, in.out.splat(DType::kInt32, limits.min, rank));
-  if (limits.max < kUnlimited)
-    result = in.out.binary(TosaOp::MINIMUM, result, in.out.splat(DType::kInt32, limits.max, rank));
-  return result;
+  const auto bound = [&](double limit) {
+    const IntegerRange whole = range_of(DType::kInt32);
+    return in.out.splat(DType::kInt32,
+                        std::clamp(limit, static_cast<double>(whole.min), static_cast<double>(whole.max)), rank);
+  };
+  ValueId result = converted(in.out, in.operand(node.inputs[0]), DType::kInt32);
+  if (limits.min > -kUnlimited) result = in.out.binary(TosaOp::MAXIMUM, result, bound(std::ceil(limits.min)));
+  if (limits.max < kUnlimited) result = in.out.binary(TosaOp::MINIMUM, result, bound(std::floor(limits.max)));
+  return converted(in.out, result, tosa_type(in.value(node.outputs[0]).dtype));
 }
 
 Result<ValueId> limit(Lowering& in, const Node& node, const Limits& limits) {
   if (in.is_quantized(node)) return clamp_integers(in, node, limits);
   const DType type = in.value(node.outputs[0]).dtype;
   if (type == DType::kFp32) return in.out.clamp(in.operand(node.inputs[0]), limits.min, limits.max);
-  if (type == DType::kInt32) return clamp_int32(in, node, limits);
+  if (!is_float(type)) return clamp_plain_integers(in, node, limits);
   return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
 }
 
@@ -63,8 +68,8 @@ Result<ValueId> clamp(Lowering& in, const Node& node) {
 }
 
 constexpr LoweringRow kClampRows[] = {
-    {.op = AtenOp::relu_default, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = relu},
-    {.op = AtenOp::clamp_default, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = clamp},
+    {.op = AtenOp::relu_default, .integers = PlainIntegers::kAny, .legal = always, .lower = relu},
+    {.op = AtenOp::clamp_default, .integers = PlainIntegers::kAny, .legal = always, .lower = clamp},
 };
 static_assert(lowers_all_of(kClampRows, {AtenFamily::kLimit}));
 

@@ -29,9 +29,10 @@ class FloatMath {
   ir::ValueId exp(ir::ValueId a) { return apply(TosaOp::EXP, a); }
   ir::ValueId log(ir::ValueId a) { return apply(TosaOp::LOG, a); }
   ir::ValueId negate(ir::ValueId a) { return mul(a, -1); }
+  ir::ValueId like(ir::ValueId a, double value) { return out_.splat(out_.dtype(a), value, out_.shape(a).rank()); }
+  Emitter& out() { return out_; }
 
  private:
-  ir::ValueId like(ir::ValueId a, double value) { return out_.splat(DType::kFp32, value, out_.shape(a).rank()); }
   // By repeated squares.
   ir::ValueId whole_power(ir::ValueId a, uint32_t exponent) {
     if (exponent == 0) return clamp(a, 1, 1);

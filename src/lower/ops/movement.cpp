@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -170,21 +172,43 @@ Result<ValueId> repeat(Lowering& in, const Node& node) {
   return to_output(in, node, tile(in, in.operand(node.inputs[0]), in.shape(node.outputs[0])));
 }
 
-Result<ValueId> convert(Lowering& in, const Node& node) {
-  if (in.is_quantized(node) || in.is_quantized(node.inputs[0])) return same(in, node);
-  const DType from = in.out.dtype(in.operand(node.inputs[0])), to = in.value(node.outputs[0]).dtype;
-  const auto known = [](DType type) {
-    return type == DType::kFp32 || type == DType::kInt32 || type == DType::kInt16 || type == DType::kInt8 ||
-           type == DType::kBool;
-  };
-  // TOSA rounds to nearest where PyTorch drops the fraction.
-  if (!known(from) || !known(to) || (is_float(from) && !is_float(to))) {
-    return fail(about(node, "conversion from " + std::string(name_of(in.value(node.inputs[0]).dtype)) + " to " +
-                                std::string(name_of(to)) + " is not supported"));
-  }
+// Whole numbers of what the integers stand for. They are counted in fractions of 1 that fit int32, so that a real number
+// just below a whole one is not taken for it.
+ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
+  constexpr int kMostFractionBits = 22;
+  const auto reach = static_cast<double>(range_of(q.dtype).max - range_of(q.dtype).min) * q.scale();
+  const int bits = std::clamp(30 - static_cast<int>(std::ceil(std::log2(reach))), 0, kMostFractionBits);
+  const ValueId fine = in.out.rescale(
+      input,
+      {.scales = {std::ldexp(1.0, bits) * q.scale()}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
+  const size_t rank = in.out.shape(input).rank();
+  const auto number = [&](double value) { return in.out.splat(DType::kInt32, value, rank); };
+  const ValueId is_negative = in.out.compare(TosaOp::GREATER, number(0), fine);
+  const ValueId raised = in.out.binary(TosaOp::ADD, fine, number(std::ldexp(1.0, bits) - 1));
+  return in.out.binary(TosaOp::ARITHMETIC_RIGHT_SHIFT, in.out.select(is_negative, raised, fine), number(bits));
+}
+
+// Reals in integers as plain integers or bools.
+ValueId out_of_reals(Lowering& in, const Node& node, DType to) {
   const ValueId input = in.operand(node.inputs[0]);
-  // TOSA casts booleans to integers only.
-  return in.out.cast(from == DType::kBool && is_float(to) ? in.out.cast(input, DType::kInt32) : input, to);
+  const Quantization& q = in.quantization(node.inputs[0]);
+  if (to != DType::kBool) return converted(in.out, whole_numbers(in, input, q), to);
+  const ValueId wide =
+      in.out.rescale(input, {.scales = {1}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
+  return converted(in.out, wide, to);
+}
+
+Result<ValueId> convert(Lowering& in, const Node& node) {
+  const DType to = tosa_type(in.value(node.outputs[0]).dtype);
+  if (in.is_quantized(node) && in.is_quantized(node.inputs[0])) return same(in, node);
+  if (in.is_quantized(node.inputs[0])) return out_of_reals(in, node, to);
+  const ValueId input = in.operand(node.inputs[0]);
+  if (!in.is_quantized(node)) return converted(in.out, input, to);
+  if (is_float(in.out.dtype(input))) return fail(about(node, in.value(node.inputs[0]).name + " is not quantized"));
+  const Quantization& q = in.quantization(node.outputs[0]);
+  const ValueId wide = converted(in.out, input, DType::kInt32);
+  return in.within_range(
+      in.out.rescale(wide, {.scales = {1 / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
 Refused permute_fits(const Candidate& c) {
@@ -202,11 +226,6 @@ Refused slice_fits(const Candidate& c) {
   return refused("slice.direction", "the slice is empty or goes backwards");
 }
 
-// Where everything is integers, types are fixed when the model is quantized.
-Refused never(const Candidate& c) {
-  return refused("op.conversion", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name));
-}
-
 constexpr LoweringRow kMovementRows[] = {
     {.op = AtenOp::view_default, .integers = PlainIntegers::kAny, .legal = always, .lower = view},
     {.op = AtenOp::permute_default, .integers = PlainIntegers::kAny, .legal = permute_fits, .lower = permute},
@@ -216,9 +235,9 @@ constexpr LoweringRow kMovementRows[] = {
     {.op = AtenOp::constant_pad_nd_default, .integers = PlainIntegers::kAny, .legal = always, .lower = constant_pad},
     {.op = AtenOp::expand_default, .integers = PlainIntegers::kAny, .legal = always, .lower = repeat},
     {.op = AtenOp::repeat_default, .integers = PlainIntegers::kAny, .legal = always, .lower = repeat},
-    {.op = AtenOp::to_dtype, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
-    {.op = AtenOp::_to_copy_default, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
-    {.op = AtenOp::_to_dim_order_copy_default, .integers = PlainIntegers::kAny, .legal = never, .lower = convert},
+    {.op = AtenOp::to_dtype, .integers = PlainIntegers::kAny, .legal = always, .lower = convert},
+    {.op = AtenOp::_to_copy_default, .integers = PlainIntegers::kAny, .legal = always, .lower = convert},
+    {.op = AtenOp::_to_dim_order_copy_default, .integers = PlainIntegers::kAny, .legal = always, .lower = convert},
 };
 static_assert(lowers_all_of(kMovementRows, {AtenFamily::kMovement, AtenFamily::kConversion}));
 

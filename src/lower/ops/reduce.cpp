@@ -1,9 +1,12 @@
 // Sums, means and extrema along axes.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -93,15 +96,19 @@ ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction
   return in.within_range(in.out.rescale(sum_of_integers(in, input, from, reduction), rescaling), to);
 }
 
+// Integers are added in int32, of which narrower ones are the low bits.
 ValueId plain_sum(Lowering& in, const Node& node, const Reduction& reduction) {
-  ValueId sum = in.operand(node.inputs[0]);
+  const DType type = in.value(node.outputs[0]).dtype;
+  ValueId sum = converted(in.out, in.operand(node.inputs[0]), is_float(type) ? tosa_type(type) : DType::kInt32);
   for (const size_t axis : reduction.axes) sum = in.out.reduce(TosaOp::REDUCE_SUM, sum, axis);
   return sum;
 }
 
 Result<ValueId> sum(Lowering& in, const Node& node) {
   const Reduction reduction = reduction_of(in, node);
-  const ValueId result = in.is_quantized(node) ? quantized_sum(in, node, reduction, 1) : plain_sum(in, node, reduction);
+  const ValueId result = in.is_quantized(node) ? quantized_sum(in, node, reduction, 1)
+                                               : converted(in.out, plain_sum(in, node, reduction),
+                                                           tosa_type(in.value(node.outputs[0]).dtype));
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
@@ -126,8 +133,54 @@ Result<ValueId> extremum(Lowering& in, const Node& node) {
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
+// The place of the greatest along one axis, or among all elements; the first of equals.
+ValueId place_of_greatest(Lowering& in, const Node& node, ValueId input) {
+  const bool flat = node.attributes.is_none("dim") || in.shape(node.inputs[0]).rank() == 0;
+  if (flat) input = in.out.reshape(input, Shape{in.out.shape(input).elements()});
+  const size_t axis = flat ? 0 : axis_of(node.attributes.integer("dim"), in.out.shape(input).rank());
+  const std::vector<int64_t> dims = dims_of(in.out.shape(input));
+  std::vector<int64_t> rest(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  rest.insert(rest.end(), dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end());
+  return in.out.emit(TosaOp::ARGMAX, {input}, {{"axis", static_cast<int64_t>(axis)}, {"nan_mode", kNanPropagate}},
+                     {.dtype = DType::kInt32, .shape = Shape(rest), .suffix = "argmax"});
+}
+
+enum class Extreme : uint8_t { kGreatest, kLeast };
+
+// The order turned round: -1 - x for integers, which does not overflow.
+ValueId turned(Emitter& out, ValueId input) {
+  if (!is_float(out.dtype(input))) return out.unary(TosaOp::BITWISE_NOT, input);
+  return out.binary(TosaOp::SUB, out.splat(out.dtype(input), 0, out.shape(input).rank()), input);
+}
+
+template <Extreme kWhich>
+Result<ValueId> place_of(Lowering& in, const Node& node) {
+  ValueId input = in.operand(node.inputs[0]);
+  const DType type = in.out.dtype(input);
+  if (type == DType::kInt32) return fail(about(node, "TOSA has no ARGMAX of int32"));
+  if (type == DType::kBool) input = in.out.cast(input, DType::kInt8);
+  if (kWhich == Extreme::kLeast) input = turned(in.out, input);
+  return in.out.reshape(place_of_greatest(in, node, input), in.shape(node.outputs[0]));
+}
+
+// TOSA's ARGMAX knows narrow integers.
+Refused narrow(const Candidate& c) {
+  const DType type = Candidate::type_of(c.input(0));
+  if (type == DType::kInt8 || type == DType::kInt16) return std::nullopt;
+  return refused("argmax.type", fmt::format("the place of an extremum among {}", name_of(type)),
+                 "convert the tensor to int8 or int16");
+}
+
 constexpr LoweringRow kReduceRows[] = {
-    {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kInt32Too, .legal = always, .lower = sum},
+    {.op = AtenOp::argmax_default,
+     .integers = PlainIntegers::kAny,
+     .legal = narrow,
+     .lower = place_of<Extreme::kGreatest>},
+    {.op = AtenOp::argmin_default,
+     .integers = PlainIntegers::kAny,
+     .legal = narrow,
+     .lower = place_of<Extreme::kLeast>},
+    {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kAny, .legal = always, .lower = sum},
     {.op = AtenOp::mean_dim, .integers = PlainIntegers::kNone, .legal = always, .lower = mean},
     {.op = AtenOp::amax_default,
      .integers = PlainIntegers::kNone,

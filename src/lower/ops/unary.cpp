@@ -8,7 +8,10 @@
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
+#include "lower/ops/division_internal.h"
 #include "lower/ops/float_math_internal.h"
+#include "lower/ops/integers_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -87,6 +90,26 @@ ValueId gelu(FloatMath& f, ValueId x, const Attributes& a) {
   return f.mul(f.mul(f.add(gate, 1), x), 0.5);
 }
 
+// To nearest, halves to even: TOSA rounds so only when it casts, where integers are too narrow for all reals.
+ValueId rounded(FloatMath& f, ValueId x) {
+  const ValueId floor = f.apply(TosaOp::FLOOR, x), half = f.like(x, 0.5), fraction = f.sub(x, floor);
+  const ValueId is_odd = f.out().compare(
+      TosaOp::GREATER, f.sub(f.mul(floor, 0.5), f.apply(TosaOp::FLOOR, f.mul(floor, 0.5))), f.like(x, 0));
+  const ValueId is_tie = f.out().compare(TosaOp::EQUAL, fraction, half);
+  const ValueId up = f.out().compare(TosaOp::LOGICAL_OR, f.out().compare(TosaOp::GREATER, fraction, half),
+                                     f.out().compare(TosaOp::LOGICAL_AND, is_tie, is_odd));
+  return f.out().select(up, f.add(floor, 1), floor);
+}
+ValueId sign(FloatMath& f, ValueId x) {
+  const ValueId zero = f.like(x, 0);
+  const ValueId below = f.out().select(f.out().compare(TosaOp::GREATER, zero, x), f.like(x, -1), zero);
+  return f.out().select(f.out().compare(TosaOp::GREATER, x, zero), f.like(x, 1), below);
+}
+
+Rounding rounding_mode(const Attributes& a) {
+  return a.get<std::string>("rounding_mode") == "floor" ? Rounding::kFloor : Rounding::kTrunc;
+}
+
 template <TosaOp kOp>
 ValueId direct(FloatMath& f, ValueId x, const Attributes&) {
   return f.apply(kOp, x);
@@ -139,8 +162,20 @@ constexpr UnaryRow kUnaryRows[] = {
     {AtenOp::neg_default, [](double x, const A&) { return -x; }, [](F& f, V x, const A&) { return f.negate(x); }},
     {AtenOp::ceil_default, [](double x, const A&) { return std::ceil(x); }, direct<TosaOp::CEIL>},
     {AtenOp::floor_default, [](double x, const A&) { return std::floor(x); }, direct<TosaOp::FLOOR>},
-    {AtenOp::round_default, [](double x, const A&) { return std::nearbyint(x); }, nullptr},
-    {AtenOp::sign_default, [](double x, const A&) { return static_cast<double>((x > 0) - (x < 0)); }, nullptr},
+    {AtenOp::round_default, [](double x, const A&) { return std::nearbyint(x); },
+     [](F& f, V x, const A&) { return rounded(f, x); }},
+    {AtenOp::trunc_default, [](double x, const A&) { return std::trunc(x); },
+     [](F& f, V x, const A&) { return truncated(f.out(), x); }},
+    {AtenOp::sign_default, [](double x, const A&) { return static_cast<double>((x > 0) - (x < 0)); },
+     [](F& f, V x, const A&) { return sign(f, x); }},
+    {AtenOp::div_Scalar_mode,
+     [](double x, const A& a) { return whole_quotient(x, a.number("other"), rounding_mode(a)); },
+     [](F& f, V x, const A& a) { return whole_quotient(f.out(), x, f.like(x, a.number("other")), rounding_mode(a)); }},
+    {AtenOp::remainder_Scalar,
+     [](double x, const A& a) { return remainder_of(x, a.number("other"), Rounding::kFloor); },
+     [](F& f, V x, const A& a) { return remainder_of(f.out(), x, f.like(x, a.number("other")), Rounding::kFloor); }},
+    {AtenOp::fmod_Scalar, [](double x, const A& a) { return remainder_of(x, a.number("other"), Rounding::kTrunc); },
+     [](F& f, V x, const A& a) { return remainder_of(f.out(), x, f.like(x, a.number("other")), Rounding::kTrunc); }},
     {AtenOp::silu_default, [](double x, const A&) { return x * sigmoid(x); },
      [](F& f, V x, const A&) { return f.mul(x, f.apply(TosaOp::SIGMOID, x)); }},
     {AtenOp::mish_default, [](double x, const A&) { return x * std::tanh(softplus(x)); },
@@ -200,6 +235,7 @@ Result<ValueId> by_table(Lowering& in, const Node& node, const UnaryRow& row) {
 Result<ValueId> unary(Lowering& in, const Node& node) {
   const UnaryRow& row = row_of_node(node);
   if (in.is_quantized(node)) return by_table(in, node, row);
+  if (!is_float(in.value(node.inputs[0]).dtype) && has_integer_form(row.op)) return integer_form(in, node);
   if (in.value(node.outputs[0]).dtype != DType::kFp32 || in.value(node.inputs[0]).dtype != DType::kFp32) {
     return fail(about(node, std::string(node.op.name()) + " of " +
                                 std::string(name_of(in.value(node.inputs[0]).dtype)) + " is not supported"));
@@ -212,7 +248,10 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
 constexpr auto lowering_rows() {
   std::array<LoweringRow, std::size(kUnaryRows)> rows{};
   for (size_t i = 0; i < rows.size(); ++i)
-    rows[i] = {.op = kUnaryRows[i].op, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = unary};
+    rows[i] = {.op = kUnaryRows[i].op,
+               .integers = has_integer_form(kUnaryRows[i].op) ? PlainIntegers::kAny : PlainIntegers::kNone,
+               .legal = needs_int8,
+               .lower = unary};
   return rows;
 }
 constexpr auto kLoweringRows = lowering_rows();

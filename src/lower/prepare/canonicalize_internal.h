@@ -15,6 +15,8 @@ std::span<const RewriteRow> canonical_slices();
 std::span<const RewriteRow> canonical_limits();
 std::span<const RewriteRow> canonical_arithmetic();
 std::span<const RewriteRow> canonical_reductions();
+std::span<const RewriteRow> canonical_logic();
+std::span<const RewriteRow> canonical_divisions();
 
 // 0, 1, ... : the axes in their order.
 inline std::vector<int64_t> identity_order(size_t rank) {

@@ -142,7 +142,8 @@ Result<bool> unfold(Rewriter& in, const Node& node) {
 template <bool kUpper>
 Result<bool> triangle(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
-  if (shape.rank() < 2 || in[node.inputs[0]].dtype != DType::kFp32) return false;
+  const DType type = in[node.inputs[0]].dtype;
+  if (shape.rank() < 2) return false;
   const int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
   const int64_t diagonal = node.attributes.integer("diagonal");
   std::vector<float> mask;
@@ -155,10 +156,9 @@ Result<bool> triangle(Rewriter& in, const Node& node) {
     }
   }
   const Shape matrix{rows, columns};
-  if (in[node.inputs[0]].constant) {
+  if (in[node.inputs[0]].constant || type != DType::kFp32) {
     const ValueId where = in.constant(node.name + "_mask", Tensor::of<uint8_t>(DType::kBool, matrix, chosen));
-    return rewritten(
-        in.into(node.outputs[0], AtenOp::where_self, {where, node.inputs[0], in.scalar(0, DType::kFp32)}, {}));
+    return rewritten(in.into(node.outputs[0], AtenOp::where_self, {where, node.inputs[0], in.scalar(0, type)}, {}));
   }
   const ValueId factor = in.constant(node.name + "_mask", Tensor::of<float>(DType::kFp32, matrix, mask));
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], factor}, {}));

@@ -1,5 +1,6 @@
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/pieces_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -44,31 +45,96 @@ Result<bool> cosine_similarity(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::mul_Tensor, {half, inverse_length(b)}, {}, kept)));
 }
 
-// All are true where not any is false.
-Result<bool> all(Rewriter& in, const Node& node, AtenOp any, const Attributes& attributes) {
-  const ValueId x = node.inputs[0];
-  const auto flag = [&](const Shape& shape) {
-    return ir::Value{
-        .name = node.name + "_not", .dtype = DType::kBool, .shape = shape, .quantization = {}, .constant = {}};
-  };
-  const ValueId opposite = in.make_value(AtenOp::logical_not_default, {x}, {}, flag(in.shape(x)));
-  const ValueId found = in.make_value(any, {opposite}, attributes, flag(in.shape(node.outputs[0])));
-  return rewritten(in.into(node.outputs[0], AtenOp::logical_not_default, {found}, {}));
+// The weights of a sum of all elements up to each place.
+Tensor ones_up_to_each(int64_t size) {
+  MutableTensor ones(DType::kFp32, Shape{size, size});
+  const auto elements = ones.values<float>();
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const size_t row = i / static_cast<size_t>(size), column = i % static_cast<size_t>(size);
+    elements[i] = column <= row ? 1.0F : 0.0F;
+  }
+  return std::move(ones).freeze();
 }
-Result<bool> all_elements(Rewriter& in, const Node& node) {
-  return all(in, node, AtenOp::any_default, {});
+
+// The axis as the last one, and back: the same exchange.
+ValueId with_last(Rewriter& in, ValueId x, size_t axis) {
+  const Shape shape = in.shape(x);
+  std::vector<int64_t> dims(shape.rank());
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
+  std::swap(dims[axis], dims.back());
+  Shape exchanged = shape;
+  std::swap(exchanged[axis], exchanged[shape.rank() - 1]);
+  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, exchanged);
 }
-template <AtenOp any>
-Result<bool> all_along(Rewriter& in, const Node& node) {
-  return all(in, node, any, node.attributes);
+
+Result<bool> running_sum_of_reals(Rewriter& in, const Node& node, ValueId x, size_t axis) {
+  constexpr int64_t kLargestMatrix = 2048;
+  const int64_t size = in.shape(x)[axis];
+  if (size > kLargestMatrix) return false;
+  const ValueId ones = in.constant(node.name + "_ones", ones_up_to_each(size));
+  if (in[x].quantization) {
+    in.graph()[ones].quantization = Quantization{.dtype = DType::kInt8,
+                                                 .scales = {1},
+                                                 .zero_points = {0},
+                                                 .axis = Quantization::kPerTensor,
+                                                 .qmin = -127,
+                                                 .qmax = 127};
+  }
+  const ValueId rows = with_last(in, x, axis);
+  const ValueId sums = in.make(AtenOp::linear_default, {rows, ones}, {}, in.shape(rows));
+  return rewritten(in.view_into(node.outputs[0], with_last(in, sums, axis)));
+}
+
+// Each place plus the one 1, 2, 4, ... places before it.
+Result<bool> running_sum_of_integers(Rewriter& in, const Node& node, ValueId x, size_t axis) {
+  const Shape shape = in.shape(x);
+  for (int64_t step = 1; step < shape[axis]; step *= 2) {
+    std::vector<int64_t> pad(2 * (shape.rank() - axis), 0);
+    pad[pad.size() - 2] = step;
+    const ValueId earlier = in.move(AtenOp::constant_pad_nd_default, {slice(in, x, axis, 0, shape[axis] - step)},
+                                    {{"pad", pad}, {"value", int64_t{0}}}, shape);
+    x = in.make(AtenOp::add_Tensor, {x, earlier}, no_alpha(), shape);
+  }
+  return rewritten(in.view_into(node.outputs[0], x));
+}
+
+Result<bool> cumsum(Rewriter& in, const Node& node) {
+  const ValueId output = node.outputs[0];
+  const Shape shape = in.shape(output);
+  const DType type = in[output].dtype;
+  ValueId x = node.inputs[0];
+  if (shape.elements() == 0) return false;
+  if (in[x].dtype != type) {
+    ir::Value converted{.name = node.name + "_to", .dtype = type, .shape = shape, .quantization = {}, .constant = {}};
+    x = in.make_value(AtenOp::_to_copy_default, {x}, {{"dtype", type}}, std::move(converted));
+  }
+  if (shape.rank() == 0) return rewritten(in.view_into(output, x));
+  const size_t axis = axis_of(node.attributes.integer("dim"), shape.rank());
+  if (type == DType::kFp32) return running_sum_of_reals(in, node, x, axis);
+  return is_float(type) ? Result<bool>(false) : running_sum_of_integers(in, node, x, axis);
+}
+
+// Whether each class is the one of the index.
+Result<bool> one_hot(Rewriter& in, const Node& node) {
+  const Shape result = in.shape(node.outputs[0]);
+  const int64_t classes = node.attributes.integer("num_classes");
+  if (classes < 1) return false;
+  std::vector<int64_t> numbers(static_cast<size_t>(classes));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
+  const ValueId all = in.constant(node.name + "_classes", Tensor::of<int64_t>(DType::kInt64, Shape{classes}, numbers));
+  Shape single = result;
+  single[result.rank() - 1] = 1;
+  ir::Value flags{
+      .name = node.name + "_equal", .dtype = DType::kBool, .shape = result, .quantization = {}, .constant = {}};
+  const ValueId found = in.make_value(AtenOp::eq_Tensor, {in.view(node.inputs[0], single), all}, {}, std::move(flags));
+  return rewritten(in.into(node.outputs[0], AtenOp::_to_copy_default, {found}, {{"dtype", in[node.outputs[0]].dtype}}));
 }
 
 constexpr RewriteRow kReductionRewrites[] = {
     {AtenOp::logsumexp_default, logsumexp},
     {AtenOp::cosine_similarity_default, cosine_similarity},
-    {AtenOp::all_default, all_elements},
-    {AtenOp::all_dim, all_along<AtenOp::any_dim>},
-    {AtenOp::all_dims, all_along<AtenOp::any_dims>},
+    {AtenOp::cumsum_default, cumsum},
+    {AtenOp::one_hot_default, one_hot},
 };
 static_assert(rewrites_what_becomes(kReductionRewrites));
 

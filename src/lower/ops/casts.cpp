@@ -1,0 +1,36 @@
+#include "lower/ops/casts_internal.h"
+
+namespace carina::lower {
+
+using ir::ValueId;
+
+namespace {
+
+ValueId zero_like(Emitter& out, ValueId value) {
+  return out.splat(out.dtype(value), 0, out.shape(value).rank());
+}
+
+// TOSA rounds to nearest where PyTorch drops the fraction, and saturates where PyTorch, which goes through int32, wraps.
+ValueId to_integers(Emitter& out, ValueId reals, DType to) {
+  return out.cast(out.cast(truncated(out, reals), DType::kInt32), to);
+}
+
+}  // namespace
+
+ValueId truncated(Emitter& out, ValueId reals) {
+  const ValueId is_negative = out.compare(TosaOp::GREATER, zero_like(out, reals), reals);
+  return out.select(is_negative, out.unary(TosaOp::CEIL, reals), out.unary(TosaOp::FLOOR, reals));
+}
+
+ValueId converted(Emitter& out, ValueId input, DType to) {
+  const DType from = out.dtype(input);
+  if (from == to) return input;
+  if (is_float(from) && to == DType::kBool)
+    return out.unary(TosaOp::LOGICAL_NOT, out.compare(TosaOp::EQUAL, input, zero_like(out, input)));
+  if (is_float(from) && !is_float(to)) return to_integers(out, input, to);
+  // TOSA casts booleans to integers only.
+  if (from == DType::kBool && is_float(to)) return out.cast(out.cast(input, DType::kInt8), to);
+  return out.cast(input, to);
+}
+
+}  // namespace carina::lower

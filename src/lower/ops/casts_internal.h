@@ -1,0 +1,20 @@
+#pragma once
+
+#include "lower/emitter_internal.h"
+
+namespace carina::lower {
+
+// The type in which TOSA holds elements of a type of PyTorch: it has neither int64 nor fp64.
+constexpr DType tosa_type(DType dtype) {
+  if (dtype == DType::kInt64) return DType::kInt32;
+  return dtype == DType::kFp64 ? DType::kFp32 : dtype;
+}
+
+// The elements of `input` in another type, by PyTorch's rules: reals lose their fraction, wide integers their high bits,
+// what is not 0 is true.
+ir::ValueId converted(Emitter& out, ir::ValueId input, DType to);
+
+// Reals without their fraction.
+ir::ValueId truncated(Emitter& out, ir::ValueId reals);
+
+}  // namespace carina::lower

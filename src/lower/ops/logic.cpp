@@ -1,0 +1,215 @@
+// Comparisons, logic and bits of two tensors, and the choice between two.
+
+#include <algorithm>
+#include <cmath>
+
+#include "facts/aten_traits.h"
+#include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
+#include "tensor/elements.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+// Two operands whose integers or reals can be compared.
+struct Pair {
+  ValueId a;
+  ValueId b;
+};
+
+// A tensor without axes does not widen one that has some: PyTorch's rule for mixed types.
+DType common_type(const ir::Value& a, const ir::Value& b) {
+  if (is_float(a.dtype) != is_float(b.dtype)) return tosa_type(is_float(a.dtype) ? a.dtype : b.dtype);
+  if (!is_float(a.dtype)) return DType::kInt32;
+  if (a.dtype == b.dtype || b.shape.rank() == 0) return tosa_type(a.dtype);
+  return a.shape.rank() == 0 ? tosa_type(b.dtype) : DType::kFp32;
+}
+
+// A real number on the grid of `q`, as wide as it takes: it may lie outside of what `q` holds.
+int64_t steps_of(double real, const Quantization& q) {
+  constexpr double kFar = 1 << 30;
+  return static_cast<int64_t>(std::clamp(std::nearbyint(real / q.scale()), -kFar, kFar));
+}
+
+// A float constant that nobody quantized, in steps of the other operand.
+ValueId constant_in_steps(Lowering& in, const ir::Value& value, const Quantization& q) {
+  std::vector<int64_t> steps;
+  for (const double real : real_values(value)) steps.push_back(steps_of(real, q));
+  return in.out.constant(value.name + "_steps", integer_tensor(DType::kInt32, value.shape, steps));
+}
+
+// In int32, of which `factor` are a step.
+ValueId widened(Lowering& in, ValueId id, double factor) {
+  const int64_t zero_point = in.quantization(id).zero_point();
+  return in.out.rescale(in.operand(id),
+                        {.scales = {factor}, .input_zp = zero_point, .output_zp = 0, .to = DType::kInt32});
+}
+
+Pair quantized_pair(Lowering& in, ValueId a, ValueId b) {
+  if (!in.is_quantized(a)) {
+    const Pair swapped = quantized_pair(in, b, a);
+    return {.a = swapped.b, .b = swapped.a};
+  }
+  const Quantization& q = in.quantization(a);
+  if (!in.is_quantized(b)) return {.a = widened(in, a, 1), .b = constant_in_steps(in, in.value(b), q)};
+  const double other = in.quantization(b).scale(), largest = std::max(q.scale(), other);
+  const LoweringIdioms& idioms = in.target.idioms;
+  const int bits = q.dtype == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2;
+  const double headroom = q.scale() == other ? 1 : std::ldexp(1.0, bits);
+  return {.a = widened(in, a, q.scale() / largest * headroom), .b = widened(in, b, other / largest * headroom)};
+}
+
+Result<Pair> comparable(Lowering& in, const Node& node) {
+  const ValueId a = node.inputs[0], b = node.inputs[1];
+  if (!in.is_quantized(a) && !in.is_quantized(b)) {
+    const DType type = common_type(in.value(a), in.value(b));
+    return Pair{.a = converted(in.out, in.operand(a), type), .b = converted(in.out, in.operand(b), type)};
+  }
+  for (const ValueId id : {a, b}) {
+    const ir::Value& value = in.value(id);
+    if (value.quantization) continue;
+    if (!value.constant || !is_float(value.dtype))
+      return fail(about(node, value.name + " is not quantized, what it is compared with is"));
+    if (std::ranges::any_of(real_values(value), [](double v) { return std::isnan(v); }))
+      return fail(about(node, value.name + " is not a number (NaN)"));
+  }
+  return quantized_pair(in, a, b);
+}
+
+template <TosaOp kOp>
+Result<ValueId> comparison(Lowering& in, const Node& node) {
+  CARINA_TRY(const Pair pair, comparable(in, node));
+  return in.out.compare(kOp, pair.a, pair.b);
+}
+
+template <TosaOp kOp>
+Result<ValueId> logical(Lowering& in, const Node& node) {
+  const auto flags = [&](size_t i) { return converted(in.out, in.operand(node.inputs[i]), DType::kBool); };
+  if (node.inputs.size() == 1) return in.out.unary(kOp, flags(0));
+  return in.out.compare(kOp, flags(0), flags(1));
+}
+
+ValueId as_result(Lowering& in, const Node& node, size_t index) {
+  return converted(in.out, in.operand(node.inputs[index]), tosa_type(in.value(node.outputs[0]).dtype));
+}
+
+template <TosaOp kOfBits, TosaOp kOfBools>
+Result<ValueId> bitwise(Lowering& in, const Node& node) {
+  const bool bools = in.value(node.outputs[0]).dtype == DType::kBool;
+  const TosaOp op = bools ? kOfBools : kOfBits;
+  if (node.inputs.size() == 1) return in.out.unary(op, as_result(in, node, 0));
+  return in.out.binary(op, as_result(in, node, 0), as_result(in, node, 1));
+}
+
+// TOSA shifts by less than the width of the type only; what constants ask for beyond comes in a second step.
+ValueId shifted(Lowering& in, TosaOp op, ValueId bits, ValueId amounts) {
+  const std::optional<Tensor> given = in.out.graph()[amounts].constant;
+  if (!given) return in.out.binary(op, bits, amounts);
+  const int64_t most = row_of(given->dtype).bits - 1;
+  std::vector<int64_t> first = integers_of(*given), rest;
+  for (int64_t& n : first) {
+    const int64_t whole = n < 0 ? most + 1 : n;
+    n = std::min(whole, most);
+    rest.push_back(std::min(whole - n, most));
+  }
+  const auto constant = [&](std::string_view suffix, const std::vector<int64_t>& values) {
+    return in.out.constant(in.out.graph()[amounts].name + std::string(suffix),
+                           integer_tensor(given->dtype, given->shape, values));
+  };
+  const ValueId result = in.out.binary(op, bits, constant(".amount", first));
+  if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT || std::ranges::all_of(rest, [](int64_t n) { return n == 0; }))
+    return result;
+  return in.out.binary(op, result, constant(".rest", rest));
+}
+
+template <TosaOp kOp>
+Result<ValueId> shift(Lowering& in, const Node& node) {
+  return shifted(in, kOp, as_result(in, node, 0), as_result(in, node, 1));
+}
+
+// A branch in the parameters of the result. A float constant that nobody quantized takes them as it is.
+ValueId branch(Lowering& in, const Node& node, size_t index) {
+  const ValueId id = node.inputs[index];
+  if (!in.is_quantized(node)) return as_result(in, node, index);
+  const Quantization& to = in.quantization(node.outputs[0]);
+  if (in.is_quantized(id)) return in.requantize(in.operand(id), in.quantization(id), to);
+  const ir::Value& value = in.value(id);
+  std::vector<int64_t> integers;
+  for (const double real : real_values(value)) integers.push_back(quantized(static_cast<float>(real), to));
+  return in.out.constant(value.name, integer_tensor(to.dtype, value.shape, integers));
+}
+
+Result<ValueId> choose(Lowering& in, const Node& node) {
+  const ValueId condition = converted(in.out, in.operand(node.inputs[0]), DType::kBool);
+  return in.out.select(condition, branch(in, node, 1), branch(in, node, 2));
+}
+
+Result<ValueId> any(Lowering& in, const Node& node) {
+  ValueId result = converted(in.out, in.operand(node.inputs[0]), DType::kBool);
+  for (const size_t axis : reduced_axes(node.attributes, "dim", in.shape(node.inputs[0]).rank()))
+    result = in.out.reduce(TosaOp::REDUCE_ANY, result, axis);
+  return in.out.reshape(result, in.shape(node.outputs[0]));
+}
+
+constexpr LoweringRow kLogicRows[] = {
+    {.op = AtenOp::eq_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = comparison<TosaOp::EQUAL>},
+    {.op = AtenOp::gt_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = comparison<TosaOp::GREATER>},
+    {.op = AtenOp::ge_Tensor,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = comparison<TosaOp::GREATER_EQUAL>},
+    {.op = AtenOp::logical_and_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = logical<TosaOp::LOGICAL_AND>},
+    {.op = AtenOp::logical_or_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = logical<TosaOp::LOGICAL_OR>},
+    {.op = AtenOp::logical_xor_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = logical<TosaOp::LOGICAL_XOR>},
+    {.op = AtenOp::logical_not_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = logical<TosaOp::LOGICAL_NOT>},
+    {.op = AtenOp::bitwise_and_Tensor,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = bitwise<TosaOp::BITWISE_AND, TosaOp::LOGICAL_AND>},
+    {.op = AtenOp::bitwise_or_Tensor,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = bitwise<TosaOp::BITWISE_OR, TosaOp::LOGICAL_OR>},
+    {.op = AtenOp::bitwise_xor_Tensor,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = bitwise<TosaOp::BITWISE_XOR, TosaOp::LOGICAL_XOR>},
+    {.op = AtenOp::bitwise_not_default,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = bitwise<TosaOp::BITWISE_NOT, TosaOp::LOGICAL_NOT>},
+    {.op = AtenOp::bitwise_left_shift_Tensor,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = shift<TosaOp::LOGICAL_LEFT_SHIFT>},
+    {.op = AtenOp::bitwise_right_shift_Tensor,
+     .integers = PlainIntegers::kAny,
+     .legal = always,
+     .lower = shift<TosaOp::ARITHMETIC_RIGHT_SHIFT>},
+    {.op = AtenOp::where_self, .integers = PlainIntegers::kAny, .legal = always, .lower = choose},
+    {.op = AtenOp::any_dims, .integers = PlainIntegers::kAny, .legal = always, .lower = any},
+};
+static_assert(lowers_all_of(kLogicRows, {AtenFamily::kLogic}));
+
+}  // namespace
+
+std::span<const LoweringRow> logic_rows() {
+  return kLogicRows;
+}
+
+}  // namespace carina::lower
