@@ -17,7 +17,6 @@ namespace {
 constexpr int64_t kMajor = 8;
 constexpr int64_t kNewestMinor = 20;  // torch 2.12 and 2.13
 constexpr int64_t kOldestMinor = 14;  // torch 2.9
-constexpr int kMaxDepth = 16;
 
 // Which operands' memory a node's results show: rows whose schema says so, and dropout, which gives back its operand.
 bool gives_view(const ir::Node& node) {
@@ -271,6 +270,8 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
       return import_operator(scope, json, true, std::move(node));
     case TargetKind::kRegion:
       return import_region(scope, json, where_of(node));
+    case TargetKind::kChoice:
+      return import_choice(scope, json, node);
     case TargetKind::kSymbolic:
     case TargetKind::kAssertion:
       return;
@@ -350,45 +351,6 @@ ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, cons
     return graph_.add_value(name, DType::kFp32, Shape{});  // so that only this is reported, not what follows from it
   }
   return graph_.add_value(name, meta->dtype, meta->shape);
-}
-
-// wrap_with_set_grad_enabled(flag, graph, operands...): the graph's nodes take the node's place.
-void Importer::import_region(Scope& scope, JsonView json, const std::string& where) {
-  if (++depth_ > kMaxDepth)
-    return refuse({.where = where,
-                   .what = "regions are nested too deeply",
-                   .expected = fmt::format("at most {} levels", kMaxDepth)});
-  const JsonView inputs = json["inputs"];
-  Scope* region = nullptr;
-  size_t operand = 0;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto [kind, value] = inputs[i]["arg"].alternative();
-    if (kind == "as_graph" && region == nullptr) {
-      region = &open_scope(value["graph"]);
-    } else if (kind == "as_tensor" && region != nullptr) {
-      const JsonView formal = region->graph()["inputs"];
-      const std::optional<ir::ValueId> id = scope.find(value["name"].text());
-      if (operand >= formal.size() || !id || !id->valid())
-        return inputs.complain("operands as the region declares them");
-      aliases_.bind(*region, formal[operand++]["as_tensor"]["name"].text(), *id);
-    }
-  }
-  if (region == nullptr) return inputs.complain("a graph");
-  import_nodes(*region);
-  const JsonView results = region->graph()["outputs"];
-  size_t next = 0;
-  const auto bind_next = [&](std::string_view name) {
-    if (next >= results.size()) return inputs.complain("as many results as the region gives");
-    const std::optional<ir::ValueId> id = region->find(results[next++]["as_tensor"]["name"].text());
-    if (id && id->valid()) aliases_.bind(scope, name, *id);
-  };
-  const JsonView outputs = json["outputs"];
-  for (size_t i = 0; i < outputs.size() && !broken(); ++i) {
-    const auto [kind, value] = outputs[i].alternative();
-    if (kind == "as_tensor") bind_next(value["name"].text());
-    for (size_t k = 0; kind == "as_tensors" && k < value.size(); ++k) bind_next(value[k]["name"].text());
-  }
-  --depth_;
 }
 
 // What the program changes outside itself.

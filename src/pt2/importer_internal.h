@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,7 +52,13 @@ class Importer {
   void import_node(Scope& scope, JsonView json);
   void import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node);
   void import_operator(Scope& scope, JsonView json, bool in_place, ir::Node node);
+  // Nodes with subgraphs (regions.cpp).
   void import_region(Scope& scope, JsonView json, const std::string& where);
+  void import_choice(Scope& scope, JsonView json, const ir::Node& node);
+  std::vector<ir::ValueId> inlined(JsonView graph, std::span<const ir::ValueId> operands, const std::string& where);
+  void bind_results(Scope& scope, JsonView outputs, std::span<const ir::ValueId> results);
+  std::vector<ir::ValueId> choose(const ir::Node& node, ir::ValueId condition, std::span<const ir::ValueId> yes,
+                                  std::span<const ir::ValueId> no);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);

@@ -48,8 +48,8 @@ constexpr std::array<std::string_view, 6> kSymbolicPrefixes = {"_operator.",    
                                                                "torch.ops.aten.sym_", "torch.ops.math.", "builtins."};
 
 // Higher-order operators that stand for Python's control flow.
-constexpr std::array<std::string_view, 6> kControlFlow = {"cond", "while_loop",       "map_impl",
-                                                          "scan", "associative_scan", "switch"};
+constexpr std::array<std::string_view, 5> kControlFlow = {"while_loop", "map_impl", "scan", "associative_scan",
+                                                          "switch"};
 
 std::optional<AtenOp> row_named(std::string_view name) {
   static const std::unordered_map<std::string_view, AtenOp> kByName = [] {
@@ -82,6 +82,7 @@ Target operator_named(std::string_view name) {
 
 Target higher_order_named(std::string_view name) {
   if (name == "wrap_with_set_grad_enabled") return {.kind = TargetKind::kRegion};
+  if (name == "cond") return {.kind = TargetKind::kChoice, .op = AtenOp::where_self};
   for (const std::string_view flow : kControlFlow) {
     if (flow == name) return {.reason = "control flow that depends on data is not supported"};
   }

@@ -14,11 +14,12 @@ enum class TargetKind {
   kSymbolic,   // arithmetic on sizes; the results are known from the example
   kAssertion,  // checks something and gives nothing
   kRegion,     // calls a subgraph that can be inlined: its operands follow the graph
+  kChoice,     // a condition and two subgraphs, of which the results of one are taken
   kUnknown,
 };
 struct Target {
   TargetKind kind = TargetKind::kUnknown;
-  AtenOp op{};                   // of kOperator and kInPlace
+  AtenOp op{};                   // of kOperator and kInPlace; of kChoice: what chooses
   std::string_view reason = {};  // of kUnknown: what the user is told besides the name
 };
 

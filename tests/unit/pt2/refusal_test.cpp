@@ -96,7 +96,7 @@ TEST(Refusal, AllUnsupportedOperatorsAtOnce) {
   ModelBuilder model = small_model();
   json& first = model.node("torch.ops.aten.linalg_qr.default", "qr", {2}, {argument("self", tensor("x"))});
   first["metadata"]["stack_trace"] = "  File \"model.py\", line 7, in forward\n";
-  model.node("torch.ops.higher_order.cond", "cond", {2}, json::array());
+  model.node("torch.ops.higher_order.while_loop", "loop", {2}, json::array());
   model.node("torch.ops.mine.thing.default", "thing", {2}, {argument("self", tensor("qr"))});
   const std::string text = model.refusal();
   EXPECT_THAT(text,
