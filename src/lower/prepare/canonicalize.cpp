@@ -18,8 +18,8 @@ namespace carina::lower {
 
 std::span<const RewriteRow> canonical_rows() {
   static const std::vector<RewriteRow> rows =
-      joined({canonical_views(), canonical_slices(), canonical_limits(), canonical_arithmetic(), canonical_reductions(),
-              canonical_logic(), canonical_divisions()});
+      joined({canonical_promotions(), canonical_views(), canonical_slices(), canonical_limits(), canonical_arithmetic(),
+              canonical_reductions(), canonical_logic(), canonical_divisions()});
   return rows;
 }
 

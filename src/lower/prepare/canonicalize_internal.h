@@ -16,6 +16,7 @@ std::span<const RewriteRow> canonical_limits();
 std::span<const RewriteRow> canonical_arithmetic();
 std::span<const RewriteRow> canonical_reductions();
 std::span<const RewriteRow> canonical_logic();
+std::span<const RewriteRow> canonical_promotions();
 std::span<const RewriteRow> canonical_divisions();
 
 // 0, 1, ... : the axes in their order.
