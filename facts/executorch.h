@@ -16,6 +16,9 @@ enum class PteScalarType : int8_t {
   kHalf = 5,
   kFloat = 6,
   kDouble = 7,
+  kComplexHalf = 8,
+  kComplexFloat = 9,
+  kComplexDouble = 10,
   kBool = 11,
   kBFloat16 = 15,
   kUInt16 = 27,
@@ -37,6 +40,8 @@ constexpr bool is_ethos_u(std::string_view delegate) {
 }
 inline constexpr int8_t kPteSegmentLocation = 1;   // of a delegate's data: in a segment; 0: in the FlatBuffer
 inline constexpr int8_t kPteExternalLocation = 1;  // of a tensor's data: in named data outside; 0: in the program
+
+inline constexpr int8_t kPteStaticShape = 0;  // of a tensor; others: its sizes are upper bounds
 
 // Named data outside of a program (.ptd). Source: ExecuTorch's flat_tensor serialization.
 inline constexpr std::string_view kPtdIdentifier = "FT01";

@@ -27,6 +27,7 @@ class Tensor {
   void* data = nullptr;
   PteScalarType type = PteScalarType::kFloat;
   bool read_only = false;  // a constant of the program: no kernel may write to it
+  bool resizable = false;  // the sizes are the method's own, and as many upper bounds stand behind them
 
   [[nodiscard]] size_t rank() const { return rank_; }
   [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }
@@ -45,6 +46,9 @@ class Tensor {
     }
     return true;
   }
+  // Gives a tensor these sizes, for all who look at it. False when it has others and cannot change, or when more
+  // elements would be there than the bounds leave room for.
+  [[nodiscard]] bool resize(std::span<const int64_t> sizes) const;
   template <typename T>
   [[nodiscard]] T* as() const {
     return static_cast<T*>(data);

@@ -29,17 +29,24 @@ Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
   return Error::kOk;
 }
 
+void Method::refresh_lists() {
+  for (const RuntimeNumber& number : numbers_) *number.entry = number.value->to_int();
+}
+
 Error Method::run(const Instruction& instruction, size_t& next) {
   using Kind = Instruction::Kind;
   switch (instruction.kind) {
     case Kind::kKernel:
-      return instruction.kernel(instruction.arguments, *scratch_);
+      CARINA_RT_TRY(instruction.kernel(instruction.arguments, *scratch_));
+      if (instruction.computes_number) refresh_lists();
+      return Error::kOk;
     case Kind::kDelegate: {
       const Delegate& delegate = delegates_[instruction.target];
       return delegate.backend->execute(delegate.handle, instruction.arguments, *scratch_);
     }
     case Kind::kMove:
       *instruction.arguments[1] = *instruction.arguments[0];
+      refresh_lists();
       return Error::kOk;
     case Kind::kJumpFalse:
       if (is_false(*instruction.arguments[0])) next = instruction.target;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,10 @@ struct KernelEntry {
   std::string_view name;  // "aten::add.out"; without the dot when the overload is empty
   Kernel kernel;
 };
+
+// The kernels that draw random numbers take them from one sequence of the process, which begins at seed 0 and is the
+// same on every machine: two runs of a process give the same numbers. This begins it anew.
+void seed_random(uint64_t seed);
 
 // All portable kernels of this library (runtime/kernels), sorted by name.
 std::span<const KernelEntry> portable_kernels();

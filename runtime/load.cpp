@@ -31,6 +31,12 @@ class KernelName {
   size_t size_ = 0;
 };
 
+// Kernels whose result is a number of the table of values.
+bool is_computed_number(std::string_view name) {
+  return (name.starts_with("executorch_prim::") && name.ends_with(".Scalar")) || name.ends_with(".int") ||
+         name == "aten::sym_numel" || name == "aten::_local_scalar_dense";
+}
+
 const KernelEntry* kernel_of(std::span<const KernelEntry> kernels, std::string_view name) {
   const auto found = std::lower_bound(kernels.begin(), kernels.end(), name,
                                       [](const KernelEntry& entry, std::string_view n) { return entry.name < n; });
@@ -103,7 +109,10 @@ Error Method::Loader::load_kernel(const fb::KernelCall& call, Instruction& instr
   instruction.kind = Instruction::Kind::kKernel;
   instruction.kernel = entry->kernel;
   instruction.name = entry->name;
-  return load_arguments(items_of(call.args()), instruction);
+  CARINA_RT_TRY(load_arguments(items_of(call.args()), instruction));
+  const EValue* last = instruction.arguments.empty() ? nullptr : instruction.arguments.back();
+  instruction.computes_number = last != nullptr && is_computed_number(entry->name);
+  return Error::kOk;
 }
 
 Error Method::Loader::load_delegate_call(const fb::DelegateCall& call, Instruction& instruction) {
@@ -165,10 +174,31 @@ Error Method::Loader::load_instructions() {
   return Error::kOk;
 }
 
+// Where kernels compute numbers, lists may hold them: all entries of lists are kept together with their values then.
+Error Method::Loader::load_numbers() {
+  const auto computes = [](const Instruction& instruction) { return instruction.computes_number; };
+  if (std::ranges::none_of(method_.instructions_, computes)) return Error::kOk;
+  size_t count = 0;
+  for (const EValue& value : method_.values_) count += value.kind == EValue::Kind::kIntList ? value.integers.size() : 0;
+  CARINA_RT_TRY(make(count, method_.numbers_));
+  size_t next = 0;
+  for (size_t i = 0; i < method_.values_.size(); ++i) {
+    const EValue& value = method_.values_[i];
+    if (value.kind != EValue::Kind::kIntList) continue;
+    const auto items = items_of(source_of(static_cast<int64_t>(i)).val_as_IntList()->items());
+    for (size_t k = 0; k < items.size(); ++k) {
+      method_.numbers_[next++] = {.entry = const_cast<int64_t*>(&value.integers[k]),  // of the method arena
+                                  .value = &method_.values_[static_cast<size_t>(items[k])]};
+    }
+  }
+  return Error::kOk;
+}
+
 Error Method::Loader::load() {
   CARINA_RT_TRY(load_values());
   CARINA_RT_TRY(load_delegates());
-  return load_instructions();
+  CARINA_RT_TRY(load_instructions());
+  return load_numbers();
 }
 
 Error Method::load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage) {

@@ -93,6 +93,14 @@ Error Method::Loader::load_tensor(const fb::Tensor& source, EValue& value) {
       !has_possible_size(sizes, element_bytes(type)) || source.storage_offset() != 0)
     return Error::kInvalidProgram;
   Tensor tensor(type, sizes, order, nullptr);
+  if (source.shape_dynamism() != kPteStaticShape) {  // planned for the largest sizes, which the program has
+    std::span<int32_t> own;
+    CARINA_RT_TRY(make(2 * sizes.size(), own));
+    std::ranges::copy(sizes, own.begin());
+    std::ranges::copy(sizes, own.begin() + static_cast<std::ptrdiff_t>(sizes.size()));
+    tensor = Tensor(type, own.first(sizes.size()), order, nullptr);
+    tensor.resizable = true;
+  }
   CARINA_RT_TRY(place_tensor(source, tensor));
   value = EValue(tensor);
   return Error::kOk;

@@ -74,8 +74,11 @@ class Method {
  private:
   struct Instruction;
   struct Delegate;
+  struct RuntimeNumber;
   class Loader;
 
+  // Writes numbers that kernels computed into the lists that hold them.
+  void refresh_lists();
   // One instruction; `next` changes when it jumps.
   Error run(const Instruction& instruction, size_t& next);
 
@@ -84,6 +87,7 @@ class Method {
   std::span<const int32_t> outputs_;
   std::span<Instruction> instructions_;
   std::span<Delegate> delegates_;
+  std::span<RuntimeNumber> numbers_;
   Arena* scratch_ = nullptr;
   InstructionObserver* observer_ = nullptr;
   Problem problem_;

@@ -12,9 +12,16 @@ struct Method::Instruction {
   enum class Kind : uint8_t { kKernel, kDelegate, kMove, kJumpFalse, kFree };
   Kind kind = Kind::kFree;
   Kernel kernel = nullptr;
-  size_t target = 0;  // kDelegate: index of the delegate; kJumpFalse: instruction to go to
+  size_t target = 0;             // kDelegate: index of the delegate; kJumpFalse: instruction to go to
+  bool computes_number = false;  // writes a number of the table, not a tensor
   std::span<EValue*> arguments;
   std::string_view name;
+};
+
+// An entry of a list of integers whose value a kernel computes while the method runs.
+struct Method::RuntimeNumber {
+  int64_t* entry = nullptr;
+  const EValue* value = nullptr;
 };
 
 struct Method::Delegate {
@@ -78,6 +85,7 @@ class Method::Loader {
   Error load_delegate_call(const fb::DelegateCall& call, Instruction& instruction);
   Error load_move(const fb::MoveCall& move, Instruction& instruction);
   Error load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, int32_t index, size_t instructions);
+  Error load_numbers();
   Error load_arguments(std::span<const int32_t> indices, Instruction& instruction);
 
   Method& method_;

@@ -24,10 +24,13 @@ void fill_with_ones(const Tensor& tensor) {
   constexpr uint16_t kOneBFloat16 = 0x3F80;
   switch (tensor.type) {
     case PteScalarType::kFloat:
+    case PteScalarType::kComplexFloat:
       return fill_with(tensor, 1.0F);
     case PteScalarType::kDouble:
+    case PteScalarType::kComplexDouble:
       return fill_with(tensor, 1.0);
     case PteScalarType::kHalf:
+    case PteScalarType::kComplexHalf:
       return fill_with(tensor, kOneHalf);
     case PteScalarType::kBFloat16:
       return fill_with(tensor, kOneBFloat16);
@@ -97,6 +100,11 @@ void show_integer(Line& line, const Tensor& tensor, size_t at) {
 
 void show(Line& line, const Tensor& tensor, size_t at) {
   switch (tensor.type) {
+    case PteScalarType::kComplexFloat:
+    case PteScalarType::kComplexDouble:
+    case PteScalarType::kComplexHalf:
+      line.text("(complex)");
+      return;
     case PteScalarType::kFloat:
       line.text("(float) ").fixed(static_cast<double>(tensor.as<float>()[at]), 6);
       return;

@@ -15,14 +15,21 @@ T limited(T value, T low, T high) {
   return value < low ? (low < high ? low : high) : value > high ? high : value;
 }
 
-// Limits as scalars of each domain; None: no limit.
+// Limits as scalars of each domain; None: no limit. Beside integers they are of the output's type: -1 beside bytes is
+// 255, as in PyTorch.
 Error clamp_between(const EValue& low, const EValue& high, const Tensor& in, const Tensor& out) {
   return map_unary(in, out, [&](auto a) {
     using T = decltype(a);
     using Limits = std::numeric_limits<T>;
     const T least = Limits::has_infinity ? -Limits::infinity() : Limits::min();
     const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
-    return limited(a, low.is_none() ? least : scalar_in<T>(low), high.is_none() ? most : scalar_in<T>(high));
+    const auto own = [&out](const EValue& limit) {
+      if constexpr (Limits::has_infinity) return scalar_in<T>(limit);
+      int64_t kept = 0;
+      integer_storer(out.type)(&kept, 0, scalar_in<int64_t>(limit));
+      return static_cast<T>(integer_loader(out.type)(&kept, 0));
+    };
+    return limited(a, low.is_none() ? least : own(low), high.is_none() ? most : own(high));
   });
 }
 
@@ -54,11 +61,11 @@ Error clamp_tensor(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   const Tensor* current = &in;
   if (low != nullptr) {
-    CARINA_RT_TRY(map_binary(*current, *low, out, [](auto a, auto b) { return a < b ? b : a; }));
+    CARINA_RT_TRY(map_binary(*current, *low, out, [](auto a, auto b) { return a < b || b != b ? b : a; }));
     current = &out;
   }
   if (high == nullptr) return current == &out ? Error::kOk : map_unary(in, out, [](auto a) { return a; });
-  return map_binary(*current, *high, out, [](auto a, auto b) { return a > b ? b : a; });
+  return map_binary(*current, *high, out, [](auto a, auto b) { return a > b || b != b ? b : a; });
 }
 
 // (a, negative_slope, out)
@@ -108,6 +115,31 @@ Error gelu(Arguments arguments, Arena& /*scratch*/) {
         by_tanh ? std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)) : std::erf(x * kRootOfHalf);
     return static_cast<decltype(a)>(0.5 * x * (1 + weight));
   });
+}
+
+// (a, dim, out): the first half of the dimension times the sigmoid of the second
+Error glu(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const size_t axis = call.axis(1, in.rank());
+  const Tensor& out = call.out(2);
+  call.support(is_floating(in.type) && is_floating(out.type));
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(in);
+  Extents sizes = from.sizes;
+  sizes[axis] /= 2;
+  call.require(from.sizes[axis] % 2 == 0);
+  call.fit(out, std::span(sizes.data(), from.rank));
+  CARINA_RT_TRY(call.error());
+  const int64_t half = sizes[axis] * from.strides[axis];
+  Walk<2> walk{
+      .rank = from.rank, .sizes = sizes, .strides = {from.strides, layout_of(out).strides}, .at = {}, .index = {}};
+  const auto read = Numbers::reader(in);
+  const auto write = Numbers::writer(out);
+  const int64_t count = walk.count();
+  for (int64_t i = 0; i < count; ++i, walk.next())
+    write(walk.at[1], read(walk.at[0]) / (1 + std::exp(-read(walk.at[0] + half))));
+  return Error::kOk;
 }
 
 // (a, eps: number or None, out)

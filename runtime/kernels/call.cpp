@@ -21,6 +21,16 @@ bool readable(const EValue* value) {
   return value != nullptr && value->is_tensor() && (value->tensor.data != nullptr || value->tensor.bytes() == 0);
 }
 
+bool is_complex(PteScalarType type) {
+  return type == PteScalarType::kComplexHalf || type == PteScalarType::kComplexFloat ||
+         type == PteScalarType::kComplexDouble;
+}
+
+PteScalarType part_of(PteScalarType complex) {
+  if (complex == PteScalarType::kComplexHalf) return PteScalarType::kHalf;
+  return complex == PteScalarType::kComplexFloat ? PteScalarType::kFloat : PteScalarType::kDouble;
+}
+
 const EValue& Call::at(size_t index) {
   if (index < arguments_.size()) return *arguments_[index];
   note(Error::kInvalidProgram);
@@ -29,9 +39,16 @@ const EValue& Call::at(size_t index) {
 
 const Tensor& Call::tensor(size_t index) {
   const EValue& value = at(index);
-  if (readable(&value)) return value.tensor;
-  note(Error::kInvalidArgument);
-  return kNoTensor;
+  if (!readable(&value)) {
+    note(Error::kInvalidArgument);
+    return kNoTensor;
+  }
+  support(elements_ == Elements::kAny || !is_complex(value.tensor.type));
+  return value.tensor;
+}
+
+void Call::fit_like(const Tensor& out, const Tensor& other) {
+  require(takes_sizes_of(out, other));
 }
 
 const Tensor* Call::optional_tensor(size_t index) {
@@ -97,6 +114,13 @@ std::span<const double> Call::numbers(size_t index) {
   const EValue& value = at(index);
   if (value.kind != Kind::kDoubleList && !value.is_none()) note(Error::kInvalidArgument);
   return value.kind == Kind::kDoubleList ? value.numbers : std::span<const double>();
+}
+
+std::span<const uint8_t> Call::flags(size_t index) {
+  const EValue& value = at(index);
+  if (value.kind == Kind::kBoolList) return value.booleans;
+  note(Error::kInvalidArgument);
+  return {};
 }
 
 std::span<EValue* const> Call::tensors(size_t index) {

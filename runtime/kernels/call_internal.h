@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -12,7 +13,10 @@ namespace carina::runtime {
 // in error() and gives something harmless back; a kernel fetches all it needs, then looks at error() once.
 class Call {
  public:
-  explicit Call(Arguments arguments) : arguments_(arguments) {}
+  // What kinds of elements tensors may have: most kernels know no complex numbers, those that move data know all.
+  enum class Elements : uint8_t { kReal, kAny };
+  explicit Call(Arguments arguments, Elements elements = Elements::kReal)
+      : arguments_(arguments), elements_(elements) {}
 
   const Tensor& tensor(size_t index);           // with memory
   const Tensor* optional_tensor(size_t index);  // nullptr: None
@@ -28,6 +32,13 @@ class Call {
   std::span<const int64_t> integers(size_t index);  // None: empty
   std::span<const double> numbers(size_t index);    // None: empty
   std::span<EValue* const> tensors(size_t index);
+  std::span<const uint8_t> flags(size_t index);
+  // An output gets these sizes where it can be resized, else must have them.
+  void fit(const Tensor& out, std::span<const int64_t> sizes) { require(out.resize(sizes)); }
+  void fit(const Tensor& out, std::initializer_list<int64_t> sizes) {
+    fit(out, std::span(sizes.begin(), sizes.size()));
+  }
+  void fit_like(const Tensor& out, const Tensor& other);
   // Anything that `condition` says must hold for the call to make sense.
   void require(bool condition) {
     if (!condition) note(Error::kInvalidArgument);
@@ -45,10 +56,13 @@ class Call {
   }
 
   Arguments arguments_;
+  Elements elements_;
   Error error_ = Error::kOk;
 };
 
 // Whether an argument is a tensor that can be read; for elements of tensor lists.
 bool readable(const EValue* value);
+bool is_complex(PteScalarType type);
+PteScalarType part_of(PteScalarType complex);  // of the real and the imaginary part
 
 }  // namespace carina::runtime

@@ -17,6 +17,21 @@ Error bitwise(Arguments arguments, const Function& function) {
   });
 }
 
+// A shift by less than nothing or by all bits of the type leaves zeros, or the sign, as in PyTorch.
+template <typename Function>
+Error shift(Arguments arguments, const Function& function) {
+  Call call(arguments);
+  const Tensor& out = call.out(2);
+  const auto bits = static_cast<int64_t>(8 * element_bytes(out.type));
+  CARINA_RT_TRY(call.error());
+  const bool has_sign =
+      out.type != PteScalarType::kByte && out.type != PteScalarType::kUInt16 && out.type != PteScalarType::kUInt32;
+  return bitwise(arguments, [&](int64_t a, int64_t b) {
+    if (b >= 0 && b < bits) return function(a, b);
+    return function(int64_t{-1}, int64_t{1}) == -1 && a < 0 && has_sign ? int64_t{-1} : int64_t{0};
+  });
+}
+
 }  // namespace
 
 // All of these: (a, b, out), b a tensor or a scalar.
@@ -55,6 +70,13 @@ Error bitwise_or(Arguments arguments, Arena& /*scratch*/) {
 }
 Error bitwise_xor(Arguments arguments, Arena& /*scratch*/) {
   return bitwise(arguments, [](int64_t a, int64_t b) { return a ^ b; });
+}
+
+Error bitwise_left_shift(Arguments arguments, Arena& /*scratch*/) {
+  return shift(arguments, [](int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) << b); });
+}
+Error bitwise_right_shift(Arguments arguments, Arena& /*scratch*/) {
+  return shift(arguments, [](int64_t a, int64_t b) { return a >> b; });
 }
 
 // (a, out)

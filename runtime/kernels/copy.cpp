@@ -40,6 +40,7 @@ Error copy_to(Arguments arguments, size_t in_index, size_t out_index) {
   const Tensor& in = call.tensor(in_index);
   const Tensor& out = call.out(out_index);
   CARINA_RT_TRY(call.error());
+  fit_to_broadcast(out, {&in});
   Walk<2> walk{.rank = out.rank(),
                .sizes = layout_of(out).sizes,
                .strides = {Extents{}, layout_of(out).strides},
@@ -58,15 +59,35 @@ Error copy_to(Arguments arguments, size_t in_index, size_t out_index) {
 // out axis i is input axis order[i].
 Error permute_to(const Tensor& in, std::span<const size_t> order, const Tensor& out) {
   const Layout from = layout_of(in);
+  if (from.rank != order.size() || in.type != out.type) return Error::kInvalidArgument;
+  Extents sizes{};
+  for (size_t i = 0; i < order.size(); ++i) sizes[i] = from.sizes[order[i]];
+  if (!out.resize(std::span(sizes.data(), order.size()))) return Error::kInvalidArgument;
   const Layout to = layout_of(out);
-  if (to.rank != order.size() || from.rank != order.size() || in.type != out.type) return Error::kInvalidArgument;
   Walk<2> walk;
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (from.sizes[order[i]] != to.sizes[i]) return Error::kInvalidArgument;
-    walk.add_axis(to.sizes[i], {from.strides[order[i]], to.strides[i]});
-  }
+  for (size_t i = 0; i < order.size(); ++i) walk.add_axis(to.sizes[i], {from.strides[order[i]], to.strides[i]});
   copy_elements(in, out, walk);
   return Error::kOk;
+}
+
+}  // namespace
+
+namespace {
+
+// A size of a view may be -1: what is left.
+void fit_to_view(Call& call, const Tensor& in, const Tensor& out) {
+  const std::span<const int64_t> wanted = call.integers(1);
+  Extents sizes{};
+  int64_t known = 1;
+  call.require(wanted.size() == out.rank());
+  for (size_t axis = 0; axis < std::min(wanted.size(), kMaxRank); ++axis) {
+    sizes[axis] = wanted[axis];
+    if (wanted[axis] >= 0) call.require(!__builtin_mul_overflow(known, wanted[axis], &known));
+  }
+  for (size_t axis = 0; axis < std::min(wanted.size(), kMaxRank); ++axis) {
+    if (sizes[axis] == -1) sizes[axis] = known == 0 ? 0 : static_cast<int64_t>(in.elements()) / known;
+  }
+  if (call.error() == Error::kOk) call.fit(out, std::span(sizes.data(), out.rank()));
 }
 
 }  // namespace
@@ -76,6 +97,7 @@ Error view_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(2);
+  if (out.resizable) fit_to_view(call, in, out);
   CARINA_RT_TRY(call.error());
   return copy_same_count(call, in, out);
 }
@@ -208,7 +230,7 @@ Error flip(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> dims = call.integers(1);
   const Tensor& out = call.out(2);
-  call.require(same_sizes(in, out) && in.type == out.type);
+  call.require(takes_sizes_of(out, in) && in.type == out.type);
   CARINA_RT_TRY(call.error());
   if (in.elements() == 0) return Error::kOk;
   const Layout from = layout_of(in);

@@ -42,7 +42,7 @@ Error cortex_m_softmax(Arguments arguments, Arena& /*scratch*/) {
       std::ldexp(static_cast<double>(call.integer(4)), static_cast<int>(call.integer(5)) - 62 + kInputIntegerBits));
   const Tensor& out = call.out(7);
   call.support(in.type == PteScalarType::kChar && out.type == in.type && call.integer(3) == kZeroPoint);
-  call.require(same_sizes(in, out) && in.rank() > 0 && scale > 0);
+  call.require(takes_sizes_of(out, in) && in.rank() > 0 && scale > 0);
   CARINA_RT_TRY(call.error());
   const size_t axis = call.axis(1, in.rank());
   CARINA_RT_TRY(call.error());

@@ -9,6 +9,7 @@ namespace carina::runtime {
 // out[i] = function(in[i]); `in` is broadcast to `out`. `function` takes a value of any domain.
 template <typename Function>
 Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
+  fit_to_broadcast(out, {&in});
   Walk<2> walk{.rank = out.rank(),
                .sizes = layout_of(out).sizes,
                .strides = {Extents{}, layout_of(out).strides},
@@ -35,6 +36,7 @@ Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
 // out[i] = function(a[i], b[i]), both broadcast.
 template <typename Function>
 Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
+  fit_to_broadcast(out, {&a, &b});
   Walk<3> walk{.rank = out.rank(),
                .sizes = layout_of(out).sizes,
                .strides = {Extents{}, Extents{}, layout_of(out).strides},
@@ -60,9 +62,16 @@ Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Func
 }
 
 // A scalar argument as a tensor of one element, for kernels that take either: float beside floats, so that it is
-// rounded as PyTorch rounds it.
+// rounded as PyTorch rounds it; of the integers' own type beside them, where the result is not floating, so that -1
+// beside bytes is 255, as in PyTorch.
 class ScalarTensor {
  public:
+  ScalarTensor(const EValue& scalar, const Tensor& beside, const Tensor& out) : ScalarTensor(scalar, beside) {
+    if (tensor_.type != PteScalarType::kLong || is_floating(out.type) || beside.type == PteScalarType::kBool) return;
+    int64_t own = 0;
+    integer_storer(beside.type)(&own, 0, integer_);
+    integer_ = integer_loader(beside.type)(&own, 0);
+  }
   ScalarTensor(const EValue& scalar, const Tensor& beside) {
     const bool whole = scalar.kind != EValue::Kind::kDouble;
     if (beside.type == PteScalarType::kDouble) {
@@ -110,7 +119,7 @@ Error binary_kernel(Arguments arguments, const Function& function, size_t out_in
     return map_binary(a, b, out, function);
   }
   CARINA_RT_TRY((static_cast<void>(call.number(1)), call.error()));
-  const ScalarTensor b(*arguments[1], a);
+  const ScalarTensor b(*arguments[1], a, out);
   return map_binary(a, b.tensor(), out, function);
 }
 

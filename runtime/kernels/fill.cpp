@@ -7,6 +7,8 @@ namespace carina::runtime {
 namespace {
 
 Error fill_with(const EValue& value, const Tensor& out) {
+  if (out.type == PteScalarType::kBool && value.kind == EValue::Kind::kDouble)  // 0.5 is true
+    return fill_with(EValue(int64_t{value.number != 0 ? 1 : 0}), out);
   return map_unary(out, out, [&](auto a) { return scalar_in<decltype(a)>(value); });
 }
 
@@ -23,6 +25,7 @@ Error fill_from(Arguments arguments, size_t value_index, size_t out_index) {
 Error fill_constant(Arguments arguments, int64_t number) {
   Call call(arguments);
   const Tensor& out = call.out(1);
+  call.fit(out, call.integers(0));
   CARINA_RT_TRY(call.error());
   return fill_with(EValue(number), out);
 }
@@ -48,15 +51,31 @@ Error count_up(const Tensor& out, const EValue& start, const EValue& step) {
 
 // (size, value, out)
 Error full(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  call.fit(call.out(2), call.integers(0));
+  CARINA_RT_TRY(call.error());
   return fill_from(arguments, 1, 2);
 }
 // (input, value, memory_format, out)
 Error full_like(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  call.fit_like(call.out(3), call.tensor(0));
+  CARINA_RT_TRY(call.error());
   return fill_from(arguments, 1, 3);
 }
 // (input, value, out)
 Error fill_scalar(Arguments arguments, Arena& /*scratch*/) {
   return fill_from(arguments, 1, 2);
+}
+// (input, value: a tensor of one element, out)
+Error fill_tensor(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor &in = call.tensor(0), &value = call.tensor(1), &out = call.out(2);
+  call.fit_like(out, in);
+  call.require(value.elements() == 1 && in.type == out.type);
+  CARINA_RT_TRY(call.error());
+  const Tensor number(value.type, {}, {}, value.data);
+  return map_unary(number, out, [](auto a) { return a; });
 }
 // (value, out)
 Error scalar_tensor(Arguments arguments, Arena& /*scratch*/) {
@@ -74,8 +93,17 @@ Error ones(Arguments arguments, Arena& /*scratch*/) {
 Error empty(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& out = call.out(2);
+  call.fit(out, call.integers(0));
   CARINA_RT_TRY(call.error());
   return fill_with(EValue(), out);
+}
+
+// (size, dim_order or None, out)
+Error empty_dim_order(Arguments arguments, Arena& scratch) {
+  Call call(arguments);
+  static_cast<void>(call.integers(1));
+  CARINA_RT_TRY(call.error());
+  return empty(arguments, scratch);
 }
 
 // (start, end, step, out)

@@ -3,27 +3,9 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/places_internal.h"
 
 namespace carina::runtime {
-
-namespace {
-
-bool is_index(const Tensor& tensor) {
-  return tensor.type == PteScalarType::kLong || tensor.type == PteScalarType::kInt;
-}
-
-int64_t index_at(const Tensor& indices, int64_t at) {
-  return integer_loader(indices.type)(indices.data, static_cast<size_t>(at));
-}
-
-// Element `at` of an index tensor as a place on an axis; false when outside.
-bool place_of(const Tensor& indices, int64_t at, int64_t size, int64_t& place) {
-  place = index_at(indices, at);
-  if (place < 0) place += size;
-  return place >= 0 && place < size;
-}
-
-}  // namespace
 
 // (condition, a, b, out), all broadcast.
 Error where(Arguments arguments, Arena& /*scratch*/) {
@@ -33,6 +15,7 @@ Error where(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& b = call.tensor(2);
   const Tensor& out = call.out(3);
   CARINA_RT_TRY(call.error());
+  fit_to_broadcast(out, {&condition, &a, &b});
   Walk<4> walk{.rank = out.rank(),
                .sizes = layout_of(out).sizes,
                .strides = {Extents{}, Extents{}, Extents{}, layout_of(out).strides},
@@ -79,14 +62,14 @@ Error embedding(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(5);
   call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes().back() == weight.sizes()[1] &&
                weight.type == out.type);
-  call.support(is_index(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
+  call.support(holds_places(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
   CARINA_RT_TRY(call.error());
   for (size_t i = 0; i < indices.rank(); ++i) call.require(indices.sizes()[i] == out.sizes()[i]);
   CARINA_RT_TRY(call.error());
   const auto columns = int64_t{weight.sizes()[1]};
   const auto count = static_cast<int64_t>(indices.elements());
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t row = index_at(indices, i);
+    const int64_t row = integer_at(indices, i);
     if (row < 0 || row >= weight.sizes()[0]) return Error::kInvalidArgument;
     Walk<2> walk;
     walk.add_axis(columns, {1, 1});
@@ -104,7 +87,7 @@ Error index_select(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& indices = call.tensor(2);
   const Tensor& out = call.out(3);
   call.require(indices.rank() <= 1 && in.rank() == out.rank() && in.type == out.type);
-  call.support(is_index(indices));
+  call.support(holds_places(indices));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);
@@ -133,7 +116,7 @@ Error gather(Arguments arguments, Arena& /*scratch*/) {
   size_t axis = 0;
   call.require(in.rank() >= 1 && axis_of(call.integer(1), in.rank(), axis) && in.rank() == indices.rank() &&
                same_sizes(indices, out) && in.type == out.type);
-  call.support(is_index(indices));
+  call.support(holds_places(indices));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   Walk<3> walk{.rank = from.rank,
@@ -162,7 +145,7 @@ Error cumsum(Arguments arguments, Arena& /*scratch*/) {
   const int64_t dim = call.integer(1);
   const Tensor& out = call.out(3);
   size_t axis = 0;
-  call.require(same_sizes(in, out) && (in.rank() == 0 || axis_of(dim, in.rank(), axis)));
+  call.require(takes_sizes_of(out, in) && (in.rank() == 0 || axis_of(dim, in.rank(), axis)));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);

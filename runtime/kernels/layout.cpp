@@ -27,6 +27,27 @@ bool same_layout(const Tensor& a, const Tensor& b) {
   return same_sizes(a, b) && std::ranges::equal(a.dim_order(), b.dim_order());
 }
 
+bool takes_sizes_of(const Tensor& out, const Tensor& other) {
+  Extents sizes{};
+  std::ranges::copy(other.sizes(), sizes.begin());
+  return out.resize({sizes.data(), other.rank()});
+}
+
+void fit_to_broadcast(const Tensor& out, std::initializer_list<const Tensor*> operands) {
+  if (!out.resizable) return;
+  Extents sizes{};
+  std::fill_n(sizes.begin(), out.rank(), 1);
+  for (const Tensor* operand : operands) {
+    if (operand->rank() > out.rank()) return;
+    const size_t lead = out.rank() - operand->rank();
+    for (size_t axis = 0; axis < operand->rank(); ++axis) {
+      if (operand->sizes()[axis] != 1) sizes[lead + axis] = operand->sizes()[axis];
+    }
+  }
+  // Operands that do not fit together, or not into the output, are refused where they are broadcast.
+  static_cast<void>(out.resize({sizes.data(), out.rank()}));
+}
+
 bool axis_of(int64_t dim, size_t rank, size_t& axis) {
   const auto limit = static_cast<int64_t>(rank);
   if (dim < -limit || dim >= limit) return false;
@@ -83,6 +104,8 @@ void copy_elements(const Tensor& from, const Tensor& to, Walk<2>& walk) {
       return copy_bytes<2>(from, to, walk);
     case 4:
       return copy_bytes<4>(from, to, walk);
+    case 16:
+      return copy_bytes<16>(from, to, walk);
     default:
       return copy_bytes<8>(from, to, walk);
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 #include "runtime/evalue.h"
@@ -23,6 +24,12 @@ Layout layout_of(const Tensor& tensor);
 // Whether two tensors have their elements in the same places.
 bool same_layout(const Tensor& a, const Tensor& b);
 bool same_sizes(const Tensor& a, const Tensor& b);
+
+// Gives a resizable output another tensor's sizes; false when it has others and cannot change.
+bool takes_sizes_of(const Tensor& out, const Tensor& other);
+
+// Gives a resizable output the sizes that these operands have when they are broadcast together; others stay as they are.
+void fit_to_broadcast(const Tensor& out, std::initializer_list<const Tensor*> operands);
 
 // A dimension number of -rank .. rank-1 as an axis; false when it is none.
 bool axis_of(int64_t dim, size_t rank, size_t& axis);
@@ -55,6 +62,12 @@ struct Walk {
     }
   }
 };
+
+// All elements of a tensor in their logical order.
+inline Walk<1> walk_over(const Tensor& tensor) {
+  const Layout layout = layout_of(tensor);
+  return {.rank = layout.rank, .sizes = layout.sizes, .strides = {layout.strides}, .at = {}, .index = {}};
+}
 
 // The steps of `operand` along the axes of `out` when it is broadcast to it (0 along repeated axes); false when it
 // cannot be.

@@ -69,8 +69,9 @@ Product product_of(const Tensor& a, const Tensor& b, const Tensor& out) {
 }
 
 bool matrices_fit(const Tensor& a, const Tensor& b, const Tensor& out) {
-  return a.rank() == 2 && b.rank() == 2 && out.rank() == 2 && a.sizes()[1] == b.sizes()[0] &&
-         out.sizes()[0] == a.sizes()[0] && out.sizes()[1] == b.sizes()[1];
+  if (a.rank() != 2 || b.rank() != 2 || a.sizes()[1] != b.sizes()[0]) return false;
+  const int64_t sizes[] = {a.sizes()[0], b.sizes()[1]};
+  return out.resize(sizes);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/norm_internal.h"
 
 namespace carina::runtime {
 
@@ -43,11 +44,6 @@ Statistics normalise(const Tensor& in, const Tensor* weight, const Tensor* bias,
   return {.mean = mean, .inverse_deviation = inverse};
 }
 
-bool has_elements(const Tensor* tensor, int64_t count) {
-  return tensor == nullptr ||
-         (static_cast<int64_t>(tensor->elements()) == count && tensor->contiguous() && is_floating(tensor->type));
-}
-
 }  // namespace
 
 // (input, normalized_shape, weight or None, bias or None, eps, out, mean, inverse deviation)
@@ -61,7 +57,7 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(5);
   const Tensor& mean = call.out(6);
   const Tensor& deviation = call.out(7);
-  call.require(shape.size() >= 1 && shape.size() <= in.rank() && same_sizes(in, out));
+  call.require(shape.size() >= 1 && shape.size() <= in.rank() && takes_sizes_of(out, in));
   call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
   CARINA_RT_TRY(call.error());
   int64_t count = 1;
@@ -93,7 +89,7 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(8);
   const Tensor& mean = call.out(9);
   const Tensor& deviation = call.out(10);
-  call.require(in.rank() >= 2 && same_sizes(in, out) && groups >= 1);
+  call.require(in.rank() >= 2 && takes_sizes_of(out, in) && groups >= 1);
   call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
   CARINA_RT_TRY(call.error());
   const int64_t batches = in.sizes()[0];
@@ -114,43 +110,6 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
     const Statistics statistics = normalise(in, weight, bias, eps, out, group);
     Numbers::writer(mean)(i, statistics.mean);
     Numbers::writer(deviation)(i, statistics.inverse_deviation);
-  }
-  return Error::kOk;
-}
-
-// (input, weight or None, bias or None, running mean, running variance, momentum, eps, out, two empty outputs)
-Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
-  const Tensor& in = call.tensor(0);
-  const Tensor* weight = call.optional_tensor(1);
-  const Tensor* bias = call.optional_tensor(2);
-  const Tensor& mean = call.tensor(3);
-  const Tensor& variance = call.tensor(4);
-  const double eps = call.number(6);
-  const Tensor& out = call.out(7);
-  call.require(in.rank() >= 2 && same_sizes(in, out));
-  call.support(is_floating(in.type) && is_floating(out.type));
-  CARINA_RT_TRY(call.error());
-  const int64_t channels = in.sizes()[1];
-  call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) &&
-               has_elements(&variance, channels));
-  CARINA_RT_TRY(call.error());
-  const Layout from = layout_of(in);
-  const Layout to = layout_of(out);
-  Walk<2> walk;
-  for (size_t i = 0; i < from.rank; ++i) {
-    if (i != 1) walk.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
-  }
-  const int64_t count = walk.count();
-  const auto read = Numbers::reader(in);
-  const auto write = Numbers::writer(out);
-  for (int64_t c = 0; count > 0 && c < channels; ++c) {
-    const double inverse = 1 / std::sqrt(Numbers::reader(variance)(c) + eps);
-    const double scale = inverse * (weight == nullptr ? 1 : Numbers::reader(*weight)(c));
-    const double shift = (bias == nullptr ? 0 : Numbers::reader(*bias)(c)) - Numbers::reader(mean)(c) * scale;
-    for (int64_t i = 0; i < count; ++i, walk.next()) {
-      write(walk.at[1] + c * to.strides[1], read(walk.at[0] + c * from.strides[1]) * scale + shift);
-    }
   }
   return Error::kOk;
 }

@@ -47,7 +47,7 @@ Error roll(Arguments arguments, Arena& /*scratch*/) {
   const std::span<const int64_t> shifts = call.integers(1);
   const std::span<const int64_t> dims = call.integers(2);
   const Tensor& out = call.out(3);
-  call.require(in.type == out.type && same_sizes(in, out) && shifts.size() == std::max<size_t>(dims.size(), 1));
+  call.require(in.type == out.type && takes_sizes_of(out, in) && shifts.size() == std::max<size_t>(dims.size(), 1));
   CARINA_RT_TRY(call.error());
   if (dims.empty()) {
     roll_flat(in, shifts[0], out);
@@ -80,7 +80,7 @@ Error tril(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const int64_t diagonal = call.integer(1);
   const Tensor& out = call.out(2);
-  call.require(in.type == out.type && in.rank() >= 2 && same_sizes(in, out));
+  call.require(in.type == out.type && in.rank() >= 2 && takes_sizes_of(out, in));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in), to = layout_of(out);
   Walk<2> walk;

@@ -7,9 +7,24 @@
 
 namespace carina::runtime {
 
+namespace {
+
+// A resizable output gets the sizes that are kept, and 1 for the others where it has all axes.
+bool takes_kept_sizes(const Layout& in, uint32_t reduced, bool keeps_axes, const Tensor& out) {
+  if (!out.resizable) return true;
+  Extents sizes{};
+  size_t rank = 0;
+  for (size_t axis = 0; axis < in.rank; ++axis) {
+    const bool is_reduced = (reduced >> axis & 1) != 0;
+    if (!is_reduced || keeps_axes) sizes[rank++] = is_reduced ? 1 : in.sizes[axis];
+  }
+  return out.resize({sizes.data(), rank});
+}
+
+}  // namespace
+
 bool plan_reduction(const Tensor& in, std::span<const int64_t> dims, const Tensor& out, Reduction& reduction) {
   const Layout from = layout_of(in);
-  const Layout to = layout_of(out);
   uint32_t chosen = dims.empty() ? ~0U : 0;
   for (const int64_t dim : dims) {
     size_t axis = 0;
@@ -17,7 +32,9 @@ bool plan_reduction(const Tensor& in, std::span<const int64_t> dims, const Tenso
     if (!axis_of(dim, from.rank, axis) || (chosen >> axis & 1) != 0) return false;
     chosen |= 1U << axis;
   }
-  const bool keeps_axes = to.rank == from.rank;
+  const bool keeps_axes = out.rank() == from.rank;
+  if (!takes_kept_sizes(from, chosen, keeps_axes, out)) return false;
+  const Layout to = layout_of(out);
   size_t out_axis = 0;
   for (size_t axis = 0; axis < from.rank; ++axis) {
     const bool is_reduced = (chosen >> axis & 1) != 0;

@@ -11,15 +11,17 @@ namespace carina::runtime {
 namespace {
 
 // What both resizes share: pictures of the same batches and channels, and along each axis how many input elements one
-// output element spans. As in PyTorch: the inverse of the given factor, else the ratio of the sizes, in float.
+// output element spans. As in PyTorch: the inverse of the given factor, else the ratio of the sizes; all that is
+// computed from it is double for doubles, else float.
 struct Resize {
   Picture in, out;
-  float row_scale = 1, column_scale = 1;
+  double row_scale = 1, column_scale = 1;
 };
 
-float scale_of(std::span<const double> factors, size_t axis, int64_t in, int64_t out) {
-  if (axis < factors.size() && factors[axis] > 0) return static_cast<float>(1.0 / factors[axis]);
-  return static_cast<float>(in) / static_cast<float>(out);
+double scale_of(std::span<const double> factors, size_t axis, int64_t in, int64_t out) {
+  if (in == out) return 1;  // whatever the factor says
+  if (axis < factors.size() && factors[axis] > 0) return 1.0 / factors[axis];
+  return static_cast<double>(in) / static_cast<double>(out);
 }
 
 // (.., output_size or None, ..., scale_factors or None, out): exactly one of the two is given.
@@ -39,26 +41,74 @@ Error plan_resize(Call& call, const Tensor& in, size_t factors_at, const Tensor&
   return call.error();
 }
 
-int64_t nearest(float scale, int64_t index, int64_t size) {
-  return std::min(static_cast<int64_t>(std::floor(static_cast<float>(index) * scale)), size - 1);
+template <typename T>
+int64_t nearest(double scale, int64_t index, int64_t size) {
+  return std::min(to_int64(static_cast<double>(std::floor(static_cast<T>(index) * static_cast<T>(scale)))), size - 1);
 }
 
 // Two neighbours of an axis and the weight of the second.
+template <typename T>
 struct Blend {
   int64_t first, second;
-  float weight;
+  T weight;
 };
 
 // `scale`: input elements per output element, corners aligned or centres.
-Blend blend_of(float scale, bool align_corners, int64_t index, int64_t size) {
-  const float place = align_corners ? scale * static_cast<float>(index)
-                                    : std::max(scale * (static_cast<float>(index) + 0.5F) - 0.5F, 0.0F);
-  const int64_t first = std::min(static_cast<int64_t>(place), size - 1);
-  return {.first = first, .second = std::min(first + 1, size - 1), .weight = place - static_cast<float>(first)};
+template <typename T>
+Blend<T> blend_of(double scale, bool align_corners, int64_t index, int64_t size) {
+  const T step = static_cast<T>(scale);
+  const T place =
+      align_corners ? step * static_cast<T>(index) : std::max(step * (static_cast<T>(index) + T{0.5}) - T{0.5}, T{0});
+  const int64_t first = std::min(to_int64(static_cast<double>(place)), size - 1);
+  return {.first = first, .second = std::min(first + 1, size - 1), .weight = place - static_cast<T>(first)};
 }
 
-float corner_scale(int64_t in, int64_t out) {
-  return out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1) : 0.0F;
+double corner_scale(int64_t in, int64_t out) {
+  return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0.0;
+}
+
+// Runs function(double) for doubles, else function(float).
+template <typename Function>
+void with_places(const Tensor& tensor, const Function& function) {
+  tensor.type == PteScalarType::kDouble ? function(double{}) : function(float{});
+}
+
+// T: what places and weights are computed in.
+template <typename T>
+void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
+  const Picture &from = resize.in, &to = resize.out;
+  in_domain(
+      [&](auto domain) {
+        const auto read = domain.reader(in);
+        const auto write = domain.writer(out);
+        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+          write(index_in(to, n, c, y, x), read(index_in(from, n, c, nearest<T>(resize.row_scale, y, from.height),
+                                                        nearest<T>(resize.column_scale, x, from.width))));
+        });
+      },
+      in, out);
+}
+
+template <typename T>
+void blend(const Resize& resize, bool align_corners, const Tensor& in, const Tensor& out) {
+  const Picture &from = resize.in, &to = resize.out;
+  in_domain(
+      [&](auto domain) {
+        const auto read = domain.reader(in);
+        const auto write = domain.writer(out);
+        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+          const Blend rows = blend_of<T>(resize.row_scale, align_corners, y, from.height);
+          const Blend columns = blend_of<T>(resize.column_scale, align_corners, x, from.width);
+          using Value = typename decltype(domain)::Value;
+          const auto row = [&](int64_t at) {
+            return static_cast<Value>(1 - columns.weight) * read(index_in(from, n, c, at, columns.first)) +
+                   static_cast<Value>(columns.weight) * read(index_in(from, n, c, at, columns.second));
+          };
+          write(index_in(to, n, c, y, x), static_cast<Value>(1 - rows.weight) * row(rows.first) +
+                                              static_cast<Value>(rows.weight) * row(rows.second));
+        });
+      },
+      in, out);
 }
 
 }  // namespace
@@ -70,17 +120,10 @@ Error upsample_nearest2d(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(3);
   Resize resize;
   CARINA_RT_TRY(plan_resize(call, in, 2, out, resize));
-  const Picture &from = resize.in, &to = resize.out;
-  in_domain(
-      [&](auto domain) {
-        const auto read = domain.reader(in);
-        const auto write = domain.writer(out);
-        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          write(index_in(to, n, c, y, x), read(index_in(from, n, c, nearest(resize.row_scale, y, from.height),
-                                                        nearest(resize.column_scale, x, from.width))));
-        });
-      },
-      in, out);
+  // Twice the size takes every element twice, whatever the factor says.
+  if (resize.out.height == 2 * resize.in.height) resize.row_scale = 0.5;
+  if (resize.out.width == 2 * resize.in.width) resize.column_scale = 0.5;
+  with_places(in, [&](auto kind) { copy_nearest<decltype(kind)>(resize, in, out); });
   return Error::kOk;
 }
 
@@ -98,23 +141,7 @@ Error upsample_bilinear2d(Arguments arguments, Arena& /*scratch*/) {
     resize.row_scale = corner_scale(from.height, to.height);
     resize.column_scale = corner_scale(from.width, to.width);
   }
-  in_domain(
-      [&](auto domain) {
-        const auto read = domain.reader(in);
-        const auto write = domain.writer(out);
-        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          const Blend rows = blend_of(resize.row_scale, align_corners, y, from.height);
-          const Blend columns = blend_of(resize.column_scale, align_corners, x, from.width);
-          using Value = typename decltype(domain)::Value;
-          const auto row = [&](int64_t at) {
-            return static_cast<Value>(1 - columns.weight) * read(index_in(from, n, c, at, columns.first)) +
-                   static_cast<Value>(columns.weight) * read(index_in(from, n, c, at, columns.second));
-          };
-          write(index_in(to, n, c, y, x), static_cast<Value>(1 - rows.weight) * row(rows.first) +
-                                              static_cast<Value>(rows.weight) * row(rows.second));
-        });
-      },
-      in, out);
+  with_places(in, [&](auto kind) { blend<decltype(kind)>(resize, align_corners, in, out); });
   return Error::kOk;
 }
 

@@ -123,7 +123,7 @@ Error slice_scatter(Arguments arguments, Arena& /*scratch*/) {
   const int64_t end = call.integer_or(4, std::numeric_limits<int64_t>::max());
   const int64_t step = call.integer(5);
   const Tensor& out = call.out(6);
-  call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max() && same_sizes(in, out));
+  call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max() && takes_sizes_of(out, in));
   CARINA_RT_TRY(call.error());
   CARINA_RT_TRY(copy_all(in, out));
   return paste_range(source, out, axis, range_of(start, end, step, out.sizes()[axis]));
@@ -163,7 +163,7 @@ Error select_scatter(Arguments arguments, Arena& /*scratch*/) {
   const size_t axis = call.axis(2, in.rank());
   const int64_t index = call.integer(3);
   const Tensor& out = call.out(4);
-  call.require(same_sizes(in, out));
+  call.require(takes_sizes_of(out, in));
   CARINA_RT_TRY(call.error());
   CARINA_RT_TRY(copy_all(in, out));
   return paste_index(source, out, axis, index < 0 ? index + out.sizes()[axis] : index);

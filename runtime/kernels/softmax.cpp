@@ -47,7 +47,7 @@ Error for_rows(Arguments arguments, const Function& run) {
   const int64_t dim = call.integer(1);
   const Tensor& out = call.out(3);
   size_t axis = 0;
-  call.require(same_sizes(in, out) && (in.rank() == 0 || axis_of(dim, in.rank(), axis)));
+  call.require(takes_sizes_of(out, in) && (in.rank() == 0 || axis_of(dim, in.rank(), axis)));
   call.support(is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
   if (in.elements() == 0) return Error::kOk;

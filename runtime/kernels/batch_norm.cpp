@@ -1,0 +1,170 @@
+#include <cmath>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/norm_internal.h"
+
+namespace carina::runtime {
+
+// (input, weight or None, bias or None, running mean, running variance, momentum, eps, out, two empty outputs)
+Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor* weight = call.optional_tensor(1);
+  const Tensor* bias = call.optional_tensor(2);
+  const Tensor& mean = call.tensor(3);
+  const Tensor& variance = call.tensor(4);
+  const double eps = call.number(6);
+  const Tensor& out = call.out(7);
+  call.require(in.rank() >= 2 && takes_sizes_of(out, in));
+  call.support(is_floating(in.type) && is_floating(out.type));
+  CARINA_RT_TRY(call.error());
+  const int64_t channels = in.sizes()[1];
+  call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) &&
+               has_elements(&variance, channels));
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(in);
+  const Layout to = layout_of(out);
+  Walk<2> walk;
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (i != 1) walk.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
+  }
+  const int64_t count = walk.count();
+  const auto read = Numbers::reader(in);
+  const auto write = Numbers::writer(out);
+  for (int64_t c = 0; count > 0 && c < channels; ++c) {
+    const double inverse = 1 / std::sqrt(Numbers::reader(variance)(c) + eps);
+    const double scale = inverse * (weight == nullptr ? 1 : Numbers::reader(*weight)(c));
+    const double shift = (bias == nullptr ? 0 : Numbers::reader(*bias)(c)) - Numbers::reader(mean)(c) * scale;
+    for (int64_t i = 0; i < count; ++i, walk.next()) {
+      write(walk.at[1] + c * to.strides[1], read(walk.at[0] + c * from.strides[1]) * scale + shift);
+    }
+  }
+  return Error::kOk;
+}
+
+namespace {
+
+// Mean and variance of a channel of the input (not corrected).
+struct Moments {
+  double mean = 0, variance = 0;
+};
+
+Moments moments_of(const Numbers::Reader& read, Walk<2> walk, int64_t first) {
+  const int64_t count = walk.count();
+  const Walk<2> start = walk;
+  Moments moments;
+  for (int64_t i = 0; i < count; ++i, walk.next()) moments.mean += read(first + walk.at[0]);
+  moments.mean /= static_cast<double>(count);
+  walk = start;
+  for (int64_t i = 0; i < count; ++i, walk.next()) {
+    const double gap = read(first + walk.at[0]) - moments.mean;
+    moments.variance += gap * gap;
+  }
+  moments.variance /= static_cast<double>(count);
+  return moments;
+}
+
+// A batch norm as its two overloads have it.
+struct BatchNorm {
+  const Tensor& in;
+  const Tensor* weight;
+  const Tensor* bias;
+  const Tensor* running_mean;  // nullptr: the batch's own moments, which nobody keeps
+  const Tensor* running_variance;
+  double momentum, eps;
+  const Tensor &out, &save_mean, &save_inverse;
+};
+
+Error normalise_batch(Call& call, const BatchNorm& norm, bool training) {
+  call.fit_like(norm.out, norm.in);
+  call.require(norm.in.rank() >= 2);
+  call.support(is_floating(norm.in.type) && norm.in.type == norm.out.type);
+  CARINA_RT_TRY(call.error());
+  const int64_t channels = norm.in.sizes()[1];
+  call.require(has_elements(norm.weight, channels) && has_elements(norm.bias, channels) &&
+               has_elements(norm.running_mean, channels) && has_elements(norm.running_variance, channels));
+  call.fit(norm.save_mean, {training ? channels : 0});
+  call.fit(norm.save_inverse, {training ? channels : 0});
+  CARINA_RT_TRY(call.error());
+  const Layout from = layout_of(norm.in), to = layout_of(norm.out);
+  Walk<2> walk;
+  for (size_t i = 0; i < from.rank; ++i) {
+    if (i != 1) walk.add_axis(from.sizes[i], {from.strides[i], to.strides[i]});
+  }
+  const int64_t count = walk.count();
+  const auto read = Numbers::reader(norm.in);
+  const auto write = Numbers::writer(norm.out);
+  for (int64_t c = 0; count > 0 && c < channels; ++c) {
+    Moments moments;
+    if (training) {
+      moments = moments_of(read, walk, c * from.strides[1]);
+    } else {
+      moments = {Numbers::reader(*norm.running_mean)(c), Numbers::reader(*norm.running_variance)(c)};
+    }
+    const double inverse = 1 / std::sqrt(moments.variance + norm.eps);
+    if (training) {
+      Numbers::writer(norm.save_mean)(c, moments.mean);
+      Numbers::writer(norm.save_inverse)(c, inverse);
+    }
+    if (training && norm.running_mean != nullptr) {
+      const double corrected = moments.variance * static_cast<double>(count) / static_cast<double>(count - 1);
+      const auto blend = [&](const Tensor& kept, double now) {
+        Numbers::writer(kept)(c, (1 - norm.momentum) * Numbers::reader(kept)(c) + norm.momentum * now);
+      };
+      blend(*norm.running_mean, moments.mean);
+      blend(*norm.running_variance, corrected);
+    }
+    const double scale = inverse * (norm.weight == nullptr ? 1 : Numbers::reader(*norm.weight)(c));
+    const double shift = norm.bias == nullptr ? 0 : Numbers::reader(*norm.bias)(c);
+    for (int64_t i = 0; i < count; ++i, walk.next())
+      write(walk.at[1] + c * to.strides[1], (read(walk.at[0] + c * from.strides[1]) - moments.mean) * scale + shift);
+  }
+  return Error::kOk;
+}
+
+}  // namespace
+
+// (input, weight or None, bias or None, running mean, running variance, training, momentum, eps, out, mean, inverse
+// deviation): training uses the batch's own moments and blends them into the running ones
+Error batch_norm_legit(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const bool training = call.flag(5);
+  const Tensor* mean = training ? &call.out(3) : &call.tensor(3);
+  const Tensor* variance = training ? &call.out(4) : &call.tensor(4);
+  const BatchNorm norm{.in = call.tensor(0),
+                       .weight = call.optional_tensor(1),
+                       .bias = call.optional_tensor(2),
+                       .running_mean = mean,
+                       .running_variance = variance,
+                       .momentum = call.number(6),
+                       .eps = call.number(7),
+                       .out = call.out(8),
+                       .save_mean = call.out(9),
+                       .save_inverse = call.out(10)};
+  CARINA_RT_TRY(call.error());
+  return normalise_batch(call, norm, training);
+}
+
+// (input, weight or None, bias or None, training, momentum, eps, out, mean, inverse deviation): there is nothing but
+// the batch's own moments, whatever `training` says
+Error batch_norm_legit_no_stats(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  static_cast<void>(call.flag(3));
+  const BatchNorm norm{.in = call.tensor(0),
+                       .weight = call.optional_tensor(1),
+                       .bias = call.optional_tensor(2),
+                       .running_mean = nullptr,
+                       .running_variance = nullptr,
+                       .momentum = call.number(4),
+                       .eps = call.number(5),
+                       .out = call.out(6),
+                       .save_mean = call.out(7),
+                       .save_inverse = call.out(8)};
+  CARINA_RT_TRY(call.error());
+  return normalise_batch(call, norm, true);
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/layout_internal.h"
+#include "runtime/kernels/quantize_internal.h"
+
+namespace carina::runtime {
+
+// As ExecuTorch has it from FBGEMM: the end of the range with the smaller error gives the zero point.
+Parameters choose_parameters(float least, float most, int64_t low, int64_t high) {
+  constexpr double kSmallest = 6.1e-5;  // what the reciprocal of a half still holds
+  const auto levels = static_cast<double>(high - low);
+  double least_value = std::min(least, 0.0F), most_value = std::max(most, 0.0F);
+  double scale = (most_value - least_value) / levels;
+  if (static_cast<float>(scale) == 0.0F || std::isinf(1.0F / static_cast<float>(scale))) scale = 0.1;
+  if (scale < kSmallest) {
+    const double factor = kSmallest / scale;
+    scale = kSmallest;
+    if (least_value == 0) {
+      most_value = kSmallest * levels;
+    } else if (most_value == 0) {
+      least_value = -kSmallest * levels;
+    } else {
+      least_value *= factor;
+      most_value *= factor;
+    }
+  }
+  const double at_least = least_value / scale, at_most = most_value / scale;
+  const double error_at_least = std::fabs(static_cast<double>(low)) + std::fabs(at_least);
+  const double error_at_most = std::fabs(static_cast<double>(high)) + std::fabs(at_most);
+  const double exact =
+      error_at_least < error_at_most ? static_cast<double>(low) - at_least : static_cast<double>(high) - at_most;
+  const int64_t nudged = exact < static_cast<double>(low)    ? low
+                         : exact > static_cast<double>(high) ? high
+                                                             : to_int64(std::nearbyint(static_cast<float>(exact)));
+  return {.scale = scale, .zero_point = nudged};
+}
+
+namespace {
+
+struct Bounds {
+  float least = 0, most = 0;
+};
+
+// Of the logical row of `count` elements that `walk` comes to.
+Bounds bounds_of(const Tensor& in, Walk<1>& walk, int64_t count) {
+  const auto read = Numbers::reader(in);
+  Bounds bounds;
+  for (int64_t i = 0; i < count; ++i, walk.next()) {
+    const auto value = static_cast<float>(read(walk.at[0]));
+    bounds.least = i == 0 ? value : std::min(bounds.least, value);
+    bounds.most = i == 0 ? value : std::max(bounds.most, value);
+  }
+  return bounds;
+}
+
+}  // namespace
+
+// (input, quant_min, quant_max, eps, dtype, scale, zero_point: tensors of one element)
+Error choose_qparams(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const int64_t low = call.integer(1), high = call.integer(2);
+  static_cast<void>(call.number(3));
+  const Tensor &scale = call.out(5), &zero_point = call.out(6);
+  call.require(low < high && high - low <= INT32_MAX && scale.elements() == 1 && zero_point.elements() == 1 &&
+               in.elements() > 0);
+  call.support(is_floating(in.type) && is_floating(scale.type) && !is_floating(zero_point.type));
+  CARINA_RT_TRY(call.error());
+  Walk<1> walk = walk_over(in);
+  const Bounds bounds = bounds_of(in, walk, static_cast<int64_t>(in.elements()));
+  const Parameters chosen = choose_parameters(bounds.least, bounds.most, low, high);
+  Numbers::writer(scale)(0, chosen.scale);
+  Integers::writer(zero_point)(0, chosen.zero_point);
+  return Error::kOk;
+}
+
+// (input [..., K], dtype, scales [..., 1], zero_points [..., 1]): int8 codes for each row
+Error choose_qparams_per_token(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor &in = call.tensor(0), &scales = call.out(2), &zero_points = call.out(3);
+  call.support(is_floating(in.type) && is_floating(scales.type) && !is_floating(zero_points.type));
+  call.require(in.rank() >= 1);
+  CARINA_RT_TRY(call.error());
+  Extents sizes = layout_of(in).sizes;
+  const int64_t each = sizes[in.rank() - 1];
+  sizes[in.rank() - 1] = 1;
+  call.fit(scales, std::span(sizes.data(), in.rank()));
+  call.fit(zero_points, std::span(sizes.data(), in.rank()));
+  call.require(each > 0);
+  CARINA_RT_TRY(call.error());
+  Walk<1> walk = walk_over(in);
+  Walk<1> scale = walk_over(scales), zero_point = walk_over(zero_points);
+  const int64_t rows = scale.count();
+  for (int64_t row = 0; row < rows; ++row, scale.next(), zero_point.next()) {
+    const Bounds bounds = bounds_of(in, walk, each);
+    const Parameters chosen = choose_parameters(bounds.least, bounds.most, INT8_MIN, INT8_MAX);
+    Numbers::writer(scales)(scale.at[0], chosen.scale);
+    Integers::writer(zero_points)(zero_point.at[0], chosen.zero_point);
+  }
+  return Error::kOk;
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,148 @@
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/kernels_internal.h"
+#include "runtime/kernels/window_internal.h"
+
+namespace carina::runtime {
+
+namespace {
+
+// PyTorch's numbers.
+enum Interpolation : int64_t { kBilinear = 0, kNearest = 1, kBicubic = 2 };
+enum Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
+
+struct Sampler {
+  Picture in;
+  int64_t interpolation, padding;
+  bool align_corners;
+};
+
+// Back and forth between `low` and `high`, both in halves.
+template <typename T>
+T reflected(T place, int64_t twice_low, int64_t twice_high) {
+  if (twice_low == twice_high) return 0;
+  const T low = static_cast<T>(twice_low) / 2, span = static_cast<T>(twice_high - twice_low) / 2;
+  place = std::fabs(place - low);
+  const T rest = std::fmod(place, span), flips = std::floor(place / span);
+  return std::fmod(flips, T{2}) == 0 ? rest + low : span - rest + low;
+}
+
+// A place as the padding mode moves it into the picture.
+template <typename T>
+T padded_place(const Sampler& sampler, T place, int64_t size) {
+  const auto most = static_cast<T>(size - 1);
+  if (sampler.padding == kReflection)
+    place = sampler.align_corners ? reflected(place, 0, 2 * (size - 1)) : reflected(place, -1, 2 * size - 1);
+  return sampler.padding == kZeros ? place : std::min(std::max(place, T{0}), most);
+}
+
+// From [-1, 1] to elements.
+template <typename T>
+T unscaled(const Sampler& sampler, T place, int64_t size) {
+  if (sampler.align_corners) return (place + 1) / 2 * static_cast<T>(size - 1);
+  return ((place + 1) * static_cast<T>(size) - 1) / 2;
+}
+
+// The element at (y, x), zero outside; NaN and places that no integer holds are outside.
+template <typename Reader, typename T>
+T element_at(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
+  const Picture& in = sampler.in;
+  if (!(y >= 0 && y < static_cast<T>(in.height) && x >= 0 && x < static_cast<T>(in.width))) return 0;
+  return read(base + static_cast<int64_t>(y) * in.row_step + static_cast<int64_t>(x) * in.column_step);
+}
+
+template <typename Reader, typename T>
+T bilinear(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
+  const T top = std::floor(y), left = std::floor(x), down = y - top, right = x - left;
+  const T bottom = top + 1, after = left + 1;
+  T sum = 0;
+  sum += element_at(sampler, read, base, top, left) * (1 - down) * (1 - right);
+  sum += element_at(sampler, read, base, top, after) * (1 - down) * right;
+  sum += element_at(sampler, read, base, bottom, left) * down * (1 - right);
+  sum += element_at(sampler, read, base, bottom, after) * down * right;
+  return sum;
+}
+
+// Keys' kernel with a = -0.75, as PyTorch has it.
+template <typename T>
+void cubic_weights(T t, T (&weights)[4]) {
+  constexpr T a = -0.75;
+  const auto near = [](T x) { return ((a + 2) * x - (a + 3)) * x * x + 1; };
+  const auto far = [](T x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
+  weights[0] = far(t + 1);
+  weights[1] = near(t);
+  weights[2] = near(1 - t);
+  weights[3] = far(2 - t);
+}
+
+template <typename Reader, typename T>
+T bicubic(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
+  const T top = std::floor(y), left = std::floor(x);
+  T rows[4], columns[4];
+  cubic_weights(y - top, rows);
+  cubic_weights(x - left, columns);
+  T sum = 0;
+  for (int i = 0; i < 4; ++i) {
+    const T at_y = padded_place(sampler, top - 1 + static_cast<T>(i), sampler.in.height);
+    T row = 0;
+    for (int j = 0; j < 4; ++j) {
+      const T at_x = padded_place(sampler, left - 1 + static_cast<T>(j), sampler.in.width);
+      row += element_at(sampler, read, base, at_y, at_x) * columns[j];
+    }
+    sum += row * rows[i];
+  }
+  return sum;
+}
+
+template <typename Reader, typename T>
+T sample(const Sampler& sampler, const Reader& read, int64_t base, T grid_y, T grid_x) {
+  const T y = unscaled(sampler, grid_y, sampler.in.height), x = unscaled(sampler, grid_x, sampler.in.width);
+  if (sampler.interpolation == kBicubic) return bicubic(sampler, read, base, y, x);
+  const T at_y = padded_place(sampler, y, sampler.in.height), at_x = padded_place(sampler, x, sampler.in.width);
+  if (sampler.interpolation == kBilinear) return bilinear(sampler, read, base, at_y, at_x);
+  return element_at(sampler, read, base, T(std::nearbyint(at_y)), T(std::nearbyint(at_x)));
+}
+
+}  // namespace
+
+// (input [N, C, H, W], grid [N, OH, OW, 2], interpolation, padding, align_corners, out [N, C, OH, OW])
+Error grid_sampler_2d(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  const Tensor &in = call.tensor(0), &grid = call.tensor(1);
+  Sampler sampler{
+      .in = {}, .interpolation = call.integer(2), .padding = call.integer(3), .align_corners = call.flag(4)};
+  const Tensor& out = call.out(5);
+  call.require(in.rank() == 4 && grid.rank() == 4 && out.rank() == 4 && sampler.interpolation >= kBilinear &&
+               sampler.interpolation <= kBicubic && sampler.padding >= kZeros && sampler.padding <= kReflection);
+  call.support(is_floating(in.type) && in.type == grid.type && in.type == out.type);
+  CARINA_RT_TRY(call.error());
+  const Layout places = layout_of(grid);
+  call.fit(out, {in.sizes()[0], in.sizes()[1], places.sizes[1], places.sizes[2]});
+  call.require(places.sizes[0] == in.sizes()[0] && places.sizes[3] == 2 &&
+               (out.elements() == 0 || (in.sizes()[2] > 0 && in.sizes()[3] > 0)));
+  CARINA_RT_TRY(call.error());
+  Picture to;
+  static_cast<void>(picture_of(in, Missing::kBatch, sampler.in));
+  static_cast<void>(picture_of(out, Missing::kBatch, to));
+  in_domain(
+      [&](auto domain) {
+        using Value = typename decltype(domain)::Value;
+        if constexpr (!std::is_same_v<Value, int64_t>) {
+          const auto read = domain.reader(in), read_grid = domain.reader(grid);
+          const auto write = domain.writer(out);
+          for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+            const int64_t at = n * places.strides[0] + y * places.strides[1] + x * places.strides[2];
+            const int64_t base = n * sampler.in.batch_step + c * sampler.in.channel_step;
+            write(index_in(to, n, c, y, x),
+                  sample<decltype(read), Value>(sampler, read, base, read_grid(at + places.strides[3]), read_grid(at)));
+          });
+        }
+      },
+      in, grid, out);
+  return Error::kOk;
+}
+
+}  // namespace carina::runtime

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/layout_internal.h"
+
+namespace carina::runtime {
+
+// tensor[i0, i1, ...] with tensors of places, masks, or None for a whole axis. A mask stands for the places of its true
+// elements, one tensor of them per axis of the mask. The tensors of places are broadcast together; their common axes
+// stand in the result where the first indexed axis stood when the indexed axes are neighbours, else in front, as in
+// PyTorch.
+struct Indexing {
+  std::array<const Tensor*, kMaxRank> places{};  // per axis of the tensor; nullptr: all of it
+  std::array<Extents, kMaxRank> steps{};         // of each tensor of places along the common axes
+  std::array<size_t, kMaxRank> result_axis{};    // per axis that is taken whole: the result's
+  size_t indexed = 0;
+  size_t first = 0, common = 0;  // the common axes in the result: [first, first + common)
+  size_t rank = 0;               // of the result
+  Extents sizes{};
+  std::array<Tensor, kMaxRank> of_masks;  // what masks became; in scratch
+};
+
+// Errors: kInvalidArgument (places that do not fit together, more of them than axes, a mask of other sizes),
+// kOutOfMemory.
+Error plan_indexing(Call& call, const Tensor& tensor, std::span<EValue* const> list, Arena& scratch,
+                    Indexing& indexing);
+
+// The tensor's element at `index` of the result; false when a place lies outside.
+bool indexed_element(const Indexing& indexing, const Layout& tensor, const Extents& index, int64_t& element);
+
+}  // namespace carina::runtime

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/kernels/element_internal.h"
+
+namespace carina::runtime {
+
+// Quantization as ExecuTorch computes it, in float: the reciprocal of the scale is rounded first, and half way goes to
+// the even neighbour.
+inline int64_t code_of(float value, float inverse_scale, int64_t zero_point, int64_t low, int64_t high) {
+  const float scaled = std::nearbyint(inverse_scale * value);
+  const int64_t code = to_int64(static_cast<double>(static_cast<float>(zero_point) + scaled));
+  return code < low ? low : code > high ? high : code;
+}
+
+inline float value_of_code(int64_t code, float scale, int64_t zero_point) {
+  return static_cast<float>(static_cast<int64_t>(static_cast<uint64_t>(code) - static_cast<uint64_t>(zero_point))) *
+         scale;
+}
+
+// The scale and zero point with which codes of [low, high] hold values of [least, most] and zero.
+struct Parameters {
+  double scale;
+  int64_t zero_point;
+};
+Parameters choose_parameters(float least, float most, int64_t low, int64_t high);
+
+}  // namespace carina::runtime
