@@ -40,6 +40,7 @@ Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, con
   const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
                                            .cpu_ops = {},
                                            .delegate_nothing = options.delegates == DelegateMode::kNothing,
+                                           .delegate_movement = options.delegates == DelegateMode::kMovement,
                                            .refused = refused};
   Split split;
   const auto legality = [&](const ir::Graph& spread) { return lower::refusals_of(spread, backend.lowering); };

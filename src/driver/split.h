@@ -12,7 +12,11 @@
 
 namespace carina::driver {
 
-enum class DelegateMode { kNpu, kNothing };
+enum class DelegateMode {
+  kNpu,       // what computes there, and what moves data beside it
+  kMovement,  // also subgraphs that only move data
+  kNothing
+};
 
 // What the user keeps on the CPU.
 struct SplitOptions {

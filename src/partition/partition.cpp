@@ -97,6 +97,7 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
     decisions[n].runs_on_npu = false;
     decisions[n].reason = "only moves data, and no neighbour computes on the NPU";
     decisions[n].rule = "group.idle";
+    decisions[n].hint = "--delegate-movement puts it on the NPU";
   }
 }
 
@@ -121,7 +122,7 @@ Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, c
   std::vector<bool> eligible;
   for (const Decision& decision : decisions) eligible.push_back(decision.runs_on_npu);
   std::vector<int> group_of = group_nodes(aten, eligible);
-  drop_idle_groups(aten, group_of, decisions);
+  if (!options.delegate_movement) drop_idle_groups(aten, group_of, decisions);
   number_delegates(aten, group_of, decisions);
   Partitioned result = split(aten, spread, group_of);
   result.decisions = std::move(decisions);

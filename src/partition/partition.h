@@ -20,6 +20,7 @@ struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
+  bool delegate_movement = false;      // also subgraphs that only move data
   std::vector<ir::Refusal> refused;    // nodes that a later stage would not take, from an earlier try
 };
 
@@ -50,7 +51,8 @@ struct Partitioned {
 };
 
 // Splits a prepared graph (with `quantization` on values where it is quantized) into delegates of what `legality` allows
-// and the rest. Delegates are as large as possible without making a cycle; subgraphs that only move data are not worth one.
+// and the rest. Delegates are as large as possible without making a cycle; subgraphs that only move data are not
+// worth one unless the user asks for it.
 // Errors: a name in cpu_nodes or cpu_ops that is not in the graph (usage).
 Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
                               const Log& log);

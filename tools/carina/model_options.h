@@ -99,6 +99,12 @@ inline void add_target_options(CLI::App& app, driver::TargetRequest& target, Tar
       ->transform(byte_size());
 }
 
+inline CLI::Option* add_movement_option(CLI::App& app, driver::CompileRequest& request) {
+  return app.add_flag_callback(
+      "--delegate-movement", [&request] { request.delegates = driver::DelegateMode::kMovement; },
+      "Put parts that only move data on the NPU too: by default they stay on the CPU, which is cheaper than a call");
+}
+
 // What schedules are made for. Names as Vela's: --optimise Performance, Size.
 inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option(

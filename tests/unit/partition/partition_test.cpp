@@ -177,6 +177,12 @@ TEST(Partition, MakesNoDelegateOfDataMovementAlone) {
   const Partitioned result = partitioned(b.graph);
   EXPECT_TRUE(result.delegates.empty());
   EXPECT_THAT(result.decisions[0].reason, HasSubstr("only moves data"));
+  EXPECT_THAT(result.decisions[0].hint, HasSubstr("--delegate-movement"));
+  PartitionOptions options;
+  options.delegate_movement = true;
+  const Partitioned asked = partitioned(b.graph, options);
+  EXPECT_EQ(asked.delegates.size(), 1U);
+  EXPECT_TRUE(asked.decisions[0].runs_on_npu);
 }
 
 TEST(Partition, LetsTheUserKeepNodesOnTheCpu) {
