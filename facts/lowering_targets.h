@@ -23,6 +23,7 @@ struct OperatorLimits {
   WindowLimit pool;              // of a pool
   int64_t padded_average_pool;   // rows and columns of an average pool that hangs over the image
   int64_t wide_transposed_axes;  // of a transposition of elements wider than 16 bits
+  int64_t indexed_places;        // that a list of indices names: rows are gathered, or scattered. 0: not at all
 };
 
 // How a target likes what can be said in several ways in TOSA. Zero: it has no such wish.
@@ -52,6 +53,7 @@ inline constexpr OperatorLimits kEthosULimits{
     .pool = {.rows = npu::kMaxPoolHeight, .elems = npu::kMaxPoolElements},
     .padded_average_pool = npu::kMaxPaddedAveragePoolSize,
     .wide_transposed_axes = 4,
+    .indexed_places = 0,
 };
 
 // An addition of operands on two scales is one operation when the larger is multiplied by exactly these powers of two.
@@ -64,8 +66,10 @@ inline constexpr LoweringIdioms kEthosUIdioms{
     .aligned_int16_log2 = 14,
 };
 
-constexpr OperatorLimits with_wide_transposed_axes(OperatorLimits limits, int64_t axes) {
-  limits.wide_transposed_axes = axes;
+// Source: Ethos-U85 TRM, NPU_OP_DMA_START with an index.
+constexpr OperatorLimits of_ethos_u85(OperatorLimits limits) {
+  limits.wide_transposed_axes = 6;
+  limits.indexed_places = kUnlimited;
   return limits;
 }
 }  // namespace detail
@@ -78,7 +82,8 @@ inline constexpr LoweringTarget kPlainTosa{
                .kernel = {.rows = detail::kUnlimited, .elems = detail::kUnlimited},
                .pool = {.rows = detail::kUnlimited, .elems = detail::kUnlimited},
                .padded_average_pool = detail::kUnlimited,
-               .wide_transposed_axes = detail::kUnlimited},
+               .wide_transposed_axes = detail::kUnlimited,
+               .indexed_places = detail::kUnlimited},
     .idioms = {.picked_step = 0,
                .pooled_mean = {.rows = 0, .elems = 0},
                .convolved_sum = {.rows = 0, .elems = 0},
@@ -92,7 +97,7 @@ inline constexpr LoweringTarget kU55Lowering{
 };
 inline constexpr LoweringTarget kU65Lowering = kU55Lowering;
 inline constexpr LoweringTarget kU85Lowering{
-    .limits = detail::with_wide_transposed_axes(detail::kEthosULimits, 6),
+    .limits = detail::of_ethos_u85(detail::kEthosULimits),
     .idioms = detail::kEthosUIdioms,
 };
 // For a TOSA file without a target: most are read by compilers for the small NPUs.

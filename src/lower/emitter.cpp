@@ -151,6 +151,17 @@ ValueId Emitter::slice(ValueId input, const std::vector<int64_t>& start, const S
   return emit(TosaOp::SLICE, {input, first, count}, {}, {.dtype = dtype(input), .shape = size, .suffix = "slice"});
 }
 
+ValueId Emitter::tile(ValueId input, const Shape& result) {
+  input = with_rank(input, result.rank());
+  const Shape from = shape(input);
+  std::vector<int64_t> multiples;
+  for (size_t axis = 0; axis < result.rank(); ++axis)
+    multiples.push_back(from[axis] == 0 ? 1 : result[axis] / from[axis]);
+  if (std::ranges::all_of(multiples, [](int64_t n) { return n == 1; })) return input;
+  const ValueId counts = shape_constant(multiples);
+  return emit(TosaOp::TILE, {input, counts}, {}, {.dtype = dtype(input), .shape = result, .suffix = "tile"});
+}
+
 ValueId Emitter::pad(ValueId input, const std::vector<int64_t>& padding, double value) {
   if (std::ranges::all_of(padding, [](int64_t n) { return n == 0; })) return input;
   Shape result = shape(input);

@@ -64,6 +64,8 @@ class Emitter {
   ir::ValueId reshape(ir::ValueId input, const Shape& shape);
   ir::ValueId transpose(ir::ValueId input, const std::vector<int64_t>& perms);
   ir::ValueId slice(ir::ValueId input, const std::vector<int64_t>& start, const Shape& size);
+  // Repeated until it has this shape, each of whose sizes is a multiple of the input's; leading axes are added.
+  ir::ValueId tile(ir::ValueId input, const Shape& shape);
   // `padding`: before and after for each axis; `value` as an element of the input's type.
   ir::ValueId pad(ir::ValueId input, const std::vector<int64_t>& padding, double value);
   ir::ValueId rescale(ir::ValueId input, const Rescaling& rescaling);

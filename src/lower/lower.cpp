@@ -35,7 +35,7 @@ std::vector<LoweringRow> all_rows() {
   std::vector<LoweringRow> rows;
   for (const auto family :
        {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(), clamp_rows(), unary_rows(),
-        movement_rows(), quantization_rows(), logic_rows(), division_rows()}) {
+        movement_rows(), quantization_rows(), logic_rows(), division_rows(), indexing_rows(), resample_rows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   std::ranges::sort(rows, {}, &LoweringRow::op);

@@ -88,6 +88,8 @@ std::span<const LoweringRow> movement_rows();
 std::span<const LoweringRow> quantization_rows();
 std::span<const LoweringRow> logic_rows();
 std::span<const LoweringRow> division_rows();
+std::span<const LoweringRow> indexing_rows();
+std::span<const LoweringRow> resample_rows();
 
 // A real number as the integer that stands for it; the arithmetic of quantized_decomposed.quantize_per_tensor, in
 // float32 with rounding to even.

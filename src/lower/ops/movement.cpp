@@ -155,21 +155,9 @@ Result<ValueId> constant_pad(Lowering& in, const Node& node) {
   return to_output(in, node, in.out.pad(input, padding, fill));
 }
 
-ValueId tile(Lowering& in, ValueId input, const Shape& result) {
-  input = in.out.with_rank(input, result.rank());
-  const Shape from = in.out.shape(input);
-  Ints multiples;
-  for (size_t axis = 0; axis < result.rank(); ++axis)
-    multiples.push_back(from[axis] == 0 ? 1 : result[axis] / from[axis]);
-  if (std::ranges::all_of(multiples, [](int64_t n) { return n == 1; })) return input;
-  const ValueId counts = in.out.shape_constant(multiples);
-  return in.out.emit(TosaOp::TILE, {input, counts}, {},
-                     {.dtype = in.out.dtype(input), .shape = result, .suffix = "tile"});
-}
-
 // expand and repeat both.
 Result<ValueId> repeat(Lowering& in, const Node& node) {
-  return to_output(in, node, tile(in, in.operand(node.inputs[0]), in.shape(node.outputs[0])));
+  return to_output(in, node, in.out.tile(in.operand(node.inputs[0]), in.shape(node.outputs[0])));
 }
 
 // Whole numbers of what the integers stand for. They are counted in fractions of 1 that fit int32, so that a real number
@@ -211,6 +199,19 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
       in.out.rescale(wide, {.scales = {1 / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
+// TOSA reverses one axis at a time.
+Result<ValueId> flip(Lowering& in, const Node& node) {
+  ValueId flipped = in.operand(node.inputs[0]);
+  const Shape shape = in.out.shape(flipped);
+  for (const int64_t dim : node.attributes.integers("dims")) {
+    const size_t axis = axis_of(dim, shape.rank());
+    if (shape.rank() == 0 || shape[axis] < 2) continue;
+    flipped = in.out.emit(TosaOp::REVERSE, {flipped}, {{"axis", static_cast<int64_t>(axis)}},
+                          {.dtype = in.out.dtype(flipped), .shape = shape, .suffix = "reverse"});
+  }
+  return to_output(in, node, flipped);
+}
+
 Refused permute_fits(const Candidate& c) {
   const DType type = Candidate::type_of(c.input(0));
   const size_t rank = c.input(0).shape.rank();
@@ -235,6 +236,7 @@ constexpr LoweringRow kMovementRows[] = {
     {.op = AtenOp::constant_pad_nd_default, .integers = PlainIntegers::kAny, .legal = always, .lower = constant_pad},
     {.op = AtenOp::expand_default, .integers = PlainIntegers::kAny, .legal = always, .lower = repeat},
     {.op = AtenOp::repeat_default, .integers = PlainIntegers::kAny, .legal = always, .lower = repeat},
+    {.op = AtenOp::flip_default, .integers = PlainIntegers::kAny, .legal = always, .lower = flip},
     {.op = AtenOp::to_dtype, .integers = PlainIntegers::kAny, .legal = always, .lower = convert},
     {.op = AtenOp::_to_copy_default, .integers = PlainIntegers::kAny, .legal = always, .lower = convert},
     {.op = AtenOp::_to_dim_order_copy_default, .integers = PlainIntegers::kAny, .legal = always, .lower = convert},

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "facts/aten_traits.h"
 #include "lower/ops/window_internal.h"
 
@@ -31,15 +34,6 @@ Refused check_image(const Candidate& c) {
   const size_t rank = c.input(0).shape.rank();
   if (rank == 4) return std::nullopt;
   return refused("pool.rank", fmt::format("the input has {} axes, a pool needs 4", rank));
-}
-
-Refused check_dilation(const Candidate& c) {
-  const Ints& dilation = c.node.attributes.integers("dilation");
-  if (dilation[0] == 1 && dilation[1] == 1) return std::nullopt;
-  return refused(
-      "pool.dilation",
-      fmt::format("the dilation is {}x{}, {} pools without dilation", dilation[0], dilation[1], c.target.name),
-      "use dilation=1");
 }
 
 Refused check_divisor(const Candidate& c) {
@@ -72,19 +66,74 @@ Refused pool_fits(const Candidate& c) {
 }
 
 Refused max_pool2d_fits(const Candidate& c) {
-  return first_of({check_dilation(c), pool_fits(c)});
+  return pool_fits(c);
 }
 
 Refused avg_pool2d_fits(const Candidate& c) {
   return first_of({check_divisor(c), check_overhang(c), pool_fits(c)});
 }
 
+// A window with gaps sees every `dilation`-th row: the rows of each such phase side by side, as images of their own.
+struct Phases {
+  int64_t outputs;  // if the window moved by one
+  int64_t rows;     // of a phase
+  int64_t dilation;
+
+  [[nodiscard]] int64_t whole() const { return rows * dilation; }
+};
+
+Phases phases_of(int64_t results, int64_t stride, int64_t kernel, int64_t dilation) {
+  const int64_t outputs = (results - 1) * stride + 1;
+  return {.outputs = outputs, .rows = (outputs + dilation - 1) / dilation + kernel - 1, .dilation = dilation};
+}
+
+// So many rows and columns from the padding's first on; what the image does not have loses to everything.
+ValueId padded_to(Lowering& in, ValueId image, const Ints& padding, int64_t height, int64_t width) {
+  Shape shape = in.out.shape(image);
+  const DType type = in.out.dtype(image);
+  const double lowest =
+      is_float(type) ? -std::numeric_limits<double>::infinity() : static_cast<double>(range_of(type).min);
+  const int64_t below = std::max<int64_t>(0, height - padding[0] - shape[1]);
+  const int64_t right = std::max<int64_t>(0, width - padding[1] - shape[2]);
+  const ValueId padded = in.out.pad(image, {0, 0, padding[0], below, padding[1], right, 0, 0}, lowest);
+  return in.out.slice(padded, {0, 0, 0, 0}, Shape{shape[0], height, width, shape[3]});
+}
+
+ValueId max_pool(Lowering& in, ValueId image, const Ints& kernel, const Ints& stride) {
+  const Shape s = in.out.shape(image);
+  const Shape result{s[0], (s[1] - kernel[0]) / stride[0] + 1, (s[2] - kernel[1]) / stride[1] + 1, s[3]};
+  return in.out.emit(TosaOp::MAX_POOL2D, {image},
+                     {{"kernel", kernel}, {"stride", stride}, {"pad", Ints{0, 0, 0, 0}}, {"nan_mode", kNanPropagate}},
+                     {.dtype = in.out.dtype(image), .shape = result, .suffix = "pool"});
+}
+
+ValueId dilated_max_pool(Lowering& in, const Node& node) {
+  const Shape to = in.shape(node.outputs[0]);
+  const Ints &kernel = node.attributes.integers("kernel_size"), &dilation = node.attributes.integers("dilation");
+  const Ints stride = strides(node);
+  const Phases y = phases_of(to[2], stride[0], kernel[0], dilation[0]);
+  const Phases x = phases_of(to[3], stride[1], kernel[1], dilation[1]);
+  const ValueId image = padded_to(in, in.out.to_nhwc(in.operand(node.inputs[0])), node.attributes.integers("padding"),
+                                  y.whole(), x.whole());
+  const ValueId grid = in.out.reshape(image, Shape{to[0], y.rows, y.dilation, x.rows, x.dilation, to[1]});
+  const ValueId phases = in.out.reshape(in.out.transpose(grid, {0, 2, 4, 1, 3, 5}),
+                                        Shape{to[0] * y.dilation * x.dilation, y.rows, x.rows, to[1]});
+  const ValueId pooled = max_pool(in, phases, kernel, {1, 1});
+  const int64_t rows = y.rows - kernel[0] + 1, columns = x.rows - kernel[1] + 1;
+  const ValueId apart = in.out.reshape(pooled, Shape{to[0], y.dilation, x.dilation, rows, columns, to[1]});
+  const ValueId together = in.out.reshape(in.out.transpose(apart, {0, 3, 1, 4, 2, 5}),
+                                          Shape{to[0], rows * y.dilation, columns * x.dilation, to[1]});
+  const ValueId all = in.out.slice(together, {0, 0, 0, 0}, Shape{to[0], y.outputs, x.outputs, to[1]});
+  return stride[0] == 1 && stride[1] == 1 ? all : max_pool(in, all, {1, 1}, stride);
+}
+
 Result<ValueId> max_pool2d(Lowering& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
   const Ints& padding = node.attributes.integers("padding");
   const Ints& dilation = node.attributes.integers("dilation");
-  CARINA_CHECKED(accepted(node, first_of({check_dilation(in.candidate(node)), check_image(in.candidate(node))})));
+  CARINA_CHECKED(accepted(node, check_image(in.candidate(node))));
   const Ints& kernel = node.attributes.integers("kernel_size");
+  if (dilation[0] > 1 || dilation[1] > 1) return to_output(in, node, dilated_max_pool(in, node));
   const WindowPlan plan = plan_windows({.kernel = kernel,
                                         .stride = strides(node),
                                         .dilation = dilation,

@@ -105,6 +105,12 @@ constexpr RewriteRow kCanonicalizeSlicesRows[] = {
     {AtenOp::split_with_sizes_default, split_to_slices},
     {AtenOp::split_with_sizes_copy_default, split_to_slices},
     {AtenOp::chunk_default, split_to_slices},
+    {AtenOp::split_default, split_to_slices},
+    {AtenOp::unsafe_split_Tensor, split_to_slices},
+    {AtenOp::unsafe_split_with_sizes_default, split_to_slices},
+    {AtenOp::unsafe_chunk_default, split_to_slices},
+    {AtenOp::tensor_split_sections, split_to_slices},
+    {AtenOp::tensor_split_indices, split_to_slices},
 };
 static_assert(rewrites_what_becomes(kCanonicalizeSlicesRows));
 

@@ -89,6 +89,64 @@ Result<bool> stack_to_cat(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(axis)}}));
 }
 
+// Joined along the second axis, of one-dimensional tensors along the only one.
+Result<bool> hstack_to_cat(Rewriter& in, const Node& node) {
+  const size_t rank = in.shape(node.outputs[0]).rank();
+  std::vector<ValueId> parts;
+  for (const ValueId input : node.inputs)
+    parts.push_back(in.shape(input).rank() == 0 ? in.view(input, Shape{1}) : input);
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", rank == 1 ? int64_t{0} : int64_t{1}}}));
+}
+
+Result<bool> vstack_to_cat(Rewriter& in, const Node& node) {
+  std::vector<ValueId> parts;
+  for (const ValueId input : node.inputs) {
+    const Shape shape = in.shape(input);
+    parts.push_back(shape.rank() < 2 ? in.view(input, Shape{1, shape.elements()}) : input);
+  }
+  return rewritten(in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", int64_t{0}}}));
+}
+
+Result<bool> last_two_to_permute(Rewriter& in, const Node& node) {
+  const size_t rank = in.shape(node.inputs[0]).rank();
+  return rank < 2 ? Result<bool>(false) : swap_to_permute(in, node, rank - 2, rank - 1);
+}
+
+// A quarter turn swaps two axes and reverses one of them.
+Result<bool> rot90(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const std::vector<int64_t>& dims = node.attributes.integers("dims");
+  const size_t a = axis_of(dims[0], shape.rank()), b = axis_of(dims[1], shape.rank());
+  const int64_t turns = ((node.attributes.integer("k") % 4) + 4) % 4;
+  const auto flipped = [&](ValueId x, std::vector<size_t> axes) {
+    return in.move(AtenOp::flip_default, {x}, {{"dims", to_ints(axes)}}, in.shape(x));
+  };
+  if (turns == 0) return rewritten(in.view_into(node.outputs[0], node.inputs[0]));
+  if (turns == 2) return rewritten(in.view_into(node.outputs[0], flipped(node.inputs[0], {a, b})));
+  std::vector<int64_t> order = identity_order(shape.rank());
+  std::swap(order[a], order[b]);
+  const ValueId turned =
+      in.move(AtenOp::permute_default, {node.inputs[0]}, {{"dims", order}}, in.shape(node.outputs[0]));
+  return rewritten(in.view_into(node.outputs[0], flipped(turned, {turns == 1 ? a : b})));
+}
+
+// Each tensor along its own axis of the grid; indexing "xy" swaps the first two.
+Result<bool> meshgrid(Rewriter& in, const Node& node) {
+  const ir::Attribute* indexing = node.attributes.find("indexing");
+  const bool swaps = indexing != nullptr && std::get<std::string>(*indexing) == "xy" && node.inputs.size() > 1;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (!node.outputs[i].valid()) continue;
+    const size_t axis = swaps && i < 2 ? 1 - i : i;
+    Shape line(std::vector<int64_t>(node.inputs.size(), 1));
+    line[axis] = in.shape(node.inputs[i]).elements();
+    const std::vector<int64_t> size = dims_of(in.shape(node.outputs[i]));
+    CARINA_CHECKED(in.into(node.outputs[i], AtenOp::expand_default, {in.view(node.inputs[i], line)},
+                           {{"size", size}, {"implicit", false}}));
+  }
+  return true;
+}
+
 Result<bool> to_expand(Rewriter& in, const Node& node) {
   const std::vector<int64_t> size = dims_of(in.shape(node.outputs[0]));
   if (node.op == ir::Op(AtenOp::expand_default) && size == node.attributes.integers("size")) return false;
@@ -144,6 +202,12 @@ constexpr RewriteRow kCanonicalizeViewsRows[] = {
     {AtenOp::concat_default, cat_by_name},
     {AtenOp::concatenate_default, cat_by_name},
     {AtenOp::stack_default, stack_to_cat},
+    {AtenOp::hstack_default, hstack_to_cat},
+    {AtenOp::vstack_default, vstack_to_cat},
+    {AtenOp::mT_default, last_two_to_permute},
+    {AtenOp::rot90_default, rot90},
+    {AtenOp::meshgrid_default, meshgrid},
+    {AtenOp::meshgrid_indexing, meshgrid},
     {AtenOp::expand_default, to_expand},
     {AtenOp::expand_copy_default, to_expand},
     {AtenOp::expand_as_default, to_expand},

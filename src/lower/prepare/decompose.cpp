@@ -14,8 +14,9 @@ namespace carina::lower {
 
 std::span<const RewriteRow> decomposition_rows() {
   static const std::vector<RewriteRow> rows =
-      joined({norm_rows(), product_rows(), window_rows(), movement_rewrites(), resampling_rewrites(),
-              activation_rewrites(), arithmetic_rewrites(), reduction_rewrites(), volume_rewrites()});
+      joined({norm_rows(), product_rows(), window_rows(), pool_rewrites(), movement_rewrites(), indexing_rewrites(),
+              scatter_rewrites(), stride_rewrites(), resampling_rewrites(), activation_rewrites(),
+              arithmetic_rewrites(), reduction_rewrites(), volume_rewrites()});
   return rows;
 }
 

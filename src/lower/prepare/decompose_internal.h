@@ -11,7 +11,11 @@ namespace carina::lower {
 std::span<const RewriteRow> norm_rows();     // softmax, layer_norm, group_norm, var
 std::span<const RewriteRow> product_rows();  // mm, addmm, matmul, attention
 std::span<const RewriteRow> window_rows();   // convolutions and pools
+std::span<const RewriteRow> pool_rewrites();
 std::span<const RewriteRow> movement_rewrites();
+std::span<const RewriteRow> indexing_rewrites();  // index, gather, scatter, embedding
+std::span<const RewriteRow> scatter_rewrites();   // select_scatter, slice_scatter, copy, fill
+std::span<const RewriteRow> stride_rewrites();    // as_strided, unfold, diagonal, im2col
 std::span<const RewriteRow> resampling_rewrites();
 std::span<const RewriteRow> activation_rewrites();
 std::span<const RewriteRow> arithmetic_rewrites();  // addcmul, lerp

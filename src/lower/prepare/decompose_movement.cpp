@@ -72,13 +72,6 @@ Result<bool> roll(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], x));
 }
 
-ValueId permuted(Rewriter& in, ValueId x, const Ints& dims) {
-  const Shape shape = in.shape(x);
-  Ints result;
-  for (const int64_t dim : dims) result.push_back(shape[static_cast<size_t>(dim)]);
-  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, Shape(result));
-}
-
 // [..., C*r*r, H, W] -> [..., C, H*r, W*r]
 Result<bool> pixel_shuffle(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
@@ -100,13 +93,15 @@ Result<bool> repeat_interleave(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], repeat_each(in, x, axis, times)));
 }
 
-// [N,C,H,W] -> [N,C*r*r,H/r,W/r]
+// [..., C, H, W] -> [..., C*r*r, H/r, W/r]
 Result<bool> pixel_unshuffle(Rewriter& in, const Node& node) {
-  const Shape shape = in.shape(node.inputs[0]);
+  const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
   const int64_t r = node.attributes.integer("downscale_factor");
-  if (shape.rank() != 4) return false;
-  const Shape blocks{shape[0], shape[1], shape[2] / r, r, shape[3] / r, r};
-  return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], blocks), {0, 1, 3, 5, 2, 4})));
+  const size_t rank = shape.rank();
+  if (rank < 3 || shape.elements() == 0) return false;
+  const int64_t height = result[rank - 2], width = result[rank - 1];
+  const Shape blocks{shape.elements() / (height * r * width * r), height, r, width, r};
+  return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], blocks), {0, 2, 4, 1, 3})));
 }
 
 Result<bool> channel_shuffle(Rewriter& in, const Node& node) {
@@ -115,27 +110,6 @@ Result<bool> channel_shuffle(Rewriter& in, const Node& node) {
   if (shape.rank() < 3 || shape[1] % groups != 0 || shape.elements() == 0) return false;
   const Shape grouped{shape[0], groups, shape[1] / groups, shape.elements() / shape[0] / shape[1]};
   return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], grouped), {0, 2, 1, 3})));
-}
-
-// Windows along an axis, each a slice; their elements become the last axis.
-Result<bool> unfold(Rewriter& in, const Node& node) {
-  constexpr int64_t kMostWindows = 64;
-  const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
-  const size_t axis = axis_of(node.attributes.integer("dimension"), shape.rank());
-  const int64_t size = node.attributes.integer("size"), step = node.attributes.integer("step");
-  if (shape.rank() == 0 || result[axis] < 1 || result[axis] > kMostWindows) return false;
-  Ints to_end;
-  for (size_t i = 0; i < shape.rank(); ++i) {
-    if (i != axis) to_end.push_back(static_cast<int64_t>(i));
-  }
-  to_end.push_back(static_cast<int64_t>(axis));
-  Shape single = result;
-  single[axis] = 1;
-  std::vector<ValueId> windows;
-  for (int64_t w = 0; w < result[axis]; ++w)
-    windows.push_back(
-        in.view(permuted(in, slice(in, node.inputs[0], axis, w * step, w * step + size), to_end), single));
-  return rewritten(in.view_into(node.outputs[0], join(in, windows, axis)));
 }
 
 // A product with ones and zeros. A constant may hold infinities, which no product makes 0: it is chosen from.
@@ -164,45 +138,6 @@ Result<bool> triangle(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], factor}, {}));
 }
 
-std::optional<Ints> constant_indices(const Rewriter& in, ValueId id, int64_t size) {
-  if (!id.valid() || !in[id].constant || in[id].dtype != DType::kInt64 || in.shape(id).rank() != 1) return std::nullopt;
-  const auto values = in[id].constant->values<int64_t>();
-  Ints indices(values.begin(), values.end());
-  for (int64_t& index : indices) {
-    if (index < -size || index >= size) return std::nullopt;
-    if (index < 0) index += size;
-  }
-  return indices;
-}
-
-Result<bool> taken(Rewriter& in, const Node& node, size_t axis, ValueId index) {
-  const auto indices = constant_indices(in, index, in.shape(node.inputs[0])[axis]);
-  if (!indices) return false;
-  const auto result = take(in, node.inputs[0], axis, *indices);
-  return result ? rewritten(in.view_into(node.outputs[0], *result)) : Result<bool>(false);
-}
-
-Result<bool> index_select(Rewriter& in, const Node& node) {
-  const size_t rank = in.shape(node.inputs[0]).rank();
-  return rank == 0 ? Result<bool>(false)
-                   : taken(in, node, axis_of(node.attributes.integer("dim"), rank), node.inputs[1]);
-}
-
-// One axis, by a list of places; others as a whole.
-Result<bool> index(Rewriter& in, const Node& node) {
-  const auto is_given = [](ValueId id) { return id.valid(); };
-  const auto first = std::find_if(node.inputs.begin() + 1, node.inputs.end(), is_given);
-  if (first == node.inputs.end() || std::any_of(first + 1, node.inputs.end(), is_given)) return false;
-  const auto axis = static_cast<size_t>(first - node.inputs.begin()) - 1;
-  if (in.shape(*first).rank() != 1 || in[*first].dtype != DType::kInt64) return false;
-  const auto indices = constant_indices(in, *first, in.shape(node.inputs[0])[axis]);
-  if (!indices) {
-    return rewritten(in.into(node.outputs[0], AtenOp::index_select_default, {node.inputs[0], *first},
-                             {{"dim", static_cast<int64_t>(axis)}}));
-  }
-  return rewritten(in.view_into(node.outputs[0], take_or_gather(in, node.inputs[0], axis, *indices)));
-}
-
 constexpr RewriteRow kDecomposeMovementRows[] = {
     {AtenOp::pad_default, pad},
     {AtenOp::reflection_pad1d_default, pad_edges<Edge::kReflected>},
@@ -216,13 +151,8 @@ constexpr RewriteRow kDecomposeMovementRows[] = {
     {AtenOp::pixel_unshuffle_default, pixel_unshuffle},
     {AtenOp::repeat_interleave_self_int, repeat_interleave},
     {AtenOp::channel_shuffle_default, channel_shuffle},
-    {AtenOp::unfold_default, unfold},
-    {AtenOp::unfold_copy_default, unfold},
     {AtenOp::tril_default, triangle<false>},
     {AtenOp::triu_default, triangle<true>},
-    {AtenOp::index_select_default, index_select},
-    {AtenOp::index_Tensor, index},
-    {AtenOp::_unsafe_index_Tensor, index},
 };
 static_assert(rewrites_what_becomes(kDecomposeMovementRows));
 

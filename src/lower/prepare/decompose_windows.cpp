@@ -176,28 +176,6 @@ Result<bool> avg_pool1d(Rewriter& in, const Node& node) {
   return as_image(in, node, AtenOp::avg_pool2d_default, node.inputs, std::move(attributes));
 }
 
-// Windows of equal size side by side; other adaptive pools have no such form.
-Result<bool> adaptive_avg_pool2d(Rewriter& in, const Node& node) {
-  const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
-  Ints kernel;
-  for (const size_t axis : {from.rank() - 2, from.rank() - 1}) {
-    if (to[axis] < 1 || from[axis] % to[axis] != 0) return false;
-    kernel.push_back(from[axis] / to[axis]);
-  }
-  return rewritten(in.into(node.outputs[0], AtenOp::avg_pool2d_default, {node.inputs[0]},
-                           {{"kernel_size", kernel},
-                            {"stride", kernel},
-                            {"padding", Ints{0, 0}},
-                            {"ceil_mode", false},
-                            {"count_include_pad", true},
-                            {"divisor_override", std::monostate()}}));
-}
-
-Result<bool> adaptive_avg_pool1d(Rewriter& in, const Node& node) {
-  return as_image(in, node, AtenOp::adaptive_avg_pool2d_default, node.inputs,
-                  {{"output_size", Ints{1, in.shape(node.outputs[0])[in.shape(node.outputs[0]).rank() - 1]}}});
-}
-
 constexpr RewriteRow kDecomposeWindowsRows[] = {
     {AtenOp::conv1d_default, conv1d},
     {AtenOp::conv1d_padding, conv1d},
@@ -209,8 +187,6 @@ constexpr RewriteRow kDecomposeWindowsRows[] = {
     {AtenOp::avg_pool2d_default, pool2d},
     {AtenOp::max_pool1d_default, max_pool1d},
     {AtenOp::avg_pool1d_default, avg_pool1d},
-    {AtenOp::adaptive_avg_pool2d_default, adaptive_avg_pool2d},
-    {AtenOp::adaptive_avg_pool1d_default, adaptive_avg_pool1d},
 };
 static_assert(rewrites_what_becomes(kDecomposeWindowsRows));
 

@@ -118,7 +118,7 @@ template <const char* kName>
 Result<bool> filled(Rewriter& in, const Node& node) {
   return become_constant(in, node, {.start = node.attributes.number(kName), .step = 0});
 }
-constexpr char kFillValue[] = "fill_value", kScalar[] = "s";
+constexpr char kFillValue[] = "fill_value", kScalar[] = "s", kValue[] = "value";
 
 Result<bool> ramp(Rewriter& in, const Node& node) {
   const auto number = [&](std::string_view name, double otherwise) {
@@ -135,6 +135,8 @@ constexpr RewriteRow kFoldSourcesRows[] = {
     {AtenOp::full_default, filled<kFillValue>},
     {AtenOp::full_like_default, filled<kFillValue>},
     {AtenOp::scalar_tensor_default, filled<kScalar>},
+    {AtenOp::fill_Scalar, filled<kValue>},
+    {AtenOp::zero_default, zeros},
     {AtenOp::arange_default, ramp},
     {AtenOp::arange_start, ramp},
     {AtenOp::arange_start_step, ramp},

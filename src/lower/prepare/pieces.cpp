@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "lower/prepare/axes_internal.h"
 #include "lower/prepare/pieces_internal.h"
 
@@ -43,6 +45,13 @@ ValueId piece(Rewriter& in, ValueId x, size_t axis, const Piece& wanted) {
 
 }  // namespace
 
+ValueId permuted(Rewriter& in, ValueId x, const std::vector<int64_t>& dims) {
+  if (std::ranges::is_sorted(dims)) return x;
+  std::vector<int64_t> result;
+  for (const int64_t dim : dims) result.push_back(in.shape(x)[static_cast<size_t>(dim)]);
+  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, Shape(result));
+}
+
 ValueId slice(Rewriter& in, ValueId x, size_t axis, int64_t start, int64_t end) {
   const Shape shape = in.shape(x);
   if (start == 0 && end == shape[axis]) return x;
@@ -77,6 +86,10 @@ std::optional<ValueId> take(Rewriter& in, ValueId x, size_t axis, std::span<cons
   std::vector<ValueId> parts;
   for (const Piece& wanted : pieces) parts.push_back(piece(in, x, axis, wanted));
   return join(in, parts, axis);
+}
+
+bool is_long(std::span<const int64_t> indices) {
+  return pieces_of(indices).size() > kMostPieces;
 }
 
 ValueId take_or_gather(Rewriter& in, ValueId x, size_t axis, std::span<const int64_t> indices) {

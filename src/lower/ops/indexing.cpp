@@ -1,0 +1,238 @@
+// Rows at places that indices name, as src/lower/prepare/decompose_indexing.cpp leaves them: an index for each of the
+// first axes, then one axis of elements that go together.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "facts/aten_traits.h"
+#include "lower/lowering_internal.h"
+#include "tensor/elements.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+using Ints = std::vector<int64_t>;
+
+// `x` as [1, places, inner], and per row that is wanted, which it is.
+struct Rows {
+  ValueId values;
+  ValueId places;  // int32 [1, count]
+  int64_t all;
+  int64_t count;
+  int64_t inner;
+};
+
+std::span<const ValueId> indices_of(const Node& node, size_t behind) {
+  return std::span(node.inputs).subspan(1, node.inputs.size() - 1 - behind);
+}
+
+// Elements of a constant index, counted from the front.
+ValueId known_index(Lowering& in, ValueId id, int64_t size) {
+  Ints values = integers_of(*in.value(id).constant);
+  for (int64_t& value : values) value += value < 0 ? size : 0;
+  return in.out.constant(in.value(id).name, integer_tensor(DType::kInt32, in.shape(id), values));
+}
+
+// PyTorch counts negative indices from the end: -1, shifted to its sign, times -size is what is missing.
+ValueId counted_from_the_front(Lowering& in, ValueId id, int64_t size) {
+  if (in.value(id).constant) return known_index(in, id, size);
+  const ValueId index = in.operand(id);
+  const size_t rank = in.out.shape(index).rank();
+  const ValueId sign =
+      in.out.emit(TosaOp::ARITHMETIC_RIGHT_SHIFT, {index, in.out.splat(DType::kInt32, 31, rank)}, {{"round", false}},
+                  {.dtype = DType::kInt32, .shape = in.out.shape(index), .suffix = "sign"});
+  const ValueId missing =
+      in.out.binary(TosaOp::MUL, sign, in.out.splat(DType::kInt32, static_cast<double>(-size), rank));
+  return in.out.binary(TosaOp::ADD, index, missing);
+}
+
+// The indices of all axes as one: the number of the row.
+ValueId row_numbers(Lowering& in, const Node& node, std::span<const ValueId> indices, const Shape& chosen) {
+  const Shape shape = in.shape(node.inputs[0]);
+  ValueId number;
+  int64_t stride = 1;
+  for (size_t axis = indices.size(); axis-- > 0; stride *= shape[axis]) {
+    ValueId index = counted_from_the_front(in, indices[axis], shape[axis]);
+    if (stride > 1)
+      index = in.out.binary(TosaOp::MUL, index,
+                            in.out.splat(DType::kInt32, static_cast<double>(stride), in.out.shape(index).rank()));
+    number = number.valid() ? in.out.binary(TosaOp::ADD, number, index) : index;
+  }
+  return in.out.reshape(in.out.tile(number, chosen), Shape{1, chosen.elements()});
+}
+
+Rows rows_of(Lowering& in, const Node& node, size_t behind, const Shape& chosen) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const int64_t inner = shape[shape.rank() - 1], all = shape.elements() / inner;
+  return {.values = in.out.reshape(in.operand(node.inputs[0]), Shape{1, all, inner}),
+          .places = row_numbers(in, node, indices_of(node, behind), chosen),
+          .all = all,
+          .count = chosen.elements(),
+          .inner = inner};
+}
+
+Shape without_last(const Shape& shape) {
+  return Shape(Ints(shape.dims().begin(), shape.dims().end() - 1));
+}
+
+ValueId gathered(Lowering& in, ValueId values, ValueId places) {
+  const Shape from = in.out.shape(values);
+  return in.out.emit(
+      TosaOp::GATHER, {values, places}, {},
+      {.dtype = in.out.dtype(values), .shape = Shape{1, in.out.shape(places)[1], from[2]}, .suffix = "gather"});
+}
+
+// TOSA gathers no booleans.
+ValueId as_numbers(Lowering& in, ValueId value) {
+  return in.out.dtype(value) == DType::kBool ? in.out.cast(value, DType::kInt8) : value;
+}
+
+Result<ValueId> index(Lowering& in, const Node& node) {
+  const Shape result = in.shape(node.outputs[0]);
+  const Rows rows = rows_of(in, node, 0, without_last(result));
+  const ValueId values = gathered(in, as_numbers(in, rows.values), rows.places);
+  const ValueId chosen = in.out.reshape(in.out.cast(values, in.out.dtype(rows.values)), result);
+  if (!in.is_quantized(node)) return chosen;
+  return in.requantize(chosen, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
+}
+
+// [count, count]: which rows go to one place.
+ValueId same_places(Lowering& in, const Rows& rows) {
+  const ValueId down = in.out.reshape(rows.places, Shape{rows.count, 1});
+  return in.out.emit(TosaOp::EQUAL, {down, rows.places}, {},
+                     {.dtype = DType::kBool, .shape = Shape{rows.count, rows.count}, .suffix = "same"});
+}
+
+// A place may be named several times; TOSA REQUIREs that it is written once. All but the last row for a place go to
+// places of their own behind the tensor.
+ValueId places_once(Lowering& in, const Rows& rows, ValueId same) {
+  std::vector<uint8_t> behind;
+  Ints spare(static_cast<size_t>(rows.count));
+  std::iota(spare.begin(), spare.end(), rows.all);
+  for (int64_t i = 0; i < rows.count * rows.count; ++i) behind.push_back(i % rows.count > i / rows.count ? 1 : 0);
+  const Shape square{rows.count, rows.count}, list{1, rows.count};
+  const ValueId later = in.out.constant("later", Tensor::of<uint8_t>(DType::kBool, square, behind));
+  const ValueId again =
+      in.out.emit(TosaOp::LOGICAL_AND, {same, later}, {}, {.dtype = DType::kBool, .shape = square, .suffix = "again"});
+  const ValueId any = in.out.emit(TosaOp::REDUCE_ANY, {again}, {{"axis", int64_t{1}}},
+                                  {.dtype = DType::kBool, .shape = Shape{rows.count, 1}, .suffix = "any"});
+  const ValueId unused = in.out.constant("spare", integer_tensor(DType::kInt32, list, spare));
+  return in.out.emit(TosaOp::SELECT, {in.out.reshape(any, list), unused, rows.places}, {},
+                     {.dtype = DType::kInt32, .shape = list, .suffix = "places"});
+}
+
+ValueId scattered(Lowering& in, const Rows& rows, ValueId places, ValueId values) {
+  const int64_t spare = rows.count > 1 ? rows.count : 0;
+  const ValueId from = as_numbers(in, rows.values);
+  const ValueId wide = in.out.pad(from, {0, 0, 0, spare, 0, 0}, 0);
+  const ValueId all = in.out.emit(TosaOp::SCATTER, {wide, places, as_numbers(in, values)}, {},
+                                  {.dtype = in.out.dtype(wide), .shape = in.out.shape(wide), .suffix = "scatter"});
+  const ValueId kept = in.out.slice(all, {0, 0, 0}, in.out.shape(rows.values));
+  return in.out.cast(kept, in.out.dtype(rows.values));
+}
+
+// The type that sums are made in.
+DType sum_type(DType type) {
+  return is_float(type) ? type : DType::kInt32;
+}
+
+ValueId widened(Lowering& in, ValueId value, const std::optional<Quantization>& q) {
+  if (!q) return in.out.cast(value, sum_type(in.out.dtype(value)));
+  return in.out.rescale(value, {.scales = {1}, .input_zp = q->zero_point(), .output_zp = 0, .to = DType::kInt32});
+}
+
+// Per row the sum of all rows for its place: [count, count, inner], summed over the second axis.
+ValueId sums_of(Lowering& in, const Rows& rows, ValueId same, ValueId values) {
+  const Shape cube{rows.count, rows.count, rows.inner};
+  const DType type = in.out.dtype(values);
+  const ValueId mask = in.out.reshape(same, Shape{rows.count, rows.count, 1});
+  const ValueId zero = in.out.splat(type, 0, 3);
+  const ValueId chosen =
+      in.out.emit(TosaOp::SELECT, {mask, values, zero}, {}, {.dtype = type, .shape = cube, .suffix = "chosen"});
+  return in.out.reshape(in.out.reduce(TosaOp::REDUCE_SUM, chosen, 1), Shape{1, rows.count, rows.inner});
+}
+
+// What is at the places, and what is added to it.
+ValueId added(Lowering& in, const Node& node, const Rows& rows, ValueId same, ValueId values) {
+  const std::optional<Quantization>& q = in.value(node.outputs[0]).quantization;
+  ValueId more = widened(in, values, q);
+  if (rows.count > 1) more = sums_of(in, rows, same, more);
+  const ValueId before = widened(in, gathered(in, rows.values, rows.places), q);
+  const ValueId sum = in.out.binary(TosaOp::ADD, before, more);
+  if (!q) return in.out.cast(sum, in.out.dtype(rows.values));
+  return in.within_range(
+      in.out.rescale(sum, {.scales = {1}, .input_zp = 0, .output_zp = q->zero_point(), .to = q->dtype}), *q);
+}
+
+ValueId as_result(Lowering& in, const Node& node, size_t input) {
+  const ValueId value = in.operand(node.inputs[input]);
+  if (!in.is_quantized(node)) return value;
+  return in.requantize(value, in.quantization(node.inputs[input]), in.quantization(node.outputs[0]));
+}
+
+Result<ValueId> index_put(Lowering& in, const Node& node) {
+  const size_t last = node.inputs.size() - 1;
+  Rows rows = rows_of(in, node, 1, without_last(in.shape(node.inputs[last])));
+  rows.values = in.out.reshape(as_result(in, node, 0), in.out.shape(rows.values));
+  ValueId values = in.out.reshape(as_result(in, node, last), Shape{1, rows.count, rows.inner});
+  const ValueId same = rows.count > 1 ? same_places(in, rows) : ValueId();
+  if (node.attributes.get<bool>("accumulate")) values = added(in, node, rows, same, values);
+  const ValueId places = rows.count > 1 ? places_once(in, rows, same) : rows.places;
+  return in.out.reshape(scattered(in, rows, places, values), in.shape(node.outputs[0]));
+}
+
+Refused check_index(const Candidate& c, size_t behind) {
+  for (const ValueId id : indices_of(c.node, behind)) {
+    if (!id.valid()) return refused("index.axes", "an axis without an index stands before one with an index");
+    const ir::Value& index = c.graph[id];
+    if (index.dtype == DType::kInt32 || index.dtype == DType::kInt64) continue;
+    return refused(
+        "index.mask",
+        fmt::format("{} is {}: how many elements it chooses depends on the data", index.name, name_of(index.dtype)),
+        "choose with torch.where, which keeps the shape");
+  }
+  return std::nullopt;
+}
+
+Refused check_places(const Candidate& c) {
+  if (c.target.limits.indexed_places > 0) return std::nullopt;
+  return refused("index.run-time", fmt::format("{} does not read places from a tensor", c.target.name),
+                 "use constant indices, whose neighbours are slices, or an NPU that gathers");
+}
+
+Refused index_fits(const Candidate& c) {
+  return first_of({check_index(c, 0), check_places(c)});
+}
+
+// Rows for one place are found by comparing each with each.
+Refused check_comparisons(const Candidate& c) {
+  constexpr int64_t kMostElements = int64_t{1} << 24;
+  const Shape& values = c.input(c.node.inputs.size() - 1).shape;
+  const int64_t inner = values[values.rank() - 1], count = values.elements() / inner;
+  const int64_t width = c.node.attributes.get<bool>("accumulate") ? inner : 1;
+  if (count <= kMostElements / count / width) return std::nullopt;
+  return refused("index.places", fmt::format("{} places are written, of which any may be one", count),
+                 "use constant indices");
+}
+
+Refused index_put_fits(const Candidate& c) {
+  return first_of({check_index(c, 1), check_places(c), check_comparisons(c)});
+}
+
+constexpr LoweringRow kIndexingRows[] = {
+    {.op = AtenOp::index_Tensor, .integers = PlainIntegers::kAny, .legal = index_fits, .lower = index},
+    {.op = AtenOp::index_put_default, .integers = PlainIntegers::kAny, .legal = index_put_fits, .lower = index_put},
+};
+static_assert(lowers_all_of(kIndexingRows, {AtenFamily::kIndexing}));
+
+}  // namespace
+
+std::span<const LoweringRow> indexing_rows() {
+  return kIndexingRows;
+}
+
+}  // namespace carina::lower
