@@ -198,7 +198,12 @@ Error Method::Loader::load() {
   CARINA_RT_TRY(load_values());
   CARINA_RT_TRY(load_delegates());
   CARINA_RT_TRY(load_instructions());
-  return load_numbers();
+  CARINA_RT_TRY(load_numbers());
+  if (linkage_.rewriter != nullptr) {
+    MethodCalls calls(method_);
+    linkage_.rewriter->rewrite(calls);
+  }
+  return Error::kOk;
 }
 
 Error Method::load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage) {

@@ -11,6 +11,7 @@
 #include "runtime/kernel.h"
 #include "runtime/named_data.h"
 #include "runtime/program.h"
+#include "runtime/rewrite.h"
 
 namespace carina::runtime {
 
@@ -26,6 +27,7 @@ struct Linkage {
   std::span<const KernelEntry> kernels;  // sorted by name
   std::span<Backend* const> backends;
   std::span<const NamedData> data = {};  // where tensors that live outside of the program are looked for, in order
+  Rewriter* rewriter = nullptr;          // of the calls of a method that was loaded
 };
 
 // What a failed load or execution was about: a name from the program (a kernel, a backend, a tensor), or nothing; and
@@ -72,6 +74,7 @@ class Method {
   [[nodiscard]] bool calls_delegate(size_t index) const;
 
  private:
+  friend class MethodCalls;
   struct Instruction;
   struct Delegate;
   struct RuntimeNumber;

@@ -32,7 +32,8 @@ Result<std::unique_ptr<ir::Evaluation>> KernelEvaluator::load(const ir::Graph& g
   CARINA_TRY(const pte::Program emitted, pte::emit(program, {}));
   CARINA_TRY(const std::vector<std::byte> bytes, pte::write_program(emitted, {}));
   const std::string where = graph.nodes.empty() ? graph.name : graph.nodes.front().name;
-  CARINA_TRY(std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(Buffer::copy_of(bytes), where, {}));
+  CARINA_TRY(std::unique_ptr<ProgramRunner> runner,
+             ProgramRunner::load(Buffer::copy_of(bytes), where, {}, {}, {.kind = RunnerKernels::Kind::kPortable}));
   return std::make_unique<KernelProgram>(std::move(runner));
 }
 

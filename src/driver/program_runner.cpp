@@ -69,11 +69,13 @@ std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const st
 
 Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
                                                            std::span<runtime::Backend* const> backends,
-                                                           std::span<const Buffer> data) {
+                                                           std::span<const Buffer> data, RunnerKernels kernels) {
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
   runner->file_ = file;
   runner->where_ = where;
   runner->backends_.assign(backends.begin(), backends.end());
+  if (kernels.kind == RunnerKernels::Kind::kHost)
+    runner->host_kernels_ = std::make_unique<accelerate::HostKernels>(kernels.threads);
   if (const runtime::Error error = runner->program_.load(file.bytes()); error != runtime::Error::kOk)
     return runner->error(error, "cannot load the program");
   if (runner->program_.methods() == 0) return fail({.where = where, .what = "the program has no method"});
@@ -120,7 +122,10 @@ Result<void> ProgramRunner::load_method() {
     method_arena_ = runtime::Arena(method_memory_.bytes());
     const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
     error = method_.load(program_, method_index_, memory,
-                         {.kernels = runtime::portable_kernels(), .backends = backends_, .data = data_});
+                         {.kernels = runtime::portable_kernels(),
+                          .backends = backends_,
+                          .data = data_,
+                          .rewriter = host_kernels_.get()});
   }
   if (error != runtime::Error::kOk) return this->error(error, "cannot load the method");
   return {};

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "accelerate/host_kernels.h"
 #include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "driver/outputs.h"
@@ -14,6 +15,13 @@
 #include "runtime/method.h"
 
 namespace carina::driver {
+
+// Whether the runtime's own kernels run, or the host's in their place where there are faster ones.
+struct RunnerKernels {
+  enum class Kind : uint8_t { kPortable, kHost };
+  Kind kind = Kind::kHost;
+  int threads = 1;
+};
 
 // The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method "forward"
 // (else the first).
@@ -23,7 +31,7 @@ class ProgramRunner {
   // a damaged program, a kernel, backend or tensor that is missing (by name), memory beyond what a host run is given.
   static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
                                                      std::span<runtime::Backend* const> backends,
-                                                     std::span<const Buffer> data = {});
+                                                     std::span<const Buffer> data = {}, RunnerKernels kernels = {});
 
   [[nodiscard]] std::vector<InputType> inputs() const;
   [[nodiscard]] size_t outputs() const { return method_.outputs(); }
@@ -59,6 +67,7 @@ class ProgramRunner {
   std::vector<Buffer> data_files_;
   std::vector<runtime::NamedData> data_;
   runtime::Program program_;
+  std::unique_ptr<accelerate::HostKernels> host_kernels_;  // nullptr: the runtime's own
   size_t method_index_ = 0;
   runtime::Method method_;
   MutableBuffer method_memory_;

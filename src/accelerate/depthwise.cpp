@@ -1,0 +1,208 @@
+#include "accelerate/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "accelerate/depthwise.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "accelerate/tail_inl.h"
+#include "accelerate/vector_internal.h"
+
+#ifndef CARINA_ACCELERATE_PADDED
+#define CARINA_ACCELERATE_PADDED
+namespace carina::accelerate {
+
+// The padded input in scratch: its columns are dealt out to as many planes as the stride has steps, so that neighbouring
+// outputs read neighbouring elements.
+struct Padded {
+  int64_t pitch;  // of a row of one plane
+  int64_t rows;
+  explicit Padded(const Plane& p) {
+    constexpr int64_t kSlack = 32;  // vectors that begin inside may end outside
+    const int64_t reach = (p.out_width - 1) * p.stride_x + (p.kernel_width - 1) * p.dilation_x + 1;
+    pitch = (std::max(reach, p.width + p.padding_x) + p.stride_x - 1) / p.stride_x + kSlack;
+    rows = (p.out_height - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
+    rows = std::max(rows, p.height + p.padding_y) + 4 * p.stride_y;  // rows are computed four at a time
+  }
+};
+
+}  // namespace carina::accelerate
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::accelerate::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
+    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
+#define CARINA_VECTOR_FMA 1
+#else
+#define CARINA_VECTOR_FMA 0
+#endif
+
+// Column x of the padded row stands in plane x % stride at x / stride.
+void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
+  if (p.stride_x == 1) {
+    std::copy_n(in, p.width, row + p.padding_x);
+    return;
+  }
+  if (p.stride_x > 2) {
+    for (int64_t x = 0; x < p.width; ++x) {
+      const int64_t column = x + p.padding_x;
+      row[column % p.stride_x * elems + column / p.stride_x] = in[x];
+    }
+    return;
+  }
+  const int64_t odd = p.padding_x % 2;  // the plane that column 0 of the input falls in
+  float* first = row + odd * elems + p.padding_x / 2;
+  float* second = row + (1 - odd) * elems + (p.padding_x + 1) / 2;
+  int64_t x = 0;
+#if CARINA_VECTOR_FMA
+  const hn::ScalableTag<float> d;
+  constexpr int64_t kWide = HWY_LANES(float);
+  for (; x + 2 * kWide <= p.width; x += 2 * kWide) {
+    hn::Vec<decltype(d)> even_columns, odd_columns;
+    hn::LoadInterleaved2(d, in + x, even_columns, odd_columns);
+    hn::StoreU(even_columns, d, first + x / 2);
+    hn::StoreU(odd_columns, d, second + x / 2);
+  }
+#endif
+  for (; x + 1 < p.width; x += 2) {
+    first[x / 2] = in[x];
+    second[x / 2] = in[x + 1];
+  }
+  if (x < p.width) first[x / 2] = in[x];
+}
+
+void fill_padded(const Depthwise& job, const Padded& padded) {
+  const Plane& p = job.plane;
+  const int64_t elems = padded.pitch * padded.rows;
+  for (int64_t y = 0; y < p.height; ++y)
+    deal_row(p, job.in + y * p.width, job.scratch + (y + p.padding_y) * padded.pitch, elems);
+}
+
+struct Taps {
+  int64_t count = 0;
+  int64_t offset[kMostTaps];
+};
+
+Taps taps_of(const Plane& p, const Padded& padded) {
+  Taps taps;
+  for (int64_t ky = 0; ky < p.kernel_height; ++ky) {
+    for (int64_t kx = 0; kx < p.kernel_width; ++kx) {
+      const int64_t column = kx * p.dilation_x;
+      taps.offset[taps.count++] =
+          ky * p.dilation_y * padded.pitch + column % p.stride_x * padded.pitch * padded.rows + column / p.stride_x;
+    }
+  }
+  return taps;
+}
+
+#if CARINA_VECTOR_FMA
+
+// kRows rows of kVectors vectors at once; rows beyond the last are computed and not stored.
+template <int kRows, int kVectors>
+HWY_INLINE void block(const Depthwise& job, const Taps& taps, const float* from, int64_t row_step, int64_t y,
+                      int64_t x) {
+  const hn::ScalableTag<float> d;
+  using Vector = hn::Vec<decltype(d)>;
+  constexpr int64_t kWide = HWY_LANES(float);
+  Vector sums[kRows][kVectors];
+  HWY_UNROLL(4)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  for (int64_t t = 0; t < taps.count; ++t) {
+    const Vector weight = hn::Set(d, job.weights[t]);
+    const float* tap = from + taps.offset[t];
+    HWY_UNROLL(4)
+    for (int r = 0; r < kRows; ++r) {
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = hn::MulAdd(hn::LoadU(d, tap + r * row_step + v * kWide), weight, sums[r][v]);
+    }
+  }
+  const Plane& p = job.plane;
+  const Vector scale = hn::Set(d, job.scale), shift = hn::Set(d, job.shift);
+  const Vector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+  HWY_UNROLL(4)
+  for (int r = 0; r < kRows; ++r) {
+    if (y + r >= p.out_height) return;
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t column = x + v * kWide;
+      if (column >= p.out_width) break;
+      Vector value = hn::Add(hn::Mul(sums[r][v], scale), shift);
+      value = hn::IfThenElse(hn::Lt(value, low), low, value);
+      value = hn::IfThenElse(hn::Gt(value, high), high, value);
+      float* out = job.out + (y + r) * p.out_width + column;
+      const int64_t rest = p.out_width - column;
+      rest >= kWide ? hn::StoreU(value, d, out) : store_first(value, d, out, rest);
+    }
+  }
+}
+
+void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps) {
+  constexpr int64_t kWide = HWY_LANES(float);
+  const Plane& p = job.plane;
+  const int64_t row_step = p.stride_y * padded.pitch;
+  for (int64_t y = 0; y < p.out_height; y += 4) {
+    const float* row = job.scratch + y * row_step;
+    int64_t x = 0;
+    for (; x + kWide < p.out_width; x += 2 * kWide) block<4, 2>(job, taps, row + x, row_step, y, x);
+    if (x < p.out_width) block<4, 1>(job, taps, row + x, row_step, y, x);
+  }
+}
+
+#else
+
+void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps) {
+  const Plane& p = job.plane;
+  for (int64_t y = 0; y < p.out_height; ++y) {
+    for (int64_t x = 0; x < p.out_width; ++x) {
+      float sum = 0;
+      for (int64_t t = 0; t < taps.count; ++t)
+        sum = std::fma(job.scratch[y * p.stride_y * padded.pitch + x + taps.offset[t]], job.weights[t], sum);
+      const float scaled = sum * job.scale;
+      const float value = scaled + job.shift;
+      const float raised = value < job.low ? job.low : value;
+      job.out[y * p.out_width + x] = raised > job.high ? job.high : raised;
+    }
+  }
+}
+
+#endif
+
+void depthwise_here(const Depthwise& job) {
+  const Padded padded(job.plane);
+  fill_padded(job, padded);
+  convolve_plane(job, padded, taps_of(job.plane, padded));
+}
+
+}  // namespace
+}  // namespace carina::accelerate::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#undef CARINA_VECTOR_FMA
+
+#if HWY_ONCE
+namespace carina::accelerate {
+
+HWY_EXPORT(depthwise_here);
+
+int64_t plane_elems(const Plane& plane) {
+  const Padded padded(plane);
+  return padded.pitch * padded.rows * plane.stride_x;
+}
+
+void depthwise(const Depthwise& job) {
+  HWY_DYNAMIC_DISPATCH(depthwise_here)(job);
+}
+
+}  // namespace carina::accelerate
+#endif

@@ -1,0 +1,127 @@
+#include "accelerate/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "accelerate/elementwise.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "accelerate/vector_internal.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::accelerate::HWY_NAMESPACE {
+namespace {
+
+// Plain loops: compiled for the target, they are vectors. No product is fused with a sum (the room is compiled so), so
+// bits do not depend on the target.
+
+float clamped(float value, float low, float high) {
+  value = value < low ? low : value;
+  return value > high ? high : value;
+}
+
+template <typename Op>
+void combine(const Elementwise& job, const Op& op) {
+  const float* HWY_RESTRICT a = job.a;
+  const float* HWY_RESTRICT b = job.b;
+  float* out = job.out;
+  const float low = job.low, high = job.high;
+  if (job.b_is_one) {
+    const float number = b[0];
+    for (int64_t i = 0; i < job.count; ++i) out[i] = clamped(op(a[i], number), low, high);
+  } else {
+    for (int64_t i = 0; i < job.count; ++i) out[i] = clamped(op(a[i], b[i]), low, high);
+  }
+}
+
+void elementwise_here(const Elementwise& job) {
+  switch (job.op) {
+    case Arithmetic::kAdd:
+      return combine(job, [](float a, float b) { return a + b; });
+    case Arithmetic::kSub:
+      return combine(job, [](float a, float b) { return a - b; });
+    case Arithmetic::kMul:
+      return combine(job, [](float a, float b) { return a * b; });
+    case Arithmetic::kDiv:
+      return combine(job, [](float a, float b) { return a / b; });
+  }
+}
+
+void clamp_here(const float* in, float* out, int64_t count, float low, float high) {
+  for (int64_t i = 0; i < count; ++i) out[i] = clamped(in[i], low, high);
+}
+
+double sum_here(const float* in, int64_t count) {
+  constexpr int64_t kSums = 8;
+  double sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums <= count; i += kSums) {
+    for (int64_t k = 0; k < kSums; ++k) sums[k] += static_cast<double>(in[i + k]);
+  }
+  for (; i < count; ++i) sums[i % kSums] += static_cast<double>(in[i]);
+  double sum = 0;
+  for (const double part : sums) sum += part;
+  return sum;
+}
+
+// e^x for x <= 0 as 2^n e^r with |r| <= ln 2 / 2; zero where float has no normal number, NaN stays.
+float exponential(float x) {
+  const float bounded = x < -87.0F ? -87.0F : x;
+  const float scaled = bounded * 1.44269504F;
+  const float n = (scaled + 12582912.0F) - 12582912.0F;  // to the nearest whole number
+  const float r = (bounded - n * 0.693359375F) - n * -2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  const float value = p * (r * r) + r + 1.0F;
+  const float two_to_n = std::bit_cast<float>(static_cast<int32_t>(n == n ? n + 127.0F : 0.0F) << 23);
+  const float result = x < -87.0F ? 0.0F : value * two_to_n;
+  return x == x ? result : x;
+}
+
+void softmax_here(const float* in, float* out, int64_t count, bool log) {
+  float most = in[0];
+  for (int64_t i = 1; i < count; ++i) most = in[i] > most || in[i] != in[i] ? in[i] : most;
+  for (int64_t i = 0; i < count; ++i) out[i] = exponential(in[i] - most);
+  const auto sum = static_cast<float>(sum_here(out, count));
+  if (log) {
+    const float log_sum = std::log(sum);
+    for (int64_t i = 0; i < count; ++i) out[i] = in[i] - most - log_sum;
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = out[i] / sum;
+  }
+}
+
+}  // namespace
+}  // namespace carina::accelerate::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::accelerate {
+
+HWY_EXPORT(elementwise_here);
+HWY_EXPORT(clamp_here);
+HWY_EXPORT(sum_here);
+HWY_EXPORT(softmax_here);
+
+void elementwise(const Elementwise& job) {
+  HWY_DYNAMIC_DISPATCH(elementwise_here)(job);
+}
+void clamp(const float* in, float* out, int64_t count, float low, float high) {
+  HWY_DYNAMIC_DISPATCH(clamp_here)(in, out, count, low, high);
+}
+double sum_of(const float* in, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(sum_here)(in, count);
+}
+void softmax_row(const float* in, float* out, int64_t count, bool log) {
+  HWY_DYNAMIC_DISPATCH(softmax_here)(in, out, count, log);
+}
+
+}  // namespace carina::accelerate
+#endif

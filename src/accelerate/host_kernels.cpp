@@ -1,0 +1,204 @@
+#include "accelerate/host_kernels.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "accelerate/step_internal.h"
+
+namespace carina::accelerate {
+
+namespace {
+
+using runtime::Error;
+using runtime::MethodCalls;
+
+// The one argument of a replaced call: the step and the pool, behind a text that nobody reads.
+struct Bound {
+  std::unique_ptr<Step> step;
+  ThreadPool* pool = nullptr;
+  EValue handle;
+  EValue* arguments[1] = {};
+};
+
+Error run_step(Arguments arguments, runtime::Arena& /*scratch*/) {
+  const auto* bound = reinterpret_cast<const Bound*>(arguments[0]->text);
+  bound->step->run(*bound->pool);
+  return Error::kOk;
+}
+
+// Kernels that only move data, or change its type: of constants they are done at load.
+constexpr std::string_view kMovers[] = {
+    "aten::_to_copy.out",
+    "aten::clone.out",
+    "aten::expand_copy.out",
+    "aten::permute_copy.out",
+    "aten::squeeze_copy.dim_out",
+    "aten::squeeze_copy.dims_out",
+    "aten::t_copy.out",
+    "aten::transpose_copy.int_out",
+    "aten::unsqueeze_copy.out",
+    "aten::view_copy.out",
+    "dim_order_ops::_clone_dim_order.out",
+    "dim_order_ops::_to_dim_order_copy.out",
+};
+
+// How many calls each value of the table is an argument of, and outputs of the method it is. A call has its output
+// twice among its arguments: what it returns comes again at the end.
+class Uses {
+ public:
+  explicit Uses(const MethodCalls& calls) {
+    for (size_t i = 0; i < calls.size(); ++i) {
+      std::set<const EValue*> values;
+      for (const EValue* value : calls.arguments(i)) {
+        values.insert(value);
+        if (value->kind == EValue::Kind::kTensorList) values.insert(value->tensors.begin(), value->tensors.end());
+      }
+      for (const EValue* value : values) ++counts_[value];
+    }
+    for (size_t i = 0; i < calls.outputs(); ++i) ++counts_[calls.output(i)];
+  }
+  [[nodiscard]] int of(const EValue* value) const {
+    const auto found = counts_.find(value);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::map<const EValue*, int> counts_;
+};
+
+}  // namespace
+
+struct HostKernels::State {
+  explicit State(int threads) : pool(threads) {}
+
+  ThreadPool pool;
+  std::deque<Bound> bound;
+  std::deque<std::vector<std::max_align_t>> constants;
+  size_t replaced = 0;
+
+  void install(MethodCalls& calls, size_t call, std::unique_ptr<Step> step) {
+    Bound& own = bound.emplace_back();
+    own.step = std::move(step);
+    own.pool = &pool;
+    own.handle = EValue(reinterpret_cast<const char*>(&own));
+    own.arguments[0] = &own.handle;
+    calls.replace(call, run_step, own.arguments);
+    ++replaced;
+  }
+
+  // A constant moved about is a constant, of memory that is ours: what is planned for it would be reused.
+  void move_constants(MethodCalls& calls, const Uses& uses) {
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const Arguments arguments = calls.arguments(i);
+      if (std::ranges::find(kMovers, calls.name(i)) == std::end(kMovers) || arguments.size() < 2) continue;
+      EValue& out = *arguments.back();
+      // Only this call writes it: a second writer would be a use that is no reading; then the output stays planned.
+      if (!is_constant(*arguments[0]) || !out.is_tensor() || out.tensor.read_only || out.tensor.resizable ||
+          writers(calls, &out) != 1 || uses.of(&out) < 2)
+        continue;
+      auto& memory = constants.emplace_back(out.tensor.bytes() / sizeof(std::max_align_t) + 1);
+      void* const planned = out.tensor.data;
+      out.tensor.data = memory.data();
+      runtime::Arena none;
+      if (calls.kernel(i)(arguments, none) == Error::kOk) {
+        out.tensor.read_only = true;
+        calls.drop(i);
+        ++replaced;
+      } else {
+        out.tensor.data = planned;  // the call says so again when it runs
+      }
+    }
+  }
+
+  // Calls that have `value` as their last argument, in a list of outputs or not.
+  static int writers(const MethodCalls& calls, const EValue* value) {
+    int count = 0;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const Arguments arguments = calls.arguments(i);
+      count += !arguments.empty() && arguments.back() == value ? 1 : 0;
+    }
+    return count;
+  }
+
+  // The call behind `call`, when all that it and the rest of the method do with `value` is that it reads it first.
+  static size_t only_reader(const MethodCalls& calls, const Uses& uses, size_t call, const EValue* value) {
+    size_t next = call + 1;
+    while (next < calls.size() && calls.name(next).empty()) ++next;
+    const bool reads = next < calls.size() && !calls.arguments(next).empty() && calls.arguments(next)[0] == value;
+    return reads && uses.of(value) == 2 ? next : calls.size();
+  }
+
+  static bool takes_batch_norm(const MethodCalls& calls, size_t call) {
+    if (call >= calls.size() || calls.name(call) != "aten::_native_batch_norm_legit_no_training.out") return false;
+    const Arguments arguments = calls.arguments(call);
+    if (arguments.size() < 8) return false;
+    for (const size_t at : {1, 2, 3, 4}) {
+      const bool absent = at < 3 && arguments[at]->is_none();
+      if (!absent && !(is_plain(*arguments[at]) && is_constant(*arguments[at]))) return false;
+    }
+    const auto channels = arguments[3]->tensor.elements();
+    const auto fits = [&](size_t at) {
+      return arguments[at]->is_none() || arguments[at]->tensor.elements() == channels;
+    };
+    return fits(1) && fits(2) && fits(4) && is_plain(*arguments[0]) && arguments[0]->tensor.rank() >= 2 &&
+           static_cast<size_t>(arguments[0]->tensor.sizes()[1]) == channels && is_plain(*arguments[7]);
+  }
+
+  // A convolution with what follows it; false when it stays.
+  bool take_convolution(MethodCalls& calls, const Uses& uses, size_t call) {
+    const Arguments arguments = calls.arguments(call);
+    if (arguments.size() < 10) return false;
+    Tail tail{.batch_norm = {}, .bounds = {}, .out = arguments[9]};
+    size_t last = call;
+    if (const size_t next = only_reader(calls, uses, last, tail.out); takes_batch_norm(calls, next)) {
+      tail.batch_norm = calls.arguments(next);
+      tail.out = tail.batch_norm[7];
+      last = next;
+    }
+    Bounds bounds;
+    EValue* clamped = nullptr;
+    const size_t next = only_reader(calls, uses, last, tail.out);
+    if (next < calls.size() && bounds_of_clamp(calls.name(next), calls.arguments(next), bounds, clamped)) {
+      tail.bounds = bounds;
+      tail.out = clamped;
+      last = next;
+    }
+    auto step = make_convolution(arguments, tail);
+    if (step == nullptr) return false;
+    for (size_t i = call; i < last; ++i) {
+      if (calls.name(i).empty()) continue;
+      calls.drop(i);
+      ++replaced;
+    }
+    install(calls, last, std::move(step));
+    return true;
+  }
+};
+
+HostKernels::HostKernels(int threads) : state_(std::make_unique<State>(threads)) {}
+HostKernels::~HostKernels() = default;
+
+size_t HostKernels::replaced() const {
+  return state_->replaced;
+}
+
+void HostKernels::rewrite(runtime::MethodCalls& calls) {
+  state_->bound.clear();
+  state_->constants.clear();
+  state_->replaced = 0;
+  if (!calls.straight()) return;
+  const Uses uses(calls);
+  state_->move_constants(calls, uses);
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls.name(i) == "aten::convolution.out" && state_->take_convolution(calls, uses, i)) continue;
+    // A call that was taken along has no name any more.
+    if (auto step = calls.name(i).empty() ? nullptr : make_call(calls.name(i), calls.arguments(i)))
+      state_->install(calls, i, std::move(step));
+  }
+}
+
+}  // namespace carina::accelerate

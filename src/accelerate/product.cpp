@@ -1,0 +1,181 @@
+#include "accelerate/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "accelerate/product.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "accelerate/tail_inl.h"
+#include "accelerate/vector_internal.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::accelerate::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Targets with a fused multiply-add in vectors. The others call the C library's, which is slow there and exact
+// everywhere.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
+    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
+#define CARINA_VECTOR_FMA 1
+#else
+#define CARINA_VECTOR_FMA 0
+#endif
+
+#if CARINA_VECTOR_FMA
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+constexpr int64_t kWide = HWY_LANES(float);
+constexpr int kMostVectors = kWide >= 16 ? 4 : 2;  // of a tile; rows fill the registers
+
+struct At {
+  int64_t row, column;
+  int64_t rest;  // columns that the last vector has
+};
+
+template <bool kTail>
+HWY_INLINE V load(const float* from, int64_t rest) {
+  const D d;
+  if constexpr (kTail) return load_first(d, from, rest);
+  return hn::LoadU(d, from);
+}
+
+template <bool kTail>
+HWY_INLINE void store(V value, float* to, int64_t rest) {
+  const D d;
+  if constexpr (kTail) return store_first(value, d, to, rest);
+  hn::StoreU(value, d, to);
+}
+
+HWY_INLINE V clamped(V value, V low, V high) {
+  value = hn::IfThenElse(hn::Lt(value, low), low, value);
+  return hn::IfThenElse(hn::Gt(value, high), high, value);
+}
+
+template <int kRows, int kVectors, bool kTail>
+void tile(const Product& job, const At& at) {
+  const D d;
+  const float* a = job.a + at.row * job.a_stride;
+  const float* b = job.b + at.column;
+  V sums[kRows][kVectors];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+  }
+  for (int64_t k = 0; k < job.depth; ++k) {
+    V values[kVectors];
+    HWY_UNROLL(8)
+    for (int v = 0; v + 1 < kVectors; ++v) values[v] = hn::LoadU(d, b + v * kWide);
+    values[kVectors - 1] = load<kTail>(b + (kVectors - 1) * kWide, at.rest);
+    b += job.b_stride;
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) {
+      const V x = hn::Set(d, a[r * job.a_stride + k]);
+      HWY_UNROLL(8)
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, values[v], sums[r][v]);
+    }
+  }
+  const Finish& finish = job.finish;
+  const V low = hn::Set(d, finish.low), high = hn::Set(d, finish.high);
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    const int64_t row = at.row + r;
+    const V scale = hn::Set(d, finish.scale == nullptr ? 1.0F : finish.scale[row]);
+    const V shift = hn::Set(d, finish.shift == nullptr ? 0.0F : finish.shift[row]);
+    float* out = job.out + row * job.out_stride + at.column;
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v) {
+      V value = hn::Add(hn::Mul(sums[r][v], scale), shift);
+      const bool last = v + 1 == kVectors;
+      if (finish.column != nullptr) {
+        const float* column = finish.column + at.column + v * kWide;
+        value = hn::Add(value, last ? load<kTail>(column, at.rest) : hn::LoadU(d, column));
+      }
+      value = clamped(value, low, high);
+      last ? store<kTail>(value, out + v * kWide, at.rest) : hn::StoreU(value, d, out + v * kWide);
+    }
+  }
+}
+
+// kRows rows of tiles over the columns [begin, end), tile by tile along a row: what is written stays in few rows.
+template <int kRows>
+void row_of_tiles(const Product& job, int64_t row, int64_t begin, int64_t end) {
+  constexpr int kWidest = kMostVectors;
+  At at{.row = row, .column = begin, .rest = kWide};
+  if constexpr (kRows == 1) {  // all registers for columns: long reads of b, which is read once
+    constexpr int kLong = 4 * kMostVectors;
+    for (; at.column + kLong * kWide <= end; at.column += kLong * kWide) tile<1, kLong, false>(job, at);
+  }
+  for (; at.column + kWidest * kWide <= end; at.column += kWidest * kWide) tile<kRows, kWidest, false>(job, at);
+  const int64_t vectors = (end - at.column + kWide - 1) / kWide;
+  if (vectors == 0) return;
+  at.rest = end - at.column - (vectors - 1) * kWide;
+  if (vectors == 1) return tile<kRows, 1, true>(job, at);
+  if constexpr (kWidest >= 2) {
+    if (vectors == 2) return tile<kRows, 2, true>(job, at);
+  }
+  if constexpr (kWidest >= 3) {
+    if (vectors == 3) return tile<kRows, 3, true>(job, at);
+  }
+  if constexpr (kWidest >= 4) tile<kRows, 4, true>(job, at);
+}
+
+// As many columns at once as keep what they need of b in the second-level cache.
+constexpr int64_t kCacheFloats = 64 * 1024;
+
+void multiply_here(const Product& job) {
+  constexpr int kRows = 6;
+  const int64_t fit = kCacheFloats / std::max<int64_t>(job.depth, 1) / kPanelColumns * kPanelColumns;
+  const int64_t step = std::max(fit, kPanelColumns);
+  for (int64_t begin = 0; begin < job.columns; begin += step) {
+    const int64_t end = std::min(begin + step, job.columns);
+    int64_t row = 0;
+    for (; row + kRows <= job.rows; row += kRows) row_of_tiles<kRows>(job, row, begin, end);
+    for (; row + 4 <= job.rows; row += 4) row_of_tiles<4>(job, row, begin, end);
+    for (; row + 2 <= job.rows; row += 2) row_of_tiles<2>(job, row, begin, end);
+    if (row < job.rows) row_of_tiles<1>(job, row, begin, end);
+  }
+}
+
+#else
+
+void multiply_here(const Product& job) {
+  const Finish& finish = job.finish;
+  for (int64_t m = 0; m < job.rows; ++m) {
+    for (int64_t n = 0; n < job.columns; ++n) {
+      float sum = 0;
+      for (int64_t k = 0; k < job.depth; ++k)
+        sum = std::fma(job.a[m * job.a_stride + k], job.b[k * job.b_stride + n], sum);
+      float value = sum * (finish.scale == nullptr ? 1.0F : finish.scale[m]);
+      value += finish.shift == nullptr ? 0.0F : finish.shift[m];
+      if (finish.column != nullptr) value += finish.column[n];
+      value = value < finish.low ? finish.low : value;
+      job.out[m * job.out_stride + n] = value > finish.high ? finish.high : value;
+    }
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace carina::accelerate::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#undef CARINA_VECTOR_FMA
+
+#if HWY_ONCE
+namespace carina::accelerate {
+
+HWY_EXPORT(multiply_here);
+
+void multiply(const Product& job) {
+  HWY_DYNAMIC_DISPATCH(multiply_here)(job);
+}
+
+}  // namespace carina::accelerate
+#endif

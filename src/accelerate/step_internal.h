@@ -1,0 +1,57 @@
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/parallel.h"
+#include "runtime/kernel.h"
+
+namespace carina::accelerate {
+
+using runtime::Arguments;
+using runtime::EValue;
+using runtime::Tensor;
+
+// What takes the place of a call, or of several: everything but the tensors' memory is known when it is made.
+struct Step {
+  virtual ~Step() = default;
+  virtual void run(ThreadPool& pool) = 0;
+};
+
+struct Bounds {
+  float low = -std::numeric_limits<float>::infinity();
+  float high = std::numeric_limits<float>::infinity();
+};
+
+// Calls that follow a convolution and are taken along; empty spans: there are none.
+struct Tail {
+  Arguments batch_norm;
+  Bounds bounds;
+  EValue* out = nullptr;  // of the last call
+};
+
+// Each gives nothing when it does not do a call of these types, sizes and layouts.
+std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail);
+std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments);
+// Whether a call limits its first argument by numbers (relu, hardtanh, clamp): these, and its output.
+bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);
+
+// --- what the makers ask of arguments
+
+// A tensor of floats in the plain order, whose sizes stay; memory may come later.
+inline bool is_plain(const EValue& value) {
+  return value.is_tensor() && value.tensor.type == PteScalarType::kFloat && value.tensor.contiguous() &&
+         !value.tensor.resizable;
+}
+inline bool is_constant(const EValue& value) {
+  return value.is_tensor() && value.tensor.read_only && value.tensor.data != nullptr;
+}
+inline bool overlap(const Tensor& a, const Tensor& b) {
+  const auto* from = static_cast<const std::byte*>(a.data);
+  const auto* to = static_cast<const std::byte*>(b.data);
+  return from < to + b.bytes() && to < from + a.bytes();
+}
+
+}  // namespace carina::accelerate

@@ -1,0 +1,35 @@
+// Loads and stores of the first elements of a vector, for files that are compiled once for each target; no guard.
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::accelerate::HWY_NAMESPACE {
+namespace {
+
+// Memory behind the `count` elements is not touched; the other lanes are 0.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_first(D d, const float* from, int64_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_ARCH_X86
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+#else
+  float lanes[HWY_LANES(float)] = {};
+  for (int64_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return hn::LoadU(d, lanes);
+#endif
+}
+
+template <class D>
+HWY_INLINE void store_first(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, int64_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_ARCH_X86
+  hn::BlendedStore(value, hn::FirstN(d, static_cast<size_t>(count)), d, to);
+#else
+  float lanes[HWY_LANES(float)];
+  hn::StoreU(value, d, lanes);
+  for (int64_t i = 0; i < count; ++i) to[i] = lanes[i];
+#endif
+}
+
+}  // namespace
+}  // namespace carina::accelerate::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+
+// The vector kernels of this room, chosen at run time for the processor. Every target gives the same bits: each output
+// is one chain of fused multiply-adds in a fixed order, whatever the width of the vectors and the number of threads.
+namespace carina::accelerate {
+
+// What follows a sum: * scale + shift (two roundings), then clamped; a NaN stays.
+struct Finish {
+  const float* scale = nullptr;   // per row; nullptr: 1
+  const float* shift = nullptr;   // per row; nullptr: 0
+  const float* column = nullptr;  // per column, added last; nullptr: 0
+  float low;
+  float high;
+};
+
+// out[m][n] = finish(sum over k of a[m][k] * b[k][n]). Rows of all three are contiguous, `..._stride` elements apart.
+struct Product {
+  const float* a;
+  int64_t a_stride;
+  int64_t rows;
+  int64_t depth;
+  const float* b;
+  int64_t b_stride;
+  int64_t columns;
+  float* out;
+  int64_t out_stride;
+  Finish finish;
+};
+void multiply(const Product& job);
+// Columns that one pass over the rows of `a` takes in; what is not a multiple at the end costs as much.
+inline constexpr int64_t kPanelColumns = 64;
+
+// One channel of a depthwise convolution. The scratch has plane_elems(...) floats, zeros before the first channel; what
+// is padding there stays so.
+struct Plane {
+  int64_t height, width;  // of the input
+  int64_t out_height, out_width;
+  int64_t kernel_height, kernel_width;
+  int64_t stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
+};
+int64_t plane_elems(const Plane& plane);
+inline constexpr int64_t kMostTaps = 128;
+struct Depthwise {
+  Plane plane;
+  const float* in;
+  const float* weights;  // [kernel_height][kernel_width]
+  float* out;
+  float* scratch;
+  float scale, shift, low, high;
+};
+void depthwise(const Depthwise& job);
+
+// out[i] = a[i] op b[i], b[0] for all where `b_is_one`; then clamped.
+enum class Arithmetic : uint8_t { kAdd, kSub, kMul, kDiv };
+struct Elementwise {
+  Arithmetic op;
+  const float* a;
+  const float* b;
+  bool b_is_one;
+  float* out;
+  int64_t count;
+  float low, high;
+};
+void elementwise(const Elementwise& job);
+
+// out[i] = clamp(in[i]); a NaN stays.
+void clamp(const float* in, float* out, int64_t count, float low, float high);
+
+// The sum of `count` elements: eight sums of every eighth element, in double, then these in order.
+double sum_of(const float* in, int64_t count);
+
+// A row of softmax, `log`: of its logarithm. The exponential is a polynomial, within 2 units in the last place.
+void softmax_row(const float* in, float* out, int64_t count, bool log);
+
+}  // namespace carina::accelerate
