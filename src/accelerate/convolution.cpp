@@ -158,13 +158,21 @@ class Convolution final : public Step {
       const int64_t y = (begin + done) / p.out_width, x = (begin + done) % p.out_width;
       const int64_t run = std::min(p.out_width - x, count - done);
       const int64_t row = y * p.stride_y + down;
-      const bool inside = row >= 0 && row < p.height;
-      for (int64_t i = 0; i < run; ++i) {
-        const int64_t column = (x + i) * p.stride_x + right;
-        to[done + i] = inside && column >= 0 && column < p.width ? in[row * p.width + column] : 0.0F;
-      }
+      gather_run(row < 0 || row >= p.height ? nullptr : in + row * p.width, x * p.stride_x + right, run, to + done);
       done += run;
     }
+  }
+
+  // Every stride-th column of a row from `column` on; zeros outside. nullptr: no such row.
+  void gather_run(const float* row, int64_t column, int64_t run, float* to) const {
+    const int64_t step = g_.plane.stride_x, width = g_.plane.width;
+    const int64_t before = std::min(column >= 0 ? 0 : (-column + step - 1) / step, run);
+    const int64_t inside = column >= width ? 0 : std::min((width - 1 - column) / step + 1, run);
+    const int64_t end = row == nullptr ? before : std::max(before, inside);
+    std::fill_n(to, before, 0.0F);
+    if (step == 1 && end > before) std::copy_n(row + column + before, end - before, to + before);
+    for (int64_t i = before; step > 1 && i < end; ++i) to[i] = row[column + i * step];
+    std::fill_n(to + end, run - end, 0.0F);
   }
 
   Geometry g_;

@@ -25,7 +25,7 @@ struct Padded {
     const int64_t reach = (p.out_width - 1) * p.stride_x + (p.kernel_width - 1) * p.dilation_x + 1;
     pitch = (std::max(reach, p.width + p.padding_x) + p.stride_x - 1) / p.stride_x + kSlack;
     rows = (p.out_height - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
-    rows = std::max(rows, p.height + p.padding_y) + 4 * p.stride_y;  // rows are computed four at a time
+    rows = std::max(rows, p.height + p.padding_y) + 8 * p.stride_y;  // rows are computed up to eight at a time
   }
 };
 
@@ -107,13 +107,13 @@ Taps taps_of(const Plane& p, const Padded& padded) {
 
 // kRows rows of kVectors vectors at once; rows beyond the last are computed and not stored.
 template <int kRows, int kVectors>
-HWY_INLINE void block(const Depthwise& job, const Taps& taps, const float* from, int64_t row_step, int64_t y,
-                      int64_t x) {
+HWY_NOINLINE void block(const Depthwise& job, const Taps& taps, const float* from, int64_t row_step, int64_t y,
+                        int64_t x) {
   const hn::ScalableTag<float> d;
   using Vector = hn::Vec<decltype(d)>;
   constexpr int64_t kWide = HWY_LANES(float);
   Vector sums[kRows][kVectors];
-  HWY_UNROLL(4)
+  HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
@@ -121,7 +121,7 @@ HWY_INLINE void block(const Depthwise& job, const Taps& taps, const float* from,
   for (int64_t t = 0; t < taps.count; ++t) {
     const Vector weight = hn::Set(d, job.weights[t]);
     const float* tap = from + taps.offset[t];
-    HWY_UNROLL(4)
+    HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v)
@@ -131,7 +131,7 @@ HWY_INLINE void block(const Depthwise& job, const Taps& taps, const float* from,
   const Plane& p = job.plane;
   const Vector scale = hn::Set(d, job.scale), shift = hn::Set(d, job.shift);
   const Vector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-  HWY_UNROLL(4)
+  HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
     if (y + r >= p.out_height) return;
     HWY_UNROLL(4)
@@ -152,11 +152,14 @@ void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps
   constexpr int64_t kWide = HWY_LANES(float);
   const Plane& p = job.plane;
   const int64_t row_step = p.stride_y * padded.pitch;
+  // Eight sums at once hide how long one takes.
+  if (p.out_width <= kWide) {
+    for (int64_t y = 0; y < p.out_height; y += 8) block<8, 1>(job, taps, job.scratch + y * row_step, row_step, y, 0);
+    return;
+  }
   for (int64_t y = 0; y < p.out_height; y += 4) {
     const float* row = job.scratch + y * row_step;
-    int64_t x = 0;
-    for (; x + kWide < p.out_width; x += 2 * kWide) block<4, 2>(job, taps, row + x, row_step, y, x);
-    if (x < p.out_width) block<4, 1>(job, taps, row + x, row_step, y, x);
+    for (int64_t x = 0; x < p.out_width; x += 2 * kWide) block<4, 2>(job, taps, row + x, row_step, y, x);
   }
 }
 
