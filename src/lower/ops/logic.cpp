@@ -28,16 +28,32 @@ DType common_type(const ir::Value& a, const ir::Value& b) {
   return a.shape.rank() == 0 ? tosa_type(b.dtype) : DType::kFp32;
 }
 
-// A real number on the grid of `q`, as wide as it takes: it may lie outside of what `q` holds.
-int64_t steps_of(double real, const Quantization& q) {
-  constexpr double kFar = 1 << 30;
-  return static_cast<int64_t>(std::clamp(std::nearbyint(real / q.scale()), -kFar, kFar));
+// Where integers in steps of `q` pass a real number. It lies between two of them, unless it is one of them but for the
+// rounding of the scale: then `down` and `up` agree. It may lie far outside of what `q` holds.
+struct Limit {
+  int64_t down;
+  int64_t up;
+};
+Limit limit_at(double real, const Quantization& q) {
+  constexpr double kFar = 1 << 30, kRounding = 1e-3;
+  const double steps = std::clamp(real / q.scale(), -kFar, kFar), nearest = std::nearbyint(steps);
+  if (std::abs(steps - nearest) <= kRounding)
+    return {.down = static_cast<int64_t>(nearest), .up = static_cast<int64_t>(nearest)};
+  return {.down = static_cast<int64_t>(std::floor(steps)), .up = static_cast<int64_t>(std::ceil(steps))};
+}
+
+// Which of the two the comparison needs: x > c and c >= x go on with the integer below, x >= c and c > x with the one
+// above. No integer equals what lies between two.
+int64_t limit_of(TosaOp op, bool first, const Limit& limit) {
+  constexpr int64_t kNever = int64_t{1} << 30;
+  if (op == TosaOp::EQUAL) return limit.down == limit.up ? limit.down : kNever;
+  return (op == TosaOp::GREATER) == first ? limit.up : limit.down;
 }
 
 // A float constant that nobody quantized, in steps of the other operand.
-ValueId constant_in_steps(Lowering& in, const ir::Value& value, const Quantization& q) {
+ValueId constant_in_steps(Lowering& in, TosaOp op, bool first, const ir::Value& value, const Quantization& q) {
   std::vector<int64_t> steps;
-  for (const double real : real_values(value)) steps.push_back(steps_of(real, q));
+  for (const double real : real_values(value)) steps.push_back(limit_of(op, first, limit_at(real, q)));
   return in.out.constant(value.name + "_steps", integer_tensor(DType::kInt32, value.shape, steps));
 }
 
@@ -48,13 +64,11 @@ ValueId widened(Lowering& in, ValueId id, double factor) {
                         {.scales = {factor}, .input_zp = zero_point, .output_zp = 0, .to = DType::kInt32});
 }
 
-Pair quantized_pair(Lowering& in, ValueId a, ValueId b) {
-  if (!in.is_quantized(a)) {
-    const Pair swapped = quantized_pair(in, b, a);
-    return {.a = swapped.b, .b = swapped.a};
-  }
+Pair quantized_pair(Lowering& in, TosaOp op, ValueId a, ValueId b) {
+  if (!in.is_quantized(a))
+    return {.a = constant_in_steps(in, op, true, in.value(a), in.quantization(b)), .b = widened(in, b, 1)};
   const Quantization& q = in.quantization(a);
-  if (!in.is_quantized(b)) return {.a = widened(in, a, 1), .b = constant_in_steps(in, in.value(b), q)};
+  if (!in.is_quantized(b)) return {.a = widened(in, a, 1), .b = constant_in_steps(in, op, false, in.value(b), q)};
   const double other = in.quantization(b).scale(), largest = std::max(q.scale(), other);
   const LoweringIdioms& idioms = in.target.idioms;
   const int bits = q.dtype == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2;
@@ -62,7 +76,7 @@ Pair quantized_pair(Lowering& in, ValueId a, ValueId b) {
   return {.a = widened(in, a, q.scale() / largest * headroom), .b = widened(in, b, other / largest * headroom)};
 }
 
-Result<Pair> comparable(Lowering& in, const Node& node) {
+Result<Pair> comparable(Lowering& in, const Node& node, TosaOp op) {
   const ValueId a = node.inputs[0], b = node.inputs[1];
   if (!in.is_quantized(a) && !in.is_quantized(b)) {
     const DType type = common_type(in.value(a), in.value(b));
@@ -76,12 +90,12 @@ Result<Pair> comparable(Lowering& in, const Node& node) {
     if (std::ranges::any_of(real_values(value), [](double v) { return std::isnan(v); }))
       return fail(about(node, value.name + " is not a number (NaN)"));
   }
-  return quantized_pair(in, a, b);
+  return quantized_pair(in, op, a, b);
 }
 
 template <TosaOp kOp>
 Result<ValueId> comparison(Lowering& in, const Node& node) {
-  CARINA_TRY(const Pair pair, comparable(in, node));
+  CARINA_TRY(const Pair pair, comparable(in, node, kOp));
   return in.out.compare(kOp, pair.a, pair.b);
 }
 

@@ -11,6 +11,7 @@
 //         or clamp.default, scalar operands constants, splits and selects slice.Tensor with start and end in range.
 // Legal:  every row is PyTorch's own definition of the op in terms of the other.
 
+#include "lower/emitter_internal.h"
 #include "lower/prepare/canonicalize_internal.h"
 #include "lower/prepare/passes_internal.h"
 
@@ -21,6 +22,13 @@ std::span<const RewriteRow> canonical_rows() {
       joined({canonical_promotions(), canonical_views(), canonical_slices(), canonical_limits(), canonical_arithmetic(),
               canonical_reductions(), canonical_logic(), canonical_divisions()});
   return rows;
+}
+
+ir::ValueId constant_of(Rewriter& in, const ir::Node& node, double value, DType dtype) {
+  if (dtype == DType::kFp64) dtype = DType::kFp32;
+  Tensor scalar = is_float(dtype) ? float_tensor(dtype, {}, static_cast<float>(value))
+                                  : integer_tensor(dtype, {}, std::vector{static_cast<int64_t>(value)});
+  return in.constant(node.name + "_scalar", std::move(scalar));
 }
 
 Result<void> canonicalize(ir::Graph& graph, const Log&) {

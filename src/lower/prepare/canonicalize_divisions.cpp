@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "lower/emitter_internal.h"
 #include "lower/prepare/canonicalize_internal.h"
 #include "tensor/elements.h"
 
@@ -25,11 +24,7 @@ std::optional<double> single(const ir::Value& value) {
 }
 
 ValueId divisor_of(Rewriter& in, const Node& node) {
-  const DType type = in[node.outputs[0]].dtype;
-  const double other = node.attributes.number("other");
-  Tensor scalar = is_float(type) ? float_tensor(type, {}, static_cast<float>(other))
-                                 : integer_tensor(type, {}, std::vector{static_cast<int64_t>(other)});
-  return in.constant(node.name + "_scalar", std::move(scalar));
+  return constant_of(in, node, node.attributes.number("other"), in[node.outputs[0]].dtype);
 }
 
 Attributes without_other(const Node& node) {
@@ -79,11 +74,7 @@ Result<bool> floor_divide(Rewriter& in, const Node& node) {
 }
 
 Result<bool> scalar_by_tensor(Rewriter& in, const Node& node) {
-  const DType type = in[node.outputs[0]].dtype;
-  const double self = node.attributes.number("self");
-  Tensor scalar = is_float(type) ? float_tensor(type, {}, static_cast<float>(self))
-                                 : integer_tensor(type, {}, std::vector{static_cast<int64_t>(self)});
-  const ValueId dividend = in.constant(node.name + "_scalar", std::move(scalar));
+  const ValueId dividend = constant_of(in, node, node.attributes.number("self"), in[node.outputs[0]].dtype);
   return rewritten(in.into(node.outputs[0], AtenOp::remainder_Tensor, {dividend, node.inputs[0]}, {}));
 }
 

@@ -26,6 +26,9 @@ inline std::vector<int64_t> identity_order(size_t rank) {
   return dims;
 }
 
+// A constant without axes, of the very type (fp64, which no stage computes with, as fp32).
+ir::ValueId constant_of(Rewriter& in, const ir::Node& node, double value, DType dtype);
+
 // The same operator under the name that the later passes know.
 template <AtenOp kTo>
 Result<bool> renamed(Rewriter& in, const ir::Node& node) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "lower/emitter_internal.h"
 #include "lower/prepare/canonicalize_internal.h"
 
 namespace carina::lower {
@@ -15,13 +14,6 @@ using ir::Node;
 using ir::ValueId;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// A constant without axes, of the very type.
-ValueId constant_of(Rewriter& in, const Node& node, double value, DType dtype) {
-  Tensor scalar = is_float(dtype) ? float_tensor(dtype, {}, static_cast<float>(value))
-                                  : integer_tensor(dtype, {}, std::vector{static_cast<int64_t>(value)});
-  return in.constant(node.name + "_scalar", std::move(scalar));
-}
 
 ir::Value flags(const Node& node, std::string_view suffix, const Shape& shape) {
   return {.name = node.name + std::string(suffix),

@@ -10,6 +10,7 @@
 
 #include "base/checked_math.h"
 #include "facts/aten_traits.h"
+#include "lower/emitter_internal.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
 
@@ -62,7 +63,9 @@ Result<bool> become_constant(Rewriter& in, const Node& node, Ramp ramp) {
       fill<uint8_t>(tensor, ramp);
       break;
     default:
-      return false;
+      if (!is_float(value.dtype) || value.dtype == DType::kFp64 || ramp.step != 0) return false;
+      value.constant = float_tensor(value.dtype, value.shape, static_cast<float>(ramp.start));
+      return true;
   }
   value.constant = std::move(tensor).freeze();
   return true;
