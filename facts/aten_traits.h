@@ -38,8 +38,9 @@ enum class AtenAlias : uint8_t { kFresh, kSame, kReshape, kPermute, kTranspose, 
 // Which parameters a quantized result has.
 enum class AtenQuantization : uint8_t {
   kOwn,
-  kFirst,       // those of the first operand
-  kAll,         // all operands and results share
+  kFirst,     // those of the first operand
+  kAll,       // all operands and results share
+  kBranches,  // as kAll, where no constant but 0 is among the operands: another would widen the range of what is computed
   kOperands,    // the operands share, but for constants, which its lowering quantizes; the result is no real number
   kActivation,  // as kFirst, and it fuses with what comes before; it keeps order: q(f(x)) = f(q(x))
 };

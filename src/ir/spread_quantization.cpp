@@ -1,6 +1,7 @@
 #include "ir/spread_quantization.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "facts/aten_traits.h"
 
@@ -46,11 +47,35 @@ void spread_forwards(ir::Graph& graph) {
   }
 }
 
+// Weights that a decomposition made, of whole numbers: their integers are themselves.
+bool are_whole(const ir::Value& weight) {
+  if (!weight.constant || weight.quantization || weight.dtype != DType::kFp32) return false;
+  return std::ranges::all_of(weight.constant->values<float>(),
+                             [](float v) { return v >= -127 && v <= 127 && v == std::trunc(v); });
+}
+
+void spread_to_weights(ir::Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    if (!has_result(node) || traits_of(node.op.aten()).family != AtenFamily::kConvolution || node.inputs.size() != 2)
+      continue;
+    const auto& result = graph[node.outputs[0]].quantization;
+    ir::Value& weight = graph[node.inputs[1]];
+    if (!result || !is_integer(result->dtype) || !are_whole(weight)) continue;
+    weight.quantization = Quantization{.dtype = DType::kInt8,
+                                       .scales = {1},
+                                       .zero_points = {0},
+                                       .axis = Quantization::kPerTensor,
+                                       .qmin = -127,
+                                       .qmax = 127};
+  }
+}
+
 }  // namespace
 
 void spread_quantization(ir::Graph& graph) {
   spread_backwards(graph);
   spread_forwards(graph);
+  spread_to_weights(graph);
 }
 
 }  // namespace carina::ir

@@ -14,9 +14,19 @@ using ir::ValueId;
 
 using Keeps = AtenQuantization;
 
+bool is_zero(const ir::Value& value) {
+  return value.dtype != DType::kFp32 ||
+         std::ranges::all_of(value.constant->values<float>(), [](float v) { return v == 0; });
+}
+
 // None: the result has parameters of its own.
-std::optional<Keeps> keeps_of(const Node& node) {
+std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node) {
   const Keeps keeps = traits_of(node.op.aten()).quantization;
+  if (keeps == Keeps::kBranches) {
+    const bool apart = std::ranges::any_of(
+        node.inputs, [&](ValueId id) { return id.valid() && graph[id].constant && !is_zero(graph[id]); });
+    return apart ? std::nullopt : std::optional(Keeps::kAll);
+  }
   return keeps == Keeps::kOwn ? std::nullopt : std::optional(keeps);
 }
 
@@ -26,7 +36,7 @@ bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>
            const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output) {
   const ir::NodeId producer = producers[before.index()];
   if (!producer.valid() || users[before.index()].size() != 1 || is_output[before.index()]) return false;
-  const std::optional<Keeps> keeps = keeps_of(graph[producer]);
+  const std::optional<Keeps> keeps = keeps_of(graph, graph[producer]);
   return !keeps || *keeps == Keeps::kActivation;
 }
 
@@ -70,7 +80,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float) 
                   .is_observed = std::vector<bool>(graph.values.size(), true)};
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    const std::optional<Keeps> keeps = keeps_of(node);
+    const std::optional<Keeps> keeps = keeps_of(graph, node);
     if (left_float[n] || !keeps || node.outputs.empty()) continue;
     if (*keeps == Keeps::kOperands) join_operands(graph, node, groups);
     if (!is_real(graph, node.outputs.front())) continue;

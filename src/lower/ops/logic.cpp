@@ -144,13 +144,13 @@ Result<ValueId> shift(Lowering& in, const Node& node) {
   return shifted(in, kOp, as_result(in, node, 0), as_result(in, node, 1));
 }
 
-// A branch in the parameters of the result. A float constant that nobody quantized takes them as it is.
+// A branch in the parameters of the result. A constant takes them at once.
 ValueId branch(Lowering& in, const Node& node, size_t index) {
   const ValueId id = node.inputs[index];
   if (!in.is_quantized(node)) return as_result(in, node, index);
   const Quantization& to = in.quantization(node.outputs[0]);
-  if (in.is_quantized(id)) return in.requantize(in.operand(id), in.quantization(id), to);
   const ir::Value& value = in.value(id);
+  if (!value.constant) return in.requantize(in.operand(id), in.quantization(id), to);
   std::vector<int64_t> integers;
   for (const double real : real_values(value)) integers.push_back(quantized(static_cast<float>(real), to));
   return in.out.constant(value.name, integer_tensor(to.dtype, value.shape, integers));

@@ -72,14 +72,6 @@ Result<bool> running_sum_of_reals(Rewriter& in, const Node& node, ValueId x, siz
   const int64_t size = in.shape(x)[axis];
   if (size > kLargestMatrix) return false;
   const ValueId ones = in.constant(node.name + "_ones", ones_up_to_each(size));
-  if (in[x].quantization) {
-    in.graph()[ones].quantization = Quantization{.dtype = DType::kInt8,
-                                                 .scales = {1},
-                                                 .zero_points = {0},
-                                                 .axis = Quantization::kPerTensor,
-                                                 .qmin = -127,
-                                                 .qmax = 127};
-  }
   const ValueId rows = with_last(in, x, axis);
   const ValueId sums = in.make(AtenOp::linear_default, {rows, ones}, {}, in.shape(rows));
   return rewritten(in.view_into(node.outputs[0], with_last(in, sums, axis)));

@@ -253,7 +253,7 @@ class Attempt:
         target, pte = DEFAULT_MACS[self.base], self.folder / "m.pte"
         report = json.loads(self.program("compile", graph.model, "--target", target, *options, *movement, "-o", pte, "--json"))
         self.found["delegates"] = len(report.get("delegates", []))
-        self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") != "npu"][:20]
+        self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") not in ("npu", "folded")][:20]
         self.found["npu_cycles"] = report.get("cycles")
         self.program.own("run", pte, *self.feed(graph.inputs), "-o", self.folder / "out")
         return self.results(graph)
