@@ -20,6 +20,47 @@ std::vector<Life> tensor_lives(const Schedule& schedule) {
   return lives;
 }
 
+namespace {
+
+// How far each storage has been copied, part behind part.
+class Filling {
+ public:
+  explicit Filling(std::vector<Life>& lives) : lives_(lives), filled_(lives.size(), 0) {}
+
+  void copy(StorageId to, const Command& command, int64_t time) {
+    std::vector<Rise>& rises = lives_[to.index()].rises;
+    int64_t& filled = filled_[to.index()];
+    if (filled != command.first_byte) {  // in another order
+      rises.clear();
+      filled = kWhole;
+      return;
+    }
+    if (filled > 0) rises.push_back({.from_byte = filled, .first = time});
+    filled += command.bytes;
+  }
+  void read(StorageId id) {
+    if (id.valid()) filled_[id.index()] = kWhole;
+  }
+
+ private:
+  static constexpr int64_t kWhole = -1;
+  std::vector<Life>& lives_;
+  std::vector<int64_t> filled_;
+};
+
+}  // namespace
+
+Interval interval_of(const Life& life, int64_t bytes) {
+  return {.bytes = bytes, .first = life.first, .last = life.last, .rises = life.rises};
+}
+
+bool collide(const Storage& a, const Life& life_a, const Storage& b, const Life& life_b) {
+  if (a.space != b.space || life_a.first > life_b.last || life_b.first > life_a.last) return false;
+  const int64_t end_a = a.address + bytes_until(interval_of(life_a, a.bytes), life_b.last),
+                end_b = b.address + bytes_until(interval_of(life_b, b.bytes), life_a.last);
+  return a.address < end_b && b.address < end_a;
+}
+
 std::vector<Life> lives_of(const Schedule& schedule) {
   std::vector<Life> lives(schedule.storages.size());
   const auto touch = [&](StorageId id, const Life& life) {
@@ -29,16 +70,21 @@ std::vector<Life> lives_of(const Schedule& schedule) {
   };
   const std::vector<Life> tensors = tensor_lives(schedule);
   for (size_t i = 0; i < tensors.size(); ++i) touch(schedule.tensors[i].storage, tensors[i]);
+  Filling filling(lives);
   for (size_t i = 0; i < schedule.order.size(); ++i) {
     const Command& command = schedule.order[i];
     if (command.kind == Command::Kind::kLoadTable) continue;
     const auto time = static_cast<int64_t>(i) + 1;
     const Life now{.first = time, .last = time};
     if (command.kind != Command::Kind::kStripe) {
-      touch(copy_of(schedule, command).to, now);
+      const StorageId to = copy_of(schedule, command).to;
+      touch(to, now);
+      if (to.valid()) filling.copy(to, command, time);
     } else if (const WeightSlice* slice = schedule.slice_of(command)) {
-      touch(slice->staged, now);
-      touch(slice->staged_scales, now);
+      for (const StorageId copy : {slice->staged, slice->staged_scales}) {
+        touch(copy, now);
+        filling.read(copy);
+      }
     }
   }
   return lives;

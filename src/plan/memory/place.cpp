@@ -93,15 +93,15 @@ Arena arena_of(const Schedule& schedule, Space space) {
   for (size_t i = 0; i < lives.size(); ++i) {
     const Storage& storage = schedule.storages[i];
     if (storage.space != space || !lives[i].used()) continue;
-    arena.intervals.push_back({.bytes = storage.bytes, .first = lives[i].first, .last = lives[i].last});
+    arena.intervals.push_back(interval_of(lives[i], storage.bytes));
     arena.storages.emplace_back(i);
   }
   return arena;
 }
 
-Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes) {
+Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes, const Effort& effort) {
   const Arena arena = arena_of(schedule, space);
-  const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch);
+  const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch, effort);
   if (placement.total_bytes > limit_bytes) return fail(shortage(schedule, space, placement.total_bytes, limit_bytes));
   for (size_t i = 0; i < arena.storages.size(); ++i)
     schedule.storages[arena.storages[i].index()].address = placement.offsets[i];
@@ -119,7 +119,7 @@ int64_t bound_bytes(const Schedule& schedule, Space space) {
   return peak_live_bytes(arena_of(schedule, space).intervals, npu::kBaseAlignmentBytes);
 }
 
-Result<Schedule> place_storages(Schedule schedule, const Context& context) {
+Result<Schedule> place_storages(Schedule schedule, const Context& context, const Effort& effort) {
   merge_storages(schedule, Sharing(schedule));
   CARINA_TRY(const Spaces spaces, context.family.spaces(context.target));
   const Space working = working_space(context.target, context.family);
@@ -129,7 +129,7 @@ Result<Schedule> place_storages(Schedule schedule, const Context& context) {
     const int64_t limit = space == working
                               ? working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes)
                               : place->limit_bytes;
-    CARINA_CHECKED(place_space(schedule, space, limit));
+    CARINA_CHECKED(place_space(schedule, space, limit, space == working ? effort : Effort{}));
   }
   return schedule;
 }

@@ -8,6 +8,8 @@
 // Gives:  stripes that cover their steps (rule 2), in whole bricks of channels, and their blocks.
 // Legal:  an output channel needs no other; every element is computed once, from the same operands.
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
@@ -19,12 +21,18 @@
 namespace carina::plan {
 namespace {
 
-// The weights that a stripe will have, before they are encoded: storages that stand for them.
+// The weights that a stripe will have, before they are encoded: storages that stand for them, the same for all stripes
+// that read them.
 void expect_slices(Schedule& schedule, const Context& context) {
+  std::map<std::tuple<WeightsId, int64_t, int64_t>, SliceId> known;  // first channel, channels
   for (Stripe& stripe : schedule.stripes) {
     const Step piece = piece_of(schedule, stripe);
     const Feed feed = expected_feed(piece, context);
     if (feed.scale_bytes == 0 || piece.reads_written_weights()) continue;
+    const auto [entry, is_new] =
+        known.emplace(std::tuple(piece.weights, piece.first_channel, piece.ofm.depth), SliceId(schedule.slices.size()));
+    stripe.slice = entry->second;
+    if (!is_new) continue;
     const auto scales = static_cast<int64_t>(feed.scale_bytes), weights = static_cast<int64_t>(feed.weight_bytes);
     const StorageId stored = schedule.add(
         {.space = Space::kConstants, .bytes = round_up<int64_t>(scales + weights, npu::kBaseAlignmentBytes)});
@@ -34,7 +42,6 @@ void expect_slices(Schedule& schedule, const Context& context) {
                                .cores = {{.scale_bytes = scales, .weight_offset = scales, .weight_bytes = weights}},
                                .stored = stored,
                                .scales = stored});
-    stripe.slice = SliceId(schedule.slices.size() - 1);
   }
 }
 
@@ -213,13 +220,10 @@ class Cutter {
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
 
-PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes,
-                           double worth_of_gain) {
+PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes) {
   Schedule schedule = both.schedule;
   expect_slices(schedule, context);
-  PrefetchProblem problem = stageable(schedule, context, budget_bytes, both.for_copies).problem;
-  problem.worth_of_gain = worth_of_gain;
-  return plan_prefetch(problem);
+  return plan_prefetch(stageable(schedule, context, budget_bytes, both.for_copies).problem);
 }
 
 // The same, and everything has a place.
@@ -252,11 +256,9 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   std::vector<Alternatives> candidates;
   const bool searches = context.options.optimise == Optimise::kSearch;
   for (const int64_t most_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
-    for (const double worth : {0.0, 1.0}) {
-      if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
-      cutter.join(expected_plan(cutter.alternatives(), context, budget, worth));
-      candidates.push_back(cutter.alternatives());
-    }
+    if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
+    cutter.join(expected_plan(cutter.alternatives(), context, budget));
+    candidates.push_back(cutter.alternatives());
   }
   candidates.push_back(whole);
   std::optional<Schedule> best;

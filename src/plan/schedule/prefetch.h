@@ -47,7 +47,8 @@ struct PrefetchCopy {
 
 // What the transfer engine does: a part of a copy, or a fixed copy.
 struct PrefetchCommand {
-  size_t before = 0;  // the kernel in front of which it stands
+  size_t beside = 0;  // the first kernel beside which it may run
+  size_t user = 0;    // the first kernel that needs it
   std::optional<size_t> copy = {};
   size_t fixed = 0;
   int64_t first_byte = 0;
@@ -65,17 +66,18 @@ struct PrefetchProblem {
   std::vector<PrefetchKernel> kernels = {};
   std::vector<PrefetchObject> objects = {};
   std::vector<FixedCopy> fixed = {};  // in the order of their kernels
-  // Where fast memory is short: what others may lose for a copy, as a part of what it gains. Neither is best everywhere.
-  double worth_of_gain = 0;
   // (kernel, object) that is not copied, or not before the kernel in front.
   std::set<std::pair<size_t, size_t>> banned = {};
   std::set<std::pair<size_t, size_t>> late = {};
+  double command_cycles = 0;   // of a copy, whatever its bytes
+  size_t most_work = 300'000;  // of a search: kernels gone through
 };
 
 // Goes from the last kernel to the first, and lets every copy end as late as it may: so the copies fill the time of the
-// kernels in front of their readers, and live shortest. Where fast memory is short, what saves least for its bytes is
-// read in place, or waited for. Takes time in proportion to kernels and copies (and to how long shared objects are
-// kept).
+// kernels in front of their readers, and live shortest. A copy needs room for what has been copied of it; where that is
+// missing, the kernel behind waits for so many bytes. Which reads are copies, and which copies are kept for several
+// readers, a search decides by the cycles of the whole (prefetch_sweep.h). Takes time in proportion to `most_work`, and
+// a way through the kernels at least.
 PrefetchPlan plan_prefetch(const PrefetchProblem& problem);
 
 }  // namespace carina::plan

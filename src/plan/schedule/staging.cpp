@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
 #include "plan/memory/lives.h"
 #include "plan/schedule/prefetch.h"
 #include "plan/schedule/prefetch_problem.h"
@@ -38,12 +40,17 @@ void set_staged(Schedule& schedule, const StageableNetwork& network, const Prefe
   }
 }
 
-// The commands in their new order: stripes as before, transfers in front of those that the plan names.
-std::vector<Command> reordered(const Schedule& schedule, const StageableNetwork& network, const PrefetchPlan& plan) {
+// The commands in their new order: stripes as before, transfers so many kernels behind the first beside which they may
+// run, but in front of their readers.
+std::vector<Command> reordered(const Schedule& schedule, const StageableNetwork& network, const PrefetchPlan& plan,
+                               size_t kernels_behind) {
   std::vector<Command> order;
-  auto next = plan.commands.begin();
-  const auto add_transfers = [&](size_t before) {
-    for (; next != plan.commands.end() && next->before == before; ++next) {
+  std::vector<PrefetchCommand> transfers = plan.commands;
+  const auto stands_before = [&](const PrefetchCommand& c) { return std::min(c.beside + kernels_behind, c.user); };
+  std::ranges::stable_sort(transfers, {}, stands_before);
+  auto next = transfers.begin();
+  const auto add_transfers = [&](size_t kernel) {
+    for (; next != transfers.end() && stands_before(*next) <= kernel; ++next) {
       if (!next->copy) {
         order.push_back(network.table_loads[next->fixed]);
         continue;
@@ -68,30 +75,14 @@ std::vector<Command> reordered(const Schedule& schedule, const StageableNetwork&
 
 Schedule with_copies(Schedule schedule, const StageableNetwork& network, const PrefetchPlan& plan, Space space) {
   set_staged(schedule, network, plan, space);
-  schedule.order = reordered(schedule, network, plan);
+  schedule.order = reordered(schedule, network, plan, 0);
   return schedule;
 }
 
-// Every copy a stripe earlier: what is placed for this order leaves copies free to start beside the stripe in front.
-std::vector<Command> with_earlier_copies(const std::vector<Command>& order) {
-  std::vector<Command> earlier;
-  size_t last_stripe = 0;  // of `earlier`
-  bool any_stripe = false;
-  for (const Command& command : order) {
-    const bool copies = command.kind == Command::Kind::kLoadWeights || command.kind == Command::Kind::kLoadScales;
-    if (copies && any_stripe) {
-      earlier.insert(earlier.begin() + static_cast<std::ptrdiff_t>(last_stripe++), command);
-      continue;
-    }
-    if (command.kind == Command::Kind::kStripe) last_stripe = earlier.size(), any_stripe = true;
-    earlier.push_back(command);
-  }
-  return earlier;
-}
-
 // Copies that a placed schedule has no room for: those that end behind the budget, and the largest beside a tensor that
-// does. As (kernel, storage among the constants).
-std::vector<std::pair<size_t, StorageId>> copies_without_room(const Schedule& placed, Space space, int64_t budget) {
+// does. As (kernel, storage among the constants of `unplaced`: placing renames them).
+std::vector<std::pair<size_t, StorageId>> copies_without_room(const Schedule& placed, const Schedule& unplaced,
+                                                              Space space, int64_t budget) {
   const std::vector<Life> lives = lives_of(placed);
   const auto is_over = [&](StorageId id) { return placed[id].address + placed[id].bytes > budget; };
   std::vector<Life> over;  // of tensors
@@ -105,8 +96,9 @@ std::vector<std::pair<size_t, StorageId>> copies_without_room(const Schedule& pl
   for (const Command& command : placed.order) {
     if (command.kind != Command::Kind::kStripe) continue;
     if (const WeightSlice* slice = placed.slice_of(command)) {
+      const WeightSlice& original = unplaced[unplaced[command.stripe].slice];
       for (const auto& [copy, stored] :
-           {std::pair(slice->staged, slice->stored), std::pair(slice->staged_scales, slice->scales)}) {
+           {std::pair(slice->staged, original.stored), std::pair(slice->staged_scales, original.scales)}) {
         if (!copy.valid()) continue;
         if (is_over(copy)) found.emplace_back(kernel, stored);
         const Life& life = lives[copy.index()];
@@ -138,7 +130,8 @@ void take_back(PrefetchProblem& problem, const StageableNetwork& network,
 int64_t staging_budget(const Schedule& schedule, const Context& context) {
   const Space space = working_space(context.target, context.family);
   const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
-  if (context.working_bytes > 0) return std::min(limit, context.working_bytes);
+  if (context.working_bytes > 0)
+    return std::min(limit, round_up<int64_t>(context.working_bytes, npu::kBaseAlignmentBytes));
   const bool cache_has_a_size = space != Space::kArena && context.target.memory.cache_bytes > 0;
   if (context.options.arena_limit_bytes > 0 || cache_has_a_size) return limit;
   const std::vector<int64_t> live = live_bytes(schedule, space);
@@ -163,23 +156,25 @@ class Fitter {
                   .log = context.log,
                   .weights = context.weights,
                   .working_bytes = context.working_bytes},
+        patient_(context.options.optimise != Optimise::kSpeed),
+        rounds_(patient_ ? 4 : 1),
         blocks_for_copies_(blocks_for_copies) {
     options_.arena_limit_bytes = 0;
   }
 
   std::optional<StagedSchedule> run() {
-    for (const bool early : {true, false}) {
-      early_ = early;
-      for (const double worth : {0.0, 1.0}) {
-        network_.problem.worth_of_gain = worth;
-        // Counts on less and less of what is free, as gaps between storages take some of it.
-        for (const int percent : {100, 97, 94, 90, 85, 78, 70, 60}) {
-          PrefetchProblem problem = network_.problem;
-          for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
-          if (try_to_fit(std::move(problem)) && (nothing_to_copy_ || options_.optimise != Optimise::kSearch)) break;
-        }
+    // With a search for what is better read in place, and without: the plan does not see how transfers queue.
+    for (const size_t work : {network_.problem.most_work, size_t{0}}) {
+      if (nothing_to_copy_) break;
+      network_.problem.most_work = work;
+      // Counts on less and less of what is free, as gaps between storages take some of it.
+      for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
+        if (fits(percent, rounds_) && (nothing_to_copy_ || options_.optimise != Optimise::kSearch)) break;
       }
     }
+    constexpr int kLastPercent = 60, kManyRounds = 32;
+    if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
+    if (best_) tighten();
     return std::move(best_);
   }
   [[nodiscard]] bool copies_pay() const { return !nothing_to_copy_; }
@@ -192,32 +187,49 @@ class Fitter {
   }
 
  private:
-  // Whether anything fits, or there is nothing to copy.
-  bool try_to_fit(PrefetchProblem problem) {
-    constexpr int kRounds = 4;
-    for (int round = 0; round < kRounds; ++round) {
+  // Whether anything fits in so much of what is free, or there is nothing to copy.
+  bool fits(int percent, int rounds) {
+    PrefetchProblem problem = network_.problem;
+    for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
+    const Effort effort{.enough_bytes = budget_, .most_work = patient_ ? Effort{}.most_work : kQuickWork};
+    for (int round = 0; round < rounds; ++round) {
       PrefetchPlan plan = plan_prefetch(problem);
       nothing_to_copy_ = plan.copies.empty();
       if (nothing_to_copy_) return true;
       Schedule copied = with_copies(schedule_, network_, plan, space_);
-      std::vector<Command> order = copied.order;
-      if (early_) copied.order = with_earlier_copies(order);
-      auto placed = place_storages(std::move(copied), any_size_);
+      auto placed = place_storages(std::move(copied), any_size_, effort);
       if (!placed) return false;
-      const auto without_room = copies_without_room(*placed, space_, budget_);
+      const auto without_room = copies_without_room(*placed, schedule_, space_, budget_);
       if (without_room.empty()) {
         if (space_bytes(*placed, space_) > budget_) return false;
-        placed->order = std::move(order);
-        keep({.schedule = *std::move(placed), .plan = std::move(plan)});
+        StagedSchedule staged = ordered(*placed, plan);
+        if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
         return true;
       }
       take_back(problem, network_, without_room);
     }
     return false;
   }
-  void keep(StagedSchedule staged) {
-    staged.cycles = cost_of(with_blocks(staged), any_size_.family, any_size_.target);
-    if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
+  // The parser runs ahead of the kernels by as many as it can issue: what stands among these starts too early, beside
+  // kernels that need the port themselves; but what starts late may end late. All are tried.
+  [[nodiscard]] StagedSchedule ordered(const Schedule& placed, const PrefetchPlan& plan) const {
+    std::optional<StagedSchedule> best;
+    for (int behind = 0; behind <= any_size_.family.limits.max_outstanding_kernels; ++behind) {
+      StagedSchedule staged{.schedule = placed, .plan = plan};
+      staged.schedule.order = reordered(schedule_, network_, plan, static_cast<size_t>(behind));
+      staged.cycles = cost_of(with_blocks(staged), any_size_.family, any_size_.target);
+      if (!best || staged.cycles < best->cycles) best = std::move(staged);
+    }
+    return *std::move(best);
+  }
+  // What fits may be placed in less, in the same time.
+  void tighten() {
+    constexpr double kNoSlower = 1.0005;
+    const Effort effort{.most_work = patient_ ? Effort{}.most_work : kQuickWork};
+    auto placed = place_storages(with_copies(schedule_, network_, best_->plan, space_), any_size_, effort);
+    if (!placed || space_bytes(*placed, space_) >= space_bytes(best_->schedule, space_)) return;
+    StagedSchedule staged = ordered(*placed, best_->plan);
+    if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
   }
   // In the blocks that the plan counts on.
   [[nodiscard]] Schedule with_blocks(const StagedSchedule& staged) const {
@@ -230,13 +242,16 @@ class Fitter {
     return schedule;
   }
 
+  static constexpr size_t kQuickWork = 500'000;
+
   const Schedule& schedule_;
   Space space_;
   int64_t budget_;
   StageableNetwork network_;
   Options options_;
   Context any_size_;
-  bool early_ = true;  // whether copies are placed as if they started a stripe earlier
+  bool patient_;
+  int rounds_;  // of taking copies back
   bool nothing_to_copy_ = false;
   std::span<const BlockConfig> blocks_for_copies_;
   std::optional<StagedSchedule> best_;

@@ -7,6 +7,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/place.h"
 #include "plan/compile.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
@@ -59,7 +60,8 @@ Schedule choose_spaces(Schedule schedule, const Context& context);
 // Also gives all storages their addresses. Errors: as place_storages().
 Result<Schedule> stage_weights(Schedule schedule, const Context& context);
 
-// Errors: the arena would be larger than the limit: by how much, and which tensors live when it is fullest.
-Result<Schedule> place_storages(Schedule schedule, const Context& context);
+// `effort`: for the working space. Errors: the arena would be larger than the limit: by how much, and which tensors live
+// when it is fullest.
+Result<Schedule> place_storages(Schedule schedule, const Context& context, const Effort& effort = {});
 
 }  // namespace carina::plan

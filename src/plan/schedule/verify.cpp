@@ -276,8 +276,7 @@ class Verifier {
       std::erase_if(alive, [&](size_t j) { return lives[j].last < lives[i].first; });
       const Storage& a = s_.storages[i];
       for (const size_t j : alive) {
-        const Storage& b = s_.storages[j];
-        if (a.space == b.space && a.address < b.address + b.bytes && b.address < a.address + a.bytes)
+        if (collide(a, lives[i], s_.storages[j], lives[j]))
           broken(7, fmt::format("m{}", i), "lies over m{} while both live", j);
       }
       alive.push_back(i);

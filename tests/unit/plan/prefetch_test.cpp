@@ -24,7 +24,7 @@ TEST(Prefetch, CopiesAsLateAsTheTimeInFrontAllows) {
       .objects = {{.bytes = 800, .cycles = 800}}};
   const PrefetchPlan plan = plan_prefetch(problem);
   ASSERT_EQ(plan.commands.size(), 1u);
-  EXPECT_EQ(plan.commands[0].before, 2u);  // it starts while kernel 1 runs
+  EXPECT_EQ(plan.commands[0].beside, 1u);
   EXPECT_EQ(plan.commands[0].bytes, 800);
   EXPECT_EQ(plan.cycles, 2100);
 }
@@ -35,7 +35,10 @@ TEST(Prefetch, SpreadsACopyOverSeveralKernels) {
       .objects = {{.bytes = 800, .cycles = 800}}};
   const PrefetchPlan plan = plan_prefetch(problem);
   EXPECT_EQ(plan.cycles, 1400);
-  EXPECT_EQ(plan.commands.front().before, 1u);
+  ASSERT_EQ(plan.commands.size(), 2u);
+  EXPECT_EQ(plan.commands[0].beside, 0u);
+  EXPECT_EQ(plan.commands[1].beside, 1u);
+  EXPECT_EQ(plan.commands[0].bytes + plan.commands[1].bytes, 800);
 }
 
 TEST(Prefetch, ReadsInPlaceWhereNothingIsFree) {
@@ -44,6 +47,48 @@ TEST(Prefetch, ReadsInPlaceWhereNothingIsFree) {
   const PrefetchPlan plan = plan_prefetch(problem);
   EXPECT_TRUE(plan.copies.empty());
   EXPECT_EQ(plan.cycles, 1900);
+}
+
+TEST(Prefetch, NeedsRoomForWhatIsCopiedOnly) {
+  // Beside kernel 0, which leaves 600 bytes, no more than these are copied; the rest beside kernel 1.
+  const PrefetchProblem problem{
+      .kernels = {without_weights(1000, 600), without_weights(300, 4096), reader(0, 900, 100, 4096)},
+      .objects = {{.bytes = 800, .cycles = 800}}};
+  const PrefetchPlan plan = plan_prefetch(problem);
+  EXPECT_EQ(plan.cycles, 1400);
+  EXPECT_EQ(plan.commands.at(0).bytes, 496);
+}
+
+TEST(Prefetch, WaitsForWhatHasNoRoomOnly) {
+  // Of 500 bytes that kernel 1 leaves no time for, kernel 0 leaves room for 400.
+  const PrefetchProblem problem{
+      .kernels = {without_weights(1000, 400), without_weights(300, 4096), reader(0, 900, 100, 4096)},
+      .objects = {{.bytes = 800, .cycles = 800}}};
+  const PrefetchPlan plan = plan_prefetch(problem);
+  EXPECT_EQ(plan.copies.size(), 1u);
+  EXPECT_GE(plan.cycles, 1500);
+  EXPECT_LE(plan.cycles, 1532);
+}
+
+TEST(Prefetch, JoinsShortPartsWhereThereIsRoom) {
+  PrefetchProblem problem{
+      .kernels = {without_weights(1000, 4096), without_weights(300, 4096), reader(0, 900, 100, 4096)},
+      .objects = {{.bytes = 800, .cycles = 800}},
+      .command_cycles = 100};
+  EXPECT_EQ(plan_prefetch(problem).commands.size(), 1u);
+  problem.kernels[0].free_bytes = 600;
+  EXPECT_EQ(plan_prefetch(problem).commands.size(), 2u);
+}
+
+TEST(Prefetch, ReadsInPlaceWhatOthersWaitFor) {
+  // The first object is large, gains little, and fills what the second could be copied to in time.
+  const PrefetchProblem problem{
+      .kernels = {without_weights(1000, 1000), reader(0, 150, 100, 1000), reader(1, 900, 100, 1000)},
+      .objects = {{.bytes = 900, .cycles = 900}, {.bytes = 800, .cycles = 800}}};
+  const PrefetchPlan plan = plan_prefetch(problem);
+  ASSERT_EQ(plan.copies.size(), 1u);
+  EXPECT_EQ(plan.copies[0].object, 1u);
+  EXPECT_EQ(plan.cycles, 1250);
 }
 
 TEST(Prefetch, KeepsACopyForTheNextReader) {
@@ -63,7 +108,7 @@ TEST(Prefetch, FixedCopiesStartOnceTheirPlaceIsFree) {
   problem.fixed[0].not_before = 2;
   const PrefetchPlan plan = plan_prefetch(problem);
   EXPECT_EQ(plan.cycles, 2310);  // waited for
-  EXPECT_EQ(plan.commands.at(0).before, 2u);
+  EXPECT_EQ(plan.commands.at(0).beside, 2u);
 }
 
 }  // namespace
