@@ -3,6 +3,7 @@
 #include "driver/kernel_evaluator.h"
 #include "driver/passes.h"
 #include "lower/prepare.h"
+#include "quantize/import.h"
 
 namespace carina::driver {
 
@@ -10,6 +11,7 @@ namespace {
 
 Result<void> prepare(ir::Graph& graph, const ir::PassOptions& passes, const Log& log) {
   CARINA_CHECKED(check_pass_names(passes));
+  CARINA_CHECKED(quantize::fold_imported_weights(graph));
   const KernelEvaluator evaluator;
   ir::PassOptions own = options_for(passes, lower::prepare_pipeline());
   own.evaluator = &evaluator;

@@ -58,7 +58,10 @@ Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride);
 Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, const std::vector<int64_t>& dilation,
                      const WindowLimit& limit);
 
-// ops/weights.cpp: constant, symmetric integers where the node is quantized; a constant bias.
-Refused check_weights(const Candidate& c);
+// ops/weights.cpp. Where the node is quantized: int8 or int4, symmetric where constant, with one scale or one for each
+// index of `axis`.
+Refused check_quantized_weights(const Candidate& c, size_t axis);
+// The same, and constant; a constant bias.
+Refused check_weights(const Candidate& c, size_t axis = 0);
 
 }  // namespace carina::lower

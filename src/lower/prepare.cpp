@@ -13,6 +13,7 @@ constexpr std::array kPipeline{
     ir::Pass{.name = "fold-sources", .run = fold_sources},
     ir::Pass{.name = "canonicalize", .gives = "one-spelling", .run = canonicalize},
     ir::Pass{.name = "remove-identities", .needs = "one-spelling", .run = remove_identities},
+    ir::Pass{.name = "move-constants", .needs = "one-spelling", .run = move_constants},
     ir::Pass{.name = "fold-constants", .needs = "one-spelling", .evaluate = fold_constants},
     ir::Pass{.name = "fold-batch-norm", .needs = "one-spelling", .gives = "no-batch-norm", .run = fold_batch_norm},
     ir::Pass{.name = "decompose", .needs = "no-batch-norm", .gives = "no-composites", .run = decompose},

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "facts/aten_traits.h"
 #include "quantize/parameters_internal.h"
 
 namespace carina::quantize {
@@ -28,6 +29,23 @@ class Folder {
   Result<void> run() {
     CARINA_CHECKED(read_parameters());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) fold(NodeId(n));
+    return finish();
+  }
+
+  Result<void> run_on_weights() {
+    CARINA_CHECKED(read_parameters());
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const NodeId id(n);
+      if (is_role(id, Role::kDequantize) && reads_own_integers(id) && is_weight(graph_[id].outputs.front()))
+        fold_constant(graph_[id], *parameters_[n]);
+      else
+        keep(graph_[id]);
+    }
+    return finish();
+  }
+
+ private:
+  Result<void> finish() {
     graph_.nodes = std::move(kept_);
     for (ValueId& output : graph_.outputs) {
       if (output.valid()) output = now_[output.index()];
@@ -36,7 +54,34 @@ class Folder {
     return {};
   }
 
- private:
+  void keep(Node node) {
+    for (ValueId& input : node.inputs) {
+      if (input.valid()) input = now_[input.index()];
+    }
+    kept_.push_back(std::move(node));
+  }
+
+  // It gives meaning to a constant that holds such integers.
+  [[nodiscard]] bool reads_own_integers(NodeId dequantize) const {
+    const ir::Value& integers = graph_[graph_[dequantize].inputs.front()];
+    return integers.constant && integers.constant->dtype == parameters_[dequantize.index()]->dtype;
+  }
+
+  // All that the value goes into, perhaps moved before, is a convolution or a product, and not as its data.
+  [[nodiscard]] bool is_weight(ValueId value) const {
+    if (is_output_[value.index()] || users_[value.index()].empty()) return false;
+    return std::ranges::all_of(users_[value.index()], [&](NodeId user) {
+      const Node& node = graph_[user];
+      if (!node.op.is_aten() || node.inputs.empty()) return false;
+      const AtenTraits& traits = traits_of(node.op.aten());
+      const size_t data = traits.family == AtenFamily::kProduct && node.inputs.size() == 3 ? 1 : 0;  // addmm
+      if (traits.family == AtenFamily::kConvolution || traits.family == AtenFamily::kProduct)
+        return node.inputs[data] != value;
+      return traits.data == AtenData::kMoved && node.inputs.front() == value &&
+             std::ranges::all_of(node.outputs, [&](ValueId id) { return !id.valid() || is_weight(id); });
+    });
+  }
+
   Result<void> read_parameters() {
     Diagnostics problems;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -87,15 +132,11 @@ class Folder {
     }
     if (is_role(id, Role::kDequantize)) {
       if (folded(node.outputs.front())) return;
-      const ir::Value& integers = graph_[node.inputs.front()];
-      if (integers.constant && integers.constant->dtype == parameters->dtype) return fold_constant(node, *parameters);
+      if (reads_own_integers(id)) return fold_constant(node, *parameters);
       graph_[node.outputs.front()].quantization = parameters;
     }
-    for (ValueId& input : node.inputs) {
-      if (input.valid()) input = now_[input.index()];
-    }
     if (parameters && !parameters->per_channel()) spell_out(node, *parameters);
-    kept_.push_back(std::move(node));
+    keep(std::move(node));
   }
 
   // One spelling: parameters in attributes, not in tensors.
@@ -187,6 +228,10 @@ class Folder {
 };
 
 }  // namespace
+
+Result<void> fold_imported_weights(ir::Graph& aten) {
+  return Folder(aten).run_on_weights();
+}
 
 Result<void> fold_imported(ir::Graph& aten, const Log& /*log*/) {
   return Folder(aten).run();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "lower/prepare.h"
@@ -37,15 +38,34 @@ void separate_weights(ir::Graph& graph) {
   }
 }
 
+// In lanes, which compilers make vectors of.
+float magnitude_of(std::span<const float> values) {
+  constexpr size_t kLanes = 16;
+  std::array<float, kLanes> most{};
+  const size_t whole = values.size() - values.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float magnitude = std::abs(values[i + lane]);
+      most[lane] = magnitude > most[lane] ? magnitude : most[lane];
+    }
+  }
+  float magnitude = *std::ranges::max_element(most);
+  for (size_t i = whole; i < values.size(); ++i) magnitude = std::max(magnitude, std::abs(values[i]));
+  return magnitude;
+}
+
 // Of all elements, or of each index of `axis`.
 std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity granularity) {
   const auto values = weight.values<float>();
-  const ChannelOf channel =
-      granularity == Granularity::kPerTensor ? ChannelOf() : ChannelOf(weight.shape, static_cast<size_t>(axis));
-  std::vector<float> magnitudes(channel.count(), 0);
-  for (size_t i = 0; i < values.size(); ++i) {
-    float& magnitude = magnitudes[channel(i)];
-    magnitude = std::max(magnitude, std::abs(values[i]));
+  if (granularity == Granularity::kPerTensor) return {magnitude_of(values)};
+  const auto count = static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
+  size_t run = 1;  // elements of one index that follow one another
+  for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
+    run *= static_cast<size_t>(weight.shape[i]);
+  std::vector<float> magnitudes(count, 0);
+  for (size_t i = 0; i < values.size(); i += run) {
+    float& magnitude = magnitudes[i / run % count];
+    magnitude = std::max(magnitude, magnitude_of(values.subspan(i, run)));
   }
   return magnitudes;
 }
@@ -63,17 +83,20 @@ Quantization weight_parameters(const Tensor& weight, int axis, const WeightSchem
   return q;
 }
 
-// Of scale input * weight, in the accumulator's type. Source: docs/facts/arm_backend.md 4.1.
-Quantization bias_parameters(const Quantization& input, const Quantization& weight) {
+// Of scale input * weight, in the accumulator's type. Source: docs/facts/arm_backend.md 4.1. Groups of a transposed
+// convolution, whose weights count the channels of one group, have the same scales one after the other.
+Quantization bias_parameters(const Quantization& input, const Quantization& weight, int64_t channels) {
   const DType accumulator = input.dtype == DType::kInt16 ? DType::kInt48 : DType::kInt32;
   const int64_t largest = range_of(accumulator).max;
   Quantization q{.dtype = accumulator,
                  .scales = {},
-                 .zero_points = weight.zero_points,
+                 .zero_points = {},
                  .axis = weight.per_channel() ? 0 : Quantization::kPerTensor,
                  .qmin = -largest,
                  .qmax = largest};
-  for (const double scale : weight.scales) q.scales.push_back(scale * input.scale());
+  const auto count = weight.per_channel() ? static_cast<size_t>(channels) : size_t{1};
+  for (size_t c = 0; c < count; ++c) q.scales.push_back(weight.scales[c % weight.scales.size()] * input.scale());
+  q.zero_points.assign(count, 0);
   return q;
 }
 
@@ -83,8 +106,12 @@ WeightScheme weights_beside(const Quantization& input, const WeightScheme& wante
   return {.granularity = wanted.granularity};
 }
 
+// A value that is not finite leaves more than 0 when it is taken from itself. Without an early end, which compilers make
+// vectors of.
 bool is_finite(const Tensor& tensor) {
-  return std::ranges::all_of(tensor.values<float>(), [](float v) { return std::isfinite(v); });
+  bool finite = true;
+  for (const float value : tensor.values<float>()) finite &= value - value == 0;
+  return finite;
 }
 
 class Quantizer {
@@ -239,7 +266,7 @@ class Quantizer {
     if (!bias.constant) return {};
     if (!is_finite(*bias.constant))
       return fail({.where = fmt::format("{} ({})", node.name, bias.name), .what = "the bias is not finite"});
-    bias.quantization = bias_parameters(input, *weight.quantization);
+    bias.quantization = bias_parameters(input, *weight.quantization, bias.shape.elements());
     return {};
   }
 

@@ -62,10 +62,9 @@ std::optional<WeightRole> weight_role_of(const Node& node) {
     case AtenOp::linear_default:
       return WeightRole{};
     case AtenOp::convolution_default:
-      return WeightRole{.axis =
-                            node.attributes.get<bool>("transposed") && node.attributes.integer("groups") == 1 ? 1 : 0};
+      return WeightRole{.axis = node.attributes.get<bool>("transposed") ? 1 : 0};
     case AtenOp::conv_transpose2d_input:
-      return WeightRole{.axis = node.attributes.integer("groups") == 1 ? 1 : 0};
+      return WeightRole{.axis = 1};
     default:
       return std::nullopt;
   }

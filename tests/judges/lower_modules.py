@@ -117,6 +117,19 @@ class Addmm(nn.Module):
         return torch.addmm(self.b, x, self.w) @ torch.ones(5, 2) + torch.mm(x, x.t())[:, :2]
 
 
+# The second query may look at no key.
+HIDDEN_ROW = torch.tensor([[0.0, -torch.inf, 0.5], [-torch.inf] * 3, [0.0, 0.0, -1.0]])
+
+
+class EinsumWeights(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(6, 2, 4))
+
+    def forward(self, x):
+        return torch.einsum("btd,dhk->bthk", x, self.w)
+
+
 class Patches(nn.Module):
     """Vision transformer's beginning: a convolution as wide as its stride, pixels as tokens, layer norm."""
 
@@ -241,7 +254,32 @@ MODULES = [
     Module("std", fn(lambda x: (x.std(-1), x.std((0, 2), correction=0, keepdim=True))), ((2, 3, 8),), int8=False),
     Module("pixel_shuffle", lambda: nn.PixelShuffle(2), ((2, 8, 3, 5),), int8=False),
     Module("repeat_interleave", fn(lambda x: (x.repeat_interleave(3, 1), x.repeat_interleave(2))), ((2, 3, 4),), int8=False),
-    Module("conv3d", lambda: nn.Conv3d(2, 5, (3, 2, 3), stride=(2, 1, 1), padding=(1, 0, 1), dilation=(1, 2, 1)), ((1, 2, 6, 7, 8),), int8=False),
+    Module("conv3d", lambda: nn.Conv3d(2, 5, (3, 2, 3), stride=(2, 1, 1), padding=(1, 0, 1), dilation=(1, 2, 1)), ((1, 2, 6, 7, 8),), vela=False),
+    Module("conv3d_grouped", lambda: nn.Conv3d(4, 6, 3, groups=2, padding="same"), ((2, 4, 4, 5, 6),), vela=False),
+    Module("conv3d_depthwise", lambda: nn.Conv3d(3, 6, (2, 3, 3), groups=3), ((3, 4, 5, 6),), int8=False),
+    Module("conv_transposed", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), (IMAGE,), vela=False),
+    Module("conv_transposed_uneven", lambda: nn.ConvTranspose2d(4, 6, (2, 5), stride=(3, 1), padding=(0, 2)), ((2, 4, 5, 6),), vela=False),
+    Module("conv_transposed_cropped", lambda: nn.ConvTranspose2d(4, 6, 2, stride=2, padding=3), ((2, 4, 5, 6),), int8=False),
+    Module("conv_transposed_dilated", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, dilation=(2, 3)), ((1, 4, 5, 6),), int8=False),
+    Module("conv_transposed_grouped", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2), ((1, 4, 5, 6),), int8=False),
+    Module("conv1d_transposed", lambda: nn.ConvTranspose1d(4, 6, 5, stride=3, padding=1, output_padding=2, dilation=2), ((2, 4, 11),), int8=False),
+    Module("conv3d_transposed", lambda: nn.ConvTranspose3d(4, 6, (2, 3, 1), (1, 2, 3), (0, 1, 0), (0, 0, 1), 2, dilation=(2, 1, 1)), ((2, 4, 3, 4, 5),), int8=False),
+    Module("conv_computed_weights", fn(lambda x, w, b: F.conv2d(x, w * 2, b, stride=2, groups=2)), ((1, 4, 8, 8), (4, 2, 3, 3), (4,)), int8=False),
+    Module("linear_computed_weights", fn(lambda x, w, b: F.linear(x, w, b)), ((2, 3, 8), (5, 8), (5,)), int8=False),
+    Module("products_of_vectors", fn(lambda m, v: (m @ v, v @ m.mT, torch.dot(v, v), torch.mv(m[0], v))), ((2, 4, 6), (6,)), int8=False),
+    Module("products_broadcast", fn(lambda a, b: a @ b), ((2, 1, 3, 4, 6), (2, 2, 1, 6, 5)), int8=False),
+    Module("sums_and_products", fn(lambda a, b, c: (torch.addmm(a, b, c, alpha=0.5, beta=2), torch.addmv(b[:, 0], b, c[:, 0], beta=3))), ((5,), (4, 6), (6, 5)), int8=False),
+    Module("einsum", fn(lambda a, b: (torch.einsum("bqhd,bkhd->bhqk", a, b), torch.einsum("b...d,xyzd", a, b), torch.einsum("ijkl->jl", a))), ((2, 4, 3, 5), (2, 6, 3, 5)), int8=False),
+    Module("einsum_weights", EinsumWeights, ((2, 3, 6),), int8=False),
+    Module("attention_masked_row", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW)), ((1, 2, 3, 8),) * 3, int8=False),
+    Module("attention_hidden", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW == 0, scale=0.3)), ((1, 2, 3, 8),) * 3, int8=False),
+    Module("attention_causal", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)), ((1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)), int8=False),
+    Module("lstm", lambda: nn.LSTM(4, 6, num_layers=2, bidirectional=True, batch_first=True), ((2, 5, 4),), int8=False),
+    Module("lstm_projected", lambda: nn.LSTM(4, 6, proj_size=3, bias=False), ((3, 2, 4),), int8=False),
+    Module("gru", lambda: nn.GRU(4, 6, num_layers=2, bidirectional=True), ((5, 2, 4), (4, 2, 6)), int8=False),
+    Module("rnn", lambda: nn.RNN(4, 6, nonlinearity="relu", bidirectional=True), ((5, 2, 4),), int8=False),
+    Module("lstm_cell", lambda: nn.LSTMCell(4, 6), ((2, 4),), int8=False),
+    Module("gru_cell", lambda: nn.GRUCell(4, 6), ((2, 4), (2, 6)), int8=False),
     Module("residual", Residual, ((1, 8, 7, 7),), steps=1),
     Module("squeeze_excite", SqueezeExcite, (IMAGE,), steps=2),
     Module("classifier", Classifier, ((1, 1, 16, 16),)),

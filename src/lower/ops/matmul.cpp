@@ -9,22 +9,53 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-Result<ValueId> bmm(Lowering& in, const Node& node) {
+// What MATMUL gives for operands of this type; of floats with the widest sums that TOSA has.
+DType product_of(DType type) {
+  if (type == DType::kInt8) return DType::kInt32;
+  if (type == DType::kInt16) return DType::kInt48;
+  if (type == DType::kFp8E4M3 || type == DType::kFp8E5M2) return DType::kFp16;
+  return DType::kFp32;
+}
+
+struct ZeroPoints {
+  int64_t a = 0;
+  int64_t b = 0;
+};
+
+ValueId matmul(Lowering& in, const Node& node, const ZeroPoints& zero_points) {
   const ValueId a = in.operand(node.inputs[0]), b = in.operand(node.inputs[1]);
-  const bool quantized = in.is_quantized(node);
-  const auto zero_point = [&](size_t index, ValueId value) {
-    return in.out.zero_point(in.out.dtype(value), quantized ? in.quantization(node.inputs[index]).zero_point() : 0);
-  };
-  const ValueId a_zp = zero_point(0, a), b_zp = zero_point(1, b);
   const DType type = in.out.dtype(a);
-  const DType accumulator = type == DType::kInt16 ? DType::kInt48 : (quantized ? DType::kInt32 : type);
-  if (!quantized && type != DType::kFp32)
-    return fail(about(node, "a product of matrices of integers is not supported"));
-  const ValueId product = in.out.emit(TosaOp::MATMUL, {a, b, a_zp, b_zp}, {},
-                                      {.dtype = accumulator, .shape = in.shape(node.outputs[0]), .suffix = "acc"});
-  if (!quantized) return product;
-  const Quantization& q = in.quantization(node.outputs[0]);
-  const double scale = in.quantization(node.inputs[0]).scale() * in.quantization(node.inputs[1]).scale() / q.scale();
+  const ValueId a_zp = in.out.zero_point(type, zero_points.a), b_zp = in.out.zero_point(in.out.dtype(b), zero_points.b);
+  return in.out.emit(TosaOp::MATMUL, {a, b, a_zp, b_zp}, {},
+                     {.dtype = product_of(type), .shape = in.shape(node.outputs[0]), .suffix = "acc"});
+}
+
+// Integers that stand for nothing else wrap around, as PyTorch's do. MATMUL takes int8 only and keeps its sums to 32 bits
+// beyond; wider ones are multiplied and added one by one.
+ValueId integer_product(Lowering& in, const Node& node) {
+  Emitter& out = in.out;
+  const Shape shape = in.shape(node.outputs[0]);
+  const DType type = in.value(node.outputs[0]).dtype;
+  if (type == DType::kInt8) return out.cast(matmul(in, node, {}), type);
+  const ValueId a = out.cast(in.operand(node.inputs[0]), DType::kInt32),
+                b = out.cast(in.operand(node.inputs[1]), DType::kInt32);
+  const int64_t depth = out.shape(a)[2];
+  const ValueId rows = out.reshape(a, Shape{shape[0], shape[1], 1, depth});
+  const ValueId columns = out.reshape(out.transpose(b, {0, 2, 1}), Shape{shape[0], 1, shape[2], depth});
+  const ValueId sums = out.reshape(out.reduce(TosaOp::REDUCE_SUM, out.binary(TosaOp::MUL, rows, columns), 3), shape);
+  return type == DType::kInt64 ? sums : out.cast(sums, type);
+}
+
+Result<ValueId> bmm(Lowering& in, const Node& node) {
+  if (!in.is_quantized(node)) {
+    const DType type = in.value(node.outputs[0]).dtype;
+    if (!is_float(type)) return integer_product(in, node);
+    return in.out.cast(matmul(in, node, {}), type);
+  }
+  const Quantization &a = in.quantization(node.inputs[0]), &b = in.quantization(node.inputs[1]),
+                     &q = in.quantization(node.outputs[0]);
+  const ValueId product = matmul(in, node, {.a = a.zero_point(), .b = b.zero_point()});
+  const double scale = a.scale() * b.scale() / q.scale();
   return in.within_range(
       in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }

@@ -8,9 +8,8 @@
 
 namespace carina::lower {
 
-namespace {
-
-Refused check_quantized_weights(const Candidate& c, const ir::Value& weight) {
+Refused check_quantized_weights(const Candidate& c, size_t axis) {
+  const ir::Value& weight = c.input(1);
   if (!weight.quantization) {
     return refused("weights.not-quantized", fmt::format("the weights {} are not quantized", weight.name),
                    "quantize the weights to int8");
@@ -22,29 +21,28 @@ Refused check_quantized_weights(const Candidate& c, const ir::Value& weight) {
         fmt::format("the weights {} are {}, {} needs int8 or int4", weight.name, name_of(q.dtype), c.target.name),
         "quantize the weights to int8");
   }
+  if (!weight.constant) return std::nullopt;
   if (!std::ranges::all_of(q.zero_points, [](int64_t zp) { return zp == 0; })) {
     return refused("weights.zero-points", fmt::format("the weights {} have zero points", weight.name),
                    "quantize the weights symmetrically");
   }
-  if (q.per_channel() && q.axis != 0) {
+  if (q.per_channel() && q.axis != static_cast<int>(axis)) {
     return refused("weights.axis",
                    fmt::format("the weights {} are quantized along axis {}, {} needs one scale for each output channel",
                                weight.name, q.axis, c.target.name),
-                   "quantize the weights per tensor, or along axis 0");
+                   fmt::format("quantize the weights per tensor, or along axis {}", axis));
   }
   return std::nullopt;
 }
 
-}  // namespace
-
-Refused check_weights(const Candidate& c) {
+Refused check_weights(const Candidate& c, size_t axis) {
   const ir::Value& weight = c.input(1);
   if (!weight.constant) {
     return refused("weights.computed", fmt::format("the weights {} are computed at run time", weight.name),
                    "make the weights constant");
   }
   if (c.output().quantization) {
-    if (auto refusal = check_quantized_weights(c, weight)) return refusal;
+    if (auto refusal = check_quantized_weights(c, axis)) return refusal;
   }
   if (c.node.inputs.size() > 2 && c.node.inputs[2].valid() && !c.input(2).constant) {
     return refused("bias.computed", fmt::format("the bias {} is computed at run time", c.input(2).name),

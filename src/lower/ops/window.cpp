@@ -5,9 +5,9 @@
 namespace carina::lower {
 
 WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to) {
-  WindowPlan plan{.stride = window.stride, .pad = window.pad, .height = from[2], .width = from[3]};
-  for (size_t axis = 0; axis < 2; ++axis) {
-    int64_t& size = axis == 0 ? plan.height : plan.width;
+  WindowPlan plan{.stride = window.stride, .pad = window.pad, .sizes = {}};
+  for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
+    int64_t& size = plan.sizes.emplace_back(from[2 + axis]);
     int64_t& pad_after = plan.pad[2 * axis + 1];
     if (to[2 + axis] == 1) plan.stride[axis] = 1;  // one window never moves
     const int64_t extent = window.dilation[axis] * (window.kernel[axis] - 1) + 1;
@@ -26,9 +26,8 @@ WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to
 
 ir::ValueId trimmed(Emitter& out, ir::ValueId image, const WindowPlan& plan) {
   Shape size = out.shape(image);
-  size[1] = plan.height;
-  size[2] = plan.width;
-  return out.slice(image, {0, 0, 0, 0}, size);
+  for (size_t axis = 0; axis < plan.sizes.size(); ++axis) size[1 + axis] = plan.sizes[axis];
+  return out.slice(image, std::vector<int64_t>(size.rank(), 0), size);
 }
 
 }  // namespace carina::lower

@@ -9,8 +9,11 @@ namespace carina::lower {
 
 // The rows of the pass `decompose`, by family.
 std::span<const RewriteRow> norm_rows();     // softmax, layer_norm, group_norm, var
-std::span<const RewriteRow> product_rows();  // mm, addmm, matmul, attention
-std::span<const RewriteRow> window_rows();   // convolutions and pools
+std::span<const RewriteRow> product_rows();  // mm, addmm, matmul
+std::span<const RewriteRow> attention_rows();
+std::span<const RewriteRow> einsum_rows();
+std::span<const RewriteRow> recurrence_rows();  // lstm, gru, rnn
+std::span<const RewriteRow> window_rows();      // convolutions
 std::span<const RewriteRow> pool_rewrites();
 std::span<const RewriteRow> movement_rewrites();
 std::span<const RewriteRow> indexing_rewrites();  // index, gather, scatter, embedding
@@ -20,7 +23,7 @@ std::span<const RewriteRow> resampling_rewrites();
 std::span<const RewriteRow> activation_rewrites();
 std::span<const RewriteRow> arithmetic_rewrites();  // addcmul, lerp
 std::span<const RewriteRow> reduction_rewrites();   // logsumexp, cosine_similarity, all
-std::span<const RewriteRow> volume_rewrites();      // conv3d
+std::span<const RewriteRow> volume_rewrites();      // conv_transpose3d
 
 // Sums and means over these axes, which stay with size 1.
 inline ir::Attributes over(const std::vector<size_t>& axes) {

@@ -3,6 +3,7 @@
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 #include "lower/prepare/pieces_internal.h"
+#include "lower/tosa_passes/permutation_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -12,75 +13,85 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// Beyond this many slices the chain costs more than it is worth.
-constexpr int64_t kMostSlices = 256;
-
-// [O,C,D,H,W] -> [O,D*C,H,W], at compile time: the taps of the depth become channels.
-ValueId flat_weight(Rewriter& in, ValueId id) {
-  const Tensor weight = *in[id].constant;
-  const Shape& s = weight.shape;
-  const int64_t plane = s[3] * s[4];
-  MutableTensor flat(DType::kFp32, Shape{s[0], s[2] * s[1], s[3], s[4]});
-  const auto from = weight.values<float>();
-  auto to = flat.values<float>();
-  for (int64_t o = 0; o < s[0]; ++o) {
-    for (int64_t c = 0; c < s[1]; ++c) {
-      for (int64_t d = 0; d < s[2]; ++d) {
-        const auto source =
-            from.subspan(static_cast<size_t>(((o * s[1] + c) * s[2] + d) * plane), static_cast<size_t>(plane));
-        std::ranges::copy(source, to.begin() + ((o * s[2] + d) * s[1] + c) * plane);
-      }
-    }
+// The taps of each pair of channels in reverse order.
+Tensor with_taps_reversed(const Tensor& weight) {
+  MutableTensor reversed(weight.dtype, weight.shape);
+  const size_t bytes = element_bytes(weight.dtype);
+  const auto taps = static_cast<size_t>(weight.shape[2] * weight.shape[3] * weight.shape[4]);
+  const auto from = weight.data.bytes();
+  for (size_t at = 0; at * bytes < from.size(); ++at) {
+    const size_t tap = at % taps, to = at - tap + (taps - 1 - tap);
+    std::ranges::copy(from.subspan(at * bytes, bytes), reversed.bytes().begin() + static_cast<ptrdiff_t>(to * bytes));
   }
-  return in.constant(in[id].name + "_flat", std::move(flat).freeze());
+  return std::move(reversed).freeze();
 }
 
-// Slice `depth` of [N,C,D,H,W] as an image [N,C,H,W].
-ValueId image_at(Rewriter& in, ValueId x, int64_t depth) {
-  const Shape shape = in.shape(x);
-  return in.view(slice(in, x, 2, depth, depth + 1), Shape{shape[0], shape[1], shape[3], shape[4]});
+// [I,O/G,KD,KH,KW] -> [O,I/G,KD,KH,KW], turned round: the weights of the convolution that gives the same sums.
+ValueId turned_weight(Rewriter& in, ValueId id, int64_t groups) {
+  ir::Value turned = in[id];
+  const Shape s = turned.shape;
+  turned.name += "_turned";
+  turned.shape = Shape{groups * s[1], s[0] / groups, s[2], s[3], s[4]};
+  turned.constant->shape = Shape{groups, s[0] / groups, s[1], s[2], s[3], s[4]};
+  turned.constant = permuted(*turned.constant, {0, 2, 1, 3, 4, 5});
+  turned.constant->shape = turned.shape;
+  turned.constant = with_taps_reversed(*turned.constant);
+  if (turned.quantization && turned.quantization->per_channel()) turned.quantization->axis = 0;
+  return in.graph().add_value(std::move(turned));
 }
 
-ValueId padded_in_depth(Rewriter& in, ValueId x, int64_t padding) {
-  if (padding == 0) return x;
+ValueId padded_after(Rewriter& in, ValueId x, size_t axis, int64_t before, int64_t after) {
   Shape shape = in.shape(x);
-  shape[2] += 2 * padding;
-  return in.move(AtenOp::constant_pad_nd_default, {x}, {{"pad", Ints{0, 0, 0, 0, padding, padding}}, {"value", 0.0}},
-                 shape);
+  Ints pad(2 * (shape.rank() - axis), 0);
+  pad[pad.size() - 2] = before;
+  pad.back() = after;
+  shape[axis] += before + after;
+  return in.move(AtenOp::constant_pad_nd_default, {x}, {{"pad", pad}, {"value", int64_t{0}}}, shape);
 }
 
-// Every slice of the result is one two-dimensional convolution of the slices that it looks at, side by side as channels.
-Result<bool> conv3d(Rewriter& in, const Node& node) {
-  const ValueId x = node.inputs[0], weight = node.inputs[1];
-  const ir::Value& w = in[weight];
-  const Shape shape = in.shape(x), out = in.shape(node.outputs[0]);
-  const Attributes& attributes = node.attributes;
-  const bool plain = shape.rank() == 5 && w.constant && w.constant->dtype == DType::kFp32 && !w.quantization;
-  if (!plain || attributes.integer("groups") != 1) return false;
-  const auto at = [&](std::string_view name, size_t axis) {
-    const Ints& list = attributes.integers(name);
-    return list[std::min(axis, list.size() - 1)];
-  };
-  const int64_t taps = w.shape[2];
-  if (out[2] * taps > kMostSlices) return false;
-  const ValueId flat = flat_weight(in, weight), volume = padded_in_depth(in, x, at("padding", 0));
-  const Attributes conv{{"stride", Ints{at("stride", 1), at("stride", 2)}},
-                        {"padding", Ints{at("padding", 1), at("padding", 2)}},
-                        {"dilation", Ints{at("dilation", 1), at("dilation", 2)}},
-                        {"groups", int64_t{1}}};
-  std::vector<ValueId> slices;
-  for (int64_t d = 0; d < out[2]; ++d) {
-    std::vector<ValueId> images;
-    for (int64_t tap = 0; tap < taps; ++tap)
-      images.push_back(image_at(in, volume, d * at("stride", 0) + tap * at("dilation", 0)));
-    const ValueId image = in.make(AtenOp::conv2d_default, {join(in, images, 1), flat, node.inputs[2]}, conv,
-                                  Shape{out[0], out[1], out[3], out[4]});
-    slices.push_back(in.view(image, Shape{out[0], out[1], 1, out[3], out[4]}));
+// step - 1 zeros between neighbours along an axis.
+ValueId spread(Rewriter& in, ValueId x, size_t axis, int64_t step) {
+  const Shape shape = in.shape(x);
+  if (step == 1 || shape[axis] == 1) return x;
+  const int64_t outer = Shape(shape.dims().first(axis)).elements();
+  const Shape single{outer, shape[axis], 1, shape.elements() / outer / shape[axis]};
+  const ValueId apart = padded_after(in, in.view(x, single), 2, 0, step - 1);
+  Shape wide = shape;
+  wide[axis] *= step;
+  return slice(in, in.view(apart, wide), axis, 0, (shape[axis] - 1) * step + 1);
+}
+
+// `before` and `after` may be negative: what they cut off.
+ValueId padded(Rewriter& in, ValueId x, size_t axis, int64_t before, int64_t after) {
+  const int64_t size = in.shape(x)[axis];
+  x = slice(in, x, axis, std::max<int64_t>(-before, 0), size - std::max<int64_t>(-after, 0));
+  before = std::max<int64_t>(before, 0);
+  after = std::max<int64_t>(after, 0);
+  return before + after == 0 ? x : padded_after(in, x, axis, before, after);
+}
+
+// TOSA has no such operator: a convolution, with the taps in reverse order, of the volume with zeros in between.
+Result<bool> conv_transpose3d(Rewriter& in, const Node& node) {
+  const ir::Value& weight = in[node.inputs[1]];
+  const int64_t groups = node.attributes.integer("groups");
+  if (in.shape(node.inputs[0]).rank() != 5 || !weight.constant) return false;
+  if (weight.quantization && weight.quantization->per_channel() && (groups != 1 || weight.quantization->axis != 1))
+    return false;
+  const Ints &stride = node.attributes.integers("stride"), &padding = node.attributes.integers("padding"),
+             &more = node.attributes.integers("output_padding"), &dilation = node.attributes.integers("dilation");
+  ValueId x = node.inputs[0];
+  for (size_t i = 0; i < 3; ++i) {
+    const int64_t margin = dilation[i] * (in.shape(node.inputs[1])[2 + i] - 1) - padding[i];
+    x = padded(in, spread(in, x, 2 + i, stride[i]), 2 + i, margin, margin + more[i]);
   }
-  return rewritten(in.view_into(node.outputs[0], join(in, slices, 2)));
+  const ValueId turned = turned_weight(in, node.inputs[1], groups);
+  const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::conv3d_default, {x, turned, bias},
+              {{"stride", Ints{1, 1, 1}}, {"padding", Ints{0, 0, 0}}, {"dilation", dilation}, {"groups", groups}}));
 }
 
-constexpr RewriteRow kVolumeRewrites[] = {{AtenOp::conv3d_default, conv3d}};
+constexpr RewriteRow kVolumeRewrites[] = {{AtenOp::conv_transpose3d_input, conv_transpose3d}};
 static_assert(rewrites_what_becomes(kVolumeRewrites));
 
 }  // namespace

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
@@ -65,7 +67,6 @@ Result<bool> conv1d(Rewriter& in, const Node& node) {
 
 Result<bool> conv_transpose1d(Rewriter& in, const Node& node) {
   const Attributes& old = node.attributes;
-  if (in.shape(node.inputs[0]).rank() != 3) return false;
   Attributes attributes{{"stride", both(old.integers("stride"), 1)},
                         {"padding", both(old.integers("padding"), 0)},
                         {"output_padding", both(old.integers("output_padding"), 0)},
@@ -76,43 +77,57 @@ Result<bool> conv_transpose1d(Rewriter& in, const Node& node) {
   return as_image(in, node, AtenOp::conv_transpose2d_input, std::move(inputs), std::move(attributes));
 }
 
-// padding = "valid" or "same"; where "same" is uneven, PyTorch pads one more at the end.
-Result<bool> conv2d_named_padding(Rewriter& in, const Node& node) {
-  Attributes attributes = node.attributes;
+// padding = "valid" or "same", of two or three axes; where "same" is uneven, PyTorch pads one more at the end.
+Result<bool> convolution_named_padding(Rewriter& in, const Node& node, AtenOp op) {
+  const Shape kernel = in.shape(node.inputs[1]);
+  const bool same = node.attributes.get<std::string>("padding") == "same";
   std::vector<ValueId> inputs = node.inputs;
-  Ints begin{0, 0}, extra{0, 0};
-  if (node.attributes.get<std::string>("padding") == "same") {
-    const Shape kernel = in.shape(node.inputs[1]);
-    for (size_t i = 0; i < 2; ++i) {
-      const int64_t total = node.attributes.integers("dilation")[i] * (kernel[2 + i] - 1);
-      begin[i] = total / 2;
-      extra[i] = total % 2;
-    }
+  Shape padded = in.shape(inputs[0]);
+  Ints begin, extra;  // extra: as constant_pad_nd has it, last axis first
+  for (size_t i = 0; i + 2 < kernel.rank(); ++i) {
+    const int64_t total = same ? node.attributes.integers("dilation")[i] * (kernel[2 + i] - 1) : 0;
+    begin.push_back(total / 2);
+    extra.insert(extra.begin(), {0, total % 2});
+    padded[padded.rank() - kernel.rank() + 2 + i] += total % 2;
   }
-  if (extra[0] + extra[1] > 0) {
-    Shape padded = in.shape(inputs[0]);
-    padded[padded.rank() - 2] += extra[0];
-    padded[padded.rank() - 1] += extra[1];
-    inputs[0] = in.move(AtenOp::constant_pad_nd_default, {inputs[0]},
-                        {{"pad", Ints{0, extra[1], 0, extra[0]}}, {"value", int64_t{0}}}, padded);
+  if (padded != in.shape(inputs[0])) {
+    inputs[0] = in.move(AtenOp::constant_pad_nd_default, {inputs[0]}, {{"pad", extra}, {"value", int64_t{0}}}, padded);
   }
+  Attributes attributes = node.attributes;
   attributes.set("padding", begin);
-  return rewritten(in.into(node.outputs[0], AtenOp::conv2d_default, std::move(inputs), std::move(attributes)));
+  return rewritten(in.into(node.outputs[0], op, std::move(inputs), std::move(attributes)));
+}
+
+Result<bool> conv2d_named_padding(Rewriter& in, const Node& node) {
+  return convolution_named_padding(in, node, AtenOp::conv2d_default);
+}
+Result<bool> conv3d_named_padding(Rewriter& in, const Node& node) {
+  return convolution_named_padding(in, node, AtenOp::conv3d_default);
+}
+
+// The operator of this name, by the number of axes that the window moves along.
+AtenOp convolution_over(size_t axes, bool transposed) {
+  constexpr std::array kForward{AtenOp::conv1d_default, AtenOp::conv2d_default, AtenOp::conv3d_default};
+  constexpr std::array kBackward{AtenOp::conv_transpose1d_default, AtenOp::conv_transpose2d_input,
+                                 AtenOp::conv_transpose3d_input};
+  return transposed ? kBackward[axes - 1] : kForward[axes - 1];
 }
 
 Result<bool> convolution(Rewriter& in, const Node& node) {
   const Attributes& old = node.attributes;
-  const size_t spatial = old.integers("stride").size();
+  const size_t axes = in.shape(node.inputs[1]).rank() - 2;
   const bool transposed = old.get<bool>("transposed");
-  if (spatial != 1 && spatial != 2) return false;
-  Attributes attributes{{"stride", old.integers("stride")}, {"padding", old.integers("padding")}};
-  if (transposed) attributes.set("output_padding", old.integers("output_padding"));
+  if (axes < 1 || axes > 3) return false;
+  const auto per_axis = [&](std::string_view name) {
+    const Ints& list = old.integers(name);
+    return list.size() == axes ? list : Ints(axes, list.front());
+  };
+  Attributes attributes{{"stride", per_axis("stride")}, {"padding", per_axis("padding")}};
+  if (transposed) attributes.set("output_padding", per_axis("output_padding"));
   if (transposed) attributes.set("groups", old.integer("groups"));
-  attributes.set("dilation", old.integers("dilation"));
+  attributes.set("dilation", per_axis("dilation"));
   if (!transposed) attributes.set("groups", old.integer("groups"));
-  const AtenOp forward = spatial == 1 ? AtenOp::conv1d_default : AtenOp::conv2d_default;
-  const AtenOp backward = spatial == 1 ? AtenOp::conv_transpose1d_default : AtenOp::conv_transpose2d_input;
-  return rewritten(in.into(node.outputs[0], transposed ? backward : forward, node.inputs, std::move(attributes)));
+  return rewritten(in.into(node.outputs[0], convolution_over(axes, transposed), node.inputs, std::move(attributes)));
 }
 
 // An image without a batch axis gets one.
@@ -134,8 +149,23 @@ Result<bool> with_batch(Rewriter& in, const Node& node) {
                                 in.make_value(node.op.aten(), std::move(inputs), node.attributes, std::move(image))));
 }
 
-Result<bool> conv2d(Rewriter& in, const Node& node) {
-  return in.shape(node.inputs[0]).rank() == 3 ? with_batch(in, node) : Result<bool>(false);
+// A bias that is computed is added to the sums by itself.
+Result<bool> with_added_bias(Rewriter& in, const Node& node) {
+  const Shape out = in.shape(node.outputs[0]);
+  std::vector<ValueId> inputs = node.inputs;
+  const ValueId bias = std::exchange(inputs[2], ValueId());
+  Ints per_channel(out.rank(), 1);
+  per_channel[1] = out[1];
+  const ValueId sum = in.make(node.op.aten(), std::move(inputs), node.attributes, out);
+  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, in.view(bias, Shape(per_channel))}, no_alpha()));
+}
+
+// Of two or three axes, transposed or not.
+Result<bool> spelled_out_convolution(Rewriter& in, const Node& node) {
+  if (in.shape(node.inputs[0]).rank() + 1 == in.shape(node.inputs[1]).rank()) return with_batch(in, node);
+  const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
+  if (bias.valid() && !in[bias].constant && !in[node.outputs[0]].quantization) return with_added_bias(in, node);
+  return false;
 }
 
 // Strides spelled out; along an axis that one window fills the stride is 1, which every NPU can do.
@@ -180,9 +210,14 @@ constexpr RewriteRow kDecomposeWindowsRows[] = {
     {AtenOp::conv1d_default, conv1d},
     {AtenOp::conv1d_padding, conv1d},
     {AtenOp::conv2d_padding, conv2d_named_padding},
-    {AtenOp::conv2d_default, conv2d},
+    {AtenOp::conv3d_padding, conv3d_named_padding},
+    {AtenOp::conv2d_default, spelled_out_convolution},
+    {AtenOp::conv3d_default, spelled_out_convolution},
     {AtenOp::conv_transpose1d_default, conv_transpose1d},
+    {AtenOp::conv_transpose2d_input, spelled_out_convolution},
     {AtenOp::convolution_default, convolution},
+    {AtenOp::_convolution_default, convolution},
+    {AtenOp::_convolution_deprecated, convolution},
     {AtenOp::max_pool2d_default, pool2d},
     {AtenOp::avg_pool2d_default, pool2d},
     {AtenOp::max_pool1d_default, max_pool1d},

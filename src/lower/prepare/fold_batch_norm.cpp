@@ -80,7 +80,10 @@ Tensor scaled_weight(const Tensor& weight, const Affine& affine) {
   const auto from = weight.values<float>();
   auto to = folded.values<float>();
   const size_t per_channel = from.size() / affine.scale.size();
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<float>(from[i] * affine.scale[i / per_channel]);
+  for (size_t c = 0; c < affine.scale.size(); ++c) {
+    const double scale = affine.scale[c];
+    for (size_t i = c * per_channel; i < (c + 1) * per_channel; ++i) to[i] = static_cast<float>(from[i] * scale);
+  }
   return std::move(folded).freeze();
 }
 

@@ -9,6 +9,7 @@ namespace carina::lower {
 Result<void> fold_sources(ir::Graph& graph, const Log& log);
 Result<void> canonicalize(ir::Graph& graph, const Log& log);
 Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, const Log& log);
+Result<void> move_constants(ir::Graph& graph, const Log& log);
 Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);
 Result<void> remove_identities(ir::Graph& graph, const Log& log);
@@ -17,6 +18,7 @@ Result<void> remove_identities(ir::Graph& graph, const Log& log);
 std::span<const RewriteRow> source_rows();
 std::span<const RewriteRow> canonical_rows();
 std::span<const RewriteRow> identity_rows();
+std::span<const RewriteRow> moved_constant_rows();
 std::span<const RewriteRow> batch_norm_rows();
 std::span<const RewriteRow> decomposition_rows();
 

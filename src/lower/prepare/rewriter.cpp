@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lower/emitter_internal.h"
 #include "lower/prepare/rewriter_internal.h"
 
 namespace carina::lower {
@@ -123,8 +124,7 @@ Result<void> Rewriter::view_into(ValueId output, ValueId input) {
 
 ValueId Rewriter::scalar(double value, DType dtype) {
   const std::string name = name_ + "_scalar";
-  if (dtype == DType::kFp32)
-    return constant(name, Tensor::of<float>(dtype, {}, std::vector{static_cast<float>(value)}));
+  if (is_float(dtype)) return constant(name, float_tensor(dtype, {}, static_cast<float>(value)));
   if (dtype == DType::kInt64)
     return constant(name, Tensor::of<int64_t>(dtype, {}, std::vector{static_cast<int64_t>(value)}));
   return constant(name, Tensor::of<int32_t>(DType::kInt32, {}, std::vector{static_cast<int32_t>(value)}));

@@ -1,7 +1,7 @@
 #include "lower/tosa_passes/permutation_internal.h"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 namespace carina::lower {
 
@@ -64,13 +64,50 @@ std::vector<size_t> source_indices(const Shape& shape, const Perms& perms) {
   return indices;
 }
 
+namespace {
+
+// `sizes` and `strides` (in elements of `from`): of the result's axes, of which there is one at least.
+template <typename T>
+void copy_permuted(const T* from, std::span<T> to, const std::vector<int64_t>& sizes,
+                   const std::vector<int64_t>& strides) {
+  const size_t last = sizes.size() - 1;
+  std::vector<int64_t> at(sizes.size(), 0);
+  for (size_t next = 0; next < to.size();) {
+    for (int64_t i = 0; i < sizes[last]; ++i) to[next++] = from[i * strides[last]];
+    for (size_t axis = last; axis-- > 0;) {
+      from += strides[axis];
+      if (++at[axis] < sizes[axis]) break;
+      from -= strides[axis] * sizes[axis];
+      at[axis] = 0;
+    }
+  }
+}
+
+}  // namespace
+
 Tensor permuted(const Tensor& tensor, const Perms& perms) {
-  const size_t bytes = element_bytes(tensor.dtype);
-  MutableTensor result(tensor.dtype, permuted(tensor.shape, perms));
-  std::byte* to = result.bytes().data();
-  for (const size_t index : source_indices(tensor.shape, perms)) {
-    std::memcpy(to, tensor.data.data() + index * bytes, bytes);
-    to += bytes;
+  if (is_identity(perms)) return tensor;
+  const Shape& shape = tensor.shape;
+  Perms steps(shape.rank(), 1);
+  for (size_t axis = shape.rank(); axis-- > 1;) steps[axis - 1] = steps[axis] * shape[axis];
+  const Shape to = permuted(shape, perms);
+  MutableTensor result(tensor.dtype, to);
+  const Perms sizes(to.dims().begin(), to.dims().end()), strides = permuted(steps, perms);
+  const auto copy = [&]<typename T>(T) {
+    copy_permuted(reinterpret_cast<const T*>(tensor.data.data()), result.values<T>(), sizes, strides);
+  };
+  switch (element_bytes(tensor.dtype)) {
+    case 1:
+      copy(uint8_t{});
+      break;
+    case 2:
+      copy(uint16_t{});
+      break;
+    case 4:
+      copy(uint32_t{});
+      break;
+    default:
+      copy(uint64_t{});
   }
   return std::move(result).freeze();
 }

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "facts/aten_traits.h"
+#include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/pieces_internal.h"
+#include "tensor/elements.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+// What queries may not look at: minus infinity is added to those scores.
+struct Mask {
+  ValueId added;
+  bool hides_rows = false;  // perhaps all keys from some query
+};
+
+Tensor causal_mask(int64_t queries, int64_t keys) {
+  std::vector<float> mask;
+  for (int64_t q = 0; q < queries; ++q) {
+    for (int64_t k = 0; k < keys; ++k) mask.push_back(k <= q ? 0 : kHidden);
+  }
+  return Tensor::of<float>(DType::kFp32, Shape{queries, keys}, mask);
+}
+
+Tensor mask_of_flags(const Tensor& flags) {
+  std::vector<float> mask;
+  for (const int64_t flag : integers_of(flags)) mask.push_back(flag != 0 ? 0 : kHidden);
+  return Tensor::of<float>(DType::kFp32, flags.shape, mask);
+}
+
+bool hides_rows(const Tensor& mask) {
+  const auto values = mask.values<float>();
+  const auto keys = static_cast<size_t>(mask.shape[mask.shape.rank() - 1]);
+  for (size_t row = 0; row < values.size(); row += keys) {
+    if (std::ranges::all_of(values.subspan(row, keys), [](float v) { return v == kHidden; })) return true;
+  }
+  return false;
+}
+
+// Nothing where the mask is of a kind that PyTorch does not have.
+std::optional<Mask> mask_of(Rewriter& in, const Node& node, int64_t queries, int64_t keys) {
+  const ValueId given = node.inputs[3];
+  if (node.attributes.get<bool>("is_causal")) {
+    if (given.valid()) return std::nullopt;
+    return Mask{.added = in.constant(node.name + "_mask", causal_mask(queries, keys))};
+  }
+  if (!given.valid()) return Mask{};
+  if (in.shape(given).rank() == 0) return std::nullopt;
+  if (in[given].dtype == DType::kBool && in[given].constant) {
+    const Tensor mask = mask_of_flags(*in[given].constant);
+    return Mask{.added = in.constant(node.name + "_mask", mask), .hides_rows = hides_rows(mask)};
+  }
+  const bool known = in[given].constant && in[given].constant->dtype == DType::kFp32;
+  return Mask{.added = given, .hides_rows = !known || hides_rows(*in[given].constant)};
+}
+
+ValueId masked(Rewriter& in, ValueId scores, const Mask& mask) {
+  if (!mask.added.valid()) return scores;
+  const Shape shape = in.shape(scores);
+  if (in[mask.added].dtype != DType::kBool) return in.make(AtenOp::add_Tensor, {scores, mask.added}, no_alpha(), shape);
+  ir::Value result{.name = "masked", .dtype = in[scores].dtype, .shape = shape, .quantization = {}, .constant = {}};
+  return in.make_value(AtenOp::where_self, {mask.added, scores, in.scalar(kHidden, in[scores].dtype)}, {},
+                       std::move(result));
+}
+
+ValueId softmax_of_rows(Rewriter& in, ValueId scores) {
+  return in.make(AtenOp::softmax_int, {scores}, {{"dim", int64_t{-1}}, {"dtype", std::monostate()}}, in.shape(scores));
+}
+
+// Softmax of rows that may be minus infinity throughout, which PyTorch gives weights of 0. The limits change nothing
+// elsewhere: the largest power of a row is exactly 1.
+ValueId guarded_softmax(Rewriter& in, ValueId scores) {
+  const Shape shape = in.shape(scores);
+  const std::vector<size_t> axes{shape.rank() - 1};
+  const Shape kept = kept_shape(shape, axes);
+  const auto at_least = [&](ValueId x, double least) {
+    return in.make(AtenOp::clamp_default, {x}, {{"min", least}, {"max", std::monostate()}}, kept);
+  };
+  const ValueId most =
+      at_least(in.make(AtenOp::amax_default, {scores}, {{"dim", to_ints(axes)}, {"keepdim", true}}, kept),
+               std::numeric_limits<float>::lowest());
+  const ValueId power =
+      in.make(AtenOp::exp_default, {in.make(AtenOp::sub_Tensor, {scores, most}, no_alpha(), shape)}, {}, shape);
+  const ValueId sum = at_least(in.make(AtenOp::sum_dim_IntList, {power}, over(axes), kept), 1);
+  return in.make(AtenOp::mul_Tensor, {power, in.make(AtenOp::reciprocal_default, {sum}, {}, kept)}, {}, shape);
+}
+
+ValueId with_last_axes_swapped(Rewriter& in, ValueId x) {
+  Shape swapped = in.shape(x);
+  const size_t rank = swapped.rank();
+  std::swap(swapped[rank - 1], swapped[rank - 2]);
+  std::vector<int64_t> dims(rank);
+  for (size_t i = 0; i < rank; ++i) dims[i] = static_cast<int64_t>(i);
+  std::swap(dims[rank - 1], dims[rank - 2]);
+  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, swapped);
+}
+
+// Queries' heads share those of keys and values, in order.
+ValueId with_heads(Rewriter& in, ValueId x, int64_t heads) {
+  const size_t axis = in.shape(x).rank() - 3;
+  return repeat_each(in, x, axis, heads / in.shape(x)[axis]);
+}
+
+// softmax(q @ k^T * scale + mask) @ v
+Result<bool> attention(Rewriter& in, const Node& node) {
+  const ir::Attributes& attributes = node.attributes;
+  const Shape q = in.shape(node.inputs[0]), k = in.shape(node.inputs[1]);
+  const size_t rank = q.rank();
+  if (attributes.number("dropout_p") != 0 || rank < 2 || k.rank() != rank) return false;
+  const auto mask = mask_of(in, node, q[rank - 2], k[rank - 2]);
+  if (!mask) return false;
+  ValueId keys = node.inputs[1], values = node.inputs[2];
+  if (attributes.get<bool>("enable_gqa") && rank > 2) {
+    keys = with_heads(in, keys, q[rank - 3]);
+    values = with_heads(in, values, q[rank - 3]);
+  }
+  const DType type = in[node.inputs[0]].dtype;
+  const double scale =
+      attributes.is_none("scale") ? 1 / std::sqrt(static_cast<double>(q[rank - 1])) : attributes.number("scale");
+  Shape scores = in.shape(node.outputs[0]);
+  scores[rank - 1] = k[rank - 2];
+  ValueId score = in.make(AtenOp::matmul_default, {node.inputs[0], with_last_axes_swapped(in, keys)}, {}, scores);
+  score = masked(in, in.make(AtenOp::mul_Tensor, {score, in.scalar(scale, type)}, {}, scores), *mask);
+  const ValueId weights = mask->hides_rows ? guarded_softmax(in, score) : softmax_of_rows(in, score);
+  return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, {weights, values}, {}));
+}
+
+constexpr RewriteRow kDecomposeAttentionRows[] = {
+    {AtenOp::scaled_dot_product_attention_default, attention},
+};
+static_assert(rewrites_what_becomes(kDecomposeAttentionRows));
+
+}  // namespace
+
+std::span<const RewriteRow> attention_rows() {
+  return kDecomposeAttentionRows;
+}
+
+}  // namespace carina::lower
