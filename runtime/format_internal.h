@@ -38,7 +38,7 @@ std::span<const T> items_of(const flatbuffers::Vector<T>* list) {
 
 template <typename T>
 bool has_aligned_items(const flatbuffers::Vector<T>* list) {
-  return list == nullptr || reinterpret_cast<uintptr_t>(list->Data()) % sizeof(T) == 0;
+  return list == nullptr || list->size() == 0 || reinterpret_cast<uintptr_t>(list->Data()) % sizeof(T) == 0;
 }
 
 inline std::string_view text_of(const flatbuffers::String* text) {

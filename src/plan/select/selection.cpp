@@ -117,6 +117,7 @@ Diagnostics Selection::check_values() const {
   constexpr int64_t kAddressSpace = int64_t{1} << 31;
   for (size_t n = 0; n < graph_.values.size(); ++n) {
     const ir::Value& v = graph_.values[n];
+    if (v.dtype == DType::kShape) continue;  // the operand of a RESHAPE to rank 0 has no elements
     int64_t bytes = static_cast<int64_t>(element_bytes(v.dtype));
     for (const int64_t size : v.shape.dims()) {
       if (size < 1)

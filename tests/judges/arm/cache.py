@@ -2,6 +2,7 @@
 
 build/judges/cache/arm/<executorch version>/
     files/<ops.test_add>.json      the cases of one test file: what the suite would have tested, and which graphs hold it
+    sample/<ops.test_add>.json     the same for the cases of the sample alone (sample.py), where the file is not captured as a whole
     graphs/<key>/                  an exported program with what it must compute
         model.pt2                  torch.export.save
         x0.npy ... ref0.npy ...    the inputs and the outputs of eager PyTorch; bfloat16 and fp8 inputs as bits, outputs widened to float32
@@ -26,24 +27,24 @@ def folder():
     return JUDGES / "cache" / "arm" / importlib.metadata.version("executorch")
 
 
-def file_record(test_file):
+def file_record(test_file, part="files"):
     """The record of a test file that is named as in ops/test_add.py."""
-    return folder() / "files" / (test_file.removesuffix(".py").replace("/", ".") + ".json")
+    return folder() / part / (test_file.removesuffix(".py").replace("/", ".") + ".json")
 
 
 def graph(key):
     return folder() / "graphs" / key
 
 
-def cases_of(test_file):
+def cases_of(test_file, part="files"):
     """The captured cases, or None when the file has not been captured."""
-    record = file_record(test_file)
+    record = file_record(test_file, part)
     return json.loads(record.read_text())["cases"] if record.exists() else None
 
 
-def is_captured(test_file, quantized):
+def is_captured(test_file, quantized, part="files"):
     """Is the file in the cache, and if wanted with the graphs of the peer's quantizer?"""
-    record = file_record(test_file)
+    record = file_record(test_file, part)
     return record.exists() and (not quantized or json.loads(record.read_text())["quantized"])
 
 

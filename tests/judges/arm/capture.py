@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 import cache
@@ -48,11 +49,27 @@ def peer_mark(item):
     return found
 
 
+@dataclass
+class Order:
+    """What is to be captured of a file."""
+
+    test_file: str
+    quantized: bool = True  # with the graphs of the peer's quantizer
+    only: frozenset = frozenset()  # ids of cases; empty: all
+    part: str = "files"  # where it is kept
+
+    def is_done(self):
+        return cache.is_captured(self.test_file, self.quantized, self.part)
+
+    def keep(self, cases, quantized):
+        cache.write(cache.file_record(self.test_file, self.part), {"file": self.test_file, "quantized": quantized, "cases": cases})
+
+
 class Recorder:
     """The pytest plugin of one file: collects a record per pipeline, and per test that had none."""
 
-    def __init__(self, test_file, root, quantized):
-        self.test_file, self.root, self.quantized = test_file, root, quantized
+    def __init__(self, order, root):
+        self.order, self.root = order, root
         self.cases, self.item, self.count = [], None, 0
 
     def name(self):
@@ -64,6 +81,8 @@ class Recorder:
         import pipeline_case
 
         self.count += 1
+        if self.order.only and self.name() not in self.order.only:
+            return
         case = pipeline_case.read(pipeline)
         record = {"id": self.name(), "kind": case.kind, "peer": peer_mark(self.item), **case.facts}
         started = time.monotonic()
@@ -87,7 +106,7 @@ class Recorder:
         except graphs.Unable as error:
             record["unable"] = str(error)
             return
-        if not self.quantized or case.quantize_stage is None or case.kind.split("-")[0] not in QUANTIZED:
+        if not self.order.quantized or case.quantize_stage is None or case.kind.split("-")[0] not in QUANTIZED:
             return
         try:
             record["quantized"] = graphs.capture_quantized(case, record["float"])
@@ -107,7 +126,7 @@ class Recorder:
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self.cases.append({"id": self.test_file, "kind": "FILE", "peer": "", "unable": str(report.longrepr).strip().splitlines()[-1][:300]})
+            self.cases.append({"id": self.order.test_file, "kind": "FILE", "peer": "", "unable": str(report.longrepr).strip().splitlines()[-1][:300]})
 
 
 def drive(recorder, path, root, log):
@@ -129,42 +148,42 @@ def drive(recorder, path, root, log):
     pytest.main([*options, "-c", str(empty), "--rootdir", str(root), str(path)], plugins=[recorder])
 
 
-def child(test_file, log, quantized):
+def child(order, log):
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(handle, 1)
     os.dup2(handle, 2)
     root = test_root()
-    recorder = Recorder(test_file, root, quantized)
+    recorder = Recorder(order, root)
     try:
-        drive(recorder, root / test_file, root, log)
+        drive(recorder, root / order.test_file, root, log)
     finally:
-        cache.write(cache.file_record(test_file), {"file": test_file, "quantized": quantized, "cases": recorder.cases})
+        order.keep(recorder.cases, order.quantized)
         os._exit(0)
 
 
-def settle(test_file, quantized, note):
+def settle(order, note):
     """A file that killed its process is one case that is not applicable, so that it is not tried for ever."""
-    if not cache.is_captured(test_file, quantized):
-        record = {"id": test_file, "kind": "FILE", "peer": "", "unable": note}
-        cases = (cache.cases_of(test_file) or []) + [record]
-        cache.write(cache.file_record(test_file), {"file": test_file, "quantized": True, "cases": cases})
+    if not order.is_done():
+        record = {"id": order.test_file, "kind": "FILE", "peer": "", "unable": note}
+        order.keep((cache.cases_of(order.test_file, order.part) or []) + [record], quantized=True)
 
 
-def capture_file(test_file, quantized):
+def capture_file(order):
     """Forks a child that captures one file; waits for it."""
-    log = cache.file_record(test_file).with_suffix(".log")
+    log = cache.file_record(order.test_file, order.part).with_suffix(".log")
+    log.parent.mkdir(parents=True, exist_ok=True)
     pid = os.fork()
     if pid == 0:
-        child(test_file, log, quantized)
+        child(order, log)
     deadline = time.monotonic() + FILE_SECONDS
     while os.waitpid(pid, os.WNOHANG) == (0, 0):
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-            settle(test_file, quantized, f"capture took more than {FILE_SECONDS} s")
+            settle(order, f"capture took more than {FILE_SECONDS} s")
             return
         time.sleep(0.05)
-    settle(test_file, quantized, "capture ended without a result: " + log.read_text(errors="replace")[-300:])
+    settle(order, "capture ended without a result: " + log.read_text(errors="replace")[-300:])
 
 
 def load():
@@ -186,16 +205,16 @@ def load():
     gc.freeze()  # children neither scan nor copy what the parent loaded
 
 
-def capture(test_files, quantized=True, again=False):
+def capture(orders, again=False):
     """Captures what the cache lacks; without the graphs of the peer's quantizer it takes a third of the time."""
-    missing = [f for f in test_files if again or not cache.is_captured(f, quantized)]
+    missing = [order for order in orders if again or not order.is_done()]
     if not missing:
         return
     load()
-    for number, test_file in enumerate(missing, 1):
+    for number, order in enumerate(missing, 1):
         started = time.monotonic()
-        with cache.alone(test_file):
-            if again or not cache.is_captured(test_file, quantized):
-                capture_file(test_file, quantized)
-        seconds = time.monotonic() - started
-        print(f"captured {number}/{len(missing)} {test_file}: {len(cache.cases_of(test_file))} cases, {seconds:.0f} s", file=sys.stderr, flush=True)
+        with cache.alone(order.test_file):
+            if again or not order.is_done():
+                capture_file(order)
+        seconds, cases = time.monotonic() - started, len(cache.cases_of(order.test_file, order.part))
+        print(f"captured {number}/{len(missing)} {order.test_file}: {cases} cases, {seconds:.0f} s", file=sys.stderr, flush=True)

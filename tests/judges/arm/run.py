@@ -3,6 +3,8 @@
 run.py [--dirs ops,modules,models] [--ops PATTERN] [--kind FP,INT,...] [--case TEXT] [--jobs N] [--program PATH] [--json OUT]
 run.py --capture [...]      only capture: what torch.export and the peer's quantizer make of the tests, into build/judges/cache/arm
 run.py --report IN.json     the tables of an earlier run
+run.py --page IN.json...    docs/conformance-arm.md of earlier runs, whose outcomes are put together
+run.py --choose IN.json...  sample.json of earlier runs: the cases of `make test`; --capture-sample captures just these
 
 A file that is not in the cache is captured first (torch, once); judging needs numpy and the program only.
 kinds: FP INT U55 U85 U65 (Carina's quantizer), PT2E PT2E-U55 PT2E-U85 (the peer's quantizer, compared at one step),
@@ -23,7 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cache
 import capture
 import judge
+import page
 import report
+import sample
 from program import Program
 
 DEFAULT_KINDS = [k for k in judge.RUN if not k.startswith(("VGF", "PT2E-"))]
@@ -73,20 +77,43 @@ def arguments():
     parser.add_argument("--float", action="store_true", help="capture without the graphs of the peer's quantizer")
     parser.add_argument("--again", action="store_true", help="capture anew")
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--page", type=Path, nargs="+")
+    parser.add_argument("--choose", type=Path, nargs="+")
+    parser.add_argument("--capture-sample", action="store_true", help="only capture the cases of sample.json")
     return parser.parse_args()
+
+
+def kept(paths):
+    """Outcomes of several runs: of a case that is in two, the later one's."""
+    together = {(o["id"], o["kind"]): o for path in paths for o in json.loads(path.read_text())["outcomes"]}
+    return [together[key] for key in sorted(together)]
+
+
+def show_earlier(given):
+    """What is made of outcomes that are there; False when the tests are to be run."""
+    if given.report:
+        print(report.text(kept([given.report])))
+    elif given.page:
+        (cache.ROOT / "docs" / "conformance-arm.md").write_text(page.text(kept(given.page)))
+    elif given.choose:
+        sample.write(sample.choose(kept(given.choose)))
+    return bool(given.report or given.page or given.choose)
 
 
 def main():
     given = arguments()
-    if given.report:
-        print(report.text(json.loads(given.report.read_text())["outcomes"]))
+    if show_earlier(given):
+        return
+    if given.capture_sample:
+        sample.captured(sample.read())
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     files = test_files(given.dirs.split(","), given.ops.split(","))
     kinds = judge.RUN if given.kind == "all" else given.kind.split(",")
     if unknown := set(kinds) - set(judge.RUN):
         sys.exit(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(judge.RUN)}")
-    capture.capture(files, not given.float and any(judge.needs_peer(k) for k in kinds), given.again)
+    quantized = not given.float and any(judge.needs_peer(k) for k in kinds)
+    capture.capture([capture.Order(f, quantized) for f in files], given.again)
     if given.capture:
         return
     started = time.monotonic()

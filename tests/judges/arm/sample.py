@@ -1,0 +1,65 @@
+"""The fixed sample of `make test`: sample.json has its cases with the class that each had when it was chosen.
+
+`make conformance` chooses anew (run.py --choose): a case that has become good is then expected to stay so.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import cache
+import capture
+import judge
+
+FILE = Path(__file__).with_name("sample.json")
+SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12}
+LONGEST_SECONDS = 0.5
+
+
+def rank(outcome):
+    """An order without a pattern, and the same in every run."""
+    return hashlib.sha256(f"{outcome['id']} {outcome['kind']}".encode()).hexdigest()
+
+
+def eligible(outcome, kind):
+    quick = outcome.get("seconds", 0) < LONGEST_SECONDS and outcome["class"] not in ("na", "counted")
+    return outcome["kind"] == kind and outcome["id"].startswith("ops/") and quick and outcome["peer"] == "pass"
+
+
+def round_robin(outcomes, size):
+    """One case of each test file, then a second of each ..."""
+    files = defaultdict(list)
+    for o in sorted(outcomes, key=rank):
+        files[o["id"].split("::")[0]].append(o)
+    turns = sorted((turn, rank(o)) for queue in files.values() for turn, o in enumerate(queue))
+    chosen = {key for _, key in turns[:size]}
+    return [o for o in outcomes if rank(o) in chosen]
+
+
+def choose(outcomes):
+    chosen = []
+    for kind, size in SIZES.items():
+        chosen += round_robin([o for o in outcomes if eligible(o, kind)], size)
+    return [{"id": o["id"], "kind": o["kind"], "class": o["class"]} for o in chosen]
+
+
+def write(entries):
+    FILE.write_text("[\n" + ",\n".join(json.dumps(e) for e in sorted(entries, key=lambda e: (e["id"], e["kind"]))) + "\n]\n")
+
+
+def read():
+    return json.loads(FILE.read_text())
+
+
+def captured(entries):
+    """[(case, kind)] of the sample; captures what the cache lacks."""
+    ids, peer = defaultdict(set), defaultdict(bool)
+    for e in entries:
+        test_file = e["id"].split("::")[0]
+        ids[test_file].add(e["id"])
+        peer[test_file] |= judge.needs_peer(e["kind"])
+    missing = [f for f in ids if not cache.is_captured(f, peer[f])]
+    capture.capture([capture.Order(f, peer[f], frozenset(ids[f]), "sample") for f in missing])
+    cases = {c["id"]: c for f in ids for c in cache.cases_of(f, "sample" if f in missing else "files")}
+    return [(cases[e["id"]], e["kind"]) for e in entries]
