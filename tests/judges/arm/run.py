@@ -93,9 +93,9 @@ def show_earlier(given):
     """What is made of outcomes that are there; False when the tests are to be run."""
     if given.report:
         print(report.text(kept([given.report])))
-    elif given.page:
+    if given.page:
         (cache.ROOT / "docs" / "conformance-arm.md").write_text(page.text(kept(given.page)))
-    elif given.choose:
+    if given.choose:
         sample.write(sample.choose(kept(given.choose)))
     return bool(given.report or given.page or given.choose)
 
