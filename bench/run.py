@@ -224,11 +224,29 @@ def eager_rows(model, work, options):
     yield Row(f"interpret {model.name}: fp32, two threads", *two_threads(tosa, [model.input_file]), "Carina with one thread, wall time")
 
 
+def program_peer(*arguments):
+    return process([sys.executable, ROOT / "bench" / "program_peer.py", *arguments])[1]
+
+
+def program_rows(model, work, options):
+    folder = work / f"programs_{model.name}"
+    folder.mkdir()
+    program_peer("make", model.float_model, folder)
+    portable = folder / "portable.pte"
+    ours = google_benchmark("program_bench", "--benchmark_filter=host|two", portable, model.input_file, repetitions=8, seconds=0.1)
+    peers = {name: json.loads(program_peer("run", folder / f"{name}.pte", model.input_file).splitlines()[-1]) for name in ("portable", "xnnpack")}
+    costs = {name: Cost(peer["cpu"], peer["wall"]) for name, peer in peers.items()}
+    yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["portable"], "ExecuTorch's portable kernels, the same .pte")
+    yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["xnnpack"], "ExecuTorch with XNNPACK, one thread")
+    yield Row(f"program {model.name}: fp32, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
+
+
 PLAN = [
     (compile_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (interpret_rows, ("digits", "ds_cnn", "resnet20", "lstm", "mobilenet_v2")),
     (simulate_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+    (program_rows, ("digits", "ds_cnn", "mobilenet_v2")),
 ]
 
 

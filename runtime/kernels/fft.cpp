@@ -1,4 +1,3 @@
-#include <bit>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -56,7 +55,7 @@ void transform_by_halves(Complex* row, int64_t n, Direction direction) {
 
 // `spare`: n elements for the result of other sizes, as their definition has it.
 void transform(Complex* row, Complex* spare, int64_t n, Direction direction) {
-  if (std::has_single_bit(static_cast<uint64_t>(n))) return transform_by_halves(row, n, direction);
+  if ((n & (n - 1)) == 0) return transform_by_halves(row, n, direction);
   for (int64_t k = 0; k < n; ++k) {
     Complex sum;
     for (int64_t i = 0; i < n; ++i) sum = sum + row[i] * root(direction, i * k % n, n);

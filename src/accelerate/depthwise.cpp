@@ -138,9 +138,7 @@ HWY_NOINLINE void block(const Depthwise& job, const Taps& taps, const float* fro
     for (int v = 0; v < kVectors; ++v) {
       const int64_t column = x + v * kWide;
       if (column >= p.out_width) break;
-      Vector value = hn::Add(hn::Mul(sums[r][v], scale), shift);
-      value = hn::IfThenElse(hn::Lt(value, low), low, value);
-      value = hn::IfThenElse(hn::Gt(value, high), high, value);
+      const Vector value = clamped(hn::MulAdd(sums[r][v], scale, shift), low, high);
       float* out = job.out + (y + r) * p.out_width + column;
       const int64_t rest = p.out_width - column;
       rest >= kWide ? hn::StoreU(value, d, out) : store_first(value, d, out, rest);
@@ -172,8 +170,7 @@ void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps
       float sum = 0;
       for (int64_t t = 0; t < taps.count; ++t)
         sum = std::fma(job.scratch[y * p.stride_y * padded.pitch + x + taps.offset[t]], job.weights[t], sum);
-      const float scaled = sum * job.scale;
-      const float value = scaled + job.shift;
+      const float value = std::fma(sum, job.scale, job.shift);
       const float raised = value < job.low ? job.low : value;
       job.out[y * p.out_width + x] = raised > job.high ? job.high : raised;
     }

@@ -52,11 +52,6 @@ HWY_INLINE void store(V value, float* to, int64_t rest) {
   hn::StoreU(value, d, to);
 }
 
-HWY_INLINE V clamped(V value, V low, V high) {
-  value = hn::IfThenElse(hn::Lt(value, low), low, value);
-  return hn::IfThenElse(hn::Gt(value, high), high, value);
-}
-
 template <int kRows, int kVectors, bool kTail>
 void tile(const Product& job, const At& at) {
   const D d;
@@ -91,7 +86,7 @@ void tile(const Product& job, const At& at) {
     float* out = job.out + row * job.out_stride + at.column;
     HWY_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
-      V value = hn::Add(hn::Mul(sums[r][v], scale), shift);
+      V value = hn::MulAdd(sums[r][v], scale, shift);
       const bool last = v + 1 == kVectors;
       if (finish.column != nullptr) {
         const float* column = finish.column + at.column + v * kWide;
@@ -152,8 +147,8 @@ void multiply_here(const Product& job) {
       float sum = 0;
       for (int64_t k = 0; k < job.depth; ++k)
         sum = std::fma(job.a[m * job.a_stride + k], job.b[k * job.b_stride + n], sum);
-      float value = sum * (finish.scale == nullptr ? 1.0F : finish.scale[m]);
-      value += finish.shift == nullptr ? 0.0F : finish.shift[m];
+      float value = std::fma(sum, finish.scale == nullptr ? 1.0F : finish.scale[m],
+                             finish.shift == nullptr ? 0.0F : finish.shift[m]);
       if (finish.column != nullptr) value += finish.column[n];
       value = value < finish.low ? finish.low : value;
       job.out[m * job.out_stride + n] = value > finish.high ? finish.high : value;

@@ -30,6 +30,18 @@ HWY_INLINE void store_first(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, in
 #endif
 }
 
+// A NaN stays: where one of two is a NaN, x86 takes the second.
+template <class V>
+HWY_INLINE V clamped(V value, V low, V high) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_ARCH_X86
+  return hn::Min(high, hn::Max(low, value));
+#else
+  value = hn::IfThenElse(hn::Lt(value, low), low, value);
+  return hn::IfThenElse(hn::Gt(value, high), high, value);
+#endif
+}
+
 }  // namespace
 }  // namespace carina::accelerate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

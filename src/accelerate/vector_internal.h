@@ -6,7 +6,7 @@
 // is one chain of fused multiply-adds in a fixed order, whatever the width of the vectors and the number of threads.
 namespace carina::accelerate {
 
-// What follows a sum: * scale + shift (two roundings), then clamped; a NaN stays.
+// What follows a sum: * scale + shift (one rounding), then clamped; a NaN stays.
 struct Finish {
   const float* scale = nullptr;   // per row; nullptr: 1
   const float* shift = nullptr;   // per row; nullptr: 0

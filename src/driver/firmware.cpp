@@ -1,6 +1,7 @@
 #include "driver/firmware.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -73,6 +74,30 @@ Result<firmware::ModelHeader> header_for(const FirmwareRequest& request, const p
   return header;
 }
 
+// Kernels that the program calls and the image does not name: those that it has stand in it by their names.
+std::vector<std::string> missing_kernels(const pte::Program& program, const Buffer& image) {
+  const std::string_view content(reinterpret_cast<const char*>(image.bytes().data()), image.size());
+  std::vector<std::string> missing;
+  for (const pte::Plan& plan : program.plans) {
+    for (const pte::Operator& op : plan.operators) {
+      const std::string name = op.name + (op.overload.empty() ? "" : ".") + op.overload;
+      const std::string_view ended(name.c_str(), name.size() + 1);
+      if (content.find(ended) == std::string_view::npos && std::ranges::find(missing, name) == missing.end())
+        missing.push_back(name);
+    }
+  }
+  return missing;
+}
+
+Result<void> check_kernels(const FirmwareRequest& request, const pte::Program& program, const Buffer& image) {
+  const std::vector<std::string> missing = missing_kernels(program, image);
+  if (missing.empty()) return {};
+  return fail({.where = request.program,
+               .what = fmt::format("the image has no kernel {}", fmt::join(missing, ", ")),
+               .expected = "an image with every kernel that the program calls",
+               .hint = "build one with -DCARINA_OPS_FROM=PROGRAM.pte, or with all kernels (docs/porting.md)"});
+}
+
 }  // namespace
 
 Result<std::string> image_path(const std::string& image) {
@@ -97,6 +122,7 @@ Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
   CARINA_TRY(const std::string path, image_path(request.image));
   CARINA_TRY(const Buffer image, map_file(path));
+  CARINA_CHECKED(check_kernels(request, parsed, image));
   CARINA_TRY(const firmware::ModelHeader header, header_for(request, parsed, log));
   CARINA_TRY(std::vector<std::byte> elf, put_model(image, path, program, header));
   if (!request.output.empty()) CARINA_CHECKED(write_file(request.output, elf));
