@@ -48,7 +48,18 @@ Result<void> check_scale(const Node& node, const ir::Value& value) {
   return sound ? Result<void>() : fail(about(node, value.name + " has a scale that is not a positive number"));
 }
 
+// Plain uint8 stands in TOSA's int8 as bits: moving and converting know, arithmetic would take 200 for -56.
+Result<void> check_sign(const Node& node, const ir::Value& input) {
+  if (input.dtype != DType::kUInt8 || input.quantization || only_moves_data(node.op.aten())) return {};
+  const AtenFamily family = traits_of(node.op.aten()).family;
+  if (family == AtenFamily::kQuantization || family == AtenFamily::kConversion) return {};
+  Diagnostic diagnostic = about(node, input.name + " is uint8, TOSA computes with integers that have a sign");
+  diagnostic.hint = "convert it first: x.to(torch.int32)";
+  return fail(std::move(diagnostic));
+}
+
 Result<void> check_operand(const Candidate& c, const ir::Value& input) {
+  CARINA_CHECKED(check_sign(c.node, input));
   CARINA_CHECKED(accepted(c.node, first_of({check_rank(input), check_activation(c, input)})));
   CARINA_CHECKED(check_scale(c.node, input));
   const bool quantized = works_on_quantized(c);

@@ -186,11 +186,19 @@ ValueId out_of_reals(Lowering& in, const Node& node, DType to) {
   return converted(in.out, wide, to);
 }
 
+// Plain integers with a sign: uint8 needs one bit more.
+ValueId plain_numbers(Lowering& in, ValueId id) {
+  const ValueId input = in.operand(id);
+  if (in.value(id).dtype != DType::kUInt8) return input;
+  return in.out.rescale(input,
+                        {.scales = {1}, .input_zp = 0, .output_zp = 0, .to = DType::kInt16, .from_unsigned = true});
+}
+
 Result<ValueId> convert(Lowering& in, const Node& node) {
   const DType to = tosa_type(in.value(node.outputs[0]).dtype);
   if (in.is_quantized(node) && in.is_quantized(node.inputs[0])) return same(in, node);
   if (in.is_quantized(node.inputs[0])) return out_of_reals(in, node, to);
-  const ValueId input = in.operand(node.inputs[0]);
+  const ValueId input = plain_numbers(in, node.inputs[0]);
   if (!in.is_quantized(node)) return converted(in.out, input, to);
   if (is_float(in.out.dtype(input))) return fail(about(node, in.value(node.inputs[0]).name + " is not quantized"));
   const Quantization& q = in.quantization(node.outputs[0]);
