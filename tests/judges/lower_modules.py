@@ -121,6 +121,14 @@ class Addmm(nn.Module):
 HIDDEN_ROW = torch.tensor([[0.0, -torch.inf, 0.5], [-torch.inf] * 3, [0.0, 0.0, -1.0]])
 
 
+class Lstm(nn.LSTM):
+    """All results side by side."""
+
+    def forward(self, x):
+        output, (hidden, cell) = super().forward(x)
+        return output, hidden, cell
+
+
 class EinsumWeights(nn.Module):
     def __init__(self):
         super().__init__()
@@ -274,8 +282,8 @@ MODULES = [
     Module("attention_masked_row", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW)), ((1, 2, 3, 8),) * 3, int8=False),
     Module("attention_hidden", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW == 0, scale=0.3)), ((1, 2, 3, 8),) * 3, int8=False),
     Module("attention_causal", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)), ((1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)), int8=False),
-    Module("lstm", lambda: nn.LSTM(4, 6, num_layers=2, bidirectional=True, batch_first=True), ((2, 5, 4),), int8=False),
-    Module("lstm_projected", lambda: nn.LSTM(4, 6, proj_size=3, bias=False), ((3, 2, 4),), int8=False),
+    Module("lstm", lambda: Lstm(4, 6, num_layers=2, bidirectional=True, batch_first=True), ((2, 5, 4),), int8=False),
+    Module("lstm_projected", lambda: Lstm(4, 6, proj_size=3, bias=False), ((3, 2, 4),), int8=False),
     Module("gru", lambda: nn.GRU(4, 6, num_layers=2, bidirectional=True), ((5, 2, 4), (4, 2, 6)), int8=False),
     Module("rnn", lambda: nn.RNN(4, 6, nonlinearity="relu", bidirectional=True), ((5, 2, 4),), int8=False),
     Module("lstm_cell", lambda: nn.LSTMCell(4, 6), ((2, 4),), int8=False),
