@@ -24,6 +24,7 @@ struct OperatorLimits {
   int64_t padded_average_pool;   // rows and columns of an average pool that hangs over the image
   int64_t wide_transposed_axes;  // of a transposition of elements wider than 16 bits
   int64_t indexed_places;        // that a list of indices names: rows are gathered, or scattered. 0: not at all
+  int64_t product_bits;          // of the elements of two computed matrices
 };
 
 // How a target likes what can be said in several ways in TOSA. Zero: it has no such wish.
@@ -54,6 +55,7 @@ inline constexpr OperatorLimits kEthosULimits{
     .padded_average_pool = npu::kMaxPaddedAveragePoolSize,
     .wide_transposed_axes = 4,
     .indexed_places = 0,
+    .product_bits = 8,
 };
 
 // An addition of operands on two scales is one operation when the larger is multiplied by exactly these powers of two.
@@ -66,10 +68,11 @@ inline constexpr LoweringIdioms kEthosUIdioms{
     .aligned_int16_log2 = 14,
 };
 
-// Source: Ethos-U85 TRM, NPU_OP_DMA_START with an index.
+// Source: Ethos-U85 TRM, NPU_OP_DMA_START with an index; 48-bit accumulators.
 constexpr OperatorLimits of_ethos_u85(OperatorLimits limits) {
   limits.wide_transposed_axes = 6;
   limits.indexed_places = kUnlimited;
+  limits.product_bits = 16;
   return limits;
 }
 }  // namespace detail
@@ -83,7 +86,8 @@ inline constexpr LoweringTarget kPlainTosa{
                .pool = {.rows = detail::kUnlimited, .elems = detail::kUnlimited},
                .padded_average_pool = detail::kUnlimited,
                .wide_transposed_axes = detail::kUnlimited,
-               .indexed_places = detail::kUnlimited},
+               .indexed_places = detail::kUnlimited,
+               .product_bits = detail::kUnlimited},
     .idioms = {.picked_step = 0,
                .pooled_mean = {.rows = 0, .elems = 0},
                .convolved_sum = {.rows = 0, .elems = 0},

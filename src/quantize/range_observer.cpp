@@ -43,10 +43,23 @@ Extremes extremes_of(std::span<const float> elements) {
           .numbers = std::ranges::max(not_numbers) == 0};
 }
 
+bool is_beyond(float value) {
+  return std::abs(value) >= RangeObserver::kBoundless;
+}
+
+// Elements that masks have put out of the way end a little outside of the others.
 std::vector<float> without_infinities(std::span<const float> elements) {
+  float min = INFINITY, max = -INFINITY;
+  for (const float value : elements) {
+    if (is_beyond(value)) continue;
+    min = std::min(min, value);
+    max = std::max(max, value);
+  }
+  if (min > max) min = max = 0;
+  const float low = std::min(min, max - RangeObserver::kMasked), high = std::max(max, min + RangeObserver::kMasked);
   std::vector<float> limited(elements.begin(), elements.end());
   for (float& value : limited) {
-    if (std::isinf(value)) value = value > 0 ? RangeObserver::kPlusInfinity : RangeObserver::kMinusInfinity;
+    if (is_beyond(value)) value = value > 0 ? high : low;
   }
   return limited;
 }
@@ -89,7 +102,7 @@ bool RangeObserver::observe(std::span<const float> elements) {
   if (elements.empty()) return true;
   const Extremes seen = extremes_of(elements);
   if (!seen.numbers) return false;
-  if (std::isinf(seen.min) || std::isinf(seen.max)) return observe(without_infinities(elements));
+  if (is_beyond(seen.min) || is_beyond(seen.max)) return observe(without_infinities(elements));
   cover(seen.min, seen.max);
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   uint64_t* const counts = counts_.data();

@@ -20,16 +20,17 @@ struct Range {
 // matter.
 class RangeObserver {
  public:
-  // Adds the elements. Infinities (of masks) count as kMinusInfinity and kPlusInfinity. Returns false when one is no
-  // number.
+  // Adds the elements. Infinities, and the limits of fp32 that stand for them, are masks: they count as lying kMasked
+  // from the farthest other element. Returns false when one is no number.
   bool observe(std::span<const float> elements);
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // The range that the integers, in so many steps, are to cover; zero always lies inside.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
 
-  // What the Arm quantizer puts in the place of infinities. Source: docs/facts/arm_backend.md 1.2, quantize_inf.
-  static constexpr float kMinusInfinity = -256;
-  static constexpr float kPlusInfinity = 255;
+  // exp(-16) is 1e-7: nothing of it is left in a softmax of int8 or int16. (The Arm quantizer puts -256 and 255 in the
+  // place of infinities, which takes the steps from the others. Source: docs/facts/arm_backend.md 1.2, quantize_inf.)
+  static constexpr float kMasked = 16;
+  static constexpr float kBoundless = 3e38F;
 
  private:
   void cover(float min, float max);

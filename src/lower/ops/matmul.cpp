@@ -1,5 +1,7 @@
 // Products of two computed matrices.
 
+#include <fmt/format.h>
+
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 
@@ -60,8 +62,20 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
       in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
+Refused bmm_fits(const Candidate& c) {
+  for (const ValueId id : c.node.inputs) {
+    const DType type = Candidate::type_of(c.graph[id]);
+    if (static_cast<int64_t>(element_bytes(type)) * 8 <= c.target.limits.product_bits) continue;
+    return refused("product.type",
+                   fmt::format("{} is {}, {} multiplies computed matrices of int8", c.graph[id].name, name_of(type),
+                               c.target.name),
+                   "quantize to int8");
+  }
+  return std::nullopt;
+}
+
 constexpr LoweringRow kMatmulRows[] = {
-    {.op = AtenOp::bmm_default, .integers = PlainIntegers::kNone, .legal = needs_int8, .lower = bmm},
+    {.op = AtenOp::bmm_default, .integers = PlainIntegers::kNone, .legal = bmm_fits, .lower = bmm},
 };
 static_assert(lowers_all_of(kMatmulRows, {AtenFamily::kProduct}));
 
