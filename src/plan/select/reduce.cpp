@@ -98,6 +98,17 @@ void reduce_by_pairs(Selection& s, const View& dst, Operand x, size_t axis, npu:
   emit_copy(s, dst, x.view, x.type);
 }
 
+// Bare shifts where they give the same: the scales of 16-bit products hold fewer bits than 2^30 takes.
+Epilogue with_short_scales(Epilogue epilogue) {
+  for (size_t o = 0; o < epilogue.multipliers.size(); ++o) {
+    const Scaling scale =
+        simplified({.multiplier = epilogue.multipliers[o], .shift = epilogue.shifts[o], .rounding = epilogue.rounding});
+    epilogue.multipliers[o] = scale.multiplier;
+    epilogue.shifts[o] = static_cast<uint8_t>(scale.shift);
+  }
+  return epilogue;
+}
+
 // A sum of narrow elements over a window: with a scale to narrow results an average pool whose "1/n" is that scale,
 // else a depthwise kernel of ones.
 Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const Kernel& kernel,
@@ -114,6 +125,7 @@ Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const
                        epilogue);
   }
   const int64_t channels = out.axes[3].size;
+  const Epilogue how = with_short_scales(epilogue);
   CARINA_TRY(const WeightsId ones,
              add_weights(s,
                          {.name = {},
@@ -121,10 +133,9 @@ Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const
                           .height = kernel.height,
                           .width = kernel.width,
                           .values = std::vector<int16_t>(static_cast<size_t>(channels * kernel.taps()), 1)},
-                         epilogue));
+                         how));
   return emit_window(
-      s, {.kind = StepKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones},
-      epilogue);
+      s, {.kind = StepKind::kDepthwise, .ifm = ifm, .ofm = out, .kernel = kernel, .padding = {}, .weights = ones}, how);
 }
 
 Result<void> sum_channels(Selection& s, const Operand& x, const View& out, const Epilogue& epilogue) {

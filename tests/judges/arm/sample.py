@@ -15,6 +15,12 @@ import judge
 FILE = Path(__file__).with_name("sample.json")
 SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12}
 LONGEST_SECONDS = 0.5
+ONCE_BROKEN = [  # always in the sample
+    ("ops/test_amin.py::test_amin_u55_INT[rank_4_no_dim]", "U55"),
+    ("ops/test_mean_dim.py::test_mean_dim_a16w8_u85_INT_xfail[rand_1_keepdim]", "U85-A16W8"),
+    ("ops/test_to_copy.py::test_to_tosa_INT_quantized_int_to_float_cast_add[int8_to_fp32_add]", "INT"),
+    ("ops/test_view.py::test_view_u55_INT[rand_4d_2d]", "U55"),
+]
 
 
 def rank(outcome):
@@ -38,9 +44,9 @@ def round_robin(outcomes, size):
 
 
 def choose(outcomes):
-    chosen = []
+    chosen = [o for o in outcomes if (o["id"], o["kind"]) in ONCE_BROKEN]
     for kind, size in SIZES.items():
-        chosen += round_robin([o for o in outcomes if eligible(o, kind)], size)
+        chosen += [o for o in round_robin([o for o in outcomes if eligible(o, kind)], size) if o not in chosen]
     return [{"id": o["id"], "kind": o["kind"], "class": o["class"]} for o in chosen]
 
 
