@@ -43,13 +43,19 @@ class CycleCost {
   size_t slow_ = 0;
 };
 
+// The family names the order first in which weights take fewer bytes; another has to be worth these. Of a kernel of one
+// element they are half as many again, which is not for size.
+double worth_of_other_order(const Step& piece, Optimise optimise) {
+  constexpr double kHardlyMoreBytes = 1.03, kMoreBytes = 3;
+  const bool one_tap = piece.kernel.height == 1 && piece.kernel.width == 1;
+  return optimise == Optimise::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
+}
+
 // Of the blocks that take hardly more than the fewest cycles, the largest, which needs fewest commands.
-std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost) {
+std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost, double other_order) {
   std::vector<double> cycles;
-  // The family names the order first in which weights take fewer bytes; another has to be worth these.
-  constexpr double kOtherOrder = 1.03;
   for (const BlockConfig& block : blocks)
-    cycles.push_back(cost.of(block) * (block.order == blocks.front().order ? 1 : kOtherOrder));
+    cycles.push_back(cost.of(block) * (block.order == blocks.front().order ? 1 : other_order));
   if (blocks.empty()) return std::nullopt;
   constexpr double kHardlyMore = 1.003;
   const double most = std::ranges::min(cycles) * kHardlyMore;
@@ -103,7 +109,8 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
     return blocks[random() % blocks.size()];
   }
   if (context.options.optimise != Optimise::kSearch) keep_balanced(blocks, piece);
-  return cheapest(blocks, CycleCost(schedule, piece, context, question.weights_from));
+  return cheapest(blocks, CycleCost(schedule, piece, context, question.weights_from),
+                  worth_of_other_order(piece, context.options.optimise));
 }
 
 // What the choice depends on.

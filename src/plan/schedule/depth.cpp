@@ -253,19 +253,20 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   const int64_t budget = staging_budget(schedule, context);
   Cutter cutter(schedule, context, threads);
   const Alternatives whole = cutter.alternatives();
-  std::vector<Alternatives> candidates;
+  std::vector<Alternatives> candidates{whole};
   const bool searches = context.options.optimise == Optimise::kSearch;
   for (const int64_t most_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
     if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
     cutter.join(expected_plan(cutter.alternatives(), context, budget));
     candidates.push_back(cutter.alternatives());
   }
-  candidates.push_back(whole);
   std::optional<Schedule> best;
   double best_cycles = 0;
   for (Alternatives& candidate : candidates) {
     const auto fit = expected_fit(candidate, context);
-    if (!fit || (best && fit->cycles >= best_cycles)) continue;
+    // What is cut takes more bytes, which has to be worth it.
+    constexpr double kWorthwhile = 1.005;
+    if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
     best_cycles = fit->cycles;
     best = with_blocks(std::move(candidate), fit->plan);
   }
