@@ -78,7 +78,13 @@ class Calibration {
     }
     return std::nullopt;
   }
-  void clear() { result_.observers.assign(aten_.values.size(), {}); }
+  void clear() {
+    result_.observers.assign(aten_.values.size(), {});
+    result_.layers.assign(aten_.values.size(), {});
+  }
+  void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
+    result_.layers[layer.result.index()].see(layer, image, gathered);
+  }
   [[nodiscard]] const DataCheck& data() const { return data_; }
   Calibrated take() && { return std::move(result_); }
 
@@ -103,6 +109,8 @@ Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<
       .threads = options.threads,
       .evaluator = options.evaluator,
       .observer = [&](std::span<const ValueId> values, const Tensor& tensor) { calibration->see(values, tensor); },
+      .layers = [&](const WeightedLayer& layer,
+                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
       .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
   std::vector<bool> stays_float = model.on_kernels();

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
+#include "quantize/layer_statistics_internal.h"
 #include "quantize/left_float_internal.h"
 #include "quantize/range_observer_internal.h"
 #include "quantize/sharing_internal.h"
@@ -19,6 +20,7 @@ struct CalibrationOptions {
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have
   std::vector<bool> left_float;              // per node: the user keeps it float
   std::string data = "calibration";          // what messages call the samples
+  Gathered gathered = Gathered::kMeans;      // of what layers read
 };
 
 // What calibration finds out about a float graph.
@@ -26,6 +28,7 @@ struct Calibrated {
   LeftFloat left;
   Sharing sharing;
   std::vector<RangeObserver> observers;  // indexed as Sharing::group
+  std::vector<LayerStatistics> layers;   // per value: of the weighted layer that makes it; empty for others
 };
 
 // Runs the float graph on the samples. Errors: samples that do not fit the inputs, values that are not numbers, nodes

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "interpret/interpreter.h"
+#include "ir/spread_quantization.h"
+#include "quantize/reals_internal.h"
 #include "quantize/segments_internal.h"
 
 namespace carina::quantize {
@@ -12,10 +14,12 @@ using ir::ValueId;
 
 namespace {
 
-// Without the clean-up, every ATen value has its TOSA value.
-ir::PassOptions lowering_passes(FloatRunOptions::Values values) {
+// Without the clean-up, every ATen value has its TOSA value; who watches layers wants their weights in their own order.
+ir::PassOptions lowering_passes(const FloatRunOptions& wanted) {
   ir::PassOptions options;
-  if (values == FloatRunOptions::Values::kMost) return options;
+  if (wanted.layers) options.disabled.emplace_back("fold-flatten");
+  if (wanted.values == FloatRunOptions::Values::kMost) return options;
+  options.disabled.clear();
   for (const ir::Pass& pass : lower::clean_up_pipeline()) options.disabled.emplace_back(pass.name);
   return options;
 }
@@ -56,12 +60,47 @@ Shown values_shown(const Segment& segment) {
   return shown;
 }
 
+// Per value of the TOSA graph the layers that read it.
+using Read = std::vector<std::vector<WeightedLayer>>;
+
+Read layers_read(const Segment& segment) {
+  const ir::Graph& tosa = segment.lowered.graph;
+  const ir::Graph& aten = segment.part.graph;
+  Read read(tosa.values.size());
+  std::vector<size_t> parts(aten.nodes.size(), 0);
+  for (const ir::Node& node : tosa.nodes) {
+    const bool weighted = node.op == ir::Op(TosaOp::CONV2D) || node.op == ir::Op(TosaOp::DEPTHWISE_CONV2D);
+    if (!weighted || !node.origin.valid()) continue;
+    read[node.inputs[0].index()].push_back({.result = segment.part.origin[aten[node.origin].outputs.front().index()],
+                                            .convolution = node,
+                                            .weight = tosa[node.inputs[1]].shape,
+                                            .output = tosa[node.outputs[0]].shape,
+                                            .part = parts[node.origin.index()]++});
+  }
+  return read;
+}
+
+// Per value of the TOSA graph how its integers are read; none: as they are.
+std::vector<std::optional<Quantization>> quantizations(const Segment& segment) {
+  std::vector<std::optional<Quantization>> found(segment.lowered.graph.values.size());
+  for (size_t v = 0; v < segment.lowered.value_of.size(); ++v) {
+    const ValueId id = segment.lowered.value_of[v];
+    if (id.valid()) found[id.index()] = segment.part.graph.values[v].quantization;
+  }
+  return found;
+}
+
 Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Shown& shown,
                                               const FloatRunOptions& options) {
   interpret::Options wanted{.threads = options.threads, .where = options.where};
-  if (options.observer) {
-    wanted.observer = [shown, observer = options.observer](const ir::Graph&, ValueId value, const Tensor& tensor) {
-      if (value.index() < shown.size() && !shown[value.index()].empty()) observer(shown[value.index()], tensor);
+  if (options.observer || options.layers) {
+    const Read read = options.layers ? layers_read(segment) : Read(shown.size());
+    wanted.observer = [shown, read, read_as = quantizations(segment), observer = options.observer,
+                       layers = options.layers](const ir::Graph&, ValueId value, const Tensor& tensor) {
+      if (value.index() >= shown.size()) return;
+      if (observer && !shown[value.index()].empty())
+        observer(shown[value.index()], as_reals(tensor, read_as[value.index()]));
+      for (const WeightedLayer& layer : read[value.index()]) layers(layer, tensor);
     };
   }
   return interpret::Interpreter::create({.graphs = {segment.lowered.graph}}, wanted);
@@ -77,7 +116,15 @@ struct FloatRun::Session {
   std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;   // what the lowering has computed of a node
   std::vector<std::optional<Tensor>> known;                         // per value of the graph, during a run
 
-  void learn(ValueId id, const Tensor& tensor) { known[id.index()] = as_type(tensor, aten[id].dtype); }
+  void learn(ValueId id, const Tensor& tensor) {
+    known[id.index()] = as_type(as_reals(tensor, aten[id].quantization), aten[id].dtype);
+  }
+  // What a TOSA segment takes of a value.
+  [[nodiscard]] Tensor operand(ValueId id, DType wanted) const {
+    const Tensor tensor = value(id);
+    const auto& quantization = aten[id].quantization;
+    return quantization && tensor.dtype == DType::kFp32 ? as_integers(tensor, *quantization) : as_type(tensor, wanted);
+  }
   [[nodiscard]] Tensor value(ValueId id) const { return aten[id].constant ? *aten[id].constant : *known[id.index()]; }
   Result<void> add_interpreter(const Segment& segment);
   Result<std::vector<Tensor>> run_segment(size_t index);
@@ -85,13 +132,13 @@ struct FloatRun::Session {
 
 Result<std::vector<Tensor>> FloatRun::Session::run_segment(size_t index) {
   const Segment& segment = segments.segments[index];
+  const ir::Graph& lowered = segment.lowered.graph;
   std::vector<Tensor> inputs;
-  for (const ValueId id : segment.part.inputs) inputs.push_back(value(id));
-  if (segment.kernels == nullptr) {
-    for (size_t i = 0; i < inputs.size(); ++i)
-      inputs[i] = as_type(inputs[i], segment.lowered.graph[segment.lowered.graph.inputs[i]].dtype);
-    return interpreters[index]->run(inputs);
+  for (size_t i = 0; i < segment.part.inputs.size(); ++i) {
+    const ValueId id = segment.part.inputs[i];
+    inputs.push_back(segment.kernels == nullptr ? operand(id, lowered[lowered.inputs[i]].dtype) : value(id));
   }
+  if (segment.kernels == nullptr) return interpreters[index]->run(inputs);
   CARINA_TRY(std::vector<Tensor> outputs, segment.kernels->run(inputs));
   for (size_t i = 0; i < outputs.size() && options.observer; ++i)
     options.observer({&segment.part.outputs[i], 1}, outputs[i]);
@@ -102,9 +149,10 @@ Result<void> FloatRun::Session::add_interpreter(const Segment& segment) {
   interpreters.emplace_back();
   if (segment.kernels != nullptr) return {};
   const Shown shown = values_shown(segment);
+  const auto read_as = quantizations(segment);
   for (size_t v = 0; v < shown.size(); ++v) {
     const std::optional<Tensor>& constant = segment.lowered.graph.values[v].constant;
-    if (constant && !shown[v].empty()) constants.emplace_back(shown[v], *constant);
+    if (constant && !shown[v].empty()) constants.emplace_back(shown[v], as_reals(*constant, read_as[v]));
   }
   CARINA_TRY(interpreters.back(), interpreter_of(segment, shown, options));
   return {};
@@ -113,8 +161,9 @@ Result<void> FloatRun::Session::add_interpreter(const Segment& segment) {
 Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& options, const Log& log) {
   auto session = std::make_unique<Session>();
   session->aten = aten;
+  ir::spread_quantization(session->aten);
   session->options = options;
-  CARINA_TRY(session->segments, cut_into_segments(aten, options.evaluator, lowering_passes(options.values), log));
+  CARINA_TRY(session->segments, cut_into_segments(session->aten, options.evaluator, lowering_passes(options), log));
   for (const Segment& segment : session->segments.segments) CARINA_CHECKED(session->add_interpreter(segment));
   return FloatRun(std::move(session));
 }

@@ -14,12 +14,23 @@
 
 namespace carina::quantize {
 
+// A product with constant weights as the interpreter runs it: a CONV2D or DEPTHWISE_CONV2D.
+struct WeightedLayer {
+  ir::ValueId result;    // of the whole graph: what the ATen node gives
+  ir::Node convolution;  // of TOSA
+  Shape weight;          // of TOSA: [O,KH,KW,C], or [KH,KW,C,M]
+  Shape output;          // [N,H,W,O]
+  size_t part = 0;       // a node that became several of them (groups): which one
+};
+
 struct FloatRunOptions {
   int threads = 1;
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
   // Called with the graph's inputs and what its nodes make as soon as it is known: all values that these elements stand
   // for, perhaps in another layout. Each value comes once per run. The tensor is valid during the call only.
   std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor)> observer = {};
+  // Called with what each weighted layer reads, [N,H,W,C].
+  std::function<void(const WeightedLayer& layer, const Tensor& image)> layers = {};
   enum class Values {
     kMost,   // fast: the lowering's clean-up may do away with some
     kEvery,  // each value that a node makes is shown
@@ -27,7 +38,8 @@ struct FloatRunOptions {
   std::string where = {};  // put before node names in messages
 };
 
-// Runs a prepared float graph: what TOSA has in the interpreter, the rest with the CPU's kernels.
+// Runs a prepared graph: what TOSA has in the interpreter, the rest with the CPU's kernels. Where values are quantized the
+// interpreter computes with their integers; what goes in, comes out and is shown are the reals.
 class FloatRun {
  public:
   // Errors: every node that neither engine has, in one go.

@@ -9,6 +9,7 @@
 #include "lower/prepare.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/known_bounds_internal.h"
+#include "quantize/weight_rounding_internal.h"
 #include "tensor/elements.h"
 
 namespace carina::quantize {
@@ -103,7 +104,18 @@ Quantization bias_parameters(const Quantization& input, const Quantization& weig
 // TOSA multiplies int16 by int8 only.
 WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted) {
   if (input.dtype != DType::kInt16 || wanted.dtype == DType::kInt8) return wanted;
-  return {.granularity = wanted.granularity};
+  WeightScheme int8 = wanted;
+  int8.dtype = DType::kInt8;
+  int8.qmin = -127;
+  int8.qmax = 127;
+  return int8;
+}
+
+bool wants_products(const Scheme& scheme) {
+  return scheme.general.weights.rounding == Rounding::kForInputs ||
+         std::ranges::any_of(scheme.overrides, [](const Override& override) {
+           return override.scheme && override.scheme->weights.rounding == Rounding::kForInputs;
+         });
 }
 
 // A value that is not finite leaves more than 0 when it is taken from itself. Without an early end, which compilers make
@@ -112,6 +124,20 @@ bool is_finite(const Tensor& tensor) {
   bool finite = true;
   for (const float value : tensor.values<float>()) finite &= value - value == 0;
   return finite;
+}
+
+// The integers of quantized weights, as the lowering rounds them.
+std::vector<double> steps_of(const ir::Value& weight) {
+  const Quantization& q = *weight.quantization;
+  if (weight.constant->dtype != DType::kFp32) return *numbers_of(*weight.constant);
+  const auto reals = weight.constant->values<float>();
+  const ChannelOf channel(weight.shape, q);
+  std::vector<double> steps(reals.size());
+  for (size_t i = 0; i < reals.size(); ++i) {
+    const float step = std::nearbyint(reals[i] * static_cast<float>(1.0 / q.scales[channel(i)]));
+    steps[i] = std::clamp(static_cast<double>(step), static_cast<double>(q.qmin), static_cast<double>(q.qmax));
+  }
+  return steps;
 }
 
 class Quantizer {
@@ -161,10 +187,12 @@ class Quantizer {
   }
 
   [[nodiscard]] CalibrationOptions calibration_options() const {
-    CalibrationOptions calibration{.threads = options_.threads,
-                                   .evaluator = options_.evaluator,
-                                   .left_float = std::vector<bool>(graph_.nodes.size(), false),
-                                   .data = options_.data};
+    CalibrationOptions calibration{
+        .threads = options_.threads,
+        .evaluator = options_.evaluator,
+        .left_float = std::vector<bool>(graph_.nodes.size(), false),
+        .data = options_.data,
+        .gathered = wants_products(options_.scheme) ? Gathered::kProducts : Gathered::kMeans};
     for (size_t n = 0; n < graph_.nodes.size(); ++n) calibration.left_float[n] = schemes_.is_left_float(n);
     return calibration;
   }
@@ -251,23 +279,71 @@ class Quantizer {
     return bounds;
   }
 
-  Result<void> set_weights(const Node& node, const NodeScheme& scheme) {
+  Result<void> set_weights(Node& node, const NodeScheme& scheme) {
     const std::optional<WeightRole> role = weight_role_of(node);
     if (!role || !is_real(graph_, node.inputs.front())) return {};
     ir::Value& weight = graph_[node.inputs[role->weight]];
     if (!weight.constant || weight.dtype != DType::kFp32) return {};
     if (!is_finite(*weight.constant))
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
-    const Quantization& input = *graph_[node.inputs.front()].quantization;
+    const Quantization input = *graph_[node.inputs.front()].quantization;
     weight.quantization =
         weight_parameters(*weight.constant, role->axis, weights_beside(input, scheme.weights), scheme.smallest_scale);
-    if (role->bias >= node.inputs.size() || !is_real(graph_, node.inputs[role->bias])) return {};
-    ir::Value& bias = graph_[node.inputs[role->bias]];
-    if (!bias.constant) return {};
-    if (!is_finite(*bias.constant))
-      return fail({.where = fmt::format("{} ({})", node.name, bias.name), .what = "the bias is not finite"});
-    bias.quantization = bias_parameters(input, *weight.quantization, bias.shape.elements());
+    const LayerStatistics* statistics = statistics_of(node, weight.constant->shape);
+    const Tensor reals = *weight.constant;
+    if (statistics != nullptr && scheme.weights.rounding == Rounding::kForInputs)
+      weight.constant = rounded_for_inputs(reals, *weight.quantization, *statistics);
+    return set_bias(node, *role, scheme, input, reals, statistics);
+  }
+
+  // What the layer's inputs are like; none: calibration has not seen it as a layer of these weights.
+  [[nodiscard]] const LayerStatistics* statistics_of(const Node& node, const Shape& weight) const {
+    const size_t result = node.outputs.front().index();
+    // Statistics are of windows that slide over the input; those of transposed convolutions stand the other way.
+    const bool slides = node.op == ir::Op(AtenOp::conv1d_default) || node.op == ir::Op(AtenOp::conv2d_default) ||
+                        node.op == ir::Op(AtenOp::linear_default);
+    if (!slides || result >= calibrated_.layers.size() || !fits(calibrated_.layers[result], weight)) return nullptr;
+    return &calibrated_.layers[result];
+  }
+
+  Result<void> set_bias(Node& node, const WeightRole& role, const NodeScheme& scheme, const Quantization& input,
+                        const Tensor& reals, const LayerStatistics* statistics) {
+    const ir::Value weight = graph_[node.inputs[role.weight]];
+    const bool has_bias = role.bias < node.inputs.size() && node.inputs[role.bias].valid();
+    if (has_bias && (!is_real(graph_, node.inputs[role.bias]) || !graph_[node.inputs[role.bias]].constant)) return {};
+    if (has_bias && !is_finite(*graph_[node.inputs[role.bias]].constant))
+      return fail({.where = fmt::format("{} ({})", node.name, graph_[node.inputs[role.bias]].name),
+                   .what = "the bias is not finite"});
+    if (statistics != nullptr && scheme.weights.mean_error == MeanError::kTakenFromBias)
+      correct_bias(node, role, mean_errors(reals, *weight.quantization, steps_of(weight), *statistics));
+    if (role.bias < node.inputs.size() && node.inputs[role.bias].valid())
+      graph_[node.inputs[role.bias]].quantization =
+          bias_parameters(input, *weight.quantization, graph_[node.inputs[role.bias]].shape.elements());
     return {};
+  }
+
+  [[nodiscard]] bool has_one_reader(ValueId id) const {
+    int64_t readers = 0;
+    for (const Node& node : graph_.nodes) readers += std::ranges::count(node.inputs, id);
+    return readers == 1 && std::ranges::find(graph_.outputs, id) == graph_.outputs.end();
+  }
+
+  void correct_bias(Node& node, const WeightRole& role, const std::vector<double>& errors) {
+    const auto channels = static_cast<int64_t>(errors.size());
+    if (node.inputs.size() <= role.bias) node.inputs.resize(role.bias + 1);
+    ValueId& bias = node.inputs[role.bias];
+    MutableTensor corrected(DType::kFp32, Shape{channels});
+    const auto to = corrected.values<float>();
+    for (size_t c = 0; c < errors.size(); ++c) {
+      const double now = bias.valid() ? graph_[bias].constant->values<float>()[c] : 0;
+      to[c] = static_cast<float>(now - errors[c]);
+    }
+    if (!bias.valid())
+      bias = graph_.add_constant(node.name + "_bias", std::move(corrected).freeze());
+    else if (has_one_reader(bias))
+      graph_[bias].constant = std::move(corrected).freeze();
+    else
+      bias = graph_.add_constant(graph_[bias].name, std::move(corrected).freeze());
   }
 
   ir::Graph& graph_;

@@ -145,6 +145,12 @@ void RangeObserver::halve_resolution() {
   counts_ = std::move(merged);
 }
 
+namespace {
+// Clipping errs in one direction, mostly in the same places, so what follows does not average it out as it does
+// rounding. Measured best on kws, resnet20 and mobilenet_v2 among 1, 2, 4 and 16.
+constexpr double kClipping = 2;
+}  // namespace
+
 Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
   if (choice == RangeChoice::kHistogram && count_ > zeros_) return least_square_error(steps);
   return {.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
@@ -174,8 +180,8 @@ Range RangeObserver::least_square_error(int64_t steps) const {
     for (const size_t high : candidates(counts_.size(), zero)) {
       const double scale = (value_at(high) - value_at(low)) / static_cast<double>(steps);
       if (scale <= 0) continue;
-      const double error = clipping_error(below[low], value_at(low)) +
-                           clipping_error(below.back() - below[high], value_at(high)) +
+      const double error = kClipping * clipping_error(below[low], value_at(low)) +
+                           kClipping * clipping_error(below.back() - below[high], value_at(high)) +
                            (below[high].count - below[low].count) * scale * scale / 12;
       if (error < least) {
         least = error;

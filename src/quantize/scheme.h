@@ -37,12 +37,25 @@ struct ActivationScheme {
   bool operator==(const ActivationScheme&) const = default;
 };
 
+enum class Rounding : uint8_t {
+  kNearest,
+  kForInputs,  // the errors of one weight make up for those of others, for inputs like the samples
+};
+
+// What rounding the weights adds to each output channel on average.
+enum class MeanError : uint8_t {
+  kKept,
+  kTakenFromBias,
+};
+
 // int4 weights need int8 activations: those of a node that reads int16 become int8.
 struct WeightScheme {
   DType dtype = DType::kInt8;
   int64_t qmin = -127;  // always symmetric
   int64_t qmax = 127;
   Granularity granularity = Granularity::kPerChannel;
+  Rounding rounding = Rounding::kNearest;
+  MeanError mean_error = MeanError::kTakenFromBias;
 
   bool operator==(const WeightScheme&) const = default;
 };

@@ -54,6 +54,8 @@ constexpr std::array kDetails{
              s.activations.symmetry = Symmetry::kSymmetric;
              s.activations.qmin = -s.activations.qmax;
            }},
+    Detail{"rounded-for-inputs", [](NodeScheme& s) { s.weights.rounding = Rounding::kForInputs; }},
+    Detail{"no-bias-correction", [](NodeScheme& s) { s.weights.mean_error = MeanError::kKept; }},
     Detail{"minmax", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMinMax; }},
     Detail{"histogram", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kHistogram; }},
 };

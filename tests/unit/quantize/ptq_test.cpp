@@ -80,6 +80,62 @@ TEST(Ptq, AnActivationGivesTheRangeOfWhatItFollows) {
   EXPECT_EQ(b.quantization("sum"), b.quantization("y"));
 }
 
+// Inputs around 1, weights that are all rounded up: what they add on average is taken from the bias.
+TEST(Ptq, TheBiasTakesWhatRoundingAddsOnAverage) {
+  const auto bias_of = [](MeanError error) {
+    GraphBuilder b;
+    const auto x = b.input("x", {2, 2});
+    const auto w = b.constant<float>("w", {1, 2}, {127, 0.75F});
+    b.graph.outputs = {b.linear("y", x, w, b.constant<float>("b", {1}, {5}))};
+    PtqOptions options = with(RangeChoice::kMinMax);
+    options.scheme.general.weights.mean_error = error;
+    run(b, {{floats({2, 2}, {1, 1, 2, 3})}}, options);
+    return b.value("b").constant->values<float>()[0];
+  };
+  EXPECT_EQ(bias_of(MeanError::kKept), 5);
+  EXPECT_FLOAT_EQ(bias_of(MeanError::kTakenFromBias), 5 - 0.25F * 2);
+}
+
+TEST(Ptq, ALayerWithoutABiasGetsOneForTheMeanError) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto y = b.node(AtenOp::linear_default, "y", {x, b.constant<float>("w", {1, 2}, {127, 0.75F})}, {1, 1});
+  b.graph.outputs = {y};
+  run(b, {{floats({1, 2}, {1, 2})}});
+  ASSERT_EQ(b.graph.nodes[0].inputs.size(), 3U);
+  EXPECT_FLOAT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->values<float>()[0], -0.5F);
+}
+
+// Inputs of which one is twice the other: only the sum of w0 + 2 w1 counts, and rounding for them finds it where
+// rounding to nearest misses by half a step.
+TEST(Ptq, RoundingForInputsMakesUpForErrors) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> inputs;
+  for (int i = 0; i < 64; ++i) {
+    const float first = normal(random);
+    inputs.insert(inputs.end(), {first, 2 * first, normal(random)});
+  }
+  const auto error = [&](Rounding rounding) {
+    GraphBuilder b;
+    const auto x = b.input("x", {64, 3});
+    const std::vector<float> weights{0.45F, 0.26F, 1.27F};
+    b.graph.outputs = {b.linear("y", x, b.constant<float>("w", {1, 3}, weights), b.constant<float>("b", {1}, {0}))};
+    PtqOptions options = with(RangeChoice::kMinMax);
+    options.scheme.general.weights = {.dtype = DType::kInt4, .qmin = -7, .qmax = 7, .rounding = rounding};
+    run(b, {{floats({64, 3}, inputs)}}, options);
+    const ir::Value& w = b.value("w");
+    double total = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      const double step = rounding == Rounding::kNearest ? std::nearbyint(weights[i] / w.quantization->scale())
+                                                         : static_cast<double>(w.constant->values<int8_t>()[i]);
+      total += i == 2 ? 0 : (step * w.quantization->scale() - weights[i]) * (i == 1 ? 2 : 1);
+    }
+    return std::abs(total);
+  };
+  EXPECT_LT(error(Rounding::kForInputs), 0.5 * error(Rounding::kNearest));
+}
+
 TEST(Ptq, AValueThatIsReadBeforeTheActivationKeepsItsRange) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
@@ -119,8 +175,8 @@ TEST(Ptq, WeightsThatTwoNodesReadHaveABiasScaleEach) {
   const Quantization& first = *b.graph[b.graph.nodes[0].inputs[2]].quantization;
   const Quantization& second = *b.graph[b.graph.nodes[1].inputs[2]].quantization;
   EXPECT_NE(first.scales, second.scales);
-  EXPECT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->data.data(),
-            b.graph[b.graph.nodes[1].inputs[2]].constant->data.data());
+  EXPECT_EQ(b.graph[b.graph.nodes[0].inputs[1]].constant->data.data(),
+            b.graph[b.graph.nodes[1].inputs[1]].constant->data.data());
 }
 
 // The mean square error of rounding the sample by the parameters.
@@ -358,6 +414,7 @@ TEST(Scheme, ModulesAreThoseOfTheUsersModel) {
 TEST(Scheme, WordsThatThereAreNotAreNamed) {
   const auto said = [](const auto& result) { return result ? std::string("accepted") : to_string(result.error()); };
   EXPECT_THAT(said(scheme_of_words("int9")), HasSubstr("expected int8, int16x8"));
+  EXPECT_EQ((*scheme_of_words("int8+rounded-for-inputs"))->weights.rounding, Rounding::kForInputs);
   EXPECT_THAT(said(scheme_of_words("int8+perchannel")), HasSubstr("got perchannel"));
   EXPECT_THAT(said(override_of_words("conv=int8")), HasSubstr("expected node, op, module, type, inputs, outputs"));
   EXPECT_THAT(said(override_of_words("node=int8")), HasSubstr("expected node:NAME"));

@@ -1,5 +1,5 @@
-// quantize_tool MODEL.pt2 INPUTS.npz OUTPUTS.npz [CALIBRATION.npz]: quantizes the model, by its own quantize nodes or
-// by calibration, lowers it and runs the integer graph on every input, for tests/judges/test_quantize.py. Arrays of the
+// quantize_tool MODEL.pt2 INPUTS.npz OUTPUTS.npz [CALIBRATION.npz [SCHEME]]: quantizes the model, by its own quantize nodes
+// or by calibration, lowers it and runs the integer graph on every input, for tests/judges/test_quantize.py. Arrays of the
 // .npz files are called "<sample>_<input>", those that are written "<sample>_<output>"; inputs are floats that are
 // quantized here, outputs are floats again. Prints the quantization of each value as JSON.
 #include <fmt/format.h>
@@ -17,27 +17,33 @@
 #include "pt2/reader.h"
 #include "quantize/import.h"
 #include "quantize/ptq.h"
+#include "tensor/elements.h"
 #include "tensor/npy.h"
 
 namespace {
 
 using namespace carina;
 
+template <typename T>
 Tensor to_integers(const Tensor& reals, const Quantization& q) {
   MutableTensor out(q.dtype, reals.shape);
   const auto from = reals.values<float>();
-  const auto to = out.values<int8_t>();
+  const auto to = out.values<T>();
   const float inverse = static_cast<float>(1.0 / q.scale());
   for (size_t i = 0; i < from.size(); ++i) {
     const double step = static_cast<double>(std::nearbyint(from[i] * inverse)) + static_cast<double>(q.zero_point());
-    to[i] = static_cast<int8_t>(std::clamp(step, static_cast<double>(q.qmin), static_cast<double>(q.qmax)));
+    to[i] = static_cast<T>(std::clamp(step, static_cast<double>(q.qmin), static_cast<double>(q.qmax)));
   }
   return std::move(out).freeze();
 }
 
+Tensor to_integers(const Tensor& reals, const Quantization& q) {
+  return q.dtype == DType::kInt16 ? to_integers<int16_t>(reals, q) : to_integers<int8_t>(reals, q);
+}
+
 Tensor to_reals(const Tensor& integers, const Quantization& q) {
   MutableTensor out(DType::kFp32, integers.shape);
-  const auto from = integers.values<int8_t>();
+  const std::vector<int64_t> from = integers_of(integers);
   const auto to = out.values<float>();
   for (size_t i = 0; i < from.size(); ++i)
     to[i] = static_cast<float>(from[i] - q.zero_point()) * static_cast<float>(q.scale());
@@ -77,7 +83,12 @@ Result<void> run(const std::vector<std::string>& arguments) {
   CARINA_CHECKED(lower::prepare(graph, log));
   if (arguments.size() > 3) {
     CARINA_TRY(const auto calibration, read_samples(arguments[3], graph.inputs.size()));
-    CARINA_CHECKED(quantize::quantize(graph, calibration, {}, log));
+    quantize::PtqOptions options;
+    if (arguments.size() > 4) {
+      CARINA_TRY(const auto scheme, quantize::scheme_of_words(arguments[4]));
+      if (scheme) options.scheme.general = *scheme;
+    }
+    CARINA_CHECKED(quantize::quantize(graph, calibration, options, log));
   } else {
     CARINA_CHECKED(quantize::fold_imported(graph, log));
   }

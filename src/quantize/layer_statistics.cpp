@@ -1,0 +1,121 @@
+#include "quantize/layer_statistics_internal.h"
+
+#include <algorithm>
+
+namespace carina::quantize {
+
+namespace {
+
+constexpr size_t kLanes = 16;  // compilers make vectors of them
+// Places of a window that are looked at in one run: means are within a few percent after few, pairs need more.
+constexpr int64_t kPlacesForMeans = 96, kPlacesForProducts = 512;
+
+struct Window {
+  int64_t rows, columns;
+  std::vector<int64_t> pad, stride, dilation;
+  Shape image;   // [N,H,W,C]
+  Shape output;  // [N,H,W,O]
+};
+
+bool is_depthwise(const WeightedLayer& layer) {
+  return layer.convolution.op == ir::Op(TosaOp::DEPTHWISE_CONV2D);
+}
+
+Window window_of(const WeightedLayer& layer, const Shape& image) {
+  const ir::Attributes& attributes = layer.convolution.attributes;
+  const size_t first = is_depthwise(layer) ? 0 : 1;
+  return {.rows = layer.weight[first],
+          .columns = layer.weight[first + 1],
+          .pad = attributes.integers("pad"),
+          .stride = attributes.integers("stride"),
+          .dilation = attributes.integers("dilation"),
+          .image = image,
+          .output = layer.output};
+}
+
+// What the window reads at the `place`-th element of the output image, in the channels from `first`; 0 is padding.
+void gather(const Window& w, const float* image, int64_t place, int64_t first, int64_t channels, float* patch) {
+  const int64_t height = w.image[1], width = w.image[2], depth = w.image[3];
+  const int64_t x = place % w.output[2], y = place / w.output[2] % w.output[1], n = place / w.output[2] / w.output[1];
+  for (int64_t kh = 0; kh < w.rows; ++kh) {
+    for (int64_t kw = 0; kw < w.columns; ++kw) {
+      const int64_t row = y * w.stride[0] - w.pad[0] + kh * w.dilation[0];
+      const int64_t column = x * w.stride[1] - w.pad[2] + kw * w.dilation[1];
+      const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+      const float* pixel = image + ((n * height + row) * width + column) * depth + first;
+      for (int64_t c = 0; c < channels; ++c) patch[(c * w.rows + kh) * w.columns + kw] = inside ? pixel[c] : 0.0F;
+    }
+  }
+}
+
+std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels,
+                              int64_t most) {
+  const int64_t places = w.output[0] * w.output[1] * w.output[2], count = std::min(places, most);
+  const int64_t terms = channels * w.rows * w.columns;
+  std::vector<float> patches(static_cast<size_t>(count * terms));
+  for (int64_t i = 0; i < count; ++i)
+    gather(w, image.data(), i * places / count, first, channels, patches.data() + i * terms);
+  return patches;
+}
+
+}  // namespace
+
+InputStatistics::InputStatistics(size_t terms, Gathered gathered)
+    : row_((terms + kLanes - 1) / kLanes * kLanes),
+      sums_(terms, 0),
+      products_(gathered == Gathered::kProducts ? terms * row_ : 0, 0) {}
+
+void InputStatistics::add(const std::vector<float>& patches) {
+  const size_t count = sums_.empty() ? 0 : patches.size() / sums_.size();
+  std::vector<float> padded(row_, 0);
+  for (size_t p = 0; p < count; ++p) {
+    const float* patch = patches.data() + p * terms();
+    for (size_t i = 0; i < terms(); ++i) sums_[i] += patch[i];
+    if (products_.empty()) continue;
+    std::copy_n(patch, terms(), padded.begin());
+    for (size_t i = 0; i < terms(); ++i) {
+      const float factor = padded[i];
+      float* const row = products_.data() + i * row_;
+      if (factor == 0) continue;
+      for (size_t j = 0; j <= i; j += kLanes) {
+        for (size_t lane = 0; lane < kLanes; ++lane) row[j + lane] += factor * padded[j + lane];
+      }
+    }
+  }
+  count_ += count;
+}
+
+std::vector<double> InputStatistics::means() const {
+  std::vector<double> means(sums_);
+  for (double& mean : means) mean /= static_cast<double>(std::max<size_t>(count_, 1));
+  return means;
+}
+
+std::vector<double> InputStatistics::covariance() const {
+  const std::vector<double> mean = means();
+  std::vector<double> result(terms() * terms());
+  for (size_t i = 0; i < terms(); ++i) {
+    for (size_t j = 0; j <= i; ++j) {
+      const double product =
+          static_cast<double>(products_[i * row_ + j]) / static_cast<double>(std::max<size_t>(count_, 1));
+      result[i * terms() + j] = result[j * terms() + i] = product - mean[i] * mean[j];
+    }
+  }
+  return result;
+}
+
+void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
+  if (image.dtype != DType::kFp32 || image.shape.rank() != 4) return;
+  const Window window = window_of(layer, image.shape);
+  const bool depthwise = is_depthwise(layer);
+  const int64_t channels = image.shape[3], each = depthwise ? 1 : channels;
+  const size_t count = depthwise ? static_cast<size_t>(channels) : 1;
+  const size_t terms = static_cast<size_t>(each * window.rows * window.columns);
+  const size_t first = depthwise ? 0 : layer.part;
+  while (groups.size() < first + count) groups.emplace_back(terms, gathered);
+  const int64_t places = gathered == Gathered::kMeans ? kPlacesForMeans : kPlacesForProducts;
+  for (size_t g = 0; g < count; ++g)
+    groups[first + g].add(patches_of(window, image.values<float>(), static_cast<int64_t>(g) * each, each, places));
+}
+
+}  // namespace carina::quantize

@@ -1,0 +1,178 @@
+#include "quantize/weight_rounding_internal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace carina::quantize {
+
+namespace {
+
+// A symmetric matrix [size, size], by rows.
+struct Matrix {
+  size_t size;
+  std::vector<double> elements;
+
+  double& at(size_t row, size_t column) { return elements[row * size + column]; }
+  [[nodiscard]] double at(size_t row, size_t column) const { return elements[row * size + column]; }
+};
+
+// Few patches say little about pairs: the pairs count for less, and no input counts for nothing.
+void regularize(Matrix& matrix, size_t patches) {
+  double trace = 0;
+  for (size_t i = 0; i < matrix.size; ++i) trace += matrix.at(i, i);
+  const double floor = 0.01 * trace / static_cast<double>(matrix.size) + 1e-30;
+  const double doubt = std::clamp(static_cast<double>(matrix.size) / (4.0 * static_cast<double>(patches)), 0.0, 1.0);
+  for (size_t i = 0; i < matrix.size; ++i) {
+    for (size_t j = 0; j < matrix.size; ++j) matrix.at(i, j) *= i == j ? 1 : 1 - doubt;
+    matrix.at(i, i) += floor;
+  }
+}
+
+double product_of(const double* a, const double* b, size_t count) {
+  constexpr size_t kLanes = 4;
+  std::array<double, kLanes> sums{};
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+  }
+  for (; i < count; ++i) sums[0] += a[i] * b[i];
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+// In place: the lower triangle L of matrix = L * L^T. The matrix is positive definite.
+void factorize(Matrix& matrix) {
+  for (size_t i = 0; i < matrix.size; ++i) {
+    double* const row = matrix.elements.data() + i * matrix.size;
+    for (size_t j = 0; j <= i; ++j) {
+      const double* const other = matrix.elements.data() + j * matrix.size;
+      const double rest = row[j] - product_of(row, other, j);
+      row[j] = i == j ? std::sqrt(std::max(rest, 1e-300)) : rest / other[j];
+    }
+  }
+}
+
+// The terms with small variance first, which are rounded last.
+std::vector<size_t> order_of(const Matrix& matrix) {
+  std::vector<size_t> order(matrix.size);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) { return matrix.at(i, i); });
+  return order;
+}
+
+Matrix permuted(const Matrix& matrix, const std::vector<size_t>& order) {
+  Matrix result{.size = matrix.size, .elements = std::vector<double>(matrix.elements.size())};
+  for (size_t i = 0; i < matrix.size; ++i) {
+    for (size_t j = 0; j < matrix.size; ++j) result.at(i, j) = matrix.at(order[i], order[j]);
+  }
+  return result;
+}
+
+// How the errors of one group's weights are made up for: the variance of what an error e gives is |L^T e|^2, so with the
+// terms from the last on known, term k is best where row k of L^T e is 0.
+struct Compensation {
+  std::vector<size_t> order;
+  Matrix factor;  // L
+};
+
+Compensation compensation_of(const InputStatistics& statistics) {
+  Matrix matrix{.size = statistics.terms(), .elements = statistics.covariance()};
+  regularize(matrix, statistics.count());
+  std::vector<size_t> order = order_of(matrix);
+  matrix = permuted(matrix, order);
+  factorize(matrix);
+  return {.order = std::move(order), .factor = std::move(matrix)};
+}
+
+// Integers in the order of compensation, and the variance of the error that they give.
+struct Rounded {
+  std::vector<int8_t> steps;
+  double variance = 0;
+};
+
+Rounded round_row(const std::vector<double>& row, double scale, const Quantization& q, const Matrix& factor) {
+  Rounded result{.steps = std::vector<int8_t>(row.size())};
+  std::vector<double> owed(row.size(), 0);  // of row k of L^T e, so far
+  for (size_t i = row.size(); i-- > 0;) {
+    const double wanted = row[i] - owed[i] / factor.at(i, i);
+    const double step =
+        std::clamp(std::nearbyint(wanted / scale), static_cast<double>(q.qmin), static_cast<double>(q.qmax));
+    result.steps[i] = static_cast<int8_t>(step);
+    const double error = step * scale - row[i], left = owed[i] + error * factor.at(i, i);
+    result.variance += left * left;
+    for (size_t k = 0; k < i; ++k) owed[k] += error * factor.at(i, k);
+  }
+  return result;
+}
+
+// A few weights fall well on one scale and badly on another; many do so equally on all.
+size_t scales_worth_trying(size_t terms) {
+  constexpr size_t kMost = 128;
+  return std::clamp<size_t>(kMost * kMost / std::max<size_t>(terms, 1), 1, kMost);
+}
+
+// Rounds at the given scale and at others near it, and keeps the best.
+Rounded best_rounding(const std::vector<double>& row, double& scale, const Quantization& q, const Matrix& factor) {
+  constexpr double kSmallest = 0.96, kWidth = 0.24;  // of the given scale
+  Rounded best = round_row(row, scale, q, factor);
+  const double given = scale;
+  const size_t count = scales_worth_trying(row.size());
+  for (size_t i = 1; i < count; ++i) {
+    // Scales are float32 where they are used.
+    const double tried =
+        static_cast<float>(given * (kSmallest + kWidth * static_cast<double>(i) / static_cast<double>(count)));
+    Rounded other = round_row(row, tried, q, factor);
+    if (other.variance >= best.variance) continue;
+    best = std::move(other);
+    scale = tried;
+  }
+  return best;
+}
+
+}  // namespace
+
+bool fits(const LayerStatistics& statistics, const Shape& weight) {
+  const auto groups = static_cast<int64_t>(statistics.groups.size());
+  if (groups == 0 || weight.rank() < 2 || weight[0] % groups != 0) return false;
+  const auto terms = static_cast<size_t>(weight.elements() / std::max<int64_t>(weight[0], 1));
+  return std::ranges::all_of(statistics.groups,
+                             [&](const InputStatistics& s) { return s.terms() == terms && s.count() > 0; });
+}
+
+Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics) {
+  const auto reals = weight.values<float>();
+  const auto channels = static_cast<size_t>(weight.shape[0]);
+  const size_t terms = reals.size() / channels, each = channels / statistics.groups.size();
+  MutableTensor result(q.dtype, weight.shape);
+  const auto integers = result.values<int8_t>();
+  std::optional<Compensation> compensation;
+  std::vector<double> row(terms);
+  for (size_t c = 0; c < channels; ++c) {
+    if (c % each == 0) compensation = compensation_of(statistics.groups[c / each]);
+    const std::vector<size_t>& order = compensation->order;
+    for (size_t i = 0; i < terms; ++i) row[i] = reals[c * terms + order[i]];
+    const Rounded rounded = q.per_channel() ? best_rounding(row, q.scales[c], q, compensation->factor)
+                                            : round_row(row, q.scale(), q, compensation->factor);
+    for (size_t i = 0; i < terms; ++i) integers[c * terms + order[i]] = rounded.steps[i];
+  }
+  return std::move(result).freeze();
+}
+
+std::vector<double> mean_errors(const Tensor& weight, const Quantization& q, const std::vector<double>& rounded,
+                                const LayerStatistics& statistics) {
+  const auto reals = weight.values<float>();
+  const auto channels = static_cast<size_t>(weight.shape[0]);
+  const size_t terms = reals.size() / channels, each = channels / statistics.groups.size();
+  std::vector<double> errors(channels, 0);
+  std::vector<double> means;
+  for (size_t c = 0; c < channels; ++c) {
+    if (c % each == 0) means = statistics.groups[c / each].means();
+    const double scale = q.scales[q.per_channel() ? c : 0];
+    for (size_t i = 0; i < terms; ++i) errors[c] += (rounded[c * terms + i] * scale - reals[c * terms + i]) * means[i];
+  }
+  return errors;
+}
+
+}  // namespace carina::quantize
