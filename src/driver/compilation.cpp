@@ -4,6 +4,8 @@
 #include <iterator>
 #include <set>
 
+#include "driver/mixed_precision.h"
+
 namespace carina::driver {
 
 namespace {
@@ -48,6 +50,16 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
+// The request with the scheme that measuring finds, where that is wanted.
+Result<QuantizeRequest> with_found_scheme(const Model& model, const CompileOptions& options, const Backend& backend,
+                                          const Log& log) {
+  QuantizeRequest request = options.quantize;
+  if (!request.cycle_budget || !request.samples || is_quantized(model.graph)) return request;
+  CARINA_TRY(request.scheme, choose_mixed_scheme(model, options, backend, *request.cycle_budget, log));
+  request.cycle_budget.reset();
+  return request;
+}
+
 }  // namespace
 
 bool says_something(const Compilation& compilation) {
@@ -84,7 +96,12 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   }
   Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
   const ir::Graph prepared = model.graph;
-  if (const auto quantized = quantize_model(model, options.quantize, log); !quantized) {
+  const auto found = with_found_scheme(model, options, backend, log);
+  if (!found) {
+    stopped.errors = about_model(found.error(), prepared);
+    return stopped;
+  }
+  if (const auto quantized = quantize_model(model, *found, log); !quantized) {
     stopped.errors = about_model(quantized.error(), prepared);
     survey_rest(stopped, prepared);
     return stopped;

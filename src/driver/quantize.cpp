@@ -38,7 +38,16 @@ std::vector<quantize::UserNode> user_nodes_of(const Model& model) {
   return nodes;
 }
 
+Result<void> check_found(const Model& model, const QuantizeRequest& request) {
+  if (!request.cycle_budget) return {};
+  return fail({.where = model.name,
+               .what = "--quantize auto compares cycles: it needs a target",
+               .hint = "carina compile, or a scheme: --quantize int8",
+               .fault = Fault::kUsage});
+}
+
 Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& log) {
+  CARINA_CHECKED(check_found(model, request));
   CARINA_TRY(const std::vector<Sample> samples, request.samples(input_types(model.graph)));
   const KernelEvaluator evaluator;
   const quantize::PtqOptions options{.threads = request.threads,
@@ -52,7 +61,7 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
 }
 
 Result<void> quantize_values(Model& model, const QuantizeRequest& request, const Log& log) {
-  if (std::ranges::any_of(model.graph.nodes, is_quantize_node)) return take_imported(model, request, log);
+  if (is_quantized(model.graph)) return take_imported(model, request, log);
   if (request.mode == QuantizeMode::kNone) return {};
   if (request.samples) return calibrate(model, request, log);
   if (request.mode != QuantizeMode::kAlways) return {};
@@ -63,6 +72,10 @@ Result<void> quantize_values(Model& model, const QuantizeRequest& request, const
 }
 
 }  // namespace
+
+bool is_quantized(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.nodes, is_quantize_node);
+}
 
 Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log) {
   CARINA_CHECKED(quantize_values(model, request, log));

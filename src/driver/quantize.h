@@ -29,8 +29,14 @@ struct QuantizeRequest {
   SampleSource samples;              // empty: there are none. Asked only where the model is to be calibrated
   std::string data = "calibration";  // what messages call them
   int threads = 1;
+  // The scheme is to be found by measuring (mixed_precision.h), within these cycles; then `scheme` says what of it is
+  // fixed. None: it is as `scheme` says.
+  std::optional<std::string> cycle_budget = {};
   std::optional<DType> raw_io = {};  // the program takes and gives integers of this type; none: floats
 };
+
+// Whether the model brings quantize nodes of its own.
+bool is_quantized(const ir::Graph& graph);
 
 // How the model gets its integers: from itself, by calibration, or not at all; Model::quantization says which. Errors:
 // kAlways without data (usage), those of the samples and of quantization; those about nodes of the prepared graph say so

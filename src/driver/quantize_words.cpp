@@ -12,7 +12,7 @@ namespace carina::driver {
 
 namespace {
 
-constexpr std::string_view kNoQuantization = "none";
+constexpr std::string_view kNoQuantization = "none", kMixed = "auto";
 
 std::unexpected<Diagnostics> unusable(const std::string& file, std::string what, std::string expected) {
   return fail(
@@ -94,7 +94,9 @@ Result<void> set_scheme(const QuantizeWords& words, QuantizeRequest& request) {
   if (words.scheme.empty()) return {};
   request.mode = words.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
   if (request.mode == QuantizeMode::kNone) return {};
-  CARINA_TRY(const auto scheme, quantize::scheme_of_words(words.scheme));
+  if (words.scheme == kMixed) request.cycle_budget = words.max_cycles;
+  CARINA_TRY(const auto scheme,
+             quantize::scheme_of_words(request.cycle_budget ? "int8+rounded-for-inputs" : words.scheme));
   if (!scheme)
     return fail({.where = "--quantize",
                  .what = "float is for parts of a model",
@@ -128,6 +130,12 @@ Result<QuantizeRequest> read_quantize_words(const QuantizeWords& given) {
   CARINA_TRY(const QuantizeWords words, with_file(given));
   QuantizeRequest request;
   CARINA_CHECKED(set_scheme(words, request));
+  if (!words.max_cycles.empty() && !request.cycle_budget)
+    return fail({.where = "--max-cycles",
+                 .what = "there is nothing to choose",
+                 .expected = "--quantize auto",
+                 .got = words.scheme,
+                 .fault = Fault::kUsage});
   CARINA_TRY(request.raw_io, edges_of(words.io));
   Diagnostics errors;
   for (const std::string& text : words.overrides) {

@@ -11,9 +11,10 @@ namespace carina::driver {
 
 // What a user says about quantization, as command lines and files say it.
 struct QuantizeWords {
-  std::string scheme;                       // "none", or as quantize::scheme_of_words(); empty: as the model is
+  std::string scheme;                       // "none", "auto", or as quantize::scheme_of_words(); empty: as the model is
   std::vector<std::string> overrides = {};  // as quantize::override_of_words()
   std::string io = {};                      // "float", or the type of the raw integers: "int8", "uint8", "int16"
+  std::string max_cycles = {};              // of "auto"; as choose_mixed_scheme()
   std::string file = {};                    // JSON of the same: {"scheme": .., "io": .., "overrides": [..]}
 };
 

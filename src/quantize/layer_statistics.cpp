@@ -6,9 +6,8 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kLanes = 16;  // compilers make vectors of them
-// Places of a window that are looked at in one run: means are within a few percent after few, pairs need more.
-constexpr int64_t kPlacesForMeans = 96, kPlacesForProducts = 512;
+constexpr size_t kLanes = 16;         // compilers make vectors of them
+constexpr int64_t kMostPlaces = 512;  // of a window, in one run: enough for means within a few percent
 
 struct Window {
   int64_t rows, columns;
@@ -48,9 +47,41 @@ void gather(const Window& w, const float* image, int64_t place, int64_t first, i
   }
 }
 
-std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels,
-                              int64_t most) {
-  const int64_t places = w.output[0] * w.output[1] * w.output[2], count = std::min(places, most);
+int64_t places_of(const Window& w) {
+  return w.output[0] * w.output[1] * w.output[2];
+}
+
+// What the window reads on the way over the same places, added up: [row, column, channel].
+std::vector<double> sums_of(const Window& w, std::span<const float> image) {
+  const int64_t places = places_of(w), count = std::min(places, kMostPlaces), depth = w.image[3];
+  std::vector<double> sums(static_cast<size_t>(w.rows * w.columns * depth), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t place = i * places / count, x = place % w.output[2], y = place / w.output[2] % w.output[1];
+    const int64_t n = place / w.output[2] / w.output[1];
+    for (int64_t tap = 0; tap < w.rows * w.columns; ++tap) {
+      const int64_t row = y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
+      const int64_t column = x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
+      if (row < 0 || row >= w.image[1] || column < 0 || column >= w.image[2]) continue;
+      const float* pixel = image.data() + ((n * w.image[1] + row) * w.image[2] + column) * depth;
+      double* const sum = sums.data() + tap * depth;
+      for (int64_t c = 0; c < depth; ++c) sum[c] += static_cast<double>(pixel[c]);
+    }
+  }
+  return sums;
+}
+
+// Those of the channels from `first`, in ATen's order.
+std::vector<double> part_of(const std::vector<double>& sums, const Window& w, int64_t first, int64_t channels) {
+  const int64_t taps = w.rows * w.columns;
+  std::vector<double> part;
+  for (int64_t c = first; c < first + channels; ++c) {
+    for (int64_t tap = 0; tap < taps; ++tap) part.push_back(sums[static_cast<size_t>(tap * w.image[3] + c)]);
+  }
+  return part;
+}
+
+std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
+  const int64_t places = places_of(w), count = std::min(places, kMostPlaces);
   const int64_t terms = channels * w.rows * w.columns;
   std::vector<float> patches(static_cast<size_t>(count * terms));
   for (int64_t i = 0; i < count; ++i)
@@ -85,6 +116,11 @@ void InputStatistics::add(const std::vector<float>& patches) {
   count_ += count;
 }
 
+void InputStatistics::add(const std::vector<double>& sums, size_t count) {
+  for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += sums[i];
+  count_ += count;
+}
+
 std::vector<double> InputStatistics::means() const {
   std::vector<double> means(sums_);
   for (double& mean : means) mean /= static_cast<double>(std::max<size_t>(count_, 1));
@@ -113,9 +149,16 @@ void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathe
   const size_t terms = static_cast<size_t>(each * window.rows * window.columns);
   const size_t first = depthwise ? 0 : layer.part;
   while (groups.size() < first + count) groups.emplace_back(terms, gathered);
-  const int64_t places = gathered == Gathered::kMeans ? kPlacesForMeans : kPlacesForProducts;
-  for (size_t g = 0; g < count; ++g)
-    groups[first + g].add(patches_of(window, image.values<float>(), static_cast<int64_t>(g) * each, each, places));
+  const auto values = image.values<float>();
+  const std::vector<double> sums = gathered == Gathered::kMeans ? sums_of(window, values) : std::vector<double>();
+  for (size_t g = 0; g < count; ++g) {
+    const int64_t from = static_cast<int64_t>(g) * each;
+    if (sums.empty())
+      groups[first + g].add(patches_of(window, values, from, each));
+    else
+      groups[first + g].add(part_of(sums, window, from, each),
+                            static_cast<size_t>(std::min(places_of(window), kMostPlaces)));
+  }
 }
 
 }  // namespace carina::quantize

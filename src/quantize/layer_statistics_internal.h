@@ -23,6 +23,8 @@ class InputStatistics {
 
   // `patches`: rows of `terms` inputs.
   void add(const std::vector<float>& patches);
+  // The sums of `count` patches. Where no products are gathered.
+  void add(const std::vector<double>& sums, size_t count);
   [[nodiscard]] size_t terms() const { return sums_.size(); }
   [[nodiscard]] size_t count() const { return count_; }
   [[nodiscard]] std::vector<double> means() const;

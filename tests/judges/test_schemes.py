@@ -64,3 +64,33 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
         run_carina([*args, *extra])
         nearness.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
     assert min(nearness[1:]) > nearness[0] + 2, nearness
+
+
+@pytest.mark.cases("kws")
+def test_auto_comes_nearer_within_its_budget(run_carina, case, tmp_path):
+    x = case.path / "input_0.npy"
+    wanted = np.load(case.path / "out_torch_float_0.npy")
+    args = ["compile", case.model, "-t", "ethos-u55-128", "--calibrate", x, "-o", tmp_path / "m.pte", "--json"]
+    narrow = json.loads(run_carina([*args, "--quantize", "int8"]).stdout)
+    before = sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path))
+    done = run_carina([*args, "--quantize", "auto", "--max-cycles", "175%"])
+    after = sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path))
+    assert json.loads(done.stdout)["cycles"] <= 1.75 * narrow["cycles"]
+    assert after >= before + 3
+    assert "parts of the model in 16 bits" in done.stderr
+    assert "at least" in run_carina([*args, "--quantize", "auto", "--max-cycles", "1000"], expect=2).stderr
+
+
+@pytest.mark.cases("kws")
+def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
+    """No labels are needed; the gain of a remedy is that of quantizing so."""
+    args = ["accuracy", case.model, "--layers", "--data", case.path / "input_0.npy"]
+    report = json.loads(run_carina([*args, "--json"]).stdout)
+    assert len(report["layers"]) == 11 and all(layer["sqnr_db"] > 15 for layer in report["layers"])
+    assert report["layers"][0]["entered_db"] == max(layer["entered_db"] for layer in report["layers"])
+    assert report["outputs"][0]["mean_absolute_error"] > 0
+    best = report["remedies"][0]
+    assert best["options"].startswith("--quantize int16x8") and best["gain_db"] > 2
+    wide = json.loads(run_carina([*args, *best["options"].split(), "--json"]).stdout)
+    assert wide["sqnr_db"] == pytest.approx(best["sqnr_db"])
+    assert "enters dB" in run_carina(args).stdout

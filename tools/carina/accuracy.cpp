@@ -1,26 +1,55 @@
 #include "driver/accuracy.h"
+
 #include "command.h"
+#include "driver/layer_accuracy.h"
+#include "model_options.h"
 #include "option_values.h"
 #include "report/accuracy_report.h"
+#include "report/layer_accuracy_report.h"
 
 namespace carina::cli {
 
 namespace {
 
+struct Options {
+  driver::AccuracyRequest program;
+  driver::CompileRequest model;  // with --layers; of which only the quantization is used
+  bool layers = false;
+};
+
+Result<std::string> compared(const Options& options, const Console& console) {
+  if (!options.layers) {
+    if (!options.program.program.empty()) return shown(driver::accuracy(options.program, console.log()), console);
+    return fail({.where = "carina accuracy",
+                 .what = "the .pte made from the model is missing (or --layers, for the model alone)",
+                 .fault = Fault::kUsage});
+  }
+  const driver::LayerAccuracyRequest request{.model = options.program.model,
+                                             .data = options.program.data,
+                                             .calibration = options.model.calibration,
+                                             .quantize = options.model.quantize,
+                                             .threads = console.threads};
+  return shown(driver::layer_accuracy(request, console.log()), console);
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static driver::AccuracyRequest request;
+  static Options options;
+  driver::AccuracyRequest& request = options.program;
   app.add_option("model", request.model, "The float .pt2")->required()->check(path());
-  app.add_option("program", request.program, "The .pte made from it")->required()->check(path());
+  app.add_option("program", request.program, "The .pte made from it")->check(path());
   app.add_option("--data", request.data,
                  "An .npz with inputs (x, or named as the model's) and labels y; without y, how near the outputs are")
       ->required()
       ->check(path());
   app.add_option("--dump", request.dump_folder, "The folder that `carina compile --dump` wrote, for the integer graph")
       ->check(path());
+  app.add_flag("--layers", options.layers,
+               "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
+  add_quantize_options(app, options.model);
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      return finish(request.program, shown(driver::accuracy(request, console.log()), console), console);
+      return finish(options.layers ? request.model : request.program, compared(options, console), console);
     };
   });
 }
@@ -29,7 +58,9 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 
 const Command kAccuracy{.name = "accuracy",
                         .summary = "Compare the float model, the integer graph and the NPU on data, labelled or not",
-                        .examples = "  carina accuracy model.pt2 model.pte --data labelled.npz --dump build/dump",
+                        .examples =
+                            "  carina accuracy model.pt2 model.pte --data labelled.npz --dump build/dump\n"
+                            "  carina accuracy model.pt2 --layers --data inputs.npz --quantize int8",
                         .add_options = add_options};
 
 }  // namespace carina::cli

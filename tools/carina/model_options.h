@@ -25,10 +25,13 @@ inline std::function<void(std::string_view, const ir::Graph&)> print_after(const
 // How the model becomes integers.
 inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-q,--quantize", request.quantize.scheme,
-                 "int8, int16x8 (16-bit activations), int8x4 (4-bit weights), or none; details behind plus signs: "
+                 "int8, int16x8 (16-bit activations), int8x4 (4-bit weights), auto (8 or 16 bits by measuring), or "
+                 "none; details behind plus signs: "
                  "int8+per-tensor+symmetric+minmax; default: as the model is, int8 when --calibrate is given")
       ->transform(words(driver::complaint_of_scheme, "SCHEME"))
       ->transform(lower_case());
+  app.add_option("--max-cycles", request.quantize.max_cycles,
+                 "What --quantize auto may spend: cycles, or in percent of those with 8 bits; default: 150%");
   app.add_option("--quantize-at", request.quantize.overrides,
                  "Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type: "
                  "likewise, inputs=SCHEME, outputs=SCHEME; float: left on the CPU")

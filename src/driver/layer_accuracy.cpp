@@ -1,0 +1,227 @@
+#include "driver/layer_accuracy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "driver/file_kind.h"
+#include "driver/import.h"
+#include "driver/kernel_evaluator.h"
+#include "driver/samples.h"
+#include "facts/aten_traits.h"
+#include "quantize/nearness.h"
+#include "quantize/ptq.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr size_t kMostSamples = 8;  // that layers are compared on
+constexpr double kExact = 300;      // dB
+constexpr size_t kWorstLayers = 3;  // that a remedy gives 16 bits
+
+using Nearnesses = std::map<std::string, quantize::Nearness>;
+
+class Debugger {
+ public:
+  Debugger(const LayerAccuracyRequest& request, const Log& log) : request_(request), log_(log) {}
+
+  Result<report::LayerAccuracyReport> run() {
+    CARINA_CHECKED(load());
+    CARINA_TRY(const QuantizeRequest asked, read_quantize_words(request_.quantize));
+    CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
+    CARINA_TRY(const Nearnesses values,
+               quantize::nearness_of_values(model_.graph, quantized, judged_, options(), log_));
+    report::LayerAccuracyReport report{.model = request_.model,
+                                       .scheme = asked.scheme.name,
+                                       .samples = static_cast<int64_t>(judged_.size()),
+                                       .outputs = {},
+                                       .layers = {},
+                                       .remedies = {}};
+    CARINA_CHECKED(add_outputs(quantized, report));
+    add_layers(quantized, values, report);
+    CARINA_CHECKED(add_remedies(asked.scheme, report));
+    return report;
+  }
+
+ private:
+  [[nodiscard]] quantize::NearnessOptions options() const {
+    return {.threads = request_.threads, .evaluator = &evaluator_};
+  }
+
+  Result<void> load() {
+    CARINA_TRY(const Buffer file, open_file(request_.model, {FileKind::kPt2}));
+    CARINA_TRY(model_, import_pt2(file, request_.model, log_));
+    if (is_quantized(model_.graph))
+      return fail({.where = request_.model,
+                   .what = "the model is quantized already: there is no float model to compare with",
+                   .fault = Fault::kUsage});
+    const std::vector<InputType> inputs = input_types(model_.graph);
+    CARINA_TRY(samples_, load_samples(request_.data, inputs));
+    calibration_ = samples_;
+    if (!request_.calibration.empty()) {
+      CARINA_TRY(calibration_, load_samples(request_.calibration, inputs));
+    }
+    judged_ = {samples_.data(), std::min(samples_.size(), kMostSamples)};
+    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, options(), log_));
+    return {};
+  }
+
+  Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log) const {
+    Model model = model_;
+    const QuantizeRequest request{
+        .mode = QuantizeMode::kAlways,
+        .scheme = scheme,
+        .samples = [this](std::span<const InputType>) -> Result<std::vector<Sample>> { return calibration_; },
+        .data = request_.calibration.empty() ? request_.data : request_.calibration,
+        .threads = request_.threads};
+    CARINA_CHECKED(quantize_model(model, request, log));
+    return std::move(model.graph);
+  }
+
+  Result<std::vector<quantize::Nearness>> outputs_of(const ir::Graph& graph) const {
+    CARINA_TRY(const auto got, quantize::outputs_of(graph, judged_, options(), Log{}));
+    return quantize::nearness_of_outputs(wanted_, got);
+  }
+
+  static double sqnr_of(const std::vector<quantize::Nearness>& outputs) {
+    quantize::Nearness all;
+    for (const quantize::Nearness& output : outputs) {
+      if (output.signal == 0) continue;
+      all.signal += 1;
+      all.noise += output.noise / output.signal;
+    }
+    return all.sqnr_db();
+  }
+
+  Result<void> add_outputs(const ir::Graph& quantized, report::LayerAccuracyReport& report) const {
+    CARINA_TRY(const std::vector<quantize::Nearness> outputs, outputs_of(quantized));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      report.outputs.push_back({.name = model_.graph[model_.graph.outputs[i]].name,
+                                .sqnr_db = outputs[i].sqnr_db(),
+                                .mean_absolute_error = outputs[i].mean_absolute_error()});
+    report.sqnr_db = sqnr_of(outputs);
+    return {};
+  }
+
+  // Values that an activation fuses with have its range: they are not what the float model computes there.
+  [[nodiscard]] std::vector<bool> fused_values() const {
+    const auto users = ir::users(model_.graph);
+    std::vector<bool> fused(model_.graph.values.size(), false);
+    for (size_t v = 0; v < fused.size(); ++v) {
+      if (users[v].size() != 1) continue;
+      const ir::Node& user = model_.graph[users[v].front()];
+      fused[v] = traits_of(user.op.aten()).quantization == AtenQuantization::kActivation;
+    }
+    return fused;
+  }
+
+  void add_layers(const ir::Graph& quantized, const Nearnesses& values, report::LayerAccuracyReport& report) const {
+    const std::vector<bool> fused = fused_values();
+    std::vector<double> nearness(model_.graph.values.size(), kExact);  // per value; of a fused one what was before it
+    for (const ir::Node& node : model_.graph.nodes) {
+      if (node.outputs.empty() || !node.outputs.front().valid()) continue;
+      double before = kExact;
+      for (const ir::ValueId input : node.inputs) {
+        if (input.valid()) before = std::min(before, nearness[input.index()]);
+      }
+      const ir::ValueId result = node.outputs.front();
+      const auto own = values.find(model_.graph[result].name);
+      const bool is_compared = own != values.end() && own->second.elements > 0 && !fused[result.index()];
+      nearness[result.index()] = is_compared ? own->second.sqnr_db() : before;
+      if (is_compared) report.layers.push_back(layer_of(node, quantized, before, own->second.sqnr_db()));
+    }
+  }
+
+  [[nodiscard]] report::LayerAccuracy layer_of(const ir::Node& node, const ir::Graph& quantized, double before,
+                                               double after) const {
+    const auto id = quantized.find_value(model_.graph[node.outputs.front()].name);
+    const bool is_integer = id && quantized[*id].quantization;
+    return {.node = node.name,
+            .op = std::string(node.op.name()),
+            .source = node.source,
+            .type = is_integer ? std::string(name_of(quantized[*id].quantization->dtype)) : "float",
+            .sqnr_db = after,
+            .entered_db = entered(before, after)};
+  }
+
+  // How much nearer the result would be if the node added no error. Values that nothing disturbs count as such.
+  static double entered(double before, double after) {
+    return before > after ? std::min(before, 99.0) - std::min(after, 99.0) : 0;
+  }
+
+  // The layers with weights whose results have lost most.
+  [[nodiscard]] std::vector<std::string> worst_layers(const report::LayerAccuracyReport& report) const {
+    std::vector<const report::LayerAccuracy*> layers;
+    for (const report::LayerAccuracy& layer : report.layers) layers.push_back(&layer);
+    std::ranges::stable_sort(layers, std::ranges::greater(), &report::LayerAccuracy::entered_db);
+    std::vector<std::string> names;
+    for (size_t i = 0; i < std::min(kWorstLayers, layers.size()); ++i) names.push_back(layers[i]->node);
+    return names;
+  }
+
+  struct Change {
+    std::string what;
+    std::string options;
+    quantize::Scheme scheme;
+  };
+
+  [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked,
+                                            const report::LayerAccuracyReport& report) const {
+    std::vector<Change> changes;
+    const auto general = [&](const std::string& what, const std::string& words) {
+      quantize::Scheme scheme = asked;
+      scheme.general = **quantize::scheme_of_words(words);
+      if (scheme.general == asked.general) return;
+      changes.push_back({.what = what, .options = "--quantize " + words, .scheme = std::move(scheme)});
+    };
+    general("ranges: all that is seen", "int8+minmax");
+    general("ranges: least square error", "int8");
+    general("weights rounded for the layers' inputs", "int8+rounded-for-inputs");
+    general("weights per tensor", "int8+per-tensor");
+    general("16-bit activations", "int16x8");
+    general("16-bit activations, weights rounded for the layers' inputs", "int16x8+rounded-for-inputs");
+    Change worst{.what = fmt::format("16 bits where most error enters ({} layers)", kWorstLayers),
+                 .options = {},
+                 .scheme = asked};
+    for (const std::string& name : worst_layers(report)) {
+      const std::string words = "node:" + name + "=int16x8";
+      worst.options += (worst.options.empty() ? "" : " ") + ("--quantize-at " + words);
+      worst.scheme.overrides.push_back(*quantize::override_of_words(words));
+    }
+    if (!worst.options.empty()) changes.push_back(std::move(worst));
+    return changes;
+  }
+
+  Result<void> add_remedies(const quantize::Scheme& asked, report::LayerAccuracyReport& report) const {
+    const std::vector<Change> tried = changes(asked, report);
+    for (size_t i = 0; i < tried.size(); ++i) {
+      log_.progress("scheme", i, tried.size());
+      CARINA_TRY(const ir::Graph quantized, quantized_as(tried[i].scheme, Log{}));
+      CARINA_TRY(const std::vector<quantize::Nearness> outputs, outputs_of(quantized));
+      const double sqnr = sqnr_of(outputs);
+      report.remedies.push_back(
+          {.what = tried[i].what, .options = tried[i].options, .sqnr_db = sqnr, .gain_db = sqnr - report.sqnr_db});
+    }
+    std::ranges::stable_sort(report.remedies, std::ranges::greater(), &report::Remedy::gain_db);
+    return {};
+  }
+
+  const LayerAccuracyRequest& request_;
+  const Log& log_;
+  KernelEvaluator evaluator_;
+  Model model_;
+  std::vector<Sample> samples_;
+  std::vector<Sample> calibration_;
+  std::span<const Sample> judged_;
+  std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs
+};
+
+}  // namespace
+
+Result<report::LayerAccuracyReport> layer_accuracy(const LayerAccuracyRequest& request, const Log& log) {
+  return Debugger(request, log).run();
+}
+
+}  // namespace carina::driver

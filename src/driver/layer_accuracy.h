@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/quantize_words.h"
+#include "report/layer_accuracy_report.h"
+
+namespace carina::driver {
+
+struct LayerAccuracyRequest {
+  std::string model;        // a float .pt2
+  std::string data;         // inputs, with or without labels: .npz, .npy or a folder
+  std::string calibration;  // likewise; empty: the data themselves
+  QuantizeWords quantize;
+  int threads = 1;
+};
+
+// Quantizes the model, runs it beside the float model on the first samples and says how near each layer's result is,
+// where the error enters, and what other schemes would give, measured. Errors: as compile's; a model that is quantized
+// already (usage).
+Result<report::LayerAccuracyReport> layer_accuracy(const LayerAccuracyRequest& request, const Log& log);
+
+}  // namespace carina::driver

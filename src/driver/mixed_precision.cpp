@@ -1,0 +1,219 @@
+#include "driver/mixed_precision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "driver/kernel_evaluator.h"
+#include "quantize/nearness.h"
+#include "quantize/ptq.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr size_t kParts = 12;        // of a model, in the order of its nodes: each is decided as a whole
+constexpr size_t kJudgeSamples = 2;  // each part is judged on: noise adds up over many elements
+constexpr double kDefaultPercent = 150;
+
+struct Budget {
+  double number = kDefaultPercent;
+  bool is_percent = true;
+
+  [[nodiscard]] int64_t cycles(int64_t narrow) const {
+    return static_cast<int64_t>(is_percent ? number / 100 * static_cast<double>(narrow) : number);
+  }
+};
+
+Result<Budget> budget_of(std::string_view text) {
+  if (text.empty()) return Budget{};
+  Budget budget{.number = 0, .is_percent = text.ends_with('%')};
+  const std::string_view digits = text.substr(0, text.size() - (budget.is_percent ? 1 : 0));
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), budget.number);
+  if (error == std::errc() && end == digits.data() + digits.size() && budget.number > 0) return budget;
+  return fail({.where = "--max-cycles",
+               .what = "this is no number of cycles",
+               .expected = "1200000, or in percent of what 8 bits take: 150%",
+               .got = std::string(text),
+               .fault = Fault::kUsage});
+}
+
+// What a scheme gives: cycles, and the noise of all outputs in relation to them.
+struct Measured {
+  int64_t cycles = 0;
+  double noise = 0;
+};
+
+double sqnr_db(double noise) {
+  return -10 * std::log10(std::max(noise, 1e-30));
+}
+
+class MixedPrecision {
+ public:
+  MixedPrecision(const Model& model, const CompileOptions& options, const Backend& backend, const Log& log)
+      : model_(model), options_(options), backend_(backend), log_(log) {}
+
+  Result<quantize::Scheme> choose(const Budget& budget) {
+    CARINA_TRY(samples_, options_.quantize.samples(input_types(model_.graph)));
+    judged_ = {samples_.data(), std::min(samples_.size(), kJudgeSamples)};
+    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, nearness_options(), log_));
+    divide();
+    const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);
+    CARINA_TRY(const Measured narrow, measure(none));
+    CARINA_TRY(const Measured wide, measure(all));
+    const int64_t most = budget.cycles(narrow.cycles);
+    if (most < narrow.cycles) {
+      return fail({.where = "--max-cycles",
+                   .what = "the model takes more cycles with 8 bits already",
+                   .expected = fmt::format("at least {}", narrow.cycles),
+                   .got = std::to_string(most),
+                   .fault = Fault::kUsage});
+    }
+    CARINA_TRY(const std::vector<bool> chosen,
+               wide.cycles <= most ? Result<std::vector<bool>>(all) : choose_parts(narrow, wide, most));
+    CARINA_TRY(const Measured result, measure(chosen));
+    say(chosen, narrow, wide, result);
+    return scheme_of(chosen);
+  }
+
+ private:
+  [[nodiscard]] quantize::NearnessOptions nearness_options() const {
+    return {.threads = options_.quantize.threads, .evaluator = &evaluator_};
+  }
+
+  // Runs of nodes, as even as can be.
+  void divide() {
+    const size_t nodes = model_.graph.nodes.size(), count = std::min(kParts, std::max<size_t>(nodes, 1));
+    for (size_t p = 0; p < count; ++p) parts_.emplace_back(p * nodes / count, (p + 1) * nodes / count);
+  }
+
+  // The inputs belong to the first part.
+  [[nodiscard]] quantize::Scheme scheme_of(const std::vector<bool>& is_wide) const {
+    quantize::Scheme scheme = options_.quantize.scheme;
+    std::vector<quantize::Override> overrides;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      if (!is_wide[p]) continue;
+      const auto wide = **quantize::scheme_of_words("int16x8+rounded-for-inputs");
+      if (p == 0) overrides.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
+      for (size_t n = parts_[p].first; n < parts_[p].second; ++n)
+        overrides.push_back({.of = quantize::Override::Of::kNode, .name = model_.graph.nodes[n].name, .scheme = wide});
+    }
+    // What the user says of a place counts.
+    std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
+    scheme.overrides = std::move(overrides);
+    scheme.name = fmt::format("auto: {} of {} parts in int16x8, the rest in int8", std::ranges::count(is_wide, true),
+                              is_wide.size());
+    return scheme;
+  }
+
+  Result<ir::Graph> quantized(const std::vector<bool>& is_wide) const {
+    ir::Graph graph = model_.graph;
+    const quantize::PtqOptions options{.threads = options_.quantize.threads,
+                                       .scheme = scheme_of(is_wide),
+                                       .evaluator = &evaluator_,
+                                       .data = options_.quantize.data};
+    CARINA_CHECKED(quantize::quantize(graph, judged_, options, Log{}));
+    return graph;
+  }
+
+  Result<double> noise_of(const ir::Graph& graph) const {
+    CARINA_TRY(const auto got, quantize::outputs_of(graph, judged_, nearness_options(), Log{}));
+    double noise = 0;
+    for (const quantize::Nearness& output : quantize::nearness_of_outputs(wanted_, got))
+      noise += output.noise / std::max(output.signal, 1e-30);
+    return noise;
+  }
+
+  Result<int64_t> cycles_of(const ir::Graph& graph) const {
+    CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, options_.split, options_.delegate, Log{}));
+    int64_t cycles = 0;
+    for (const Delegate& delegate : delegated.delegates) {
+      if (!delegate.report.estimate)
+        return fail({.where = "--quantize auto",
+                     .what = "the cycles of " + backend_.target + " are not known",
+                     .hint = "choose a target that has a model of cost, or --quantize-at"});
+      cycles += delegate.report.estimate->cycles;
+    }
+    return cycles;
+  }
+
+  Result<Measured> measure(const std::vector<bool>& is_wide) const {
+    CARINA_TRY(const ir::Graph graph, quantized(is_wide));
+    Measured measured;
+    CARINA_TRY(measured.noise, noise_of(graph));
+    CARINA_TRY(measured.cycles, cycles_of(graph));
+    return measured;
+  }
+
+  // Per part: the noise that its 8 bits add where all else has 16, for each cycle that its 16 bits save or cost there.
+  Result<std::vector<double>> worth_of_parts(const Measured& wide) const {
+    std::vector<double> worth;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      log_.progress("part", p, parts_.size());
+      std::vector<bool> others(parts_.size(), true);
+      others[p] = false;
+      CARINA_TRY(const Measured without, measure(others));
+      const double cycles = static_cast<double>(std::max<int64_t>(wide.cycles - without.cycles, 1));
+      worth.push_back((without.noise - wide.noise) / cycles);
+    }
+    return worth;
+  }
+
+  // The most worthy parts, as many as the budget takes; each is tried, for cycles do not simply add up.
+  Result<std::vector<bool>> choose_parts(const Measured& narrow, const Measured& wide, int64_t most) const {
+    CARINA_TRY(const std::vector<double> worth, worth_of_parts(wide));
+    std::vector<size_t> order(parts_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t p) { return worth[p]; });
+    std::vector<bool> chosen(parts_.size(), false);
+    double best = narrow.noise;
+    for (const size_t p : order) {
+      if (worth[p] <= 0) break;
+      std::vector<bool> tried = chosen;
+      tried[p] = true;
+      CARINA_TRY(const Measured measured, measure(tried));
+      if (measured.cycles > most || measured.noise > 1.05 * best) continue;
+      best = std::min(best, measured.noise);
+      chosen = std::move(tried);
+    }
+    return chosen;
+  }
+
+  void say(const std::vector<bool>& chosen, const Measured& narrow, const Measured& wide,
+           const Measured& result) const {
+    const auto text = [&](const Measured& m) {
+      return fmt::format("{} cycles ({:.0f} %), SQNR {:.1f} dB", m.cycles,
+                         100 * static_cast<double>(m.cycles) / static_cast<double>(std::max<int64_t>(narrow.cycles, 1)),
+                         sqnr_db(m.noise));
+    };
+    log_.note(
+        {.where = model_.name,
+         .what = fmt::format("--quantize auto: {} of {} parts of the model in 16 bits: {}; all in 8 bits: {}; all "
+                             "in 16 bits: {}",
+                             std::ranges::count(chosen, true), chosen.size(), text(result), text(narrow), text(wide)),
+         .severity = Severity::kNote});
+  }
+
+  const Model& model_;
+  const CompileOptions& options_;
+  const Backend& backend_;
+  const Log& log_;
+  KernelEvaluator evaluator_;
+  std::vector<Sample> samples_;
+  std::span<const Sample> judged_;
+  std::vector<std::vector<Tensor>> wanted_;       // the float model's outputs for these
+  std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
+};
+
+}  // namespace
+
+Result<quantize::Scheme> choose_mixed_scheme(const Model& model, const CompileOptions& options, const Backend& backend,
+                                             std::string_view budget, const Log& log) {
+  CARINA_TRY(const Budget wanted, budget_of(budget));
+  return MixedPrecision(model, options, backend, log).choose(wanted);
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,91 @@
+#include "quantize/nearness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "quantize/float_run.h"
+
+namespace carina::quantize {
+
+namespace {
+
+// The values that a run shows, by name; a tensor lives as long as the run's call, so it is copied.
+using Seen = std::map<std::string, Tensor>;
+
+Result<FloatRun> watched(const ir::Graph& graph, const NearnessOptions& options, Seen& seen, const Log& log) {
+  FloatRunOptions run{.threads = options.threads, .evaluator = options.evaluator};
+  run.values = FloatRunOptions::Values::kEvery;
+  run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor) {
+    for (const ir::ValueId id : values) {
+      Tensor copy = tensor;
+      copy.data = Buffer::copy_of(tensor.data.bytes());
+      seen.insert_or_assign(graph[id].name, std::move(copy));
+    }
+  };
+  return FloatRun::create(graph, run, log);
+}
+
+}  // namespace
+
+void Nearness::add(const Tensor& wanted, const Tensor& got) {
+  if (wanted.dtype != DType::kFp32 || got.dtype != DType::kFp32 || wanted.elements() != got.elements()) return;
+  const auto expected = wanted.values<float>(), actual = got.values<float>();
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = static_cast<double>(expected[i]) - static_cast<double>(actual[i]);
+    signal += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+    noise += difference * difference;
+    absolute += std::abs(difference);
+  }
+  elements += static_cast<int64_t>(expected.size());
+}
+
+double Nearness::sqnr_db() const {
+  constexpr double kNoDifference = 300;
+  if (noise == 0) return kNoDifference;
+  return signal == 0 ? -kNoDifference : 10 * std::log10(signal / noise);
+}
+
+double Nearness::mean_absolute_error() const {
+  return elements == 0 ? 0 : absolute / static_cast<double>(elements);
+}
+
+Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
+                                                    const NearnessOptions& options, const Log& log) {
+  CARINA_TRY(FloatRun model,
+             FloatRun::create(graph, {.threads = options.threads, .evaluator = options.evaluator}, log));
+  std::vector<std::vector<Tensor>> outputs;
+  for (const std::vector<Tensor>& sample : samples) {
+    CARINA_TRY(std::vector<Tensor> made, model.run(sample));
+    outputs.push_back(std::move(made));
+  }
+  return outputs;
+}
+
+std::vector<Nearness> nearness_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
+                                          const std::vector<std::vector<Tensor>>& got) {
+  std::vector<Nearness> nearness(wanted.empty() ? 0 : wanted.front().size());
+  for (size_t s = 0; s < wanted.size(); ++s) {
+    for (size_t i = 0; i < nearness.size(); ++i) nearness[i].add(wanted[s][i], got[s][i]);
+  }
+  return nearness;
+}
+
+Result<std::map<std::string, Nearness>> nearness_of_values(const ir::Graph& reference, const ir::Graph& quantized,
+                                                           Samples samples, const NearnessOptions& options,
+                                                           const Log& log) {
+  Seen wanted, got;
+  CARINA_TRY(FloatRun floats, watched(reference, options, wanted, log));
+  CARINA_TRY(FloatRun integers, watched(quantized, options, got, log));
+  std::map<std::string, Nearness> nearness;
+  for (const std::vector<Tensor>& sample : samples) {
+    if (auto run = floats.run(sample); !run) return std::unexpected(std::move(run).error());
+    if (auto run = integers.run(sample); !run) return std::unexpected(std::move(run).error());
+    for (const auto& [name, tensor] : wanted) {
+      if (const auto found = got.find(name); found != got.end()) nearness[name].add(tensor, found->second);
+    }
+  }
+  return nearness;
+}
+
+}  // namespace carina::quantize
