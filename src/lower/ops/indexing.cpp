@@ -91,7 +91,21 @@ ValueId as_numbers(Lowering& in, ValueId value) {
   return in.out.dtype(value) == DType::kBool ? in.out.cast(value, DType::kInt8) : value;
 }
 
+Refused check_index(const Candidate& c, size_t behind) {
+  for (const ValueId id : indices_of(c.node, behind)) {
+    if (!id.valid()) return refused("index.axes", "an axis without an index stands before one with an index");
+    const ir::Value& index = c.graph[id];
+    if (index.dtype == DType::kInt32 || index.dtype == DType::kInt64) continue;
+    return refused(
+        "index.mask",
+        fmt::format("{} is {}: how many elements it chooses depends on the data", index.name, name_of(index.dtype)),
+        "choose with torch.where, which keeps the shape");
+  }
+  return std::nullopt;
+}
+
 Result<ValueId> index(Lowering& in, const Node& node) {
+  CARINA_CHECKED(accepted(node, check_index(in.candidate(node), 0)));
   const Shape result = in.shape(node.outputs[0]);
   const Rows rows = rows_of(in, node, 0, without_last(result));
   const ValueId values = gathered(in, as_numbers(in, rows.values), rows.places);
@@ -175,6 +189,7 @@ ValueId as_result(Lowering& in, const Node& node, size_t input) {
 }
 
 Result<ValueId> index_put(Lowering& in, const Node& node) {
+  CARINA_CHECKED(accepted(node, check_index(in.candidate(node), 1)));
   const size_t last = node.inputs.size() - 1;
   Rows rows = rows_of(in, node, 1, without_last(in.shape(node.inputs[last])));
   rows.values = in.out.reshape(as_result(in, node, 0), in.out.shape(rows.values));
@@ -183,19 +198,6 @@ Result<ValueId> index_put(Lowering& in, const Node& node) {
   if (node.attributes.get<bool>("accumulate")) values = added(in, node, rows, same, values);
   const ValueId places = rows.count > 1 ? places_once(in, rows, same) : rows.places;
   return in.out.reshape(scattered(in, rows, places, values), in.shape(node.outputs[0]));
-}
-
-Refused check_index(const Candidate& c, size_t behind) {
-  for (const ValueId id : indices_of(c.node, behind)) {
-    if (!id.valid()) return refused("index.axes", "an axis without an index stands before one with an index");
-    const ir::Value& index = c.graph[id];
-    if (index.dtype == DType::kInt32 || index.dtype == DType::kInt64) continue;
-    return refused(
-        "index.mask",
-        fmt::format("{} is {}: how many elements it chooses depends on the data", index.name, name_of(index.dtype)),
-        "choose with torch.where, which keeps the shape");
-  }
-  return std::nullopt;
 }
 
 Refused check_places(const Candidate& c) {
@@ -220,7 +222,8 @@ Refused check_comparisons(const Candidate& c) {
 }
 
 Refused index_put_fits(const Candidate& c) {
-  return first_of({check_index(c, 1), check_places(c), check_comparisons(c)});
+  if (Refused mask = check_index(c, 1)) return mask;  // rows are not laid out where there is one
+  return first_of({check_places(c), check_comparisons(c)});
 }
 
 constexpr LoweringRow kIndexingRows[] = {
