@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "driver/cpu_modules.h"
 #include "driver/mixed_precision.h"
 
 namespace carina::driver {
@@ -30,6 +31,13 @@ void survey_rest(Compilation& compilation, const ir::Graph& graph) {
 // Errors about nodes of the prepared graph, said about those of the user's model.
 Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
   return about_origins(std::move(errors), prepared);
+}
+
+// The choices with the modules' nodes among what the user keeps. Errors (usage): no such module.
+Result<SplitOptions> with_modules(SplitOptions choices, const Model& model) {
+  if (choices.cpu_modules.empty()) return choices;
+  CARINA_TRY(choices.keep, keep_modules(choices.cpu_modules, model.nodes));
+  return choices;
 }
 
 Compilation packaged(Compilation compilation) {
@@ -71,7 +79,12 @@ bool says_something(const Compilation& compilation) {
 Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log) {
   Compilation compilation{.model = std::move(model), .delegated = {}, .package = {}, .prospects = {}, .errors = {}};
   const ir::Graph& graph = compilation.model.graph;
-  auto delegated = delegate_graph(graph, backend, options.split, options.delegate, log);
+  auto choices = with_modules(options.split, compilation.model);
+  if (!choices) {
+    compilation.errors = std::move(choices).error();
+    return compilation;
+  }
+  auto delegated = delegate_graph(graph, backend, *choices, options.delegate, log);
   if (!delegated) {
     compilation.errors = about_model(std::move(delegated).error(), graph);
     survey_rest(compilation, graph);

@@ -52,10 +52,13 @@ DelegateOptions delegate_options_of(const CompileRequest& request) {
 
 Result<CompileOptions> options_of(const CompileRequest& request) {
   CARINA_TRY(QuantizeRequest quantize, quantization_of(request));
-  return CompileOptions{
-      .quantize = std::move(quantize),
-      .split = {.delegates = request.delegates, .cpu_nodes = request.cpu_nodes, .passes = request.passes},
-      .delegate = delegate_options_of(request)};
+  return CompileOptions{.quantize = std::move(quantize),
+                        .split = {.delegates = request.delegates,
+                                  .cpu_nodes = request.cpu_nodes,
+                                  .cpu_ops = request.cpu_ops,
+                                  .cpu_modules = request.cpu_modules,
+                                  .passes = request.passes},
+                        .delegate = delegate_options_of(request)};
 }
 
 // The request with what its Vela flags say.

@@ -24,14 +24,16 @@ struct CompileRequest {
   QuantizeWords quantize = {};
   std::string calibration;  // .npz, .npy or a folder; empty: none
   DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;        // nodes to keep on the CPU
-  int64_t sram_budget_bytes = 0;             // what a delegate's arena may take; 0: no limit
-  Optimise optimise = Optimise::kSpeed;      // what schedules are made for
-  bool dynamic_weights = false;              // plan::Options::dynamic_weights
-  std::string dump_folder;                   // intermediate files go there; empty: none are written
-  bool layers = false;                       // whether the report has the estimate operation by operation
-  std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
-  std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
+  std::vector<std::string> cpu_nodes;         // nodes to keep on the CPU
+  std::vector<std::string> cpu_ops = {};      // operators likewise
+  std::vector<std::string> cpu_modules = {};  // modules likewise, by path or type
+  int64_t sram_budget_bytes = 0;              // what a delegate's arena may take; 0: no limit
+  Optimise optimise = Optimise::kSpeed;       // what schedules are made for
+  bool dynamic_weights = false;               // plan::Options::dynamic_weights
+  std::string dump_folder;                    // intermediate files go there; empty: none are written
+  bool layers = false;                        // whether the report has the estimate operation by operation
+  std::vector<Show> shown = {};               // what the report shows of how delegates were compiled
+  std::vector<std::string> vela_flags = {};   // as a user of Vela passes them; they add to the above
   // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.
   enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
   int threads = 1;

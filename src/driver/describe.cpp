@@ -67,6 +67,8 @@ void set_parts(NodeReport& row, const Parts& parts) {
   }
   row.reason = reasons_of(on_cpu);
   row.hint = on_cpu.front()->hint;
+  row.rule = on_cpu.front()->rule;
+  for (const partition::Decision* part : on_cpu) row.cpu_cycles += part->cpu_cycles;
 }
 
 void set_prospect(NodeReport& row, Prospect prospect) {

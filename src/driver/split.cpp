@@ -38,9 +38,10 @@ Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target&
 Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Refusal>& refused, const Log& log) {
   const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
-                                           .cpu_ops = {},
+                                           .cpu_ops = options.cpu_ops,
+                                           .keep = options.keep,
                                            .delegate_nothing = options.delegates == DelegateMode::kNothing,
-                                           .delegate_movement = options.delegates == DelegateMode::kMovement,
+                                           .delegate_all = options.delegates == DelegateMode::kAll,
                                            .refused = refused};
   Split split;
   const auto legality = [&](const ir::Graph& spread) { return lower::refusals_of(spread, backend.lowering); };

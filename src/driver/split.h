@@ -13,8 +13,8 @@
 namespace carina::driver {
 
 enum class DelegateMode {
-  kNpu,       // what computes there, and what moves data beside it
-  kMovement,  // also subgraphs that only move data
+  kNpu,  // what is faster there
+  kAll,  // also what costs more to call than it saves: subgraphs that only move data, or are small
   kNothing
 };
 
@@ -22,7 +22,10 @@ enum class DelegateMode {
 struct SplitOptions {
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;
-  ir::PassOptions passes = {};  // of the clean-up behind lowering
+  std::vector<std::string> cpu_ops = {};      // "conv2d", "aten.conv2d.default"
+  std::vector<std::string> cpu_modules = {};  // paths ("features.3", with all below) or types ("Conv2d")
+  partition::UsersWish keep = {};             // any other filter
+  ir::PassOptions passes = {};                // of the clean-up behind lowering
 };
 
 // A model cut into a program for the CPU and TOSA graphs for the backend, one per delegate.

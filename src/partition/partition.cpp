@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "facts/aten_traits.h"
+#include "facts/cpu_costs.h"
 #include "ir/spread_quantization.h"
+#include "partition/cost.h"
 #include "partition/grouping_internal.h"
 #include "partition/split_internal.h"
 
@@ -53,6 +56,9 @@ std::optional<Refusal> users_wish(const Node& node, const PartitionOptions& opti
         .rule = "user.nothing", .reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
     return Refusal{.rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = {}};
+  if (options.keep) {
+    if (auto wish = options.keep(node)) return wish;
+  }
   const bool by_op =
       std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
   return by_op ? std::optional(Refusal{.rule = "user.op", .reason = "kept on the CPU by its op, as asked", .hint = {}})
@@ -80,7 +86,8 @@ std::vector<Decision> decide(const ir::Graph& spread, const Legality& legality, 
                          .delegate = kOnCpu,
                          .reason = refusal ? refusal->reason : "supported",
                          .hint = refusal ? refusal->hint : "",
-                         .rule = refusal ? refusal->rule : ""});
+                         .rule = refusal ? refusal->rule : "",
+                         .cpu_cycles = 0});
   }
   return decisions;
 }
@@ -97,7 +104,57 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
     decisions[n].runs_on_npu = false;
     decisions[n].reason = "only moves data, and no neighbour computes on the NPU";
     decisions[n].rule = "group.idle";
-    decisions[n].hint = "--delegate-movement puts it on the NPU";
+    decisions[n].hint = "--delegate-all puts it on the NPU";
+  }
+}
+
+// What each group saves the CPU, less what its call costs: the call itself, and the border nodes around it that the model
+// does not ask for anyhow.
+std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of) {
+  std::map<int, int64_t> saved;
+  const auto producer = ir::producers(graph);
+  const auto group_of_maker = [&](ir::ValueId id) {
+    return producer[id.index()].valid() ? group_of[producer[id.index()].index()] : kOnCpu;
+  };
+  const auto crosses = [&](ir::ValueId id) {
+    return id.valid() && !graph[id].constant && spread[id].quantization && !graph[id].quantization;
+  };
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    if (group_of[n] != kOnCpu) {
+      auto& total = saved.try_emplace(group_of[n], -kCpuCostOfDelegateCall).first->second;
+      total += cpu_cycles_of(graph, node);
+    }
+    for (const ir::ValueId input : node.inputs) {
+      if (!crosses(input) || group_of_maker(input) == group_of[n]) continue;
+      for (const int group : {group_of[n], group_of_maker(input)}) {
+        if (group != kOnCpu) saved[group] -= border_cycles_of(graph[input]);
+      }
+    }
+  }
+  return saved;
+}
+
+// A group beside other work of the CPU that costs more to call than its nodes take there. Where the NPU can do
+// everything it does: that is what it is there for.
+void drop_dear_groups(const ir::Graph& graph, const ir::Graph& spread, std::vector<int>& group_of,
+                      std::vector<Decision>& decisions) {
+  if (std::ranges::find(group_of, kOnCpu) == group_of.end()) return;
+  const std::map<int, int64_t> saved = savings(graph, spread, group_of);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (group_of[n] == kOnCpu || saved.at(group_of[n]) >= 0) continue;
+    decisions[n].runs_on_npu = false;
+    decisions[n].reason = fmt::format("a call of the NPU for these nodes would cost {} cycles more than it saves",
+                                      -saved.at(group_of[n]));
+    decisions[n].rule = "group.cost";
+    decisions[n].hint = "--delegate-all puts it on the NPU";
+    group_of[n] = kOnCpu;
+  }
+}
+
+void add_cpu_cycles(const ir::Graph& graph, std::vector<Decision>& decisions) {
+  for (Decision& decision : decisions) {
+    if (!decision.runs_on_npu) decision.cpu_cycles = cpu_cycles_of(graph, graph[decision.node]);
   }
 }
 
@@ -122,7 +179,11 @@ Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, c
   std::vector<bool> eligible;
   for (const Decision& decision : decisions) eligible.push_back(decision.runs_on_npu);
   std::vector<int> group_of = group_nodes(aten, eligible);
-  if (!options.delegate_movement) drop_idle_groups(aten, group_of, decisions);
+  if (!options.delegate_all) {
+    drop_idle_groups(aten, group_of, decisions);
+    drop_dear_groups(aten, spread, group_of, decisions);
+  }
+  add_cpu_cycles(aten, decisions);
   number_delegates(aten, group_of, decisions);
   Partitioned result = split(aten, spread, group_of);
   result.decisions = std::move(decisions);

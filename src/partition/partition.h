@@ -16,11 +16,15 @@ namespace carina::partition {
 // where it can.
 using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir::Graph& spread)>;
 
+// Why the user keeps a node of the prepared graph on the CPU; none: as the rest decides.
+using UsersWish = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
+
 struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
+  UsersWish keep = {};                 // any other filter: a module's nodes, a predicate
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
-  bool delegate_movement = false;      // also subgraphs that only move data
+  bool delegate_all = false;           // also subgraphs whose call costs more than it saves
   std::vector<ir::Refusal> refused;    // nodes that a later stage would not take, from an earlier try
 };
 
@@ -31,10 +35,11 @@ struct Decision {
   std::string op;
   std::string source;
   bool runs_on_npu = false;
-  int delegate = -1;      // which delegate, when on the NPU
-  std::string reason;     // "stride_y is 5, at most 3 is supported"; on the NPU: "supported"
-  std::string hint;       // what would put it on the NPU; may be empty
-  std::string rule = {};  // which rule refused it, as ir::Refusal has it; empty on the NPU
+  int delegate = -1;       // which delegate, when on the NPU
+  std::string reason;      // "stride_y is 5, at most 3 is supported"; on the NPU: "supported"
+  std::string hint;        // what would put it on the NPU; may be empty
+  std::string rule = {};   // which rule refused it, as ir::Refusal has it; empty on the NPU
+  int64_t cpu_cycles = 0;  // what it takes on a Cortex-M55, an estimate; 0 on the NPU
 };
 
 // A graph split in two sides.
@@ -51,8 +56,8 @@ struct Partitioned {
 };
 
 // Splits a prepared graph (with `quantization` on values where it is quantized) into delegates of what `legality` allows
-// and the rest. Delegates are as large as possible without making a cycle; subgraphs that only move data are not
-// worth one unless the user asks for it.
+// and the rest. Delegates are as large as possible without making a cycle; subgraphs that only move data, and those beside
+// other work of the CPU whose call takes longer than their nodes would there, are not worth one unless the user asks for it.
 // Errors: a name in cpu_nodes or cpu_ops that is not in the graph (usage).
 Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
                               const Log& log);

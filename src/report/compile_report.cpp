@@ -71,10 +71,12 @@ std::string nodes_table(const CompileReport& report) {
                {.title = "operator"},
                {.title = "runs on"},
                {.title = "cycles", .align = Align::kRight},
+               {.title = "CPU cycles", .align = Align::kRight},
                {.title = "why"}});
   for (const NodeReport& node : report.nodes) {
     const std::string place = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
     table.add({place, node.op, place_text(report, node.place), node.cycles == 0 ? "-" : grouped(node.cycles),
+               node.cpu_cycles == 0 ? "-" : grouped(node.cpu_cycles),
                node.hint.empty() ? node.reason : fmt::format("{}; {}", node.reason, node.hint)});
   }
   return table.text(2);
@@ -219,7 +221,9 @@ std::string to_json(const CompileReport& report) {
                      {"runs_on", names_of(node.place).json},
                      {"reason", node.reason},
                      {"hint", node.hint},
-                     {"cycles", node.cycles}});
+                     {"rule", node.rule},
+                     {"cycles", node.cycles},
+                     {"cpu_cycles", node.cpu_cycles}});
   }
   ordered_json delegates = ordered_json::array();
   for (const DelegateReport& d : report.delegates) {

@@ -30,6 +30,8 @@ struct NodeReport {
   std::string reason;  // why there: for a node on the CPU the rule and the value that broke it
   std::string hint;    // what would bring it to the NPU; may be empty
   int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
+  int64_t cpu_cycles = 0;  // of what runs on the CPU: cycles of a Cortex-M55, an estimate (facts/cpu_costs.h)
+  std::string rule = {};   // for what is on the CPU: the rule that it broke, "window.stride"
 };
 
 // What one inference on the NPU takes: an estimate.

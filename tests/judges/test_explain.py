@@ -138,3 +138,44 @@ def test_a_float_model_is_told_how_to_reach_the_npu(run_carina, saved):
     explain, calibrate, _ = saved("audio")
     assert "nothing runs on the NPU" in run_carina(explain).stderr
     assert "nothing runs on the NPU" not in run_carina([*explain, *calibrate]).stderr
+
+
+class Islands(nn.Module):
+    """Work for the NPU around an operator that stays on the CPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(2, 8, 3, padding=1), nn.Conv2d(8, 4, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(self.last(torch.erfinv(torch.tanh(self.first(x)) * 0.5)))
+
+
+@pytest.fixture(scope="module")
+def islands(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("islands")
+    x = torch.randn(1, 2, 8, 8, generator=torch.Generator().manual_seed(1))
+    torch.export.save(torch.export.export(Islands().eval(), (x,)), folder / "model.pt2")
+    np.save(folder / "x.npy", x.numpy())
+    return folder
+
+
+@pytest.mark.parametrize(
+    "options, op, rule, delegates",
+    [
+        (["--cpu-op", "tanh"], "aten.tanh.default", "user.op", 2),
+        (["--cpu-module", "last"], "aten.conv2d.default", "user.module", 2),
+        (["--cpu-module", "Conv2d"], "aten.conv2d.default", "user.module", 2),
+    ],
+)
+def test_each_cpu_node_has_rule_cost_and_reason(options, op, rule, delegates, islands, run_carina):
+    said = run_carina(["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", *options, "--json"]).json
+    on_cpu = [node for node in said["nodes"] if node["runs_on"] == "cpu"]
+    assert rule in {node["rule"] for node in on_cpu if node["op"] == op}
+    assert all(node["rule"] and node["reason"] and node["cpu_cycles"] > 0 for node in on_cpu)
+    assert len(said["delegates"]) <= delegates
+
+
+def test_no_such_module(islands, run_carina):
+    done = run_carina(["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", "--cpu-module", "lost"], expect=2)
+    assert "no such module" in done.stderr and "it has: " in done.stderr and "last" in done.stderr

@@ -64,12 +64,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_model_options(app, request);
   add_pass_options(app, request);
   add_target_options(app, request.target);
-  CLI::Option* nothing = app.add_flag("--no-delegate", no_delegate, "Keep everything on the CPU");
-  add_movement_option(app, request)->excludes(nothing);
+  app.add_flag("--no-delegate", no_delegate, "Keep everything on the CPU");
   static bool delegate = true;
   app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
-  app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)")
-      ->allow_extra_args(false);
+  add_partition_options(app, request);
+  app.get_option("--delegate-all")->excludes("--no-delegate");
   add_schedule_options(app, request);
   app.add_option("-i,--dump,--intermediates", request.dump_folder,
                  "Write each delegate's TOSA file and command stream to this folder")

@@ -23,7 +23,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static driver::CompileRequest request;
   add_model_options(app, request);
   add_target_options(app, request.target);
-  add_movement_option(app, request);
+  add_partition_options(app, request);
   add_schedule_options(app, request);
   app.callback([&] {
     action = [&] {

@@ -102,10 +102,19 @@ inline void add_target_options(CLI::App& app, driver::TargetRequest& target, Tar
       ->transform(byte_size());
 }
 
-inline CLI::Option* add_movement_option(CLI::App& app, driver::CompileRequest& request) {
-  return app.add_flag_callback(
-      "--delegate-movement", [&request] { request.delegates = driver::DelegateMode::kMovement; },
-      "Put parts that only move data on the NPU too: by default they stay on the CPU, which is cheaper than a call");
+// What stays on the CPU, and what goes to the NPU although it does not pay.
+inline void add_partition_options(CLI::App& app, driver::CompileRequest& request) {
+  app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)")
+      ->allow_extra_args(false);
+  app.add_option("--cpu-op", request.cpu_ops, "Keep nodes of this operator there: softmax, aten.add.Tensor (likewise)")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--cpu-module", request.cpu_modules,
+         "Keep a module's nodes there, by its path (features.3, with all below) or its type (Conv2d) (likewise)")
+      ->allow_extra_args(false);
+  app.add_flag_callback(
+      "--delegate-all,--delegate-movement", [&request] { request.delegates = driver::DelegateMode::kAll; },
+      "Put parts on the NPU too that only move data, or whose call costs more than it saves");
 }
 
 // What schedules are made for. Names as Vela's: --optimise Performance, Size.

@@ -50,10 +50,11 @@ class Builder {
 
   Graph graph;
   bool quantized = true;
+  Shape shape{1, 4, 8, 8};
 
  private:
   ValueId value(const std::string& name) {
-    ir::Value v{.name = name, .dtype = DType::kFp32, .shape = {1, 4, 8, 8}, .quantization = {}, .constant = {}};
+    ir::Value v{.name = name, .dtype = DType::kFp32, .shape = shape, .quantization = {}, .constant = {}};
     if (quantized) v.quantization = int8(0.5);
     return graph.add_value(std::move(v));
   }
@@ -177,12 +178,47 @@ TEST(Partition, MakesNoDelegateOfDataMovementAlone) {
   const Partitioned result = partitioned(b.graph);
   EXPECT_TRUE(result.delegates.empty());
   EXPECT_THAT(result.decisions[0].reason, HasSubstr("only moves data"));
-  EXPECT_THAT(result.decisions[0].hint, HasSubstr("--delegate-movement"));
+  EXPECT_THAT(result.decisions[0].hint, HasSubstr("--delegate-all"));
   PartitionOptions options;
-  options.delegate_movement = true;
+  options.delegate_all = true;
   const Partitioned asked = partitioned(b.graph, options);
   EXPECT_EQ(asked.delegates.size(), 1U);
   EXPECT_TRUE(asked.decisions[0].runs_on_npu);
+}
+
+// An addition of a few elements beside work of the CPU is done there sooner than the NPU is called; of many it is not.
+TEST(Partition, CallsTheNpuWhereThatPays) {
+  for (const bool large : {false, true}) {
+    Builder b;
+    b.shape = large ? Shape{1, 64, 32, 32} : Shape{1, 4, 2, 2};
+    const ValueId x = b.input();
+    const ValueId sum = b.add("sum", x, x);
+    b.graph.outputs = {b.add("kept", sum, x)};
+    PartitionOptions options;
+    options.cpu_nodes = {"kept"};
+    const Partitioned result = partitioned(b.graph, options);
+    EXPECT_EQ(result.decisions[0].runs_on_npu, large);
+    EXPECT_EQ(result.decisions[0].rule, large ? "" : "group.cost");
+    EXPECT_GT(result.decisions[1].cpu_cycles, 0);
+    EXPECT_EQ(result.decisions[0].cpu_cycles == 0, large);
+    options.delegate_all = true;
+    EXPECT_TRUE(partitioned(b.graph, options).decisions[0].runs_on_npu);
+  }
+}
+
+TEST(Partition, KeepsWhatAFilterSays) {
+  Builder b;
+  const ValueId x = b.input();
+  b.graph.outputs = {b.add("last", b.add("first", x, x), x)};
+  PartitionOptions options;
+  options.delegate_all = true;
+  options.keep = [](const ir::Node& node) -> std::optional<ir::Refusal> {
+    if (node.name != "first") return std::nullopt;
+    return ir::Refusal{.rule = "user.module", .reason = "kept", .hint = {}};
+  };
+  const Partitioned result = partitioned(b.graph, options);
+  EXPECT_EQ(result.decisions[0].rule, "user.module");
+  EXPECT_TRUE(result.decisions[1].runs_on_npu);
 }
 
 TEST(Partition, LetsTheUserKeepNodesOnTheCpu) {
@@ -225,6 +261,7 @@ TEST(Partition, TakesParametersFromTheActivationBehind) {
   EXPECT_THAT(node_names(result.program), ElementsAre("x_quantized", "delegate_0", "relu_dequantized"));
   PartitionOptions options;
   options.cpu_nodes = {"conv"};
+  options.delegate_all = true;
   const Partitioned on_cpu = partitioned(b.graph, options);
   // On the CPU, weights are floats and the input is what its integers stand for.
   EXPECT_THAT(node_names(on_cpu.program),

@@ -1,0 +1,72 @@
+#include "driver/cpu_modules.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace carina::driver {
+
+namespace {
+
+using pt2::ModelModule;
+using pt2::ModelNode;
+
+// Paths are prefixes anyhow: a node's stack has every module around it.
+bool is_called(const ModelModule& module, const std::string& name) {
+  return module.path == name || module.type == name || module.type.substr(module.type.rfind('.') + 1) == name;
+}
+
+const ModelModule* module_of(const ModelNode& node, const std::string& name) {
+  const auto found =
+      std::ranges::find_if(node.modules, [&](const ModelModule& module) { return is_called(module, name); });
+  return found == node.modules.end() ? nullptr : &*found;
+}
+
+Diagnostic no_such_module(const std::string& name, const std::vector<ModelNode>& nodes) {
+  constexpr size_t kShown = 40;
+  std::set<std::string> paths;
+  for (const ModelNode& node : nodes) {
+    for (const ModelModule& module : node.modules) paths.insert(module.path);
+  }
+  std::vector<std::string> shown(paths.begin(), paths.end());
+  if (shown.size() > kShown) {
+    shown.resize(kShown);
+    shown.emplace_back("...");
+  }
+  return {.where = "--cpu-module",
+          .what = "the model has no such module",
+          .got = name,
+          .hint = shown.empty() ? "the file does not say which modules its nodes belong to"
+                                : fmt::format("it has: {}", fmt::join(shown, ", ")),
+          .fault = Fault::kUsage};
+}
+
+}  // namespace
+
+Result<partition::UsersWish> keep_modules(const std::vector<std::string>& names, const std::vector<ModelNode>& nodes) {
+  if (names.empty()) return partition::UsersWish();
+  std::vector<std::string> module_of_node(nodes.size());
+  Diagnostics errors;
+  for (const std::string& name : names) {
+    bool known = false;
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      const ModelModule* module = module_of(nodes[n], name);
+      if (module == nullptr) continue;
+      known = true;
+      module_of_node[n] = module->path;
+    }
+    if (!known) errors.push_back(no_such_module(name, nodes));
+  }
+  if (!errors.empty()) return fail(std::move(errors));
+  return [kept = std::move(module_of_node)](const ir::Node& node) -> std::optional<ir::Refusal> {
+    const bool is_kept = node.origin.valid() && node.origin.index() < kept.size() && !kept[node.origin.index()].empty();
+    if (!is_kept) return std::nullopt;
+    return ir::Refusal{.rule = "user.module",
+                       .reason = fmt::format("kept on the CPU with module {}, as asked", kept[node.origin.index()]),
+                       .hint = {}};
+  };
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,51 @@
+#include "partition/cost.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checked_math.h"
+#include "facts/cpu_costs.h"
+
+namespace carina::partition {
+
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 4;
+
+int64_t product(int64_t a, int64_t b) {
+  return std::min(checked_mul<int64_t>(a, b).value_or(kMost), kMost);
+}
+
+int64_t elements_of(const ir::Graph& graph, ir::ValueId id) {
+  return id.valid() ? std::max<int64_t>(graph[id].shape.elements(), 0) : 0;
+}
+
+// Multiplications for each element of the result: the weights of one output channel, or a row of the first matrix.
+int64_t macs_of_element(const ir::Graph& graph, const ir::Node& node) {
+  if (node.inputs.size() < 2 || !node.inputs[1].valid()) return 0;
+  const Shape& weight = graph[node.inputs[1]].shape;
+  if (traits_of(node.op.aten()).family == AtenFamily::kConvolution)
+    return weight.rank() == 0 || weight[0] == 0 ? 0 : weight.elements() / weight[0];
+  const Shape& rows = graph[node.inputs[0]].shape;
+  return rows.rank() == 0 ? 0 : rows[rows.rank() - 1];
+}
+
+}  // namespace
+
+int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node) {
+  const AtenFamily family = traits_of(node.op.aten()).family;
+  const CpuCost cost = cpu_cost_of(family);
+  int64_t made = 0;
+  for (const ir::ValueId output : node.outputs) made = std::max(made, elements_of(graph, output));
+  const bool reduces = family == AtenFamily::kReduction || family == AtenFamily::kPool;
+  const int64_t elements = reduces && !node.inputs.empty() ? std::max(made, elements_of(graph, node.inputs[0])) : made;
+  const int64_t macs = cost.per_mac == 0 ? 0 : product(made, macs_of_element(graph, node));
+  return std::min(kMost, kCpuCostOfCall + product(elements, cost.per_element) + product(macs, cost.per_mac));
+}
+
+int64_t border_cycles_of(const ir::Value& value) {
+  return kCpuCostOfCall +
+         product(std::max<int64_t>(value.shape.elements(), 0), cpu_cost_of(AtenFamily::kQuantization).per_element);
+}
+
+}  // namespace carina::partition
