@@ -18,7 +18,8 @@ constexpr float kHidden = -std::numeric_limits<float>::infinity();
 // What queries may not look at: minus infinity is added to those scores.
 struct Mask {
   ValueId added;
-  bool hides_rows = false;  // perhaps all keys from some query
+  bool hides_rows = false;  // perhaps all keys from some query, which is not known before the run
+  ValueId shown = {};       // 0 for each query that sees no key, else 1; such a query's scores are left as they are
 };
 
 Tensor causal_mask(int64_t queries, int64_t keys) {
@@ -35,13 +36,24 @@ Tensor mask_of_flags(const Tensor& flags) {
   return Tensor::of<float>(DType::kFp32, flags.shape, mask);
 }
 
-bool hides_rows(const Tensor& mask) {
+// Integers have no infinity that a softmax could tell from a small number, so rows that are hidden as a whole are shown to
+// it, and their weights multiplied by 0.
+Mask known_mask(Rewriter& in, const Node& node, const Tensor& mask) {
   const auto values = mask.values<float>();
-  const auto keys = static_cast<size_t>(mask.shape[mask.shape.rank() - 1]);
+  const size_t last = mask.shape.rank() - 1;
+  const auto keys = static_cast<size_t>(mask.shape[last]);
+  std::vector<float> added(values.begin(), values.end()), shown;
   for (size_t row = 0; row < values.size(); row += keys) {
-    if (std::ranges::all_of(values.subspan(row, keys), [](float v) { return v == kHidden; })) return true;
+    const bool hidden = std::ranges::all_of(values.subspan(row, keys), [](float v) { return v == kHidden; });
+    shown.push_back(hidden ? 0.0F : 1.0F);
+    if (hidden) std::fill_n(added.begin() + static_cast<ptrdiff_t>(row), keys, 0.0F);
   }
-  return false;
+  Mask known{.added = in.constant(node.name + "_mask", Tensor::of<float>(DType::kFp32, mask.shape, added))};
+  if (std::ranges::find(shown, 0.0F) == shown.end()) return known;
+  Shape rows = mask.shape;
+  rows[last] = 1;
+  known.shown = in.constant(node.name + "_shown", Tensor::of<float>(DType::kFp32, rows, shown));
+  return known;
 }
 
 // Nothing where the mask is of a kind that PyTorch does not have.
@@ -53,12 +65,10 @@ std::optional<Mask> mask_of(Rewriter& in, const Node& node, int64_t queries, int
   }
   if (!given.valid()) return Mask{};
   if (in.shape(given).rank() == 0) return std::nullopt;
-  if (in[given].dtype == DType::kBool && in[given].constant) {
-    const Tensor mask = mask_of_flags(*in[given].constant);
-    return Mask{.added = in.constant(node.name + "_mask", mask), .hides_rows = hides_rows(mask)};
-  }
-  const bool known = in[given].constant && in[given].constant->dtype == DType::kFp32;
-  return Mask{.added = given, .hides_rows = !known || hides_rows(*in[given].constant)};
+  const auto& constant = in[given].constant;
+  if (constant && constant->dtype == DType::kBool) return known_mask(in, node, mask_of_flags(*constant));
+  if (constant && constant->dtype == DType::kFp32 && !in[given].quantization) return known_mask(in, node, *constant);
+  return Mask{.added = given, .hides_rows = true};
 }
 
 ValueId masked(Rewriter& in, ValueId scores, const Mask& mask) {
@@ -128,7 +138,8 @@ Result<bool> attention(Rewriter& in, const Node& node) {
   scores[rank - 1] = k[rank - 2];
   ValueId score = in.make(AtenOp::matmul_default, {node.inputs[0], with_last_axes_swapped(in, keys)}, {}, scores);
   score = masked(in, in.make(AtenOp::mul_Tensor, {score, in.scalar(scale, type)}, {}, scores), *mask);
-  const ValueId weights = mask->hides_rows ? guarded_softmax(in, score) : softmax_of_rows(in, score);
+  ValueId weights = mask->hides_rows ? guarded_softmax(in, score) : softmax_of_rows(in, score);
+  if (mask->shown.valid()) weights = in.make(AtenOp::mul_Tensor, {weights, mask->shown}, {}, scores);
   return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, {weights, values}, {}));
 }
 
