@@ -106,7 +106,7 @@ Result<ValueId> logical(Lowering& in, const Node& node) {
   return in.out.compare(kOp, flags(0), flags(1));
 }
 
-ValueId as_result(Lowering& in, const Node& node, size_t index) {
+ValueId in_type_of_result(Lowering& in, const Node& node, size_t index) {
   return converted(in.out, in.operand(node.inputs[index]), tosa_type(in.value(node.outputs[0]).dtype));
 }
 
@@ -114,8 +114,8 @@ template <TosaOp kOfBits, TosaOp kOfBools>
 Result<ValueId> bitwise(Lowering& in, const Node& node) {
   const bool bools = in.value(node.outputs[0]).dtype == DType::kBool;
   const TosaOp op = bools ? kOfBools : kOfBits;
-  if (node.inputs.size() == 1) return in.out.unary(op, as_result(in, node, 0));
-  return in.out.binary(op, as_result(in, node, 0), as_result(in, node, 1));
+  if (node.inputs.size() == 1) return in.out.unary(op, in_type_of_result(in, node, 0));
+  return in.out.binary(op, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
 }
 
 // TOSA shifts by less than the width of the type only; what constants ask for beyond comes in a second step.
@@ -141,13 +141,13 @@ ValueId shifted(Lowering& in, TosaOp op, ValueId bits, ValueId amounts) {
 
 template <TosaOp kOp>
 Result<ValueId> shift(Lowering& in, const Node& node) {
-  return shifted(in, kOp, as_result(in, node, 0), as_result(in, node, 1));
+  return shifted(in, kOp, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
 }
 
 // A branch in the parameters of the result. A constant takes them at once.
 ValueId branch(Lowering& in, const Node& node, size_t index) {
   const ValueId id = node.inputs[index];
-  if (!in.is_quantized(node)) return as_result(in, node, index);
+  if (!in.is_quantized(node)) return in_type_of_result(in, node, index);
   const Quantization& to = in.quantization(node.outputs[0]);
   const ir::Value& value = in.value(id);
   if (!value.constant) return in.requantize(in.operand(id), in.quantization(id), to);
