@@ -37,10 +37,20 @@ void spread_backwards(ir::Graph& graph) {
   }
 }
 
+// What joins tensors of the same parameters moves their integers.
+bool joins_alike(const ir::Graph& graph, const Node& node) {
+  const AtenTraits* traits = has_result(node) ? &traits_of(node.op.aten()) : nullptr;
+  if (traits == nullptr || traits->data != AtenData::kGathered || traits->quantization != AtenQuantization::kAll)
+    return false;
+  return std::ranges::all_of(node.inputs, [&](ValueId id) {
+    return id.valid() && graph[id].quantization && graph[id].quantization == graph[node.inputs[0]].quantization;
+  });
+}
+
 // To the value behind an op that only moves data.
 void spread_forwards(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (!moves_data(node)) continue;
+    if (!moves_data(node) && !joins_alike(graph, node)) continue;
     const auto& before = graph[node.inputs[0]].quantization;
     ir::Value& behind = graph[node.outputs[0]];
     if (before && !before->per_channel() && !behind.quantization) behind.quantization = before;

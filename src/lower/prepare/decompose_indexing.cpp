@@ -51,11 +51,6 @@ ValueId taken(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ints& plac
   return axes.chosen_of(in, chosen);
 }
 
-// Whether the node has the form already that the lowering takes.
-bool is_plain(const Rewriter& in, const Node& node, const IndexedAxes& axes) {
-  return axes.rows_shape(in.shape(node.inputs[0])) == in.shape(node.inputs[0]);
-}
-
 Result<bool> index(Rewriter& in, const Node& node) {
   const Ids indices = indices_of(in, node, 0);
   const Shape shape = in.shape(node.inputs[0]);
@@ -64,7 +59,7 @@ Result<bool> index(Rewriter& in, const Node& node) {
   if (!axes) return false;
   const auto places = axes->known_places(in, indices);
   const bool known = places.has_value() && axes->indexed().size() == 1 && is_long(*places);
-  if (is_plain(in, node, *axes) && (known || !places)) return false;
+  if (axes->are_rows(shape) && (known || !places)) return false;
   const ValueId x = node.inputs[0];
   return rewritten(in.view_into(
       node.outputs[0], places ? taken(in, *axes, x, *places) : axes->chosen_of(in, gathered(in, *axes, x, indices))));
@@ -142,7 +137,7 @@ Result<bool> index_put(Rewriter& in, const Node& node) {
   if (!axes || shape.elements() == 0 || axes->count() == 0) return false;
   Ints values = dims_of(axes->chosen());
   values.push_back(axes->inner());
-  const bool plain = is_plain(in, node, *axes) && in.shape(node.inputs.back()) == Shape(values);
+  const bool plain = axes->are_rows(shape) && in.shape(node.inputs.back()) == Shape(values);
   const auto places = axes->known_places(in, indices);
   if (plain && !places) return false;
   return rewritten(

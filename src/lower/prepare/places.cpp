@@ -98,6 +98,10 @@ Shape IndexedAxes::chosen_shape() const {
   return Shape(dims);
 }
 
+bool IndexedAxes::are_rows(const Shape& shape) const {
+  return indexed_.back() + 1 == indexed_.size() && rows_shape(shape) == shape;
+}
+
 Shape IndexedAxes::rows_shape(const Shape& shape) const {
   Ints dims;
   for (const size_t axis : indexed_) dims.push_back(shape[axis]);

@@ -24,6 +24,7 @@ class IndexedAxes {
   [[nodiscard]] Shape chosen_shape() const;
 
   // The tensor as rows, and back.
+  [[nodiscard]] bool are_rows(const Shape& shape) const;  // already
   [[nodiscard]] Shape rows_shape(const Shape& shape) const;
   ir::ValueId rows_of(Rewriter& in, ir::ValueId x) const;
   ir::ValueId whole_of(Rewriter& in, ir::ValueId rows, const Shape& shape) const;
