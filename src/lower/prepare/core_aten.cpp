@@ -2,7 +2,7 @@
 
 #include <numbers>
 
-#include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/core_aten_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -113,7 +113,8 @@ constexpr RewriteRow kCoreAtenRows[] = {
 }  // namespace
 
 Result<void> to_core_aten(ir::Graph& program, const Log&) {
-  return Rewriter(program, kCoreAtenRows).run();
+  static const std::vector<RewriteRow> rows = joined({kCoreAtenRows, core_aten_indexing()});
+  return Rewriter(program, rows).run();
 }
 
 }  // namespace carina::lower

@@ -25,11 +25,6 @@ Shape with_rank(const Shape& shape, size_t rank) {
   return Shape(dims);
 }
 
-std::optional<Shape> broadcast_ranks(const Shape& a, const Shape& b) {
-  const size_t rank = std::max(a.rank(), b.rank());
-  return broadcast(with_rank(a, rank), with_rank(b, rank));
-}
-
 // Element `i` of a tensor of shape `whole` in one that is broadcast to it.
 size_t broadcast_offset(const Shape& whole, const Shape& part, int64_t i) {
   size_t offset = 0, stride = 1;
@@ -46,6 +41,11 @@ size_t broadcast_offset(const Shape& whole, const Shape& part, int64_t i) {
 
 }  // namespace
 
+std::optional<Shape> broadcast_of_ranks(const Shape& a, const Shape& b) {
+  const size_t rank = std::max(a.rank(), b.rank());
+  return broadcast(with_rank(a, rank), with_rank(b, rank));
+}
+
 std::optional<IndexedAxes> IndexedAxes::of(const Rewriter& in, const Shape& shape,
                                            const std::vector<ValueId>& indices) {
   IndexedAxes axes;
@@ -55,7 +55,7 @@ std::optional<IndexedAxes> IndexedAxes::of(const Rewriter& in, const Shape& shap
     const bool given = axis < indices.size() && indices[axis].valid();
     (given ? axes.indexed_ : axes.rest_).push_back(axis);
     if (!given) continue;
-    const auto wider = broadcast_ranks(axes.chosen_, in.shape(indices[axis]));
+    const auto wider = broadcast_of_ranks(axes.chosen_, in.shape(indices[axis]));
     if (!wider) return std::nullopt;
     axes.chosen_ = *wider;
   }

@@ -55,6 +55,8 @@ class IndexedAxes {
 
 // All attributes of _to_copy.
 ir::Attributes to_copy_attributes(DType to);
+// The shape that two operands have after PyTorch's broadcasting, if there is one.
+std::optional<Shape> broadcast_of_ranks(const Shape& a, const Shape& b);
 // The value broadcast to a shape.
 ir::ValueId expanded(Rewriter& in, ir::ValueId x, const Shape& shape);
 
