@@ -253,6 +253,8 @@ ValueId Emitter::concat(const std::vector<ValueId>& inputs, size_t axis) {
 
 ValueId Emitter::cast(ValueId input, DType to) {
   if (dtype(input) == to) return input;
+  const auto is_half = [](DType type) { return type == DType::kFp16 || type == DType::kBf16; };
+  if (is_half(dtype(input)) && is_half(to)) input = cast(input, DType::kFp32);  // TOSA has no direct way
   return emit(TosaOp::CAST, {input}, {}, {.dtype = to, .shape = shape(input), .suffix = "cast"});
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <set>
 #include <span>
 #include <vector>
@@ -90,6 +91,17 @@ std::span<const LoweringRow> logic_rows();
 std::span<const LoweringRow> division_rows();
 std::span<const LoweringRow> indexing_rows();
 std::span<const LoweringRow> resample_rows();
+
+// Floats that TOSA computes with: fp32, fp16, bf16.
+constexpr bool computes(DType type) {
+  return type == DType::kFp32 || type == DType::kFp16 || type == DType::kBf16;
+}
+
+// The largest number of such a type.
+constexpr double largest_of(DType type) {
+  if (type == DType::kFp16) return 65504;
+  return type == DType::kBf16 ? 0x1.FEp127 : double{std::numeric_limits<float>::max()};
+}
 
 // A real number as the integer that stands for it; the arithmetic of quantized_decomposed.quantize_per_tensor, in
 // float32 with rounding to even.

@@ -1,11 +1,14 @@
 // Sums, differences, products and extrema of two tensors.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
+#include "lower/ops/float_functions_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -82,7 +85,7 @@ ValueId narrowed(Lowering& in, const Node& node, ValueId wide, double scale) {
 template <TosaOp kOp>
 Result<ValueId> plain(Lowering& in, const Node& node) {
   const DType result = in.value(node.outputs[0]).dtype;
-  if (is_float(result) && result != DType::kFp32) {
+  if (is_float(result) && !computes(result)) {
     return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(result)) + " is not supported"));
   }
   // PyTorch promotes operands of mixed types to the result's. Narrow integers wrap as the low bits of wide ones do.
@@ -103,7 +106,7 @@ Result<ValueId> aligned(Lowering& in, const Node& node) {
 template <TosaOp kOp>
 Result<ValueId> numbers_first(Lowering& in, const Node& node) {
   CARINA_TRY(const ValueId extremum, aligned<kOp>(in, node));
-  if (in.value(node.outputs[0]).dtype != DType::kFp32 || in.is_quantized(node)) return extremum;
+  if (!is_float(in.value(node.outputs[0]).dtype) || in.is_quantized(node)) return extremum;
   const ValueId a = in.operand(node.inputs[0]), b = in.operand(node.inputs[1]);
   const auto is_number = [&](ValueId x) { return in.out.compare(TosaOp::EQUAL, x, x); };
   return in.out.select(is_number(a), in.out.select(is_number(b), extremum, a), b);
@@ -121,7 +124,36 @@ Result<ValueId> multiply(Lowering& in, const Node& node) {
   return narrowed(in, node, in.out.binary(TosaOp::MUL, first, square ? first : widened(b)), a.scale * b.scale);
 }
 
+// A function of two floats, as an expression of fp32.
+template <ValueId (*kFunction)(FloatMath&, ValueId, ValueId)>
+Result<ValueId> float_function(Lowering& in, const Node& node) {
+  const DType type = in.value(node.outputs[0]).dtype;
+  if (in.is_quantized(node) || !computes(type))
+    return fail(about(node, std::string(node.op.name()) + " is computed with floats only"));
+  const size_t rank = in.shape(node.outputs[0]).rank();
+  const auto operand = [&](size_t i) {
+    return in.out.with_rank(converted(in.out, in.operand(node.inputs[i]), DType::kFp32), rank);
+  };
+  FloatMath math(in.out);
+  const ValueId a = operand(0), b = operand(1);
+  return in.out.cast(kFunction(math, a, b), type);
+}
+
+Refused no_integer_function(const Candidate& c) {
+  return refused("op.two-operands",
+                 fmt::format("{} of two computed operands has no table on {}", c.node.op.name(), c.target.name),
+                 "make one operand a constant scalar");
+}
+
 constexpr LoweringRow kArithmeticRows[] = {
+    {.op = AtenOp::pow_Tensor_Tensor,
+     .integers = PlainIntegers::kNone,
+     .legal = no_integer_function,
+     .lower = float_function<functions::pow>},
+    {.op = AtenOp::atan2_default,
+     .integers = PlainIntegers::kNone,
+     .legal = no_integer_function,
+     .lower = float_function<functions::atan2>},
     {.op = AtenOp::add_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = aligned<TosaOp::ADD>},
     {.op = AtenOp::sub_Tensor, .integers = PlainIntegers::kAny, .legal = always, .lower = aligned<TosaOp::SUB>},
     {.op = AtenOp::maximum_default,

@@ -33,6 +33,12 @@ ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
   return in.out.clamp(input, min, max);
 }
 
+ValueId clamp_floats(Lowering& in, const Node& node, const Limits& limits) {
+  const double most = largest_of(in.value(node.outputs[0]).dtype);
+  return in.out.clamp(in.operand(node.inputs[0]), std::clamp(limits.min, -most, most),
+                      std::clamp(limits.max, -most, most));
+}
+
 // In int32, which TOSA's CLAMP does not have.
 ValueId clamp_plain_integers(Lowering& in, const Node& node, const Limits& limits) {
   const size_t rank = in.shape(node.inputs[0]).rank();
@@ -50,7 +56,7 @@ ValueId clamp_plain_integers(Lowering& in, const Node& node, const Limits& limit
 Result<ValueId> limit(Lowering& in, const Node& node, const Limits& limits) {
   if (in.is_quantized(node)) return clamp_integers(in, node, limits);
   const DType type = in.value(node.outputs[0]).dtype;
-  if (type == DType::kFp32) return in.out.clamp(in.operand(node.inputs[0]), limits.min, limits.max);
+  if (computes(type)) return clamp_floats(in, node, limits);
   if (!is_float(type)) return clamp_plain_integers(in, node, limits);
   return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
 }

@@ -2,12 +2,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
+#include <limits>
 
 #include "lower/emitter_internal.h"
 
 namespace carina::lower {
 
-// Expressions of floats, for functions that TOSA does not have.
+// Expressions of floats of one type, for functions that TOSA does not have. No operand leaves the domain of a TOSA operator: POW, which
+// REQUIREs finite bases above zero, is not used; LOG, RSQRT and RECIPROCAL are defined for all floats.
 class FloatMath {
  public:
   explicit FloatMath(Emitter& out) : out_(out) {}
@@ -16,19 +19,53 @@ class FloatMath {
   ir::ValueId sub(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::SUB, a, b); }
   ir::ValueId mul(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::MUL, a, b); }
   ir::ValueId add(ir::ValueId a, double b) { return add(a, like(a, b)); }
+  ir::ValueId sub(double a, ir::ValueId b) { return sub(like(b, a), b); }
   ir::ValueId mul(ir::ValueId a, double b) { return mul(a, like(a, b)); }
-  // TOSA's POW REQUIREs a base that is not negative; whole exponents are products, which take any base.
+  ir::ValueId minimum(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::MINIMUM, a, b); }
   ir::ValueId power(ir::ValueId a, double b) {
     constexpr double kLargest = 1 << 20;
-    if (b != std::trunc(b) || std::abs(b) > kLargest) return out_.binary(TosaOp::POW, a, like(a, b));
+    if (b != std::trunc(b) || std::abs(b) > kLargest) return exp(mul(log(a), b));
     const ir::ValueId product = whole_power(a, static_cast<uint32_t>(std::abs(b)));
-    return b < 0 ? apply(TosaOp::RECIPROCAL, product) : product;
+    return b < 0 ? reciprocal(product) : product;
   }
   ir::ValueId clamp(ir::ValueId a, double min, double max) { return out_.clamp(a, min, max); }
   ir::ValueId apply(TosaOp op, ir::ValueId a) { return out_.unary(op, a); }
   ir::ValueId exp(ir::ValueId a) { return apply(TosaOp::EXP, a); }
   ir::ValueId log(ir::ValueId a) { return apply(TosaOp::LOG, a); }
+  ir::ValueId abs(ir::ValueId a) { return apply(TosaOp::ABS, a); }
+  ir::ValueId reciprocal(ir::ValueId a) { return apply(TosaOp::RECIPROCAL, a); }
+  // 0 for 0, infinity for infinity, NaN below zero.
+  ir::ValueId sqrt(ir::ValueId a) { return reciprocal(apply(TosaOp::RSQRT, a)); }
   ir::ValueId negate(ir::ValueId a) { return mul(a, -1); }
+
+  // Comparisons with NaN are false.
+  ir::ValueId greater(ir::ValueId a, ir::ValueId b) { return out_.compare(TosaOp::GREATER, a, b); }
+  ir::ValueId greater(ir::ValueId a, double b) { return greater(a, like(a, b)); }
+  ir::ValueId less(ir::ValueId a, double b) { return greater(like(a, b), a); }
+  ir::ValueId less_equal(ir::ValueId a, double b) { return out_.compare(TosaOp::GREATER_EQUAL, like(a, b), a); }
+  ir::ValueId equal(ir::ValueId a, ir::ValueId b) { return out_.compare(TosaOp::EQUAL, a, b); }
+  ir::ValueId equal(ir::ValueId a, double b) { return equal(a, like(a, b)); }
+  ir::ValueId select(ir::ValueId condition, ir::ValueId yes, ir::ValueId no) { return out_.select(condition, yes, no); }
+  ir::ValueId select(ir::ValueId condition, double yes, ir::ValueId no) { return select(condition, like(no, yes), no); }
+  ir::ValueId select(ir::ValueId condition, ir::ValueId yes, double no) {
+    return select(condition, yes, like(yes, no));
+  }
+  // `magnitude` with the sign of `x`; for NaN in either: NaN in `magnitude`.
+  ir::ValueId signed_like(ir::ValueId magnitude, ir::ValueId x) {
+    return select(less(x, 0), negate(magnitude), magnitude);
+  }
+  // Coefficients from the highest power down.
+  ir::ValueId polynomial(ir::ValueId x, std::initializer_list<double> coefficients) {
+    ir::ValueId sum = mul(x, *coefficients.begin());
+    for (const double* c = coefficients.begin() + 1; c != coefficients.end(); ++c) {
+      sum = add(sum, *c);
+      if (c + 1 != coefficients.end()) sum = mul(sum, x);
+    }
+    return sum;
+  }
+
+  [[nodiscard]] DType dtype(ir::ValueId a) const { return out_.dtype(a); }
+  // The number as an operand beside `a`.
   ir::ValueId like(ir::ValueId a, double value) { return out_.splat(out_.dtype(a), value, out_.shape(a).rank()); }
   Emitter& out() { return out_; }
 

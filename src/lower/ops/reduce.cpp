@@ -96,12 +96,29 @@ ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction
   return in.within_range(in.out.rescale(sum_of_integers(in, input, from, reduction), rescaling), to);
 }
 
-// Integers are added in int32, of which narrower ones are the low bits.
+// Integers are added in int32, of which narrower ones are the low bits, floats in fp32.
 ValueId plain_sum(Lowering& in, const Node& node, const Reduction& reduction) {
   const DType type = in.value(node.outputs[0]).dtype;
-  ValueId sum = converted(in.out, in.operand(node.inputs[0]), is_float(type) ? tosa_type(type) : DType::kInt32);
+  ValueId sum = converted(in.out, in.operand(node.inputs[0]), is_float(type) ? DType::kFp32 : DType::kInt32);
   for (const size_t axis : reduction.axes) sum = in.out.reduce(TosaOp::REDUCE_SUM, sum, axis);
   return sum;
+}
+
+// TOSA multiplies along an axis in floats only.
+Result<ValueId> product(Lowering& in, const Node& node) {
+  const DType type = in.value(node.outputs[0]).dtype;
+  if (in.is_quantized(node) || !computes(type))
+    return fail(about(node, "a product along an axis is computed with floats only"));
+  const Shape& shape = in.shape(node.inputs[0]);
+  ValueId result = converted(in.out, in.operand(node.inputs[0]), DType::kFp32);
+  if (shape.rank() > 0)
+    result = in.out.reduce(TosaOp::REDUCE_PRODUCT, result, axis_of(node.attributes.integer("dim"), shape.rank()));
+  return in.out.reshape(in.out.cast(result, type), in.shape(node.outputs[0]));
+}
+
+Refused no_integer_product(const Candidate& c) {
+  return refused("prod.integers", fmt::format("{} has no product along an axis", c.target.name),
+                 "slice the axis and multiply the slices");
 }
 
 Result<ValueId> sum(Lowering& in, const Node& node) {
@@ -117,10 +134,10 @@ Result<ValueId> mean(Lowering& in, const Node& node) {
   if (in.is_quantized(node)) {
     return in.out.reshape(quantized_sum(in, node, reduction, 1 / reduction.count), in.shape(node.outputs[0]));
   }
-  if (in.value(node.inputs[0]).dtype != DType::kFp32) return fail(about(node, "mean of integers is not supported"));
   const ValueId total = plain_sum(in, node, reduction);
   const ValueId inverse = in.out.splat(DType::kFp32, 1 / reduction.count, reduction.kept.rank());
-  return in.out.reshape(in.out.binary(TosaOp::MUL, total, inverse), in.shape(node.outputs[0]));
+  const ValueId result = in.out.cast(in.out.binary(TosaOp::MUL, total, inverse), in.value(node.outputs[0]).dtype);
+  return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
 // Order is kept by quantization, so integers are compared as they are.
@@ -181,14 +198,15 @@ constexpr LoweringRow kReduceRows[] = {
      .legal = narrow,
      .lower = place_of<Extreme::kLeast>},
     {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kAny, .legal = always, .lower = sum},
+    {.op = AtenOp::prod_dim_int, .integers = PlainIntegers::kNone, .legal = no_integer_product, .lower = product},
     {.op = AtenOp::mean_dim, .integers = PlainIntegers::kNone, .legal = always, .lower = mean},
     {.op = AtenOp::amax_default,
      .integers = PlainIntegers::kNone,
-     .legal = needs_int8,
+     .legal = always,
      .lower = extremum<TosaOp::REDUCE_MAX>},
     {.op = AtenOp::amin_default,
      .integers = PlainIntegers::kNone,
-     .legal = needs_int8,
+     .legal = always,
      .lower = extremum<TosaOp::REDUCE_MIN>},
 };
 static_assert(lowers_all_of(kReduceRows, {AtenFamily::kReduction}));

@@ -1,17 +1,15 @@
-// Functions of one element: a TABLE of all 256 values in int8, TOSA's own op or an expression in float.
-
-#include <fmt/format.h>
+// Functions of one element: a TABLE in integers, TOSA's own op or an expression in float.
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "facts/aten_traits.h"
-#include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
 #include "lower/ops/division_internal.h"
-#include "lower/ops/float_math_internal.h"
+#include "lower/ops/float_functions_internal.h"
 #include "lower/ops/integers_internal.h"
+#include "lower/ops/table_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -25,6 +23,9 @@ struct UnaryRow {
   AtenOp op;
   double (*value)(double x, const Attributes& a);
   ValueId (*lower)(FloatMath& f, ValueId x, const Attributes& a);
+  // One rounding: floats of 16 bits are computed as they are. Expressions of several operators are computed in fp32
+  // between casts, as PyTorch does.
+  enum class Rounds : uint8_t { kOnce, kOften } rounds = Rounds::kOften;
 };
 
 constexpr double kMax = std::numeric_limits<float>::max();
@@ -45,9 +46,6 @@ ValueId two_sided(FloatMath& f, ValueId x, ValueId negative) {
 }
 ValueId below_zero(FloatMath& f, ValueId x) {
   return f.clamp(x, -kMax, 0);
-}
-ValueId expm1(FloatMath& f, ValueId x) {
-  return f.add(f.exp(x), -1);
 }
 bool tanh_form(const Attributes& a) {
   return a.get<std::string>("approximate") == "tanh";
@@ -71,7 +69,7 @@ double elu(double x, const EluForm& form) {
   return form.scale * (x > 0 ? x : form.alpha * std::expm1(x * form.input_scale));
 }
 ValueId elu(FloatMath& f, ValueId x, const EluForm& form) {
-  const ValueId low = f.mul(expm1(f, f.mul(below_zero(f, x), form.input_scale)), form.alpha);
+  const ValueId low = f.mul(f.add(f.exp(f.mul(below_zero(f, x), form.input_scale)), -1), form.alpha);
   return f.mul(two_sided(f, x, low), form.scale);
 }
 
@@ -118,50 +116,94 @@ ValueId direct(FloatMath& f, ValueId x, const Attributes&) {
 using F = FloatMath;
 using A = Attributes;
 using V = ValueId;
+
+// TOSA has the operator.
+template <TosaOp kOp>
+constexpr UnaryRow same(AtenOp op, double (*value)(double x, const A& a)) {
+  return {.op = op, .value = value, .lower = direct<kOp>, .rounds = UnaryRow::Rounds::kOnce};
+}
+template <ValueId (*kFunction)(F&, V)>
+ValueId expression(F& f, V x, const A&) {
+  return kFunction(f, x);
+}
+
+std::optional<double> logit_limit(const A& a) {
+  if (a.is_none("eps") || a.number("eps") < 0) return std::nullopt;
+  return a.number("eps");
+}
+double logit(double x, const A& a) {
+  const std::optional<double> eps = logit_limit(a);
+  if (eps) x = std::clamp(x, *eps, 1 - *eps);
+  return std::log(x / (1 - x));
+}
+// In training mode the slope is random; otherwise it is the mean.
+double rrelu_slope(const A& a) {
+  return (a.number("lower") + a.number("upper")) / 2;
+}
+double leaky(double x, double slope) {
+  return x > 0 ? x : x * slope;
+}
+ValueId leaky(F& f, V x, double slope) {
+  return two_sided(f, x, f.mul(below_zero(f, x), slope));
+}
+double sinc(double x) {
+  return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
+}
+ValueId sinc(F& f, V x) {
+  const V angle = f.mul(x, std::numbers::pi);
+  return f.select(f.equal(x, 0), 1.0, f.mul(f.apply(TosaOp::SIN, angle), f.reciprocal(angle)));
+}
+ValueId frac(F& f, V x) {
+  return f.sub(x, f.select(f.less(x, 0), f.apply(TosaOp::CEIL, x), f.apply(TosaOp::FLOOR, x)));
+}
+double scalar_power(double x, const A& a) {
+  return std::pow(a.number("self"), x);
+}
+ValueId scalar_power(F& f, V x, const A& a) {
+  const double base = a.number("self");
+  return base > 0 ? f.exp(f.mul(x, std::log(base))) : functions::pow(f, f.like(x, base), x);
+}
 constexpr UnaryRow kUnaryRows[] = {
-    {AtenOp::exp_default, [](double x, const A&) { return std::exp(x); }, direct<TosaOp::EXP>},
+    same<TosaOp::EXP>(AtenOp::exp_default, [](double x, const A&) { return std::exp(x); }),
     {AtenOp::exp2_default, [](double x, const A&) { return std::exp2(x); },
      [](F& f, V x, const A&) { return f.exp(f.mul(x, std::numbers::ln2)); }},
-    {AtenOp::expm1_default, [](double x, const A&) { return std::expm1(x); },
-     [](F& f, V x, const A&) { return expm1(f, x); }},
-    {AtenOp::log_default, [](double x, const A&) { return std::log(x); }, direct<TosaOp::LOG>},
+    {AtenOp::expm1_default, [](double x, const A&) { return std::expm1(x); }, expression<functions::expm1>},
+    same<TosaOp::LOG>(AtenOp::log_default, [](double x, const A&) { return std::log(x); }),
     {AtenOp::log2_default, [](double x, const A&) { return std::log2(x); },
      [](F& f, V x, const A&) { return f.mul(f.log(x), 1 / std::numbers::ln2); }},
     {AtenOp::log10_default, [](double x, const A&) { return std::log10(x); },
      [](F& f, V x, const A&) { return f.mul(f.log(x), 1 / std::numbers::ln10); }},
-    {AtenOp::log1p_default, [](double x, const A&) { return std::log1p(x); },
-     [](F& f, V x, const A&) { return f.log(f.add(x, 1)); }},
-    {AtenOp::reciprocal_default, [](double x, const A&) { return 1 / x; }, direct<TosaOp::RECIPROCAL>},
-    {AtenOp::rsqrt_default, [](double x, const A&) { return 1 / std::sqrt(x); }, direct<TosaOp::RSQRT>},
+    {AtenOp::log1p_default, [](double x, const A&) { return std::log1p(x); }, expression<functions::log1p>},
+    same<TosaOp::RECIPROCAL>(AtenOp::reciprocal_default, [](double x, const A&) { return 1 / x; }),
+    same<TosaOp::RSQRT>(AtenOp::rsqrt_default, [](double x, const A&) { return 1 / std::sqrt(x); }),
     {AtenOp::sqrt_default, [](double x, const A&) { return std::sqrt(x); },
-     [](F& f, V x, const A&) { return f.power(x, 0.5); }},
+     [](F& f, V x, const A&) { return f.sqrt(x); }},
     {AtenOp::pow_Tensor_Scalar, [](double x, const A& a) { return std::pow(x, a.number("exponent")); },
      [](F& f, V x, const A& a) { return f.power(x, a.number("exponent")); }},
-    {AtenOp::sigmoid_default, [](double x, const A&) { return sigmoid(x); }, direct<TosaOp::SIGMOID>},
-    {AtenOp::tanh_default, [](double x, const A&) { return std::tanh(x); }, direct<TosaOp::TANH>},
-    {AtenOp::erf_default, [](double x, const A&) { return std::erf(x); }, direct<TosaOp::ERF>},
-    {AtenOp::sin_default, [](double x, const A&) { return std::sin(x); }, direct<TosaOp::SIN>},
-    {AtenOp::cos_default, [](double x, const A&) { return std::cos(x); }, direct<TosaOp::COS>},
+    same<TosaOp::SIGMOID>(AtenOp::sigmoid_default, [](double x, const A&) { return sigmoid(x); }),
+    same<TosaOp::TANH>(AtenOp::tanh_default, [](double x, const A&) { return std::tanh(x); }),
+    same<TosaOp::ERF>(AtenOp::erf_default, [](double x, const A&) { return std::erf(x); }),
+    same<TosaOp::SIN>(AtenOp::sin_default, [](double x, const A&) { return std::sin(x); }),
+    same<TosaOp::COS>(AtenOp::cos_default, [](double x, const A&) { return std::cos(x); }),
     {AtenOp::tan_default, [](double x, const A&) { return std::tan(x); },
      [](F& f, V x, const A&) {
        return f.mul(f.apply(TosaOp::SIN, x), f.apply(TosaOp::RECIPROCAL, f.apply(TosaOp::COS, x)));
      }},
-    {AtenOp::asin_default, [](double x, const A&) { return std::asin(x); }, nullptr},
-    {AtenOp::acos_default, [](double x, const A&) { return std::acos(x); }, nullptr},
-    {AtenOp::atan_default, [](double x, const A&) { return std::atan(x); }, nullptr},
+    {AtenOp::asin_default, [](double x, const A&) { return std::asin(x); }, expression<functions::asin>},
+    {AtenOp::acos_default, [](double x, const A&) { return std::acos(x); }, expression<functions::acos>},
+    {AtenOp::atan_default, [](double x, const A&) { return std::atan(x); }, expression<functions::atan>},
     {AtenOp::sinh_default, [](double x, const A&) { return std::sinh(x); },
      [](F& f, V x, const A&) { return f.mul(f.sub(f.exp(x), f.exp(f.negate(x))), 0.5); }},
     {AtenOp::cosh_default, [](double x, const A&) { return std::cosh(x); },
      [](F& f, V x, const A&) { return f.mul(f.add(f.exp(x), f.exp(f.negate(x))), 0.5); }},
-    {AtenOp::asinh_default, [](double x, const A&) { return std::asinh(x); }, nullptr},
-    {AtenOp::acosh_default, [](double x, const A&) { return std::acosh(x); },
-     [](F& f, V x, const A&) { return f.log(f.add(x, f.power(f.add(f.mul(x, x), -1), 0.5))); }},
-    {AtenOp::atanh_default, [](double x, const A&) { return std::atanh(x); },
-     [](F& f, V x, const A&) { return f.mul(f.sub(f.log(f.add(x, 1)), f.log(f.add(f.negate(x), 1))), 0.5); }},
-    {AtenOp::abs_default, [](double x, const A&) { return std::abs(x); }, direct<TosaOp::ABS>},
-    {AtenOp::neg_default, [](double x, const A&) { return -x; }, [](F& f, V x, const A&) { return f.negate(x); }},
-    {AtenOp::ceil_default, [](double x, const A&) { return std::ceil(x); }, direct<TosaOp::CEIL>},
-    {AtenOp::floor_default, [](double x, const A&) { return std::floor(x); }, direct<TosaOp::FLOOR>},
+    {AtenOp::asinh_default, [](double x, const A&) { return std::asinh(x); }, expression<functions::asinh>},
+    {AtenOp::acosh_default, [](double x, const A&) { return std::acosh(x); }, expression<functions::acosh>},
+    {AtenOp::atanh_default, [](double x, const A&) { return std::atanh(x); }, expression<functions::atanh>},
+    same<TosaOp::ABS>(AtenOp::abs_default, [](double x, const A&) { return std::abs(x); }),
+    {AtenOp::neg_default, [](double x, const A&) { return -x; }, [](F& f, V x, const A&) { return f.negate(x); },
+     UnaryRow::Rounds::kOnce},
+    same<TosaOp::CEIL>(AtenOp::ceil_default, [](double x, const A&) { return std::ceil(x); }),
+    same<TosaOp::FLOOR>(AtenOp::floor_default, [](double x, const A&) { return std::floor(x); }),
     {AtenOp::round_default, [](double x, const A&) { return std::nearbyint(x); },
      [](F& f, V x, const A&) { return rounded(f, x); }},
     {AtenOp::trunc_default, [](double x, const A&) { return std::trunc(x); },
@@ -195,8 +237,24 @@ constexpr UnaryRow kUnaryRows[] = {
      [](F& f, V x, const A& a) { return elu(f, x, celu_form(a)); }},
     {AtenOp::selu_default, [](double x, const A& a) { return elu(x, selu_form(a)); },
      [](F& f, V x, const A& a) { return elu(f, x, selu_form(a)); }},
-    {AtenOp::leaky_relu_default, [](double x, const A& a) { return x > 0 ? x : x * a.number("negative_slope"); },
-     [](F& f, V x, const A& a) { return two_sided(f, x, f.mul(below_zero(f, x), a.number("negative_slope"))); }},
+    {AtenOp::leaky_relu_default, [](double x, const A& a) { return leaky(x, a.number("negative_slope")); },
+     [](F& f, V x, const A& a) { return leaky(f, x, a.number("negative_slope")); }},
+    {AtenOp::rrelu_default, [](double x, const A& a) { return leaky(x, rrelu_slope(a)); },
+     [](F& f, V x, const A& a) { return leaky(f, x, rrelu_slope(a)); }},
+    {AtenOp::threshold_default, [](double x, const A& a) { return x > a.number("threshold") ? x : a.number("value"); },
+     [](F& f, V x, const A& a) { return f.select(f.less_equal(x, a.number("threshold")), a.number("value"), x); }},
+    {AtenOp::hardshrink_default, [](double x, const A& a) { return std::abs(x) > a.number("lambd") ? x : 0; },
+     [](F& f, V x, const A& a) { return f.select(f.less_equal(f.abs(x), a.number("lambd")), 0.0, x); }},
+    {AtenOp::softshrink_default,
+     [](double x, const A& a) { return x - std::clamp(x, -a.number("lambd"), a.number("lambd")); },
+     [](F& f, V x, const A& a) { return f.sub(x, f.clamp(x, -a.number("lambd"), a.number("lambd"))); }},
+    {AtenOp::frac_default, [](double x, const A&) { return x - std::trunc(x); }, expression<frac>},
+    {AtenOp::erfc_default, [](double x, const A&) { return std::erfc(x); },
+     [](F& f, V x, const A&) { return f.sub(1.0, f.apply(TosaOp::ERF, x)); }},
+    {AtenOp::erfinv_default, [](double x, const A&) { return functions::erfinv(x); }, expression<functions::erfinv>},
+    {AtenOp::logit_default, logit, [](F& f, V x, const A& a) { return functions::logit(f, x, logit_limit(a)); }},
+    {AtenOp::sinc_default, [](double x, const A&) { return sinc(x); }, expression<sinc>},
+    {AtenOp::pow_Scalar, scalar_power, scalar_power},
 };
 
 const UnaryRow& row_of_node(const Node& node) {
@@ -206,43 +264,22 @@ const UnaryRow& row_of_node(const Node& node) {
   CARINA_UNREACHABLE("unary op", node.op.aten());
 }
 
-// Entry i stands for the i-th integer of the type. Intermediates are rounded to float32, as PyTorch's are.
-std::vector<int64_t> table_of(const UnaryRow& row, const Attributes& attributes, const Quantization& from,
-                              const Quantization& to) {
-  std::vector<int64_t> table;
-  const auto scale = static_cast<float>(from.scale());
-  const IntegerRange range = range_of(from.dtype);
-  for (int64_t q = range.min; q <= range.max; ++q) {
-    const float x = static_cast<float>(q - from.zero_point()) * scale;
-    table.push_back(quantized(static_cast<float>(row.value(x, attributes)), to));
-  }
-  return table;
-}
-
-Result<ValueId> by_table(Lowering& in, const Node& node, const UnaryRow& row) {
-  const Quantization& from = in.quantization(node.inputs[0]);
-  const Quantization& to = in.quantization(node.outputs[0]);
-  CARINA_CHECKED(accepted(node, needs_int8(in.candidate(node))));
-  if (to.dtype != DType::kInt8)
-    return fail(about(node, fmt::format("the result is {}, that of a table of int8 is int8", name_of(to.dtype))));
-  const ValueId table = in.out.constant(
-      node.name + ".table", integer_tensor(DType::kInt8, Shape{256}, table_of(row, node.attributes, from, to)));
-  const ValueId input = in.operand(node.inputs[0]);
-  return in.out.emit(TosaOp::TABLE, {input, table}, {},
-                     {.dtype = DType::kInt8, .shape = in.out.shape(input), .suffix = "out"});
-}
-
 Result<ValueId> unary(Lowering& in, const Node& node) {
   const UnaryRow& row = row_of_node(node);
-  if (in.is_quantized(node)) return by_table(in, node, row);
+  if (in.is_quantized(node)) {
+    CARINA_CHECKED(accepted(node, takes_table(in.candidate(node))));
+    return by_table(in, node, [&](double x) { return row.value(x, node.attributes); });
+  }
   if (!is_float(in.value(node.inputs[0]).dtype) && has_integer_form(row.op)) return integer_form(in, node);
-  if (in.value(node.outputs[0]).dtype != DType::kFp32 || in.value(node.inputs[0]).dtype != DType::kFp32) {
-    return fail(about(node, std::string(node.op.name()) + " of " +
-                                std::string(name_of(in.value(node.inputs[0]).dtype)) + " is not supported"));
+  const DType type = in.value(node.outputs[0]).dtype;
+  if (!computes(type)) {
+    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
   }
   if (row.lower == nullptr) return fail(about(node, std::string(node.op.name()) + " has no lowering in float"));
+  const ValueId x =
+      converted(in.out, in.operand(node.inputs[0]), row.rounds == UnaryRow::Rounds::kOnce ? type : DType::kFp32);
   FloatMath math(in.out);
-  return row.lower(math, in.operand(node.inputs[0]), node.attributes);
+  return in.out.cast(row.lower(math, x, node.attributes), type);
 }
 
 constexpr auto lowering_rows() {
@@ -250,7 +287,7 @@ constexpr auto lowering_rows() {
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = {.op = kUnaryRows[i].op,
                .integers = has_integer_form(kUnaryRows[i].op) ? PlainIntegers::kAny : PlainIntegers::kNone,
-               .legal = needs_int8,
+               .legal = takes_table,
                .lower = unary};
   return rows;
 }

@@ -1,6 +1,7 @@
 // Arithmetic with scalars, and what is a product or a sum by another name.
 
 #include <algorithm>
+#include <numbers>
 
 #include "lower/prepare/canonicalize_internal.h"
 
@@ -10,6 +11,12 @@ namespace {
 using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
+
+// With floats of 16 bits, what is not one operation of two tensors is computed in fp32: widen_halves comes back here.
+bool waits_for_fp32(const Rewriter& in, const Node& node) {
+  const DType type = in[node.outputs[0]].dtype;
+  return type == DType::kFp16 || type == DType::kBf16;
+}
 
 // Arithmetic with a scalar, or with a factor on the second operand.
 ValueId scalar_like(Rewriter& in, const Node& node, std::string_view attribute) {
@@ -26,6 +33,7 @@ ValueId times_alpha(Rewriter& in, const Node& node, ValueId operand) {
 
 template <AtenOp kTo>
 Result<bool> plus_scalar(Rewriter& in, const Node& node) {
+  if (waits_for_fp32(in, node)) return false;
   const double other = node.attributes.number("other") * node.attributes.number("alpha");
   const ValueId scalar = in.scalar(other, in[node.outputs[0]].dtype);
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], scalar}, {{"alpha", int64_t{1}}}));
@@ -33,19 +41,21 @@ Result<bool> plus_scalar(Rewriter& in, const Node& node) {
 
 template <AtenOp kTo>
 Result<bool> without_alpha(Rewriter& in, const Node& node) {
-  if (node.attributes.number("alpha") == 1) return false;
+  if (node.attributes.number("alpha") == 1 || waits_for_fp32(in, node)) return false;
   const ValueId other = times_alpha(in, node, node.inputs[1]);
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], other}, {{"alpha", int64_t{1}}}));
 }
 
 // rsub(self, other) = other - alpha * self
 Result<bool> rsub_to_sub(Rewriter& in, const Node& node) {
+  if (waits_for_fp32(in, node)) return false;
   const ValueId self = times_alpha(in, node, node.inputs[0]);
   const ValueId other = node.inputs.size() > 1 ? node.inputs[1] : scalar_like(in, node, "other");
   return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {other, self}, {{"alpha", int64_t{1}}}));
 }
 
 Result<bool> mul_scalar(Rewriter& in, const Node& node) {
+  if (waits_for_fp32(in, node)) return false;
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], scalar_like(in, node, "other")}, {}));
 }
 
@@ -69,6 +79,17 @@ Result<bool> div_tensor(Rewriter& in, const Node& node) {
                          [](float v) { return 1 / v; });
   const ValueId constant = in.constant(divisor.name + "_inverse", std::move(inverse).freeze());
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], constant}, {}));
+}
+
+Result<bool> times(Rewriter& in, const Node& node, double factor) {
+  if (in[node.outputs[0]].dtype != DType::kFp32 || in[node.inputs[0]].dtype != DType::kFp32) return false;
+  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], in.scalar(factor, DType::kFp32)}, {}));
+}
+Result<bool> degrees_to_radians(Rewriter& in, const Node& node) {
+  return times(in, node, std::numbers::pi / 180);
+}
+Result<bool> radians_to_degrees(Rewriter& in, const Node& node) {
+  return times(in, node, 180 / std::numbers::pi);
 }
 
 Result<bool> square_to_mul(Rewriter& in, const Node& node) {
@@ -100,6 +121,8 @@ constexpr RewriteRow kCanonicalizeArithmeticRows[] = {
     {AtenOp::div_Tensor, div_tensor},
     {AtenOp::true_divide_Tensor, div_tensor},
     {AtenOp::divide_Tensor, div_tensor},
+    {AtenOp::deg2rad_default, degrees_to_radians},
+    {AtenOp::rad2deg_default, radians_to_degrees},
     {AtenOp::square_default, square_to_mul},
     {AtenOp::pow_Tensor_Scalar, pow_by_exponent},
     {AtenOp::max_other, renamed<AtenOp::maximum_default>},

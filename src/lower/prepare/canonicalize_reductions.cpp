@@ -19,6 +19,13 @@ Result<bool> reduce_all(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]}, attributes));
 }
 
+// The product of all elements: along the one axis of a flat view.
+Result<bool> product_of_all(Rewriter& in, const Node& node) {
+  const ValueId flat = in.view(node.inputs[0], Shape{in.shape(node.inputs[0]).elements()});
+  return rewritten(in.into(node.outputs[0], AtenOp::prod_dim_int, {flat},
+                           {{"dim", int64_t{0}}, {"keepdim", false}, {"dtype", *node.attributes.find("dtype")}}));
+}
+
 bool only_first_used(Rewriter& in, const Node& node) {
   return std::ranges::all_of(node.outputs.begin() + 1, node.outputs.end(),
                              [&](ValueId v) { return !v.valid() || in.uses(v) == 0; });
@@ -49,6 +56,7 @@ constexpr RewriteRow kCanonicalizeReductionsRows[] = {
     {AtenOp::max_dim, extremum_of_axis<AtenOp::amax_default>},
     {AtenOp::min_dim, extremum_of_axis<AtenOp::amin_default>},
     {AtenOp::mean_default, reduce_all<AtenOp::mean_dim>},
+    {AtenOp::prod_default, product_of_all},
     {AtenOp::sum_default, reduce_all<AtenOp::sum_dim_IntList>},
     {AtenOp::max_pool2d_with_indices_default, first_result<AtenOp::max_pool2d_default>},
     {AtenOp::max_pool1d_with_indices_default, first_result<AtenOp::max_pool1d_default>},

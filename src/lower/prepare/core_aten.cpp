@@ -96,6 +96,50 @@ Result<bool> celu(Rewriter& in, const Node& node) {
   return m.finish(AtenOp::elu_default, {m.x()}, {{"alpha", alpha}, {"scale", int64_t{1}}, {"input_scale", 1 / alpha}});
 }
 
+Result<bool> rrelu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double slope = (node.attributes.number("lower") + node.attributes.number("upper")) / 2;
+  return m.finish(AtenOp::leaky_relu_default, {m.x()}, {{"negative_slope", slope}});
+}
+
+Result<bool> softshrink(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double edge = node.attributes.number("lambd");
+  return m.finish(AtenOp::sub_Tensor, {m.x(), m.clamp(m.x(), -edge, edge)}, no_alpha());
+}
+
+// where(tested > edge, x, otherwise)
+Result<bool> above(Rewriter& in, const Node& node, ValueId tested, double edge, double otherwise) {
+  ir::Value condition{.name = node.name + "_above",
+                      .dtype = DType::kBool,
+                      .shape = in.shape(node.inputs[0]),
+                      .quantization = {},
+                      .constant = {}};
+  const ValueId mask = in.make_value(AtenOp::gt_Scalar, {tested}, {{"other", edge}}, std::move(condition));
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::where_self, {mask, node.inputs[0], in.scalar(otherwise, DType::kFp32)}, {}));
+}
+
+Result<bool> threshold(Rewriter& in, const Node& node) {
+  return above(in, node, node.inputs[0], node.attributes.number("threshold"), node.attributes.number("value"));
+}
+
+Result<bool> hardshrink(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return above(in, node, m.apply(AtenOp::abs_default, {m.x()}), node.attributes.number("lambd"), 0);
+}
+
+Result<bool> frac(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::sub_Tensor, {m.x(), m.apply(AtenOp::trunc_default, {m.x()})}, no_alpha());
+}
+
+Result<bool> erfc(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId opposite = m.apply(AtenOp::neg_default, {m.apply(AtenOp::erf_default, {m.x()})});
+  return m.finish(AtenOp::add_Tensor, {opposite, in.scalar(1, DType::kFp32)}, no_alpha());
+}
+
 Result<bool> conv_transpose(Rewriter& in, const Node& node) {
   Attributes attributes = node.attributes;
   attributes.set("transposed", true);
@@ -108,6 +152,9 @@ constexpr RewriteRow kCoreAtenRows[] = {
     {AtenOp::mish_default, mish},           {AtenOp::log_sigmoid_default, log_sigmoid},
     {AtenOp::exp2_default, exp2},           {AtenOp::selu_default, selu},
     {AtenOp::celu_default, celu},           {AtenOp::conv_transpose2d_input, conv_transpose},
+    {AtenOp::rrelu_default, rrelu},         {AtenOp::softshrink_default, softshrink},
+    {AtenOp::threshold_default, threshold}, {AtenOp::hardshrink_default, hardshrink},
+    {AtenOp::frac_default, frac},           {AtenOp::erfc_default, erfc},
 };
 
 }  // namespace

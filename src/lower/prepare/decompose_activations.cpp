@@ -37,47 +37,9 @@ Result<bool> glu(Rewriter& in, const Node& node) {
       in.into(node.outputs[0], AtenOp::mul_Tensor, {value, in.make(AtenOp::sigmoid_default, {gate}, {}, half)}, {}));
 }
 
-Result<bool> softshrink(Rewriter& in, const Node& node) {
-  const double edge = node.attributes.number("lambd");
-  if (!is_fp32(in, node)) return false;
-  const ValueId middle =
-      in.make(AtenOp::clamp_default, {node.inputs[0]}, {{"min", -edge}, {"max", edge}}, in.shape(node.inputs[0]));
-  return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {node.inputs[0], middle}, no_alpha()));
-}
-
-// where(tested > edge, x, otherwise)
-Result<bool> above(Rewriter& in, const Node& node, ValueId tested, double edge, double otherwise) {
-  ir::Value condition{.name = node.name + "_above",
-                      .dtype = DType::kBool,
-                      .shape = in.shape(node.inputs[0]),
-                      .quantization = {},
-                      .constant = {}};
-  const ValueId mask = in.make_value(AtenOp::gt_Scalar, {tested}, {{"other", edge}}, std::move(condition));
-  return rewritten(
-      in.into(node.outputs[0], AtenOp::where_self, {mask, node.inputs[0], in.scalar(otherwise, DType::kFp32)}, {}));
-}
-
-Result<bool> threshold(Rewriter& in, const Node& node) {
-  if (!is_fp32(in, node)) return false;
-  return above(in, node, node.inputs[0], node.attributes.number("threshold"), node.attributes.number("value"));
-}
-
-Result<bool> hardshrink(Rewriter& in, const Node& node) {
-  if (!is_fp32(in, node)) return false;
-  const ValueId magnitude = in.make(AtenOp::abs_default, {node.inputs[0]}, {}, in.shape(node.inputs[0]));
-  return above(in, node, magnitude, node.attributes.number("lambd"), 0);
-}
-
-Result<bool> frac(Rewriter& in, const Node& node) {
-  if (!is_fp32(in, node)) return false;
-  const ValueId whole = in.make(AtenOp::trunc_default, {node.inputs[0]}, {}, in.shape(node.inputs[0]));
-  return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {node.inputs[0], whole}, no_alpha()));
-}
-
 constexpr RewriteRow kDecomposeActivationsRows[] = {
-    {AtenOp::prelu_default, prelu},           {AtenOp::glu_default, glu},
-    {AtenOp::softshrink_default, softshrink}, {AtenOp::threshold_default, threshold},
-    {AtenOp::hardshrink_default, hardshrink}, {AtenOp::frac_default, frac},
+    {AtenOp::prelu_default, prelu},
+    {AtenOp::glu_default, glu},
 };
 static_assert(rewrites_what_becomes(kDecomposeActivationsRows));
 

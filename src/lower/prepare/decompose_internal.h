@@ -8,8 +8,9 @@
 namespace carina::lower {
 
 // The rows of the pass `decompose`, by family.
-std::span<const RewriteRow> norm_rows();     // softmax, layer_norm, group_norm, var
-std::span<const RewriteRow> product_rows();  // mm, addmm, matmul
+std::span<const RewriteRow> norm_rows();       // softmax, layer_norm, group_norm
+std::span<const RewriteRow> statistic_rows();  // var, std, lengths of vectors
+std::span<const RewriteRow> product_rows();    // mm, addmm, matmul
 std::span<const RewriteRow> attention_rows();
 std::span<const RewriteRow> einsum_rows();
 std::span<const RewriteRow> recurrence_rows();  // lstm, gru, rnn
@@ -29,6 +30,9 @@ std::span<const RewriteRow> volume_rewrites();      // conv_transpose3d
 inline ir::Attributes over(const std::vector<size_t>& axes) {
   return {{"dim", to_ints(axes)}, {"keepdim", true}, {"dtype", std::monostate()}};
 }
+inline ir::Attributes over_extremum(const std::vector<size_t>& axes) {
+  return {{"dim", to_ints(axes)}, {"keepdim", true}};
+}
 // Whether the node computes with floats, as the decompositions suppose.
 inline bool is_fp32(const Rewriter& in, const ir::Node& node) {
   return in[node.inputs[0]].dtype == DType::kFp32;
@@ -37,5 +41,11 @@ inline bool is_fp32(const Rewriter& in, const ir::Node& node) {
 inline ir::Attributes no_alpha() {
   return {{"alpha", int64_t{1}}};
 }
+
+struct Centered {
+  ir::ValueId value;   // x - mean(x) along the axes
+  ir::ValueId square;  // its square
+};
+Centered center(Rewriter& in, ir::ValueId x, const std::vector<size_t>& axes);
 
 }  // namespace carina::lower

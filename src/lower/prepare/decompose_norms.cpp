@@ -11,10 +11,6 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-Attributes over_extremum(const std::vector<size_t>& axes) {
-  return {{"dim", to_ints(axes)}, {"keepdim", true}};
-}
-
 // x - max(x) along the axis: what keeps exp() from overflowing.
 ValueId minus_maximum(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
   const Shape shape = in.shape(x);
@@ -43,18 +39,6 @@ Result<bool> log_softmax(Rewriter& in, const Node& node) {
   const ValueId sum = in.make(AtenOp::sum_dim_IntList, {power}, over(axes), kept_shape(shape, axes));
   const ValueId log = in.make(AtenOp::log_default, {sum}, {}, kept_shape(shape, axes));
   return rewritten(in.into(node.outputs[0], AtenOp::sub_Tensor, {shifted, log}, no_alpha()));
-}
-
-struct Centered {
-  ValueId value;   // x - mean(x)
-  ValueId square;  // its square
-};
-
-Centered center(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
-  const Shape shape = in.shape(x);
-  const ValueId mean = in.make(AtenOp::mean_dim, {x}, over(axes), kept_shape(shape, axes));
-  const ValueId value = in.make(AtenOp::sub_Tensor, {x, mean}, no_alpha(), shape);
-  return {.value = value, .square = in.make(AtenOp::mul_Tensor, {value, value}, {}, shape)};
 }
 
 // (x - mean) / sqrt(var + eps)
@@ -140,57 +124,6 @@ Result<bool> rms_norm(Rewriter& in, const Node& node) {
   return scale_and_shift(in, node.outputs[0], scaled, node.inputs[1], ValueId());
 }
 
-// The Euclidean length, the sum or the greatest of the magnitudes.
-Result<bool> vector_norm(Rewriter& in, const Node& node) {
-  const ValueId x = node.inputs[0];
-  const double order = node.attributes.number("ord");
-  const bool known = order == 1 || order == 2 || (std::isinf(order) && order > 0);
-  if (in[x].dtype != DType::kFp32 || in[node.outputs[0]].dtype != DType::kFp32 || !known) return false;
-  const Shape shape = in.shape(x);
-  const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());
-  const Shape kept = kept_shape(shape, axes);
-  if (order == 2) {
-    const ValueId square = in.make(AtenOp::mul_Tensor, {x, x}, {}, shape);
-    const ValueId sum = in.make(AtenOp::sum_dim_IntList, {square}, over(axes), kept);
-    return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::sqrt_default, {sum}, {}, kept)));
-  }
-  const ValueId magnitude = in.make(AtenOp::abs_default, {x}, {}, shape);
-  const ValueId result = order == 1 ? in.make(AtenOp::sum_dim_IntList, {magnitude}, over(axes), kept)
-                                    : in.make(AtenOp::amax_default, {magnitude}, over_extremum(axes), kept);
-  return rewritten(in.view_into(node.outputs[0], result));
-}
-
-double correction_of(const Attributes& attributes) {
-  if (attributes.find("unbiased") != nullptr) return attributes.get<bool>("unbiased") ? 1 : 0;
-  return attributes.is_none("correction") ? 1 : attributes.number("correction");
-}
-
-// The variance with the reduced axes kept; nothing where it does not exist.
-std::optional<ValueId> kept_variance(Rewriter& in, const Node& node) {
-  const Shape shape = in.shape(node.inputs[0]);
-  if (in[node.inputs[0]].dtype != DType::kFp32) return std::nullopt;
-  const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());
-  const Shape kept = kept_shape(shape, axes);
-  const double count =
-      static_cast<double>(shape.elements()) / static_cast<double>(std::max<int64_t>(kept.elements(), 1));
-  const double divisor = count - correction_of(node.attributes);
-  if (divisor <= 0) return std::nullopt;
-  const ValueId sum = in.make(AtenOp::sum_dim_IntList, {center(in, node.inputs[0], axes).square}, over(axes), kept);
-  return in.make(AtenOp::mul_Tensor, {sum, in.scalar(1 / divisor, DType::kFp32)}, {}, kept);
-}
-
-Result<bool> variance(Rewriter& in, const Node& node) {
-  const std::optional<ValueId> result = kept_variance(in, node);
-  return result ? rewritten(in.view_into(node.outputs[0], *result)) : Result<bool>(false);
-}
-
-Result<bool> deviation(Rewriter& in, const Node& node) {
-  const std::optional<ValueId> result = kept_variance(in, node);
-  if (!result) return false;
-  const Shape kept = in.shape(*result);
-  return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::sqrt_default, {*result}, {}, kept)));
-}
-
 constexpr RewriteRow kDecomposeNormsRows[] = {
     {AtenOp::softmax_int, softmax},
     {AtenOp::_softmax_default, softmax},
@@ -203,13 +136,6 @@ constexpr RewriteRow kDecomposeNormsRows[] = {
     {AtenOp::native_group_norm_default, native_group_norm},
     {AtenOp::instance_norm_default, instance_norm},
     {AtenOp::rms_norm_default, rms_norm},
-    {AtenOp::linalg_vector_norm_default, vector_norm},
-    {AtenOp::var_default, variance},
-    {AtenOp::var_dim, variance},
-    {AtenOp::var_correction, variance},
-    {AtenOp::std_default, deviation},
-    {AtenOp::std_dim, deviation},
-    {AtenOp::std_correction, deviation},
 };
 static_assert(rewrites_what_becomes(kDecomposeNormsRows));
 

@@ -11,6 +11,7 @@ Result<void> canonicalize(ir::Graph& graph, const Log& log);
 Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, const Log& log);
 Result<void> move_constants(ir::Graph& graph, const Log& log);
 Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
+Result<void> widen_halves(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);
 Result<void> remove_identities(ir::Graph& graph, const Log& log);
 

@@ -57,6 +57,8 @@ class Rewriter {
   ir::ValueId make_value(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, ir::Value result);
   // A new node that makes an existing value, usually the current node's output: name and quantization stay.
   Result<void> into(ir::ValueId output, AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes);
+  // A node with outputs that stand in the graph already.
+  Result<void> emit(ir::Node node) { return apply(std::move(node)); }
   // Reshape to `shape` as a new value (or the same value when it has that shape).
   ir::ValueId view(ir::ValueId input, const Shape& shape);
   Result<void> view_into(ir::ValueId output, ir::ValueId input);

@@ -1,0 +1,137 @@
+#include "lower/ops/table_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+constexpr int kInterpolatedLog2 = 7;  // int16: entries stand 128 apart, results carry 7 more bits
+constexpr int64_t kEntries16 = 513;
+
+// The function at x, as a float32, as PyTorch computes it. A step wide as `step` may reach over the edge of the domain:
+// then in the middle of what lies within.
+float value_at(const RealFunction& function, float x, double step) {
+  const auto value = static_cast<float>(function(x));
+  if (!std::isnan(value)) return value;
+  for (const double near : {x + step / 4, x - step / 4}) {
+    const auto inside = static_cast<float>(function(near));
+    if (!std::isnan(inside)) return inside;
+  }
+  return value;
+}
+
+// Entry i stands for the i-th integer of the type.
+std::vector<int64_t> entries8(const RealFunction& function, const Quantization& from, const Quantization& to) {
+  std::vector<int64_t> entries;
+  const auto scale = static_cast<float>(from.scale());
+  for (int64_t q = -128; q <= 127; ++q) {
+    const float x = static_cast<float>(q - from.zero_point()) * scale;
+    entries.push_back(quantized(value_at(function, x, scale), to));
+  }
+  return entries;
+}
+
+struct Table16 {
+  std::vector<int64_t> entries;
+  int extra_log2;  // entries are the results' steps times this power of two
+};
+
+double largest_magnitude(const std::vector<double>& values) {
+  return std::abs(*std::ranges::max_element(values, {}, [](double v) { return std::abs(v); }));
+}
+
+double largest_rise(const std::vector<double>& values) {
+  double rise = 0;
+  for (size_t i = 1; i < values.size(); ++i) rise = std::max(rise, std::abs(values[i] - values[i - 1]));
+  return rise;
+}
+
+// As fine as 16 bits hold all values; neighbours must not differ by more than 16 bits hold.
+int extra_bits(const std::vector<double>& values) {
+  constexpr double kMost = 32767;
+  if (largest_rise(values) > kMost) return -1;
+  const double largest = std::max(largest_magnitude(values), 1.0);
+  return std::max(0, static_cast<int>(std::floor(std::log2(kMost / largest))));
+}
+
+// Entry i stands for the integer 128 i - 32768, in steps of the result above its zero point.
+Table16 table16(const RealFunction& function, const Quantization& from, const Quantization& to) {
+  const double low = static_cast<double>(to.qmin - to.zero_point()),
+               high = static_cast<double>(to.qmax - to.zero_point());
+  std::vector<double> values;
+  for (int64_t i = 0; i < kEntries16; ++i) {
+    const auto x =
+        static_cast<float>(static_cast<double>(-32768 + (i << kInterpolatedLog2) - from.zero_point()) * from.scale());
+    const double steps = value_at(function, x, from.scale()) / to.scale();
+    values.push_back(std::isnan(steps) ? 0 : std::clamp(steps, low, high));
+  }
+  Table16 table{.entries = {}, .extra_log2 = extra_bits(values)};
+  for (const double v : values)
+    table.entries.push_back(
+        static_cast<int64_t>(std::clamp(std::round(std::ldexp(v, table.extra_log2)), -32768.0, 32767.0)));
+  return table;
+}
+
+ValueId by_table8(Lowering& in, const Node& node, const RealFunction& function) {
+  const Quantization& from = in.quantization(node.inputs[0]);
+  const Quantization& to = in.quantization(node.outputs[0]);
+  const ValueId table =
+      in.out.constant(node.name + ".table", integer_tensor(DType::kInt8, Shape{256}, entries8(function, from, to)));
+  const ValueId input = in.operand(node.inputs[0]);
+  return in.out.emit(TosaOp::TABLE, {input, table}, {},
+                     {.dtype = DType::kInt8, .shape = in.out.shape(input), .suffix = "out"});
+}
+
+// int8 as int16: 128 times finer, around 0.
+Quantization widened(const Quantization& q) {
+  constexpr double kFiner = 128;
+  Quantization wide = q;
+  wide.dtype = DType::kInt16;
+  wide.scales = {q.scale() / kFiner};
+  wide.zero_points = {0};
+  wide.qmin = -32768;
+  wide.qmax = 32767;
+  return wide;
+}
+
+ValueId by_table16(Lowering& in, const Node& node, const RealFunction& function) {
+  const Quantization& given = in.quantization(node.inputs[0]);
+  const Quantization& to = in.quantization(node.outputs[0]);
+  const Quantization from = given.dtype == DType::kInt16 ? given : widened(given);
+  const ValueId input = in.requantize(in.operand(node.inputs[0]), given, from);
+  const Table16 table = table16(function, from, to);
+  const ValueId entries =
+      in.out.constant(node.name + ".table", integer_tensor(DType::kInt16, Shape{kEntries16}, table.entries));
+  const ValueId wide = in.out.emit(TosaOp::TABLE, {input, entries}, {},
+                                   {.dtype = DType::kInt32, .shape = in.out.shape(input), .suffix = "acc"});
+  const double factor = std::ldexp(1.0, -kInterpolatedLog2 - table.extra_log2);
+  return in.within_range(
+      in.out.rescale(wide, {.scales = {factor}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype}), to);
+}
+
+}  // namespace
+
+ValueId by_table(Lowering& in, const Node& node, const RealFunction& function) {
+  const bool narrow =
+      in.quantization(node.inputs[0]).dtype == DType::kInt8 && in.quantization(node.outputs[0]).dtype == DType::kInt8;
+  return narrow ? by_table8(in, node, function) : by_table16(in, node, function);
+}
+
+Refused takes_table(const Candidate& c) {
+  for (const ir::Value* value : {&c.input(0), &c.output()}) {
+    const DType type = Candidate::type_of(*value);
+    if (type == DType::kInt8 || type == DType::kInt16) continue;
+    return refused("types.table",
+                   fmt::format("{} is {}, {} has tables for int8 and int16", value->name, name_of(type), c.target.name),
+                   "quantize to int8");
+  }
+  return std::nullopt;
+}
+
+}  // namespace carina::lower
