@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <optional>
+#include <set>
 
+#include "facts/aten_traits.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/data_check_internal.h"
 #include "quantize/float_run.h"
@@ -38,7 +42,7 @@ Result<void> check_samples(const ir::Graph& graph, std::span<const std::vector<T
 
 class Calibration {
  public:
-  Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten), data_(aten) {
+  Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten), data_(aten), makers_(ir::producers(aten)) {
     result_.sharing = sharing_of(aten, left.nodes);
     result_.left = std::move(left);
     clear();
@@ -51,8 +55,7 @@ class Calibration {
       const size_t group = result_.sharing.group[id.index()];
       if (!is_observed(id.index()) || std::ranges::find(groups, group) != groups.end()) continue;
       groups.push_back(group);
-      if (!result_.observers[group].observe(tensor.values<float>()) && not_numbers_.empty())
-        not_numbers_ = aten_[id].name;
+      observe(id, result_.observers[group], tensor.values<float>());
     }
   }
 
@@ -62,6 +65,11 @@ class Calibration {
       CARINA_TRY(const std::vector<Tensor> outputs, model.run(samples[s]));
       data_.see(samples[s], outputs);
     }
+    for (const ValueId id : beyond_)
+      log.note({.where = aten_[id].name,
+                .what = "calibration has met infinities or values that are no numbers (NaN) here, and leaves them out",
+                .hint = "the samples reach outside of what the operator is defined for",
+                .severity = Severity::kWarning});
     if (not_numbers_.empty()) return {};
     return fail({.where = not_numbers_,
                  .what = "the float model computes values that are not numbers (NaN) from the calibration samples",
@@ -89,6 +97,27 @@ class Calibration {
   Calibrated take() && { return std::move(result_); }
 
  private:
+  // A function at the end of its domain gives infinity, outside of it NaN: no integers stand for these, and they would
+  // take the range from the rest. Infinities of other operators are masks, which the observer limits.
+  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements) {
+    const ir::NodeId maker = makers_[id.index()];
+    const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
+    if (is_function && observe_finite(id, observer, elements)) return;
+    if (observer.observe(elements)) return;
+    const bool given = !maker.valid();
+    if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
+  }
+
+  // Whether there were elements that are not finite, and others.
+  bool observe_finite(ValueId id, RangeObserver& observer, std::span<const float> elements) {
+    if (std::ranges::all_of(elements, [](float v) { return std::isfinite(v); })) return false;
+    std::vector<float> finite;
+    std::ranges::copy_if(elements, std::back_inserter(finite), [](float v) { return std::isfinite(v); });
+    if (finite.empty()) return false;
+    beyond_.insert(id);
+    return observer.observe(finite);
+  }
+
   [[nodiscard]] bool is_observed(size_t value) const {
     return result_.left.quantized[value] && result_.sharing.is_observed[value];
   }
@@ -96,6 +125,8 @@ class Calibration {
   const ir::Graph& aten_;
   Calibrated result_;
   DataCheck data_;
+  std::vector<ir::NodeId> makers_;
+  std::set<ValueId> beyond_;  // values that held what is not finite
   std::string not_numbers_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "lower/prepare.h"
 #include "quantize/calibrate_internal.h"
+#include "quantize/domains_internal.h"
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_rounding_internal.h"
 #include "tensor/elements.h"
@@ -154,6 +155,7 @@ class Quantizer {
       if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
     }
     keep_results_float();
+    limit_domains(graph_);
     return {};
   }
 

@@ -244,7 +244,26 @@ TEST(Ptq, InfinitiesOfMasksAreLimited) {
   const auto x = b.input("x", {2});
   b.graph.outputs = {b.add("y", x, b.constant<float>("mask", {2}, {0, -std::numeric_limits<float>::infinity()}))};
   run(b, {{floats({2}, {1, 2})}});
-  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("mask").scale()), 256.0F / 255);
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("mask").scale()), 16.0F / 255);
+}
+
+TEST(Ptq, ValuesOutsideOfAFunctionsDomainAreLeftOut) {
+  GraphBuilder b;
+  b.graph.outputs = {b.unary(AtenOp::log_default, "y", b.input("x", {3}))};
+  run(b, {{floats({3}, {std::exp(1.0F), 0, -1})}});
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("y").scale()), 1.0F / 255);
+}
+
+TEST(Ptq, FixedDomainsAreNotExceeded) {
+  const auto scale = [](float largest) {
+    GraphBuilder b;
+    b.graph.outputs = {b.unary(AtenOp::acos_default, "y", b.input("x", {2}))};
+    run(b, {{floats({2}, {-largest, largest})}});
+    return static_cast<float>(b.quantization("x").scale());
+  };
+  EXPECT_FLOAT_EQ(scale(1), 2.0F / 256);
+  EXPECT_FLOAT_EQ(scale(3), 2.0F / 256);
+  EXPECT_LT(scale(0.25F), 0.6F / 256);
 }
 
 TEST(Ptq, WrongSamplesAreNamed) {
