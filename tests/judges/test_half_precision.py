@@ -5,8 +5,22 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from interpreter_judge import interpret
 from torch import nn
+
+
+
+class Fn(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
 
 MODELS = {
     "conv": (lambda: nn.Conv2d(3, 4, 3), (1, 3, 8, 8)),
@@ -15,6 +29,14 @@ MODELS = {
     "groups": (lambda: nn.Conv2d(4, 4, 3, groups=2), (1, 4, 8, 8)),
     "linear": (lambda: nn.Linear(8, 5), (3, 8)),
     "pad": (lambda: nn.ConstantPad1d(1, 0.5), (1, 2, 3)),
+    "bmm": (lambda: Fn(lambda x: torch.bmm(x, x.transpose(1, 2))), (2, 3, 4)),
+    "arithmetic": (lambda: Fn(lambda x: (x * 0.3 + x / 7 - 1) / (x * x + 1) + torch.add(x, x, alpha=0.5)), (3, 40)),
+    "functions": (lambda: Fn(lambda x: torch.tanh(x) + torch.sqrt(x.abs()) + F.gelu(x) + torch.atan(x) + F.elu(x)), (3, 40)),
+    "softmax": (lambda: nn.Softmax(-1), (3, 40)),
+    "layer_norm": (lambda: nn.LayerNorm(16), (3, 16)),
+    "conv_bn_relu": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU6()), (1, 3, 8, 8)),
+    "reductions": (lambda: Fn(lambda x: x.mean(-1) + x.sum(-1) + x.amax(-1) + x.var(-1)), (3, 40)),
+    "casts": (lambda: Fn(lambda x: (x.float() * 1.7).to(x.dtype).clamp(-1, 1)), (3, 40)),
     "pad_one": (lambda: nn.ConstantPad2d((1, 0, 2, 1), 1.0), (1, 2, 3, 4)),
 }
 # Results may be a few roundings off: sums are accumulated in fp32 here and there, in another order.
