@@ -18,7 +18,7 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// `value` computes a table's entries; `lower` is the same function in TOSA PRO-FP (none: no float lowering).
+// `value` computes a table's entries; `lower` is the same function in TOSA PRO-FP.
 struct UnaryRow {
   AtenOp op;
   double (*value)(double x, const Attributes& a);
@@ -275,7 +275,6 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
   if (!computes(type)) {
     return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
   }
-  if (row.lower == nullptr) return fail(about(node, std::string(node.op.name()) + " has no lowering in float"));
   const ValueId x =
       converted(in.out, in.operand(node.inputs[0]), row.rounds == UnaryRow::Rounds::kOnce ? type : DType::kFp32);
   FloatMath math(in.out);

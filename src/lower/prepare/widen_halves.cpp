@@ -28,6 +28,7 @@ constexpr bool is_computed_composite(const AtenTraits& traits) {
   using enum AtenFamily;
   const bool computes = traits.family == kNormalisation || traits.family == kComposite || traits.family == kFunction ||
                         traits.family == kArithmetic || traits.family == kReduction;
+  if (traits.family == kDivision) return traits.lowering.kind != AtenLowering::Kind::kNone;
   return computes && traits.data == AtenData::kComputed && traits.lowering.kind == AtenLowering::Kind::kBecomes;
 }
 
