@@ -22,8 +22,6 @@ constexpr std::array kTypeNames = {
     TypeName{"str", ArgumentType::kString},    TypeName{"ScalarType", ArgumentType::kDType},
     TypeName{"Layout", ArgumentType::kLayout}, TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
     TypeName{"Device", ArgumentType::kDevice},
-    // A model for inference names none: it is always None.
-    TypeName{"Generator", ArgumentType::kDevice},
 };
 
 class Parser {
