@@ -51,7 +51,6 @@ bool works_on_quantized(const Candidate& c);
 Refused check_mixture(const Candidate& c);
 
 // ops/limits.cpp: what several operators ask.
-Refused needs_int8(const Candidate& c);
 Refused check_axes(const Candidate& c, const ir::Value& value);
 // `stride`, `kernel`, `dilation`: y, x. The result is [N,C,H,W].
 Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride);

@@ -182,7 +182,7 @@ ValueId added(Lowering& in, const Node& node, const Rows& rows, ValueId same, Va
       in.out.rescale(sum, {.scales = {1}, .input_zp = 0, .output_zp = q->zero_point(), .to = q->dtype}), *q);
 }
 
-ValueId as_result(Lowering& in, const Node& node, size_t input) {
+ValueId as_scattered(Lowering& in, const Node& node, size_t input) {
   const ValueId value = in.operand(node.inputs[input]);
   if (!in.is_quantized(node)) return value;
   return in.requantize(value, in.quantization(node.inputs[input]), in.quantization(node.outputs[0]));
@@ -192,8 +192,8 @@ Result<ValueId> index_put(Lowering& in, const Node& node) {
   CARINA_CHECKED(accepted(node, check_index(in.candidate(node), 1)));
   const size_t last = node.inputs.size() - 1;
   Rows rows = rows_of(in, node, 1, without_last(in.shape(node.inputs[last])));
-  rows.values = in.out.reshape(as_result(in, node, 0), in.out.shape(rows.values));
-  ValueId values = in.out.reshape(as_result(in, node, last), Shape{1, rows.count, rows.inner});
+  rows.values = in.out.reshape(as_scattered(in, node, 0), in.out.shape(rows.values));
+  ValueId values = in.out.reshape(as_scattered(in, node, last), Shape{1, rows.count, rows.inner});
   const ValueId same = rows.count > 1 ? same_places(in, rows) : ValueId();
   if (node.attributes.get<bool>("accumulate")) values = added(in, node, rows, same, values);
   const ValueId places = rows.count > 1 ? places_once(in, rows, same) : rows.places;

@@ -14,16 +14,6 @@ std::string axis_name(size_t axis) {
 
 }  // namespace
 
-Refused needs_int8(const Candidate& c) {
-  for (const ir::ValueId id : c.node.inputs) {
-    const DType type = Candidate::type_of(c.graph[id]);
-    if (type == DType::kInt8) continue;
-    return refused("types.int8-only",
-                   fmt::format("{} is {}, {} does this for int8", c.graph[id].name, name_of(type), c.target.name),
-                   "quantize to int8");
-  }
-  return std::nullopt;
-}
 
 Refused check_axes(const Candidate& c, const ir::Value& value) {
   for (size_t axis = 0; axis < value.shape.rank(); ++axis) {
