@@ -61,9 +61,7 @@ class GraphBuilder {
     return dequantize(name + "_dq", quantize(name + "_q", input, steps), steps);
   }
   ir::ValueId unary(AtenOp op, const std::string& name, ir::ValueId input) {
-    const ir::ValueId output = graph.add_value(name, DType::kFp32, Shape(graph[input].shape));
-    graph.add_node({.op = op, .name = name, .inputs = {input}, .outputs = {output}});
-    return output;
+    return node(op, name, {input}, Shape(graph[input].shape));
   }
   ir::ValueId relu(const std::string& name, ir::ValueId input) {
     return node(AtenOp::relu_default, name, {input}, Shape(graph[input].shape));
