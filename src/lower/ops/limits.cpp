@@ -14,7 +14,6 @@ std::string axis_name(size_t axis) {
 
 }  // namespace
 
-
 Refused check_axes(const Candidate& c, const ir::Value& value) {
   for (size_t axis = 0; axis < value.shape.rank(); ++axis) {
     if (value.shape[axis] <= c.target.limits.axis_elems) continue;

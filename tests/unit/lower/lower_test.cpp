@@ -176,7 +176,7 @@ TEST(ToTosa, ErrorsSayWhichNode) {
   auto module = ir::parse(R"(graph @main {
   input %x: fp32[2]
   %a: fp32[2] = aten.relu.default(%x)
-  %b: fp32[2] = aten.erfinv.default(%a)
+  %b: bool[2] = aten.signbit.default(%a)
   output %b
 }
 )",

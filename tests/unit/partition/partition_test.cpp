@@ -43,7 +43,7 @@ class Builder {
     return node(AtenOp::add_Tensor, name, {a, b}, {{"alpha", int64_t{1}}});
   }
   // An op that no NPU has.
-  ValueId foreign(const std::string& name, ValueId a) { return node(AtenOp::erfinv_default, name, {a}); }
+  ValueId foreign(const std::string& name, ValueId a) { return node(AtenOp::cumprod_default, name, {a}); }
   ValueId view(const std::string& name, ValueId a) {
     return node(AtenOp::view_default, name, {a}, {{"size", std::vector<int64_t>{1, 4, 8, 8}}});
   }

@@ -257,8 +257,8 @@ TEST(Ptq, ValuesOutsideOfAFunctionsDomainAreLeftOut) {
 TEST(Ptq, FixedDomainsAreNotExceeded) {
   const auto scale = [](float largest) {
     GraphBuilder b;
-    b.graph.outputs = {b.unary(AtenOp::acos_default, "y", b.input("x", {2}))};
-    run(b, {{floats({2}, {-largest, largest})}});
+    b.graph.outputs = {b.unary(AtenOp::acos_default, "y", b.input("x", {3}))};
+    run(b, {{floats({3}, {-largest, 0, largest})}});
     return static_cast<float>(b.quantization("x").scale());
   };
   EXPECT_FLOAT_EQ(scale(1), 2.0F / 256);
