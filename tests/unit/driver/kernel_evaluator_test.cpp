@@ -56,8 +56,8 @@ TEST(KernelEvaluator, NamesEveryNodeWithoutAKernel) {
   ir::Graph graph;
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{2});
   graph.inputs = {x};
-  const ValueId y = add(graph, AtenOp::hardshrink_default, {x}, {2}, {});
-  graph.outputs = {add(graph, AtenOp::hardshrink_default, {y}, {2}, {})};
+  const ValueId y = add(graph, AtenOp::signbit_default, {x}, {2}, {});
+  graph.outputs = {add(graph, AtenOp::signbit_default, {y}, {2}, {})};
   const auto program = KernelEvaluator().load(graph);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().size(), 2U);
