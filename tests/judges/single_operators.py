@@ -205,6 +205,7 @@ def movers():
     yield Model("upsample_nearest", lambda: AfterConvolution(nn.Upsample(scale_factor=2)), (IMAGE,))
     yield Model("upsample_bilinear", lambda: AfterConvolution(nn.Upsample(scale_factor=2, mode="bilinear")), (IMAGE,))
     yield Model("upsample_nearest_odd", fn(lambda x: torch.tanh(F.interpolate(x, size=(11, 13)))), (IMAGE,))
+    yield Model("upsample_nearest_doubled", fn(lambda x: torch.tanh(F.interpolate(x, scale_factor=(2.15, 1.1)))), (normal(1, 4, 4, 8),))
     yield Model("upsample_nearest_exact", fn(lambda x: torch.tanh(F.interpolate(x, size=(5, 13), mode="nearest-exact"))), (IMAGE,))
     yield Model("upsample_nearest_1d", fn(lambda x: torch.tanh(F.interpolate(x, scale_factor=3))), (normal(1, 4, 10),))
     yield Model("upsample_aligned", fn(lambda x: torch.tanh(F.interpolate(x, size=(5, 13), mode="bilinear", align_corners=True))), (IMAGE,))

@@ -31,12 +31,19 @@ Resampling axis_of_image(const Rewriter& in, const Node& node, size_t index) {
   return resampling_of(node.attributes, in.shape(node.inputs[0]), in.shape(node.outputs[0]), index);
 }
 
+// PyTorch's nearest neighbour leaves the given factor out where the size stays or doubles. Source: ATen/native/UpSample.h,
+// nearest_idx.
+bool ignores_factor(const Resampling& axis) {
+  return axis.out == axis.in || axis.out == 2 * axis.in;
+}
+
 template <int kHalves>  // 1: from the centre of the output's pixel
 Result<bool> nearest(Rewriter& in, const Node& node) {
   if (!is_image(in, node)) return false;
   ValueId x = node.inputs[0];
   for (size_t i = 0; i + 2 < in.shape(node.inputs[0]).rank(); ++i) {
-    const Resampling axis = axis_of_image(in, node, i);
+    Resampling axis = axis_of_image(in, node, i);
+    if (kHalves == 0 && ignores_factor(axis)) axis.scale = static_cast<float>(axis.in) / static_cast<float>(axis.out);
     Ints indices;
     for (int64_t o = 0; o < axis.out; ++o) {
       const float place = (static_cast<float>(o) + 0.5F * static_cast<float>(kHalves)) * axis.scale;

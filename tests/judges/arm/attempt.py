@@ -86,7 +86,8 @@ class Attempt:
     def own_parameters(self, graph):
         """What Carina's quantizer chose for inputs and outputs, by the programs that it compiles for the same model."""
         entering, leaving = [None] * len(graph.inputs), [None] * len(graph.reference)
-        for more in (["--target", "ethos-u85-128"], ["--target", "ethos-u55-128"], ["--target", "ethos-u55-128", "--no-delegate"]):
+        on_npu = ["--delegate-movement"]
+        for more in (["--target", "ethos-u85-128", *on_npu], ["--target", "ethos-u55-128", *on_npu], ["--target", "ethos-u55-128", "--no-delegate"]):
             pte = self.folder / "q.pte"
             try:
                 self.program("compile", graph.model, *self.quantizing(graph), *more, "-o", pte)
@@ -155,9 +156,8 @@ class Attempt:
 
     def compiled(self, graph, options):
         """Compiles for the kind's NPU and runs; (results, the compiler's report)"""
-        movement = ["--delegate-movement"] if self.program.knows("compile", "--delegate-movement") else []
         target, pte = DEFAULT_MACS[self.base], self.folder / "m.pte"
-        report = json.loads(self.program("compile", graph.model, "--target", target, *options, *movement, "-o", pte, "--json"))
+        report = json.loads(self.program("compile", graph.model, "--target", target, *options, "--delegate-movement", "-o", pte, "--json"))
         self.found["delegates"] = len(report.get("delegates", []))
         self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") not in ("npu", "folded")][:20]
         self.found["npu_cycles"] = report.get("cycles")

@@ -25,7 +25,6 @@ class Crash(Exception):
 class Program:
     def __init__(self, path):
         self.path = str(path)
-        self.help = {}
 
     def __call__(self, command, *arguments):
         """Its stdout; raises Refused or Crash."""
@@ -45,12 +44,6 @@ class Program:
             return self(command, *arguments)
         except Refused as error:
             raise Crash(command, "refuses its own file: " + "; ".join(what for _, what in reasons(error.text))) from None
-
-    def knows(self, command, word):
-        """Does the help of a command have this word?"""
-        if command not in self.help:
-            self.help[command] = self(command, "--help")
-        return word in self.help[command]
 
 
 OPERATOR = re.compile(r"\b((?:aten|prim|prims|higher_order|quantized_decomposed|torchvision|_operator|operator|math|torch)\.[\w.]+)")
