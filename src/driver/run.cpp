@@ -14,8 +14,12 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
       kind != FileKind::kPtd && kind != FileKind::kEmpty)
     return wrong_kind(request.program, kind, describe(FileKind::kPte));
-  RunOptions options{
-      .timed = request.timed, .memories = {}, .data = {}, .threads = request.threads, .vgf = request.vgf};
+  RunOptions options{.timed = request.timed,
+                     .memories = {},
+                     .data = {},
+                     .threads = request.threads,
+                     .vgf = request.vgf,
+                     .portable_kernels = request.portable_kernels};
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,
                                            .memory_mode = request.memory_mode,

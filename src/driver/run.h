@@ -21,6 +21,7 @@ struct RunRequest {
   std::vector<std::string> config_files;  // vela.ini files; none: what is built in
   int threads = 1;
   VgfPlace vgf = VgfPlace::kInterpreter;
+  bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
 };
 
 // Runs a program once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. Errors: a damaged program,

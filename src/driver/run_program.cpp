@@ -111,7 +111,10 @@ Result<RunOutcome> run_program(const Buffer& program, const std::string& where, 
     std::ranges::copy(vgf.failure(), std::back_inserter(errors));
     return fail(std::move(errors));
   };
-  auto runner = ProgramRunner::load(program, where, backends, options.data, {.threads = options.threads});
+  const RunnerKernels kernels{
+      .kind = options.portable_kernels ? RunnerKernels::Kind::kPortable : RunnerKernels::Kind::kHost,
+      .threads = options.threads};
+  auto runner = ProgramRunner::load(program, where, backends, options.data, kernels);
   if (!runner) return failed(std::move(runner).error());
   CARINA_TRY(const Sample sample, inputs((*runner)->inputs()));
   auto outputs = (*runner)->run(sample);

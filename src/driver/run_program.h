@@ -29,6 +29,7 @@ struct RunOptions {
   std::vector<Buffer> data = {};  // .ptd files, for tensors that stand outside of the program
   int threads = 1;
   VgfPlace vgf = VgfPlace::kInterpreter;
+  bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
 };
 
 // What one inference gave and took.

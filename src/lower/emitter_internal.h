@@ -40,7 +40,8 @@ class Emitter {
   // The nodes to come take the place of `node` of this graph.
   void set_origin_of(const ir::Node& node) { set_origin(node.name, node.source, node.origin); }
   ir::Graph& graph() { return graph_; }
-  [[nodiscard]] const Shape& shape(ir::ValueId id) const { return graph_[id].shape; }
+  // A copy: values move when others are added.
+  [[nodiscard]] Shape shape(ir::ValueId id) const { return graph_[id].shape; }
   [[nodiscard]] DType dtype(ir::ValueId id) const { return graph_[id].dtype; }
 
   struct Made {

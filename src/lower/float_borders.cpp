@@ -88,7 +88,7 @@ class Borders {
   std::map<ValueId, ValueId> reals_;
 };
 
-ValueId quantize(Lowering& in, const Node& node) {
+ValueId to_integers(Lowering& in, const Node& node) {
   FloatMath f(in.out);
   const Quantization& q = in.quantization(node.outputs.front());
   const auto zero = static_cast<double>(q.zero_point());
@@ -104,7 +104,7 @@ ValueId quantize(Lowering& in, const Node& node) {
   return in.out.cast(shifted, q.dtype);
 }
 
-ValueId dequantize(Lowering& in, const Node& node) {
+ValueId to_reals(Lowering& in, const Node& node) {
   FloatMath f(in.out);
   const Quantization& q = in.quantization(node.inputs.front());
   const ValueId reals = in.out.cast(in.operand(node.inputs.front()), DType::kFp32);
@@ -131,13 +131,15 @@ Bordered with_borders(const ir::Graph& spread) {
   return Borders(spread).draw(spread);
 }
 
+// The model's own have parameters of their own.
 bool is_border(const Node& node) {
+  if (node.attributes.find("scale") != nullptr) return false;
   return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ||
          node.op == ir::Op(AtenOp::dequantize_per_tensor_default);
 }
 
 ValueId lower_border(Lowering& in, const Node& node) {
-  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ? quantize(in, node) : dequantize(in, node);
+  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ? to_integers(in, node) : to_reals(in, node);
 }
 
 }  // namespace carina::lower

@@ -12,7 +12,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// The domain is [-end, end]; the ends of atanh are infinite. Source: docs/facts/arm_backend.md 4.4.
+// The domain is [-end, end]; the ends of atanh are infinite. Source: docs/facts/arm_backend.md 4.
 struct Domain {
   AtenOp op;
   double end_int8;

@@ -62,7 +62,7 @@ def same_bytes(run_carina, firmware, tmp_path):
     """Runs a program on the host and as firmware: the outputs' files are equal."""
 
     def check(pte, image, sample):
-        run_carina(["run", pte, "-i", sample, "-o", tmp_path / "host"])
+        run_carina(["run", pte, "--portable-kernels", "-i", sample, "-o", tmp_path / "host"])
         log = run_carina(["qemu", firmware(pte, image), "-i", sample, "-o", tmp_path / "device"]).stdout
         names = sorted(p.name for p in (tmp_path / "host").iterdir())
         assert names and names == sorted(p.name for p in (tmp_path / "device").iterdir())

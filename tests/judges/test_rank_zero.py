@@ -70,4 +70,4 @@ def test_movement_alone_stays_on_the_cpu_unless_asked(name, models, run_carina, 
         ["compile", models / f"{name}.pt2", "-t", TARGETS[0], "--calibrate", models / "x.npy", "-o", tmp_path / "m.pte", "--json"]
     ).json
     assert report["delegates"] == []
-    assert all("--delegate-movement" in node["hint"] for node in report["nodes"] if node["runs_on"] == "cpu")
+    assert all("--delegate-all" in node["hint"] for node in report["nodes"] if node["runs_on"] == "cpu")

@@ -139,7 +139,7 @@ def test_own_runtime_on_integer_operators(op, rows, vulkan, run_carina, tmp_path
     assert wanted and [array.tobytes() for array in made] == [array.tobytes() for array in wanted]
 
 
-@pytest.mark.cases("add_int32", "kws", "ds_cnn", "resnet8", "resnet20", "softmax", "lstm", "mobilenet_v2")
+@pytest.mark.cases("add_int32", "kws", "ds_cnn", "softmax", "lstm", "mobilenet_v2")
 def test_own_runtime_on_integer_cases(case, vulkan, run_carina, tmp_path):
     run_carina(["compile", case.path / "out.tosa", "--target", "vgf", "-o", tmp_path / "m.pte"])
     made = own_run(run_carina, tmp_path / "m.pte", case.arrays("tosa_in_"), tmp_path / "run", vulkan)

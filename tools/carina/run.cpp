@@ -84,6 +84,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->transform(one_of({{"host", static_cast<int>(Place::kHost)},
                           {"qemu", static_cast<int>(Place::kQemu)},
                           {"vulkan", static_cast<int>(Place::kVulkan)}}));
+  app.add_flag("--portable-kernels", request.portable_kernels,
+               "Run CPU kernels as firmware has them, not the host's faster ones: for the same bits");
   app.callback([&] {
     action = [&] {
       if (place == Place::kQemu) return run_as_firmware(request, console);

@@ -54,8 +54,9 @@ Attributes pool_attributes(AtenOp op, const Ints& kernel, const Ints& stride, co
   return attributes;
 }
 
-// A pool of an image [...,H,W] whose result has this shape: one operation for each pair of runs.
-std::optional<ValueId> adaptive_pool(Rewriter& in, AtenOp op, ValueId x, const Shape& result) {
+// A pool of an image [...,H,W] whose result has this shape: one operation for each pair of runs. `result` is a copy: what
+// shape() refers to moves when values are added.
+std::optional<ValueId> adaptive_pool(Rewriter& in, AtenOp op, ValueId x, Shape result) {
   const Shape from = in.shape(x);
   const size_t y = from.rank() - 2, w = from.rank() - 1;
   if (result[y] < 1 || result[w] < 1) return std::nullopt;

@@ -117,7 +117,7 @@ Result<bool> fill(Rewriter& in, const Node& node) {
 
 // Each element as often as a constant says.
 Result<bool> repeat_by_constant(Rewriter& in, const Node& node) {
-  const ir::Value& repeats = in[node.inputs[1]];
+  const ir::Value repeats = in[node.inputs[1]];
   const Shape shape = in.shape(node.inputs[0]);
   if (!repeats.constant || shape.elements() == 0 || in.shape(node.outputs[0]).elements() == 0) return false;
   const bool flat = node.attributes.is_none("dim");

@@ -42,7 +42,8 @@ class Rewriter {
   Result<void> run();
 
   [[nodiscard]] const ir::Value& operator[](ir::ValueId id) const { return graph_[id]; }
-  [[nodiscard]] const Shape& shape(ir::ValueId id) const { return graph_[id].shape; }
+  // A copy: values move when others are added.
+  [[nodiscard]] Shape shape(ir::ValueId id) const { return graph_[id].shape; }
   // How many nodes read the value in the graph as it was before the rewriting; graph outputs count as one more.
   [[nodiscard]] size_t uses(ir::ValueId id) const { return id.index() < uses_.size() ? uses_[id.index()] : 1; }
   // The nodes that read it, by their place in the old graph.

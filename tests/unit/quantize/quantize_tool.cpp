@@ -80,6 +80,7 @@ Result<void> run(const std::vector<std::string>& arguments) {
   const Log log{.note = [](const Diagnostic& d) { fmt::print(stderr, "note: {}\n", to_string(d)); }};
   CARINA_TRY(const Buffer file, map_file(arguments[0]));
   CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, arguments[0], log));
+  CARINA_CHECKED(quantize::fold_imported_weights(graph));
   CARINA_CHECKED(lower::prepare(graph, log));
   if (arguments.size() > 3) {
     CARINA_TRY(const auto calibration, read_samples(arguments[3], graph.inputs.size()));
