@@ -74,9 +74,9 @@ class MixedPrecision {
     }
     CARINA_TRY(const std::vector<bool> chosen,
                wide.cycles <= most ? Result<std::vector<bool>>(all) : choose_parts(narrow, wide, most));
-    CARINA_TRY(const Measured result, measure(chosen));
+    CARINA_TRY(const Measured result, measure(chosen, quantize::Rounding::kForInputs));
     say(chosen, narrow, wide, result);
-    return scheme_of(chosen);
+    return scheme_of(chosen, quantize::Rounding::kForInputs);
   }
 
  private:
@@ -90,13 +90,16 @@ class MixedPrecision {
     for (size_t p = 0; p < count; ++p) parts_.emplace_back(p * nodes / count, (p + 1) * nodes / count);
   }
 
-  // The inputs belong to the first part.
-  [[nodiscard]] quantize::Scheme scheme_of(const std::vector<bool>& is_wide) const {
+  // The inputs belong to the first part. Weights that are rounded for their inputs take seconds, so parts are compared
+  // with weights that are rounded to nearest.
+  [[nodiscard]] quantize::Scheme scheme_of(const std::vector<bool>& is_wide, quantize::Rounding rounding) const {
     quantize::Scheme scheme = options_.quantize.scheme;
+    scheme.general.weights.rounding = rounding;
     std::vector<quantize::Override> overrides;
     for (size_t p = 0; p < parts_.size(); ++p) {
       if (!is_wide[p]) continue;
-      const auto wide = **quantize::scheme_of_words("int16x8+rounded-for-inputs");
+      quantize::NodeScheme wide = **quantize::scheme_of_words("int16x8");
+      wide.weights.rounding = rounding;
       if (p == 0) overrides.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
       for (size_t n = parts_[p].first; n < parts_[p].second; ++n)
         overrides.push_back({.of = quantize::Override::Of::kNode, .name = model_.graph.nodes[n].name, .scheme = wide});
@@ -109,10 +112,10 @@ class MixedPrecision {
     return scheme;
   }
 
-  Result<ir::Graph> quantized(const std::vector<bool>& is_wide) const {
+  Result<ir::Graph> quantized(const std::vector<bool>& is_wide, quantize::Rounding rounding) const {
     ir::Graph graph = model_.graph;
     const quantize::PtqOptions options{.threads = options_.quantize.threads,
-                                       .scheme = scheme_of(is_wide),
+                                       .scheme = scheme_of(is_wide, rounding),
                                        .evaluator = &evaluator_,
                                        .data = options_.quantize.data};
     CARINA_CHECKED(quantize::quantize(graph, judged_, options, Log{}));
@@ -140,8 +143,9 @@ class MixedPrecision {
     return cycles;
   }
 
-  Result<Measured> measure(const std::vector<bool>& is_wide) const {
-    CARINA_TRY(const ir::Graph graph, quantized(is_wide));
+  Result<Measured> measure(const std::vector<bool>& is_wide,
+                           quantize::Rounding rounding = quantize::Rounding::kNearest) const {
+    CARINA_TRY(const ir::Graph graph, quantized(is_wide, rounding));
     Measured measured;
     CARINA_TRY(measured.noise, noise_of(graph));
     CARINA_TRY(measured.cycles, cycles_of(graph));

@@ -131,11 +131,11 @@ Bordered with_borders(const ir::Graph& spread) {
   return Borders(spread).draw(spread);
 }
 
-// The model's own have parameters of their own.
+// The model's own nodes of these operators say their parameters, and stand beside plain integers (ops/quantization.cpp).
 bool is_border(const Node& node) {
-  if (node.attributes.find("scale") != nullptr) return false;
-  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ||
-         node.op == ir::Op(AtenOp::dequantize_per_tensor_default);
+  const bool is_own = node.op == ir::Op(AtenOp::quantize_per_tensor_default) ||
+                      node.op == ir::Op(AtenOp::dequantize_per_tensor_default);
+  return is_own && node.attributes.find("scale") == nullptr;
 }
 
 ValueId lower_border(Lowering& in, const Node& node) {
