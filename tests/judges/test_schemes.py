@@ -94,3 +94,16 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     wide = json.loads(run_carina([*args, *best["options"].split(), "--json"]).stdout)
     assert wide["sqnr_db"] == pytest.approx(best["sqnr_db"])
     assert "enters dB" in run_carina(args).stdout
+
+
+@pytest.mark.cases("resnet8")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("wide", ["op:aten.conv2d.default", "op:aten.add.Tensor"])
+def test_sums_of_both_widths_stay_within_32_bits(run_carina, case, tmp_path, target, wide):
+    """Residual sums: of int16 and int8 as int8, of int8 as int16."""
+    x = case.path / "input_0.npy"
+    wanted, nearness = np.load(case.path / "out_torch_float_0.npy"), []
+    for extra in ([], ["--quantize-at", f"{wide}=int16x8"]):
+        run_carina(["compile", case.model, "-t", target, "-q", "int8", *extra, "--calibrate", x, "-o", tmp_path / "m.pte"])
+        nearness.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
+    assert nearness[1] > nearness[0] - 3, nearness

@@ -59,10 +59,9 @@ struct Aligned {
 
 Aligned align(Lowering& in, const Node& node) {
   const Integers a = integers_of_operand(in, node, 0), b = integers_of_operand(in, node, 1);
-  const bool narrow = in.quantization(node.outputs[0]).dtype == DType::kInt8;
   const double largest = std::max(a.scale, b.scale);
-  const LoweringIdioms& idioms = in.target.idioms;
-  const int bits = a.scale == b.scale ? 0 : (narrow ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2);
+  const int bits =
+      a.scale == b.scale ? 0 : alignment_log2(in.target.idioms, in.out.dtype(a.value), in.out.dtype(b.value));
   const double headroom = std::ldexp(1.0, bits);
   const auto widened = [&](const Integers& operand) {
     return in.out.rescale(operand.value, {.scales = {operand.scale / largest * headroom},

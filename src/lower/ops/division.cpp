@@ -90,9 +90,8 @@ Result<ValueId> of_quantized(Lowering& in, const Node& node, Wanted wanted) {
   const Quantization& a = in.quantization(node.inputs[0]);
   const Quantization& b = in.quantization(node.inputs[1]);
   const Quantization& to = in.quantization(node.outputs[0]);
-  const LoweringIdioms& idioms = in.target.idioms;
-  const double step = std::max(a.scale(), b.scale()) /
-                      std::ldexp(1.0, to.dtype == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2);
+  const double step =
+      std::max(a.scale(), b.scale()) / std::ldexp(1.0, alignment_log2(in.target.idioms, a.dtype, b.dtype));
   const auto aligned = [&](size_t i, const Quantization& q) {
     return in.out.rescale(
         in.operand(node.inputs[i]),

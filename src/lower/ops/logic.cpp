@@ -70,8 +70,7 @@ Pair quantized_pair(Lowering& in, TosaOp op, ValueId a, ValueId b) {
   const Quantization& q = in.quantization(a);
   if (!in.is_quantized(b)) return {.a = widened(in, a, 1), .b = constant_in_steps(in, op, false, in.value(b), q)};
   const double other = in.quantization(b).scale(), largest = std::max(q.scale(), other);
-  const LoweringIdioms& idioms = in.target.idioms;
-  const int bits = q.dtype == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2;
+  const int bits = alignment_log2(in.target.idioms, q.dtype, in.quantization(b).dtype);
   const double headroom = q.scale() == other ? 1 : std::ldexp(1.0, bits);
   return {.a = widened(in, a, q.scale() / largest * headroom), .b = widened(in, b, other / largest * headroom)};
 }
