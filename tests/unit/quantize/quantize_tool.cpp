@@ -90,6 +90,8 @@ Result<void> run(const std::vector<std::string>& arguments) {
       if (scheme) options.scheme.general = *scheme;
     }
     CARINA_CHECKED(quantize::quantize(graph, calibration, options, log));
+  } else {
+    CARINA_CHECKED(quantize::fold_imported(graph, log));
   }
   print_quantization(graph);
   CARINA_TRY(lower::Lowered lowered,
