@@ -26,11 +26,11 @@ def listing(outcomes):
 
 
 def test_sample_of_the_conformance_tests(carina):
-    import judge
+    import official
 
     with corpus.alone(FOLDER):
         folder = corpus.sample(FOLDER)
-        outcomes = judge.judge(folder, corpus.tests_in(folder), carina, os.environ.get("JOBS", "2"), FOLDER / "sample.log")
+        outcomes = official.judge(folder, corpus.tests_in(folder), carina, os.environ.get("JOBS", "2"), FOLDER / "sample.log")
     wrong = [outcome for outcome in outcomes if not outcome.passed]
     assert not wrong, f"{len(wrong)} of {len(outcomes)} tests:\n{listing(wrong)}"
     names = [Path(outcome.test).name for outcome in outcomes]

@@ -143,7 +143,7 @@ def check_results(imported, module, args, kwargs=None):
         got = imported.evaluate([t.clone() for t in given])
     assert len(got) == len(wanted)
     for ours, theirs in zip(got, wanted, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
 def check_constants(imported, program):

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import corpus
-import judge
+import official
 import report
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,7 +51,7 @@ def run_operator(operator, program, jobs):
     kept = folder.parent / "outcomes.json"
     outcomes = json.loads(kept.read_text()) if kept.exists() else {}
     while portion := [test for test in tests if str(test) not in outcomes][:PORTION]:
-        for o in judge.judge(folder, portion, program, jobs, FOLDER / "batch" / f"{operator}-runner.log"):
+        for o in official.judge(folder, portion, program, jobs, FOLDER / "batch" / f"{operator}-runner.log"):
             outcomes[str(folder / o.test)] = {"passed": o.passed, "skipped": o.skipped, "message": o.message[:2000]}
         save(kept, outcomes)
         print(f"{operator}: {len(outcomes)} run", flush=True)
