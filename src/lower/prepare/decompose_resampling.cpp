@@ -158,7 +158,7 @@ Result<bool> as_bilinear(Rewriter& in, const Node& node) {
 }
 
 // RESIZE where its numbers allow it, else a product with a constant matrix along each axis.
-Result<bool> linear(Rewriter& in, const Node& node) {
+Result<bool> resample_linear(Rewriter& in, const Node& node) {
   if (!is_image(in, node)) return false;
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
   bool resizes = from.rank() < 5;
@@ -176,18 +176,18 @@ constexpr RewriteRow kDecomposeResamplingRows[] = {
     {AtenOp::upsample_nearest3d_vec, nearest<0>},
     {AtenOp::upsample_bicubic2d_default, cubic},
     {AtenOp::upsample_bicubic2d_vec, cubic},
-    {AtenOp::upsample_trilinear3d_default, linear},
-    {AtenOp::upsample_trilinear3d_vec, linear},
+    {AtenOp::upsample_trilinear3d_default, resample_linear},
+    {AtenOp::upsample_trilinear3d_vec, resample_linear},
     {AtenOp::_upsample_nearest_exact1d_default, nearest<1>},
     {AtenOp::_upsample_nearest_exact1d_vec, nearest<1>},
     {AtenOp::_upsample_nearest_exact3d_default, nearest<1>},
     {AtenOp::_upsample_nearest_exact3d_vec, nearest<1>},
     {AtenOp::_upsample_nearest_exact2d_default, nearest<1>},
     {AtenOp::_upsample_nearest_exact2d_vec, nearest<1>},
-    {AtenOp::upsample_linear1d_default, linear},
-    {AtenOp::upsample_linear1d_vec, linear},
-    {AtenOp::upsample_bilinear2d_default, linear},
-    {AtenOp::upsample_bilinear2d_vec, linear},
+    {AtenOp::upsample_linear1d_default, resample_linear},
+    {AtenOp::upsample_linear1d_vec, resample_linear},
+    {AtenOp::upsample_bilinear2d_default, resample_linear},
+    {AtenOp::upsample_bilinear2d_vec, resample_linear},
 };
 static_assert(rewrites_what_becomes(kDecomposeResamplingRows));
 
