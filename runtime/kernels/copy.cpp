@@ -246,33 +246,4 @@ Error flip(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input, factor, out): [..., C r r, H, W] -> [..., C, H r, W r]
-Error pixel_shuffle(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
-  const Tensor& in = call.tensor(0);
-  const int64_t factor = call.integer(1);
-  const Tensor& out = call.out(2);
-  call.require(in.rank() >= 3 && in.rank() == out.rank() && in.rank() + 2 <= kMaxRank && factor >= 1 &&
-               factor < (1 << 15) && in.type == out.type);
-  CARINA_RT_TRY(call.error());
-  const Layout from = layout_of(in);
-  const Layout to = layout_of(out);
-  const size_t c = from.rank - 3;
-  bool fits = from.sizes[c] == to.sizes[c] * factor * factor && to.sizes[c + 1] == from.sizes[c + 1] * factor &&
-              to.sizes[c + 2] == from.sizes[c + 2] * factor;
-  Walk<2> walk;
-  for (size_t i = 0; i < c; ++i) {
-    fits = fits && from.sizes[i] == to.sizes[i];
-    walk.add_axis(to.sizes[i], {from.strides[i], to.strides[i]});
-  }
-  if (!fits) return Error::kInvalidArgument;
-  walk.add_axis(to.sizes[c], {from.strides[c] * factor * factor, to.strides[c]});
-  walk.add_axis(factor, {from.strides[c] * factor, to.strides[c + 1]});
-  walk.add_axis(factor, {from.strides[c], to.strides[c + 2]});
-  walk.add_axis(from.sizes[c + 1], {from.strides[c + 1], to.strides[c + 1] * factor});
-  walk.add_axis(from.sizes[c + 2], {from.strides[c + 2], to.strides[c + 2] * factor});
-  copy_elements(in, out, walk);
-  return Error::kOk;
-}
-
 }  // namespace carina::runtime

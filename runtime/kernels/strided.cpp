@@ -127,34 +127,4 @@ Error copy_to_row(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input [..., C, H r, W r], factor, out [..., C r r, H, W])
-Error pixel_unshuffle(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
-  const Tensor& in = call.tensor(0);
-  const int64_t factor = call.integer(1);
-  const Tensor& out = call.out(2);
-  call.require(in.rank() >= 3 && in.rank() == out.rank() && in.rank() + 2 <= kMaxRank && factor >= 1 &&
-               factor < (1 << 15) && in.type == out.type);
-  CARINA_RT_TRY(call.error());
-  const Layout from = layout_of(in);
-  const size_t c = from.rank - 3;
-  Extents sizes = from.sizes;
-  sizes[c] *= factor * factor;
-  sizes[c + 1] /= factor;
-  sizes[c + 2] /= factor;
-  call.require(sizes[c + 1] * factor == from.sizes[c + 1] && sizes[c + 2] * factor == from.sizes[c + 2]);
-  call.fit(out, std::span(sizes.data(), from.rank));
-  CARINA_RT_TRY(call.error());
-  const Layout to = layout_of(out);
-  Walk<2> walk;
-  for (size_t i = 0; i < c; ++i) walk.add_axis(to.sizes[i], {from.strides[i], to.strides[i]});
-  walk.add_axis(from.sizes[c], {from.strides[c], to.strides[c] * factor * factor});
-  walk.add_axis(factor, {from.strides[c + 1], to.strides[c] * factor});
-  walk.add_axis(factor, {from.strides[c + 2], to.strides[c]});
-  walk.add_axis(to.sizes[c + 1], {from.strides[c + 1] * factor, to.strides[c + 1]});
-  walk.add_axis(to.sizes[c + 2], {from.strides[c + 2] * factor, to.strides[c + 2]});
-  copy_elements(in, out, walk);
-  return Error::kOk;
-}
-
 }  // namespace carina::runtime
