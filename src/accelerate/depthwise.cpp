@@ -38,13 +38,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
-    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
-#define CARINA_VECTOR_FMA 1
-#else
-#define CARINA_VECTOR_FMA 0
-#endif
-
 // Column x of the padded row stands in plane x % stride at x / stride.
 void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
   if (p.stride_x == 1) {
@@ -62,7 +55,8 @@ void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
   float* first = row + odd * elems + p.padding_x / 2;
   float* second = row + (1 - odd) * elems + (p.padding_x + 1) / 2;
   int64_t x = 0;
-#if CARINA_VECTOR_FMA
+// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
   const hn::ScalableTag<float> d;
   constexpr int64_t kWide = HWY_LANES(float);
   for (; x + 2 * kWide <= p.width; x += 2 * kWide) {
@@ -103,7 +97,7 @@ Taps taps_of(const Plane& p, const Padded& padded) {
   return taps;
 }
 
-#if CARINA_VECTOR_FMA
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 // kRows rows of kVectors vectors at once; rows beyond the last are computed and not stored.
 template <int kRows, int kVectors>
@@ -188,7 +182,6 @@ void depthwise_here(const Depthwise& job) {
 }  // namespace
 }  // namespace carina::accelerate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#undef CARINA_VECTOR_FMA
 
 #if HWY_ONCE
 namespace carina::accelerate {

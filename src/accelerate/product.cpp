@@ -17,16 +17,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Targets with a fused multiply-add in vectors. The others call the C library's, which is slow there and exact
-// everywhere.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
-    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
-#define CARINA_VECTOR_FMA 1
-#else
-#define CARINA_VECTOR_FMA 0
-#endif
-
-#if CARINA_VECTOR_FMA
+// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
@@ -161,7 +153,6 @@ void multiply_here(const Product& job) {
 }  // namespace
 }  // namespace carina::accelerate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#undef CARINA_VECTOR_FMA
 
 #if HWY_ONCE
 namespace carina::accelerate {

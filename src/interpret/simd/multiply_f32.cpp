@@ -18,16 +18,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Targets with a fused multiply-add in vectors. The others call the C library's, which is slow there and exact
-// everywhere.
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || \
-    (HWY_ARCH_ARM_A64 && HWY_TARGET == HWY_NEON)
-#define CARINA_VECTOR_FMA 1
-#else
-#define CARINA_VECTOR_FMA 0
-#endif
-
-#if CARINA_VECTOR_FMA
+// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 template <int kRows, int kPanels>
 void multiply_tile(const MatrixJobF32& job, int64_t row) {
@@ -167,7 +159,7 @@ void depthwise_here(const DepthwiseF32& job) {
     const float* const* x = job.x + p * job.taps;
     float* out = job.out + p * job.channels;
     int64_t c = 0;
-#if CARINA_VECTOR_FMA
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
     const hn::ScalableTag<float> d;
     constexpr int64_t kWide = HWY_LANES(float);
     const auto low = hn::Set(d, job.low);
@@ -190,7 +182,6 @@ void depthwise_here(const DepthwiseF32& job) {
 }  // namespace
 }  // namespace carina::interpret::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#undef CARINA_VECTOR_FMA
 
 #if HWY_ONCE
 namespace carina::interpret::simd {
