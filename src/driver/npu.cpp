@@ -179,6 +179,18 @@ Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request,
   return findings;
 }
 
+// What checking the stream found; nothing when it was not asked for.
+Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest& request,
+                                                            const npu::CompiledNetwork& network,
+                                                            const simulate::Options& options, const StreamRun& run) {
+  if (!request.check) return std::nullopt;
+  std::vector<std::string> findings;
+  for (const Diagnostic& finding : run.simulated.findings) findings.push_back(to_string(finding));
+  CARINA_TRY(const auto open, outputs_left_open(request, network, options, run.outputs));
+  std::ranges::copy(open, std::back_inserter(findings));
+  return findings;
+}
+
 }  // namespace
 
 Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log) {
@@ -208,19 +220,15 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
   if (!request.trace_file.empty())
     CARINA_CHECKED(
         write_file(request.trace_file, simulate::perfetto_trace(run.simulated, target.system.core_clock_hz)));
+  CARINA_TRY(auto findings, findings_of(request, network, options, run));
   report::RunReport report{.program = request.stream,
                            .outputs = {},
                            .memory = {},
                            .cpu_kernels = {},
                            .delegate_calls = 1,
                            .timed = timed,
-                           .npu = npu_report(run.simulated, network, target, occupied)};
-  if (request.check) {
-    report.findings.emplace();
-    for (const Diagnostic& finding : run.simulated.findings) report.findings->push_back(to_string(finding));
-    CARINA_TRY(const auto open, outputs_left_open(request, network, options, run.outputs));
-    std::ranges::copy(open, std::back_inserter(*report.findings));
-  }
+                           .npu = npu_report(run.simulated, network, target, occupied),
+                           .findings = std::move(findings)};
   CARINA_TRY(report.outputs, report_tensors(run.outputs, request.output_folder));
   return report;
 }
