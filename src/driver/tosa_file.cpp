@@ -151,7 +151,7 @@ Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, cons
   return verified(std::move(module), where, level);
 }
 
-Result<ir::Module> sound_vgf(const Buffer& file, const std::string& where) {
+Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where) {
   CARINA_TRY(ir::Module module, vgf::read_vgf(file, where));
   return verified(std::move(module), where, "8K");
 }

@@ -8,6 +8,7 @@
 #include "base/diagnostic.h"
 #include "ir/graph.h"
 #include "report/verify_report.h"
+#include "vgf/container.h"
 
 namespace carina::driver {
 
@@ -34,8 +35,8 @@ inline Result<ir::Module> read_sound_tosa(const std::string& path) {
 // The same for a file in memory; `where` is what messages call it.
 Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level);
 
-// A VGF file in memory that holds a graph, at level 8K.
-Result<ir::Module> sound_vgf(const Buffer& file, const std::string& where);
+// The graph of a VGF file whose tables are read, at level 8K.
+Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where);
 
 // What the verifier says on a file. Errors: a file that cannot be read, names that do not exist (usage).
 Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);

@@ -15,7 +15,8 @@ namespace carina::driver {
 namespace {
 
 Result<VgfGraph> interpreted(std::span<const std::byte> file, const std::string& where, int threads) {
-  CARINA_TRY(const ir::Module module, sound_vgf(Buffer::copy_of(file), where));
+  CARINA_TRY(const vgf::Container container, vgf::read_container(Buffer::copy_of(file), where));
+  CARINA_TRY(const ir::Module module, sound_vgf(container, where));
   CARINA_TRY(InterpretedGraph made, InterpretedGraph::create(module, threads, where));
   return
       [graph = std::make_shared<InterpretedGraph>(std::move(made))](runtime::Arguments arguments) -> Result<int64_t> {
@@ -41,9 +42,8 @@ Result<int64_t> run_on_device(vulkan::Graph& graph, size_t inputs, runtime::Argu
 
 // What the file says is checked before a driver sees it.
 Result<VgfGraph> on_device(const vulkan::Device& device, std::span<const std::byte> file, const std::string& where) {
-  const Buffer copy = Buffer::copy_of(file);
-  CARINA_CHECKED(sound_vgf(copy, where));
-  CARINA_TRY(const vgf::Container container, vgf::read_container(copy, where));
+  CARINA_TRY(const vgf::Container container, vgf::read_container(Buffer::copy_of(file), where));
+  CARINA_CHECKED(sound_vgf(container, where));
   CARINA_TRY(vulkan::Graph made, device.load(container, where));
   return [graph = std::make_shared<vulkan::Graph>(std::move(made)), inputs = container.inputs.size()](
              runtime::Arguments arguments) { return run_on_device(*graph, inputs, arguments); };

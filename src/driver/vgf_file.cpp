@@ -93,7 +93,7 @@ Result<Listing> list_vgf(const Buffer& file, const std::string& path) {
   list_segments(container, listing);
   list_modules(container, listing);
   list_resources(container, listing);
-  const auto module = vgf::read_vgf(file, path);
+  const auto module = vgf::read_vgf(container, path);
   const std::string graph =
       module ? ir::print(*module, {.elide_above_elements = kShownConstantElements}) : to_string(module.error());
   listing.text = to_text(listing) + "\n" + graph + (module ? "" : "\n");

@@ -202,9 +202,13 @@ class Reader {
 
 }  // namespace
 
+Result<ir::Module> read_vgf(const Container& container, const std::string& where) {
+  return Reader(container, where).read();
+}
+
 Result<ir::Module> read_vgf(const Buffer& file, const std::string& where) {
   CARINA_TRY(const Container container, read_container(file, where));
-  return Reader(container, where).read();
+  return read_vgf(container, where);
 }
 
 }  // namespace carina::vgf

@@ -30,8 +30,6 @@ def compiled(run_carina, model, folder):
 
 
 def test_float_cases(case, run_carina, tmp_path):
-    if case.name == "lstm":
-        pytest.skip("not run: a whole aten.lstm, which has no lowering")
     program, report = compiled(run_carina, case.model, tmp_path)
     assert len(report["delegates"]) == 1
     made, _ = run_program(run_carina, program, case.inputs, tmp_path / "run")
