@@ -17,20 +17,10 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// The floats of a quantized constant, for kernels on the CPU. Source: dequantize_per_channel of quantized_decomposed.
+// A constant as kernels on the CPU read it.
 Tensor real_constant(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
-  if (!value.quantization || is_float(tensor.dtype)) return tensor;
-  const Quantization& q = *value.quantization;
-  const ChannelOf channel(tensor.shape, q);
-  const std::vector<int64_t> integers = integers_of(tensor);
-  MutableTensor reals(DType::kFp32, tensor.shape);
-  const auto out = reals.values<float>();
-  for (size_t i = 0; i < integers.size(); ++i) {
-    const size_t c = channel(i);
-    out[i] = static_cast<float>(integers[i] - q.zero_points[c]) * static_cast<float>(q.scales[c]);
-  }
-  return std::move(reals).freeze();
+  return !value.quantization || is_float(tensor.dtype) ? tensor : reals_of(tensor, *value.quantization);
 }
 
 ir::Attributes quantize_attributes(const Quantization& q) {

@@ -25,12 +25,7 @@ Tensor rounded(const Tensor& reals, const Quantization& q) {
 
 Tensor as_reals(const Tensor& tensor, const std::optional<Quantization>& quantization) {
   if (!quantization || quantization->per_channel() || !is_integer(tensor.dtype)) return tensor;
-  const auto scale = static_cast<float>(quantization->scale());
-  MutableTensor reals(DType::kFp32, tensor.shape);
-  std::ranges::transform(integers_of(tensor), reals.values<float>().begin(), [&](int64_t integer) {
-    return static_cast<float>(integer - quantization->zero_point()) * scale;
-  });
-  return std::move(reals).freeze();
+  return reals_of(tensor, *quantization);
 }
 
 Tensor as_integers(const Tensor& reals, const Quantization& q) {

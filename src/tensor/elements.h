@@ -17,6 +17,10 @@ std::vector<int64_t> integers_of(const Tensor& tensor);
 // The elements of a tensor of integers, fp32 or fp64 (64-bit integers rounded); none for other types, bools too.
 std::optional<std::vector<double>> numbers_of(const Tensor& tensor);
 
+// What the integers of a tensor stand for. Source: dequantize_per_tensor and dequantize_per_channel of
+// quantized_decomposed.
+Tensor reals_of(const Tensor& integers, const Quantization& quantization);
+
 // Which index along an axis each element of a dense tensor has, by the element's place. Asked only for elements that
 // there are.
 class ChannelOf {

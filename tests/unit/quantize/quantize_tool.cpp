@@ -41,15 +41,6 @@ Tensor to_integers(const Tensor& reals, const Quantization& q) {
   return q.dtype == DType::kInt16 ? to_integers<int16_t>(reals, q) : to_integers<int8_t>(reals, q);
 }
 
-Tensor to_reals(const Tensor& integers, const Quantization& q) {
-  MutableTensor out(DType::kFp32, integers.shape);
-  const std::vector<int64_t> from = integers_of(integers);
-  const auto to = out.values<float>();
-  for (size_t i = 0; i < from.size(); ++i)
-    to[i] = static_cast<float>(from[i] - q.zero_point()) * static_cast<float>(q.scale());
-  return std::move(out).freeze();
-}
-
 Result<std::vector<std::vector<Tensor>>> read_samples(const std::string& path, size_t inputs) {
   CARINA_TRY(const Buffer file, map_file(path));
   CARINA_TRY(const NpzContent content, read_npz(file, path));
@@ -109,7 +100,7 @@ Result<void> run(const std::vector<std::string>& arguments) {
     CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(inputs));
     for (size_t i = 0; i < outputs.size(); ++i) {
       const auto& q = graph[graph.outputs[i]].quantization;
-      results.emplace(fmt::format("{}_{}", s, i), q ? to_reals(outputs[i], *q) : outputs[i]);
+      results.emplace(fmt::format("{}_{}", s, i), q ? reals_of(outputs[i], *q) : outputs[i]);
     }
   }
   CARINA_TRY(const std::vector<std::byte> bytes, npz_bytes(results));
