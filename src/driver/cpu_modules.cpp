@@ -10,17 +10,12 @@ namespace carina::driver {
 
 namespace {
 
-using pt2::ModelModule;
+using ir::UserModule;
 using pt2::ModelNode;
 
-// Paths are prefixes anyhow: a node's stack has every module around it.
-bool is_called(const ModelModule& module, const std::string& name) {
-  return module.path == name || module.type == name || module.type.substr(module.type.rfind('.') + 1) == name;
-}
-
-const ModelModule* module_of(const ModelNode& node, const std::string& name) {
-  const auto found =
-      std::ranges::find_if(node.modules, [&](const ModelModule& module) { return is_called(module, name); });
+const UserModule* module_of(const ModelNode& node, const std::string& name) {
+  const auto found = std::ranges::find_if(
+      node.modules, [&](const UserModule& module) { return is_inside(module, name) || is_of_type(module, name); });
   return found == node.modules.end() ? nullptr : &*found;
 }
 
@@ -28,7 +23,7 @@ Diagnostic no_such_module(const std::string& name, const std::vector<ModelNode>&
   constexpr size_t kShown = 40;
   std::set<std::string> paths;
   for (const ModelNode& node : nodes) {
-    for (const ModelModule& module : node.modules) paths.insert(module.path);
+    for (const UserModule& module : node.modules) paths.insert(module.path);
   }
   std::vector<std::string> shown(paths.begin(), paths.end());
   if (shown.size() > kShown) {
@@ -52,7 +47,7 @@ Result<partition::UsersWish> keep_modules(const std::vector<std::string>& names,
   for (const std::string& name : names) {
     bool known = false;
     for (size_t n = 0; n < nodes.size(); ++n) {
-      const ModelModule* module = module_of(nodes[n], name);
+      const UserModule* module = module_of(nodes[n], name);
       if (module == nullptr) continue;
       known = true;
       module_of_node[n] = module->path;

@@ -30,11 +30,8 @@ Result<void> take_imported(Model& model, const QuantizeRequest& request, const L
 
 std::vector<quantize::UserNode> user_nodes_of(const Model& model) {
   std::vector<quantize::UserNode> nodes;
-  for (const pt2::ModelNode& node : model.nodes) {
-    nodes.push_back({.name = node.name, .op = node.op, .modules = {}});
-    for (const pt2::ModelModule& module : node.modules)
-      nodes.back().modules.push_back({.path = module.path, .type = module.type});
-  }
+  for (const pt2::ModelNode& node : model.nodes)
+    nodes.push_back({.name = node.name, .op = node.op, .modules = node.modules});
   return nodes;
 }
 

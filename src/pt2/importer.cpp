@@ -255,7 +255,7 @@ void Importer::import_node(Scope& scope, JsonView json) {
     nodes_.push_back({.name = node.name,
                       .op = known ? std::string(node.op.name()) : op_text(name),
                       .source = node.source,
-                      .modules = stack ? module_stack(stack.text()) : std::vector<ModelModule>()});
+                      .modules = stack ? module_stack(stack.text()) : std::vector<ir::UserModule>()});
   }
   import_listed_node(scope, json, target, std::move(node));
   node_.reset();

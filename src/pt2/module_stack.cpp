@@ -20,8 +20,8 @@ std::string_view without_call(std::string_view path) {
 
 }  // namespace
 
-std::vector<ModelModule> module_stack(std::string_view text) {
-  std::vector<ModelModule> modules;
+std::vector<ir::UserModule> module_stack(std::string_view text) {
+  std::vector<ir::UserModule> modules;
   while (!text.empty()) {
     std::string_view entry = cut(text, ';');
     cut(entry, ',');

@@ -7,22 +7,17 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "ir/graph.h"
+#include "ir/user_module.h"
 
 namespace carina::pt2 {
-
-// A module of the user's model that a node belongs to.
-struct ModelModule {
-  std::string path;  // "features.3.conv"
-  std::string type;  // "torch.nn.modules.conv.Conv2d"
-};
 
 // A node of an exported program, whether Carina knows its operator or not. Nodes that only compute sizes or check them,
 // and those that only wrap others, do not count.
 struct ModelNode {
   std::string name;
-  std::string op;                         // "aten.conv2d.default"
-  std::string source;                     // "model.py:41", may be empty
-  std::vector<ModelModule> modules = {};  // from the outermost to the one that calls it
+  std::string op;                            // "aten.conv2d.default"
+  std::string source;                        // "model.py:41", may be empty
+  std::vector<ir::UserModule> modules = {};  // from the outermost to the one that calls it
 };
 
 // What could be read of an exported program.

@@ -30,15 +30,6 @@ bool is_of_edges(const Override& override) {
   return override.of == Override::Of::kInputs || override.of == Override::Of::kOutputs;
 }
 
-bool is_inside(const Module& module, const std::string& path) {
-  return module.path == path || module.path.starts_with(path + ".");
-}
-
-// "Linear" is torch.nn.modules.linear.Linear.
-bool is_of_type(const Module& module, const std::string& type) {
-  return module.type == type || module.type.ends_with("." + type);
-}
-
 bool names_node(const Override& override, const UserNode& node) {
   switch (override.of) {
     case Override::Of::kNode:
@@ -46,9 +37,11 @@ bool names_node(const Override& override, const UserNode& node) {
     case Override::Of::kOperator:
       return override.name == node.op;
     case Override::Of::kModule:
-      return std::ranges::any_of(node.modules, [&](const Module& module) { return is_inside(module, override.name); });
+      return std::ranges::any_of(node.modules,
+                                 [&](const ir::UserModule& module) { return is_inside(module, override.name); });
     case Override::Of::kModuleType:
-      return std::ranges::any_of(node.modules, [&](const Module& module) { return is_of_type(module, override.name); });
+      return std::ranges::any_of(node.modules,
+                                 [&](const ir::UserModule& module) { return is_of_type(module, override.name); });
     case Override::Of::kInputs:
     case Override::Of::kOutputs:
       return false;

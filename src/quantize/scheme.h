@@ -9,6 +9,7 @@
 
 #include "base/diagnostic.h"
 #include "ir/graph.h"
+#include "ir/user_module.h"
 #include "tensor/dtype.h"
 
 namespace carina::quantize {
@@ -84,17 +85,11 @@ struct Override {
   std::optional<NodeScheme> scheme;  // none: left float (not for inputs and outputs)
 };
 
-// A module of the user's model.
-struct Module {
-  std::string path;  // "features.3.conv"
-  std::string type;  // "torch.nn.modules.conv.Conv2d"
-};
-
 // A node of the user's model, for overrides that name such; ir::Node::origin says which one a node was made from.
 struct UserNode {
   std::string name;
   std::string op;
-  std::vector<Module> modules;  // from the outermost to the one that calls it
+  std::vector<ir::UserModule> modules;  // from the outermost to the one that calls it
 };
 
 // How a model is quantized. Later overrides win. Values that share their parameters (what moves or joins data shares them
