@@ -11,7 +11,7 @@ ROOMS = ("ir", "tosa", "interpret", "lower", "quantize", "partition", "plan", "p
 BUILDERS = ("lower", "quantize", "partition")  # make nodes: {"dim", axis} is an attribute there
 OWN = {"delegate"}  # of the call of a delegate, which only we make
 ASKED = re.compile(r'\b(?:integers?|number|is_none|find|set|get(?:<[^()"]*?>)?)\("(\w+)"')
-GIVEN = re.compile(r'\{"(\w+)", ')
+GIVEN = re.compile(r'(?<!\w)\{"(\w+)", ')  # a type's name before the brace: another kind of row
 
 
 def names_of_aten(text):
