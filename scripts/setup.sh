@@ -13,7 +13,7 @@ build=(
   libhwy-dev libtbb-dev libvulkan-dev libgtest-dev libgmock-dev libbenchmark-dev
 )
 full=(
-  python3-venv python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+  python3-venv python3-dev python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
   mesa-vulkan-drivers libvulkan1
   gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm
 )

@@ -5,8 +5,10 @@
 
 #include "base/guarded.h"
 #include "driver/backend.h"
+#include "driver/cpu_modules.h"
 #include "driver/tosa_file.h"
 #include "driver/vela_flags.h"
+#include "lower/lower.h"
 #include "tosa/flatbuffer.h"
 
 namespace carina::api {
@@ -22,7 +24,10 @@ driver::SampleSource source_of(std::span<const Sample> samples) {
 }
 
 driver::SplitOptions split_options(const PartitionOptions& options) {
-  return {.delegates = options.delegates, .cpu_nodes = options.cpu_nodes};
+  return {.delegates = options.delegates,
+          .cpu_nodes = options.cpu_nodes,
+          .cpu_ops = options.cpu_ops,
+          .cpu_modules = options.cpu_modules};
 }
 
 driver::DelegateOptions delegate_options(const DelegateOptions& options) {
@@ -42,6 +47,22 @@ Result<TosaFile> tosa_file(const ir::Graph& tosa) {
   ir::Graph graph = tosa;
   graph.name = "main";  // the name by which the reference model's program looks for it
   return tosa::write_tosa({.graphs = {std::move(graph)}});
+}
+
+// Inputs or outputs of a model, and of the TOSA graph made from it.
+Result<void> check_borders(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
+                           std::span<const ir::ValueId> made) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const ir::Value& value = model[given[i]];
+    const DType dtype = tosa[made[i]].dtype;
+    if (dtype == value.dtype || (value.dtype == DType::kInt64 && dtype == DType::kInt32)) continue;
+    return fail({.where = value.name,
+                 .what = "a delegate would take or give another type than the model",
+                 .expected = std::string(name_of(value.dtype)),
+                 .got = std::string(name_of(dtype)),
+                 .hint = "quantize and dequantize nodes at the model's borders stay outside of a delegate"});
+  }
+  return {};
 }
 
 // The one region of a TOSA file that has been verified.
@@ -104,7 +125,11 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
                             const Log& log) {
   return guarded([&]() -> Result<Partition> {
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
-    CARINA_TRY(driver::Split split, driver::split_graph(model.graph, backend, split_options(options), {}, log));
+    driver::SplitOptions wanted = split_options(options);
+    if (!options.cpu_modules.empty()) {
+      CARINA_TRY(wanted.keep, driver::keep_modules(options.cpu_modules, model.nodes));
+    }
+    CARINA_TRY(driver::Split split, driver::split_graph(model.graph, backend, wanted, {}, log));
     Partition partition{.decisions = std::move(split.partitioned.decisions),
                         .program = std::move(split.partitioned.program),
                         .delegates = {}};
@@ -113,6 +138,16 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
       partition.delegates.push_back(std::move(file));
     }
     return partition;
+  });
+}
+
+Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Log& log) {
+  return guarded([&]() -> Result<TosaFile> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
+    CARINA_TRY(const lower::Lowered lowered, lower::to_tosa(model.graph, backend.lowering, log));
+    CARINA_CHECKED(check_borders(model.graph, model.graph.inputs, lowered.graph, lowered.graph.inputs));
+    CARINA_CHECKED(check_borders(model.graph, model.graph.outputs, lowered.graph, lowered.graph.outputs));
+    return tosa_file(lowered.graph);
   });
 }
 

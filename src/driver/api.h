@@ -62,7 +62,9 @@ Result<Model> quantize(Model model, std::span<const Sample> samples, const Quant
 
 struct PartitionOptions {
   DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;  // names of nodes to keep on the CPU
+  std::vector<std::string> cpu_nodes;         // names of nodes to keep on the CPU
+  std::vector<std::string> cpu_ops = {};      // operators likewise: "conv2d", "aten.conv2d.default"
+  std::vector<std::string> cpu_modules = {};  // modules likewise, by path or type
 };
 
 // One delegate to be: a TOSA 1.0 FlatBuffer, whose inputs and outputs are those of the delegate call, in order.
@@ -90,6 +92,11 @@ struct DelegateOptions {
   // simulator; no silicon has confirmed it, which a warning says.
   bool dynamic_weights = false;
 };
+
+// The whole model as one TOSA 1.0 FlatBuffer, in the idioms of a target: what compile_delegate() takes. Inputs and
+// outputs are the model's, in order, of its types (int64 as int32). Errors: an unknown target (usage); nodes that do not
+// lower; a border whose type lowering would change, which is quantized inside of the model only.
+Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Log& log = {});
 
 // What Vela's flags ask for, as far as it has a meaning here.
 struct Flags {

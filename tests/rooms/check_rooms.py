@@ -8,7 +8,7 @@ import re
 import sys
 import tomllib
 
-PROGRAMS = ("carina", "interop", "firmware")  # nobody includes them
+PROGRAMS = ("carina", "interop", "firmware", "native")  # nobody includes them
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z0-9_]+)/', re.MULTILINE)
 
 

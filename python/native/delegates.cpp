@@ -1,0 +1,118 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "driver/api.h"
+#include "listeners.h"
+#include "module.h"
+#include "values.h"
+#include "words.h"
+
+namespace carina::python {
+
+using namespace nb::literals;
+
+namespace {
+
+api::TargetNames target_of(const std::string& accelerator, const std::string& system_config,
+                           const std::string& memory_mode, const std::vector<std::string>& config_files,
+                           std::optional<int64_t> arena_cache_bytes) {
+  return call({}, [&](const Log&) {
+    return driver::read_names({.accelerator = accelerator,
+                               .system_config = system_config,
+                               .memory_mode = memory_mode,
+                               .config_files = config_files,
+                               .arena_cache_bytes = arena_cache_bytes});
+  });
+}
+
+void bind_target(nb::module_& module) {
+  nb::class_<api::TargetNames>(module, "Target", "A target by its names; \"\" is the family's default.")
+      .def(
+          "__init__",
+          [](api::TargetNames* self, const std::string& accelerator, const std::string& system_config,
+             const std::string& memory_mode, const std::vector<std::string>& config_files,
+             std::optional<int64_t> arena_cache_bytes) {
+            new (self)
+                api::TargetNames(target_of(accelerator, system_config, memory_mode, config_files, arena_cache_bytes));
+          },
+          "accelerator"_a, "system_config"_a = "", "memory_mode"_a = "", "config_files"_a = std::vector<std::string>(),
+          "arena_cache_bytes"_a.none() = nb::none(),
+          "Names are looked up when the target is used. `config_files`: paths of vela.ini files, read at once.")
+      .def_ro("accelerator", &api::TargetNames::accelerator)
+      .def_ro("system_config", &api::TargetNames::system_config)
+      .def_ro("memory_mode", &api::TargetNames::memory_mode)
+      .def_ro("arena_cache_bytes", &api::TargetNames::arena_cache_bytes);
+  nb::class_<api::Flags>(module, "Flags", "What flags of Vela ask for; read_flags() makes one.")
+      .def_ro("target", &api::Flags::target)
+      .def_prop_ro("optimise", [](const api::Flags& flags) { return word_for(flags.delegate.optimise); });
+}
+
+void bind_blob(nb::module_& module) {
+  nb::class_<api::DelegateBlob>(module, "DelegateBlob", "A compiled delegate, as a program holds it.")
+      .def_ro("backend_id", &api::DelegateBlob::backend_id, "\"EthosUBackend\"")
+      .def_prop_ro(
+          "blob", [](const api::DelegateBlob& blob) { return bytes_of(blob.blob); },
+          "What the runtime on the device parses.")
+      .def_prop_ro(
+          "compile_specs",
+          [](const api::DelegateBlob& blob) {
+            std::vector<std::pair<std::string, nb::bytes>> specs;
+            for (const auto& [key, value] : blob.compile_specs)
+              specs.emplace_back(key, nb::bytes(value.data(), value.size()));
+            return specs;
+          },
+          "Key and value of each.")
+      .def_prop_ro("command_stream_bytes", [](const api::DelegateBlob& b) { return b.report.command_stream_bytes; })
+      .def_prop_ro("weight_bytes", [](const api::DelegateBlob& b) { return b.report.weight_bytes; })
+      .def_prop_ro(
+          "scratch_bytes", [](const api::DelegateBlob& b) { return b.report.scratch_bytes; },
+          "The arena that it needs while it runs.")
+      .def_prop_ro(
+          "cycles",
+          [](const api::DelegateBlob& b) {
+            return b.report.estimate ? std::optional(b.report.estimate->cycles) : std::nullopt;
+          },
+          "NPU cycles per inference, an estimate; None where there is none.");
+}
+
+api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimise,
+                                bool dynamic_weights) {
+  return {.threads = threads,
+          .arena_limit_bytes = arena_limit_bytes,
+          .optimise = word_of<driver::Optimise>(optimise, "optimise"),
+          .dynamic_weights = dynamic_weights};
+}
+
+}  // namespace
+
+void bind_delegates(nb::module_& module) {
+  bind_target(module);
+  bind_blob(module);
+  module.def("targets", &api::targets, "The names of all targets that can be compiled for, as Vela writes them.");
+  module.def(
+      "read_flags",
+      [](const std::string& flags, NoteListener note) {
+        return call({std::move(note), {}}, [&](const Log& log) { return api::read_flags(flags, log); });
+      },
+      "flags"_a, nb::kw_only(), "note"_a.none() = nb::none(),
+      "Reads the compile spec \"compile_flags\" of ExecuTorch's Arm backend: flags of Vela, separated by blanks.");
+  module.def(
+      "compile_delegate",
+      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_limit_bytes,
+         const std::string& optimise, bool dynamic_weights, NoteListener note, ProgressListener progress) {
+        const api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimise, dynamic_weights);
+        const Buffer file = buffer_of(tosa);
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
+      },
+      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimise"_a = "speed",
+      "dynamic_weights"_a = false, CARINA_LISTENERS,
+      "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
+      "`optimise`: \"speed\", \"search\" or \"size\".");
+}
+
+}  // namespace carina::python

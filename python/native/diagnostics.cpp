@@ -1,0 +1,64 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "base/check.h"
+#include "base/diagnostic.h"
+#include "module.h"
+
+namespace carina::python {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+const char* name_of(Fault fault) {
+  switch (fault) {
+    case Fault::kInput:
+      return "input";
+    case Fault::kUsage:
+      return "usage";
+    case Fault::kEnvironment:
+      return "environment";
+    case Fault::kInternal:
+      return "internal";
+  }
+  CARINA_UNREACHABLE("fault", static_cast<int>(fault));
+}
+
+const char* name_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
+  }
+  CARINA_UNREACHABLE("severity", static_cast<int>(severity));
+}
+
+}  // namespace
+
+void bind_diagnostics(nb::module_& module) {
+  nb::class_<Diagnostic>(module, "Diagnostic",
+                         "One message: what is wrong, where, what was expected, what was found, what to do. Parts that "
+                         "say nothing are empty.")
+      .def_ro("where", &Diagnostic::where, "File, node, line of the model: \"model.pt2: conv_7 (model.py:41)\".")
+      .def_ro("what", &Diagnostic::what)
+      .def_ro("expected", &Diagnostic::expected)
+      .def_ro("got", &Diagnostic::got)
+      .def_ro("hint", &Diagnostic::hint)
+      .def_ro("node", &Diagnostic::node, "The index of the node that it is about, in the graph that was given.")
+      .def_prop_ro(
+          "fault", [](const Diagnostic& d) { return name_of(d.fault); },
+          "Whose: \"input\", \"usage\", \"environment\" or \"internal\" (Carina's own).")
+      .def_prop_ro(
+          "severity", [](const Diagnostic& d) { return name_of(d.severity); }, "\"error\", \"warning\" or \"note\".")
+      .def("__str__", [](const Diagnostic& d) { return to_string(d); })
+      .def("__repr__",
+           [](const Diagnostic& d) { return "<" + std::string(name_of(d.severity)) + ": " + to_string(d) + ">"; });
+}
+
+}  // namespace carina::python

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/string_view.h>
+
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "base/diagnostic.h"
+#include "base/guarded.h"
+#include "base/log.h"
+
+namespace carina::python {
+
+namespace nb = nanobind;
+
+using NoteListener = std::function<void(const Diagnostic&)>;
+using ProgressListener = std::function<void(std::string_view step, size_t done, size_t total)>;
+
+// What a Python caller hears of a call; each may be empty. Called with the GIL, from any thread, never after the call.
+struct Listeners {
+  NoteListener note;
+  ProgressListener progress;
+};
+
+// The arguments `note` and `progress`, which come last in every function that works for long.
+#define CARINA_LISTENERS "note"_a.none() = nb::none(), "progress"_a.none() = nb::none()
+
+// What keeps a call from going on: an exception of a listener, or Ctrl-C. At the next step that the call logs it is left.
+class Interruption {
+ public:
+  // Does what may raise, with the GIL held; leaves the call by an exception of its own if it, or an earlier one, did.
+  void attempt(const std::function<void()>& action);
+  // Raises in Python what interrupted the call, if anything did.
+  void rethrow();
+
+ private:
+  std::exception_ptr error_;
+};
+
+// The log of one call; both outlive it.
+Log log_of(const Listeners& listeners, Interruption& interruption);
+
+// Raises the exception of carina.errors that belongs to these diagnostics.
+[[noreturn]] void raise(const Diagnostics& diagnostics);
+
+// What `body(log)`, a Result, gives; done without the GIL. Raises its diagnostics, what a listener raised, or
+// KeyboardInterrupt on Ctrl-C.
+template <std::invocable<const Log&> Body>
+auto call(const Listeners& listeners, Body&& body) -> typename std::invoke_result_t<Body, const Log&>::value_type {
+  Interruption interruption;
+  const Log log = log_of(listeners, interruption);
+  auto result = [&] {
+    const nb::gil_scoped_release released;
+    return guarded([&] { return body(log); });
+  }();
+  interruption.rethrow();
+  if (!result) raise(result.error());
+  return *std::move(result);
+}
+
+}  // namespace carina::python

@@ -1,0 +1,13 @@
+#include "module.h"
+
+NB_MODULE(_native, module) {
+  module.doc() =
+      "Carina's library: src/driver/api.h as it is. Calls give bytes, NumPy arrays and values of the classes here; "
+      "they let go of the "
+      "GIL, may run at the same time, and raise the exceptions of carina.errors.";
+  module.attr("__version__") = CARINA_VERSION;
+  carina::python::bind_diagnostics(module);
+  carina::python::bind_models(module);
+  carina::python::bind_delegates(module);
+  carina::python::bind_programs(module);
+}

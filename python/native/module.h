@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace carina::python {
+
+// Each adds its part of carina._native.
+void bind_diagnostics(nanobind::module_& module);
+void bind_models(nanobind::module_& module);
+void bind_delegates(nanobind::module_& module);
+void bind_programs(nanobind::module_& module);
+
+}  // namespace carina::python

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/buffer.h"
+#include "driver/samples.h"
+#include "tensor/tensor.h"
+
+namespace carina::python {
+
+namespace nb = nanobind;
+
+// A dense array in memory of the CPU; nanobind copies one that is not dense.
+using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// A view of the bytes, which it keeps alive. It may be dropped by any thread.
+Buffer buffer_of(const nb::bytes& bytes);
+nb::bytes bytes_of(std::span<const std::byte> bytes);
+
+// A view of the array's memory, which it keeps alive. Raises TypeError: elements that no tensor has.
+Tensor tensor_of(const Array& array);
+driver::Sample sample_of(const std::vector<Array>& arrays);
+// A NumPy array on the tensor's memory. NumPy has no int4, int48, shape, bf16 and fp8: these come as int8, int64, int64,
+// and the raw bits as uint16 and uint8, as .npy files have them.
+nb::object array_of(const Tensor& tensor);
+// NumPy's name of the type: "float32".
+std::string_view numpy_name(DType dtype);
+
+}  // namespace carina::python
