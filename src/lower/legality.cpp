@@ -87,6 +87,23 @@ Refused check_rank(const ir::Value& value) {
   return std::nullopt;
 }
 
+namespace {
+
+// 32 bits around 0 are moved, converted, added on one scale, and made by functions; TOSA rescales no products of them.
+bool computes_with_int32(const Candidate& c, const Quantization& q) {
+  if (q.dtype != DType::kInt32 || q.zero_point() != 0) return false;
+  const AtenOp op = c.node.op.aten();
+  if (op == AtenOp::add_Tensor || op == AtenOp::sub_Tensor) {
+    return c.output().quantization == q &&
+           std::ranges::all_of(c.node.inputs, [&](ValueId id) { return !id.valid() || c.graph[id].quantization == q; });
+  }
+  const bool is_result = c.output().quantization == q;
+  return only_moves_data(op) || traits_of(op).family == AtenFamily::kConversion ||
+         (traits_of(op).family == AtenFamily::kFunction && is_result);
+}
+
+}  // namespace
+
 Refused check_activation(const Candidate& c, const ir::Value& value) {
   if (!value.quantization || value.constant) return std::nullopt;
   const Quantization& q = *value.quantization;
@@ -94,11 +111,11 @@ Refused check_activation(const Candidate& c, const ir::Value& value) {
     return refused("types.per-channel",
                    fmt::format("{} is quantized per channel, activations must be per tensor", value.name));
   }
-  if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16) return std::nullopt;
-  return refused(
-      "types.activation",
-      fmt::format("{} is quantized to {}, {} computes with int8", value.name, name_of(q.dtype), c.target.name),
-      "quantize activations to int8");
+  if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16 || computes_with_int32(c, q)) return std::nullopt;
+  return refused("types.activation",
+                 fmt::format("{} is quantized to {}, {} computes with int8 and int16 here", value.name,
+                             name_of(q.dtype), c.target.name),
+                 "quantize activations to int8");
 }
 
 bool works_on_quantized(const Candidate& c) {

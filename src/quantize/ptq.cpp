@@ -151,6 +151,7 @@ class Quantizer {
     find_weights();
     CARINA_CHECKED(observe_constants());
     set_activations();
+    compare_with_infinity();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
     }
@@ -233,17 +234,43 @@ class Quantizer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (!graph_.values[v].constant) is_computed[groups[v]] = true;
     }
+    std::vector<bool> tells_infinity(graph_.values.size(), false);
+    for (const Node& node : graph_.nodes) {
+      if (meets_infinity(node)) tells_infinity[groups[node.inputs.front().index()]] = true;
+    }
     std::vector<std::optional<Quantization>> parameters(graph_.values.size());
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (!is_activation(v)) continue;
       const size_t group = groups[v];
       const ActivationScheme& integers = schemes[group].activations;
       if (!parameters[group]) {
+        const RangeObserver& observer = calibrated_.observers[group];
         const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
-        const Range seen = calibrated_.observers[group].choose(choice, integers.steps());
+        const Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
+                                                 : observer.choose(choice, integers.steps());
         parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
       }
       graph_.values[v].quantization = parameters[group];
+    }
+  }
+
+  // x > -infinity, and the samples held -infinity.
+  [[nodiscard]] bool meets_infinity(const Node& node) const {
+    if (node.op != ir::Op(AtenOp::gt_Tensor) || !is_activation(node.inputs[0].index())) return false;
+    const std::optional<Tensor>& limit = graph_[node.inputs[1]].constant;
+    return limit && limit->dtype == DType::kFp32 && limit->shape.elements() == 1 &&
+           limit->values<float>()[0] == -INFINITY &&
+           calibrated_.observers[calibrated_.sharing.group[node.inputs[0].index()]].has_low_infinities();
+  }
+
+  // The lowest integer is the only one that stands for -infinity: what lies above it does not.
+  void compare_with_infinity() {
+    for (Node& node : graph_.nodes) {
+      if (!meets_infinity(node)) continue;
+      const Quantization& q = *graph_[node.inputs[0]].quantization;
+      const double limit = (static_cast<double>(q.qmin - q.zero_point()) + 0.5) * q.scale();
+      node.inputs[1] = graph_.add_constant(
+          node.name + "_limit", Tensor::of<float>(DType::kFp32, Shape{}, std::array{static_cast<float>(limit)}));
     }
   }
 

@@ -102,7 +102,10 @@ bool RangeObserver::observe(std::span<const float> elements) {
   if (elements.empty()) return true;
   const Extremes seen = extremes_of(elements);
   if (!seen.numbers) return false;
-  if (is_beyond(seen.min) || is_beyond(seen.max)) return observe(without_infinities(elements));
+  if (is_beyond(seen.min) || is_beyond(seen.max)) {
+    has_low_infinities_ |= seen.min < 0 && is_beyond(seen.min);
+    return observe(without_infinities(elements));
+  }
   cover(seen.min, seen.max);
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   uint64_t* const counts = counts_.data();
@@ -154,6 +157,11 @@ constexpr double kClipping = 2;
 Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
   if (choice == RangeChoice::kHistogram && count_ > zeros_) return least_square_error(steps);
   return {.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
+}
+
+Range RangeObserver::with_step_for_infinity(int64_t steps) const {
+  const Range all = choose(RangeChoice::kMinMax, steps);
+  return {.min = all.min - (all.max - all.min) / static_cast<double>(steps - 1), .max = all.max};
 }
 
 // Rounding inside the range costs scale^2 / 12 an element on average; outside it, clipping costs the square of the

@@ -26,6 +26,10 @@ class RangeObserver {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // The range that the integers, in so many steps, are to cover; zero always lies inside.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
+  // Whether -infinity was among the elements, or the lowest fp32, which stands for it.
+  [[nodiscard]] bool has_low_infinities() const { return has_low_infinities_; }
+  // All that was seen, and a step below it: the lowest integer stands for nothing but -infinity.
+  [[nodiscard]] Range with_step_for_infinity(int64_t steps) const;
 
   // exp(-16) is 1e-7: nothing of it is left in a softmax of int8 or int16. (The Arm quantizer puts -256 and 255 in the
   // place of infinities, which takes the steps from the others. Source: docs/facts/arm_backend.md 1.2, quantize_inf.)
@@ -37,6 +41,7 @@ class RangeObserver {
   void halve_resolution();
   [[nodiscard]] Range least_square_error(int64_t steps) const;
 
+  bool has_low_infinities_ = false;
   uint64_t count_ = 0;
   uint64_t zeros_ = 0;  // exactly 0, which every choice of parameters represents exactly
   float min_ = 0;

@@ -94,9 +94,18 @@ Result<ValueId> plain(Lowering& in, const Node& node) {
   return converted(in.out, in.out.binary(kOp, a, b), tosa_type(result));
 }
 
+// Operands and result on one scale in 32 bits, which leave no room to rescale. Sums beyond them wrap, as in the peer.
+template <TosaOp kOp>
+ValueId as_they_are(Lowering& in, const Node& node) {
+  const size_t rank = in.shape(node.outputs[0]).rank();
+  const auto operand = [&](size_t i) { return in.out.with_rank(in.operand(node.inputs[i]), rank); };
+  return in.out.binary(kOp, operand(0), operand(1));
+}
+
 template <TosaOp kOp>
 Result<ValueId> aligned(Lowering& in, const Node& node) {
   if (!in.is_quantized(node)) return plain<kOp>(in, node);
+  if (in.quantization(node.outputs[0]).dtype == DType::kInt32) return as_they_are<kOp>(in, node);
   const Aligned operands = align(in, node);
   return narrowed(in, node, in.out.binary(kOp, operands.a, operands.b), operands.scale);
 }

@@ -203,6 +203,7 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
   if (is_float(in.out.dtype(input))) return fail(about(node, in.value(node.inputs[0]).name + " is not quantized"));
   const Quantization& q = in.quantization(node.outputs[0]);
   const ValueId wide = converted(in.out, input, DType::kInt32);
+  if (q.dtype == DType::kInt32 && q.scale() == 1 && q.zero_point() == 0) return wide;
   return in.within_range(
       in.out.rescale(wide, {.scales = {1 / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }

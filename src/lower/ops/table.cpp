@@ -52,12 +52,14 @@ double largest_rise(const std::vector<double>& values) {
   return rise;
 }
 
-// As fine as 16 bits hold all values; neighbours must not differ by more than 16 bits hold.
-int extra_bits(const std::vector<double>& values) {
+// As fine as 16 bits hold all values; neighbours must not differ by more than 16 bits hold. Results of 32 bits have finer
+// steps than a table.
+int extra_bits(const std::vector<double>& values, DType result) {
   constexpr double kMost = 32767;
-  if (largest_rise(values) > kMost) return -1;
-  const double largest = std::max(largest_magnitude(values), 1.0);
-  return std::max(0, static_cast<int>(std::floor(std::log2(kMost / largest))));
+  const auto room = [](double most) { return static_cast<int>(std::floor(std::log2(kMost / std::max(most, 1.0)))); };
+  const int bits = room(largest_magnitude(values)), rising = room(largest_rise(values));
+  if (result == DType::kInt32) return std::min(bits, rising);
+  return rising < 0 ? -1 : std::max(0, bits);
 }
 
 // Entry i stands for the integer 128 i - 32768, in steps of the result above its zero point.
@@ -71,7 +73,7 @@ Table16 table16(const RealFunction& function, const Quantization& from, const Qu
     const double steps = value_at(function, x, from.scale()) / to.scale();
     values.push_back(std::isnan(steps) ? 0 : std::clamp(steps, low, high));
   }
-  Table16 table{.entries = {}, .extra_log2 = extra_bits(values)};
+  Table16 table{.entries = {}, .extra_log2 = extra_bits(values, to.dtype)};
   for (const double v : values)
     table.entries.push_back(
         static_cast<int64_t>(std::clamp(std::round(std::ldexp(v, table.extra_log2)), -32768.0, 32767.0)));
@@ -126,7 +128,7 @@ ValueId by_table(Lowering& in, const Node& node, const RealFunction& function) {
 Refused takes_table(const Candidate& c) {
   for (const ir::Value* value : {&c.input(0), &c.output()}) {
     const DType type = Candidate::type_of(*value);
-    if (type == DType::kInt8 || type == DType::kInt16) continue;
+    if (type == DType::kInt8 || type == DType::kInt16 || (type == DType::kInt32 && value == &c.output())) continue;
     return refused("types.table",
                    fmt::format("{} is {}, {} has tables for int8 and int16", value->name, name_of(type), c.target.name),
                    "quantize to int8");

@@ -15,11 +15,12 @@ using ir::ValueId;
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// What queries may not look at: minus infinity is added to those scores.
+// What queries may not look at: minus infinity is added to those scores. Integers have no infinity that a softmax could
+// tell from a small number, and floats no softmax of nothing but infinities: a query that sees no key is shown all of
+// them, and its weights are made 0 afterwards, as PyTorch has it.
 struct Mask {
-  ValueId added;
-  bool hides_rows = false;  // perhaps all keys from some query, which is not known before the run
-  ValueId shown = {};       // 0 for each query that sees no key, else 1; such a query's scores are left as they are
+  ValueId added;       // or flags: which keys a query sees
+  ValueId shown = {};  // per query, whether it sees any key: flags, or constants 1 and 0; none: each does
 };
 
 Tensor causal_mask(int64_t queries, int64_t keys) {
@@ -36,8 +37,6 @@ Tensor mask_of_flags(const Tensor& flags) {
   return Tensor::of<float>(DType::kFp32, flags.shape, mask);
 }
 
-// Integers have no infinity that a softmax could tell from a small number, so rows that are hidden as a whole are shown to
-// it, and their weights multiplied by 0.
 Mask known_mask(Rewriter& in, const Node& node, const Tensor& mask) {
   const auto values = mask.values<float>();
   const size_t last = mask.shape.rank() - 1;
@@ -56,6 +55,34 @@ Mask known_mask(Rewriter& in, const Node& node, const Tensor& mask) {
   return known;
 }
 
+ValueId flags(Rewriter& in, AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes, const Shape& shape) {
+  ir::Value result{.name = "shown", .dtype = DType::kBool, .shape = shape, .quantization = {}, .constant = {}};
+  return in.make_value(op, std::move(inputs), std::move(attributes), std::move(result));
+}
+
+ValueId chosen(Rewriter& in, ValueId flags, ValueId yes, ValueId no, const Shape& shape) {
+  const DType type = in[yes].dtype;
+  return in.make_value(AtenOp::where_self, {flags, yes, no}, {},
+                       {.name = "chosen", .dtype = type, .shape = shape, .quantization = {}, .constant = {}});
+}
+
+// A mask of which nothing is known before the run.
+Mask unknown_mask(Rewriter& in, ValueId given) {
+  const Shape shape = in.shape(given);
+  const std::vector<size_t> keys{shape.rank() - 1};
+  const DType type = in[given].dtype;
+  const auto any = [&](ValueId shown) {
+    return flags(in, AtenOp::any_dims, {shown}, over_extremum(keys), kept_shape(shape, keys));
+  };
+  if (type == DType::kBool) {
+    const ValueId shown = any(given);
+    const ValueId none = flags(in, AtenOp::logical_not_default, {shown}, {}, in.shape(shown));
+    return {.added = flags(in, AtenOp::logical_or_default, {given, none}, {}, shape), .shown = shown};
+  }
+  const ValueId shown = any(flags(in, AtenOp::gt_Tensor, {given, in.scalar(kHidden, type)}, {}, shape));
+  return {.added = chosen(in, shown, given, in.scalar(0, type), shape), .shown = shown};
+}
+
 // Nothing where the mask is of a kind that PyTorch does not have.
 std::optional<Mask> mask_of(Rewriter& in, const Node& node, int64_t queries, int64_t keys) {
   const ValueId given = node.inputs[3];
@@ -68,38 +95,26 @@ std::optional<Mask> mask_of(Rewriter& in, const Node& node, int64_t queries, int
   const auto& constant = in[given].constant;
   if (constant && constant->dtype == DType::kBool) return known_mask(in, node, mask_of_flags(*constant));
   if (constant && constant->dtype == DType::kFp32 && !in[given].quantization) return known_mask(in, node, *constant);
-  return Mask{.added = given, .hides_rows = true};
+  return unknown_mask(in, given);
 }
 
 ValueId masked(Rewriter& in, ValueId scores, const Mask& mask) {
   if (!mask.added.valid()) return scores;
   const Shape shape = in.shape(scores);
   if (in[mask.added].dtype != DType::kBool) return in.make(AtenOp::add_Tensor, {scores, mask.added}, no_alpha(), shape);
-  ir::Value result{.name = "masked", .dtype = in[scores].dtype, .shape = shape, .quantization = {}, .constant = {}};
-  return in.make_value(AtenOp::where_self, {mask.added, scores, in.scalar(kHidden, in[scores].dtype)}, {},
-                       std::move(result));
+  return chosen(in, mask.added, scores, in.scalar(kHidden, in[scores].dtype), shape);
 }
 
 ValueId softmax_of_rows(Rewriter& in, ValueId scores) {
   return in.make(AtenOp::softmax_int, {scores}, {{"dim", int64_t{-1}}, {"dtype", std::monostate()}}, in.shape(scores));
 }
 
-// Softmax of rows that may be minus infinity throughout, which PyTorch gives weights of 0. The limits change nothing
-// elsewhere: the largest power of a row is exactly 1.
-ValueId guarded_softmax(Rewriter& in, ValueId scores) {
-  const Shape shape = in.shape(scores);
-  const std::vector<size_t> axes{shape.rank() - 1};
-  const Shape kept = kept_shape(shape, axes);
-  const auto at_least = [&](ValueId x, double least) {
-    return in.make(AtenOp::clamp_default, {x}, {{"min", least}, {"max", std::monostate()}}, kept);
-  };
-  const ValueId most =
-      at_least(in.make(AtenOp::amax_default, {scores}, {{"dim", to_ints(axes)}, {"keepdim", true}}, kept),
-               std::numeric_limits<float>::lowest());
-  const ValueId power =
-      in.make(AtenOp::exp_default, {in.make(AtenOp::sub_Tensor, {scores, most}, no_alpha(), shape)}, {}, shape);
-  const ValueId sum = at_least(in.make(AtenOp::sum_dim_IntList, {power}, over(axes), kept), 1);
-  return in.make(AtenOp::mul_Tensor, {power, in.make(AtenOp::reciprocal_default, {sum}, {}, kept)}, {}, shape);
+// The weights of queries that see a key, and 0.
+ValueId of_shown(Rewriter& in, ValueId weights, const Mask& mask) {
+  if (!mask.shown.valid()) return weights;
+  const Shape shape = in.shape(weights);
+  if (in[mask.shown].constant) return in.make(AtenOp::mul_Tensor, {weights, mask.shown}, {}, shape);
+  return chosen(in, mask.shown, weights, in.scalar(0, in[weights].dtype), shape);
 }
 
 ValueId with_last_axes_swapped(Rewriter& in, ValueId x) {
@@ -138,8 +153,7 @@ Result<bool> attention(Rewriter& in, const Node& node) {
   scores[rank - 1] = k[rank - 2];
   ValueId score = in.make(AtenOp::matmul_default, {node.inputs[0], with_last_axes_swapped(in, keys)}, {}, scores);
   score = masked(in, in.make(AtenOp::mul_Tensor, {score, in.scalar(scale, type)}, {}, scores), *mask);
-  ValueId weights = mask->hides_rows ? guarded_softmax(in, score) : softmax_of_rows(in, score);
-  if (mask->shown.valid()) weights = in.make(AtenOp::mul_Tensor, {weights, mask->shown}, {}, scores);
+  const ValueId weights = of_shown(in, softmax_of_rows(in, score), *mask);
   return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, {weights, values}, {}));
 }
 

@@ -58,9 +58,12 @@ class Attempt:
         return [entering.get(i) for i in numbers(method.get("inputs", ""))], [leaving.get(i) for i in numbers(method.get("outputs", ""))]
 
     def tosa_types(self, path):
-        """(types of the inputs, float types anywhere in the graph)"""
+        """(types of the inputs, float types anywhere in the graph but of inputs that nothing reads)"""
         text = self.inspect(path)["text"]
-        return re.findall(r"^  input %[^\s:]+: (\w+)\[", text, re.M), sorted(set(re.findall(r": (fp\w+|bf\w+)\[", text)))
+        given = re.findall(r"^  input (%[^\s:]+): (\w+)\[", text, re.M)
+        read = set(re.findall(r"%[^\s:,()]+", re.sub(r"^  input .*$", "", text, flags=re.M)))
+        computed = re.findall(r": (fp\w+|bf\w+)\[", re.sub(r"^  input .*$", "", text, flags=re.M))
+        return [type_ for _, type_ in given], sorted({*computed, *(t for name, t in given if name in read and t[:2] in ("fp", "bf"))})
 
     def quantizing(self, graph):
         calibration = graph.folder / "cal.npz"
