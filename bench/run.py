@@ -18,7 +18,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -241,12 +240,29 @@ def program_rows(model, work, options):
     yield Row(f"program {model.name}: fp32, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
 
 
+def vgf_rows(model, work, options):
+    import model_converter
+
+    converter = Path(model_converter.__file__).parent / "binaries/bin/model-converter"
+    graph, theirs = work / f"{model.name}_vgf.tosa", work / f"{model.name}_theirs.vgf"
+    for kind, tosa in (("int8", model.tosa), ("fp32", work / f"{model.name}_float.tosa")):
+        if kind == "fp32":
+            process(carina("tosa", model.float_model, "--quantize", "none", "-o", tosa))
+        shutil.copyfile(tosa, graph)  # a name that model-converter takes
+        ours, _ = process(carina("tosa", graph, "-o", work / f"{model.name}.vgf"), repeat=5)
+        peer, _ = process([converter, "-i", graph, "-o", theirs], repeat=3, cwd=work)
+        yield Row(f"vgf {model.name}: {kind} TOSA to .vgf", ours, peer, "Arm's model-converter, fresh process")
+    ours, _ = process(carina("compile", model.float_model, "--target", "vgf", "-o", work / f"{model.name}.vgf"), repeat=5)
+    yield Row(f"vgf {model.name}: float .pt2 to .vgf", ours, peer, "model-converter alone, from the TOSA file")
+
+
 PLAN = [
     (compile_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (interpret_rows, ("digits", "ds_cnn", "resnet20", "lstm", "mobilenet_v2")),
     (simulate_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (program_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+    (vgf_rows, ("digits", "mobilenet_v2")),
 ]
 
 

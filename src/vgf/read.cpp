@@ -26,6 +26,7 @@ class Reader {
     if (container_.segments.empty()) return error(where_, "the file has no segments");
     graph_.name = container_.modules[container_.segments.front().module].entry_point;
     if (graph_.name.empty() || container_.segments.size() > 1) graph_.name = "main";
+    CARINA_CHECKED(check_types());
     CARINA_CHECKED(read_inputs());
     for (const Segment& segment : container_.segments) CARINA_CHECKED(read_segment(segment));
     CARINA_CHECKED(read_outputs());
@@ -42,6 +43,17 @@ class Reader {
                  .expected = std::move(expected),
                  .got = std::move(got),
                  .hint = std::move(hint)});
+  }
+
+  Result<void> check_types() const {
+    for (const Segment& segment : container_.segments) {
+      if (segment.type == ModuleType::kGraph) continue;
+      return error(fmt::format("{}: segment {}", where_, segment.name),
+                   fmt::format("a compute shader (entry point {}) cannot be executed",
+                               container_.modules[segment.module].entry_point),
+                   "", "", "`carina inspect` and `carina disasm` show it; only graph segments mean TOSA operators");
+    }
+    return {};
   }
 
   // Type and shape of a resource that a graph may read or write. model-converter describes scalars with rank 0, which
@@ -80,10 +92,6 @@ class Reader {
   Result<void> read_segment(const Segment& segment) {
     const std::string here = fmt::format("{}: segment {}", where_, segment.name);
     const CodeModule& module = container_.modules[segment.module];
-    if (segment.type != ModuleType::kGraph) {
-      return error(here, fmt::format("a compute shader (entry point {}) cannot be executed", module.entry_point), "",
-                   "", "`carina inspect` and `carina disasm` show it; only graph segments mean TOSA operators");
-    }
     const auto* code = std::get_if<Spirv>(&module.code);
     if (code == nullptr) return error(here, "the graph's module has no SPIR-V");
     CARINA_TRY(const SpirvModule spirv, parse_spirv(code->words, here));

@@ -67,12 +67,18 @@ class GraphWriter {
       const VgfOpRow& row = vgf_row_of(node.op.tosa());
       if (row.treatment == VgfTreatment::kRefused)
         refuse(node, fmt::format("VGF has no {}: {}", node.op.name(), row.reason));
-      const auto& operands = row_of(node.op.tosa()).inputs;
-      for (size_t i = 0; i < operands.size() && i < node.inputs.size(); ++i) {
-        if (operands[i].kind != TosaOperandKind::kShape || graph_[node.inputs[i]].constant) continue;
-        refuse(node, fmt::format("operand {} is computed while the graph runs", operands[i].name),
-               "VGF's shapes are constants");
-      }
+      check_constants(node);
+    }
+  }
+
+  // TOSA's extension DYNAMIC lets both come in at run time. Of zero points that do, neither model-converter nor the emulation layers know anything.
+  void check_constants(const ir::Node& node) {
+    const auto& operands = row_of(node.op.tosa()).inputs;
+    for (size_t i = 0; i < operands.size() && i < node.inputs.size(); ++i) {
+      const bool is_shape = operands[i].kind == TosaOperandKind::kShape;
+      if (graph_[node.inputs[i]].constant || !(is_shape || operands[i].name.ends_with("_zp"))) continue;
+      refuse(node, fmt::format("operand {} is known only while the graph runs", operands[i].name),
+             is_shape ? "VGF's shapes are constants" : "VGF's zero points are constants");
     }
   }
 

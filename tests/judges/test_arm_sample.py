@@ -1,4 +1,4 @@
-"""400 of the Arm backend's own tests, each with the class that it had when the sample was chosen; all of them are `make conformance`.
+"""500 of the Arm backend's own tests, each with the class that it had when the sample was chosen; all of them are `make conformance`.
 
 The first run captures them (PyTorch exports the models, the peer's quantizer quantizes some: minutes); they are kept in build/judges/cache/arm.
 """
@@ -16,7 +16,7 @@ import sample
 from program import Program
 from report import GOOD
 
-LEAST = 390  # the sample must not shrink unnoticed
+LEAST = 490  # the sample must not shrink unnoticed
 
 
 def worse(expected, got):

@@ -13,7 +13,7 @@ from conftest import JUDGES, ROOT
 sys.path.insert(0, str(Path(__file__).parent / "conformance"))
 
 import corpus
-import report
+import tosa_page
 
 FOLDER = JUDGES / "conformance"
 LEAST = 1500  # the sample must not shrink unnoticed
@@ -44,4 +44,4 @@ def test_the_page_is_what_the_kept_outcomes_say():
     operators = corpus.operators()
     if any(not (results / f"{operator}.json").exists() for operator in operators):
         pytest.skip("not run: no outcomes of the whole corpus (make conformance)")
-    assert (ROOT / "docs" / "conformance-tosa.md").read_text() == report.text(results, operators)
+    assert (ROOT / "docs" / "conformance-tosa.md").read_text() == tosa_page.text(results, operators)

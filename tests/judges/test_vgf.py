@@ -15,6 +15,7 @@ import model_converter
 import numpy as np
 import pytest
 from random_tosa_graphs import generate
+from random_tosa_ir import D
 from random_tosa_judge import Sample, run_ours
 from random_tosa_makers import MAKERS
 from test_random_tosa_graphs import FIRST, rows  # noqa: F401  a fixture
@@ -100,6 +101,11 @@ def test_graphs_equal_those_of_model_converter(converted):
     equal = [compare(ours.read_bytes(), theirs.read_bytes())[0] for _, ours, theirs in converted]
     assert len(converted) > 300
     assert sum(equal) > 0.8 * len(equal), f"{sum(equal)} of {len(equal)}"
+
+
+def test_every_extension_is_among_them(converted):
+    types = {value.dtype for sample, _, _ in converted for value in sample.graph.values}
+    assert {D.BF16, D.FP8E4M3, D.FP8E5M2, D.INT4, D.INT16, D.INT48} <= types
 
 
 def test_spirv_tools_accept_what_we_write(converted, tmp_path):

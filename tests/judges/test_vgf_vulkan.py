@@ -1,10 +1,7 @@
 """Our VGF files on a Vulkan device: Arm's scenario-runner, then `carina run --on vulkan`, over its emulation layers of the ML extensions, and Mesa's lavapipe, which is
-a Debian package and not one of PyPI: without it these tests are reported as not run. CARINA_LAVAPIPE names its .json elsewhere."""
+a Debian package and not one of PyPI: without it these tests are reported as not run."""
 
-import glob
 import json
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +14,11 @@ from random_tosa_graphs import generate
 from random_tosa_ir import D
 from random_tosa_judge import Sample
 from test_random_tosa_graphs import FIRST, rows  # noqa: F401  a fixture
+from vulkan_device import vulkan  # noqa: F401  a fixture
 
 SITE = Path(scenario_runner.__file__).parents[1]
 RUNNER = SITE / "scenario_runner/binaries/bin/scenario-runner"
 DUMP = SITE / "vgf_lib/binaries/bin/vgf_dump"
-LAYERS = SITE / "emulation_layer/deploy"
 INTEGERS = {D.INT8, D.INT16, D.INT32}
 OPERATORS = [
     "ADD", "ARGMAX", "AVG_POOL2D", "CLAMP", "CONCAT", "CONV2D", "DEPTHWISE_CONV2D", "GATHER", "MATMUL", "MAX_POOL2D", "MUL", "NEGATE", "PAD",
@@ -29,28 +26,8 @@ OPERATORS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def vulkan(tmp_path_factory):
-    """The environment in which programs find the emulated device."""
-    drivers = [os.environ["CARINA_LAVAPIPE"]] if "CARINA_LAVAPIPE" in os.environ else glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json")
-    if not drivers:
-        pytest.skip("not run: no lavapipe (Debian: mesa-vulkan-drivers)")
-    # An old loader ignores the order in VK_INSTANCE_LAYERS and takes that of the folders: Graph stands on Tensor.
-    folders = [tmp_path_factory.mktemp(name) for name in ("Graph", "Tensor")]
-    for folder, name in zip(folders, ("Graph", "Tensor")):
-        shutil.copy(LAYERS / f"share/vulkan/explicit_layer.d/VkLayer_{name}.json", folder)
-    return {
-        **os.environ,
-        "LD_LIBRARY_PATH": ":".join(filter(None, [str(LAYERS / "lib"), os.environ.get("LD_LIBRARY_PATH")])),
-        "VK_LAYER_PATH": ":".join(map(str, folders)),
-        "VK_ICD_FILENAMES": drivers[0],
-        "VK_INSTANCE_LAYERS": "VK_LAYER_ML_Graph_Emulation:VK_LAYER_ML_Tensor_Emulation",
-        "XDG_RUNTIME_DIR": str(folders[0]),
-    }
-
-
 @pytest.fixture
-def run_on_vulkan(vulkan, tmp_path):
+def run_on_vulkan(vulkan, tmp_path):  # noqa: F811
     def run(vgf, inputs):
         scenario = tmp_path / "scenario.json"
         subprocess.run([DUMP, "-i", vgf, "--scenario-template", "-o", scenario], check=True, capture_output=True)
@@ -107,7 +84,7 @@ def test_integer_operators(op, rows, vulkan, run_on_vulkan, run_carina, tmp_path
 
 
 @pytest.mark.cases("add_float", "kws", "ds_cnn", "softmax", "mobilenet_v2")
-def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):
+def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["tosa", case.path / "out.tosa", "-o", tmp_path / "m.vgf"])
     made = run_on_vulkan(tmp_path / "m.vgf", case.arrays("tosa_in_"))
     assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
@@ -116,7 +93,7 @@ def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):
 # --- Carina's own runtime of Vulkan ------------------------------------------------------------------------------------
 
 
-def own_run(run_carina, program, inputs, folder, vulkan):
+def own_run(run_carina, program, inputs, folder, vulkan):  # noqa: F811
     folder.mkdir(exist_ok=True)
     options = []
     for place, array in enumerate(inputs):
@@ -140,28 +117,28 @@ def test_own_runtime_on_integer_operators(op, rows, vulkan, run_carina, tmp_path
 
 
 @pytest.mark.cases("add_int32", "kws", "ds_cnn", "softmax", "lstm", "mobilenet_v2")
-def test_own_runtime_on_integer_cases(case, vulkan, run_carina, tmp_path):
+def test_own_runtime_on_integer_cases(case, vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["compile", case.path / "out.tosa", "--target", "vgf", "-o", tmp_path / "m.pte"])
     made = own_run(run_carina, tmp_path / "m.pte", case.arrays("tosa_in_"), tmp_path / "run", vulkan)
     assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
 
 
 @pytest.mark.cases("add_float", "kws", "softmax", "mobilenet_v2")
-def test_own_runtime_on_float_cases(case, vulkan, run_carina, tmp_path):
+def test_own_runtime_on_float_cases(case, vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["compile", case.model, "--target", "vgf", "-o", tmp_path / "m.pte"])
     made = own_run(run_carina, tmp_path / "m.pte", case.inputs, tmp_path / "run", vulkan)
     for got, wanted in zip(made, case.arrays("out_torch_float_"), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-4)
 
 
-def test_no_device_for_graphs(vulkan, run_carina, tmp_path):
+def test_no_device_for_graphs(vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["compile", "models/digits/digits.pt2", "--target", "vgf", "-o", tmp_path / "m.pte"])
     done = run_carina(["run", tmp_path / "m.pte", "--on", "vulkan"], expect=1, env={**vulkan, "VK_INSTANCE_LAYERS": ""})
     assert "lacks extension VK_ARM_tensors" in done.stderr
 
 
 @pytest.mark.parametrize("layers", [True, False])
-def test_check_env(layers, vulkan, carina):
+def test_check_env(layers, vulkan, carina):  # noqa: F811
     environment = {**vulkan, "PYTHONPATH": str(ROOT / "python"), "CARINA_BIN": str(carina)}
     if not layers:
         environment["VK_INSTANCE_LAYERS"] = ""

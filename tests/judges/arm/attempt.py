@@ -5,11 +5,12 @@ import re
 from pathlib import Path
 
 import numpy as np
+import vgf_case
 from comparison import Comparison, Graph
 from numbers_rule import Parameters, decoded, observed
 from program import Crash, Refused
 
-DEFAULT_MACS = {"U55": "ethos-u55-128", "U65": "ethos-u65-256", "U85": "ethos-u85-128"}
+TARGETS = {"U55": "ethos-u55-128", "U65": "ethos-u65-256", "U85": "ethos-u85-128", "VGF": "vgf"}
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
 BORDER = re.compile(r"kernel quantized_decomposed::(de)?quantize_per_tensor\.out \((.*)\)")
 
@@ -67,23 +68,16 @@ class Attempt:
 
     def quantizing(self, graph):
         calibration = graph.folder / "cal.npz"
-        return ["--quantize", "int8", *(["--calibrate", calibration] if calibration.exists() else [])]
+        scheme = vgf_case.width(self.case)[0] if self.base == "VGF" else "int8"
+        return ["--quantize", scheme, *(["--calibrate", calibration] if calibration.exists() else [])]
 
     def interpreted(self, graph, tosa, inputs):
         self.program.own("interpret", tosa, *self.feed(inputs), "-o", self.folder / "out")
         return self.results(graph)
 
-    def through_vgf(self, tosa):
-        """VGF is what `carina tosa` writes under that name: there and back."""
-        self.program.own("tosa", tosa, "-o", self.folder / "m.vgf")
-        self.program.own("tosa", self.folder / "m.vgf", "-o", self.folder / "back.tosa")
-        return self.folder / "back.tosa"
-
     def judge_float(self):
         graph, tosa = Graph(self.case["float"]), self.folder / "m.tosa"
         self.program("tosa", graph.model, "--quantize", "none", "-o", tosa)
-        if self.kind.startswith("VGF"):
-            tosa = self.through_vgf(tosa)
         return self.comparison.compare(self.interpreted(graph, tosa, graph.inputs), graph)
 
     def own_parameters(self, graph):
@@ -131,8 +125,6 @@ class Attempt:
     def judge_own_integer(self):
         graph, tosa = Graph(self.case["float"]), self.folder / "m.tosa"
         self.program("tosa", graph.model, *self.quantizing(graph), "-o", tosa)
-        if self.kind.startswith("VGF"):
-            tosa = self.through_vgf(tosa)
         types, floats = self.tosa_types(tosa)
         entering, leaving = self.own_parameters(graph)
         raw = self.interpreted(graph, tosa, self.quantized_inputs(graph, entering, types))
@@ -158,13 +150,13 @@ class Attempt:
         return self.not_all_integer(self.comparison.compare(results, graph, [q for _, q in pairs]), floats)
 
     def compiled(self, graph, options):
-        """Compiles for the kind's NPU and runs; (results, the compiler's report)"""
-        target, pte = DEFAULT_MACS[self.base], self.folder / "m.pte"
+        """Compiles for the kind's target and runs: the NPU is simulated, VGF interpreted. What the compiler reported goes to `found`."""
+        target, pte = TARGETS[self.base], self.folder / "m.pte"
         report = json.loads(self.program("compile", graph.model, "--target", target, *options, "--delegate-movement", "-o", pte, "--json"))
         self.found["delegates"] = len(report.get("delegates", []))
-        self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") not in ("npu", "folded")][:20]
+        self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") == "cpu"][:20]
         self.found["npu_cycles"] = report.get("cycles")
-        self.program.own("run", pte, *self.feed(graph.inputs), "-o", self.folder / "out")
+        self.program.own("run", pte, *self.program.device, *self.feed(graph.inputs), "-o", self.folder / "out")
         return self.results(graph)
 
     def not_all_delegated(self, verdict):
@@ -176,7 +168,12 @@ class Attempt:
         operators = ", ".join(sorted({operator for operator, _ in on_cpu}))
         return "partial", f"{made} delegates, the test wants {wanted}; on the CPU: {operators}"
 
-    def judge_own_npu(self):
+    def judge_vgf_float(self):
+        graph = Graph(self.case["float"])
+        results = self.compiled(graph, ["--quantize", "none"])
+        return self.not_all_delegated(self.comparison.compare(results, graph))
+
+    def judge_own_target(self):
         graph = Graph(self.case["float"])
         results = self.compiled(graph, self.quantizing(graph))
         try:
@@ -186,16 +183,18 @@ class Attempt:
         parameters = leaving if len(leaving) == len(results) else [None] * len(results)
         return self.not_all_delegated(self.comparison.compare_own(results, graph, parameters))
 
-    def judge_peer_npu(self):
+    def judge_peer_target(self):
         graph = Graph(self.case["quantized"])
         return self.not_all_delegated(self.comparison.compare(self.compiled(graph, []), graph, graph.parameters("output")))
 
     def judge(self):
         kind, base = self.kind, self.base
-        if kind in ("FP", "NS-FP", "VGF-FP"):
+        if kind in ("FP", "NS-FP"):
             return self.judge_float()
-        if kind in ("INT", "NS-INT", "VGF-INT"):
+        if kind in ("INT", "NS-INT"):
             return self.judge_own_integer()
-        if kind in ("U55", "U65", "U85", "NS-U55"):
-            return self.judge_own_npu()
-        return self.judge_peer_npu() if base in DEFAULT_MACS else self.judge_peer_integer()
+        if kind == "VGF-FP" or (kind == "VGF-INT" and "INT" not in self.case["spec"]):
+            return self.judge_vgf_float()
+        if kind in ("U55", "U65", "U85", "NS-U55", "VGF-INT"):
+            return self.judge_own_target()
+        return self.judge_peer_target() if base in TARGETS else self.judge_peer_integer()

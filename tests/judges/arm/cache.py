@@ -19,6 +19,8 @@ import json
 import os
 from pathlib import Path
 
+import vgf_case
+
 ROOT = Path(__file__).resolve().parents[3]
 JUDGES = Path(os.environ.get("CARINA_JUDGES", ROOT / "build" / "judges"))
 
@@ -39,7 +41,7 @@ def graph(key):
 def cases_of(test_file, part="files"):
     """The captured cases, or None when the file has not been captured."""
     record = file_record(test_file, part)
-    return json.loads(record.read_text())["cases"] if record.exists() else None
+    return vgf_case.with_peer_graphs(json.loads(record.read_text())["cases"]) if record.exists() else None
 
 
 def is_captured(test_file, quantized, part="files"):

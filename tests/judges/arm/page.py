@@ -12,7 +12,7 @@ KINDS = [
     ("PT2E", "the peer's quantizer makes the graph, Carina lowers it; against that graph, as many steps off as the test allows (one)"),
     ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the peer's quantizer, judged as PT2E"),
     ("NS-", "tests of what the peer does not support; refusing is no failure, a wrong number is"),
-    ("VGF", "the graph as VGF and back, in the interpreter"),
+    ("VGF", "compiled for `--target vgf` and run, the delegates in the interpreter; INT with Carina's quantizer in the test's widths, judged as INT"),
 ]
 EXPECTED_REFUSAL = "NS-"
 CLASSES = [

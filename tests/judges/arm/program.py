@@ -23,13 +23,16 @@ class Crash(Exception):
 
 
 class Program:
-    def __init__(self, path):
-        self.path = str(path)
+    """`device`: more options of `carina run`."""
+
+    def __init__(self, path, device=(), environment=None):
+        self.path, self.device, self.environment = str(path), device, environment
 
     def __call__(self, command, *arguments):
         """Its stdout; raises Refused or Crash."""
         try:
-            done = subprocess.run([self.path, command, *map(str, arguments)], capture_output=True, text=True, errors="replace", timeout=SECONDS)
+            words = [self.path, command, *map(str, arguments)]
+            done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=SECONDS, env=self.environment)
         except subprocess.TimeoutExpired:
             raise Crash(command, f"time-out after {SECONDS} s") from None
         if done.returncode == 0:

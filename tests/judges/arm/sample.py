@@ -13,7 +13,7 @@ import capture
 import judge
 
 FILE = Path(__file__).with_name("sample.json")
-SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12}
+SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12, "VGF-FP": 55, "VGF-INT": 55}
 LONGEST_SECONDS = 0.5
 ONCE_BROKEN = [  # always in the sample
     ("ops/test_amin.py::test_amin_u55_INT[rank_4_no_dim]", "U55"),

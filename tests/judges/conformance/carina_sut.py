@@ -33,15 +33,21 @@ def refusal(done):
 
 
 class TosaSUTRunner(TosaTestRunner):
+    def commands(self, folder):
+        """What a user would ask carina for, in this order; the last one writes the outputs to the folder."""
+        return [["interpret", self.testDirPath / self.testDesc["tosa_file"], *self.inputs(), "-o", folder]]
+
+    def inputs(self):
+        return [word for name in self.testDesc["ifm_file"] for word in ("-i", self.testDirPath / name)]
+
     def runTestGraph(self):
-        program = Path(os.environ["CARINA_SUT"])
         test = self.testDirPath
         with tempfile.TemporaryDirectory() as temporary:
-            inputs = [word for name in self.testDesc["ifm_file"] for word in ("-i", test / name)]
-            line = [program, "interpret", test / self.testDesc["tosa_file"], *inputs, "-o", temporary]
-            done = subprocess.run([str(word) for word in line], capture_output=True, text=True, timeout=600)
-            if done.returncode != 0:
-                return refusal(done)
+            for command in self.commands(temporary):
+                line = [os.environ["CARINA_SUT"], *map(str, command)]
+                done = subprocess.run(line, capture_output=True, text=True, timeout=600)
+                if done.returncode != 0:
+                    return refusal(done)
             written = [Path(temporary) / f"output_{n}.npy" for n in range(len(self.testDesc["ofm_file"]))]
             for name, file, path in zip(self.testDesc["ofm_name"], self.testDesc["ofm_file"], written, strict=True):
                 self.keep(name, path, test / file)

@@ -42,8 +42,8 @@ KeptReference.__module__ = reference.TosaSUTRunner.__module__
 reference.TosaSUTRunner = KeptReference
 
 
-def judge(corpus, tests, program, jobs, log):
-    """The tests (folders below `corpus`); gives an Outcome each, sorted by name. `log` is a file for what the runner prints."""
+def judge(corpus, tests, program, jobs, log, sut="carina_sut"):
+    """The tests (folders below `corpus`); gives an Outcome each, sorted by name. `log` is a file for what the runner prints, `sut` the module that runs a test."""
     os.environ["CARINA_SUT"] = str(program)
     if str(HERE) not in sys.path:
         sys.path.insert(0, str(HERE))
@@ -56,17 +56,17 @@ def judge(corpus, tests, program, jobs, log):
         "--verify-path", PACKAGES / "bin" / "tosa_verify",
         "--schema-path", PACKAGES / "bin" / "tosa.fbs",
         "--flatc-path", PACKAGES / "bin" / "flatc",
-        "--sut-module", "carina_sut", "--xunit-file", report, "--extension", "all", "--no-color",
+        "--sut-module", sut, "--xunit-file", report, "--extension", "all", "--no-color",
         "-j", jobs, "-b", "-T", names,
     ]  # fmt: skip
     with open(log, "w") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         official.main([str(word) for word in arguments])
-    return sorted(outcomes(report, Path(corpus)), key=lambda outcome: outcome.test)
+    return sorted(outcomes(report, Path(corpus), sut), key=lambda outcome: outcome.test)
 
 
-def outcomes(report, corpus):
+def outcomes(report, corpus, sut):
     for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-        if suite.get("name") != "carina_sut":
+        if suite.get("name") != sut:
             continue
         for case in suite.iter("testcase"):
             failure, skipped = case.find("failure"), case.find("skipped")

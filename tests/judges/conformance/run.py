@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import corpus
 import official
-import report
+import tosa_page
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("CARINA_JUDGES", ROOT / "build" / "judges")) / "conformance"
@@ -97,8 +97,8 @@ def main():
     if not arguments.report_only:
         with corpus.alone(FOLDER / "batch"):
             run_all(arguments)
-    (ROOT / "docs" / "conformance-tosa.md").write_text(report.text(RESULTS, corpus.operators()))
-    wrong = report.failures(RESULTS, arguments.operators)
+    (ROOT / "docs" / "conformance-tosa.md").write_text(tosa_page.text(RESULTS, corpus.operators()))
+    wrong = tosa_page.failures(RESULTS, arguments.operators)
     print(f"{len(wrong)} failed; see docs/conformance-tosa.md")
     return 1 if wrong else 0
 

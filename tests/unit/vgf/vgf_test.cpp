@@ -101,6 +101,22 @@ graph @one {
   EXPECT_THAT(bytes.error()[1].what, HasSubstr("tosa.CUSTOM"));
 }
 
+TEST(Vgf, ZeroPointsAndShapesAreConstants) {
+  const auto bytes = write_vgf(parsed(R"(graph @main {
+  input %x: i8[2]
+  input %zp: i8[1]
+  %none: i8[1] = [0]
+  %y: i8[2] = tosa.NEGATE(%x, %zp, %none)
+  output %y
+}
+)"),
+                               "text");
+  ASSERT_FALSE(bytes.has_value());
+  EXPECT_EQ(bytes.error()[0].where, "text: y");
+  EXPECT_EQ(bytes.error()[0].what, "operand input1_zp is known only while the graph runs");
+  EXPECT_EQ(bytes.error()[0].hint, "VGF's zero points are constants");
+}
+
 TEST(Vgf, ScalarsAreListsOfOne) {
   const ir::Module module = reread(R"(graph @main {
   input %x: fp32[3]

@@ -1,0 +1,15 @@
+"""The same on a Vulkan device: the graph is compiled for `--target vgf`, and `carina run --on vulkan` runs the program.
+
+The environment (VK_...) says which device.
+"""
+
+from pathlib import Path
+
+import carina_sut
+
+
+class TosaSUTRunner(carina_sut.TosaSUTRunner):
+    def commands(self, folder):
+        program = Path(folder) / "m.pte"
+        compiling = ["compile", self.testDirPath / self.testDesc["tosa_file"], "--target", "vgf", "-o", program]
+        return [compiling, ["run", program, "--on", "vulkan", *self.inputs(), "-o", folder]]
