@@ -118,22 +118,36 @@ void add_views(std::vector<report::LayerReport>& layers, const ir::Graph& tosa) 
 
 }  // namespace
 
-Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
-                                      simulate::Occupied occupied) {
-  std::vector<std::byte> constants = network.weights;
+namespace {
+
+Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const plan::Target& target,
+                                   simulate::Occupied occupied, simulate::Execution execution) {
   const ZeroedPages scratch(static_cast<size_t>(network.scratch_bytes));
   const ZeroedPages fast(static_cast<size_t>(network.fast_scratch_bytes));
   simulate::Memory memory;
-  memory.regions[static_cast<size_t>(network.weight_region)] = constants;
+  const auto weights = static_cast<size_t>(network.weight_region);
+  // Nothing writes there: read_only.
+  memory.regions[weights] = {const_cast<std::byte*>(network.weights.data()), network.weights.size()};
+  memory.read_only[weights] = true;
   memory.regions[static_cast<size_t>(network.scratch_region)] = scratch.bytes();
   // Without fast scratch of its own, its region is the arena.
   std::span<std::byte>& fast_region = memory.regions[static_cast<size_t>(network.fast_scratch_region)];
   if (!fast.bytes().empty() || fast_region.empty()) fast_region = fast.bytes().empty() ? scratch.bytes() : fast.bytes();
   const simulate::Options options{.timing = simulate::Timing::kOn,
+                                  .execution = execution,
                                   .occupied = occupied,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory};
   return simulate::run(network.command_payload, memory, options);
+}
+
+}  // namespace
+
+// Only a network that writes weights of its own has to be executed to know how long it takes to decode them.
+Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
+                                      simulate::Occupied occupied) {
+  auto timed = simulated(network, target, occupied, simulate::Execution::kTimeOnly);
+  return timed ? std::move(timed) : simulated(network, target, occupied, simulate::Execution::kFull);
 }
 
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,

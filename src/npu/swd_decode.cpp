@@ -136,11 +136,15 @@ struct Symbols {
 class Decoder {
  public:
   Decoder(std::span<const std::byte> stream, size_t max_weights, const std::string& where)
-      : bits_(stream), max_weights_(max_weights), where_(where) {}
+      : bits_(stream), max_weights_(max_weights), where_(where) {
+    palette_.size = -1;  // none yet
+  }
 
   Result<std::vector<int16_t>> run();
+  Result<size_t> scan(const std::function<void(std::span<const int16_t>)>& part);
 
  private:
+  Result<bool> read_slice();
   Result<bool> read_header(SliceHeader& header);
   void read_palette();
   void read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros);
@@ -162,6 +166,7 @@ class Decoder {
   std::vector<uint32_t> weight_values_ = std::vector<uint32_t>(kMaxSliceWeights + 2 * kUnaryPositions);
   std::vector<uint32_t> zero_runs_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + 2 * kUnaryPositions);
   std::vector<int16_t> out_;
+  size_t handed_over_ = 0;  // weights that were in out_ before
 };
 
 Result<bool> Decoder::read_header(SliceHeader& header) {
@@ -287,9 +292,10 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
   for (size_t i = 0; i < length; ++i) largest = std::max(largest, weight_values_[i]);
   if (largest >= static_cast<uint32_t>(known))
     return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
-  if (total > max_weights_ - out_.size()) {
+  const size_t before = handed_over_ + out_.size();
+  if (total > max_weights_ - before) {
     return bad("the stream has more weights than its operation", std::to_string(max_weights_),
-               fmt::format("at least {}", out_.size() + total));
+               fmt::format("at least {}", before + total));
   }
   const size_t start = out_.size();
   out_.resize(start + total);  // zeros
@@ -308,20 +314,37 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
   return {};
 }
 
+// False at the end of the stream.
+Result<bool> Decoder::read_slice() {
+  SliceHeader header;
+  CARINA_TRY(const bool more, read_header(header));
+  if (!more) return false;
+  Symbols weights{.values = weight_values_, .length = header.length};
+  const bool zero_runs = header.zdiv != kZdivNone;
+  Symbols zeros{.values = zero_runs_, .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
+  read_chunks(header, weights, zeros);
+  if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
+  CARINA_CHECKED(write_slice(header));
+  return true;
+}
+
 Result<std::vector<int16_t>> Decoder::run() {
-  palette_.size = -1;
   // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the
   // stream could hold.
   out_.reserve(std::min(max_weights_, bits_.bytes() * kReservedWeightsPerByte));
-  for (SliceHeader header;;) {
-    CARINA_TRY(const bool more, read_header(header));
+  while (true) {
+    CARINA_TRY(const bool more, read_slice());
     if (!more) return std::move(out_);
-    Symbols weights{.values = weight_values_, .length = header.length};
-    const bool zero_runs = header.zdiv != kZdivNone;
-    Symbols zeros{.values = zero_runs_, .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
-    read_chunks(header, weights, zeros);
-    if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
-    CARINA_CHECKED(write_slice(header));
+  }
+}
+
+Result<size_t> Decoder::scan(const std::function<void(std::span<const int16_t>)>& part) {
+  while (true) {
+    CARINA_TRY(const bool more, read_slice());
+    if (!more) return handed_over_;
+    part(out_);
+    handed_over_ += out_.size();
+    out_.clear();
   }
 }
 
@@ -330,6 +353,11 @@ Result<std::vector<int16_t>> Decoder::run() {
 Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
                                         const std::string& where) {
   return Decoder(stream, max_weights, where).run();
+}
+
+Result<size_t> scan_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where,
+                        const std::function<void(std::span<const int16_t>)>& part) {
+  return Decoder(stream, max_weights, where).scan(part);
 }
 
 }  // namespace carina::npu

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ std::vector<std::byte> encode_swd(std::span<const int16_t> weights);
 // `max_weights` weights.
 Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
                                         const std::string& where);
+
+// The same a part of the stream at a time (32,768 weights and the zeros between them at most), in order. Returns their
+// number.
+Result<size_t> scan_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where,
+                        const std::function<void(std::span<const int16_t>)>& part);
 
 // Compresses weights (-128..255) for the fast weight decoder of U85: one header of 32 bytes, then 2-bit or 4-bit
 // indices of a small table, or raw bytes. `sparse` weights must stay raw (a rule of the hardware). The result is padded

@@ -303,10 +303,10 @@ double CycleModel::write_cycles(const Operation& op, const Extent& block, double
 // `planes`: blocks in the plane of the OFM, for each of which U55 and U65 decode all weights again.
 double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
   if (weights.encoded_bytes == 0) return 0;
-  const auto values = static_cast<double>(weights.values);
+  const auto values = static_cast<double>(weights.statistics.values);
   const double rate = npu::weights_per_cycle({.npu = *accelerator_,
-                                              .zero_rate = weights.zero_rate,
-                                              .distinct_values = weights.distinct_values,
+                                              .zero_rate = weights.statistics.zero_rate,
+                                              .distinct_values = weights.statistics.distinct_values,
                                               .fast = op.fast_weights,
                                               .cores = op.cores});
   if (!op.u85) return values * static_cast<double>(planes) / rate;

@@ -9,6 +9,7 @@
 #include "simulate/report.h"
 #include "simulate/simulator.h"
 #include "simulate/timeline.h"
+#include "simulate/weights.h"
 
 namespace carina::simulate {
 
@@ -16,9 +17,7 @@ namespace carina::simulate {
 struct WeightFacts {
   uint64_t encoded_bytes = 0;  // all streams, padding included
   uint64_t scale_bytes = 0;
-  uint64_t values = 0;  // decoded, padding included
-  double zero_rate = 0;
-  size_t distinct_values = 0;
+  WeightStatistics statistics{};
 };
 
 // One AXI port and the memory behind it.

@@ -83,6 +83,7 @@ uint64_t dma_work(const DmaTransfer& dma) {
 }
 
 Result<DmaEffect> execute_dma(const DmaTransfer& dma, MemoryMap& memory) {
+  if (!dma.destination_internal) CARINA_CHECKED(memory.check_writable(dma.destination_region, "DMA destination"));
   Cursor cursor{.dma = dma, .memory = memory, .effect = {}, .index_address = dma.index};
   for (int64_t j = 0; j < dma.count1; ++j) {
     for (int64_t i = 0; i < dma.count0; ++i) CARINA_CHECKED(cursor.move(i, j));

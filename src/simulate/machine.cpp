@@ -208,6 +208,7 @@ Result<void> Machine::operate(const npu::Command& command) {
 }
 
 Result<void> Machine::spend(uint64_t work) {
+  if (!computes()) return {};
   const uint64_t left = persistent_.options.max_work - work_done_;
   if (work > left) {
     return fail(Diagnostic{.where = {},
@@ -231,7 +232,7 @@ Result<void> Machine::run_dma(const Operation& op) {
 }
 
 Result<void> Machine::run_kernel(Operation op) {
-  CARINA_CHECKED(check_size(op));
+  if (computes()) CARINA_CHECKED(check_size(op));
   CARINA_CHECKED(spend(work_of(op)));
   CARINA_TRY(Prepared prepared, prepare(std::move(op)));
   prepared.work.op = &prepared.op;
@@ -241,9 +242,11 @@ Result<void> Machine::run_kernel(Operation op) {
     prepared.work.overflow = &overflow;
   }
   if (observers_->occupancy) observers_->occupancy->kernel(prepared);
-  execute(prepared);
+  if (computes()) {
+    execute(prepared);
+    note_result_flag(prepared);
+  }
   if (overflow) observers_->checker->overflow(prepared.op);
-  note_result_flag(prepared);
   OperationReport& entry = report_operation(prepared.op);
   entry.macs = mac_count(prepared.op);
   if (observers_->cycles) time_kernel(prepared, entry);
@@ -267,6 +270,7 @@ Result<PlacedMap> Machine::place(const FeatureMap& map, const Extent& box, std::
 }
 
 Result<PlacedMap> Machine::place_output(Operation& op) {
+  CARINA_CHECKED(memory_.check_writable(op.ofm.region, "OFM"));
   if (op.ofm.storage == Storage::kChained) {
     ChainSlot& slot = chain_[op.ofm.region];
     slot.extent = stored_extent(op);
@@ -290,7 +294,7 @@ Result<Prepared> Machine::prepare(Operation op) {
   }
   CARINA_CHECKED(resolve_weights(prepared));
   CARINA_CHECKED(resolve_output(prepared));
-  if (o.acc_output == AccOutput::kKeep || o.acc_input == AccInput::kKeep) {
+  if (computes() && (o.acc_output == AccOutput::kKeep || o.acc_input == AccInput::kKeep)) {
     kept_.resize(elements(o.ofm_extent));
     work.kept = &kept_;
   }
@@ -303,6 +307,7 @@ Result<Prepared> Machine::prepare(Operation op) {
 Result<void> Machine::resolve_weights(Prepared& prepared) {
   const Operation& op = prepared.op;
   if (op.weight_source == WeightSource::kIfm2) {
+    if (!computes()) return {};
     CARINA_TRY(DecodedWeights weights, weights_from_ifm2(op, prepared.work.ifm2));
     prepared.weights = std::make_shared<const DecodedWeights>(std::move(weights));
   } else if (op.has_weights()) {
@@ -312,11 +317,22 @@ Result<void> Machine::resolve_weights(Prepared& prepared) {
                                            fmt::format("weight stream {}", s)));
       prepared.weight_ranges[s] = {.begin = streams[s].data(), .end = streams[s].data() + streams[s].size()};
     }
-    const uint64_t left = persistent_.options.max_work - work_done_;
-    CARINA_TRY(prepared.weights,
-               persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30)));
+    CARINA_CHECKED(read_weights(prepared, streams));
   }
   prepared.work.weights = prepared.weights.get();
+  return {};
+}
+
+Result<void> Machine::read_weights(Prepared& prepared, const WeightStreams& streams) {
+  const Operation& op = prepared.op;
+  if (!computes()) {
+    CARINA_TRY(prepared.statistics, persistent_.statistics.get(op, accelerator_, streams));
+    return {};
+  }
+  const uint64_t left = persistent_.options.max_work - work_done_;
+  CARINA_TRY(prepared.weights,
+             persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30)));
+  prepared.statistics = prepared.weights->statistics;
   return {};
 }
 
@@ -393,16 +409,11 @@ OperationReport& Machine::report_operation(const Operation& op) {
 }
 
 void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
-  WeightFacts facts;
+  WeightFacts facts{.statistics = prepared.statistics};
   for (const HostRange& range : prepared.weight_ranges)
     facts.encoded_bytes += static_cast<uint64_t>(range.end - range.begin);
   for (const HostRange& range : prepared.scale_ranges)
     facts.scale_bytes += static_cast<uint64_t>(range.end - range.begin);
-  if (prepared.weights != nullptr && prepared.op.has_weights()) {
-    facts.values = prepared.weights->stream_values;
-    facts.zero_rate = prepared.weights->zero_rate;
-    facts.distinct_values = prepared.weights->distinct_values;
-  }
   const PortShares shares = observers_->cycles->estimate_kernel(prepared.op, facts, entry);
   observers_->timeline->kernel(entry.cycles.total, shares);
 }

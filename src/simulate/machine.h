@@ -21,6 +21,7 @@ namespace carina::simulate {
 struct Persistent {
   Options options;
   WeightCache weights;
+  StatisticsCache statistics;
   ThreadPool pool;
 };
 
@@ -34,17 +35,20 @@ struct ChainSlot {
 // Memory as the NPU addresses it: eight regions and its own. All accesses are checked here.
 class MemoryMap {
  public:
-  MemoryMap(const Memory& memory, size_t internal_bytes) : regions_(memory.regions), internal_(internal_bytes) {}
+  MemoryMap(const Memory& memory, size_t internal_bytes)
+      : regions_(memory.regions), read_only_(memory.read_only), internal_(internal_bytes) {}
 
   // Error: not inside the region.
   [[nodiscard]] Result<std::span<std::byte>> range(int region, uint64_t base, uint64_t bytes,
                                                    std::string_view role) const;
+  [[nodiscard]] Result<void> check_writable(int region, std::string_view role) const;
   [[nodiscard]] Result<std::span<std::byte>> internal_range(uint64_t base, uint64_t bytes, std::string_view role);
   [[nodiscard]] std::span<std::byte> region(int region) const { return regions_[static_cast<size_t>(region)]; }
   [[nodiscard]] std::span<std::byte> internal() { return internal_; }
 
  private:
   std::array<std::span<std::byte>, 8> regions_;
+  std::array<bool, 8> read_only_;
   std::vector<std::byte> internal_;
 };
 
@@ -52,7 +56,8 @@ class MemoryMap {
 struct Prepared {
   Operation op;
   Work work;
-  std::shared_ptr<const DecodedWeights> weights;
+  std::shared_ptr<const DecodedWeights> weights;  // none when only time is asked for
+  WeightStatistics statistics{};
   std::unique_ptr<OutputStage> output;
   std::array<HostRange, 4> weight_ranges{};
   std::array<HostRange, 2> scale_ranges{};
@@ -85,7 +90,9 @@ class Machine {
   Result<PlacedMap> place(const FeatureMap& map, const Extent& box, std::string_view role);
   Result<PlacedMap> place_output(Operation& op);
   Result<void> resolve_weights(Prepared& prepared);
+  Result<void> read_weights(Prepared& prepared, const WeightStreams& streams);
   Result<void> resolve_output(Prepared& prepared);
+  [[nodiscard]] bool computes() const { return persistent_.options.execution == Execution::kFull; }
   Result<void> spend(uint64_t work);
   void execute(const Prepared& prepared);
   void note_result_flag(const Prepared& prepared);

@@ -23,6 +23,12 @@ Result<std::span<std::byte>> MemoryMap::range(int region, uint64_t base, uint64_
   return all.subspan(base, bytes);
 }
 
+Result<void> MemoryMap::check_writable(int region, std::string_view role) const {
+  if (!read_only_[static_cast<size_t>(region)]) return {};
+  return fail(Diagnostic{.where = {},
+                         .what = fmt::format("{} would be written to region {}, which is read only", role, region)});
+}
+
 Result<std::span<std::byte>> MemoryMap::internal_range(uint64_t base, uint64_t bytes, std::string_view role) {
   if (base > internal_.size() || bytes > internal_.size() - base) {
     return fail(outside(role, "internal memory", base, bytes, internal_.size()));

@@ -25,12 +25,17 @@ struct MemoryRange {
 // What the base pointers BASEP0..7 point to. Regions may overlap (TFLite files give region 1 and 2 the same memory).
 struct Memory {
   std::array<std::span<std::byte>, 8> regions{};
+  std::array<bool, 8> read_only{};  // regions whose bytes stay as they are; writing there is an error
   // The ranges that hold data before the run (network inputs). A region that none of them names counts as wholly
   // defined. Used by checking and by poison; no influence on results otherwise.
   std::vector<MemoryRange> defined = {};
 };
 
 enum class Timing : uint8_t { kOff, kOn };
+// kTimeOnly: kernels are decoded, held against memory and timed, but compute nothing; transfers are carried out, since
+// weights and tables come that way. Cycles are those of a full run, unless data decide: weights that the NPU itself
+// writes are damaged streams then, and conditional branches are not taken. No limit of work.
+enum class Execution : uint8_t { kFull, kTimeOnly };
 enum class Checking : uint8_t { kOff, kOn };
 // kOn: LUT and shared memory start as garbage, and so do the undefined ranges of regions that `Memory::defined` names.
 enum class Poison : uint8_t { kOff, kOn };
@@ -42,6 +47,7 @@ enum class Occupied : uint8_t { kOff, kOn };
 
 struct Options {
   Timing timing = Timing::kOff;
+  Execution execution = Execution::kFull;
   Occupied occupied = Occupied::kOff;
   Checking checking = Checking::kOff;
   Poison poison = Poison::kOff;

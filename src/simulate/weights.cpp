@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bitset>
+#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "base/content_hash.h"
 #include "npu/weight_codec.h"
@@ -17,7 +18,9 @@ namespace carina::simulate {
 
 namespace {
 
-constexpr size_t kMaxHeldBytes = size_t{1} << 30;  // then the cache starts anew
+constexpr size_t kMaxHeldBytes = size_t{1} << 30;    // then the cache starts anew
+constexpr uint64_t kMaxWeights = uint64_t{1} << 30;  // of one operation
+constexpr size_t kEndPadding = 32768;                // the encoder may pad the end of the last slice
 constexpr size_t kHashedBytes = 512;  // of each end of a stream: the comparison of all bytes follows anyway
 
 npu::WeightTraversal traversal_of(const Operation& op, const npu::AcceleratorConfig& accelerator) {
@@ -38,6 +41,46 @@ npu::WeightTraversal traversal_of(const Operation& op, const npu::AcceleratorCon
           .stride_x = op.kernel.stride_x,
           .microblock = static_cast<npu::Microblock>(op.microblock),
           .sparsity = op.sparse_weights ? npu::WeightSparsity::SPARSE_2_4 : npu::WeightSparsity::NONE};
+}
+
+std::string stream_name(int stream) {
+  return fmt::format("weight stream {}", stream);
+}
+
+std::unexpected<Diagnostics> too_few(int stream, uint64_t expected, size_t got) {
+  return fail(Diagnostic{.where = {},
+                         .what = fmt::format("{} holds fewer weights than the operation needs", stream_name(stream)),
+                         .expected = fmt::format("{}", expected),
+                         .got = fmt::format("{}", got)});
+}
+
+Result<void> check_microblock(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                              const npu::WeightTraversal& traversal) {
+  if (npu::ofm_ublock_depth(traversal) != 0) return {};
+  return fail(Diagnostic{.where = {},
+                         .what = "this NPU has no such microblock",
+                         .expected = std::string(accelerator.name),
+                         .got = fmt::format("ACC_FORMAT microblock {}", op.microblock)});
+}
+
+// What decides the order of weights in their streams.
+std::array<int64_t, 16> parameters_of(const Operation& op, const npu::AcceleratorConfig& accelerator) {
+  return {static_cast<int64_t>(op.kind),
+          static_cast<int64_t>(op.traversal),
+          op.ofm_extent.depth,
+          op.ifm_depth,
+          op.kernel.height,
+          op.kernel.width,
+          op.kernel.dilation_y * 2 + op.kernel.dilation_x,
+          op.block.depth,
+          op.ifm.type.bytes,
+          op.cores,
+          op.kernel.stride_y,
+          op.kernel.stride_x,
+          op.microblock,
+          (op.fast_weights ? 2 : 0) + (op.sparse_weights ? 1 : 0),
+          accelerator.config_word,
+          op.weight_streams};
 }
 
 // The sequences of all streams.
@@ -64,28 +107,30 @@ Result<std::vector<std::vector<int16_t>>> decode_sequences(const Operation& op, 
       sequences.emplace_back();
       continue;
     }
-    // The encoder may pad the end of the last slice.
     CARINA_TRY(std::vector<int16_t> sequence,
-               npu::decode_swd(streams[static_cast<size_t>(s)], length + 32768, fmt::format("weight stream {}", s)));
+               npu::decode_swd(streams[static_cast<size_t>(s)], length + kEndPadding, stream_name(s)));
     sequences.push_back(std::move(sequence));
   }
   return sequences;
 }
 
-void note_statistics(const std::vector<std::vector<int16_t>>& sequences, DecodedWeights& weights) {
-  std::bitset<1024> seen;
-  uint64_t zeros = 0;
-  for (const auto& sequence : sequences) {
-    weights.stream_values += sequence.size();
-    for (const int16_t value : sequence) {
-      zeros += value == 0 ? 1 : 0;
-      seen.set(static_cast<size_t>(value + 512) & 1023);
-    }
+// How often each value occurs.
+class Histogram {
+ public:
+  void add(std::span<const int16_t> values) {
+    for (const int16_t value : values) ++counts_[static_cast<size_t>(value - npu::kMinWeight) & (counts_.size() - 1)];
   }
-  weights.distinct_values = seen.count();
-  weights.zero_rate =
-      weights.stream_values == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(weights.stream_values);
-}
+  [[nodiscard]] WeightStatistics statistics() const {
+    const uint64_t values = std::reduce(counts_.begin(), counts_.end());
+    const uint64_t zeros = counts_[static_cast<size_t>(-npu::kMinWeight)];
+    return {.values = values,
+            .zero_rate = values == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(values),
+            .distinct_values = static_cast<size_t>(std::ranges::count_if(counts_, [](uint64_t n) { return n != 0; }))};
+  }
+
+ private:
+  std::array<uint64_t, 512> counts_{};  // a weight has 9 bits
+};
 
 }  // namespace
 
@@ -96,12 +141,7 @@ int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accel
 Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                       const WeightStreams& streams, uint64_t max_values) {
   const npu::WeightTraversal traversal = traversal_of(op, accelerator);
-  if (npu::ofm_ublock_depth(traversal) == 0) {
-    return fail(Diagnostic{.where = {},
-                           .what = "this NPU has no such microblock",
-                           .expected = std::string(accelerator.name),
-                           .got = fmt::format("ACC_FORMAT microblock {}", op.microblock)});
-  }
+  CARINA_CHECKED(check_microblock(op, accelerator, traversal));
   const auto values =
       Wide{traversal.ofm_depth} * traversal.kernel_height * traversal.kernel_width * traversal.ifm_depth;
   if (values > static_cast<Wide>(max_values)) {
@@ -121,14 +161,46 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
   }
   for (int s = 0; s < npu::stream_count(traversal); ++s) {
     if (npu::restore(traversal, s, sequences[static_cast<size_t>(s)], weights.values)) continue;
-    return fail(Diagnostic{.where = {},
-                           .what = fmt::format("weight stream {} holds fewer weights than the operation needs", s),
-                           .expected = fmt::format("{}", npu::sequence_length(traversal, s)),
-                           .got = fmt::format("{}", sequences[static_cast<size_t>(s)].size())});
+    return too_few(s, static_cast<uint64_t>(npu::sequence_length(traversal, s)),
+                   sequences[static_cast<size_t>(s)].size());
   }
-  note_statistics(sequences, weights);
+  Histogram histogram;
+  for (const auto& sequence : sequences) histogram.add(sequence);
+  weights.statistics = histogram.statistics();
   finish_weights(weights, op.kind);
   return weights;
+}
+
+Result<WeightStatistics> weight_statistics(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                           const WeightStreams& streams) {
+  const npu::WeightTraversal traversal = traversal_of(op, accelerator);
+  CARINA_CHECKED(check_microblock(op, accelerator, traversal));
+  Histogram histogram;
+  if (op.fast_weights) {
+    CARINA_TRY(const auto sequences, decode_sequences(op, traversal, streams, kMaxWeights));
+    for (const auto& sequence : sequences) histogram.add(sequence);
+    return histogram.statistics();
+  }
+  for (int s = 0; s < npu::stream_count(traversal); ++s) {
+    const auto length = static_cast<uint64_t>(npu::sequence_length(traversal, s));
+    if (length == 0) continue;
+    const std::string where = stream_name(s);
+    CARINA_TRY(const size_t found,
+               npu::scan_swd(streams[static_cast<size_t>(s)], static_cast<size_t>(length) + kEndPadding, where,
+                             [&](std::span<const int16_t> values) { histogram.add(values); }));
+    if (found < length) return too_few(s, length, found);
+  }
+  return histogram.statistics();
+}
+
+Result<WeightStatistics> StatisticsCache::get(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                              const WeightStreams& streams) {
+  const auto parameters = parameters_of(op, accelerator);
+  uint64_t key = content_hash(std::as_bytes(std::span(parameters)));
+  for (const auto& stream : streams) key = content_hash(stream, key + stream.size());
+  if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
+  CARINA_TRY(const WeightStatistics statistics, weight_statistics(op, accelerator, streams));
+  return entries_.emplace(key, statistics).first->second;
 }
 
 void finish_weights(DecodedWeights& weights, OperationKind kind) {
@@ -167,22 +239,7 @@ void finish_weights(DecodedWeights& weights, OperationKind kind) {
 Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op,
                                                                const npu::AcceleratorConfig& accelerator,
                                                                const WeightStreams& streams, uint64_t max_values) {
-  const std::array<int64_t, 16> parameters = {static_cast<int64_t>(op.kind),
-                                              static_cast<int64_t>(op.traversal),
-                                              op.ofm_extent.depth,
-                                              op.ifm_depth,
-                                              op.kernel.height,
-                                              op.kernel.width,
-                                              op.kernel.dilation_y * 2 + op.kernel.dilation_x,
-                                              op.block.depth,
-                                              op.ifm.type.bytes,
-                                              op.cores,
-                                              op.kernel.stride_y,
-                                              op.kernel.stride_x,
-                                              op.microblock,
-                                              (op.fast_weights ? 2 : 0) + (op.sparse_weights ? 1 : 0),
-                                              accelerator.config_word,
-                                              op.weight_streams};
+  const std::array<int64_t, 16> parameters = parameters_of(op, accelerator);
   uint64_t hash = content_hash(std::as_bytes(std::span(parameters)));
   size_t key_bytes = sizeof(parameters);
   for (const auto& stream : streams) {

@@ -21,6 +21,13 @@ struct PackedWeights {
   std::vector<int32_t> taps{};  // depthwise: [taps][channels padded to 16]
 };
 
+// What the time of decoding depends on: of the values of all streams, padding included.
+struct WeightStatistics {
+  uint64_t values = 0;
+  double zero_rate = 0;
+  size_t distinct_values = 0;
+};
+
 // The weights of one operation in natural order: values[((o * height + ky) * width + kx) * depth + i]; depthwise: depth
 // is 1 and o the channel.
 struct DecodedWeights {
@@ -30,9 +37,7 @@ struct DecodedWeights {
   int32_t depth = 0;
   std::vector<int16_t> values{};
   int64_t max_sum_abs = 0;  // over the channels: the largest sum of |weight|
-  double zero_rate = 0;     // of the stream's values, padding included
-  size_t distinct_values = 0;
-  uint64_t stream_values = 0;  // over all streams, padding included
+  WeightStatistics statistics{};
   PackedWeights packed{};
 };
 
@@ -48,6 +53,21 @@ using WeightStreams = std::array<std::span<const std::byte>, 4>;
 // weights than `max_values`.
 Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                       const WeightStreams& streams, uint64_t max_values);
+
+// Their statistics alone: as much work as decoding, but one stream in memory at a time.
+Result<WeightStatistics> weight_statistics(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                                           const WeightStreams& streams);
+
+// Statistics by the content of streams, which stripes of one layer share.
+class StatisticsCache {
+ public:
+  // As weight_statistics().
+  Result<WeightStatistics> get(const Operation& op, const npu::AcceleratorConfig& accelerator,
+                               const WeightStreams& streams);
+
+ private:
+  std::unordered_map<uint64_t, WeightStatistics> entries_;
+};
 
 // Decoded weights by content: the streams' bytes and all parameters that decide their order. Decoding is the expensive
 // part of a first inference.

@@ -43,11 +43,15 @@ struct Judged {
 void judge(const fs::path& npz, const std::vector<std::string>& inputs, const std::vector<std::string>& expected,
            Judged& judged) {
   SCOPED_TRACE(npz.string());
-  Simulator simulator(Options{});
   auto stream = StreamCase::load(npz.string());
   ASSERT_TRUE(stream.has_value()) << to_string(stream.error());
+  Simulator clock(Options{.timing = Timing::kOn, .execution = Execution::kTimeOnly});
+  const auto timed = stream->run(clock, inputs);
+  ASSERT_TRUE(timed.has_value()) << to_string(timed.error());
+  Simulator simulator(Options{.timing = Timing::kOn});
   const auto report = stream->run(simulator, inputs);
   ASSERT_TRUE(report.has_value()) << to_string(report.error());
+  EXPECT_EQ(to_json(*timed), to_json(*report));
   ASSERT_EQ(stream->network().outputs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto tensor = load_npy(expected[i]);

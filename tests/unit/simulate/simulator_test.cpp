@@ -232,6 +232,45 @@ TEST(Timing, ReportsCyclesTrafficAndCounters) {
   EXPECT_THAT(perfetto_trace(*report, 500e6), HasSubstr("\"ph\":\"X\""));
 }
 
+TEST(Timing, WithoutDataIsTheSameAndNoKernelWrites) {
+  TinyStream s;
+  s.dma(0, 0, 1, 0, 256)
+      .op(Op::DMA_WAIT, 0)
+      .ifm({.height = 8, .width = 8, .base = 0})
+      .ofm({.height = 8, .width = 8, .base = 0x400})
+      .copy_pool();
+  Machine full, timed;
+  const std::vector<std::byte> before(timed.arena.begin() + 0x400, timed.arena.end());
+  const auto executed = run(s.payload(), full.memory, {.timing = Timing::kOn});
+  const auto counted = run(s.payload(), timed.memory, {.timing = Timing::kOn, .execution = Execution::kTimeOnly});
+  ASSERT_TRUE(executed && counted) << error_of(executed) << error_of(counted);
+  EXPECT_EQ(to_json(*counted), to_json(*executed));
+  EXPECT_TRUE(std::ranges::equal(before, std::span(timed.arena).subspan(0x400)));
+  EXPECT_EQ(timed.arena.front(), std::byte{0});  // the transfer took place
+}
+
+TEST(Timing, WithoutDataHasNoLimitOfWork) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.height = 8, .width = 8, .base = 0}).ofm({.height = 8, .width = 8, .base = 0x400}).copy_pool();
+  EXPECT_FALSE(run(s.payload(), m.memory, {.timing = Timing::kOn, .max_work = 10}));
+  EXPECT_TRUE(run(s.payload(), m.memory, {.timing = Timing::kOn, .execution = Execution::kTimeOnly, .max_work = 10}));
+}
+
+TEST(Simulator, ReadOnlyRegionsStayAsTheyAre) {
+  for (const int region : {0, 1}) {
+    Machine m;
+    m.memory.read_only[static_cast<size_t>(region)] = true;
+    TinyStream copy, dma;
+    copy.ifm({.height = 2, .width = 3, .base = 0}).ofm({.height = 2, .width = 3, .base = 0x400}).copy_pool();
+    dma.dma(0, 0, 1, 0, 256).op(Op::DMA_WAIT, 0);
+    for (TinyStream* stream : {&copy, &dma}) {
+      const auto report = run(stream->payload(), m.memory, {});
+      EXPECT_THAT(error_of(report), HasSubstr(region == 1 ? "region 1, which is read only" : "no error"));
+    }
+  }
+}
+
 TEST(Timing, UnknownConfigurationListsTheValidOnes) {
   Machine m;
   const Options options{.timing = Timing::kOn, .system_config = "Ethos_U85_SYS_DRAM_Mid"};
