@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from carina._native import Diagnostic
 
-__all__ = ["CarinaError", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError", "error_of"]
+__all__ = ["CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError", "error_of", "usage_error"]
 
 
 class CarinaError(Exception):
@@ -34,6 +34,10 @@ class InternalError(CarinaError, RuntimeError):
     """A mistake of Carina's own: please report it. The command line's exit code 3."""
 
 
+class CarinaWarning(UserWarning):
+    """Something that the user should know; the work goes on."""
+
+
 # From the mildest to the gravest: of several faults the gravest names the exception, as it names the exit code.
 _BY_FAULT: dict[str, type[CarinaError]] = {"input": InputError, "environment": EnvironmentFailure, "usage": UsageError, "internal": InternalError}
 
@@ -43,3 +47,8 @@ def error_of(diagnostics: Sequence[Diagnostic]) -> CarinaError:
     faults = {diagnostic.fault for diagnostic in diagnostics}
     gravest = [error for fault, error in _BY_FAULT.items() if fault in faults][-1]
     return gravest(diagnostics)
+
+
+def usage_error(where: str, what: str, *, expected: str = "", got: str = "", hint: str = "") -> UsageError:
+    """An argument of the caller's that Python can judge."""
+    return UsageError([Diagnostic(where, what, expected=expected, got=got, hint=hint, fault="usage")])

@@ -39,12 +39,31 @@ const char* name_of(Severity severity) {
   CARINA_UNREACHABLE("severity", static_cast<int>(severity));
 }
 
+Fault fault_of(const std::string& word) {
+  for (const Fault fault : {Fault::kInput, Fault::kUsage, Fault::kEnvironment, Fault::kInternal}) {
+    if (word == name_of(fault)) return fault;
+  }
+  throw nb::value_error("fault: expected input, usage, environment or internal");
+}
+
 }  // namespace
 
 void bind_diagnostics(nb::module_& module) {
   nb::class_<Diagnostic>(module, "Diagnostic",
                          "One message: what is wrong, where, what was expected, what was found, what to do. Parts that "
                          "say nothing are empty.")
+      .def(
+          "__init__",
+          [](Diagnostic* self, std::string where, std::string what, std::string expected, std::string got,
+             std::string hint, const std::string& fault) {
+            new (self) Diagnostic{.where = std::move(where),
+                                  .what = std::move(what),
+                                  .expected = std::move(expected),
+                                  .got = std::move(got),
+                                  .hint = std::move(hint),
+                                  .fault = fault_of(fault)};
+          },
+          "where"_a, "what"_a, nb::kw_only(), "expected"_a = "", "got"_a = "", "hint"_a = "", "fault"_a = "input")
       .def_ro("where", &Diagnostic::where, "File, node, line of the model: \"model.pt2: conv_7 (model.py:41)\".")
       .def_ro("what", &Diagnostic::what)
       .def_ro("expected", &Diagnostic::expected)

@@ -10,4 +10,7 @@ NB_MODULE(_native, module) {
   carina::python::bind_models(module);
   carina::python::bind_delegates(module);
   carina::python::bind_programs(module);
+  carina::python::bind_requests(module);
+  carina::python::bind_runs(module);
+  carina::python::bind_measures(module);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/compile.h"
 #include "listeners.h"
 
 namespace carina::python {
@@ -27,8 +28,28 @@ struct Words<driver::DelegateMode> {
 
 template <>
 struct Words<driver::Optimise> {
-  static constexpr std::array<std::pair<std::string_view, driver::Optimise>, 3> kAll{
-      {{"speed", driver::Optimise::kSpeed}, {"search", driver::Optimise::kSearch}, {"size", driver::Optimise::kSize}}};
+  static constexpr std::array<std::pair<std::string_view, driver::Optimise>, 7> kAll{
+      {{"speed", driver::Optimise::kSpeed},
+       {"search", driver::Optimise::kSearch},
+       {"size", driver::Optimise::kSize},
+       {"performance", driver::Optimise::kSpeed},
+       {"2", driver::Optimise::kSpeed},
+       {"3", driver::Optimise::kSearch},
+       {"s", driver::Optimise::kSize}}};
+};
+
+template <>
+struct Words<driver::VgfPlace> {
+  static constexpr std::array<std::pair<std::string_view, driver::VgfPlace>, 2> kAll{
+      {{"host", driver::VgfPlace::kInterpreter}, {"vulkan", driver::VgfPlace::kVulkan}}};
+};
+
+template <>
+struct Words<driver::CompileRequest::Output> {
+  static constexpr std::array<std::pair<std::string_view, driver::CompileRequest::Output>, 3> kAll{
+      {{"program", driver::CompileRequest::Output::kProgram},
+       {"stream", driver::CompileRequest::Output::kStream},
+       {"vgf", driver::CompileRequest::Output::kVgf}}};
 };
 
 // Raises UsageError for another word; `where` is the argument's name.

@@ -21,7 +21,7 @@ namespace carina::driver {
 namespace {
 
 SampleSource samples_of(const CompileRequest& request) {
-  if (request.calibration.empty()) return {};
+  if (request.samples || request.calibration.empty()) return request.samples;
   return [path = request.calibration](std::span<const InputType> inputs) { return load_samples(path, inputs); };
 }
 
@@ -109,13 +109,30 @@ Result<std::vector<std::byte>> part_of(const Compilation& compilation, const Com
   return found->bytes;
 }
 
+bool is_graph(const CompileRequest& request) {
+  if (request.file.size() == 0) return is_graph_file(request.model);
+  const FileKind kind = kind_of(request.file);
+  return kind == FileKind::kTosa || kind == FileKind::kVgf;
+}
+
+Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
+  return request.file.size() == 0 ? read_sound_tosa(request.model, level)
+                                  : sound_graph(request.file, request.model, level);
+}
+
+Result<Buffer> pt2_file(const CompileRequest& request) {
+  if (request.file.size() == 0) return open_file(request.model, {FileKind::kPt2});
+  CARINA_CHECKED(check_kind(request.file, request.model, {FileKind::kPt2}));
+  return request.file;
+}
+
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
-  if (!request.calibration.empty() || is_asked_to_quantize(request)) {
+  if (samples_of(request) || is_asked_to_quantize(request)) {
     log.note({.where = request.model,
               .what = "a TOSA file has its types; the calibration data is not used",
               .severity = Severity::kNote});
   }
-  CARINA_TRY(ir::Module module, read_sound_tosa(request.model));
+  CARINA_TRY(ir::Module module, graph_of(request, "8K"));
   if (module.graphs.size() == 1) return std::move(module.main());
   return fail({.where = request.model,
                .what = "control flow does not run on the NPU",
@@ -125,11 +142,11 @@ Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log)
 // As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
 Result<Compilation> compile_file(const CompileRequest& request, const Backend& backend, const Log& log) {
   CARINA_TRY(const CompileOptions options, options_of(request));
-  if (is_graph_file(request.model)) {
+  if (is_graph(request)) {
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
     return compile_tosa(std::move(graph), request.model, options, backend, log);
   }
-  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
+  CARINA_TRY(const Buffer file, pt2_file(request));
   Compilation compilation = compile_pt2(file, request.model, options, backend, log);
   if (!says_something(compilation)) return fail(std::move(compilation.errors));
   return compilation;
@@ -162,7 +179,7 @@ Result<void> dump(const Delegated& delegated, size_t index, const Backend& backe
 const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
 Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
+  CARINA_TRY(const Buffer file, pt2_file(request));
   CARINA_TRY(Model model, import_pt2(file, request.model, log, request.passes));
   CARINA_TRY(const QuantizeRequest quantize, quantization_of(request));
   CARINA_CHECKED(quantize_model(model, quantize, log));
@@ -203,8 +220,8 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
   const std::string& path = request.model.model;
-  if (is_graph_file(path)) {
-    CARINA_TRY(const ir::Module module, read_sound_tosa(path, request.limits.level));
+  if (is_graph(request.model)) {
+    CARINA_TRY(const ir::Module module, graph_of(request.model, request.limits.level));
     return write_sound_tosa(module, request.version, request.limits, path);
   }
   CARINA_TRY(const Model model, quantized_model(request.model, log));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/backend.h"
@@ -20,9 +21,11 @@ namespace carina::driver {
 
 struct CompileRequest {
   std::string model;  // .pt2 or .tosa
+  Buffer file = {};   // its bytes, where it is in memory; then `model` is what messages call it
   TargetRequest target;
   QuantizeWords quantize = {};
-  std::string calibration;  // .npz, .npy or a folder; empty: none
+  std::string calibration;    // .npz, .npy or a folder; empty: none
+  SampleSource samples = {};  // instead of `calibration`, which is what messages call them
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;         // nodes to keep on the CPU
   std::vector<std::string> cpu_ops = {};      // operators likewise

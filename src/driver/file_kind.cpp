@@ -121,13 +121,18 @@ std::unexpected<Diagnostics> wrong_kind(const std::string& where, FileKind got, 
                .hint = std::string(advice(got))});
 }
 
-Result<Buffer> open_file(const std::string& path, std::initializer_list<FileKind> wanted) {
-  CARINA_TRY(Buffer file, map_file(path));
+Result<void> check_kind(const Buffer& file, const std::string& where, std::initializer_list<FileKind> wanted) {
   const FileKind kind = kind_of(file);
-  if (kind == FileKind::kUnknown || std::ranges::find(wanted, kind) != wanted.end()) return file;
+  if (kind == FileKind::kUnknown || std::ranges::find(wanted, kind) != wanted.end()) return {};
   std::string expected;
   for (const FileKind one : wanted) expected += fmt::format("{}{}", expected.empty() ? "" : " or ", describe(one));
-  return wrong_kind(path, kind, expected);
+  return wrong_kind(where, kind, expected);
+}
+
+Result<Buffer> open_file(const std::string& path, std::initializer_list<FileKind> wanted) {
+  CARINA_TRY(Buffer file, map_file(path));
+  CARINA_CHECKED(check_kind(file, path, wanted));
+  return file;
 }
 
 }  // namespace carina::driver

@@ -45,6 +45,9 @@ std::string_view advice(FileKind kind);
 // and which command takes it.
 std::unexpected<Diagnostics> wrong_kind(const std::string& where, FileKind got, std::string_view expected);
 
+// Errors: these bytes are known to be of another kind than these. Of unknown kind they pass: their reader can say more.
+Result<void> check_kind(const Buffer& file, const std::string& where, std::initializer_list<FileKind> wanted);
+
 // The bytes of a file for a command that takes these kinds. Errors: of map_file(); a file that is known to be of
 // another kind. One of unknown kind passes: its reader can say more.
 Result<Buffer> open_file(const std::string& path, std::initializer_list<FileKind> wanted);

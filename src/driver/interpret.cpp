@@ -30,6 +30,11 @@ Sample zeros(std::span<const InputType> inputs) {
   return sample;
 }
 
+Result<Sample> sample_for(const InterpretRequest& request, std::span<const InputType> inputs) {
+  if (request.arrays) return request.arrays(inputs);
+  return request.inputs.empty() ? zeros(inputs) : load_inputs(request.inputs, inputs);
+}
+
 std::string file_name_of(const std::string& value) {
   std::string name = value;
   std::ranges::replace_if(
@@ -118,8 +123,10 @@ Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, cons
 
 }  // namespace
 
-Result<report::InterpretReport> interpret(const InterpretRequest& request, const Log& /*log*/) {
-  CARINA_TRY(const ir::Module module, read_sound_tosa(request.model, request.level));
+Result<Interpreted> interpret(const InterpretRequest& request, const Log& /*log*/) {
+  CARINA_TRY(const ir::Module module, request.file.size() == 0
+                                          ? read_sound_tosa(request.model, request.level)
+                                          : sound_graph(request.file, request.model, request.level));
   Dump dump(request.dump_folder, module.main());
   interpret::Options options{.threads = request.threads, .where = request.model};
   CARINA_TRY(options.memory_budget_bytes,
@@ -134,10 +141,7 @@ Result<report::InterpretReport> interpret(const InterpretRequest& request, const
   }
   CARINA_TRY(interpret::Interpreter interpreter, interpret::Interpreter::create(module, options));
   const std::vector<InputType> inputs = input_types(module.main());
-  Sample sample = zeros(inputs);
-  if (!request.inputs.empty()) {
-    CARINA_TRY(sample, load_inputs(request.inputs, inputs));
-  }
+  CARINA_TRY(const Sample sample, sample_for(request, inputs));
   CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(sample));
   CARINA_CHECKED(dump.status());
   std::vector<NamedTensor> named;
@@ -151,7 +155,7 @@ Result<report::InterpretReport> interpret(const InterpretRequest& request, const
   if (request.profile) {
     CARINA_TRY(report.profile, profile(interpreter, sample, module.main().name));
   }
-  return report;
+  return Interpreted{.outputs = std::move(named), .report = std::move(report)};
 }
 
 }  // namespace carina::driver

@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/outputs.h"
+#include "driver/samples.h"
 #include "report/run_report.h"
 
 namespace carina::driver {
@@ -14,7 +17,9 @@ inline constexpr size_t kDefaultMemoryBudget = size_t{4} << 30;
 
 struct InterpretRequest {
   std::string model;                // .tosa
+  Buffer file = {};                 // its bytes, where it is in memory; then `model` is what messages call it
   std::vector<std::string> inputs;  // one .npy per graph input; none: zeros
+  InputSource arrays = {};          // instead of `inputs`
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   std::string dump_folder;          // every intermediate value as .npy; empty: none are written
   bool profile = false;
@@ -23,9 +28,14 @@ struct InterpretRequest {
   int threads = 1;
 };
 
+struct Interpreted {
+  std::vector<NamedTensor> outputs;
+  report::InterpretReport report;
+};
+
 // Verifies a TOSA file and evaluates it in the interpreter. Errors: of the reader, "rule ..." of the verifier, of the
 // interpreter's planning (so much memory is refused before any is taken), inputs that do not fit, "REQUIRE ..." of a
 // condition of the specification that the data break, folders that cannot be written.
-Result<report::InterpretReport> interpret(const InterpretRequest& request, const Log& log);
+Result<Interpreted> interpret(const InterpretRequest& request, const Log& log);
 
 }  // namespace carina::driver

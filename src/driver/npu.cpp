@@ -87,6 +87,31 @@ Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::M
   return region.subspan(offset, bytes);
 }
 
+Result<Buffer> stream_file(const NpuRunRequest& request) {
+  if (request.file.size() == 0) return open_file(request.stream, {FileKind::kVelaRaw});
+  CARINA_CHECKED(check_kind(request.file, request.stream, {FileKind::kVelaRaw}));
+  return request.file;
+}
+
+struct GivenInput {
+  Tensor tensor;
+  std::string from;  // as messages call it
+};
+
+// None given: none.
+Result<std::vector<GivenInput>> given_inputs(const NpuRunRequest& request) {
+  std::vector<GivenInput> given;
+  for (const Tensor& array : request.arrays)
+    given.push_back({.tensor = array, .from = fmt::format("input {}", given.size())});
+  if (!request.arrays.empty()) return given;
+  for (const std::string& path : request.inputs) {
+    CARINA_TRY(const Buffer file, open_file(path, {FileKind::kNpy}));
+    CARINA_TRY(Tensor tensor, read_npy(file, path));
+    given.push_back({.tensor = std::move(tensor), .from = path});
+  }
+  return given;
+}
+
 // Integers of the network's element size: a file of another type would be taken apart without a word.
 Result<void> check_input(const Tensor& tensor, const npu::IoTensor& io, size_t bytes, const std::string& file) {
   const size_t element = element_bytes(tensor.dtype);
@@ -106,22 +131,21 @@ Result<void> check_input(const Tensor& tensor, const npu::IoTensor& io, size_t b
 // Copies the inputs to their places (none given: zeros) and notes what is defined when the run starts.
 Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::CompiledNetwork& network,
                                 simulate::Memory& memory) {
-  if (!request.inputs.empty() && request.inputs.size() != network.inputs.size()) {
+  CARINA_TRY(const std::vector<GivenInput> given, given_inputs(request));
+  if (!given.empty() && given.size() != network.inputs.size()) {
     return fail({.where = request.stream,
                  .what = "wrong number of inputs",
                  .expected = std::to_string(network.inputs.size()),
-                 .got = std::to_string(request.inputs.size())});
+                 .got = std::to_string(given.size())});
   }
   memory.defined.push_back({.region = network.scratch_region});
   for (size_t i = 0; i < network.inputs.size(); ++i) {
     const npu::IoTensor& io = network.inputs[i];
     CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, request.stream));
     memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = place.size()});
-    if (request.inputs.empty()) continue;
-    CARINA_TRY(const Buffer file, open_file(request.inputs[i], {FileKind::kNpy}));
-    CARINA_TRY(const Tensor tensor, read_npy(file, request.inputs[i]));
-    CARINA_CHECKED(check_input(tensor, io, place.size(), request.inputs[i]));
-    std::ranges::copy(tensor.data.bytes(), place.begin());
+    if (given.empty()) continue;
+    CARINA_CHECKED(check_input(given[i].tensor, io, place.size(), given[i].from));
+    std::ranges::copy(given[i].tensor.data.bytes(), place.begin());
   }
   return {};
 }
@@ -193,8 +217,8 @@ Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest&
 
 }  // namespace
 
-Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, open_file(request.stream, {FileKind::kVelaRaw}));
+Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, stream_file(request));
   CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream, request.memory_budget_bytes));
   CARINA_CHECKED(check_budget(request, network));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
@@ -216,7 +240,7 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                                   .threads = request.threads,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory};
-  CARINA_TRY(const StreamRun run, simulate_stream(request, network, options));
+  CARINA_TRY(StreamRun run, simulate_stream(request, network, options));
   if (!request.trace_file.empty())
     CARINA_CHECKED(
         write_file(request.trace_file, simulate::perfetto_trace(run.simulated, target.system.core_clock_hz)));
@@ -230,7 +254,7 @@ Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& lo
                            .npu = npu_report(run.simulated, network, target, occupied),
                            .findings = std::move(findings)};
   CARINA_TRY(report.outputs, report_tensors(run.outputs, request.output_folder));
-  return report;
+  return StreamOutcome{.outputs = std::move(run.outputs), .report = std::move(report)};
 }
 
 }  // namespace carina::driver

@@ -4,15 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/outputs.h"
 #include "report/run_report.h"
+#include "tensor/tensor.h"
 
 namespace carina::driver {
 
 struct NpuRunRequest {
   std::string stream;               // Vela's raw .npz
+  Buffer file = {};                 // its bytes, where it is in memory; then `stream` is what messages call it
   std::vector<std::string> inputs;  // one .npy per network input; none: zeros
+  std::vector<Tensor> arrays = {};  // instead of `inputs`
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   bool timed = false;
   bool check = false;   // hazards, undefined reads, layout conflicts: the report's findings
@@ -25,10 +30,15 @@ struct NpuRunRequest {
   int threads = 1;
 };
 
+struct StreamOutcome {
+  std::vector<NamedTensor> outputs;
+  report::RunReport report;
+};
+
 // Runs one command stream on the simulator. Inputs may have any shape of the right number of elements of the right
 // size; outputs are int8, int16, int32 or int64 by their element size, in the shape that the file gives without leading
 // ones. Errors: of the reader and the simulator; inputs that do not fit; a file that
 // needs more memory than the budget, before any is taken.
-Result<report::RunReport> run_stream(const NpuRunRequest& request, const Log& log);
+Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -7,6 +7,30 @@
 
 namespace carina::driver {
 
+namespace {
+
+Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options,
+                                   const std::string& output_folder) {
+  report::RunReport report{
+      .program = program,
+      .outputs = {},
+      .memory = outcome.memory,
+      .cpu_kernels = outcome.cpu_kernels,
+      .delegate_calls = outcome.delegate_calls,
+      .timed = options.timed,
+      .npu = outcome.npu,
+      .vgf_place = options.vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
+      .vgf_times = outcome.vgf_times};
+  CARINA_TRY(report.outputs, report_tensors(outcome.outputs, output_folder));
+  return report;
+}
+
+}  // namespace
+
+Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options) {
+  return describe(outcome, program, options, {});
+}
+
 Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, map_file(request.program));
   // The program's reader says more of what is nearly a program.
@@ -28,19 +52,8 @@ Result<report::RunReport> run(const RunRequest& request, const Log& log) {
   const auto inputs = [&](std::span<const InputType> types) -> Result<Sample> {
     return request.inputs.empty() ? ones(types) : load_inputs(request.inputs, types);
   };
-  CARINA_TRY(RunOutcome outcome, run_program(file, request.program, inputs, options, log));
-  report::RunReport report{
-      .program = request.program,
-      .outputs = {},
-      .memory = std::move(outcome.memory),
-      .cpu_kernels = std::move(outcome.cpu_kernels),
-      .delegate_calls = outcome.delegate_calls,
-      .timed = request.timed,
-      .npu = std::move(outcome.npu),
-      .vgf_place = request.vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
-      .vgf_times = std::move(outcome.vgf_times)};
-  CARINA_TRY(report.outputs, report_tensors(outcome.outputs, request.output_folder));
-  return report;
+  CARINA_TRY(const RunOutcome outcome, run_program(file, request.program, inputs, options, log));
+  return describe(outcome, request.program, options, request.output_folder);
 }
 
 }  // namespace carina::driver

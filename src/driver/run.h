@@ -24,6 +24,9 @@ struct RunRequest {
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
 };
 
+// What `carina run` says of an outcome, its tensors in no file.
+Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options);
+
 // Runs a program once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. Errors: a damaged program,
 // an unknown backend or kernel, inputs that do not fit, faults that the simulator finds.
 Result<report::RunReport> run(const RunRequest& request, const Log& log);

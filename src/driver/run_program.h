@@ -43,9 +43,6 @@ struct RunOutcome {
   std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call, in nanoseconds
 };
 
-// Gives a program's inputs when it is told what they are.
-using InputSource = std::function<Result<Sample>(std::span<const InputType> inputs)>;
-
 // What ExecuTorch's runner feeds when it is given nothing: ones; a number is what the program was exported for.
 Sample ones(std::span<const InputType> inputs);
 

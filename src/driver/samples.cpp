@@ -77,32 +77,6 @@ Diagnostic missing(const Arrays& arrays, const InputType& input, const std::stri
           .got = names.empty() ? "no array of numbers" : names};
 }
 
-Result<std::vector<Sample>> samples_of(const Arrays& arrays, std::span<const InputType> inputs,
-                                       const std::string& where) {
-  std::vector<Sample> samples;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor* array = array_for(arrays, inputs[i], inputs.size());
-    if (array == nullptr) return fail(missing(arrays, inputs[i], where));
-    const auto count = samples_in(array->shape, inputs[i].shape);
-    if (array->dtype != inputs[i].dtype || !count) {
-      return fail({.where = where,
-                   .what = fmt::format("the array for the input {} does not fit", inputs[i].name),
-                   .expected = wanted_text(inputs[i]),
-                   .got = type_text(array->dtype, array->shape),
-                   .hint = conversion_hint(array->dtype, inputs[i].dtype)});
-    }
-    if (i == 0) samples.resize(static_cast<size_t>(*count));
-    if (samples.size() != static_cast<size_t>(*count)) {
-      return fail({.where = where,
-                   .what = "the inputs have different numbers of samples",
-                   .expected = std::to_string(samples.size()),
-                   .got = std::to_string(*count)});
-    }
-    for (int64_t n = 0; n < *count; ++n) samples[static_cast<size_t>(n)].push_back(nth_sample(*array, inputs[i], n));
-  }
-  return samples;
-}
-
 std::vector<std::string> array_files_in(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -133,7 +107,7 @@ Result<std::optional<Arrays>> arrays_by_file_name(std::span<const std::string> f
 Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const InputType> inputs) {
   const std::vector<std::string> files = array_files_in(path);
   CARINA_TRY(const auto named, arrays_by_file_name(files, inputs));
-  if (named) return samples_of(*named, inputs, path);
+  if (named) return split_samples(*named, inputs, path);
   std::vector<Sample> all;
   for (const std::string& file : files) {
     CARINA_TRY(std::vector<Sample> samples, load_samples(file, inputs));
@@ -212,6 +186,32 @@ Result<std::vector<std::string>> files_by_input(std::span<const std::string> pat
 
 }  // namespace
 
+Result<std::vector<Sample>> split_samples(const Arrays& arrays, std::span<const InputType> inputs,
+                                          const std::string& where) {
+  std::vector<Sample> samples;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor* array = array_for(arrays, inputs[i], inputs.size());
+    if (array == nullptr) return fail(missing(arrays, inputs[i], where));
+    const auto count = samples_in(array->shape, inputs[i].shape);
+    if (array->dtype != inputs[i].dtype || !count) {
+      return fail({.where = where,
+                   .what = fmt::format("the array for the input {} does not fit", inputs[i].name),
+                   .expected = wanted_text(inputs[i]),
+                   .got = type_text(array->dtype, array->shape),
+                   .hint = conversion_hint(array->dtype, inputs[i].dtype)});
+    }
+    if (i == 0) samples.resize(static_cast<size_t>(*count));
+    if (samples.size() != static_cast<size_t>(*count)) {
+      return fail({.where = where,
+                   .what = "the inputs have different numbers of samples",
+                   .expected = std::to_string(samples.size()),
+                   .got = std::to_string(*count)});
+    }
+    for (int64_t n = 0; n < *count; ++n) samples[static_cast<size_t>(n)].push_back(nth_sample(*array, inputs[i], n));
+  }
+  return samples;
+}
+
 std::string type_text(DType dtype, const Shape& shape) {
   return fmt::format("{} {}", name_of(dtype), to_string(shape));
 }
@@ -262,7 +262,7 @@ Result<std::vector<Sample>> load_samples(const std::string& path, std::span<cons
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return load_folder(path, inputs);
   CARINA_TRY(const Arrays arrays, load_arrays(path));
-  return samples_of(arrays, inputs, path);
+  return split_samples(arrays, inputs, path);
 }
 
 namespace {
@@ -297,15 +297,33 @@ std::string text_of(const Tensor& number) {
   return load_as<uint8_t>(number) != 0 ? "true" : "false";
 }
 
+std::unexpected<Diagnostics> other_number(const InputType& input, bool is_number, std::string got) {
+  return fail({.where = input.name,
+               .what = is_number ? "the program was exported for another number, which is part of its code"
+                                 : "the input is a number of the program, not a tensor",
+               .expected = text_of(*input.number),
+               .got = std::move(got),
+               .hint = "export the model again for another number, or make it a tensor"});
+}
+
 Result<Tensor> number_from(const std::string& text, const InputType& input) {
   const std::optional<Tensor> number = parsed_number(text, input.dtype);
   if (number && std::ranges::equal(number->data.bytes(), input.number->data.bytes())) return *number;
-  return fail({.where = input.name,
-               .what = number ? "the program was exported for another number, which is part of its code"
-                              : "the input is a number of the program, not a tensor",
-               .expected = text_of(*input.number),
-               .got = text,
-               .hint = "export the model again for another number, or make it a tensor"});
+  return other_number(input, number.has_value(), text);
+}
+
+Result<Tensor> number_in(const Tensor& array, const InputType& input) {
+  const bool is_number = array.shape.rank() == 0 && array.dtype == input.dtype;
+  if (is_number && identical(array, *input.number)) return array;
+  return other_number(input, is_number, is_number ? text_of(array) : type_text(array.dtype, array.shape));
+}
+
+// "2 (x fp32 [1,3], n int64 [])"
+std::string types_text(std::span<const InputType> inputs) {
+  std::string wanted;
+  for (const InputType& input : inputs)
+    wanted += fmt::format("{}{} {}", wanted.empty() ? "" : ", ", input.name, type_text(input.dtype, input.shape));
+  return fmt::format("{} ({})", inputs.size(), wanted);
 }
 
 }  // namespace
@@ -318,13 +336,10 @@ Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const I
     if (kind == FileKind::kNpz || kind == FileKind::kVelaRaw) return inputs_of_archive(paths.front(), inputs);
   }
   if (paths.size() != inputs.size() || files.size() != inputs.size()) {
-    std::string wanted;
-    for (const InputType& input : inputs)
-      wanted += fmt::format("{}{} {}", wanted.empty() ? "" : ", ", input.name, type_text(input.dtype, input.shape));
     return fail(
         {.where = "inputs",
          .what = "wrong number of inputs",
-         .expected = fmt::format("{} ({})", inputs.size(), wanted),
+         .expected = types_text(inputs),
          .got = std::to_string(paths.size()),
          .hint = "give one -i FILE.npy for each input, in this order, or -i NAME=FILE.npy, or one .npz for all"});
   }
@@ -338,6 +353,21 @@ Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const I
     CARINA_TRY(const Buffer file, open_file(files[i], {FileKind::kNpy}));
     CARINA_TRY(Tensor tensor, read_npy(file, files[i]));
     CARINA_TRY(tensor, as_input(std::move(tensor), inputs[i], files[i]));
+    sample.push_back(std::move(tensor));
+  }
+  return sample;
+}
+
+Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where) {
+  if (arrays.size() != inputs.size())
+    return fail({.where = where,
+                 .what = "wrong number of inputs",
+                 .expected = types_text(inputs),
+                 .got = std::to_string(arrays.size())});
+  Sample sample;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    CARINA_TRY(Tensor tensor,
+               inputs[i].number ? number_in(arrays[i], inputs[i]) : as_input(arrays[i], inputs[i], where));
     sample.push_back(std::move(tensor));
   }
   return sample;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -25,6 +26,13 @@ struct InputType {
 };
 std::vector<InputType> input_types(const ir::Graph& graph);
 
+// Gives a program's inputs when it is told what they are.
+using InputSource = std::function<Result<Sample>(std::span<const InputType> inputs)>;
+
+// The samples that arrays hold, by the rules of load_samples(); `where` is what messages call the arrays.
+Result<std::vector<Sample>> split_samples(const std::map<std::string, Tensor>& arrays,
+                                          std::span<const InputType> inputs, const std::string& where);
+
 // Reads data for a network's inputs from an .npz, an .npy, or a folder of them (in the order of their names). An array
 // belongs to the input of its name; a network of one input also takes the array "x", or the only array of a fitting
 // shape; a folder of as many .npy as inputs may give each the file of its name. Arrays may carry many samples along the
@@ -42,6 +50,9 @@ Result<void> check_sample(const Sample& sample, std::span<const InputType> input
 // a number, its text ("3", "0.5", "true"). Errors: wrong count, dtype or shape; another number than the program was
 // exported for, as ExecuTorch's runtime refuses it.
 Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs);
+
+// The same of arrays in memory, one for each input, in order. `where` is what messages call them.
+Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where);
 
 // "fp32 [1,10]"
 std::string type_text(DType dtype, const Shape& shape);

@@ -156,6 +156,12 @@ Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& wher
   return verified(std::move(module), where, "8K");
 }
 
+Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, const std::string& level) {
+  CARINA_TRY(ir::Module module,
+             kind_of(file) == FileKind::kVgf ? vgf::read_vgf(file, where) : tosa::read_tosa(file, where));
+  return verified(std::move(module), where, level);
+}
+
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level) {
   CARINA_TRY(const Buffer file, open_file(path, {FileKind::kTosa, FileKind::kVgf}));
   return sound_tosa(file, path, level);

@@ -38,6 +38,9 @@ Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, cons
 // The graph of a VGF file whose tables are read, at level 8K.
 Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where);
 
+// Whichever of the two a file in memory is; what is neither is an error of the TOSA reader.
+Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, const std::string& level);
+
 // What the verifier says on a file. Errors: a file that cannot be read, names that do not exist (usage).
 Result<report::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);
 

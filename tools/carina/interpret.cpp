@@ -13,7 +13,8 @@ Result<std::string> interpret(const driver::InterpretRequest& request, const Con
       .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.model);
   CARINA_CHECKED(driver::check_files(files));
-  return shown(driver::interpret(request, console.log()), console);
+  CARINA_TRY(const driver::Interpreted done, driver::interpret(request, console.log()));
+  return shown(Result<report::InterpretReport>(done.report), console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {

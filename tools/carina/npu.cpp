@@ -22,7 +22,8 @@ Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, cons
   files.inputs.push_back(request.stream);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
   CARINA_CHECKED(driver::check_files(files));
-  return driver::run_stream(request, console.log());
+  CARINA_TRY(driver::StreamOutcome done, driver::run_stream(request, console.log()));
+  return std::move(done.report);
 }
 
 int run(const driver::NpuRunRequest& request, const std::string& layers, report::LayerRows rows,

@@ -1,0 +1,73 @@
+"""What a caller hears while a call works: notes, warnings, progress."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from carina.errors import CarinaWarning
+
+if TYPE_CHECKING:
+    from carina._native import Diagnostic
+
+Progress = Callable[[str, int, int], None]
+
+
+class Notes:
+    """Collects the notes of one call. A warning is also a Python warning, unless the caller listens himself."""
+
+    def __init__(self, listener: Callable[[Diagnostic], None] | None, stacklevel: int = 4) -> None:
+        self.all: list[Diagnostic] = []
+        self._listener = listener
+        self._stacklevel = stacklevel
+
+    def __call__(self, note: Diagnostic) -> None:
+        self.all.append(note)
+        if self._listener is not None:
+            self._listener(note)
+        elif note.severity == "warning":
+            warnings.warn(str(note), CarinaWarning, stacklevel=self._stacklevel)
+
+
+class _Bar:
+    """Progress as a bar of tqdm, where it is installed; else as a line on a terminal."""
+
+    def __init__(self) -> None:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self._bar = None
+        else:
+            self._bar = tqdm(desc="carina", leave=False)
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if self._bar is not None:
+            self._bar.set_description(step)
+            self._bar.total = total or None
+            self._bar.n = done
+            self._bar.refresh()
+        elif sys.stderr.isatty():
+            print(f"\r\x1b[K{step} {done + 1}/{total}" if total else f"\r\x1b[K{step}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif sys.stderr.isatty():
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+class Shown:
+    """What `progress=` means: True a bar, a function is called with step, done and total; False, None: nothing."""
+
+    def __init__(self, progress: bool | Progress | None) -> None:
+        self._bar = _Bar() if progress is True else None
+        self.listener: Progress | None = self._bar or (progress if callable(progress) else None)
+
+    def __enter__(self) -> Progress | None:
+        return self.listener
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -1,0 +1,140 @@
+"""Programs beside each other, and beside the float model."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any
+
+from carina import _native
+from carina._listeners import Notes, Progress, Shown
+from carina._models import dense, source_of
+from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, memories, quantize_words, request_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Unpack
+
+    from carina._models import Inputs, ModelLike
+    from carina._native import Diagnostic
+    from carina._program import Program
+
+
+class Measured:
+    """Figures, as the command prints them: text, and a dict."""
+
+    def __init__(self, report: _native.TextReport) -> None:
+        self._report = report
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """As the command prints it with --json."""
+        details: dict[str, Any] = json.loads(self._report.to_json())
+        return details
+
+    def __str__(self) -> str:
+        return self._report.to_text()
+
+    __repr__ = __str__
+
+
+@contextmanager
+def _files() -> Iterator[Callable[[str, Any], str]]:
+    """Places for what is in memory, as the commands take files: a function of a file's name and its bytes, or a path."""
+    with tempfile.TemporaryDirectory(prefix="carina-") as folder:
+
+        def place(name: str, given: Any) -> str:
+            if isinstance(given, (str, os.PathLike)):
+                return os.fspath(given)
+            path = FilePath(folder) / name
+            path.write_bytes(given)
+            return str(path)
+
+        yield place
+
+
+def _model_file(place: Callable[[str, Any], str], model: ModelLike, inputs: Inputs | None) -> str:
+    source = source_of(model, inputs)
+    return source.name if source.file is None else place("model.pt2", source.file)
+
+
+def _data_file(place: Callable[[str, Any], str], data: Path | Mapping[str, ArrayLike]) -> str:
+    if isinstance(data, (str, os.PathLike)):
+        return os.fspath(data)
+    import numpy as np
+
+    path = place("data.npz", b"")
+    np.savez(path, **{name: np.asarray(dense(value)) for name, value in data.items()})
+    return path
+
+
+def accuracy(
+    model: ModelLike,
+    program: Program | Path | bytes | None = None,
+    *,
+    data: Path | Mapping[str, ArrayLike],
+    inputs: Inputs | None = None,
+    layers: bool = False,
+    dump: Path | None = None,
+    quantize: str | None = None,
+    calibration: Path | Mapping[str, ArrayLike] | None = None,
+    threads: int = 1,
+    note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
+    **options: Unpack[QuantizeOptions],
+) -> Measured:
+    """Compares the float model, the integer graph and the NPU on data, labelled or not, as `carina accuracy` does.
+
+    data: an .npz, or arrays: inputs (x, or named as the model's) and labels y, or none. program: the .pte made from the
+    model. dump: the folder that compile(dump=...) wrote, for the integer graph. layers: quantize the model instead, and say
+    layer by layer where the error enters (in dB) and what other schemes give.
+    Raises: InputError: data that do not fit, a program of another model; UsageError: neither program nor layers.
+    """
+    from carina._program import Program
+    from carina.errors import usage_error
+
+    check_names(options, QuantizeOptions)
+    if program is None and not layers:
+        raise usage_error("program", "the .pte made from the model is missing (or layers=True, for the model alone)")
+    with _files() as place, Shown(progress) as listener:
+        model_file, data_file = _model_file(place, model, inputs), _data_file(place, data)
+        if layers:
+            calibration_file = "" if calibration is None else _data_file(lambda _, given: place("calibration.npz", given), calibration)
+            words = quantize_words(quantize, options)
+            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=words, threads=threads, note=Notes(note), progress=listener)
+        else:
+            program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
+            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=threads, note=Notes(note), progress=listener)
+    return Measured(done)
+
+
+def compare(
+    a: Program | Path | bytes,
+    b: Program | Path | bytes | None = None,
+    *,
+    target: str = "",
+    vela: Path = "vela",
+    memory_budget: int | str = "4G",
+    note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
+    **options: Unpack[CompileOptions],
+) -> Measured:
+    """Times two programs on the simulator, side by side per layer, as `carina compare` does.
+
+    a, b: a program; a path of a .pte, of Vela's raw .npz, or of a model to compile (.pt2, .tosa, .vgf), for which target and
+    the options of compile() count. No b: what Vela makes of `a`, a .tosa; vela: its program.
+    Raises: InputError: files of other kinds, or damaged; UsageError: wrong arguments; EnvironmentFailure: no Vela.
+    """
+    from carina._program import Program
+
+    check_names(options, CompileOptions)
+    with _files() as place, Shown(progress) as listener:
+        files = ["" if given is None else place(name, given.pte if isinstance(given, Program) else given) for name, given in (("a.pte", a), ("b.pte", b))]
+        request = request_of(files[0], None, target, None, None, options)
+        request.target = memories(options, target)
+        done = _native.compare(*files, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=Notes(note), progress=listener)
+    return Measured(done)

@@ -1,0 +1,110 @@
+"""What a model may be given as, and its bytes: a path, bytes, or something of PyTorch, which is exported here."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from carina.errors import CarinaWarning, usage_error
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import ArrayLike, NDArray
+
+    ModelLike: TypeAlias = "str | os.PathLike[str] | bytes | torch.nn.Module | torch.export.ExportedProgram"
+    Inputs: TypeAlias = "Sequence[ArrayLike | torch.Tensor] | NDArray[Any] | torch.Tensor | Mapping[str, ArrayLike | torch.Tensor]"
+    Calibration: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | Iterable[Inputs]"
+
+
+class Source(NamedTuple):
+    """A model: a path alone, or what messages call it and its bytes."""
+
+    name: str
+    file: bytes | None
+
+
+def is_tensor(value: object) -> bool:
+    """Whether it is a torch.Tensor; does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_array(value: object) -> bool:
+    """Whether it is one array of NumPy or one tensor of PyTorch."""
+    return is_tensor(value) or hasattr(value, "__array_interface__")
+
+
+def dense(value: Any) -> Any:
+    """An array for carina._native: a tensor of the CPU without gradients, or what NumPy makes of it."""
+    if is_tensor(value):
+        return value.detach().cpu().contiguous()
+    import numpy as np
+
+    return np.asarray(value)
+
+
+def arrays_of(inputs: Inputs) -> list[Any]:
+    """One array per input of the model, in order. A single array is the one input."""
+    if isinstance(inputs, Mapping):
+        raise usage_error("inputs", "inputs are given in order here, not by name", got=", ".join(inputs))
+    return [dense(value) for value in ([inputs] if is_array(inputs) else inputs)]
+
+
+def source_of(model: ModelLike, inputs: Inputs | None) -> Source:
+    """The model as its bytes, or as the path that it is.
+
+    inputs: example inputs, of the shapes that the program is to have: only what is still a torch.nn.Module needs them.
+    Raises: UsageError where it is something else; what torch.export raises.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        return Source(os.fspath(model), None)
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return Source("model", bytes(model))
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
+        return Source(type(model).__name__, saved(exported(model, inputs)))
+    if torch is not None and hasattr(torch, "export") and isinstance(model, torch.export.ExportedProgram):
+        return Source("model", saved(model))
+    raise usage_error("model", "not a model", expected="a path, bytes, a torch.nn.Module or an ExportedProgram", got=type(model).__name__)
+
+
+def exported(module: torch.nn.Module, inputs: Inputs | None) -> torch.export.ExportedProgram:
+    """torch.export of a module in evaluation mode; its mode is what it was afterwards."""
+    import torch
+
+    if inputs is None:
+        raise usage_error("inputs", "a torch.nn.Module needs example inputs", hint="carina.compile(model, (x,), ...): tensors of the shapes that the program is to have")
+    args, kwargs = _tensors(inputs)
+    was_training = module.training
+    if was_training:
+        warnings.warn("the model is in training mode: it is exported in evaluation mode", CarinaWarning, stacklevel=4)
+    try:
+        with torch.no_grad():
+            return torch.export.export(module.eval(), args, kwargs)
+    finally:
+        module.train(was_training)
+
+
+def _tensors(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Positional and keyword arguments for torch.export."""
+    import torch
+
+    def tensor(value: Any) -> Any:
+        return torch.as_tensor(value) if is_array(value) and not is_tensor(value) else value
+
+    if isinstance(inputs, Mapping):
+        return (), {name: tensor(value) for name, value in inputs.items()}
+    return tuple(tensor(value) for value in ([inputs] if is_array(inputs) else inputs)), {}
+
+
+def saved(program: torch.export.ExportedProgram) -> bytes:
+    """What torch.export.save writes."""
+    import torch
+
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    return file.getvalue()

@@ -1,0 +1,187 @@
+"""Programs, TOSA files and command streams, run on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, overload
+
+from carina import _native
+from carina._listeners import Notes, Progress, Shown
+from carina._models import arrays_of
+from carina._options import MemoryOptions, Path, byte_size, check_names, memories, paths
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from carina._models import Inputs
+    from carina._native import Diagnostic
+
+_VULKAN = {"host": "host", "vulkan": "vulkan"}
+
+
+class Run(Sequence["NDArray[Any]"]):
+    """The outputs of one inference, as a sequence of arrays, and what it took."""
+
+    def __init__(self, run: _native.Run, notes: Sequence[Diagnostic]) -> None:
+        self._run = run
+        self._outputs = run.outputs
+        self.notes = tuple(notes)
+
+    @property
+    def names(self) -> list[str]:
+        """The outputs' names, in order."""
+        return [name for name, _ in self._outputs]
+
+    @property
+    def cycles(self) -> int | None:
+        """Estimated cycles of the NPU (docs/cycle-model.md); None unless the run was timed."""
+        return self._run.npu_cycles or None
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """As the command prints it with --json: memory in bytes, kernel calls, layers with their cycles."""
+        details: dict[str, Any] = json.loads(self._run.to_json())
+        return details
+
+    @overload
+    def __getitem__(self, index: int) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NDArray[Any]]: ...
+    def __getitem__(self, index: int | slice) -> NDArray[Any] | list[NDArray[Any]]:
+        if isinstance(index, slice):
+            return [array for _, array in self._outputs[index]]
+        return self._outputs[index][1]
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (array for _, array in self._outputs)
+
+    def __str__(self) -> str:
+        return self._run.to_text()
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}: {array.dtype}{list(array.shape)}" for name, array in self._outputs)
+        return f"<carina.Run {kinds}>"
+
+
+def file_of(given: Path | bytes) -> tuple[str, bytes]:
+    """What messages call a file, and its bytes."""
+    if isinstance(given, (str, os.PathLike)):
+        return os.fspath(given), FilePath(given).read_bytes()
+    return "memory", bytes(given)
+
+
+def run(
+    program: Path | bytes,
+    inputs: Inputs | None = None,
+    *,
+    data: Path | Sequence[Path] = (),
+    timed: bool = False,
+    on: str = "host",
+    portable_kernels: bool = False,
+    threads: int = 1,
+    note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
+    **options: Unpack[MemoryOptions],
+) -> Run:
+    """Runs an ExecuTorch program once, as `carina run` does: kernels on the CPU, Ethos-U delegates bit for bit as the NPU.
+
+    program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape; None: ones, as ExecuTorch's
+    runner feeds. Dense arrays are not copied. data: .ptd files; by default the program's neighbour. timed: also estimate
+    cycles. on: "host", or "vulkan" for VGF delegates. options: system_config, memory_mode, config, for timed runs.
+    Raises: InputError for a damaged program, an unknown backend or kernel, inputs that do not fit.
+    """
+    check_names(options, MemoryOptions)
+    name, file = file_of(program)
+    notes = Notes(note)
+    with Shown(progress) as listener:
+        done = _native.run(
+            file,
+            None if inputs is None else arrays_of(inputs),
+            name=name,
+            data=paths(data),
+            timed=timed,
+            memories=memories(options),
+            vgf=on,
+            portable_kernels=portable_kernels,
+            threads=threads,
+            note=notes,
+            progress=listener,
+        )
+    return Run(done, notes.all)
+
+
+def interpret(
+    tosa: Path | bytes,
+    inputs: Inputs | None = None,
+    *,
+    profile: bool = False,
+    level: str = "8K",
+    memory_budget: int | str = "4G",
+    dump: Path | None = None,
+    threads: int = 1,
+    note: Callable[[Diagnostic], None] | None = None,
+) -> Run:
+    """Evaluates a TOSA file exactly as its specification says, as `carina interpret` does.
+
+    tosa: a .tosa or .vgf, its path or its bytes. inputs: one array per input; None: zeros. memory_budget: in bytes, of the
+    tensors of the run. dump: a folder for every intermediate value as .npy.
+    Raises: InputError for a file that breaks a rule, inputs that do not fit, a REQUIRE that the data break.
+    """
+    name, file = file_of(tosa)
+    notes = Notes(note)
+    done = _native.interpret(
+        file,
+        None if inputs is None else arrays_of(inputs),
+        name=name,
+        profile=profile,
+        level=level,
+        memory_budget_bytes=byte_size(memory_budget, "memory_budget"),
+        dump_folder=os.fspath(dump or ""),
+        threads=threads,
+        note=notes,
+    )
+    return Run(done, notes.all)
+
+
+def npu(
+    stream: Path | bytes,
+    inputs: Inputs | None = None,
+    *,
+    timed: bool = False,
+    check: bool = False,
+    poison: bool = False,
+    trace: Path | None = None,
+    threads: int = 1,
+    note: Callable[[Diagnostic], None] | None = None,
+    **options: Unpack[MemoryOptions],
+) -> Run:
+    """Runs a command stream on the simulated NPU, as `carina npu run` does.
+
+    stream: Vela's raw .npz, its path or its bytes. inputs: integers of the stream's element sizes, one array per input; None:
+    zeros. check: look for hazards, undefined reads and layout conflicts: `details["findings"]`. poison: memory that holds
+    nothing starts as garbage. trace: a file for Perfetto; implies timed.
+    Raises: InputError for a stream that the NPU would not take, inputs that do not fit.
+    """
+    check_names(options, MemoryOptions)
+    name, file = file_of(stream)
+    notes = Notes(note)
+    done = _native.npu(
+        file,
+        None if inputs is None else arrays_of(inputs),
+        name=name,
+        timed=timed,
+        check=check,
+        poison=poison,
+        trace_file=os.fspath(trace or ""),
+        memories=memories(options),
+        threads=threads,
+        note=notes,
+    )
+    return Run(done, notes.all)

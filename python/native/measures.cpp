@@ -1,0 +1,81 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "base/file.h"
+#include "driver/accuracy.h"
+#include "driver/compare.h"
+#include "driver/layer_accuracy.h"
+#include "listeners.h"
+#include "module.h"
+#include "values.h"
+
+namespace carina::python {
+
+using namespace nb::literals;
+
+namespace {
+
+struct TextReport {
+  std::string json;
+  std::string text;
+};
+
+template <typename Report>
+Result<TextReport> texts_of(const Result<Report>& report) {
+  if (!report) return std::unexpected(report.error());
+  return TextReport{.json = report::to_json(*report), .text = report::to_text(*report)};
+}
+
+void save(const std::string& path, const nb::bytes& bytes) {
+  const Buffer file = buffer_of(bytes);
+  call({}, [&](const Log&) -> Result<int> {
+    CARINA_CHECKED(write_file(path, file.bytes()));
+    return 0;
+  });
+}
+
+}  // namespace
+
+void bind_measures(nb::module_& module) {
+  nb::class_<TextReport>(module, "TextReport", "What a command prints.")
+      .def(
+          "to_json", [](const TextReport& report) { return report.json; }, "As with --json.")
+      .def("to_text", [](const TextReport& report) { return report.text; });
+  module.def("write_file", save, "path"_a, "bytes"_a,
+             "Writes a file in two steps: a failed write leaves what was there.");
+  module.def(
+      "accuracy",
+      [](const std::string& model, const std::string& program, const std::string& data, const std::string& dump,
+         int threads, NoteListener note, ProgressListener progress) {
+        const driver::AccuracyRequest request{
+            .model = model, .program = program, .data = data, .dump_folder = dump, .threads = threads};
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return texts_of(driver::accuracy(request, log)); });
+      },
+      "model"_a, "program"_a, "data"_a, nb::kw_only(), "dump"_a = "", "threads"_a = 1, CARINA_LISTENERS,
+      "`carina accuracy`, of files.");
+  module.def(
+      "layer_accuracy",
+      [](const std::string& model, const std::string& data, const std::string& calibration,
+         const driver::QuantizeWords& quantize, int threads, NoteListener note, ProgressListener progress) {
+        const driver::LayerAccuracyRequest request{
+            .model = model, .data = data, .calibration = calibration, .quantize = quantize, .threads = threads};
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return texts_of(driver::layer_accuracy(request, log)); });
+      },
+      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = driver::QuantizeWords{}, "threads"_a = 1,
+      CARINA_LISTENERS, "`carina accuracy --layers`, of files.");
+  module.def(
+      "compare",
+      [](const std::string& a, const std::string& b, const driver::CompileRequest& compile, const std::string& vela,
+         int64_t memory_budget_bytes, NoteListener note, ProgressListener progress) {
+        const driver::CompareRequest request{
+            .a = a, .b = b, .compile = compile, .vela = vela, .memory_budget_bytes = memory_budget_bytes};
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return texts_of(driver::compare(request, log)); });
+      },
+      "a"_a, "b"_a, "compile"_a, nb::kw_only(), "vela"_a = "vela", "memory_budget_bytes"_a = int64_t{4} << 30,
+      CARINA_LISTENERS, "`carina compare`, of files; no `b`: what Vela makes of `a`.");
+}
+
+}  // namespace carina::python

@@ -1,0 +1,164 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "driver/external_data.h"
+#include "driver/interpret.h"
+#include "driver/npu.h"
+#include "driver/run.h"
+#include "listeners.h"
+#include "module.h"
+#include "values.h"
+#include "words.h"
+
+namespace carina::python {
+
+using namespace nb::literals;
+
+namespace {
+
+// What one inference gave, wherever it ran.
+struct Run {
+  std::vector<driver::NamedTensor> outputs;
+  int64_t npu_cycles = 0;
+  std::string json;
+  std::string text;
+};
+
+// None of them: what the command line feeds when it is given nothing.
+using Inputs = std::optional<std::vector<Array>>;
+
+driver::InputSource source_of(const Inputs& inputs, driver::Sample (*otherwise)(std::span<const driver::InputType>)) {
+  if (!inputs && otherwise == nullptr) return {};
+  if (!inputs) return otherwise;
+  return [sample = sample_of(*inputs)](std::span<const driver::InputType> types) {
+    return driver::fit_inputs(sample, types, "inputs");
+  };
+}
+
+struct RunArguments {
+  Buffer pte;
+  std::string name;
+  driver::InputSource inputs;
+  std::vector<std::string> data;
+  driver::TargetRequest memories;
+};
+
+Result<Run> executed(const RunArguments& arguments, driver::RunOptions options, const Log& log) {
+  CARINA_TRY(options.memories, driver::read_names(arguments.memories));
+  CARINA_TRY(options.data, driver::load_external_data(arguments.pte, arguments.name, arguments.data, log));
+  CARINA_TRY(driver::RunOutcome outcome,
+             driver::run_program(arguments.pte, arguments.name, arguments.inputs, options, log));
+  CARINA_TRY(const report::RunReport report, driver::describe(outcome, arguments.name, options));
+  return Run{.outputs = std::move(outcome.outputs),
+             .npu_cycles = outcome.npu.cycles,
+             .json = report::to_json(report),
+             .text = report::to_text(report)};
+}
+
+Result<Run> evaluated(const driver::InterpretRequest& request, const Log& log) {
+  CARINA_TRY(driver::Interpreted done, driver::interpret(request, log));
+  return Run{
+      .outputs = std::move(done.outputs), .json = report::to_json(done.report), .text = report::to_text(done.report)};
+}
+
+Result<Run> streamed(const driver::NpuRunRequest& request, const Log& log) {
+  CARINA_TRY(driver::StreamOutcome done, driver::run_stream(request, log));
+  return Run{.outputs = std::move(done.outputs),
+             .npu_cycles = done.report.npu.cycles,
+             .json = report::to_json(done.report),
+             .text = report::to_text(done.report)};
+}
+
+std::vector<std::pair<std::string, nb::object>> outputs_of(const Run& run) {
+  std::vector<std::pair<std::string, nb::object>> outputs;
+  for (const driver::NamedTensor& output : run.outputs) outputs.emplace_back(output.name, array_of(output.tensor));
+  return outputs;
+}
+
+void bind_run(nb::module_& module) {
+  nb::class_<Run>(module, "Run", "What one inference gave and took.")
+      .def_prop_ro("outputs", outputs_of, nb::sig("def outputs(self) -> list[tuple[str, NDArray[Any]]]"),
+                   "Name and array of each output; the arrays are the run's own memory.")
+      .def_ro("npu_cycles", &Run::npu_cycles, "Estimated cycles of the NPU, where the run was timed.")
+      .def(
+          "to_json", [](const Run& run) { return run.json; }, "As the command prints it with --json.")
+      .def("to_text", [](const Run& run) { return run.text; }, "As the command prints it.");
+}
+
+}  // namespace
+
+void bind_runs(nb::module_& module) {
+  bind_run(module);
+  module.def(
+      "run",
+      [](const nb::bytes& pte, const Inputs& inputs, const std::string& name, std::vector<std::string> data, bool timed,
+         driver::TargetRequest memories, const std::string& vgf, bool portable_kernels, int threads, NoteListener note,
+         ProgressListener progress) {
+        const RunArguments arguments{.pte = buffer_of(pte),
+                                     .name = name,
+                                     .inputs = source_of(inputs, driver::ones),
+                                     .data = std::move(data),
+                                     .memories = std::move(memories)};
+        const driver::RunOptions options{.timed = timed,
+                                         .memories = {},
+                                         .threads = threads,
+                                         .vgf = word_of<driver::VgfPlace>(vgf, "on"),
+                                         .portable_kernels = portable_kernels};
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return executed(arguments, options, log); });
+      },
+      "pte"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "program.pte",
+      "data"_a = std::vector<std::string>(), "timed"_a = false, "memories"_a = driver::TargetRequest{},
+      "vgf"_a = "host", "portable_kernels"_a = false, "threads"_a = 1, CARINA_LISTENERS,
+      "`carina run`: kernels on the CPU, Ethos-U delegates bit for bit on the simulated NPU. `inputs`: one array per "
+      "input, in order; dense ones are not copied. None: ones. `vgf`: \"host\" or \"vulkan\".");
+  module.def(
+      "interpret",
+      [](const nb::bytes& tosa, const Inputs& inputs, const std::string& name, bool profile, const std::string& level,
+         size_t memory_budget_bytes, const std::string& dump_folder, int threads, NoteListener note,
+         ProgressListener progress) {
+        const driver::InterpretRequest request{.model = name,
+                                               .file = buffer_of(tosa),
+                                               .inputs = {},
+                                               .arrays = source_of(inputs, nullptr),
+                                               .output_folder = {},
+                                               .dump_folder = dump_folder,
+                                               .profile = profile,
+                                               .level = level,
+                                               .memory_budget_bytes = memory_budget_bytes,
+                                               .threads = threads};
+        return call({std::move(note), std::move(progress)}, [&](const Log& log) { return evaluated(request, log); });
+      },
+      "tosa"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "model.tosa", "profile"_a = false,
+      "level"_a = "8K", "memory_budget_bytes"_a = driver::kDefaultMemoryBudget, "dump_folder"_a = "", "threads"_a = 1,
+      CARINA_LISTENERS, "`carina interpret`: a TOSA file, exactly as its specification says. No inputs: zeros.");
+  module.def(
+      "npu",
+      [](const nb::bytes& stream, const Inputs& inputs, const std::string& name, bool timed, bool check, bool poison,
+         const std::string& trace_file, const driver::TargetRequest& memories, int threads, NoteListener note,
+         ProgressListener progress) {
+        const driver::NpuRunRequest request{.stream = name,
+                                            .file = buffer_of(stream),
+                                            .inputs = {},
+                                            .arrays = inputs ? sample_of(*inputs) : driver::Sample{},
+                                            .output_folder = {},
+                                            .timed = timed,
+                                            .check = check,
+                                            .poison = poison,
+                                            .system_config = memories.system_config,
+                                            .memory_mode = memories.memory_mode,
+                                            .config_files = memories.config_files,
+                                            .trace_file = trace_file,
+                                            .threads = threads};
+        return call({std::move(note), std::move(progress)}, [&](const Log& log) { return streamed(request, log); });
+      },
+      "stream"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "stream.npz", "timed"_a = false,
+      "check"_a = false, "poison"_a = false, "trace_file"_a = "", "memories"_a = driver::TargetRequest{},
+      "threads"_a = 1, CARINA_LISTENERS,
+      "`carina npu`: one command stream, Vela's raw .npz, on the simulator. No inputs: zeros.");
+}
+
+}  // namespace carina::python
