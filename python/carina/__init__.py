@@ -12,11 +12,42 @@ where a model of PyTorch is given, and not otherwise. What is wrong comes as car
 what, where, what was expected, what was found and what to do.
 """
 
-from carina._measure import accuracy, compare
-from carina._native import __version__, targets
-from carina._program import Explanation, Program, Report, compile, explain, tosa
-from carina._run import Run, interpret, npu, run
-from carina.errors import CarinaError, CarinaWarning, Diagnostic, EnvironmentFailure, InputError, InternalError, UsageError
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from carina._measure import Measured as Measured
+    from carina._measure import accuracy as accuracy
+    from carina._measure import compare as compare
+    from carina._native import __version__ as __version__
+    from carina._native import targets as targets
+    from carina._program import Explanation as Explanation
+    from carina._program import Program as Program
+    from carina._program import Report as Report
+    from carina._program import compile as compile
+    from carina._program import explain as explain
+    from carina._program import tosa as tosa
+    from carina._run import Run as Run
+    from carina._run import interpret as interpret
+    from carina._run import npu as npu
+    from carina._run import run as run
+    from carina.errors import CarinaError as CarinaError
+    from carina.errors import CarinaWarning as CarinaWarning
+    from carina.errors import Diagnostic as Diagnostic
+    from carina.errors import EnvironmentFailure as EnvironmentFailure
+    from carina.errors import InputError as InputError
+    from carina.errors import InternalError as InternalError
+    from carina.errors import UsageError as UsageError
+
+# Where each name is: looked for when it is first used, so that `import carina` loads nothing.
+_HOMES = {
+    "carina._measure": ("Measured", "accuracy", "compare"),
+    "carina._native": ("__version__", "targets"),
+    "carina._program": ("Explanation", "Program", "Report", "compile", "explain", "tosa"),
+    "carina._run": ("Run", "interpret", "npu", "run"),
+    "carina.errors": ("CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CarinaError",
@@ -26,6 +57,7 @@ __all__ = [
     "Explanation",
     "InputError",
     "InternalError",
+    "Measured",
     "Program",
     "Report",
     "Run",
@@ -41,3 +73,15 @@ __all__ = [
     "targets",
     "tosa",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'carina' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from carina.errors import CarinaWarning
 
@@ -35,12 +35,12 @@ class _Bar:
     """Progress as a bar of tqdm, where it is installed; else as a line on a terminal."""
 
     def __init__(self) -> None:
+        self._bar: Any = None
         try:
             from tqdm.auto import tqdm
         except ImportError:
-            self._bar = None
-        else:
-            self._bar = tqdm(desc="carina", leave=False)
+            return
+        self._bar = tqdm(desc="carina", leave=False)
 
     def __call__(self, step: str, done: int, total: int) -> None:
         if self._bar is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import dense, source_of
-from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, memories, quantize_words, request_of
+from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_words, request_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -117,6 +117,8 @@ def compare(
     b: Program | Path | bytes | None = None,
     *,
     target: str = "",
+    quantize: str | None = None,
+    calibration: Path | None = None,
     vela: Path = "vela",
     memory_budget: int | str = "4G",
     note: Callable[[Diagnostic], None] | None = None,
@@ -133,8 +135,8 @@ def compare(
 
     check_names(options, CompileOptions)
     with _files() as place, Shown(progress) as listener:
-        files = ["" if given is None else place(name, given.pte if isinstance(given, Program) else given) for name, given in (("a.pte", a), ("b.pte", b))]
-        request = request_of(files[0], None, target, None, None, options)
-        request.target = memories(options, target)
-        done = _native.compare(*files, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=Notes(note), progress=listener)
+        file_a, file_b = ("" if given is None else place(name, given.pte if isinstance(given, Program) else given) for name, given in (("a.pte", a), ("b.pte", b)))
+        request = request_of(file_a, None, target, quantize, None, options)
+        request.calibration = os.fspath(calibration or "")
+        done = _native.compare(file_a, file_b, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=Notes(note), progress=listener)
     return Measured(done)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
-from carina._options import CompileOptions, MemoryOptions, Path, QuantizeOptions, check_names, request_of, words
+from carina._options import CompileOptions, Path, QuantizeOptions, check_names, request_of, words
 from carina._run import Run, run
 from carina.errors import usage_error
 

@@ -21,6 +21,7 @@ namespace {
 void bind_target_request(nb::module_& module) {
   using driver::TargetRequest;
   nb::class_<TargetRequest>(module, "TargetRequest", "A target, as the command line has it.")
+      .def(nb::init<>())
       .def_rw("accelerator", &TargetRequest::accelerator)
       .def_rw("system_config", &TargetRequest::system_config)
       .def_rw("memory_mode", &TargetRequest::memory_mode)
@@ -31,6 +32,7 @@ void bind_target_request(nb::module_& module) {
 void bind_quantize(nb::module_& module) {
   using driver::QuantizeWords;
   nb::class_<QuantizeWords>(module, "QuantizeWords", "What is said about quantization, as the command line says it.")
+      .def(nb::init<>())
       .def_rw("scheme", &QuantizeWords::scheme)
       .def_rw("overrides", &QuantizeWords::overrides)
       .def_rw("io", &QuantizeWords::io)
