@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -108,29 +109,51 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
   }
 }
 
+// Who reads and makes a value, as groups.
+struct Neighbours {
+  int maker = kOnCpu;
+  std::set<int> readers;  // kOnCpu too where the program gives the value
+};
+
+std::vector<Neighbours> neighbours_of_values(const ir::Graph& graph, const std::vector<int>& group_of) {
+  std::vector<Neighbours> out(graph.values.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const ir::ValueId output : graph.nodes[n].outputs) {
+      if (output.valid()) out[output.index()].maker = group_of[n];
+    }
+    for (const ir::ValueId input : graph.nodes[n].inputs) {
+      if (input.valid()) out[input.index()].readers.insert(group_of[n]);
+    }
+  }
+  for (const ir::ValueId output : graph.outputs) out[output.index()].readers.insert(kOnCpu);
+  return out;
+}
+
+// The groups that need a border node around a value: one that makes what the CPU reads, or all that read what the CPU
+// makes. The splitter makes one node for all readers; delegates pass each other integers.
+std::vector<int> groups_at_border(const Neighbours& value) {
+  std::vector<int> out;
+  if (value.maker == kOnCpu) {
+    std::ranges::copy_if(value.readers, std::back_inserter(out), [](int group) { return group != kOnCpu; });
+  } else if (value.readers.contains(kOnCpu)) {
+    out.push_back(value.maker);
+  }
+  return out;
+}
+
 // What each group saves the CPU, less what its call costs: the call itself, and the border nodes around it that the model
 // does not ask for anyhow.
 std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of) {
   std::map<int, int64_t> saved;
-  const auto producer = ir::producers(graph);
-  const auto group_of_maker = [&](ir::ValueId id) {
-    return producer[id.index()].valid() ? group_of[producer[id.index()].index()] : kOnCpu;
-  };
-  const auto crosses = [&](ir::ValueId id) {
-    return id.valid() && !graph[id].constant && spread[id].quantization && !graph[id].quantization;
-  };
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    if (group_of[n] != kOnCpu) {
-      auto& total = saved.try_emplace(group_of[n], -kCpuCostOfDelegateCall).first->second;
-      total += cpu_cycles_of(graph, node);
-    }
-    for (const ir::ValueId input : node.inputs) {
-      if (!crosses(input) || group_of_maker(input) == group_of[n]) continue;
-      for (const int group : {group_of[n], group_of_maker(input)}) {
-        if (group != kOnCpu) saved[group] -= border_cycles_of(graph[input]);
-      }
-    }
+    if (group_of[n] == kOnCpu) continue;
+    saved.try_emplace(group_of[n], -kCpuCostOfDelegateCall).first->second += cpu_cycles_of(graph, graph.nodes[n]);
+  }
+  const std::vector<Neighbours> neighbours = neighbours_of_values(graph, group_of);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const ir::Value& value = graph.values[v];
+    if (value.constant || value.quantization || !spread.values[v].quantization) continue;
+    for (const int group : groups_at_border(neighbours[v])) saved[group] -= border_cycles_of(value);
   }
   return saved;
 }

@@ -206,6 +206,32 @@ TEST(Partition, CallsTheNpuWhereThatPays) {
   }
 }
 
+// A value without parameters of its own costs a quantize node once, not for each node that reads it, and a dequantize
+// node where the program gives it.
+TEST(Partition, CountsTheBordersThatTheProgramWillHave) {
+  enum class Last { kModelsOwn, kBorder };
+  const auto is_delegated = [](size_t readers, Last last) {
+    Builder b;
+    b.shape = Shape{1, 4, 8, 8};
+    const ValueId x = b.input();
+    const ValueId moved = b.view("moved", x);
+    b.graph[moved].quantization.reset();
+    ValueId result = x;
+    for (size_t i = 0; i < readers; ++i) result = b.add("sum_" + std::to_string(i), moved, result);
+    if (last == Last::kBorder) {
+      result = b.view("result", result);
+      b.graph[result].quantization.reset();
+    }
+    b.graph.outputs = {result};
+    PartitionOptions options;
+    options.cpu_nodes = {"moved"};
+    return partitioned(b.graph, options).decisions[1].runs_on_npu;
+  };
+  EXPECT_TRUE(is_delegated(2, Last::kModelsOwn));
+  EXPECT_FALSE(is_delegated(2, Last::kBorder));
+  EXPECT_TRUE(is_delegated(4, Last::kBorder));
+}
+
 TEST(Partition, KeepsWhatAFilterSays) {
   Builder b;
   const ValueId x = b.input();
