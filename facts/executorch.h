@@ -35,6 +35,8 @@ inline constexpr uint64_t kPtePlannedAlignmentBytes = 16;
 inline constexpr std::string_view kEthosUBackendId = "EthosUBackend";
 inline constexpr std::string_view kOldEthosUBackendId = "ArmBackend";  // before ExecuTorch 0.4
 inline constexpr std::string_view kVgfBackendId = "VgfBackend";
+inline constexpr std::string_view kTosaBackendId = "TOSABackend";
+inline constexpr std::string_view kTosaSubsetOfSmallNpus = "u55";  // behind a TOSA specification of the Arm backend
 constexpr bool is_ethos_u(std::string_view delegate) {
   return delegate == kEthosUBackendId || delegate == kOldEthosUBackendId;
 }

@@ -13,4 +13,5 @@ NB_MODULE(_native, module) {
   carina::python::bind_requests(module);
   carina::python::bind_runs(module);
   carina::python::bind_measures(module);
+  carina::python::bind_graphs(module);
 }

@@ -12,5 +12,6 @@ void bind_programs(nanobind::module_& module);
 void bind_requests(nanobind::module_& module);
 void bind_runs(nanobind::module_& module);
 void bind_measures(nanobind::module_& module);
+void bind_graphs(nanobind::module_& module);
 
 }  // namespace carina::python

@@ -9,6 +9,7 @@
 #include "driver/tosa_file.h"
 #include "driver/vela_flags.h"
 #include "lower/lower.h"
+#include "pt2/reader.h"
 #include "tosa/flatbuffer.h"
 
 namespace carina::api {
@@ -216,6 +217,24 @@ Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, 
     driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
     if (!driver::says_something(compilation)) return fail(std::move(compilation.errors));
     return describe(compilation, backend, delegate_options(options.delegate));
+  });
+}
+
+Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
+                                       const Log& log) {
+  return guarded([&]() -> Result<quantize::Annotations> {
+    CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, std::string(name), log));
+    return quantize::annotate(graph, schemes);
+  });
+}
+
+Result<std::vector<driver::NodePlace>> map_delegates(const Buffer& pt2, std::string_view name,
+                                                     const TargetNames& target, const CompileOptions& options,
+                                                     const Log& log) {
+  return guarded([&]() -> Result<std::vector<driver::NodePlace>> {
+    CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
+    return driver::map_delegates(pt2, std::string(name), backend, split_options(options.partition),
+                                 delegate_options(options.delegate), log);
   });
 }
 

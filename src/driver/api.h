@@ -13,8 +13,10 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/compilation.h"
+#include "driver/delegate_map.h"
 #include "driver/run_program.h"
 #include "driver/target.h"
+#include "quantize/annotation.h"
 #include "report/compile_report.h"
 
 // Carina in memory: from the bytes of a model to a program and its outputs, without a file or a process of its own. The
@@ -153,6 +155,17 @@ Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames&
 Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
                                       const TargetNames& target, const CompileOptions& options = {},
                                       const Log& log = {});
+
+// For those who keep PyTorch's graphs. What its quantizer (torchao's PT2E) is to do with a float model: quantize/annotation.h.
+// Errors: of the reader.
+Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
+                                       const Log& log = {});
+
+// And which of its nodes an ExecuTorch partitioner is to tag for which delegate: driver/delegate_map.h. The target may
+// also be a TOSA specification, "TOSA-1.0+INT".
+Result<std::vector<driver::NodePlace>> map_delegates(const Buffer& pt2, std::string_view name,
+                                                     const TargetNames& target, const CompileOptions& options = {},
+                                                     const Log& log = {});
 
 struct RunOptions {
   bool timed = false;    // also estimate cycles: RunOutcome::npu

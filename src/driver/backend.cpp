@@ -5,6 +5,7 @@
 #include <array>
 
 #include "driver/ethosu_backend.h"
+#include "driver/tosa_backend.h"
 #include "driver/vgf_backend.h"
 #include "npu/table_names.h"
 
@@ -51,6 +52,7 @@ std::vector<std::string_view> targets() {
 }
 
 Result<Backend> find_backend(const TargetNames& names, const Log& log) {
+  if (is_tosa_spec(names.accelerator)) return tosa_backend(names.accelerator);
   for (const BackendKind& kind : kKinds) {
     if (compiles_for(kind, names.accelerator)) return kind.make(names, log);
   }

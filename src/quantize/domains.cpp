@@ -26,11 +26,10 @@ constexpr std::array kDomains{
 
 // The parameters of the node's domain, where its operand reaches beyond it.
 std::optional<Quantization> domain_of(const ir::Graph& graph, const Node& node) {
-  const auto* domain = std::ranges::find(kDomains, node.op.aten(), &Domain::op);
-  if (domain == kDomains.end() || !graph[node.outputs.front()].quantization) return std::nullopt;
+  if (!domain_end(node.op.aten(), DType::kInt8) || !graph[node.outputs.front()].quantization) return std::nullopt;
   const auto& given = graph[node.inputs.front()].quantization;
   if (!given || given->per_channel() || graph[node.inputs.front()].constant) return std::nullopt;
-  const double end = given->dtype == DType::kInt8 ? domain->end_int8 : domain->end_int16;
+  const double end = *domain_end(node.op.aten(), given->dtype);
   const double low = static_cast<double>(given->qmin - given->zero_point()) * given->scale();
   const double high = static_cast<double>(given->qmax - given->zero_point()) * given->scale();
   if (low >= -end && high <= end) return std::nullopt;
@@ -41,6 +40,12 @@ std::optional<Quantization> domain_of(const ir::Graph& graph, const Node& node) 
 }
 
 }  // namespace
+
+std::optional<double> domain_end(AtenOp op, DType dtype) {
+  const auto* domain = std::ranges::find(kDomains, op, &Domain::op);
+  if (domain == kDomains.end()) return std::nullopt;
+  return dtype == DType::kInt8 ? domain->end_int8 : domain->end_int16;
+}
 
 void limit_domains(ir::Graph& graph) {
   const auto readers = ir::users(graph);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <optional>
+
+#include "facts/aten_ops.h"
 #include "ir/graph.h"
+#include "tensor/dtype.h"
 
 namespace carina::quantize {
 
@@ -8,5 +12,8 @@ namespace carina::quantize {
 // that domain, wherever what calibration has seen reaches beyond it: all integers stand for numbers of the domain then.
 // A value that others read too stays as it is; the function reads a requantized clone.
 void limit_domains(ir::Graph& graph);
+
+// The end of the domain [-end, end] of such a function for integers of this type; none: it is defined everywhere.
+std::optional<double> domain_end(AtenOp op, DType dtype);
 
 }  // namespace carina::quantize

@@ -1,0 +1,188 @@
+"""PyTorch's graphs as the bytes that Carina reads (.pt2).
+
+A graph on its way through torchao or ExecuTorch is no model that torch.export would save as it is: parameters are
+attributes of a module, operators are those of ExecuTorch's edge dialect. Here both become what torch.export.save writes,
+node for node under the same names.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import torch
+from torch._export.verifier import load_verifier
+from torch.export import ExportedProgram
+from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
+from torch.fx import Graph, GraphModule, Node
+from torch.utils._pytree import tree_flatten
+
+
+def save_program(program: ExportedProgram) -> bytes:
+    """The .pt2 of an exported program, of whatever dialect."""
+    if any(_is_edge(node) for node in program.graph.nodes):
+        program = _without_edge_dialect(program)
+    return _saved(program)
+
+
+def save_module(module: GraphModule) -> bytes:
+    """The .pt2 of a graph whose parameters are attributes: what ExportedProgram.module() gives and torchao works on.
+
+    Raises:
+        ValueError: a graph that calls modules.
+    """
+    return _saved(_program_of(module))
+
+
+def _saved(program: ExportedProgram) -> bytes:
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    return buffer.getvalue()
+
+
+def _is_edge(node: Node) -> bool:
+    return node.op == "call_function" and hasattr(node.target, "_op")
+
+
+def _plain_target(target: Any) -> Any:
+    """The PyTorch operator that one of the edge dialect stands for."""
+    return getattr(target, "_op", target)
+
+
+def _without_edge_dialect(program: ExportedProgram) -> ExportedProgram:
+    graph = Graph()
+    copies: dict[Node, Node] = {}
+    for node in program.graph.nodes:
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+        if node.op == "call_function":
+            copies[node].target = _plain_target(node.target)
+    return ExportedProgram(
+        root=GraphModule(program.graph_module, graph),
+        graph=graph,
+        graph_signature=program.graph_signature,
+        state_dict=program.state_dict,
+        range_constraints=program.range_constraints,
+        module_call_graph=program.module_call_graph,
+        example_inputs=None,
+        constants=program.constants,
+        verifiers=[load_verifier("TRAINING")],
+    )
+
+
+class _Lifter:
+    """Makes inputs of the attributes that a graph reads."""
+
+    def __init__(self, module: GraphModule) -> None:
+        self.module = module
+        self.graph = Graph()
+        self.copies: dict[Node, Node] = {}
+        self.inputs: list[InputSpec] = []
+        self.state: dict[str, torch.Tensor] = {}
+
+    def run(self) -> ExportedProgram:
+        self._lift_attributes()
+        users = [self._copied(node) for node in self.module.graph.nodes if node.op == "placeholder"]
+        self.inputs += [InputSpec(InputKind.USER_INPUT, _argument(node), target=None) for node in users]
+        for node in self.module.graph.nodes:
+            if node in self.copies or node.op == "placeholder":
+                continue
+            if node.op == "call_module" and not node.users:
+                continue  # torch's check of its guards
+            if node.op == "call_module":
+                raise ValueError(f"{node.name} calls the module {node.target}: export the model first")
+            self._copied(node)
+        return self._program(users)
+
+    def _lift_attributes(self) -> None:
+        lifted: dict[str, Node] = {}
+        for node in self.module.graph.find_nodes(op="get_attr"):
+            value = _attribute(self.module, str(node.target))
+            if not isinstance(value, torch.Tensor):
+                continue
+            name = str(node.target)
+            if name not in lifted:
+                lifted[name] = self.graph.placeholder("p_" + name.replace(".", "_"))
+                lifted[name].meta["val"] = value.detach()
+                self.inputs.append(
+                    InputSpec(InputKind.PARAMETER, TensorArgument(lifted[name].name), target=name, persistent=None)
+                )
+                self.state[name] = value.detach()
+            self.copies[node] = lifted[name]
+
+    def _copied(self, node: Node) -> Node:
+        copy = self.graph.node_copy(node, self.copies.__getitem__)
+        if node.op == "call_function":
+            copy.target = _plain_target(node.target)
+        self.copies[node] = copy
+        return copy
+
+    def _program(self, users: list[Node]) -> ExportedProgram:
+        results = tree_flatten(self.graph.output_node().args[0])[0]
+        self.graph.output_node().args = (tuple(results),)
+        outputs = [OutputSpec(OutputKind.USER_OUTPUT, _argument(result), target=None) for result in results]
+        _, in_spec = tree_flatten((tuple(range(len(users))), {}))
+        _, out_spec = tree_flatten(tuple(range(len(results))))
+        signature = ModuleCallSignature(inputs=[], outputs=[], in_spec=in_spec, out_spec=out_spec)
+        return ExportedProgram(
+            root=GraphModule(self.module, self.graph),
+            graph=self.graph,
+            graph_signature=ExportGraphSignature(self.inputs, outputs),
+            state_dict=self.state,
+            range_constraints={},
+            module_call_graph=[ModuleCallEntry(fqn="", signature=signature)],
+            example_inputs=None,
+            constants={},
+            verifiers=[load_verifier("TRAINING")],
+        )
+
+
+def _program_of(module: GraphModule) -> ExportedProgram:
+    _add_values(module)
+    return _Lifter(module).run()
+
+
+def _argument(thing: object) -> Any:
+    if not isinstance(thing, Node):
+        return ConstantArgument(name="", value=thing)  # type: ignore[arg-type]
+    value = thing.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return TensorArgument(thing.name)
+    return ConstantArgument(name=thing.name, value=value)
+
+
+def _attribute(module: torch.nn.Module, path: str) -> Any:
+    value: Any = module
+    for name in path.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _add_values(module: GraphModule) -> None:
+    """Gives nodes that a rewrite has made the fake tensors that say what they compute."""
+    from torch._subclasses import FakeTensorMode
+    from torch.fx.passes.fake_tensor_prop import FakeTensorProp
+
+    if all("val" in node.meta for node in module.graph.nodes if node.op in ("placeholder", "call_function")):
+        return
+    inputs = [node.meta["val"] for node in module.graph.find_nodes(op="placeholder")]
+    modes = [value.fake_mode for value in inputs if hasattr(value, "fake_mode")]
+    mode = modes[0] if modes else FakeTensorMode()
+    with mode:
+        before = {node: node.meta.get("val") for node in module.graph.nodes}
+        previous, mode.allow_non_fake_inputs = mode.allow_non_fake_inputs, True
+        try:
+            FakeTensorProp(module, mode=mode).propagate_dont_convert_inputs(*inputs)
+        finally:
+            mode.allow_non_fake_inputs = previous
+    for node, value in before.items():
+        if value is not None:
+            node.meta["val"] = value

@@ -1,0 +1,93 @@
+"""How operators are rewritten before they are lowered, by the names of the Arm backend.
+
+Carina's own lowering decides from the target; what of these options makes no difference here is said where it is used
+(docs/guide/from-the-arm-backend.md).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, fields
+from enum import Enum, auto
+from typing import Any
+
+
+class SoftmaxDecompositionConfig(Enum):
+    """What a softmax becomes."""
+
+    MASKED = auto()  # exp(x - max) / sum, and masked_fill becomes where
+    STABLE = auto()  # exp(x - max) / sum; masked_fill stays
+
+
+class LeakyReLULoweringConfig(Enum):
+    """What a quantized leaky_relu becomes."""
+
+    TABLE = auto()  # one table
+    DECOMPOSE = auto()  # clamp, multiply, add
+
+
+class SDPASafeSoftmaxGuardPolicy(Enum):
+    """Whether attention keeps its guard against rows that a mask hides as a whole."""
+
+    PRESERVE = auto()
+    REMOVE = auto()
+    REMOVE_WHEN_PROVEN = auto()
+
+
+@dataclass
+class QuantizeInfConfig:
+    """Finite numbers that take the place of infinities before quantization."""
+
+    neg_inf: float = -256.0
+    pos_inf: float = 255.0
+
+
+@dataclass(repr=False)
+class ArmPassPipelineConfig:
+    """Options of the rewrites; each field says what for."""
+
+    softmax: SoftmaxDecompositionConfig = SoftmaxDecompositionConfig.MASKED
+    leaky_relu: LeakyReLULoweringConfig = LeakyReLULoweringConfig.DECOMPOSE
+    quantize_inf: QuantizeInfConfig = field(default_factory=QuantizeInfConfig)
+    sdpa_safe_softmax_guard: SDPASafeSoftmaxGuardPolicy = SDPASafeSoftmaxGuardPolicy.PRESERVE
+
+    def is_default(self) -> bool:
+        """Whether every option has its default."""
+        return self == ArmPassPipelineConfig()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as JSON can hold them: enumerators by name."""
+        return {f.name: _plain(f.name, getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ArmPassPipelineConfig:
+        """The reverse of to_dict(); what is missing has its default."""
+        config = cls()
+        for name, value in data.items():
+            if name not in _READERS or value is None:
+                continue
+            setattr(config, name, _READERS[name](value))
+        return config
+
+    def serialize(self) -> bytes:
+        """to_dict() as JSON."""
+        return json.dumps(self.to_dict()).encode()
+
+    def __repr__(self) -> str:
+        return "(" + ", ".join(f"{name}={value!r}" for name, value in vars(self).items()) + ")"
+
+
+_READERS: dict[str, Any] = {
+    "softmax": SoftmaxDecompositionConfig.__getitem__,
+    "leaky_relu": LeakyReLULoweringConfig.__getitem__,
+    "quantize_inf": lambda value: QuantizeInfConfig(**value),
+    "sdpa_safe_softmax_guard": SDPASafeSoftmaxGuardPolicy.__getitem__,
+}
+
+
+def _plain(name: str, value: object) -> Any:
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, QuantizeInfConfig):
+        return asdict(value)
+    raise AssertionError(f"Cannot serialize {name}")

@@ -1,0 +1,101 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "driver/api.h"
+#include "listeners.h"
+#include "module.h"
+#include "values.h"
+#include "words.h"
+
+namespace carina::python {
+
+using namespace nb::literals;
+
+namespace {
+
+const char* name_of(quantize::OperandRole role) {
+  switch (role) {
+    case quantize::OperandRole::kActivation:
+      return "activation";
+    case quantize::OperandRole::kWeight:
+      return "weight";
+    case quantize::OperandRole::kBias:
+      return "bias";
+  }
+  CARINA_UNREACHABLE("role", static_cast<int>(role));
+}
+
+void bind_annotations(nb::module_& module) {
+  nb::class_<quantize::AnnotatedValue>(module, "AnnotatedValue", "A tensor between nodes of the model.")
+      .def_ro("name", &quantize::AnnotatedValue::name)
+      .def_ro("quantized", &quantize::AnnotatedValue::quantized, "It is to be observed and to become integers.")
+      .def_ro("group", &quantize::AnnotatedValue::group, "Values of a group share their parameters.")
+      .def_ro("scheme", &quantize::AnnotatedValue::scheme, "The number of its group's scheme.");
+  nb::class_<quantize::AnnotatedOperand>(module, "AnnotatedOperand", "An operand that becomes integers.")
+      .def_ro("value", &quantize::AnnotatedOperand::value, "Index in Annotations.values.")
+      .def_prop_ro(
+          "role", [](const quantize::AnnotatedOperand& operand) { return name_of(operand.role); },
+          "\"activation\", \"weight\" or \"bias\".")
+      .def_ro("axis", &quantize::AnnotatedOperand::axis, "Of weights and biases: that of the channels; None: one scale.")
+      .def_ro("end_int8", &quantize::AnnotatedOperand::end_int8,
+              "Integers stand for reals from -end to end, whatever was observed; None: for what was observed.")
+      .def_ro("end_int16", &quantize::AnnotatedOperand::end_int16);
+  nb::class_<quantize::AnnotatedNode>(module, "AnnotatedNode", "A node that computes with integers.")
+      .def_ro("name", &quantize::AnnotatedNode::name)
+      .def_ro("scheme", &quantize::AnnotatedNode::scheme)
+      .def_ro("operands", &quantize::AnnotatedNode::operands)
+      .def_ro("results", &quantize::AnnotatedNode::results, "Indices in Annotations.values.");
+  nb::class_<quantize::Annotations>(module, "Annotations", "What a quantizer is to do with a model; annotate() makes one.")
+      .def_ro("values", &quantize::Annotations::values)
+      .def_ro("nodes", &quantize::Annotations::nodes);
+  module.attr("LEFT_FLOAT") = quantize::kLeftFloat;
+}
+
+void bind_places(nb::module_& module) {
+  nb::class_<driver::NodePlace>(module, "NodePlace", "Where a node of the user's graph goes.")
+      .def_ro("name", &driver::NodePlace::name)
+      .def_ro("op", &driver::NodePlace::op, "\"aten.conv2d.default\"")
+      .def_ro("source", &driver::NodePlace::source, "\"model.py:41\"; may be empty.")
+      .def_ro("delegate", &driver::NodePlace::delegate, "Its number; -1: the CPU.")
+      .def_ro("reason", &driver::NodePlace::reason, "Why not into a delegate; may be empty.")
+      .def_ro("hint", &driver::NodePlace::hint);
+}
+
+}  // namespace
+
+void bind_graphs(nb::module_& module) {
+  bind_annotations(module);
+  bind_places(module);
+  module.def(
+      "annotate",
+      [](const nb::bytes& pt2, const std::string& name, int general, std::map<std::string, int> of_node,
+         NoteListener note) {
+        const Buffer file = buffer_of(pt2);
+        const quantize::NodeSchemes schemes{.general = general, .of_node = std::move(of_node)};
+        return call({std::move(note), {}}, [&](const Log& log) { return api::annotate(file, name, schemes, log); });
+      },
+      "pt2"_a, "name"_a, nb::kw_only(), "general"_a = 0, "of_node"_a = std::map<std::string, int>(),
+      "note"_a.none() = nb::none(),
+      "What a framework's own quantizer is to do with a float model. Schemes are numbers of the caller's; `of_node`: of "
+      "nodes that have another than the general one; LEFT_FLOAT: the node stays float.");
+  module.def(
+      "map_delegates",
+      [](const nb::bytes& pt2, const std::string& name, const api::TargetNames& target,
+         const std::vector<std::string>& cpu_nodes, const std::string& delegates, NoteListener note,
+         ProgressListener progress) {
+        const Buffer file = buffer_of(pt2);
+        const api::CompileOptions options{
+            .partition = {.delegates = word_of<driver::DelegateMode>(delegates, "delegates"), .cpu_nodes = cpu_nodes},
+            .delegate = {}};
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return api::map_delegates(file, name, target, options, log); });
+      },
+      "pt2"_a, "name"_a, "target"_a, nb::kw_only(), "cpu_nodes"_a = std::vector<std::string>(), "delegates"_a = "npu",
+      CARINA_LISTENERS,
+      "Which nodes of the model are to be cut out for which delegate; `cpu_nodes`: names of nodes to keep on the CPU.");
+}
+
+}  // namespace carina::python

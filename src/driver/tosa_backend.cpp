@@ -1,0 +1,103 @@
+#include "driver/tosa_backend.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "driver/tosa_file.h"
+#include "facts/executorch.h"
+#include "facts/lowering_targets.h"
+
+namespace carina::driver {
+
+namespace {
+
+constexpr std::string_view kPrefix = "TOSA-";
+constexpr std::array<std::string_view, 2> kVersions{"1.0", "1.1"};
+constexpr std::array<std::string_view, 2> kProfiles{"INT", "FP"};
+
+std::vector<std::string> words_of(std::string_view spec) {
+  std::vector<std::string> words;
+  for (size_t start = 0; start <= spec.size();) {
+    const size_t end = std::min(spec.find('+', start), spec.size());
+    words.emplace_back(spec.substr(start, end - start));
+    start = end + 1;
+  }
+  return words;
+}
+
+std::vector<uint8_t> text_bytes(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
+struct Spec {
+  std::string text;
+  TosaLimits limits;
+  LoweringTarget lowering = kPlainTosa;
+
+  [[nodiscard]] bool has(std::string_view profile) const {
+    return std::ranges::find(limits.profiles, profile) != limits.profiles.end();
+  }
+};
+
+Result<Spec> read_spec(std::string_view text) {
+  std::vector<std::string> words = words_of(text.substr(kPrefix.size()));
+  Spec spec{.text = std::string(text), .limits = {}};
+  const bool known = std::ranges::any_of(kVersions, [&](auto version) { return words.front().starts_with(version); });
+  for (size_t w = 1; w < words.size(); ++w) {
+    if (words[w] == kTosaSubsetOfSmallNpus)
+      spec.lowering = kDefaultLowering;
+    else if (std::ranges::find(kProfiles, words[w]) != kProfiles.end())
+      spec.limits.profiles.push_back(std::move(words[w]));
+    else if (words[w] != "8k")
+      spec.limits.extensions.push_back(std::move(words[w]));
+  }
+  if (spec.limits.extensions.empty()) spec.limits.extensions.emplace_back("none");
+  if (known && !spec.limits.profiles.empty()) return spec;
+  return fail({.where = "target",
+               .what = "not a TOSA specification",
+               .expected = "TOSA-1.0+INT or TOSA-1.0+FP, with extensions behind",
+               .got = std::string(text),
+               .fault = Fault::kUsage});
+}
+
+Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
+  ir::Graph graph = tosa;
+  graph.name = "main";  // the name by which the reference model's program looks for it
+  CARINA_TRY(const std::vector<std::byte> file,
+             write_sound_tosa({.graphs = {std::move(graph)}}, "1.0", spec.limits, "delegate"));
+  return Delegate{.packaged = {.backend = std::string(kTosaBackendId),
+                               .blob = Buffer::copy_of(file),
+                               .compile_specs = {{"tosa_spec", text_bytes(spec.text)},
+                                                 {"output_format", text_bytes("tosa")}}},
+                  .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size())},
+                  .cycles_of_node = {},
+                  .artifacts = {}};
+}
+
+}  // namespace
+
+bool is_tosa_spec(std::string_view target) {
+  return target.starts_with(kPrefix);
+}
+
+Result<Backend> tosa_backend(std::string_view text) {
+  CARINA_TRY(const Spec spec, read_spec(text));
+  return Backend{.target = spec.text,
+                 .accelerator = "TOSA",
+                 .system_config = {},
+                 .memory_mode = {},
+                 .arena_memory = {},
+                 .tosa_spec = spec.text,
+                 .lowering = {.name = "TOSA",
+                              .limits = spec.lowering.limits,
+                              .idioms = spec.lowering.idioms,
+                              .takes_floats = spec.has("FP")},
+                 .compile = [spec](const ir::Graph& tosa, const DelegateOptions&, const Log&) {
+                   return write(spec, tosa);
+                 }};
+}
+
+}  // namespace carina::driver
