@@ -66,6 +66,14 @@ void bind_blob(nb::module_& module) {
             return specs;
           },
           "Key and value of each.")
+      .def_prop_ro(
+          "artifacts",
+          [](const api::DelegateBlob& blob) {
+            std::vector<std::pair<std::string, nb::bytes>> files;
+            for (const driver::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
+            return files;
+          },
+          "End of the name, \"vela.npz\", and bytes of each file that shows what became of it, where they were asked for.")
       .def_prop_ro("command_stream_bytes", [](const api::DelegateBlob& b) { return b.report.command_stream_bytes; })
       .def_prop_ro("weight_bytes", [](const api::DelegateBlob& b) { return b.report.weight_bytes; })
       .def_prop_ro(
@@ -103,14 +111,16 @@ void bind_delegates(nb::module_& module) {
   module.def(
       "compile_delegate",
       [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_limit_bytes,
-         const std::string& optimise, bool dynamic_weights, NoteListener note, ProgressListener progress) {
-        const api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimise, dynamic_weights);
+         const std::string& optimise, bool dynamic_weights, bool artifacts, NoteListener note,
+         ProgressListener progress) {
+        api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimise, dynamic_weights);
+        options.artifacts = artifacts;
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
       },
       "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimise"_a = "speed",
-      "dynamic_weights"_a = false, CARINA_LISTENERS,
+      "dynamic_weights"_a = false, "artifacts"_a = false, CARINA_LISTENERS,
       "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
       "`optimise`: \"speed\", \"search\" or \"size\".");
 }

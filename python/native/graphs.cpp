@@ -96,6 +96,23 @@ void bind_graphs(nb::module_& module) {
       "pt2"_a, "name"_a, "target"_a, nb::kw_only(), "cpu_nodes"_a = std::vector<std::string>(), "delegates"_a = "npu",
       CARINA_LISTENERS,
       "Which nodes of the model are to be cut out for which delegate; `cpu_nodes`: names of nodes to keep on the CPU.");
+  nb::class_<api::TosaOperator>(module, "TosaOperator", "An operator of a TOSA graph, and where it comes from.")
+      .def_ro("op", &api::TosaOperator::op, "\"CONV2D\"")
+      .def_ro("result", &api::TosaOperator::result, "The name of its first result.")
+      .def_ro("node", &api::TosaOperator::node, "The user's node that it was made for; empty: none.");
+  nb::class_<api::TracedTosa>(module, "TracedTosa", "A TOSA graph with where its operators come from.")
+      .def_prop_ro("tosa", [](const api::TracedTosa& traced) { return bytes_of(traced.tosa); })
+      .def_ro("operators", &api::TracedTosa::operators, "In the file's order, constants left out.");
+  module.def(
+      "to_traced_tosa",
+      [](const api::Model& model, const api::TargetNames& target, const std::map<std::string, std::string>& locations,
+         NoteListener note, ProgressListener progress) {
+        return call({std::move(note), std::move(progress)},
+                    [&](const Log& log) { return api::to_traced_tosa(model, target, locations, log); });
+      },
+      "model"_a, "target"_a, nb::kw_only(), "locations"_a = std::map<std::string, std::string>(), CARINA_LISTENERS,
+      "As to_tosa(), with where each operator comes from. `locations`: by the names of the user's nodes, what the file "
+      "says of the operators made from them.");
 }
 
 }  // namespace carina::python

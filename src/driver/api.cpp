@@ -35,7 +35,8 @@ driver::DelegateOptions delegate_options(const DelegateOptions& options) {
   return {.threads = options.threads,
           .arena_limit_bytes = options.arena_limit_bytes,
           .optimise = options.optimise,
-          .dynamic_weights = options.dynamic_weights};
+          .dynamic_weights = options.dynamic_weights,
+          .artifacts = options.artifacts ? driver::Artifacts::kKeep : driver::Artifacts::kDrop};
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {
@@ -76,9 +77,17 @@ Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
                .got = std::to_string(module.graphs.size()) + " regions"});
 }
 
+// The node of the user's model that a TOSA node was made for.
+std::string user_node_of(const Model& model, const ir::Node& node) {
+  if (!node.origin.valid()) return {};
+  const ir::NodeId origin = model.graph[node.origin].origin;
+  return origin.valid() && origin.index() < model.nodes.size() ? model.nodes[origin.index()].name : std::string();
+}
+
 DelegateBlob blob_of(const driver::Delegate& delegate) {
   DelegateBlob blob{
-      .backend_id = delegate.packaged.backend, .blob = {}, .compile_specs = {}, .report = delegate.report};
+      .backend_id = delegate.packaged.backend, .blob = {}, .compile_specs = {}, .report = delegate.report,
+      .artifacts = delegate.artifacts};
   std::ranges::copy(delegate.packaged.blob.bytes(), std::back_inserter(blob.blob));
   for (const auto& [key, value] : delegate.packaged.compile_specs)
     blob.compile_specs.emplace_back(key, std::string(value.begin(), value.end()));
@@ -143,12 +152,27 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
 }
 
 Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Log& log) {
-  return guarded([&]() -> Result<TosaFile> {
+  CARINA_TRY(TracedTosa traced, to_traced_tosa(model, target, {}, log));
+  return std::move(traced.tosa);
+}
+
+Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
+                                  const std::map<std::string, std::string>& locations, const Log& log) {
+  return guarded([&]() -> Result<TracedTosa> {
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
-    CARINA_TRY(const lower::Lowered lowered, lower::to_tosa(model.graph, backend.lowering, log));
+    CARINA_TRY(lower::Lowered lowered, lower::to_tosa(model.graph, backend.lowering, log));
     CARINA_CHECKED(check_borders(model.graph, model.graph.inputs, lowered.graph, lowered.graph.inputs));
     CARINA_CHECKED(check_borders(model.graph, model.graph.outputs, lowered.graph, lowered.graph.outputs));
-    return tosa_file(lowered.graph);
+    TracedTosa traced;
+    for (ir::Node& node : lowered.graph.nodes) {
+      traced.operators.push_back({.op = std::string(node.op.name()),
+                                  .result = node.outputs.empty() ? "" : lowered.graph[node.outputs.front()].name,
+                                  .node = user_node_of(model, node)});
+      const auto location = locations.find(traced.operators.back().node);
+      if (location != locations.end()) node.source = location->second;
+    }
+    CARINA_TRY(traced.tosa, tosa_file(lowered.graph));
+    return traced;
   });
 }
 

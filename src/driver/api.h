@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -93,12 +94,27 @@ struct DelegateOptions {
   // Products of two activations as convolutions whose weights the NPU writes, where it has no such product. Exact on the
   // simulator; no silicon has confirmed it, which a warning says.
   bool dynamic_weights = false;
+  bool artifacts = false;  // whether DelegateBlob::artifacts are made
 };
 
 // The whole model as one TOSA 1.0 FlatBuffer, in the idioms of a target: what compile_delegate() takes. Inputs and
 // outputs are the model's, in order, of its types (int64 as int32). Errors: an unknown target (usage); nodes that do not
 // lower; a border whose type lowering would change, which is quantized inside of the model only.
 Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Log& log = {});
+
+// The same with where each operator comes from. `locations`: by the names of the user's nodes, what the file gives as the
+// place of the operators made from them; others have their line of the model.
+struct TosaOperator {
+  std::string op;      // "CONV2D"
+  std::string result;  // the name of its first result
+  std::string node;    // of the user's model; empty: of none
+};
+struct TracedTosa {
+  TosaFile tosa;
+  std::vector<TosaOperator> operators;  // in the file's order, constants left out
+};
+Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
+                                  const std::map<std::string, std::string>& locations = {}, const Log& log = {});
 
 // What Vela's flags ask for, as far as it has a meaning here.
 struct Flags {
@@ -117,6 +133,7 @@ struct DelegateBlob {
   std::vector<std::byte> blob;                                     // what the runtime on the device parses
   std::vector<std::pair<std::string, std::string>> compile_specs;  // key and value
   report::DelegateReport report;                                   // sizes in bytes; cycles per inference, an estimate
+  std::vector<driver::Artifact> artifacts = {};                    // files that show what became of it
 };
 
 // Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region, integer types) for the whole of it to run on the target:

@@ -8,10 +8,14 @@ node for node under the same names.
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch._export.verifier import load_verifier
+from torch._ops import OpOverload
+from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.exported_program import ModuleCallEntry, ModuleCallSignature
 from torch.export.graph_signature import (
@@ -27,11 +31,39 @@ from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
 
-def save_program(program: ExportedProgram) -> bytes:
-    """The .pt2 of an exported program, of whatever dialect."""
-    if any(_is_edge(node) for node in program.graph.nodes):
-        program = _without_edge_dialect(program)
+def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None) -> bytes:
+    """The .pt2 of an exported program, of whatever dialect.
+
+    ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and ones for
+    what is not among them. What can be delegated does not depend on them.
+    """
+    state, constants = dict(program.state_dict), dict(program.constants)
+    if has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
+        program = _in_plain_dialect(program, _real(state, weights or {}), _real(constants, weights or {}))
     return _saved(program)
+
+
+def weights_of(program: ExportedProgram) -> dict[str, Any]:
+    """The tensors of a program by name."""
+    return {**program.state_dict, **program.constants}
+
+
+def _is_fake(tensors: Mapping[str, Any]) -> bool:
+    return any(isinstance(tensor, FakeTensor) for tensor in tensors.values())
+
+
+def _real(tensors: Mapping[str, Any], weights: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, tensor in tensors.items():
+        given = weights.get(name)
+        if not isinstance(tensor, FakeTensor):
+            found[name] = tensor
+        elif given is not None and given.shape == tensor.shape and given.dtype == tensor.dtype:
+            found[name] = given
+        else:
+            ones = torch.ones([int(size) for size in tensor.shape], dtype=tensor.dtype)
+            found[name] = torch.nn.Parameter(ones) if isinstance(tensor, torch.nn.Parameter) else ones
+    return found
 
 
 def save_module(module: GraphModule) -> bytes:
@@ -43,6 +75,36 @@ def save_module(module: GraphModule) -> bytes:
     return _saved(_program_of(module))
 
 
+def has_edge_dialect(program: ExportedProgram) -> bool:
+    """Whether ExecuTorch has put its own operators in the place of PyTorch's."""
+    return any(_is_edge(node) for node in program.graph.nodes)
+
+
+def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modules: Mapping[str, Any],
+                          node: Node) -> bool:
+    """What a user's check says of a node, where the check may know the operators of the edge dialect only."""
+    plain = node.target
+    edge = _edge_target(plain)
+    try:
+        node.target = plain if edge is None else edge
+        return holds(modules, node)
+    finally:
+        node.target = plain
+
+
+def _edge_target(target: Any) -> Any:
+    """The operator of the edge dialect that stands for one of PyTorch; None: there is none, or no ExecuTorch."""
+    if "executorch.exir" not in sys.modules or not isinstance(target, OpOverload):
+        return None
+    from executorch.exir.dialects._ops import ops
+
+    namespace, name = target.name().split("::")
+    try:
+        return getattr(getattr(getattr(ops.edge, namespace), name.split(".")[0]), target._overloadname)
+    except (AttributeError, RuntimeError):
+        return None
+
+
 def _saved(program: ExportedProgram) -> bytes:
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
@@ -50,15 +112,15 @@ def _saved(program: ExportedProgram) -> bytes:
 
 
 def _is_edge(node: Node) -> bool:
-    return node.op == "call_function" and hasattr(node.target, "_op")
+    return node.op == "call_function" and _plain_target(node.target) is not node.target
 
 
 def _plain_target(target: Any) -> Any:
     """The PyTorch operator that one of the edge dialect stands for."""
-    return getattr(target, "_op", target)
+    return target if isinstance(target, OpOverload) else getattr(target, "_op", target)
 
 
-def _without_edge_dialect(program: ExportedProgram) -> ExportedProgram:
+def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any]) -> ExportedProgram:
     graph = Graph()
     copies: dict[Node, Node] = {}
     for node in program.graph.nodes:
@@ -69,11 +131,11 @@ def _without_edge_dialect(program: ExportedProgram) -> ExportedProgram:
         root=GraphModule(program.graph_module, graph),
         graph=graph,
         graph_signature=program.graph_signature,
-        state_dict=program.state_dict,
+        state_dict=state,
         range_constraints=program.range_constraints,
         module_call_graph=program.module_call_graph,
         example_inputs=None,
-        constants=program.constants,
+        constants=constants,
         verifiers=[load_verifier("TRAINING")],
     )
 
@@ -113,7 +175,7 @@ class _Lifter:
                 lifted[name] = self.graph.placeholder("p_" + name.replace(".", "_"))
                 lifted[name].meta["val"] = value.detach()
                 self.inputs.append(
-                    InputSpec(InputKind.PARAMETER, TensorArgument(lifted[name].name), target=name, persistent=None)
+                    InputSpec(InputKind.BUFFER, TensorArgument(lifted[name].name), target=name, persistent=True)
                 )
                 self.state[name] = value.detach()
             self.copies[node] = lifted[name]

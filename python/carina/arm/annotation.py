@@ -1,0 +1,173 @@
+"""Carina's annotations in torchao's terms.
+
+Which values become integers, which share parameters and what weights are is decided in C++ (carina._native.annotate);
+here it is written onto the nodes of the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
+    QuantizationAnnotation,
+    QuantizationSpec,
+    SharedQuantizationSpec,
+)
+from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
+
+from carina import _native
+
+from .exported import save_module
+from .quantization_config import QuantizationConfig
+
+CUSTOM_META_KEY = "_arm_annotation_info"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The user's configs, by number, and which nodes have another than the general one.
+
+    `general`: the number of the general config; None: nodes stay float that `of_node` does not name. In `of_node` None
+    leaves a node float.
+    """
+
+    configs: Sequence[QuantizationConfig]
+    general: int | None
+    of_node: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def annotations_of(module: GraphModule, plan: Plan) -> _native.Annotations:
+    """What C++ says of the graph."""
+
+    def number(scheme: int | None) -> int:
+        return _native.LEFT_FLOAT if scheme is None else scheme
+
+    return _native.annotate(
+        save_module(module),
+        "model",
+        general=number(plan.general),
+        of_node={name: number(scheme) for name, scheme in plan.of_node.items()},
+    )
+
+
+def annotate(module: GraphModule, plan: Plan) -> None:
+    """Annotates each node that computes with integers, but for those that have an annotation."""
+    _Annotator(module, plan).run()
+
+
+def is_annotated(node: Node) -> bool:
+    """Whether some quantizer has annotated the node."""
+    return Q_ANNOTATION_KEY in node.meta and bool(node.meta[Q_ANNOTATION_KEY]._annotated)
+
+
+def mark(node: Node, annotation: QuantizationAnnotation) -> None:
+    """Gives a node its annotation, and the mark that partitioners of the Arm backend look for."""
+    node.meta[Q_ANNOTATION_KEY] = annotation
+    node.meta.setdefault("custom", {})[CUSTOM_META_KEY] = {"quantized": True}
+
+
+class _Annotator:
+    def __init__(self, module: GraphModule, plan: Plan) -> None:
+        self.plan = plan
+        self.found = annotations_of(module, plan)
+        self.values = list(self.found.values)
+        self.by_name = {node.name: node for node in module.graph.nodes}
+        for node in module.graph.find_nodes(op="get_attr"):
+            self.by_name.setdefault("p_" + str(node.target).replace(".", "_"), node)
+        self.anchors: dict[int, Node | tuple[Node, Node]] = {}
+
+    def run(self) -> None:
+        nodes = list(self.found.nodes)
+        taken = {node.name for node in nodes if is_annotated(self.by_name[node.name])}
+        for found in nodes:
+            if found.name not in taken:
+                self._annotate(found, self.by_name[found.name])
+
+    def _annotate(self, found: _native.AnnotatedNode, node: Node) -> None:
+        annotation = QuantizationAnnotation(_annotated=True)
+        weights = [operand for operand in found.operands if operand.role != "activation"]
+        for operand in found.operands:
+            source = self._operand(operand, node)
+            if source is not None and operand.role == "activation":
+                annotation.input_qspec_map[source] = self._activation(operand, source, node)
+        for operand in weights:
+            source = self._operand(operand, node)
+            if source is not None:
+                annotation.input_qspec_map[source] = self._weight(operand, node, self._config_of(found))
+        results = [self._result(value) for value in found.results]
+        for value, result in zip(found.results, results, strict=True):
+            if result is node:
+                annotation.output_qspec = self._shared(value, node, node)
+            elif result is not None and self.values[value].quantized and not is_annotated(result):
+                mark(result, QuantizationAnnotation(output_qspec=self._shared(value, result, result), _annotated=True))
+        mark(node, annotation)
+
+    def _config_of(self, found: _native.AnnotatedNode) -> QuantizationConfig:
+        return self.plan.configs[found.scheme]
+
+    def _result(self, value: int) -> Node | None:
+        return self.by_name.get(self.values[value].name)
+
+    def _operand(self, operand: _native.AnnotatedOperand, node: Node) -> Node | None:
+        """The node that gives the operand; None for what has none, such as a number."""
+        source = self.by_name.get(self.values[operand.value].name)
+        if source is None or source in node.all_input_nodes:
+            return source
+        same = [given for given in node.all_input_nodes if given.op == "get_attr" and given.target == source.target]
+        return same[0] if same else None
+
+    def _spec(self, value: int, *, result: bool) -> Any:
+        config = self.plan.configs[self.values[value].scheme]
+        return config.get_output_act_qspec() if result else config.get_input_act_qspec()
+
+    def _shared(self, value: int, anchor: Node | tuple[Node, Node], result: Node | None) -> Any:
+        """The spec of a value: its own for the first of a group, then that of the first."""
+        if not self.values[value].quantized:
+            return None
+        group = self.values[value].group
+        if group in self.anchors:
+            return SharedQuantizationSpec(self.anchors[group])
+        self.anchors[group] = anchor
+        return self._spec(value, result=result is not None)
+
+    def _activation(self, operand: _native.AnnotatedOperand, source: Node, node: Node) -> Any:
+        spec = self._spec(operand.value, result=False)
+        if operand.end_int8 is not None and isinstance(spec, QuantizationSpec):
+            return _fixed(spec, operand)
+        return self._shared(operand.value, (source, node), None)
+
+    def _weight(self, operand: _native.AnnotatedOperand, node: Node, config: QuantizationConfig) -> Any:
+        if operand.role == "bias":
+            spec = config.get_bias_qspec(node)
+            return None if callable(spec) else _along(spec, operand.axis)
+        return _along(config.get_weight_qspec(node), operand.axis)
+
+
+def _along(spec: Any, axis: int | None) -> Any:
+    """The spec with the channels on this axis; one scale for all where there is none."""
+    if spec is None or getattr(spec, "qscheme", None) != torch.per_channel_symmetric:
+        return spec
+    if axis is None:
+        return replace(spec, qscheme=torch.per_tensor_symmetric, ch_axis=None)
+    return replace(spec, ch_axis=axis)
+
+
+def _fixed(spec: QuantizationSpec, operand: _native.AnnotatedOperand) -> FixedQParamsQuantizationSpec:
+    bits = torch.iinfo(spec.dtype).bits
+    end = operand.end_int16 if bits == 16 else operand.end_int8
+    assert end is not None
+    return FixedQParamsQuantizationSpec(
+        dtype=spec.dtype,
+        scale=math.ldexp(end, 1 - bits),
+        zero_point=0,
+        quant_min=spec.quant_min,
+        quant_max=spec.quant_max,
+        qscheme=spec.qscheme,
+        is_dynamic=False,
+    )

@@ -1,0 +1,115 @@
+"""What dump_intermediate_artifacts_to() and dump_debug_info() write of a delegate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from carina import _native
+
+from .compile_spec import ArmCompileSpec, DebugMode
+
+
+class Artifacts:
+    """The files of one delegate; none where the spec names no folder."""
+
+    def __init__(self, program: ExportedProgram, spec: ArmCompileSpec) -> None:
+        path = spec._get_intermediate_path()
+        self._folder = Path(path) if path else None
+        self._spec = spec
+        self._nodes = {node.name: node for node in program.graph.nodes}
+        tags = (node.meta.get("delegation_tag") for node in program.graph.nodes)
+        self._stem = "_".join(filter(None, ("output", next(filter(None, tags), ""))))
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any files are written."""
+        return self._folder is not None
+
+    def locations(self) -> dict[str, str]:
+        """With DebugMode.TOSA, by node, what the .tosa file says of its operators."""
+        if self._folder is None or self._spec.tosa_debug_mode is not DebugMode.TOSA:
+            return {}
+        return {
+            name: json.dumps(_event(number, node, None))
+            for number, (name, node) in enumerate(self._nodes.items())
+            if node.op == "call_function"
+        }
+
+    def write_tosa(self, traced: _native.TracedTosa) -> None:
+        """The delegate's graph; with DebugMode.JSON, debug.json, to which each delegate adds its operators."""
+        if self._folder is None:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / f"{self._stem}_{self._spec.tosa_spec}.tosa").write_bytes(traced.tosa)
+        if self._spec.tosa_debug_mode is DebugMode.JSON:
+            self._write_events(traced)
+
+    def write(self, blob: _native.DelegateBlob) -> None:
+        """What the target's compiler made of it."""
+        if self._folder is None:
+            return
+        for suffix, data in blob.artifacts:
+            (self._folder / f"{self._stem}_{suffix}").write_bytes(data)
+
+    def _write_events(self, traced: _native.TracedTosa) -> None:
+        events = [
+            _event(number, self._nodes[operator.node], {
+                "node_name": operator.result,
+                "operator_name": operator.op,
+                "operator_id": number,
+            })
+            for number, operator in enumerate(traced.operators)
+            if operator.node in self._nodes
+        ]
+        assert self._folder is not None
+        (self._folder / f"{self._stem}_debug.json").write_text(json.dumps(events, indent=4))
+        (self._folder / "debug.json").write_text(json.dumps(events, indent=4))
+
+
+def _event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any]:
+    target = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
+    event: dict[str, Any] = {
+        "event_id": number,
+        "aten_info": {"node_name": node.name, "operator_name": target},
+        "tosa_info": tosa,
+        "torch_info": {
+            "stack_trace": str(node.meta.get("stack_trace", "No stack trace available")).split("\n"),
+            "node_trace": _trace(node),
+            "nn_module_stack": _plain(node.meta.get("nn_module_stack", "No module stack trace available")),
+            "torch_fn": node.meta.get("torch_fn", "No torch_fn available"),
+        },
+    }
+    if tosa is None:
+        del event["tosa_info"]
+    return event
+
+
+def _trace(node: Node) -> list[dict[str, Any]] | str:
+    """The nodes that a node comes from, each with the graph of the one it led to (-1: the last)."""
+    if "from_node" not in node.meta:
+        return "No node trace available."
+    rows = []
+    left = [(source, -1) for source in node.meta["from_node"]]
+    while left:
+        source, led_to = left.pop()
+        rows.append({
+            "name": source.name,
+            "target": source.target,
+            "graph_id": source.graph_id,
+            "pass_name": source.pass_name,
+            "action": source._get_action_string(),
+            "parent_graph_id": led_to,
+        })
+        left += [(earlier, source.graph_id) for earlier in source.from_node]
+    return rows
+
+
+def _plain(stack: Any) -> Any:
+    if not isinstance(stack, dict):
+        return stack
+    return {key: [path, kind if isinstance(kind, str) else kind.__name__] for key, (path, kind) in stack.items()}

@@ -1,0 +1,108 @@
+"""ExecuTorch backends whose preprocess() is Carina. Importing this loads ExecuTorch.
+
+ExecuTorch finds a backend by the name of its class, which is the id that a runtime on a board looks for; so the classes
+have the Arm backend's names.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
+from executorch.exir.backend.compile_spec_schema import CompileSpec
+from torch.export import ExportedProgram
+
+from carina import _native
+
+from .artifacts import Artifacts
+from .compile_spec import ArmCompileSpec
+from .ethosu_compile_spec import EthosUCompileSpec
+from .exported import save_program
+from .external_blocks import with_external_blocks
+from .targets import aim_of, logger, note, read_model
+from .tosa_compile_spec import TosaCompileSpec
+from .vgf_compile_spec import VgfCompileSpec
+
+
+def _load_quantize_kernels() -> None:
+    """ExecuTorch's to_executorch() wants the kernels of what stands at the borders of delegates."""
+    try:
+        import executorch.kernels.quantized  # noqa: F401
+    except (ImportError, OSError) as error:
+        logger.info("the quantize kernels of ExecuTorch are not loaded: %s", error)
+
+
+_load_quantize_kernels()
+
+
+def must_be_chosen(backend_id: str) -> None:
+    """Makes sure that delegates of this id come to Carina.
+
+    Raises:
+        RuntimeError: ExecuTorch's own Arm backend has been imported after carina.arm, and would get them.
+    """
+    of_name = [kind for kind in BackendDetails.__subclasses__() if kind.__name__ == backend_id]
+    if of_name and not of_name[-1].__module__.startswith("carina."):
+        raise RuntimeError(
+            f"ExecuTorch would hand delegates of {backend_id} to {of_name[-1].__module__}, which was imported after "
+            "carina.arm; import carina.arm last, or call carina.arm.install() first"
+        )
+
+
+def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
+    """The blob of a delegate: `program` is all of it, in ExecuTorch's edge dialect.
+
+    Raises:
+        carina.CarinaError: what the target cannot do, all of it at once.
+    """
+    aim = aim_of(spec)
+    model = read_model(save_program(program))
+    artifacts = Artifacts(program, spec)
+    traced = _native.to_traced_tosa(model, aim.target, locations=artifacts.locations(), note=note)
+    artifacts.write_tosa(traced)
+    blob = _native.compile_delegate(
+        traced.tosa, aim.target, optimise=aim.optimise, artifacts=artifacts.wanted, note=note
+    )
+    artifacts.write(blob)
+    return bytes(blob.blob)
+
+
+@final
+class EthosUBackend(BackendDetails):  # type: ignore[misc]
+    """Delegates for an Ethos-U, as ExecuTorch's EthosUBackend runs them."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """Compiles a delegate."""
+        spec = EthosUCompileSpec._from_list(compile_specs)
+        return with_external_blocks(compile_program(edge_program, spec), spec.external_block_placements)
+
+
+@final
+class VgfBackend(BackendDetails):  # type: ignore[misc]
+    """Delegates as VGF files, as ExecuTorch's VgfBackend runs them."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """Compiles a delegate."""
+        spec = VgfCompileSpec._from_list(compile_specs)
+        return PreprocessResult(processed_bytes=compile_program(edge_program, spec))
+
+
+@final
+class TOSABackend(BackendDetails):  # type: ignore[misc]
+    """Delegates as TOSA FlatBuffers."""
+
+    @staticmethod
+    def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
+        """Lowers a delegate."""
+        spec = TosaCompileSpec._from_list(compile_specs)
+        return PreprocessResult(processed_bytes=compile_program(edge_program, spec))
+
+    @staticmethod
+    def filter_tosa_compile_specs(compile_spec: ArmCompileSpec) -> TosaCompileSpec:
+        """What of another target's spec is about TOSA."""
+        spec = TosaCompileSpec(compile_spec.tosa_spec)
+        spec.set_pass_pipeline_config(compile_spec._get_pass_pipeline_config())
+        spec.dump_intermediate_artifacts_to(compile_spec._get_intermediate_path())
+        return spec.dump_debug_info(compile_spec.tosa_debug_mode)._set_tosa_dev_mode(compile_spec.tosa_dev_mode)

@@ -1,0 +1,133 @@
+"""install(): scripts that import executorch.backends.arm get Carina's names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+_ROOT = "executorch.backends.arm"
+
+
+@dataclass(frozen=True)
+class _Stand:
+    """What stands in for a module: names from Carina's modules, of which a later one wins."""
+
+    homes: tuple[str, ...]
+    is_package: bool = False
+
+
+# By the name behind executorch.backends.arm; names of releases since 0.4.
+_STANDS = {
+    "": _Stand(("carina.arm",), is_package=True),
+    "ethosu": _Stand(("carina.arm",), is_package=True),
+    "ethosu.backend": _Stand(("carina.arm.backend",)),
+    "ethosu.compile_spec": _Stand(("carina.arm.ethosu_compile_spec",)),
+    "ethosu.partitioner": _Stand(("carina.arm.partitioner",)),
+    "vgf": _Stand(("carina.arm",), is_package=True),
+    "vgf.backend": _Stand(("carina.arm.backend",)),
+    "vgf.compile_spec": _Stand(("carina.arm.vgf_compile_spec",)),
+    "vgf.partitioner": _Stand(("carina.arm.partitioner",)),
+    "tosa": _Stand(("carina.arm",), is_package=True),
+    "tosa.backend": _Stand(("carina.arm.backend",)),
+    "tosa.compile_spec": _Stand(("carina.arm.tosa_compile_spec",)),
+    "tosa.partitioner": _Stand(("carina.arm.partitioner",)),
+    "tosa.specification": _Stand(("carina.arm.tosa_specification",)),
+    "quantizer": _Stand(("carina.arm.annotation", "carina.arm"), is_package=True),
+    "quantizer.arm_quantizer": _Stand(("carina.arm.quantization_config", "carina.arm.quantizer")),
+    "quantizer.quantization_config": _Stand(("carina.arm.quantization_config",)),
+    "common.arm_compile_spec": _Stand(("carina.arm.compile_spec",)),
+    "common.pipeline_config": _Stand(("carina.arm.pipeline_config",)),
+    "recipes": _Stand(("carina.arm.recipes",), is_package=True),
+    "recipes.arm_recipe_provider": _Stand(("carina.arm.recipes",)),
+    "recipes.arm_recipe_types": _Stand(("carina.arm.recipes",)),
+    "util._factory": _Stand(("carina.arm.factory",)),
+    # before release 1.0
+    "arm_backend": _Stand(("carina.arm.backend", "carina.arm.builder")),
+    "arm_partitioner": _Stand(("carina.arm.builder",)),
+    "ethosu_backend": _Stand(("carina.arm.backend",)),
+    "ethosu_partitioner": _Stand(("carina.arm.partitioner",)),
+    "tosa_backend": _Stand(("carina.arm.backend",)),
+    "tosa_partitioner": _Stand(("carina.arm.partitioner",)),
+    "tosa_specification": _Stand(("carina.arm.tosa_specification",)),
+    "vgf_partitioner": _Stand(("carina.arm.partitioner",)),
+}
+
+
+_BY_FULL_NAME = {f"{_ROOT}.{name}" if name else _ROOT: stand for name, stand in _STANDS.items()}
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds Carina's modules under the names of the Arm backend's; other modules of it stay its own."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        del target
+        stand = _BY_FULL_NAME.get(fullname)
+        if stand is None:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, is_package=stand.is_package)
+        spec.loader_state = stand
+        if stand.is_package:
+            own = importlib.machinery.PathFinder.find_spec(fullname, path)
+            spec.submodule_search_locations = list(own.submodule_search_locations or []) if own else []
+        return spec
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return _Alias(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        homes = [importlib.import_module(home) for home in module.__spec__.loader_state.homes]
+        module.__dict__["_homes"] = homes[::-1]
+
+
+class _Alias(ModuleType):
+    """A module whose names are those of others."""
+
+    def __getattr__(self, name: str) -> object:
+        for home in self.__dict__.get("_homes", ()):
+            try:
+                return getattr(home, name)
+            except AttributeError:
+                continue
+        raise AttributeError(f"carina.arm has nothing for {self.__name__}.{name}")
+
+
+_finder = _Finder()
+_hidden: dict[str, ModuleType] = {}
+
+
+def install() -> None:
+    """From here on, imports of executorch.backends.arm give Carina's classes, until uninstall().
+
+    Call it before the script's imports: names that have been imported already stay what they are. What Carina has no
+    counterpart for (the Arm backend's passes, its tests) is still found where it was. Calling it twice does nothing.
+    """
+    if _finder in sys.meta_path:
+        return
+    _hidden.update(_take_out())
+    sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Imports of executorch.backends.arm give what is installed under that name again."""
+    if _finder not in sys.meta_path:
+        return
+    sys.meta_path.remove(_finder)
+    _take_out()
+    sys.modules.update(_hidden)
+    if _ROOT in _hidden:
+        sys.modules["executorch.backends"].arm = _hidden[_ROOT]  # type: ignore[attr-defined]
+    _hidden.clear()
+
+
+def _take_out() -> dict[str, ModuleType]:
+    """Takes the modules of the Arm backend from those that are loaded."""
+    names = [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]
+    return {name: sys.modules.pop(name) for name in names}

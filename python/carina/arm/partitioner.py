@@ -1,0 +1,201 @@
+"""Partitioners for ExecuTorch's to_edge_transform_and_lower, and for carina.to_edge_transform_and_lower."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from carina import _native
+
+from .compile_spec import ArmCompileSpec
+from .compile_spec_entry import CompileSpecEntry
+from .ethosu_compile_spec import EthosUCompileSpec
+from .factory import spec_of
+from .targets import aim_of, note
+from .tosa_compile_spec import TosaCompileSpec
+from .vgf_compile_spec import VgfCompileSpec
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+    from torch.export import ExportedProgram
+    from torch.fx import Node
+    from torch.fx.passes.operator_support import OperatorSupportBase
+
+logger = logging.getLogger("carina.arm")
+
+
+class TOSAPartitioner:
+    """Chooses which nodes of a program become delegates.
+
+    Args:
+        compile_spec: what they are compiled for.
+        additional_checks: of the user's; a node that one of them does not support stays on the CPU. ExecuTorch's
+            DontPartition, DontPartitionName and DontPartitionModule are such.
+    """
+
+    backend_id: ClassVar[str] = "TOSABackend"
+
+    def __init__(self, compile_spec: TosaCompileSpec | list[CompileSpecEntry],
+                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
+        self._set_up(compile_spec, additional_checks)
+
+    def _set_up(self, given: ArmCompileSpec | Sequence[CompileSpecEntry],
+                additional_checks: Sequence[OperatorSupportBase] | None) -> None:
+        compile_spec = spec_of(given)
+        self.compile_spec = compile_spec
+        self.tosa_spec = compile_spec.tosa_spec
+        self.additional_checks = additional_checks
+        self.intermediate_path = compile_spec._get_intermediate_path()
+        self._entries = compile_spec._to_list()
+        self._custom_partition_ops: set[OpOverload] = set()
+        self._weights: dict[str, Any] = {}  # of the program that was seen last with them
+        if "executorch.exir" in sys.modules:
+            from executorch.exir.backend.partitioner import Partitioner
+
+            Partitioner.register(type(self))
+
+    def __call__(self, exported_program: ExportedProgram) -> Any:
+        """partition(), as ExecuTorch calls it."""
+        return self.partition(exported_program)
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """Nothing: what ExecuTorch's older backends are asked for."""
+        return {}
+
+    @property
+    def delegation_spec(self) -> Any:
+        """The id of the backend and its compile specs, as ExecuTorch has them."""
+        from executorch.exir.backend.partitioner import DelegationSpec
+
+        return DelegationSpec(self.backend_id, self.compile_spec._to_list())
+
+    def partition(self, exported_program: ExportedProgram) -> Any:
+        """Tags the nodes of each delegate, and gives ExecuTorch's PartitionResult.
+
+        Nodes that stay on the CPU are logged with their reasons (logger "carina.arm", level INFO).
+
+        Raises:
+            carina.CarinaError: a program that cannot be read, an unknown target.
+        """
+        from executorch.exir.backend.partitioner import PartitionResult
+        from executorch.exir.backend.utils import tag_constant_data
+
+        from .backend import must_be_chosen
+
+        must_be_chosen(self.backend_id)
+        places = self._places(exported_program)
+        _report(places, self.tosa_spec, self.intermediate_path)
+        by_name = {node.name: node for node in exported_program.graph.nodes}
+        tags = {}
+        for place in places:
+            if place.delegate >= 0:
+                tags[f"tag{place.delegate}"] = self.delegation_spec
+                _tag(by_name[place.name], f"tag{place.delegate}")
+        tag_constant_data(exported_program)
+        return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
+
+    def ops_to_not_decompose(
+        self, ep: ExportedProgram
+    ) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
+        """The operators that are to stay whole: those that delegates take wherever the program has them."""
+        from torch._ops import OpOverload
+
+        from .exported import has_edge_dialect, weights_of
+
+        if has_edge_dialect(ep):
+            return [], None  # ExecuTorch asks again when the delegates are made
+        self._weights = weights_of(ep)
+        taken = {place.name for place in self._places(ep) if place.delegate >= 0}
+        targets: dict[OpOverload, bool] = {}
+        for node in ep.graph.nodes:
+            if isinstance(node.target, OpOverload):
+                targets[node.target] = targets.get(node.target, True) and node.name in taken
+        return [*(target for target, whole in targets.items() if whole), *self._custom_partition_ops], None
+
+    def register_custom_partition_op(self, op: OpOverload) -> None:
+        """Keeps an operator whole. Carina delegates the operators that it knows; another stays on the CPU."""
+        self._custom_partition_ops.add(op)
+
+    def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
+        """The program as it is."""
+        return exported_program
+
+    def kept_on_cpu(self, program: ExportedProgram) -> list[str]:
+        """The names of the nodes that the user's checks reject, in order."""
+        return [name for name, _ in _rejected(program, self.additional_checks or ())]
+
+    def _places(self, program: ExportedProgram) -> list[_native.NodePlace]:
+        from .exported import save_program
+
+        kept = dict(_rejected(program, self.additional_checks or ()))
+        for name, check in kept.items():
+            logger.info("%s: Rejected by %s", name, check)
+        return list(
+            _native.map_delegates(
+                save_program(program, self._weights),
+                "program",
+                aim_of(self.compile_spec).target,
+                cpu_nodes=list(kept),
+                note=note,
+            )
+        )
+
+
+class EthosUPartitioner(TOSAPartitioner):
+    """The partitioner of an Ethos-U; arguments as of TOSAPartitioner."""
+
+    backend_id: ClassVar[str] = "EthosUBackend"
+
+    def __init__(self, compile_spec: EthosUCompileSpec | list[CompileSpecEntry],
+                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
+        self._set_up(compile_spec, additional_checks)
+
+
+class VgfPartitioner(TOSAPartitioner):
+    """The partitioner of VGF; arguments as of TOSAPartitioner."""
+
+    backend_id: ClassVar[str] = "VgfBackend"
+
+    def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry],
+                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
+        self._set_up(compile_spec, additional_checks)
+
+
+def _tag(node: Node, tag: str) -> None:
+    """Tags a node, and what only picks one of its results."""
+    import operator
+
+    node.meta["delegation_tag"] = tag
+    for user in node.users:
+        if user.target is operator.getitem:
+            user.meta["delegation_tag"] = tag
+
+
+def _rejected(program: ExportedProgram, checks: Iterable[OperatorSupportBase]) -> list[tuple[str, str]]:
+    """(name of a node, class of the check that rejects it)"""
+    from .exported import asked_in_edge_dialect
+
+    modules = dict(program.graph_module.named_modules())
+    found = []
+    for node in program.graph.nodes:
+        if node.op != "call_function":
+            continue
+        for check in checks:
+            if not asked_in_edge_dialect(check.is_node_supported, modules, node):
+                found.append((node.name, type(check).__name__))
+                break
+    return found
+
+
+def _report(places: Sequence[_native.NodePlace], spec: object, folder: str | None) -> None:
+    rows = [f"  {place.name} ({place.op}): {place.reason}" for place in places if place.reason]
+    text = "\n".join([f"The following nodes were rejected for {spec}:", *rows])
+    logger.info("%s", text)
+    if folder and logger.isEnabledFor(logging.INFO):
+        from pathlib import Path
+
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / "partition_report.txt").write_text(text + "\n")

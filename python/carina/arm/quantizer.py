@@ -1,0 +1,342 @@
+"""Quantizers for torchao's prepare_pt2e and prepare_qat_pt2e."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, Quantizer
+from typing_extensions import Self
+
+from .annotation import Plan, annotate, is_annotated, mark
+from .compile_spec import ArmCompileSpec
+from .compile_spec_entry import CompileSpecEntry
+from .ethosu_compile_spec import EthosUCompileSpec
+from .factory import parse_compile_spec
+from .quantization_config import QuantizationConfig
+from .tosa_compile_spec import TosaCompileSpec
+from .tosa_specification import TosaSpecification
+from .vgf_compile_spec import VgfCompileSpec
+
+Config = QuantizationConfig | None
+
+
+class NodeFinder(Protocol):
+    """Chooses nodes of a graph."""
+
+    def find_nodes(self, model: GraphModule) -> Iterable[Node]:
+        """The nodes, in any order."""
+        ...
+
+
+class _ByRule:
+    """The nodes that a rule holds for."""
+
+    def __init__(self, kind: str, holds: Callable[[Node], bool]) -> None:
+        self.kind = kind  # of settings that are replaced together
+        self.holds = holds
+
+    def find_nodes(self, model: GraphModule) -> Iterator[Node]:
+        return (node for node in model.graph.nodes if self.holds(node))
+
+
+def _modules_of(node: Node) -> list[tuple[str, str]]:
+    """(path, type) of the modules that a node belongs to, from the outermost."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return [
+        (_plain_path(path), kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}")
+        for path, kind in stack.values()
+    ]
+
+
+def _plain_path(path: str) -> str:
+    """ "L['self'].sub.linear", as torch writes a path in strict mode, is "sub.linear"."""
+    return path.removeprefix("L['self']").removeprefix("L__self__").removeprefix(".")
+
+
+def _of_type(module_type: Callable[..., Any]) -> Callable[[Node], bool]:
+    name = f"{module_type.__module__}.{module_type.__qualname__}"
+    return lambda node: any(kind == name for _, kind in _modules_of(node))
+
+
+def _of_name(name: str) -> Callable[[Node], bool]:
+    return lambda node: any(path == name for path, _ in _modules_of(node))
+
+
+class TOSAQuantizer(Quantizer):  # type: ignore[misc]
+    """Annotates graphs for targets that read TOSA. Later settings win; None leaves nodes float.
+
+    Args:
+        compile_spec_or_tosa_spec: whose integers there may be.
+        use_composable_quantizer: False is the Arm backend's older quantizer, which lacks set_node_*(); the annotations
+            are the same here.
+
+    Raises:
+        TypeError: another thing than a spec.
+    """
+
+    def __init__(self, compile_spec_or_tosa_spec: ArmCompileSpec | TosaSpecification | list[CompileSpecEntry],
+                 use_composable_quantizer: bool = True) -> None:
+        super().__init__()
+        given = compile_spec_or_tosa_spec
+        if isinstance(given, TosaSpecification):
+            given = TosaCompileSpec(given)
+        if isinstance(given, list):
+            given = parse_compile_spec(given)
+        if not isinstance(given, ArmCompileSpec):
+            raise TypeError(
+                f"TOSAQuantizer constructor expects a TosaSpecification or compile_spec list, got {type(given)}"
+            )
+        self.compile_spec: ArmCompileSpec = given
+        self.tosa_spec = given.tosa_spec
+        self.use_composable_quantizer = use_composable_quantizer
+        self.quantizer = self
+        self._global: Config = None
+        self._io: list[tuple[str, Config]] = []  # ("input" or "output", config)
+        self._finders: list[tuple[NodeFinder, Config]] = []  # from the weakest
+        self._quantizers: list[Quantizer] = []  # of others, from the strongest
+        self._by_key: dict[str, dict[Any, Config]] = {"type": {}, "name": {}}
+
+    def set_global(self, quantization_config: Config) -> Self:
+        """For nodes that no other setting is about."""
+        self._global = quantization_config
+        return self
+
+    def set_module_type(self, module_type: Callable[..., Any], quantization_config: Config) -> Self:
+        """For what is within modules of this type."""
+        self._by_key["type"][module_type] = quantization_config
+        return self._find("type", _of_type(module_type), quantization_config)
+
+    def set_module_name(self, module_name: str, quantization_config: Config) -> Self:
+        """For what is within the module of this path, "blocks.sub"."""
+        self._by_key["name"][module_name] = quantization_config
+        return self._find("name", _of_name(module_name), quantization_config)
+
+    def set_io(self, quantization_config: Config) -> Self:
+        """For the model's inputs and outputs."""
+        self._io = [("input", quantization_config), ("output", quantization_config)]
+        return self
+
+    def add_quantizer(self, quantizer: Quantizer) -> Self:
+        """A quantizer of somebody else annotates first.
+
+        Raises:
+            NotImplementedError: on the older quantizer.
+        """
+        self._must_compose("add_quantizer")
+        self._quantizers.insert(0, quantizer)
+        return self
+
+    def set_node_finder(self, quantization_config: Config, node_finder: NodeFinder) -> Self:
+        """For the nodes that it finds.
+
+        Raises:
+            NotImplementedError: on the older quantizer.
+        """
+        self._must_compose("set_node_finder")
+        self._finders.append((node_finder, quantization_config))
+        return self
+
+    def set_node_target(self, node_target: OpOverload, quantization_config: Config) -> Self:
+        """For the nodes that call this operator.
+
+        Raises:
+            NotImplementedError: on the older quantizer.
+        """
+        self._must_compose("set_node_target")
+        return self._find("target", lambda node: node.target == node_target, quantization_config)
+
+    def set_node_name(self, node_name: str, quantization_config: Config) -> Self:
+        """For the node of this name.
+
+        Raises:
+            NotImplementedError: on the older quantizer.
+        """
+        self._must_compose("set_node_name")
+        return self._find("node", lambda node: node.name == node_name, quantization_config)
+
+    def transform_for_annotation(self, model: GraphModule) -> GraphModule:
+        """The graph as it is: C++ rewrites it when it is compiled."""
+        return model
+
+    def annotate(self, model: GraphModule) -> GraphModule:
+        """Writes onto the nodes what torchao is to observe; see carina.arm.annotation."""
+        for quantizer in self._quantizers:
+            model = quantizer.annotate(model)
+        self._annotate_io(model)
+        annotate(model, self._plan(model))
+        return model
+
+    def validate(self, model: GraphModule) -> None:
+        """Checks that each operator's tensors are on one device.
+
+        Raises:
+            ValueError: they are not.
+        """
+        for node in model.graph.nodes:
+            devices = set() if node.op != "call_function" else set(_devices(node.all_input_nodes))
+            if len(devices) > 1:
+                raise ValueError(
+                    f"Quantizer detected operator {node.name} with different device inputs: {devices}."
+                )
+
+    @property
+    def global_config(self) -> Config:
+        """What set_global() was given."""
+        return self._global
+
+    @global_config.setter
+    def global_config(self, value: Config) -> None:
+        self.set_global(_config(value, "global_config value"))
+
+    @property
+    def io_config(self) -> Config:
+        """What set_io() was given, on the older quantizer."""
+        self._must_be_legacy("io_config")
+        return self._io[0][1] if self._io else None
+
+    @io_config.setter
+    def io_config(self, value: Config) -> None:
+        self.set_io(_config(value, "io_config value"))
+
+    @property
+    def module_type_config(self) -> dict[Callable[..., Any], Config]:
+        """What set_module_type() was given, on the older quantizer."""
+        self._must_be_legacy("module_type_config")
+        return self._by_key["type"]
+
+    @module_type_config.setter
+    def module_type_config(self, value: dict[Callable[..., Any], Config]) -> None:
+        configs = _configs(value, "module_type_config", callable, "callable")
+        self._forget("type")
+        for module_type, config in configs.items():
+            self.set_module_type(module_type, config)
+
+    @property
+    def module_name_config(self) -> dict[str, Config]:
+        """What set_module_name() was given, on the older quantizer."""
+        self._must_be_legacy("module_name_config")
+        return self._by_key["name"]
+
+    @module_name_config.setter
+    def module_name_config(self, value: dict[str, Config]) -> None:
+        configs = _configs(value, "module_name_config", lambda key: isinstance(key, str), "str")
+        self._forget("name")
+        for name, config in configs.items():
+            self.set_module_name(name, config)
+
+    def _find(self, kind: str, holds: Callable[[Node], bool], config: Config) -> Self:
+        self._finders.append((_ByRule(kind, holds), config))
+        return self
+
+    def _forget(self, kind: str) -> None:
+        self._by_key[kind] = {}
+        self._finders = [pair for pair in self._finders if getattr(pair[0], "kind", "") != kind]
+
+    def _must_compose(self, name: str) -> None:
+        if not self.use_composable_quantizer:
+            raise NotImplementedError(f"{name} is only supported in the composable quantizer implementation.")
+
+    def _must_be_legacy(self, name: str) -> None:
+        if self.use_composable_quantizer:
+            raise NotImplementedError(f"Composable quantizer does not allow accessing {name}.")
+
+    def _plan(self, model: GraphModule) -> Plan:
+        configs: list[QuantizationConfig] = []
+        numbers: dict[int, int] = {}
+
+        def number(config: Config) -> int | None:
+            if config is None:
+                return None
+            if id(config) not in numbers:
+                numbers[id(config)] = len(configs)
+                configs.append(config)
+            return numbers[id(config)]
+
+        general = number(self._global)
+        of_node = {
+            node.name: number(config) for finder, config in self._finders for node in finder.find_nodes(model)
+        }
+        return Plan(configs, general, of_node)
+
+    def _annotate_io(self, model: GraphModule) -> None:
+        for end, config in self._io:
+            if config is None:
+                continue
+            if end == "input":
+                _annotate_inputs(model, config)
+            else:
+                _annotate_output(model, config)
+
+    def _quantize_with_submodules(self, model: GraphModule, calibration_samples: list[tuple[Any, ...]],
+                                  is_qat: bool = False, fold_quantize: bool = True) -> Any:
+        """prepare, calibrate and convert in one; branches of conditions stay as they are."""
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
+
+        prepared = (prepare_qat_pt2e if is_qat else prepare_pt2e)(model, self)
+        for sample in calibration_samples:
+            prepared(*sample)
+        return convert_pt2e(prepared, fold_quantize=fold_quantize)
+
+
+class EthosUQuantizer(TOSAQuantizer):
+    """The TOSAQuantizer of an Ethos-U compile spec."""
+
+    def __init__(self, compile_spec: EthosUCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True) -> None:
+        super().__init__(compile_spec, use_composable_quantizer)
+
+
+class VgfQuantizer(TOSAQuantizer):
+    """The TOSAQuantizer of a VGF compile spec."""
+
+    def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True) -> None:
+        super().__init__(compile_spec, use_composable_quantizer)
+
+
+def _is_float(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
+
+
+def _annotate_inputs(model: GraphModule, config: QuantizationConfig) -> None:
+    for node in model.graph.find_nodes(op="placeholder"):
+        if node.users and _is_float(node) and not is_annotated(node):
+            mark(node, QuantizationAnnotation(output_qspec=config.get_output_act_qspec(), _annotated=True))
+
+
+def _annotate_output(model: GraphModule, config: QuantizationConfig) -> None:
+    node = model.graph.output_node()
+    if is_annotated(node):
+        return
+    specs = {source: config.get_input_act_qspec() for source in node.all_input_nodes if _is_float(source)}
+    mark(node, QuantizationAnnotation(input_qspec_map=specs, _annotated=True))
+
+
+def _devices(nodes: Iterable[Node]) -> Iterator[str]:
+    for node in nodes:
+        value = node.meta.get("val")
+        for tensor in value if isinstance(value, (tuple, list)) else (value,):
+            if tensor is not None:
+                yield str(getattr(tensor, "device", f"Could not get device from {tensor}"))
+
+
+def _config(value: object, called: str) -> Config:
+    if value is None or isinstance(value, QuantizationConfig):
+        return value
+    raise TypeError(f"{called} must be QuantizationConfig or None, got {type(value).__name__}.")
+
+
+def _configs(value: object, name: str, is_key: Callable[[object], bool], keys: str) -> dict[Any, Config]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{name} must be a dict, got {type(value).__name__}.")
+    for key, config in value.items():
+        if not is_key(key):
+            raise TypeError(f"{name} keys must be {keys}, got {type(key).__name__}.")
+        _config(config, f"{name} values")
+    return value
+
+
+__all__ = ["EthosUQuantizer", "NodeFinder", "TOSAQuantizer", "VgfQuantizer", "is_annotated"]

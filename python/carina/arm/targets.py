@@ -1,0 +1,49 @@
+"""What a compile spec means to Carina."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from carina import _native
+
+from .compile_spec import ArmCompileSpec
+
+if TYPE_CHECKING:
+    from carina._native import Diagnostic, Model
+
+_LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "note": logging.INFO}
+
+logger = logging.getLogger("carina.arm")
+
+
+def note(diagnostic: Diagnostic) -> None:
+    """Hands what the library has to say to Python's log."""
+    logger.log(_LEVELS[diagnostic.severity], "%s", diagnostic)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A target, and what its schedules are made for."""
+
+    target: _native.Target
+    optimise: str = "speed"
+
+
+def aim_of(spec: ArmCompileSpec) -> Aim:
+    """The target of a compile spec.
+
+    Raises:
+        carina.UsageError: flags of Vela that Carina does not know or do.
+    """
+    kind = spec._get_output_format()
+    if kind == "vela":
+        flags = _native.read_flags(" ".join(spec.compiler_flags), note=note)
+        return Aim(flags.target, flags.optimise)
+    return Aim(_native.Target("vgf" if kind == "vgf" else str(spec.tosa_spec)))
+
+
+def read_model(pt2: bytes) -> Model:
+    """The model of a .pt2 with the integers that it brings."""
+    return _native.quantize(_native.import_pt2(pt2, "delegate", note=note), [], note=note)
