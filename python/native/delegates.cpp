@@ -73,7 +73,8 @@ void bind_blob(nb::module_& module) {
             for (const driver::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
             return files;
           },
-          "End of the name, \"vela.npz\", and bytes of each file that shows what became of it, where they were asked for.")
+          "End of the name, \"vela.npz\", and bytes of each file that shows what became of it, where they were asked "
+          "for.")
       .def_prop_ro("command_stream_bytes", [](const api::DelegateBlob& b) { return b.report.command_stream_bytes; })
       .def_prop_ro("weight_bytes", [](const api::DelegateBlob& b) { return b.report.weight_bytes; })
       .def_prop_ro(

@@ -39,7 +39,8 @@ void bind_annotations(nb::module_& module) {
       .def_prop_ro(
           "role", [](const quantize::AnnotatedOperand& operand) { return name_of(operand.role); },
           "\"activation\", \"weight\" or \"bias\".")
-      .def_ro("axis", &quantize::AnnotatedOperand::axis, "Of weights and biases: that of the channels; None: one scale.")
+      .def_ro("axis", &quantize::AnnotatedOperand::axis,
+              "Of weights and biases: that of the channels; None: one scale.")
       .def_ro("end_int8", &quantize::AnnotatedOperand::end_int8,
               "Integers stand for reals from -end to end, whatever was observed; None: for what was observed.")
       .def_ro("end_int16", &quantize::AnnotatedOperand::end_int16);
@@ -48,7 +49,8 @@ void bind_annotations(nb::module_& module) {
       .def_ro("scheme", &quantize::AnnotatedNode::scheme)
       .def_ro("operands", &quantize::AnnotatedNode::operands)
       .def_ro("results", &quantize::AnnotatedNode::results, "Indices in Annotations.values.");
-  nb::class_<quantize::Annotations>(module, "Annotations", "What a quantizer is to do with a model; annotate() makes one.")
+  nb::class_<quantize::Annotations>(module, "Annotations",
+                                    "What a quantizer is to do with a model; annotate() makes one.")
       .def_ro("values", &quantize::Annotations::values)
       .def_ro("nodes", &quantize::Annotations::nodes);
   module.attr("LEFT_FLOAT") = quantize::kLeftFloat;
@@ -79,7 +81,8 @@ void bind_graphs(nb::module_& module) {
       },
       "pt2"_a, "name"_a, nb::kw_only(), "general"_a = 0, "of_node"_a = std::map<std::string, int>(),
       "note"_a.none() = nb::none(),
-      "What a framework's own quantizer is to do with a float model. Schemes are numbers of the caller's; `of_node`: of "
+      "What a framework's own quantizer is to do with a float model. Schemes are numbers of the caller's; `of_node`: "
+      "of "
       "nodes that have another than the general one; LEFT_FLOAT: the node stays float.");
   module.def(
       "map_delegates",

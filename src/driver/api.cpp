@@ -85,9 +85,11 @@ std::string user_node_of(const Model& model, const ir::Node& node) {
 }
 
 DelegateBlob blob_of(const driver::Delegate& delegate) {
-  DelegateBlob blob{
-      .backend_id = delegate.packaged.backend, .blob = {}, .compile_specs = {}, .report = delegate.report,
-      .artifacts = delegate.artifacts};
+  DelegateBlob blob{.backend_id = delegate.packaged.backend,
+                    .blob = {},
+                    .compile_specs = {},
+                    .report = delegate.report,
+                    .artifacts = delegate.artifacts};
   std::ranges::copy(delegate.packaged.blob.bytes(), std::back_inserter(blob.blob));
   for (const auto& [key, value] : delegate.packaged.compile_specs)
     blob.compile_specs.emplace_back(key, std::string(value.begin(), value.end()));

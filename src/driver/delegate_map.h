@@ -15,9 +15,9 @@ namespace carina::driver {
 struct NodePlace {
   std::string name;
   std::string op;
-  std::string source;   // "model.py:41", may be empty
-  int delegate = -1;    // -1: the CPU
-  std::string reason;   // why not into a delegate; empty where there is nothing to say
+  std::string source;  // "model.py:41", may be empty
+  int delegate = -1;   // -1: the CPU
+  std::string reason;  // why not into a delegate; empty where there is nothing to say
   std::string hint;
 };
 

@@ -68,13 +68,13 @@ Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
   graph.name = "main";  // the name by which the reference model's program looks for it
   CARINA_TRY(const std::vector<std::byte> file,
              write_sound_tosa({.graphs = {std::move(graph)}}, "1.0", spec.limits, "delegate"));
-  return Delegate{.packaged = {.backend = std::string(kTosaBackendId),
-                               .blob = Buffer::copy_of(file),
-                               .compile_specs = {{"tosa_spec", text_bytes(spec.text)},
-                                                 {"output_format", text_bytes("tosa")}}},
-                  .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size())},
-                  .cycles_of_node = {},
-                  .artifacts = {}};
+  return Delegate{
+      .packaged = {.backend = std::string(kTosaBackendId),
+                   .blob = Buffer::copy_of(file),
+                   .compile_specs = {{"tosa_spec", text_bytes(spec.text)}, {"output_format", text_bytes("tosa")}}},
+      .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size())},
+      .cycles_of_node = {},
+      .artifacts = {}};
 }
 
 }  // namespace
@@ -85,19 +85,18 @@ bool is_tosa_spec(std::string_view target) {
 
 Result<Backend> tosa_backend(std::string_view text) {
   CARINA_TRY(const Spec spec, read_spec(text));
-  return Backend{.target = spec.text,
-                 .accelerator = "TOSA",
-                 .system_config = {},
-                 .memory_mode = {},
-                 .arena_memory = {},
-                 .tosa_spec = spec.text,
-                 .lowering = {.name = "TOSA",
-                              .limits = spec.lowering.limits,
-                              .idioms = spec.lowering.idioms,
-                              .takes_floats = spec.has("FP")},
-                 .compile = [spec](const ir::Graph& tosa, const DelegateOptions&, const Log&) {
-                   return write(spec, tosa);
-                 }};
+  return Backend{
+      .target = spec.text,
+      .accelerator = "TOSA",
+      .system_config = {},
+      .memory_mode = {},
+      .arena_memory = {},
+      .tosa_spec = spec.text,
+      .lowering = {.name = "TOSA",
+                   .limits = spec.lowering.limits,
+                   .idioms = spec.lowering.idioms,
+                   .takes_floats = spec.has("FP")},
+      .compile = [spec](const ir::Graph& tosa, const DelegateOptions&, const Log&) { return write(spec, tosa); }};
 }
 
 }  // namespace carina::driver
