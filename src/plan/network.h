@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "plan/step.h"
+#include "plan/weight_values.h"
 #include "tensor/shape.h"
 
 namespace carina::plan {
@@ -52,7 +53,7 @@ struct Weights {
   int64_t height = 1;
   int64_t width = 1;
   int64_t in_channels = 1;           // 1 for depthwise kernels
-  std::vector<int16_t> values = {};  // empty: scales only
+  WeightValues values = {};          // empty: scales only
   std::vector<int64_t> biases = {};  // one per output channel
   std::vector<uint32_t> multipliers = {};
   std::vector<uint8_t> shifts = {};

@@ -42,10 +42,12 @@ void append_core(EncodedSlice& slice, const npu::WeightTraversal& traversal, con
   stream.weight_offset = static_cast<int64_t>(slice.bytes.size());
   if (!weights.values.empty()) {
     const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
-    const auto values =
-        std::span<const int16_t>(weights.values)
-            .subspan(static_cast<size_t>(first_channel) * each, static_cast<size_t>(traversal.ofm_depth) * each);
-    const std::vector<std::byte> encoded = npu::encode_swd(npu::reorder(traversal, core, values));
+    const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
+      return npu::reorder(
+          traversal, core,
+          values.subspan(static_cast<size_t>(first_channel) * each, static_cast<size_t>(traversal.ofm_depth) * each));
+    });
+    const std::vector<std::byte> encoded = npu::encode_swd(sequence);
     stream.weight_bytes = static_cast<int64_t>(encoded.size());
     slice.bytes.insert(slice.bytes.end(), encoded.begin(), encoded.end());
   }

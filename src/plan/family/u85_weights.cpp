@@ -46,9 +46,10 @@ EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& w
   slice.cores.front().scale_bytes = static_cast<int64_t>(slice.bytes.size());  // one table for all decoders
   if (weights.values.empty()) return slice;
   const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
-  const auto part = std::span<const int16_t>(weights.values).subspan(first * each, count * each);
   for (size_t stream = 0; stream < slice.cores.size(); ++stream) {
-    const std::vector<std::byte> bytes = npu::encode_swd(npu::reorder(traversal, static_cast<int>(stream), part));
+    const std::vector<std::byte> bytes = npu::encode_swd(weights.values.visit([&](const auto& values) {
+      return npu::reorder(traversal, static_cast<int>(stream), values.subspan(first * each, count * each));
+    }));
     slice.cores[stream].weight_offset = static_cast<int64_t>(slice.bytes.size());
     slice.cores[stream].weight_bytes = static_cast<int64_t>(bytes.size());
     slice.bytes.insert(slice.bytes.end(), bytes.begin(), bytes.end());

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "base/content_hash.h"
@@ -85,7 +86,7 @@ std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Mater
   const auto first_of = [&](WeightsId id) {
     const auto [known, is_new] = first_of_values.emplace(id, id);
     if (!is_new) return known->second;
-    const uint64_t hash = content_hash(std::as_bytes(std::span(material[id].values)));
+    const uint64_t hash = content_hash(material[id].values.bytes());
     const auto [begin, end] = by_hash.equal_range(hash);
     const auto same = std::find_if(
         begin, end, [&](const auto& entry) { return material[entry.second].values == material[id].values; });
@@ -164,10 +165,18 @@ std::vector<Parts> encode_all(const std::vector<Request>& requests, const std::v
   return encoded;
 }
 
+size_t bytes_of(const std::vector<Parts>& encoded) {
+  size_t bytes = 0;
+  for (const Parts& parts : encoded)
+    bytes += parts.scales.size() + parts.weights.size() + 2 * size_t{npu::kBaseAlignmentBytes};
+  return bytes;
+}
+
 // Writes constants into their space in the order of their first use, equal ones once.
 class Layout {
  public:
-  explicit Layout(Schedule& schedule) : schedule_(schedule) {}
+  // `expected_bytes` of constants at most, unless tables are many.
+  Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) { space_.reserve(expected_bytes); }
 
   StorageId append(std::span<const std::byte> bytes) {
     const auto [begin, end] = by_hash_.equal_range(content_hash(bytes));
@@ -204,17 +213,17 @@ class Layout {
 // so that one transfer copies them.
 class SliceStore {
  public:
-  SliceStore(Layout& layout, const std::vector<Parts>& encoded, const std::vector<size_t>& leaders)
+  SliceStore(Layout& layout, std::vector<Parts>& encoded, const std::vector<size_t>& leaders)
       : layout_(layout), encoded_(encoded), leaders_(leaders), apart_(encoded.size(), false), slices_(encoded.size()) {
     for (size_t i = 0; i < encoded.size(); ++i) {
       if (encoded[i].scales != encoded[leaders[i]].scales) apart_[leaders[i]] = true;
     }
   }
-  // Where request `r` stands, and its streams.
+  // Where request `r` stands, and its streams. The first call takes its parts: they are not held twice.
   const WeightSlice& operator[](size_t r) {
     WeightSlice& slice = slices_[r];
     if (slice.stored.valid()) return slice;
-    const Parts& parts = encoded_[r];
+    const Parts parts = std::exchange(encoded_[r], {});
     slice.cores = parts.cores;
     if (apart_[leaders_[r]] && !parts.weights.empty()) {
       slice.scales = layout_.append(parts.scales);
@@ -230,7 +239,7 @@ class SliceStore {
 
  private:
   Layout& layout_;
-  const std::vector<Parts>& encoded_;
+  std::vector<Parts>& encoded_;
   const std::vector<size_t>& leaders_;
   std::vector<bool> apart_;  // by leader
   std::vector<WeightSlice> slices_;
@@ -251,11 +260,11 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
                               ThreadPool& threads) {
   const Requests requests = requests_of(schedule, material, context);
   const std::vector<size_t> leaders = leaders_of(requests.distinct, material);
-  const std::vector<Parts> encoded = encode_all(requests.distinct, leaders, material, context, threads);
+  std::vector<Parts> encoded = encode_all(requests.distinct, leaders, material, context, threads);
   for (size_t i = 0; i < encoded.size(); ++i)
     CARINA_CHECKED(check_lengths(encoded[i].cores, material[requests.distinct[i].weights], context.family.limits,
                                  node_of(schedule, requests, i)));
-  Layout layout(schedule);
+  Layout layout(schedule, bytes_of(encoded));
   SliceStore store(layout, encoded, leaders);
   for (size_t i = 0; i < schedule.stripes.size(); ++i) {
     Stripe& stripe = schedule.stripes[i];

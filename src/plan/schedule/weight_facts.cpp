@@ -11,7 +11,9 @@ namespace {
 WeightFacts facts_of(const Weights& weights) {
   constexpr size_t kValues = npu::kMaxWeight - npu::kMinWeight + 1;
   std::array<uint32_t, kValues> counts{};
-  for (const int16_t value : weights.values) ++counts[static_cast<size_t>(value - npu::kMinWeight)];
+  weights.values.visit([&](const auto& values) {
+    for (const int value : values) ++counts[static_cast<size_t>(value - npu::kMinWeight)];
+  });
   const auto all = static_cast<double>(weights.values.size());
   double bits = 0;
   for (const uint32_t count : counts) {

@@ -70,20 +70,21 @@ View images_of(const View& laid, int64_t n, const Planes& p, const PlaneRun& run
 }
 
 // The kernel's planes of a run as channels: [O,KH,KW,span * C], zero for the planes between.
-void take_planes(Convolution& c, const std::vector<int16_t>& weights, const Shape& shape, const Planes& p,
-                 const PlaneRun& run) {
+void take_planes(Convolution& c, const WeightValues& all, const Shape& shape, const Planes& p, const PlaneRun& run) {
   const int64_t out = shape[0], taps = shape[2] * shape[3], in = shape[4];
   const int64_t span = run.taps == 0 ? 1 : (run.taps - 1) * p.dilation + 1;
   c.weight_shape = {out, shape[2], shape[3], span * in};
-  c.weights.assign(static_cast<size_t>(c.weight_shape.elements()), 0);
+  const std::vector<int16_t> weights = all.widened();
+  std::vector<int16_t> taken(static_cast<size_t>(c.weight_shape.elements()), 0);
   for (int64_t o = 0; o < out; ++o) {
     for (int64_t plane = 0; plane < run.taps; ++plane) {
       for (int64_t tap = 0; tap < taps; ++tap) {
         const auto from = weights.begin() + ((o * shape[1] + run.first_tap + plane) * taps + tap) * in;
-        std::copy_n(from, in, c.weights.begin() + ((o * taps + tap) * span + plane * p.dilation) * in);
+        std::copy_n(from, in, taken.begin() + ((o * taps + tap) * span + plane * p.dilation) * in);
       }
     }
   }
+  c.weights = taken;
 }
 
 // [N,H,W,D,C] with channels and, where a sum takes several, planes side by side.
@@ -100,7 +101,7 @@ View lay_planes(Selection& s, const Operand& x, const Planes& p) {
 
 struct Convolution3D {
   Convolution images = {};  // what all runs have in common
-  std::vector<int16_t> weights = {};
+  WeightValues weights = {};
   Shape weight_shape = {};
   std::vector<int64_t> biases = {};
   Planes planes = {};

@@ -110,7 +110,8 @@ Result<void> select_convolution(Selection& s) {
 namespace {
 
 // Weights [KH,KW,C,M] as [C*M][KH][KW].
-std::vector<int16_t> channels_first(const std::vector<int16_t>& weights, int64_t taps, int64_t channels) {
+std::vector<int16_t> channels_first(const WeightValues& values, int64_t taps, int64_t channels) {
+  const std::vector<int16_t> weights = values.widened();
   std::vector<int16_t> result(weights.size());
   for (int64_t tap = 0; tap < taps; ++tap) {
     for (int64_t c = 0; c < channels; ++c)
@@ -127,9 +128,9 @@ Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
   if (channels * multiplier * channels > kMaxWeights)
     return s.refuse("so many channels with a multiplier are not supported");
   Weights weights{.name = {}, .out_channels = channels * multiplier, .in_channels = channels};
-  weights.values.assign(static_cast<size_t>(weights.out_channels * channels), 0);
-  for (int64_t o = 0; o < weights.out_channels; ++o)
-    weights.values[static_cast<size_t>(o * channels + o / multiplier)] = 1;
+  std::vector<int16_t> values(static_cast<size_t>(weights.out_channels * channels), 0);
+  for (int64_t o = 0; o < weights.out_channels; ++o) values[static_cast<size_t>(o * channels + o / multiplier)] = 1;
+  weights.values = values;
   Epilogue same = store_only({}, c.ifm.type);
   same.scaled = true;
   CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), same));
@@ -205,12 +206,12 @@ bool reads_nothing(const Phase& phase, int64_t inputs) {
 std::vector<int16_t> phase_weights(const Convolution& c, const Phase& y, const Phase& x) {
   const int64_t out = c.weight_shape[0], in = c.weight_shape[3];
   if (y.taps.empty() || x.taps.empty()) return std::vector<int16_t>(static_cast<size_t>(out * in), 0);
+  const std::vector<int16_t> all = c.weights.widened();
   std::vector<int16_t> weights;
   for (int64_t o = 0; o < out; ++o) {
     for (const int64_t ky : y.taps) {
       for (const int64_t kx : x.taps) {
-        const auto* from =
-            &c.weights[static_cast<size_t>(((o * c.weight_shape[1] + ky) * c.weight_shape[2] + kx) * in)];
+        const auto* from = &all[static_cast<size_t>(((o * c.weight_shape[1] + ky) * c.weight_shape[2] + kx) * in)];
         weights.insert(weights.end(), from, from + in);
       }
     }

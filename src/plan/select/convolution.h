@@ -11,13 +11,13 @@ struct Convolution {
   Operand ifm;  // [N,H,W,C]
   Kernel kernel;
   Padding padding;
-  std::vector<int16_t> weights;
+  WeightValues weights;
   Shape weight_shape;
 };
 
 // What a node's constants say. Errors: types or weights that no NPU convolves.
 Result<void> check_convolution_types(Selection& s);
-Result<std::vector<int16_t>> read_weights(Selection& s);
+Result<WeightValues> read_weights(Selection& s);
 // What is done to the node's sums, once for each result: those of 48 bits live in the accumulators only, and are computed
 // again for each RESCALE that reads them. Errors: another reader of such sums.
 Result<std::vector<Epilogue>> epilogues_of(Selection& s);

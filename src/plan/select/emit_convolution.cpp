@@ -27,8 +27,10 @@ void pad_in_memory(Selection& s, Convolution& c) {
   c.padding = {};
 }
 
-Result<std::vector<int16_t>> read_weights(Selection& s) {
+Result<WeightValues> read_weights(Selection& s) {
   CARINA_TRY(const int64_t zero_point, s.constant_scalar(s.input(4), "weight zero point"));
+  const ir::Value& given = s.value(s.input(1));
+  if (zero_point == 0 && given.dtype == DType::kInt8 && given.constant) return WeightValues(*given.constant);
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "weights"));
   std::vector<int16_t> weights(values.size());
   std::ranges::transform(values, weights.begin(), [&](int64_t w) { return static_cast<int16_t>(w - zero_point); });
@@ -86,17 +88,18 @@ void spread_taps(Convolution& c) {
   const auto [native_x, step_x] = steps_of(k.width, k.dilation_x);
   const int64_t height = (k.height - 1) * step_y + 1, width = (k.width - 1) * step_x + 1;
   if (step_y != 1 || step_x != 1) {
+    const std::vector<int16_t> weights = c.weights.widened();
     std::vector<int16_t> spread(static_cast<size_t>(outer * height * width * inner), 0);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t y = 0; y < k.height; ++y) {
         for (int64_t x = 0; x < k.width; ++x) {
-          const auto* from = &c.weights[static_cast<size_t>(((o * k.height + y) * k.width + x) * inner)];
+          const auto* from = &weights[static_cast<size_t>(((o * k.height + y) * k.width + x) * inner)];
           std::copy_n(from, inner,
                       &spread[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
         }
       }
     }
-    c.weights = std::move(spread);
+    c.weights = spread;
   }
   k.dilation_y = native_y;
   k.dilation_x = native_x;
@@ -152,13 +155,15 @@ Convolution piece_of_kernel(const Convolution& whole, const Taps& taps, const Sh
   c.ifm.view = sliced_axis(whole.ifm.view, 1, taps.y * k.dilation_y, seen(out[1], k.stride_y, c.kernel.extent_h()));
   c.ifm.view = sliced_axis(c.ifm.view, 2, taps.x * k.dilation_x, seen(out[2], k.stride_x, c.kernel.extent_w()));
   const int64_t outer = whole.weight_shape[0], inner = whole.weight_shape[3];
-  c.weights.clear();
+  const std::vector<int16_t> all = whole.weights.widened();
+  std::vector<int16_t> some;
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t y = taps.y; y < taps.y + taps.height; ++y) {
-      const auto row = whole.weights.begin() + ((o * k.height + y) * k.width + taps.x) * inner;
-      c.weights.insert(c.weights.end(), row, row + taps.width * inner);
+      const auto row = all.begin() + ((o * k.height + y) * k.width + taps.x) * inner;
+      some.insert(some.end(), row, row + taps.width * inner);
     }
   }
+  c.weights = some;
   c.weight_shape = {outer, taps.height, taps.width, inner};
   return c;
 }

@@ -72,12 +72,10 @@ void pick_rows(Selection& s, const Pair& piece, size_t width, size_t channels, E
 }
 
 WeightsId row_filters(Selection& s, int64_t count, ElementType type) {
-  Weights weights{.name = "transpose",
-                  .out_channels = count,
-                  .height = count,
-                  .values = std::vector<int16_t>(static_cast<size_t>(count * count), 0)};
-  for (int64_t i = 0; i < count; ++i) weights.values[static_cast<size_t>(i * count + i)] = 1;
-  return *add_weights(s, std::move(weights), store_only({}, type));
+  std::vector<int16_t> identity(static_cast<size_t>(count * count), 0);
+  for (int64_t i = 0; i < count; ++i) identity[static_cast<size_t>(i * count + i)] = 1;
+  return *add_weights(s, {.name = "transpose", .out_channels = count, .height = count, .values = identity},
+                      store_only({}, type));
 }
 
 void pick_pieces(Selection& s, const Pair& part, size_t width, size_t channels, ElementType type) {

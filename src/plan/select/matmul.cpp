@@ -16,17 +16,15 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "second matrix"));
   const int64_t batches = m.b.view.axes[0].size, depth = m.b.view.axes[1].size, width = m.b.view.axes[2].size;
   for (int64_t n = 0; n < batches; ++n) {
-    Weights weights{.name = {},
-                    .out_channels = width,
-                    .in_channels = depth,
-                    .values = std::vector<int16_t>(static_cast<size_t>(width * depth))};
+    std::vector<int16_t> turned(static_cast<size_t>(width * depth));
     for (int64_t c = 0; c < depth; ++c) {
       for (int64_t w = 0; w < width; ++w) {
-        weights.values[static_cast<size_t>(w * depth + c)] =
+        turned[static_cast<size_t>(w * depth + c)] =
             static_cast<int16_t>(values[static_cast<size_t>((n * depth + c) * width + w)] - m.b.zero_point);
       }
     }
-    CARINA_TRY(const WeightsId id, add_weights(s, std::move(weights), epilogue));
+    CARINA_TRY(const WeightsId id,
+               add_weights(s, {.name = {}, .out_channels = width, .in_channels = depth, .values = turned}, epilogue));
     const auto as_image = [&](const View& view) {
       return *reshaped(at(view, n), {1, 1, view.axes[1].size, view.axes[2].size});
     };

@@ -49,13 +49,14 @@ std::vector<int16_t> patch_weights(const Convolution& c, const Folding& y, const
                                    const std::array<size_t, 3>& order) {
   const int64_t out = c.weight_shape[0], height = c.weight_shape[1], width = c.weight_shape[2], in = c.weight_shape[3];
   const std::array<int64_t, 3> sizes{y.phases, x.phases, in};
+  const std::vector<int16_t> all = c.weights.widened();
   std::vector<int16_t> weights;
   weights.reserve(static_cast<size_t>(out * y.taps * x.taps * y.phases * x.phases * in));
   std::array<int64_t, 3> at{};
   const auto value = [&](int64_t o, int64_t by, int64_t bx) -> int16_t {
     const int64_t ky = by * y.step + at[0], kx = bx * x.step + at[1] - x.lead;
     if (ky >= height || kx < 0 || kx >= width) return 0;
-    return c.weights[static_cast<size_t>(((o * height + ky) * width + kx) * in + at[2])];
+    return all[static_cast<size_t>(((o * height + ky) * width + kx) * in + at[2])];
   };
   for (int64_t o = 0; o < out; ++o) {
     for (int64_t by = 0; by < y.taps; ++by) {

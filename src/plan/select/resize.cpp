@@ -86,10 +86,12 @@ Result<void> bilinear_axis(Selection& s, const View& dst, const Operand& src, si
     CARINA_CHECK(!two || spread == 1, "neighbours");
     Weights weights{
         .name = {}, .out_channels = channels, .height = axis == 1 ? taps : 1, .width = axis == 2 ? taps : 1};
+    std::vector<int16_t> values;
     for (int64_t c = 0; c < channels; ++c) {
-      weights.values.push_back(static_cast<int16_t>(two ? a.n - run.source.fraction : a.n));
-      if (two) weights.values.push_back(static_cast<int16_t>(run.source.fraction));
+      values.push_back(static_cast<int16_t>(two ? a.n - run.source.fraction : a.n));
+      if (two) values.push_back(static_cast<int16_t>(run.source.fraction));
     }
+    weights.values = values;
     Window window{.kind = StepKind::kDepthwise,
                   .ifm = src,
                   .ofm = stepped_axis(dst, axis, run.first, run.step, run.count),
@@ -152,7 +154,9 @@ Result<void> bilinear_part(Selection& s, const View& dst, const Operand& src, co
   }
   const int64_t channels = dst.axes[3].size;
   Weights weights{.name = {}, .out_channels = channels, .height = v.taps, .width = h.taps};
-  for (int64_t c = 0; c < channels; ++c) weights.values.insert(weights.values.end(), products.begin(), products.end());
+  std::vector<int16_t> values;
+  for (int64_t c = 0; c < channels; ++c) values.insert(values.end(), products.begin(), products.end());
+  weights.values = values;
   Window window{.kind = StepKind::kDepthwise,
                 .ifm = src,
                 .ofm = stepped_axis(stepped_axis(dst, 1, rows.first, rows.step, rows.count), 2, columns.first,

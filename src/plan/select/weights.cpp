@@ -24,12 +24,22 @@ Result<std::vector<int64_t>> biases_of(Selection& s, ir::ValueId bias, int64_t c
 
 namespace {
 
+// The sum of |weight| of each channel.
+template <typename T>
+std::vector<int64_t> sums_of(std::span<const T> values, size_t channels) {
+  const size_t each = values.size() / channels;
+  std::vector<int64_t> sums(channels, 0);
+  for (size_t o = 0; o < channels; ++o) {
+    for (const T value : values.subspan(o * each, each)) sums[o] += std::abs(int{value});
+  }
+  return sums;
+}
+
 Result<void> check_sums(Selection& s, const Weights& weights) {
-  const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
-  for (size_t o = 0; o < static_cast<size_t>(weights.out_channels); ++o) {
-    int64_t sum = 0;
-    for (size_t i = 0; i < each; ++i) sum += std::abs(weights.values[o * each + i]);
-    if (sum > npu::kMaxWeightSum8) {
+  const std::vector<int64_t> sums = weights.values.visit(
+      [&](const auto& values) { return sums_of(values, static_cast<size_t>(weights.out_channels)); });
+  for (size_t o = 0; o < sums.size(); ++o) {
+    if (const int64_t sum = sums[o]; sum > npu::kMaxWeightSum8) {
       return s.refuse("the accumulators could overflow",
                       fmt::format("the sum of |weight| of a channel at most {}", npu::kMaxWeightSum8),
                       fmt::format("{} in channel {}", sum, o));
