@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "facts/aten_traits.h"
+#include "lower/legality_internal.h"
 #include "lower/ops/float_math_internal.h"
 
 namespace carina::lower {
@@ -12,6 +14,12 @@ namespace {
 
 using ir::Node;
 using ir::ValueId;
+
+bool has_no_integer_form(const Candidate& c) {
+  const LoweringRow* row = lowering_of(c.node.op);
+  return row != nullptr && works_on_quantized(c) && traits_of(c.node.op.aten()).family != AtenFamily::kQuantization &&
+         row->legal(c).has_value();
+}
 
 Tensor real_constant(const ir::Value& value) {
   MutableTensor reals(DType::kFp32, value.shape);
@@ -24,10 +32,10 @@ class Borders {
  public:
   explicit Borders(const ir::Graph& spread) : result_{.graph = spread, .node_of = {}} { result_.graph.nodes.clear(); }
 
-  Bordered draw(const ir::Graph& spread) && {
+  Bordered draw(const ir::Graph& spread, const Target& target) && {
     for (size_t n = 0; n < spread.nodes.size(); ++n) {
       const ir::NodeId id(n);
-      if (mixes_reals_and_integers(spread, spread[id]))
+      if (computes_on_reals({.graph = spread, .node = spread[id], .target = target}))
         surround(spread[id], id);
       else
         add(spread[id], id);
@@ -127,8 +135,12 @@ bool mixes_reals_and_integers(const ir::Graph& spread, const Node& node) {
   return reals && integers;
 }
 
-Bordered with_borders(const ir::Graph& spread) {
-  return Borders(spread).draw(spread);
+bool computes_on_reals(const Candidate& node) {
+  return mixes_reals_and_integers(node.graph, node.node) || has_no_integer_form(node);
+}
+
+Bordered with_borders(const ir::Graph& spread, const Target& target) {
+  return Borders(spread).draw(spread, target);
 }
 
 // The model's own nodes of these operators say their parameters, and stand beside plain integers (ops/quantization.cpp).

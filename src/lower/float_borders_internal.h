@@ -6,9 +6,12 @@
 
 namespace carina::lower {
 
-// Whether a node has quantized tensors and floats: it computes on reals, and what is quantized is read and written as
-// the reals that the integers stand for.
+// Whether a node has quantized tensors and floats.
 bool mixes_reals_and_integers(const ir::Graph& spread, const ir::Node& node);
+
+// Whether a node of a target that takes floats, whose types have been checked, computes on reals, and what is quantized is
+// read and written as the reals that the integers stand for: it mixes both, or the target has no integer form of it.
+bool computes_on_reals(const Candidate& node);
 
 struct Bordered {
   ir::Graph graph;
@@ -16,8 +19,8 @@ struct Bordered {
 };
 
 // A graph in which reals and integers meet in border nodes only: quantize_per_tensor and dequantize_per_tensor around
-// each node that mixes them; quantized constants of such a node become reals. Values keep their ids.
-Bordered with_borders(const ir::Graph& spread);
+// each node that computes on reals; quantized constants of such a node become reals. Values keep their ids.
+Bordered with_borders(const ir::Graph& spread, const Target& target);
 
 bool is_border(const ir::Node& node);
 

@@ -148,7 +148,7 @@ namespace {
 bool runs_as_float(const Candidate& c) {
   if (!c.target.takes_floats) return false;
   const auto& quantized = [&](ValueId id) { return id.valid() && c.graph[id].quantization; };
-  return mixes_reals_and_integers(c.graph, c.node) ||
+  return computes_on_reals(c) ||
          (std::ranges::none_of(c.node.inputs, quantized) && std::ranges::none_of(c.node.outputs, quantized));
 }
 

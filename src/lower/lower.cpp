@@ -264,7 +264,7 @@ Result<std::vector<std::string>> translate(const Bordered& bordered, const Targe
 }
 
 Result<std::vector<std::string>> translate(const ir::Graph& aten, const Target& target, ir::Graph& tosa) {
-  if (target.takes_floats) return translate(with_borders(aten), target, tosa);
+  if (target.takes_floats) return translate(with_borders(aten, target), target, tosa);
   Translation translation(aten, tosa, target);
   CARINA_CHECKED(translation.run());
   return translation.bound_names();

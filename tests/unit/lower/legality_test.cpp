@@ -70,6 +70,16 @@ TEST(Legality, SaysWhatToDoAboutAFloatModelAndAboutAFloatValue) {
   EXPECT_THAT(one->hint, HasSubstr("annotate"));
 }
 
+// What has no integer form is computed on the reals that the integers stand for where the target takes floats.
+TEST(Legality, QuantizedNodesWithoutAnIntegerFormRunAsFloats) {
+  const std::string product = std::string("  input %x: fp32[2,3]") + kQ + "\n  %y: fp32[2]" + kQ +
+                              " = aten.prod.dim_int(%x) {dim = 1, keepdim = false, dtype = none}\n  output %y\n";
+  EXPECT_EQ(rule(product), "prod.integers");
+  Target floats = npu(kU55Lowering);
+  floats.takes_floats = true;
+  EXPECT_EQ(rule(product, floats), "");
+}
+
 TEST(Legality, SaysWhyAnOperatorStays) {
   const auto found =
       refusal(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2]" + kQ +
