@@ -26,6 +26,7 @@ from pathlib import Path
 
 import against_vela
 from processes import BUILD, ROOT, SHARED, Cost, carina, process
+from streams import deit_tiny
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
@@ -183,6 +184,23 @@ def compile_rows(model, work, options):
     yield Row(f"compile {model.name}: TOSA to NPU", ours, peer, "Vela, fresh process")
 
 
+ASKED = {"mobilenet_v2": 0.15, "deit_tiny": 0.5}  # seconds, on one core
+
+
+def front_end(name, model, image, work):
+    """Import, quantization with one sample, and lowering."""
+    command = carina("tosa", model, "--quantize", "int8", "--calibrate", image, "--threads", "1", "-o", work / f"{name}_front_end.tosa")
+    ours, _ = process(command, repeat=8)
+    return Row(f"front end {name}: .pt2 to INT TOSA", ours, Cost(ASKED[name], ASKED[name]), "what is asked for")
+
+
+def front_end_rows(model, work, options):
+    yield front_end(model.name, model.float_model, model.input_file, work)
+    if not options.quick:
+        deit, image = deit_tiny(work)
+        yield front_end("deit_tiny", deit, image, work)
+
+
 def interpret_rows(model, work, options):
     ours = google_benchmark("interpret_bench", "--benchmark_filter=warm", model.tosa, *model.tosa_inputs)["warm"]
     ours.megabytes = interpreter_memory(model.tosa, model.tosa_inputs)
@@ -258,6 +276,7 @@ def vgf_rows(model, work, options):
 
 PLAN = [
     (compile_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+    (front_end_rows, ("mobilenet_v2",)),
     (interpret_rows, ("digits", "ds_cnn", "resnet20", "lstm", "mobilenet_v2")),
     (simulate_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),

@@ -128,13 +128,19 @@ def compare(setting, case, tosas, optimise, flags_of, work):
 DEIT_PACKAGES = ["timm==1.0.31", "torchvision==0.28.0", "pillow", "safetensors", "huggingface_hub"]
 
 
-def deit_tosa(work):
-    """deit_tiny_patch16_224, quantized by our front end. Transpositions stay where the model has them: Vela refuses the other graph."""
+def deit_tiny(work):
+    """deit_tiny_patch16_224 as a .pt2, and an image: (paths)."""
     packages = ROOT / "build" / "bench" / "timm"
     if not packages.exists():
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", packages, *DEIT_PACKAGES], check=True)
-    model, image, dump = work / "deit_tiny.pt2", work / "deit_tiny.npy", work / "deit_dump"
+    model, image = work / "deit_tiny.pt2", work / "deit_tiny.npy"
     process([sys.executable, ROOT / "bench" / "deit_tiny.py", packages, model, image])
+    return model, image
+
+
+def deit_tosa(work):
+    """deit_tiny_patch16_224, quantized by our front end. Transpositions stay where the model has them: Vela refuses the other graph."""
+    (model, image), dump = deit_tiny(work), work / "deit_dump"
     quantized = ["--quantize", "int8", "--calibrate", image, "--disable-pass", "sink-transposes"]
     process(carina("compile", model, "--target", "ethos-u55-128", *quantized, "--dump", dump, "-o", work / "deit.pte"))
     return next(dump.glob("*.tosa")).rename(work / "deit_tiny.tosa")

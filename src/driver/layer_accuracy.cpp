@@ -10,6 +10,7 @@
 #include "driver/kernel_evaluator.h"
 #include "driver/samples.h"
 #include "facts/aten_traits.h"
+#include "quantize/equalize.h"
 #include "quantize/nearness.h"
 #include "quantize/ptq.h"
 
@@ -29,7 +30,8 @@ class Debugger {
 
   Result<report::LayerAccuracyReport> run() {
     CARINA_CHECKED(load());
-    CARINA_TRY(const QuantizeRequest asked, read_quantize_words(request_.quantize));
+    CARINA_TRY(QuantizeRequest asked, read_quantize_words(request_.quantize));
+    equalize(asked.scheme);
     CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
     CARINA_TRY(const Nearnesses values,
                quantize::nearness_of_values(model_.graph, quantized, judged_, options(), log_));
@@ -66,6 +68,13 @@ class Debugger {
     judged_ = {samples_.data(), std::min(samples_.size(), kMostSamples)};
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, options(), log_));
     return {};
+  }
+
+  // The float model's layers must be those of the integer graph: both are equalized, once.
+  void equalize(quantize::Scheme& asked) {
+    quantize::Equalization& wanted = asked.general.weights.equalization;
+    if (wanted == quantize::Equalization::kAcrossLayers) quantize::equalize_layers(model_.graph);
+    wanted = quantize::Equalization::kNone;
   }
 
   Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log) const {
@@ -179,6 +188,8 @@ class Debugger {
     general("ranges: all that is seen", "int8+minmax");
     general("ranges: least square error", "int8");
     general("weights rounded for the layers' inputs", "int8+rounded-for-inputs");
+    general("ranges: 99.99 % of what is seen", "int8+percentile");
+    general("weights equalized across layers", "int8+equalized");
     general("weights per tensor", "int8+per-tensor");
     general("16-bit activations", "int16x8");
     general("16-bit activations, weights rounded for the layers' inputs", "int16x8+rounded-for-inputs");

@@ -16,11 +16,18 @@ void DataCheck::widen(Extent& extent, const Tensor& tensor) {
 }
 
 void DataCheck::see(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  ++samples_;
   for (size_t i = 0; i < inputs.size(); ++i) widen(seen_[i], inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) widen(seen_[inputs.size() + i], outputs[i]);
 }
 
 void DataCheck::report(const std::string& where, const Log& log) const {
+  if (samples_ == 1) {
+    log.note({.where = where,
+              .what = "there is one sample: ranges that it does not reach will saturate",
+              .hint = "a few dozen typical inputs are enough",
+              .severity = Severity::kNote});
+  }
   constexpr float kSmallest = std::numeric_limits<float>::min();
   for (size_t i = 0; i < seen_.size(); ++i) {
     const Extent& extent = seen_[i];

@@ -18,7 +18,7 @@ class DataCheck {
 
   // One sample: tensors of the graph's inputs and outputs, in order.
   void see(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-  // A warning for each input and output that said nothing. `where` names the data.
+  // A warning for each input and output that said nothing, and a note where there was one sample. `where` names the data.
   void report(const std::string& where, const Log& log) const;
 
  private:
@@ -30,6 +30,7 @@ class DataCheck {
   static void widen(Extent& extent, const Tensor& tensor);
 
   const ir::Graph& graph_;
+  size_t samples_ = 0;
   std::vector<Extent> seen_;  // inputs, then outputs
 };
 

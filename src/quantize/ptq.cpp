@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "lower/prepare.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/domains_internal.h"
+#include "quantize/equalize.h"
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_rounding_internal.h"
 #include "tensor/elements.h"
@@ -152,6 +154,7 @@ class Quantizer {
     CARINA_CHECKED(observe_constants());
     set_activations();
     compare_with_infinity();
+    warn_of_coarse_steps(log);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
     }
@@ -274,6 +277,25 @@ class Quantizer {
     }
   }
 
+  // Where a step of the operand is a large part of the function's period, the result is noise.
+  void warn_of_coarse_steps(const Log& log) const {
+    constexpr double kCoarse = std::numbers::pi / 4;
+    for (const Node& node : graph_.nodes) {
+      const bool is_periodic = node.op == ir::Op(AtenOp::sin_default) || node.op == ir::Op(AtenOp::cos_default) ||
+                               node.op == ir::Op(AtenOp::tan_default);
+      if (!is_periodic || !is_activation(node.inputs[0].index())) continue;
+      const double step = graph_[node.inputs[0]].quantization->scale();
+      if (step < kCoarse) continue;
+      log.note(
+          {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
+           .what = fmt::format("a step of {} is {:.3g} after quantization, long beside the period of {}: the result "
+                               "is noise",
+                               graph_[node.inputs[0]].name, step, node.op.name()),
+           .hint = "bring the operand into a few periods first, or use 16 bits here (--quantize-at)",
+           .severity = Severity::kWarning});
+    }
+  }
+
   // Where integers read the result of a node that the user leaves float, a clone stands between: so that nothing later
   // takes the node for one that computes with integers.
   void keep_results_float() {
@@ -388,6 +410,7 @@ Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samp
                       const Log& log) {
   CARINA_CHECKED(lower::check_computes_in_fp32(aten));
   separate_weights(aten);
+  if (options.scheme.general.weights.equalization == Equalization::kAcrossLayers) equalize_layers(aten);
   return Quantizer(aten, options).run(samples, log);
 }
 

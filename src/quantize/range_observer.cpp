@@ -106,6 +106,7 @@ bool RangeObserver::observe(std::span<const float> elements) {
     has_low_infinities_ |= seen.min < 0 && is_beyond(seen.min);
     return observe(without_infinities(elements));
   }
+  average(seen.min, seen.max);
   cover(seen.min, seen.max);
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   uint64_t* const counts = counts_.data();
@@ -115,6 +116,13 @@ bool RangeObserver::observe(std::span<const float> elements) {
   count_ += elements.size();
   zeros_ += seen.zeros;
   return true;
+}
+
+// As PyTorch's MovingAverageMinMaxObserver.
+void RangeObserver::average(float min, float max) {
+  constexpr float kNew = 0.01F;
+  average_min_ = empty() ? min : average_min_ + kNew * (min - average_min_);
+  average_max_ = empty() ? max : average_max_ + kNew * (max - average_max_);
 }
 
 // Makes the histogram reach from `min` to `max` and 0 in at most kMaxBins bins.
@@ -155,8 +163,35 @@ constexpr double kClipping = 2;
 }  // namespace
 
 Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
-  if (choice == RangeChoice::kHistogram && count_ > zeros_) return least_square_error(steps);
-  return {.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
+  const Range all{.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
+  if (count_ == zeros_) return all;
+  switch (choice) {
+    case RangeChoice::kMinMax:
+      break;
+    case RangeChoice::kHistogram:
+      return least_square_error(steps, kClipping);
+    case RangeChoice::kSquareError:
+      return least_square_error(steps, 1);
+    case RangeChoice::kPercentile:
+      return percentile();
+    case RangeChoice::kMovingAverage:
+      return {.min = std::min(0.0F, average_min_), .max = std::max(0.0F, average_max_)};
+  }
+  return all;
+}
+
+// To the edges of bins, but not beyond what was seen.
+Range RangeObserver::percentile() const {
+  constexpr double kLeftOut = 0.5e-4;  // at each end
+  const double width = std::ldexp(1.0, width_log2_), most = kLeftOut * static_cast<double>(count_);
+  size_t low = 0, high = counts_.size();
+  for (double out = static_cast<double>(counts_[low]); low + 1 < high && out <= most;)
+    out += static_cast<double>(counts_[++low]);
+  for (double out = static_cast<double>(counts_[high - 1]); high > low + 1 && out <= most;)
+    out += static_cast<double>(counts_[--high - 1]);
+  const auto edge = [&](size_t bin) { return (static_cast<double>(first_) + static_cast<double>(bin)) * width; };
+  return {.min = std::min(0.0, std::max(edge(low), double{min_})),
+          .max = std::max(0.0, std::min(edge(high), double{max_}))};
 }
 
 Range RangeObserver::with_step_for_infinity(int64_t steps) const {
@@ -166,7 +201,7 @@ Range RangeObserver::with_step_for_infinity(int64_t steps) const {
 
 // Rounding inside the range costs scale^2 / 12 an element on average; outside it, clipping costs the square of the
 // distance. Elements that are exactly zero cost nothing.
-Range RangeObserver::least_square_error(int64_t steps) const {
+Range RangeObserver::least_square_error(int64_t steps, double clipping) const {
   const double width = std::ldexp(1.0, width_log2_);
   std::vector<Moments> below(counts_.size() + 1);  // of all bins before an edge
   for (size_t i = 0; i < counts_.size(); ++i) {
@@ -188,8 +223,8 @@ Range RangeObserver::least_square_error(int64_t steps) const {
     for (const size_t high : candidates(counts_.size(), zero)) {
       const double scale = (value_at(high) - value_at(low)) / static_cast<double>(steps);
       if (scale <= 0) continue;
-      const double error = kClipping * clipping_error(below[low], value_at(low)) +
-                           kClipping * clipping_error(below.back() - below[high], value_at(high)) +
+      const double error = clipping * clipping_error(below[low], value_at(low)) +
+                           clipping * clipping_error(below.back() - below[high], value_at(high)) +
                            (below[high].count - below[low].count) * scale * scale / 12;
       if (error < least) {
         least = error;

@@ -39,13 +39,17 @@ class RangeObserver {
  private:
   void cover(float min, float max);
   void halve_resolution();
-  [[nodiscard]] Range least_square_error(int64_t steps) const;
+  [[nodiscard]] Range least_square_error(int64_t steps, double clipping) const;
+  [[nodiscard]] Range percentile() const;
+  void average(float min, float max);
 
   bool has_low_infinities_ = false;
   uint64_t count_ = 0;
   uint64_t zeros_ = 0;  // exactly 0, which every choice of parameters represents exactly
   float min_ = 0;
   float max_ = 0;
+  float average_min_ = 0;  // of the tensors seen, each new one counting 1 %
+  float average_max_ = 0;
   int width_log2_ = 0;            // bins are [i, i + 1) * 2^width_log2
   int64_t first_ = 0;             // index of the first bin
   std::vector<uint64_t> counts_;  // empty before the first element

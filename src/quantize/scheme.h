@@ -23,8 +23,11 @@ enum class Granularity : uint8_t { kPerTensor, kPerChannel };
 
 // How an activation's range is chosen from what calibration saw.
 enum class RangeChoice : uint8_t {
-  kMinMax,     // all of it
-  kHistogram,  // the part that gives the least mean square error
+  kMinMax,         // all of it
+  kHistogram,      // the part that gives the least square error, clipping counted twice: it does not average out
+  kSquareError,    // the same, counted as it is
+  kPercentile,     // 99.99 % of the elements, as many left out at each end
+  kMovingAverage,  // the ends of each tensor, averaged: a new one counts 1 %
 };
 
 struct ActivationScheme {
@@ -49,6 +52,12 @@ enum class MeanError : uint8_t {
   kTakenFromBias,
 };
 
+// Between layers that follow one another: see equalize_layers().
+enum class Equalization : uint8_t {
+  kNone,
+  kAcrossLayers,
+};
+
 // int4 weights need int8 activations: those of a node that reads int16 become int8.
 struct WeightScheme {
   DType dtype = DType::kInt8;
@@ -57,6 +66,7 @@ struct WeightScheme {
   Granularity granularity = Granularity::kPerChannel;
   Rounding rounding = Rounding::kNearest;
   MeanError mean_error = MeanError::kTakenFromBias;
+  Equalization equalization = Equalization::kNone;  // that of the general scheme counts
 
   bool operator==(const WeightScheme&) const = default;
 };

@@ -58,6 +58,10 @@ constexpr std::array kDetails{
     Detail{"no-bias-correction", [](NodeScheme& s) { s.weights.mean_error = MeanError::kKept; }},
     Detail{"minmax", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMinMax; }},
     Detail{"histogram", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kHistogram; }},
+    Detail{"mse", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kSquareError; }},
+    Detail{"percentile", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kPercentile; }},
+    Detail{"moving-average", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMovingAverage; }},
+    Detail{"equalized", [](NodeScheme& s) { s.weights.equalization = Equalization::kAcrossLayers; }},
 };
 
 std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected) {

@@ -207,6 +207,54 @@ TEST(Ptq, TheHistogramCutsOffWhatCostsMoreThanItGives) {
   EXPECT_LT(error_of(sample, part), 0.7 * error_of(sample, whole));
 }
 
+TEST(Ptq, PercentilesLeaveOutliersOut) {
+  std::vector<float> sample(100'000);
+  for (size_t i = 0; i < sample.size(); ++i) sample[i] = static_cast<float>(i) / 100'000;
+  sample[7] = 50;
+  GraphBuilder b;
+  b.graph.outputs = {b.relu("y", b.input("x", {100'000}))};
+  run(b, {{floats({100'000}, sample)}}, with(RangeChoice::kPercentile));
+  EXPECT_NEAR(b.quantization("x").scale() * 255, 1, 0.05);
+}
+
+TEST(Ptq, MovingAveragesFollowTheTensorsSlowly) {
+  GraphBuilder b;
+  b.graph.outputs = {b.unary(AtenOp::neg_default, "y", b.input("x", {2}))};
+  run(b, {{floats({2}, {0, 1})}, {floats({2}, {0, 2})}}, with(RangeChoice::kMovingAverage));
+  EXPECT_NEAR(b.quantization("x").scale() * 255, 1.01, 1e-5);
+}
+
+TEST(Ptq, EqualizedLayersComputeTheSame) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto hidden =
+      b.linear("h", x, b.constant<float>("w", {2, 2}, {16, -8, 0.25F, 0}), b.constant<float>("a", {2}, {1, 2}));
+  b.graph.outputs = {
+      b.linear("y", b.relu("r", hidden), b.constant<float>("v", {1, 2}, {1, 4}), b.constant<float>("c", {1}, {0}))};
+  PtqOptions options = with(RangeChoice::kMinMax);
+  options.scheme.general.weights.equalization = Equalization::kAcrossLayers;
+  options.scheme.general.weights.mean_error = MeanError::kKept;
+  run(b, {{floats({1, 2}, {1, 1})}}, options);
+  const auto of = [&](const char* name) { return b.value(name).constant->values<float>(); };
+  EXPECT_THAT(of("w"), ElementsAre(4, -2, 1, 0));
+  EXPECT_THAT(of("a"), ElementsAre(0.25F, 8));
+  EXPECT_THAT(of("v"), ElementsAre(4, 1));
+}
+
+TEST(Ptq, StepsLongerThanAPeriodAreWarnedAbout) {
+  const auto warnings = [](float most) {
+    GraphBuilder b;
+    b.graph.outputs = {b.unary(AtenOp::tan_default, "y", b.input("x", {2}))};
+    std::string said;
+    Log log;
+    log.note = [&](const Diagnostic& note) { said += note.what; };
+    EXPECT_TRUE(quantize(b.graph, Samples{{floats({2}, {-most, most})}}, with(RangeChoice::kMinMax), log));
+    return said;
+  };
+  EXPECT_THAT(warnings(1e6F), HasSubstr("the result is noise"));
+  EXPECT_THAT(warnings(1), testing::Not(HasSubstr("the result is noise")));
+}
+
 TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;

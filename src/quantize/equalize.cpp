@@ -1,0 +1,154 @@
+#include "quantize/equalize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "quantize/sharing_internal.h"
+
+namespace carina::quantize {
+
+namespace {
+
+using ir::Node;
+using ir::NodeId;
+using ir::ValueId;
+
+constexpr int kSweeps = 3;  // a layer in the middle is equalized with both neighbours
+
+bool is_op(const Node& node, AtenOp op) {
+  return node.op == ir::Op(op);
+}
+
+bool is_convolution(const Node& node) {
+  return is_op(node, AtenOp::conv1d_default) || is_op(node, AtenOp::conv2d_default);
+}
+
+// Weights by channel: of the result (rows), or of the input (columns).
+struct Channels {
+  ValueId weight;
+  size_t count = 0;
+  size_t rows = 0;     // of the matrix that the weights are
+  size_t columns = 0;  // of input channels, each of `inner` elements
+  size_t inner = 0;
+  bool by_row = true;
+
+  // Which channel an element belongs to.
+  [[nodiscard]] size_t of(size_t element) const {
+    const size_t row = element / (columns * inner), column = element / inner % columns;
+    return by_row ? row * count / rows : column;
+  }
+};
+
+class Equalizer {
+ public:
+  explicit Equalizer(ir::Graph& graph) : graph_(graph), users_(ir::users(graph)), is_output_(ir::is_output(graph)) {}
+
+  void run() {
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      for (const Node& node : graph_.nodes) {
+        if (const auto next = reader_of(node)) equalize(node, *next);
+      }
+    }
+  }
+
+ private:
+  // The one node that reads the value, where nothing else does.
+  [[nodiscard]] const Node* only_reader(ValueId id) const {
+    const auto& users = users_[id.index()];
+    return users.size() == 1 && !is_output_[id.index()] ? &graph_[users.front()] : nullptr;
+  }
+
+  // The layer behind, perhaps behind a ReLU.
+  [[nodiscard]] std::optional<NodeId> reader_of(const Node& node) const {
+    if (!is_layer(node)) return std::nullopt;
+    ValueId result = node.outputs.front();
+    const Node* reader = only_reader(result);
+    if (reader != nullptr && is_op(*reader, AtenOp::relu_default)) {
+      result = reader->outputs.front();
+      reader = only_reader(result);
+    }
+    const bool follows = reader != nullptr && is_layer(*reader) && reader->inputs.front() == result &&
+                         is_convolution(*reader) == is_convolution(node);
+    return follows ? std::optional(users_[result.index()].front()) : std::nullopt;
+  }
+
+  [[nodiscard]] bool is_layer(const Node& node) const {
+    if (!is_convolution(node) && !is_op(node, AtenOp::linear_default)) return false;
+    const ir::Value& weight = graph_[node.inputs[1]];
+    const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
+    return is_own(node.inputs[1]) && weight.shape.rank() >= 2 && (!has_bias || is_own(node.inputs[2]));
+  }
+
+  [[nodiscard]] bool is_own(ValueId id) const {
+    const ir::Value& value = graph_[id];
+    return value.constant && value.constant->dtype == DType::kFp32 && !value.quantization &&
+           users_[id.index()].size() == 1 && !is_output_[id.index()];
+  }
+
+  [[nodiscard]] Channels rows_of(const Node& node) const {
+    const Shape& shape = graph_[node.inputs[1]].shape;
+    Channels channels{.weight = node.inputs[1], .rows = static_cast<size_t>(shape[0]), .inner = 1};
+    channels.count = channels.rows;
+    channels.columns = static_cast<size_t>(shape[1]);
+    for (size_t i = 2; i < shape.rank(); ++i) channels.inner *= static_cast<size_t>(shape[i]);
+    return channels;
+  }
+
+  // Of a depthwise convolution, rows again: as many for each channel as it makes of it. Nothing for other groups.
+  [[nodiscard]] std::optional<Channels> columns_of(const Node& node, size_t count) const {
+    Channels channels = rows_of(node);
+    channels.count = count;
+    channels.by_row = channels.columns == 1 && count > 1;
+    if (!channels.by_row && channels.columns != count) return std::nullopt;
+    if (channels.by_row && channels.rows % count != 0) return std::nullopt;
+    return channels;
+  }
+
+  [[nodiscard]] std::vector<float> magnitudes(const Channels& channels) const {
+    std::vector<float> most(channels.count, 0);
+    const auto values = graph_[channels.weight].constant->values<float>();
+    for (size_t i = 0; i < values.size(); ++i)
+      most[channels.of(i)] = std::max(most[channels.of(i)], std::abs(values[i]));
+    return most;
+  }
+
+  template <typename Channel>
+  void multiply(ValueId id, const std::vector<float>& factors, Channel channel_of) {
+    const auto values = graph_[id].constant->values<float>();
+    MutableTensor scaled(DType::kFp32, graph_[id].shape);
+    const auto to = scaled.values<float>();
+    for (size_t i = 0; i < values.size(); ++i) to[i] = values[i] * factors[channel_of(i)];
+    graph_[id].constant = std::move(scaled).freeze();
+  }
+
+  void equalize(const Node& node, NodeId next) {
+    const Channels made = rows_of(node);
+    const auto read = columns_of(graph_[next], made.count);
+    if (!read) return;
+    const std::vector<float> first = magnitudes(made), second = magnitudes(*read);
+    std::vector<float> down(made.count, 1), up(made.count, 1);
+    for (size_t c = 0; c < made.count; ++c) {
+      const float ratio = std::sqrt(first[c] / second[c]);
+      if (!std::isnormal(ratio) || !std::isnormal(1 / ratio)) continue;  // a channel of nothing but zeros
+      down[c] = 1 / ratio;
+      up[c] = ratio;
+    }
+    multiply(made.weight, down, [&](size_t i) { return made.of(i); });
+    if (node.inputs.size() > 2 && node.inputs[2].valid()) multiply(node.inputs[2], down, [](size_t i) { return i; });
+    multiply(read->weight, up, [&](size_t i) { return read->of(i); });
+  }
+
+  ir::Graph& graph_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> is_output_;
+};
+
+}  // namespace
+
+void equalize_layers(ir::Graph& graph) {
+  Equalizer(graph).run();
+}
+
+}  // namespace carina::quantize
