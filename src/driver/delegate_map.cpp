@@ -35,48 +35,42 @@ bool lies_in_one_place(const std::vector<const Decision*>& parts) {
   return std::ranges::all_of(parts, [&](const Decision* part) { return part->delegate == parts.front()->delegate; });
 }
 
-// A node that would be cut in two stays on the CPU, and then the rest may be cut otherwise.
-Result<Delegated> delegate_whole_nodes(const Model& model, const Backend& backend, const SplitOptions& split,
-                                       const DelegateOptions& options, const Log& log) {
-  std::set<size_t> kept;
-  for (;;) {
-    SplitOptions choices = split;
-    choices.keep = [&](const ir::Node& node) -> std::optional<ir::Refusal> {
-      if (split.keep) {
-        if (auto wish = split.keep(node)) return wish;
-      }
-      if (!node.origin.valid() || !kept.contains(node.origin.index())) return std::nullopt;
-      return ir::Refusal{
-          .node = {}, .rule = "whole node", .reason = "only a part of it could be delegated", .hint = {}};
-    };
-    CARINA_TRY(Delegated delegated, delegate_graph(model.graph, backend, choices, options, log));
-    const size_t before = kept.size();
-    const Parts parts = parts_of(model, delegated.split.partitioned.decisions);
-    for (size_t n = 0; n < parts.size(); ++n) {
-      if (!parts[n].empty() && !lies_in_one_place(parts[n])) kept.insert(n);
-    }
-    if (kept.size() == before) return delegated;
-  }
-}
+using Places = std::vector<std::optional<int>>;  // per node of the user's model; none: it came to nothing
 
-// The user's graph as it was read, coloured by delegates.
+// The user's graph as it was read, and where its nodes go.
 class Colouring {
  public:
-  Colouring(const ir::Graph& graph, std::vector<std::optional<int>> of_node)
+  Colouring(const ir::Graph& graph, Places of_node)
       : graph_(graph),
         producers_(ir::producers(graph)),
         users_(ir::users(graph)),
         is_output_(ir::is_output(graph)),
-        place_(std::move(of_node)) {}
+        decided_(std::move(of_node)),
+        place_(decided_) {}
 
-  std::vector<std::optional<int>> run() && {
+  // Gives nodes that came to nothing to their neighbours: what lies within a delegate first, then a quantize node to
+  // what makes its operand, a dequantize node to what reads its result.
+  void run() {
+    place_within();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (is_open(n) && step_of(n) != QuantizationStep::kDequantize) place(n) = of_makers(n);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_open(n) && step_of(n) != QuantizationStep::kQuantize) place(n) = of_readers(n);
     }
-    return std::move(place_);
+  }
+
+  [[nodiscard]] const Places& places() const { return place_; }
+
+  // Nodes of the user's model that read, by way of nodes outside, what their own delegate makes: it would wait for itself.
+  [[nodiscard]] std::set<size_t> waiting() const {
+    std::set<int> delegates;
+    for (const std::optional<int>& place : place_) {
+      if (place && *place != kCpu) delegates.insert(*place);
+    }
+    std::set<size_t> found;
+    for (const int delegate : delegates) add_waiting(delegate, found);
+    return found;
   }
 
  private:
@@ -87,52 +81,104 @@ class Colouring {
     return quantization_step_of(graph_.nodes[node].op.aten());
   }
 
-  // The delegate that makes all of its operands but constants; none where there is no such.
-  [[nodiscard]] std::optional<int> of_makers(size_t node) const {
+  // Open nodes all of whose makers, and all of whose readers, are in one delegate or are such nodes themselves.
+  void place_within() {
+    Places from(graph_.nodes.size()), to(graph_.nodes.size());
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (is_open(n)) from[n] = of_makers(n, &from);
+    }
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      if (is_open(n)) to[n] = of_readers(n, &to);
+    }
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (is_open(n) && from[n] && from[n] == to[n]) place(n) = from[n];
+    }
+  }
+
+  // The delegate that makes all of its operands but constants; none where there is no such. `open`: what stands for the
+  // places of open nodes.
+  [[nodiscard]] std::optional<int> of_makers(size_t node, const Places* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId operand : graph_.nodes[node].inputs) {
       if (!operand.valid() || graph_[operand].constant) continue;
       const ir::NodeId maker = producers_[operand.index()];
-      if (!maker.valid() || !agrees(found, maker)) return std::nullopt;
+      if (!maker.valid() || !agrees(found, maker, open)) return std::nullopt;
     }
     return found;
   }
 
   // The delegate that reads all of its results.
-  [[nodiscard]] std::optional<int> of_readers(size_t node) const {
+  [[nodiscard]] std::optional<int> of_readers(size_t node, const Places* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId result : graph_.nodes[node].outputs) {
       if (!result.valid()) continue;
       if (is_output_[result.index()]) return std::nullopt;
       for (const ir::NodeId reader : users_[result.index()]) {
-        if (!agrees(found, reader)) return std::nullopt;
+        if (!agrees(found, reader, open)) return std::nullopt;
       }
     }
     return found;
   }
 
   // Whether a neighbour lies in a delegate, and in that of the neighbours so far.
-  bool agrees(std::optional<int>& found, ir::NodeId neighbour) const {
+  bool agrees(std::optional<int>& found, ir::NodeId neighbour, const Places* open) const {
     if (!graph_[neighbour].origin.valid()) return false;
-    const std::optional<int> its = place(neighbour.index());
+    const bool stands_in = open != nullptr && is_open(neighbour.index());
+    const std::optional<int> its = stands_in ? (*open)[neighbour.index()] : place(neighbour.index());
     if (!its || *its == kCpu || (found && *found != *its)) return false;
     found = its;
     return true;
+  }
+
+  void add_waiting(int delegate, std::set<size_t>& found) const {
+    std::vector<bool> behind(graph_.nodes.size(), false);  // outside, and it needs what the delegate makes
+    std::vector<bool> waits(graph_.nodes.size(), false);   // inside, and it needs such a node
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const ir::NodeId origin = graph_.nodes[n].origin;
+      const bool inside = origin.valid() && place(n) == delegate;
+      for (const ir::ValueId operand : graph_.nodes[n].inputs) {
+        const ir::NodeId maker = operand.valid() ? producers_[operand.index()] : ir::NodeId();
+        if (!maker.valid()) continue;
+        const bool made_inside = graph_[maker].origin.valid() && place(maker.index()) == delegate;
+        if (inside) {
+          waits[n] =
+              waits[n] || behind[maker.index()] || (waits[maker.index()] && !decided_[graph_[maker].origin.index()]);
+        } else {
+          behind[n] = behind[n] || made_inside || behind[maker.index()];
+        }
+      }
+      if (waits[n] && decided_[origin.index()]) found.insert(origin.index());
+    }
   }
 
   const ir::Graph& graph_;
   std::vector<ir::NodeId> producers_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
-  std::vector<std::optional<int>> place_;  // per node of the user's model; none: open
+  Places decided_;
+  Places place_;
 };
 
-std::vector<std::optional<int>> places_of(const Parts& parts) {
-  std::vector<std::optional<int>> places(parts.size());
+Places places_of(const Parts& parts) {
+  Places places(parts.size());
   for (size_t n = 0; n < parts.size(); ++n) {
     if (!parts[n].empty()) places[n] = parts[n].front()->runs_on_npu ? parts[n].front()->delegate : kCpu;
   }
   return places;
+}
+
+// What the user wants, and these nodes of the user's model on the CPU too.
+SplitOptions keeping(const SplitOptions& split, const std::set<size_t>& kept) {
+  SplitOptions choices = split;
+  choices.keep = [&split, &kept](const ir::Node& node) -> std::optional<ir::Refusal> {
+    if (split.keep) {
+      if (auto wish = split.keep(node)) return wish;
+    }
+    if (!node.origin.valid() || !kept.contains(node.origin.index())) return std::nullopt;
+    return ir::Refusal{
+        .node = {}, .rule = "whole node", .reason = "it could not be cut out of the graph as a whole", .hint = {}};
+  };
+  return choices;
 }
 
 NodePlace described(const pt2::ModelNode& node, std::optional<int> place, const std::vector<const Decision*>& parts) {
@@ -149,6 +195,12 @@ NodePlace described(const pt2::ModelNode& node, std::optional<int> place, const 
   return described;
 }
 
+std::vector<NodePlace> described_all(const Model& model, const Places& places, const Parts& parts) {
+  std::vector<NodePlace> nodes;
+  for (size_t n = 0; n < model.nodes.size(); ++n) nodes.push_back(described(model.nodes[n], places[n], parts[n]));
+  return nodes;
+}
+
 }  // namespace
 
 Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
@@ -157,13 +209,19 @@ Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::strin
   CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, where, Log{}));
   CARINA_TRY(Model model, import_pt2(pt2, where, log));
   CARINA_CHECKED(quantize_model(model, {.mode = QuantizeMode::kAuto, .samples = {}}, log));
-  CARINA_TRY(const Delegated delegated, delegate_whole_nodes(model, backend, split, options, log));
-  const Parts parts = parts_of(model, delegated.split.partitioned.decisions);
-  const auto places = Colouring(graph, places_of(parts)).run();
-  std::vector<NodePlace> described_nodes;
-  for (size_t n = 0; n < model.nodes.size(); ++n)
-    described_nodes.push_back(described(model.nodes[n], places[n], parts[n]));
-  return described_nodes;
+  std::set<size_t> kept;
+  for (;;) {  // ends: each time at least one node more is kept
+    CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));
+    const Parts parts = parts_of(model, delegated.split.partitioned.decisions);
+    Colouring colouring(graph, places_of(parts));
+    colouring.run();
+    std::set<size_t> more = colouring.waiting();
+    for (size_t n = 0; n < parts.size(); ++n) {
+      if (!parts[n].empty() && !lies_in_one_place(parts[n])) more.insert(n);
+    }
+    if (std::ranges::includes(kept, more)) return described_all(model, colouring.places(), parts);
+    kept.insert(more.begin(), more.end());
+  }
 }
 
 }  // namespace carina::driver

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class ArmCompileSpecBuilder:
     """Gathers what build() makes a list of compile specs of."""
 
-    DebugMode: ClassVar[type[DebugMode]] = DebugMode
+    DebugMode: ClassVar = DebugMode
 
     def __init__(self) -> None:
         self._spec: ArmCompileSpec | None = None
@@ -67,7 +67,7 @@ class ArmCompileSpecBuilder:
         """The older name of dump_intermediate_artifacts_to()."""
         return self.dump_intermediate_artifacts_to(output_path)
 
-    def dump_debug_info(self, debug_mode: DebugMode | None) -> Self:
+    def dump_debug_info(self, debug_mode: _DebugMode | None) -> Self:
         """As of ArmCompileSpec."""
         self._debug = debug_mode
         return self

@@ -59,7 +59,7 @@ _KEYS = (
 class ArmCompileSpec(ABC):
     """The options that all targets share. Those that are set by methods return the spec, so that calls can be chained."""
 
-    DebugMode: ClassVar[type[DebugMode]] = DebugMode
+    DebugMode: ClassVar = DebugMode
 
     tosa_spec: TosaSpecification
     compiler_flags: list[str]
@@ -92,7 +92,7 @@ class ArmCompileSpec(ABC):
         self.path_for_intermediates = output_path
         return self
 
-    def dump_debug_info(self, debug_mode: DebugMode | None) -> Self:
+    def dump_debug_info(self, debug_mode: _DebugMode | None) -> Self:
         """With dump_intermediate_artifacts_to(): which node, module and source line each operator comes from."""
         self.tosa_debug_mode = debug_mode
         return self

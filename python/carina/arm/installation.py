@@ -23,7 +23,7 @@ class _Stand:
 
 # By the name behind executorch.backends.arm; names of releases since 0.4.
 _STANDS = {
-    "": _Stand(("carina.arm",), is_package=True),
+    "": _Stand(("carina.arm.public_names", "carina.arm"), is_package=True),
     "ethosu": _Stand(("carina.arm",), is_package=True),
     "ethosu.backend": _Stand(("carina.arm.backend",)),
     "ethosu.compile_spec": _Stand(("carina.arm.ethosu_compile_spec",)),

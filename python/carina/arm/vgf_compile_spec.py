@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .compile_spec import ArmCompileSpec
 from .tosa_specification import TosaSpecification
+
+if TYPE_CHECKING:
+    from carina.vgf.check_env import Check
 
 
 class VgfCompileSpec(ArmCompileSpec):
@@ -43,9 +46,25 @@ class VgfCompileSpec(ArmCompileSpec):
 
     def validate_environment(
         self, build_dir: str | os.PathLike[str] | None = None, *, require_runtime_build: bool = False
-    ) -> Any:
-        """Checks what the machine lacks for VGF; see carina.vgf.check_env."""
-        raise NotImplementedError
+    ) -> list[Check]:
+        """What the machine has for VGF. Writing VGF files needs nothing beside Carina; running them on a device does.
+
+        Args:
+            build_dir: of the Arm backend's own runtime; nothing here is built for it.
+            require_runtime_build: whether what running needs must be there.
+
+        Raises:
+            RuntimeError: something that is needed is missing, with what to do.
+        """
+        from carina.vgf.check_env import checks
+
+        del build_dir
+        found = checks() if require_runtime_build else []
+        missing = [check for check in found if check.needed and not check.passed]
+        if missing:
+            rows = "\n\n".join(f"{check.name}: {check.found}\n  {check.action}" for check in missing)
+            raise RuntimeError("VGF environment validation failed:\n\n" + rows)
+        return found
 
     @classmethod
     def _get_output_format(cls) -> str:

@@ -1,0 +1,132 @@
+"""to_edge_transform_and_lower() without ExecuTorch's graphs: an exported program goes to Carina as it is.
+
+The arguments and the results have ExecuTorch's names. What acts on its graphs has nothing to act on here, and is an error
+that says so; the way through ExecuTorch's own function takes it (docs/guide/from-the-arm-backend.md).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+import carina
+from carina.errors import usage_error
+
+from .ethosu_compile_spec import EthosUCompileSpec
+from .partitioner import TOSAPartitioner
+from .vgf_compile_spec import VgfCompileSpec
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from carina import Program
+    from carina._native import Diagnostic
+
+_THROUGH_EXECUTORCH = "executorch.exir.to_edge_transform_and_lower takes it, with carina.arm's partitioner"
+
+
+def to_edge_transform_and_lower(
+    programs: ExportedProgram | Mapping[str, ExportedProgram],
+    transform_passes: object = None,
+    partitioner: Sequence[TOSAPartitioner] | Mapping[str, Sequence[TOSAPartitioner]] | None = None,
+    constant_methods: Mapping[str, Any] | None = None,
+    compile_config: object = None,
+    generate_etrecord: bool = False,
+    *,
+    note: Callable[[Diagnostic], None] | None = None,
+) -> EdgeProgramManager:
+    """Compiles an exported program for the target of its partitioner.
+
+    Args:
+        programs: the program, float or from convert_pt2e; or {"forward": program}.
+        transform_passes, constant_methods, generate_etrecord: not here; see the module.
+        partitioner: one, in a list. Without one, all stays on the CPU.
+        compile_config: makes no difference: it is about the checks of ExecuTorch's graphs.
+        note: called with each note and warning; by default warnings are Python warnings.
+
+    Raises:
+        carina.UsageError: arguments that are not taken, wrong flags.
+        carina.InputError: operators that neither the target nor a kernel of ExecuTorch can run, all of them.
+    """
+    del compile_config
+    for name, given in (("transform_passes", transform_passes), ("constant_methods", constant_methods),
+                        ("generate_etrecord", generate_etrecord or None)):
+        if given is not None:
+            raise usage_error(name, "Carina does not build the graphs that this is about", hint=_THROUGH_EXECUTORCH)
+    program = _only("programs", programs)
+    partitioners = list(_only("partitioner", partitioner) or ()) if partitioner is not None else []
+    if len(partitioners) > 1 or not all(isinstance(given, TOSAPartitioner) for given in partitioners):
+        raise usage_error("partitioner", "one partitioner of carina.arm", got=", ".join(type(p).__name__ for p in partitioners),
+                          hint=_THROUGH_EXECUTORCH)
+    return EdgeProgramManager(program, _compiled(program, partitioners[0] if partitioners else None, note))
+
+
+class EdgeProgramManager:
+    """A compiled program, by the names of ExecuTorch's manager."""
+
+    def __init__(self, program: ExportedProgram, compiled: Program) -> None:
+        self._program = program
+        self._compiled = compiled
+
+    @property
+    def methods(self) -> set[str]:
+        """Always "forward"."""
+        return {"forward"}
+
+    def exported_program(self, method_name: str = "forward") -> ExportedProgram:
+        """The program that was given: there is no other graph in PyTorch's terms."""
+        _check_method(method_name)
+        return self._program
+
+    def to_executorch(self, config: object = None) -> ExecutorchProgramManager:
+        """The program for the runtime. `config` makes no difference: memory is planned, and delegates lie aligned."""
+        del config
+        return ExecutorchProgramManager(self._program, self._compiled)
+
+
+class ExecutorchProgramManager(EdgeProgramManager):
+    """A program for the runtime, by the names of ExecuTorch's manager."""
+
+    @property
+    def buffer(self) -> bytes:
+        """The bytes of the .pte."""
+        return self._compiled.pte
+
+    @property
+    def program(self) -> Program:
+        """As Carina has it: it can be run, explained and reported."""
+        return self._compiled
+
+    def write_to_file(self, open_file: IO[bytes]) -> None:
+        """Writes the .pte to a file that is open for bytes."""
+        open_file.write(self.buffer)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the .pte to a path; a failed write leaves what was there."""
+        self._compiled.save(os.fspath(path))
+
+
+def _only(name: str, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    for method in given:
+        _check_method(method, name)
+    return given["forward"]
+
+
+def _check_method(method: str, where: str = "method_name") -> None:
+    if method != "forward":
+        raise usage_error(where, "a program has one method here", expected="forward", got=method, hint=_THROUGH_EXECUTORCH)
+
+
+def _compiled(program: ExportedProgram, partitioner: TOSAPartitioner | None, note: Any) -> Program:
+    if partitioner is None:
+        return carina.compile(program, target=carina.targets()[0], no_delegate=True, note=note)
+    spec = partitioner.compile_spec
+    more: dict[str, Any] = {"cpu_node": partitioner.kept_on_cpu(program), "note": note}
+    if spec._get_intermediate_path():
+        more["dump"] = spec._get_intermediate_path()
+    if isinstance(spec, EthosUCompileSpec):
+        return carina.compile(program, target=spec.target, extra_flag=spec.compiler_flags, **more)
+    return carina.compile(program, target="vgf" if isinstance(spec, VgfCompileSpec) else str(spec.tosa_spec), **more)

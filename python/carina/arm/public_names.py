@@ -1,0 +1,20 @@
+"""The names that the Arm backend promises to keep, and where each is: for tools that check promises."""
+
+from __future__ import annotations
+
+_ROOT = "executorch.backends.arm"
+
+LAZY_IMPORTS = {
+    name: (f"{_ROOT}.{home}", name)
+    for home, names in {
+        "ethosu": ("EthosUBackend", "EthosUCompileSpec", "EthosUPartitioner", "VelaExternalBlockPlacements"),
+        "vgf": ("VgfBackend", "VgfCompileSpec", "VgfPartitioner"),
+        "quantizer": (
+            "EthosUQuantizer",
+            "VgfQuantizer",
+            "get_symmetric_quantization_config",
+            "get_symmetric_a16w8_quantization_config",
+        ),
+    }.items()
+    for name in names
+}
