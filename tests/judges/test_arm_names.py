@@ -23,7 +23,9 @@ npu.register(timed=False)
 import executorch.kernels.quantized
 from executorch.runtime import Runtime
 for name in sys.argv[1:]:
-    method = Runtime.get().load_program(open(name + ".pte", "rb").read()).load_method("forward")
+    data = open(name + ".pte", "rb").read()  # the runtime reads it where it lies
+    program = Runtime.get().load_program(data)
+    method = program.load_method("forward")
     np.save(name + "_official.npy", method.execute([torch.from_numpy(np.load(name + "_input.npy"))])[0].numpy())
 """
 OWN = """

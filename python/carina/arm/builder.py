@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
-from .compile_spec import ArmCompileSpec, DebugMode
+from .compile_spec import ArmCompileSpec
+from .compile_spec import Mode
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
 from .factory import create_partitioner, parse_compile_spec
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 class ArmCompileSpecBuilder:
     """Gathers what build() makes a list of compile specs of."""
 
-    DebugMode: ClassVar = DebugMode
+    DebugMode: ClassVar = Mode
 
     def __init__(self) -> None:
         self._spec: ArmCompileSpec | None = None
         self._folder: str | None = None
-        self._debug: DebugMode | None = None
+        self._debug: Mode | None = None
 
     def ethosu_compile_spec(
         self,
@@ -67,7 +68,7 @@ class ArmCompileSpecBuilder:
         """The older name of dump_intermediate_artifacts_to()."""
         return self.dump_intermediate_artifacts_to(output_path)
 
-    def dump_debug_info(self, debug_mode: _DebugMode | None) -> Self:
+    def dump_debug_info(self, debug_mode: Mode | None) -> Self:
         """As of ArmCompileSpec."""
         self._debug = debug_mode
         return self

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from typing_extensions import Self
 
@@ -26,6 +26,9 @@ class DebugMode(Enum):
 
     JSON = 1  # debug.json
     TOSA = 2  # the same within the operators of the .tosa files
+
+
+Mode: TypeAlias = DebugMode  # within the classes that have a member of that name
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class ArmCompileSpec(ABC):
     tosa_spec: TosaSpecification
     compiler_flags: list[str]
     path_for_intermediates: str | None = None
-    tosa_debug_mode: DebugMode | None = None
+    tosa_debug_mode: Mode | None = None
     preserve_io_quantization: bool = False
     tosa_dev_mode: bool | None = None
 
@@ -73,7 +76,7 @@ class ArmCompileSpec(ABC):
         tosa_spec: TosaSpecification,
         compiler_flags: list[str],
         path_for_intermediates: str | None = None,
-        tosa_debug_mode: DebugMode | None = None,
+        tosa_debug_mode: Mode | None = None,
         pipeline_config: ArmPassPipelineConfig | None = None,
         preserve_io_quantization: bool = False,
         tosa_dev_mode: bool | None = None,
@@ -92,7 +95,7 @@ class ArmCompileSpec(ABC):
         self.path_for_intermediates = output_path
         return self
 
-    def dump_debug_info(self, debug_mode: _DebugMode | None) -> Self:
+    def dump_debug_info(self, debug_mode: Mode | None) -> Self:
         """With dump_intermediate_artifacts_to(): which node, module and source line each operator comes from."""
         self.tosa_debug_mode = debug_mode
         return self

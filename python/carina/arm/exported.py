@@ -98,9 +98,9 @@ def _edge_target(target: Any) -> Any:
         return None
     from executorch.exir.dialects._ops import ops
 
-    namespace, name = target.name().split("::")
+    namespace, name = str(target._schema.name).split("::")
     try:
-        return getattr(getattr(getattr(ops.edge, namespace), name.split(".")[0]), target._overloadname)
+        return getattr(getattr(getattr(ops.edge, namespace), name), target._overloadname)
     except (AttributeError, RuntimeError):
         return None
 

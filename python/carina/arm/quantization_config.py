@@ -124,7 +124,7 @@ def _derived_bias(activation: Any, weight: Any, node: Node) -> DerivedQuantizati
             f"Bias quantization of types: i:{activation.dtype}, w:{weight.dtype} not implemented"
         )
     return DerivedQuantizationSpec(
-        derived_from=((node.args[0], node), (node.args[1], node)),  # type: ignore[arg-type]
+        derived_from=((node.args[0], node), (node.args[1], node)),
         derive_qparams_fn=_product_of_scales,
         dtype=torch.int32,
         quant_min=torch.iinfo(torch.int32).min + 1,
