@@ -19,7 +19,8 @@
 
 namespace carina::driver {
 
-enum class Artifacts { kDrop, kKeep };
+// What shows how a delegate was made: nothing; the rows of its layers and what memory holds when; files too.
+enum class Artifacts { kDrop, kLayers, kKeep };
 using plan::Optimise;
 
 struct DelegateOptions {
@@ -27,7 +28,6 @@ struct DelegateOptions {
   int64_t arena_limit_bytes = 0;         // what the delegate's arena may take; 0: no limit
   Optimise optimise = Optimise::kSpeed;  // what its schedule is made for
   bool dynamic_weights = false;          // plan::Options::dynamic_weights
-  // Whether Delegate::artifacts are made, and the report's rows of layers.
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};  // what the report shows of how it was compiled
 };

@@ -8,10 +8,12 @@
 #include "base/file.h"
 #include "driver/backend.h"
 #include "driver/compilation.h"
+#include "driver/compile_options.h"
 #include "driver/dump_folder.h"
 #include "driver/file_kind.h"
 #include "driver/passes.h"
 #include "driver/samples.h"
+#include "driver/savings.h"
 #include "driver/vela_flags.h"
 #include "lower/lower.h"
 #include "tosa/flatbuffer.h"
@@ -19,56 +21,6 @@
 namespace carina::driver {
 
 namespace {
-
-SampleSource samples_of(const CompileRequest& request) {
-  if (request.samples || request.calibration.empty()) return request.samples;
-  return [path = request.calibration](std::span<const InputType> inputs) { return load_samples(path, inputs); };
-}
-
-Result<QuantizeRequest> quantization_of(const CompileRequest& request) {
-  CARINA_TRY(QuantizeRequest quantize, read_quantize_words(request.quantize));
-  quantize.samples = samples_of(request);
-  quantize.data = request.calibration;
-  quantize.threads = request.threads;
-  return quantize;
-}
-
-bool is_asked_to_quantize(const CompileRequest& request) {
-  return !request.quantize.scheme.empty() && request.quantize.scheme != "none";
-}
-
-bool wants_artifacts(const CompileRequest& request) {
-  return !request.dump_folder.empty() || request.layers || request.output != CompileRequest::Output::kProgram;
-}
-
-DelegateOptions delegate_options_of(const CompileRequest& request) {
-  return {.threads = request.threads,
-          .arena_limit_bytes = request.sram_budget_bytes,
-          .optimise = request.optimise,
-          .dynamic_weights = request.dynamic_weights,
-          .artifacts = wants_artifacts(request) ? Artifacts::kKeep : Artifacts::kDrop,
-          .shown = request.shown};
-}
-
-Result<CompileOptions> options_of(const CompileRequest& request) {
-  CARINA_TRY(QuantizeRequest quantize, quantization_of(request));
-  return CompileOptions{.quantize = std::move(quantize),
-                        .split = {.delegates = request.delegates,
-                                  .cpu_nodes = request.cpu_nodes,
-                                  .cpu_ops = request.cpu_ops,
-                                  .cpu_modules = request.cpu_modules,
-                                  .passes = request.passes},
-                        .delegate = delegate_options_of(request)};
-}
-
-// The request with what its Vela flags say.
-Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
-  if (request.vela_flags.empty()) return request;
-  CARINA_TRY(const VelaFlags flags, read_vela_flags(request.vela_flags, log));
-  CARINA_CHECKED(add_vela_flags(flags, request.target, request.optimise));
-  std::ranges::copy(flags.shown, std::back_inserter(request.shown));
-  return request;
-}
 
 struct PartFile {
   std::string_view artifact;  // Artifact::suffix
@@ -107,36 +59,6 @@ Result<std::vector<std::byte>> part_of(const Compilation& compilation, const Com
               .hint = "-o FILE.pte holds them too",
               .severity = Severity::kWarning});
   return found->bytes;
-}
-
-bool is_graph(const CompileRequest& request) {
-  if (request.file.size() == 0) return is_graph_file(request.model);
-  const FileKind kind = kind_of(request.file);
-  return kind == FileKind::kTosa || kind == FileKind::kVgf;
-}
-
-Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
-  return request.file.size() == 0 ? read_sound_tosa(request.model, level)
-                                  : sound_graph(request.file, request.model, level);
-}
-
-Result<Buffer> pt2_file(const CompileRequest& request) {
-  if (request.file.size() == 0) return open_file(request.model, {FileKind::kPt2});
-  CARINA_CHECKED(check_kind(request.file, request.model, {FileKind::kPt2}));
-  return request.file;
-}
-
-Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
-  if (samples_of(request) || is_asked_to_quantize(request)) {
-    log.note({.where = request.model,
-              .what = "a TOSA file has its types; the calibration data is not used",
-              .severity = Severity::kNote});
-  }
-  CARINA_TRY(ir::Module module, graph_of(request, "8K"));
-  if (module.graphs.size() == 1) return std::move(module.main());
-  return fail({.where = request.model,
-               .what = "control flow does not run on the NPU",
-               .got = fmt::format("{} regions", module.graphs.size())});
 }
 
 // As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
@@ -178,6 +100,20 @@ Result<void> dump(const Delegated& delegated, size_t index, const Backend& backe
 // A file without a target is written as most that will read it like it.
 const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
+// Errors of other choices are no reason to refuse this one.
+void add_savings(report::CompileReport& report, const CompileRequest& request, const Log& log) {
+  if (!request.savings) return;
+  auto savings = find_savings(request, report, log);
+  if (savings) {
+    report.savings = *std::move(savings);
+    return;
+  }
+  Diagnostic why = savings.error().front();
+  why.what = "what other choices would bring is not known: " + why.what;
+  why.severity = Severity::kNote;
+  log.note(why);
+}
+
 Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, pt2_file(request));
   CARINA_TRY(Model model, import_pt2(file, request.model, log, request.passes));
@@ -200,6 +136,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
       CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
   }
   report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
+  add_savings(report, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
     report.program_bytes = request.output == CompileRequest::Output::kVgf
@@ -215,7 +152,9 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, log);
-  return describe(compilation, backend, delegate_options_of(request));
+  report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
+  if (report.errors.empty()) add_savings(report, request, log);
+  return report;
 }
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {

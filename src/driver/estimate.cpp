@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/zeroed_pages.h"
+#include "npu/cost.h"
 #include "simulate/simulator.h"
 
 namespace carina::driver {
@@ -47,6 +48,34 @@ std::vector<std::pair<std::string, int64_t>> breakdown(const simulate::Cycles& c
   return parts;
 }
 
+// The unit of the NPU that an operation waits for longest while it computes.
+std::string_view computing_unit(const simulate::Cycles& cycles) {
+  if (cycles.weight_decode > cycles.mac && cycles.weight_decode > cycles.output) return "weight decode";
+  return cycles.output > cycles.mac ? "output" : "mac";
+}
+
+// The memory whose port the bytes of an operation keep longest.
+std::string_view slowest_memory(const simulate::Cycles& cycles) {
+  const auto slowest = std::ranges::max_element(cycles.access);
+  return simulate::name_of(static_cast<simulate::MemoryKind>(std::distance(cycles.access.begin(), slowest)));
+}
+
+// Parts of the total that do not overlap: computing, the start and end of the pipeline, what memories and transfers add.
+std::vector<std::pair<std::string, int64_t>> causes(const simulate::Cycles& cycles) {
+  std::vector<std::pair<std::string, int64_t>> list;
+  uint64_t rest = cycles.total;
+  const auto take = [&](std::string name, uint64_t wanted) {
+    const uint64_t taken = std::min(rest, wanted);
+    rest -= taken;
+    if (taken > 0) list.emplace_back(std::move(name), static_cast<int64_t>(taken));
+  };
+  take("dma", cycles.exposed_dma);
+  take(std::string(computing_unit(cycles)), cycles.npu - std::min(cycles.npu, cycles.issue));
+  take("issue", std::min(cycles.npu, cycles.issue));
+  take(std::string(slowest_memory(cycles)) + " access", rest);
+  return list;
+}
+
 std::string bottleneck(const std::vector<std::pair<std::string, int64_t>>& parts) {
   const auto largest = std::ranges::max_element(parts, {}, [](const auto& part) { return part.second; });
   return largest == parts.end() || largest->second == 0 ? "-" : largest->first;
@@ -73,6 +102,17 @@ std::vector<std::pair<std::string, int64_t>> access_cycles(const simulate::Cycle
   return list;
 }
 
+// Of the memories behind the ports, each once.
+std::vector<std::pair<std::string, double>> port_rates(const plan::Target& target) {
+  std::vector<std::pair<std::string, double>> rates;
+  for (const npu::MemoryPort& port : target.system.ports) {
+    const std::string name(npu::name_of(port.kind));
+    if (std::ranges::find(rates, name, &std::pair<std::string, double>::first) == rates.end())
+      rates.emplace_back(name, npu::port_bytes_per_cycle(target.accelerator.product, port));
+  }
+  return rates;
+}
+
 report::LayerReport layer_report(const simulate::OperationReport& operation, const npu::LayerNote* note,
                                  int macs_per_cycle) {
   const auto parts = breakdown(operation.cycles);
@@ -83,6 +123,7 @@ report::LayerReport layer_report(const simulate::OperationReport& operation, con
           .macs = macs,
           .cycles = cycles,
           .breakdown = parts,
+          .causes = causes(operation.cycles),
           .bottleneck = bottleneck(parts),
           .utilization = utilization(macs, cycles, macs_per_cycle),
           .nodes = note == nullptr ? std::vector<std::string>{} : note->tosa_ops,
@@ -163,7 +204,9 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
                                                    static_cast<int64_t>(simulated.cycles.total), macs_per_cycle),
                         .layers = {},
                         .traffic_bytes = traffic(simulated.traffic),
-                        .pmu = {}};
+                        .pmu = {},
+                        .macs_per_cycle = macs_per_cycle,
+                        .bytes_per_cycle = port_rates(target)};
   for (const simulate::OperationReport& operation : simulated.operations) {
     const npu::LayerNote* note = note_at(network, operation.word_offset);
     report::LayerReport layer = layer_report(operation, note, macs_per_cycle);

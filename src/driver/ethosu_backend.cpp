@@ -5,6 +5,7 @@
 #include "base/guarded.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
+#include "driver/memory_map.h"
 #include "facts/ethosu_delegates.h"
 #include "facts/executorch.h"
 #include "facts/lowering_targets.h"
@@ -60,10 +61,15 @@ std::string memory_name(npu::MemoryKind kind) {
                                           : std::string(npu::name_of(kind));
 }
 
+// Whether more than the program and its total is asked for.
+bool is_shown(const DelegateOptions& options) {
+  return options.artifacts != Artifacts::kDrop || !options.shown.empty();
+}
+
 // An estimate that fails is a pity, and no reason to refuse the program.
 void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const ir::Graph& tosa,
                   const plan::Target& target, const DelegateOptions& options, const Log& log) {
-  const bool layers = options.artifacts == Artifacts::kKeep || !options.shown.empty();
+  const bool layers = is_shown(options);
   const auto occupied = layers ? simulate::Occupied::kOn : simulate::Occupied::kOff;
   const auto timing = guarded([&] { return time_network(network, target, occupied); });
   if (!timing) {
@@ -93,7 +99,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
               .severity = Severity::kWarning});
   }
   plan::Schedule finished;
-  if (options.artifacts == Artifacts::kKeep || !options.shown.empty()) {
+  if (is_shown(options)) {
     choices.watch = [&](std::string_view transformation, const plan::Schedule& made) {
       if (transformation == "finished") finished = made;
     };
@@ -101,6 +107,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
   Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
   add_estimate(delegate, network, tosa, target, options, log);
+  if (is_shown(options)) delegate.report.memory_map = memory_map(finished);
   const report::NpuReport* timing = delegate.report.layers ? &*delegate.report.layers : nullptr;
   for (const Show what : options.shown)
     delegate.report.shown.emplace_back(

@@ -6,10 +6,10 @@
 #include <map>
 
 #include "base/check.h"
+#include "driver/memory_map.h"
 #include "ir/text.h"
 #include "npu/disassemble.h"
 #include "npu/payload.h"
-#include "plan/memory/lives.h"
 #include "plan/schedule/text.h"
 #include "report/layer_table.h"
 #include "report/table.h"
@@ -42,31 +42,7 @@ std::string config_text(const plan::Target& target) {
   return mode.cache_bytes == 0 ? text : text + fmt::format("  arena_cache_size={}\n", mode.cache_bytes);
 }
 
-constexpr std::array<std::string_view, plan::kSpaces> kSpaceNames{"constants", "arena", "fast scratch", "tables",
-                                                                  "chaining"};
-
-// What stands in each storage: the tensors, or the copied weights of stripes.
-std::vector<std::string> storage_names(const plan::Schedule& schedule) {
-  std::vector<std::string> names(schedule.storages.size());
-  const auto add = [&](plan::StorageId id, const std::string& name) {
-    if (!id.valid()) return;
-    std::string& text = names[id.index()];
-    text += (text.empty() ? "" : ", ") + name;
-  };
-  for (const plan::PlanTensor& tensor : schedule.tensors) add(tensor.storage, tensor.name);
-  for (size_t i = 0; i < schedule.slices.size(); ++i) add(schedule.slices[i].staged, fmt::format("weights w{}", i));
-  return names;
-}
-
 std::string allocation_text(const plan::Schedule& schedule) {
-  const std::vector<plan::Life> lives = plan::lives_of(schedule);
-  const std::vector<std::string> names = storage_names(schedule);
-  std::vector<size_t> order;
-  for (size_t i = 0; i < schedule.storages.size(); ++i) {
-    const plan::Space space = schedule.storages[i].space;
-    if (lives[i].used() && space != plan::Space::kConstants) order.push_back(i);
-  }
-  std::ranges::sort(order, {}, [&](size_t i) { return std::tuple(lives[i].first, lives[i].last, i); });
   Table table({{.title = "from", .align = Align::kRight},
                {.title = "to", .align = Align::kRight},
                {.title = "space"},
@@ -74,11 +50,10 @@ std::string allocation_text(const plan::Schedule& schedule) {
                {.title = "end", .align = Align::kRight},
                {.title = "bytes", .align = Align::kRight},
                {.title = "what"}});
-  for (const size_t i : order) {
-    const plan::Storage& storage = schedule.storages[i];
-    table.add({std::to_string(lives[i].first), std::to_string(lives[i].last),
-               std::string(kSpaceNames[static_cast<size_t>(storage.space)]), fmt::format("{:#x}", storage.address),
-               fmt::format("{:#x}", storage.address + storage.bytes), grouped(storage.bytes), names[i]});
+  for (const report::HeldBytes& held : memory_map(schedule)) {
+    table.add({std::to_string(held.first_operation), std::to_string(held.last_operation), held.memory,
+               fmt::format("{:#x}", held.address_bytes), fmt::format("{:#x}", held.address_bytes + held.bytes),
+               grouped(held.bytes), held.name});
   }
   return table.text(0);
 }

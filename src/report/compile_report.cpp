@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
 #include "base/check.h"
-#include "report/json_internal.h"
 #include "report/table.h"
 
 namespace carina::report {
@@ -22,25 +20,20 @@ std::string milliseconds(int64_t cycles, int64_t clock_hz) {
                            clock_hz / 1'000'000);
 }
 
-struct PlaceNames {
-  std::string_view text;
-  std::string_view json;
-};
-
-PlaceNames names_of(Place place) {
+std::string_view name_of(Place place) {
   switch (place) {
     case Place::kNpu:
-      return {.text = "NPU", .json = "npu"};
+      return "NPU";
     case Place::kCpu:
-      return {.text = "CPU", .json = "cpu"};
+      return "CPU";
     case Place::kBoth:
-      return {.text = "NPU+CPU", .json = "npu+cpu"};
+      return "NPU+CPU";
     case Place::kFolded:
-      return {.text = "-", .json = "folded"};
+      return "-";
     case Place::kNowhere:
-      return {.text = "nowhere", .json = "nowhere"};
+      return "nowhere";
     case Place::kUndecided:
-      return {.text = "?", .json = "undecided"};
+      return "?";
   }
   CARINA_UNREACHABLE("place", place);
 }
@@ -48,7 +41,7 @@ PlaceNames names_of(Place place) {
 // "NPU", "NPU+CPU", or another accelerator's name.
 std::string place_text(const CompileReport& report, Place place) {
   if (place == Place::kNpu) return report.accelerator;
-  return place == Place::kBoth ? report.accelerator + "+CPU" : std::string(names_of(place).text);
+  return place == Place::kBoth ? report.accelerator + "+CPU" : std::string(name_of(place));
 }
 
 // Of an estimate that may be missing.
@@ -114,10 +107,6 @@ std::string delegates_table(const CompileReport& report) {
                grouped(d.weight_bytes), grouped(d.scratch_bytes)});
   }
   return table.text(2);
-}
-
-nlohmann::ordered_json json_of(const std::optional<int64_t>& number) {
-  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
 }
 
 int64_t count_of(const CompileReport& report, Place place) {
@@ -191,6 +180,10 @@ bool is_on_cpu(const NodeReport& node) {
 
 }  // namespace
 
+int64_t sram_bytes_of(const CompileReport& report) {
+  return report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
+}
+
 std::string to_text(const CompileReport& report, Detail detail) {
   const std::string memories =
       has_costs(report) ? fmt::format(" ({}, {})", report.system_config, report.memory_mode) : std::string();
@@ -209,64 +202,6 @@ std::string to_text(const CompileReport& report, Detail detail) {
   out += shown_text(report);
   if (!report.output.empty()) out += fmt::format("wrote {}\n", report.output);
   return out;
-}
-
-std::string to_json(const CompileReport& report) {
-  using nlohmann::ordered_json;
-  ordered_json nodes = ordered_json::array();
-  for (const NodeReport& node : report.nodes) {
-    nodes.push_back({{"name", node.name},
-                     {"op", node.op},
-                     {"source", node.source},
-                     {"runs_on", names_of(node.place).json},
-                     {"reason", node.reason},
-                     {"hint", node.hint},
-                     {"rule", node.rule},
-                     {"cycles", node.cycles},
-                     {"cpu_cycles", node.cpu_cycles}});
-  }
-  ordered_json delegates = ordered_json::array();
-  for (const DelegateReport& d : report.delegates) {
-    delegates.push_back({{"tosa_operators", d.tosa_operators},
-                         {"npu_operations", json_of(operations_of(d))},
-                         {"macs", json_of(macs_of(d))},
-                         {"cycles", json_of(cycles_of(d))},
-                         {"command_stream_bytes", d.command_stream_bytes},
-                         {"weight_bytes", d.weight_bytes},
-                         {"scratch_bytes", d.scratch_bytes},
-                         {"fast_scratch_bytes", d.fast_scratch_bytes},
-                         {"sram_bound_bytes", d.sram_bound_bytes}});
-    for (const auto& [what, content] : d.shown) delegates.back()["shown"][what] = content;
-  }
-  ordered_json errors = ordered_json::array();
-  for (const Diagnostic& error : report.errors) {
-    errors.push_back({{"where", error.where},
-                      {"what", error.what},
-                      {"expected", error.expected},
-                      {"got", error.got},
-                      {"hint", error.hint}});
-  }
-  const ordered_json json = {{"model", report.model},
-                             {"target", report.target},
-                             {"system_config", report.system_config},
-                             {"memory_mode", report.memory_mode},
-                             {"optimise", report.optimise},
-                             {"dynamic_weights", report.dynamic_weights},
-                             {"sram_budget_bytes", report.sram_budget_bytes},
-                             {"arena_cache_bytes", report.cache_bytes},
-                             {"quantization", report.quantization},
-                             {"nodes", nodes},
-                             {"delegates", delegates},
-                             {"output", report.output},
-                             {"program_bytes", report.program_bytes},
-                             {"planned_bytes", report.planned_bytes},
-                             {"scratch_bytes", report.scratch_bytes},
-                             {"fast_scratch_bytes", report.fast_scratch_bytes},
-                             {"arena_memory", report.arena_memory},
-                             {"clock_hz", report.clock_hz},
-                             {"cycles", json_of(report.cycles)},
-                             {"errors", errors}};
-  return json_text(json);
 }
 
 }  // namespace carina::report

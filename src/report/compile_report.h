@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "report/memory_map.h"
 #include "report/run_report.h"
 
 namespace carina::report {
@@ -52,6 +53,19 @@ struct DelegateReport {
   int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
   int64_t sram_bound_bytes = 0;              // what lives at one time at most: no placement could take less SRAM
   std::vector<std::pair<std::string, std::string>> shown = {};  // what it is, and its text
+  std::vector<HeldBytes> memory_map = {};                       // where the layers were asked for
+};
+
+// What another choice gives: the model compiled again with it, and simulated.
+struct Saving {
+  std::string what;          // "search for a faster schedule"
+  std::string options;       // of the command line: "-O3"
+  std::string failure = {};  // why there is no program with it; then the figures mean nothing
+  int64_t cycles = 0;        // of the NPU, per inference
+  int64_t cpu_cycles = 0;    // of what runs on the CPU
+  int64_t clock_hz = 0;
+  int64_t sram_bytes = 0;
+  int64_t program_bytes = 0;
 };
 
 // What `carina compile` and `carina explain` say.
@@ -76,11 +90,15 @@ struct CompileReport {
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
+  std::vector<Saving> savings = {};   // the most cycles saved first; where they were asked for
   Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
 };
 
 enum class Detail { kSummary, kNodes };
 std::string to_text(const CompileReport& report, Detail detail);
 std::string to_json(const CompileReport& report);
+
+// SRAM that one inference needs: the arena and what the executor plans where they lie there, else the fast scratch.
+int64_t sram_bytes_of(const CompileReport& report);
 
 }  // namespace carina::report

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "report/csv_internal.h"
 #include "report/json_internal.h"
 #include "report/table.h"
 
@@ -92,20 +93,6 @@ constexpr auto kColumns = std::to_array<Column>({
      [](const Row& r) { return number(count_of(r.layer.traffic_bytes, "OffChipFlash read")); }},
     {"Source", Align::kLeft, [](const Row& r) { return r.layer.source; }},
 });
-
-// A field that holds a comma, a quote or the end of a line stands in quotes (RFC 4180).
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
-std::string csv_line(const std::vector<std::string>& cells) {
-  std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : ",") + field(cells[i]);
-  return line + '\n';
-}
 
 using Cells = std::vector<std::vector<std::string>>;
 

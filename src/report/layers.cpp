@@ -48,6 +48,7 @@ LayerReport folded(const std::vector<const LayerReport*>& operations) {
     sum.cycles += operation->cycles;
     sum.npu_cycles += operation->npu_cycles;
     add(sum.breakdown, operation->breakdown);
+    add(sum.causes, operation->causes);
     add(sum.access_cycles, operation->access_cycles);
     add(sum.traffic_bytes, operation->traffic_bytes);
     sum.held_sram_bytes = std::max(sum.held_sram_bytes, operation->held_sram_bytes);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "report/json_internal.h"
+#include "report/npu_json_internal.h"
 #include "report/table.h"
 
 namespace carina::report {
@@ -45,12 +46,6 @@ std::string npu_text(const NpuReport& npu, LayerRows rows) {
   return out;
 }
 
-nlohmann::ordered_json pairs(const std::vector<std::pair<std::string, int64_t>>& list) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : list) json[name] = value;
-  return json;
-}
-
 std::string outputs_text(const std::vector<TensorReport>& outputs) {
   std::string out;
   for (const TensorReport& tensor : outputs) {
@@ -66,37 +61,6 @@ nlohmann::ordered_json outputs_json(const std::vector<TensorReport>& outputs) {
     json.push_back({{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
   }
   return json;
-}
-
-nlohmann::ordered_json npu_json(const NpuReport& npu) {
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
-  for (const LayerReport& layer : npu.layers) {
-    layers.push_back({{"name", layer.name},
-                      {"operation", layer.operation},
-                      {"macs", layer.macs},
-                      {"cycles", layer.cycles},
-                      {"breakdown", pairs(layer.breakdown)},
-                      {"bottleneck", layer.bottleneck},
-                      {"utilization", layer.utilization},
-                      {"tosa_op", layer.tosa_op},
-                      {"source", layer.source},
-                      {"start_cycle", layer.start_cycle},
-                      {"npu_cycles", layer.npu_cycles},
-                      {"access_cycles", pairs(layer.access_cycles)},
-                      {"traffic_bytes", pairs(layer.traffic_bytes)},
-                      {"held_sram_bytes", layer.held_sram_bytes ? nlohmann::ordered_json(*layer.held_sram_bytes)
-                                                                : nlohmann::ordered_json(nullptr)}});
-  }
-  return {{"target", npu.target},
-          {"system_config", npu.system_config},
-          {"memory_mode", npu.memory_mode},
-          {"clock_hz", npu.clock_hz},
-          {"cycles", npu.cycles},
-          {"macs", npu.macs},
-          {"utilization", npu.utilization},
-          {"layers", layers},
-          {"traffic_bytes", pairs(npu.traffic_bytes)},
-          {"pmu", pairs(npu.pmu)}};
 }
 
 std::string findings_text(const std::vector<std::string>& findings) {

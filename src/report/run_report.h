@@ -16,6 +16,8 @@ struct LayerReport {
   int64_t cycles = 0;
   // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
   std::vector<std::pair<std::string, int64_t>> breakdown;
+  // The same told apart: what each cause adds to the time, so that these add up to `cycles`.
+  std::vector<std::pair<std::string, int64_t>> causes = {};
   std::string bottleneck;               // the unit that set the time
   double utilization = 0;               // MACs done / MACs possible in `cycles`, 0 to 1
   std::vector<std::string> nodes = {};  // names of the TOSA nodes that it computes, where they are known
@@ -41,6 +43,8 @@ struct NpuReport {
   std::vector<LayerReport> layers;
   std::vector<std::pair<std::string, int64_t>> traffic_bytes;  // "sram read" ...
   std::vector<std::pair<std::string, int64_t>> pmu;            // event name -> count
+  int64_t macs_per_cycle = 0;
+  std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // that each memory's port moves at most
 };
 
 struct TensorReport {

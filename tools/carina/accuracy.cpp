@@ -1,9 +1,11 @@
 #include "driver/accuracy.h"
 
 #include "command.h"
+#include "driver/command_files.h"
 #include "driver/layer_accuracy.h"
 #include "model_options.h"
 #include "option_values.h"
+#include "page_option.h"
 #include "report/accuracy_report.h"
 #include "report/layer_accuracy_report.h"
 
@@ -15,11 +17,24 @@ struct Options {
   driver::AccuracyRequest program;
   driver::CompileRequest model;  // with --layers; of which only the quantization is used
   bool layers = false;
+  std::string page;  // empty: not asked for
 };
 
+// The report as it is printed, its page written.
+template <typename Report>
+Result<std::string> written(const Result<Report>& report, const Options& options, const Console& console) {
+  if (report) CARINA_CHECKED(write_page(options.page, *report));
+  return shown(report, console);
+}
+
 Result<std::string> compared(const Options& options, const Console& console) {
+  CARINA_CHECKED(driver::check_files(
+      {.inputs = {options.program.model, options.program.program, options.program.data, options.model.calibration},
+       .outputs = {{"--report", options.page}},
+       .folders = {}}));
   if (!options.layers) {
-    if (!options.program.program.empty()) return shown(driver::accuracy(options.program, console.log()), console);
+    if (!options.program.program.empty())
+      return written(driver::accuracy(options.program, console.log()), options, console);
     return fail({.where = "carina accuracy",
                  .what = "the .pte made from the model is missing (or --layers, for the model alone)",
                  .fault = Fault::kUsage});
@@ -29,7 +44,7 @@ Result<std::string> compared(const Options& options, const Console& console) {
                                              .calibration = options.model.calibration,
                                              .quantize = options.model.quantize,
                                              .threads = console.threads};
-  return shown(driver::layer_accuracy(request, console.log()), console);
+  return written(driver::layer_accuracy(request, console.log()), options, console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -46,6 +61,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_flag("--layers", options.layers,
                "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
   add_quantize_options(app, options.model);
+  add_page_option(app, options.page);
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;

@@ -59,6 +59,7 @@ extern const Command kNpu;
 extern const Command kOps;
 extern const Command kQemu;
 extern const Command kRun;
+extern const Command kSweep;
 extern const Command kTargets;
 extern const Command kTosa;
 

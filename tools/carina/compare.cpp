@@ -1,8 +1,10 @@
 #include "driver/compare.h"
 
 #include "command.h"
+#include "driver/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
+#include "page_option.h"
 #include "report/compare_report.h"
 
 namespace carina::cli {
@@ -11,7 +13,15 @@ namespace {
 
 enum class With { kFile, kVela };
 
-int compare(const driver::CompareRequest& request, With with, const Console& console) {
+Result<std::string> compared(const driver::CompareRequest& request, const std::string& page, const Console& console) {
+  CARINA_CHECKED(
+      driver::check_files({.inputs = {request.a, request.b}, .outputs = {{"--report", page}}, .folders = {}}));
+  const auto report = driver::compare(request, console.log());
+  if (report) CARINA_CHECKED(write_page(page, *report));
+  return shown(report, console);
+}
+
+int compare(const driver::CompareRequest& request, With with, const std::string& page, const Console& console) {
   if (request.b.empty() != (with == With::kVela)) {
     const Diagnostic usage{.where = "carina compare",
                            .what = "one other program is needed",
@@ -19,7 +29,7 @@ int compare(const driver::CompareRequest& request, With with, const Console& con
                            .fault = Fault::kUsage};
     return report_failure(request.a, {usage}, console);
   }
-  return finish(request.a, shown(driver::compare(request, console.log()), console), console);
+  return finish(request.a, compared(request, page, console), console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -35,10 +45,12 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_quantize_options(app, request.compile);
   add_target_options(app, request.compile.target, Target::kOptional);
   add_schedule_options(app, request.compile);
+  static std::string page;
+  add_page_option(app, page);
   app.callback([&] {
     action = [&] {
       request.compile.threads = console.threads;
-      return compare(request, with, console);
+      return compare(request, with, page, console);
     };
   });
 }

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "driver/command_files.h"
 #include "model_options.h"
+#include "page_option.h"
 #include "report/compile_report.h"
 #include "run_options.h"
 #include "warnings.h"
@@ -21,12 +22,14 @@ struct Outputs {
   std::string program;
   std::string layers;  // empty: not asked for
   report::LayerRows rows = report::LayerRows::kFolded;
+  std::string page;  // likewise
 };
 
 driver::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
-  driver::CommandFiles files{.inputs = {request.model, request.calibration},
-                             .outputs = {{"--output", outputs.program}, {"--per-layer", outputs.layers}},
-                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
+  driver::CommandFiles files{
+      .inputs = {request.model, request.calibration},
+      .outputs = {{"--output", outputs.program}, {"--per-layer", outputs.layers}, {"--report", outputs.page}},
+      .folders = {{"--dump", request.dump_folder, "output_tag"}}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   return files;
 }
@@ -50,10 +53,17 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
     CARINA_TRY(layers, OutputFile::prepare(outputs.layers, std::as_bytes(std::span(table))));
   }
   compiled.report.output = outputs.program;
+  const std::string html =
+      outputs.page.empty() ? std::string() : to_html(compiled.report, report::CompilePage::kCompile);
+  std::optional<OutputFile> page;
+  if (!outputs.page.empty()) {
+    CARINA_TRY(page, OutputFile::prepare(outputs.page, std::as_bytes(std::span(html))));
+  }
   warn_of(request, compiled.report, console);
   CARINA_CHECKED(print(console.json ? report::to_json(compiled.report)
                                     : report::to_text(compiled.report, report::Detail::kSummary)));
   if (layers) CARINA_CHECKED(layers->commit());
+  if (page) CARINA_CHECKED(page->commit());
   return program.commit();
 }
 
@@ -74,6 +84,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "Write each delegate's TOSA file and command stream to this folder")
       ->check(path());
   add_layers_option(app, outputs.layers);
+  add_page_option(app, outputs.page);
   add_all_option(app, outputs.rows);
   app.add_option(
          "-o,--output", outputs.program,
@@ -84,7 +95,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
     action = [&] {
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
-      request.layers = !outputs.layers.empty();
+      request.layers = !outputs.layers.empty() || !outputs.page.empty();
+      request.savings = !outputs.page.empty();
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
       const Result<void> done = compile(request, outputs, console);

@@ -36,6 +36,7 @@ struct Stage {
 };
 constexpr std::array kStages{Stage{.step = "calibrate", .words = "calibrating", .counted = true},
                              Stage{.step = "compile for the NPU", .words = "compiling part", .counted = true},
+                             Stage{.step = "sweep", .words = "compiled combination", .counted = true},
                              Stage{.step = "sample", .words = "sample", .counted = true},
                              Stage{.step = "select", .words = "choosing NPU operations"},
                              Stage{.step = "blocks", .words = "choosing block sizes"},

@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <iterator>
+
 #include "command.h"
+#include "driver/command_files.h"
 #include "driver/compile.h"
 #include "model_options.h"
+#include "page_option.h"
 #include "report/compile_report.h"
 #include "warnings.h"
 
@@ -8,11 +13,22 @@ namespace carina::cli {
 
 namespace {
 
+Result<void> check(const driver::CompileRequest& request, const std::string& page) {
+  driver::CommandFiles files{
+      .inputs = {request.model, request.calibration}, .outputs = {{"--report", page}}, .folders = {}};
+  std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
+  return driver::check_files(files);
+}
+
 // The table comes whether the model can be compiled or not; with --json it holds the errors as well.
-int explain(const driver::CompileRequest& request, const Console& console) {
+int explain(const driver::CompileRequest& request, const std::string& page, const Console& console) {
   const auto report = driver::explain(request, console.log());
   if (!report) return report_failure(request.model, report.error(), console);
   warn_of(request, *report, console);
+  if (!page.empty()) {
+    const auto written = write_file(page, to_html(*report, report::CompilePage::kExplain));
+    if (!written) return report_failure(request.model, written.error(), console);
+  }
   const int printed =
       finish(request.model, console.json ? report::to_json(*report) : report::to_text(*report, report::Detail::kNodes),
              console);
@@ -25,10 +41,14 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_target_options(app, request.target);
   add_partition_options(app, request);
   add_schedule_options(app, request);
+  static std::string page;
+  add_page_option(app, page);
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      return explain(request, console);
+      request.layers = request.savings = !page.empty();
+      const Result<void> sound = check(request, page);
+      return sound ? explain(request, page, console) : report_failure(request.model, sound.error(), console);
     };
   });
 }

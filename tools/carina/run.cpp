@@ -8,6 +8,7 @@
 #include "driver/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
+#include "page_option.h"
 #include "report/run_report.h"
 #include "run_options.h"
 
@@ -17,9 +18,16 @@ namespace {
 
 enum class Place { kHost, kQemu, kVulkan };
 
-Result<void> check(const driver::RunRequest& request, const std::string& layers = {}) {
+// Files that are written beside the outputs; empty: they are not asked for.
+struct Tables {
+  std::string layers;
+  report::LayerRows rows = report::LayerRows::kFolded;
+  std::string page;
+};
+
+Result<void> check(const driver::RunRequest& request, const Tables& tables = {}) {
   driver::CommandFiles files{.inputs = request.inputs,
-                             .outputs = {{"--per-layer", layers}},
+                             .outputs = {{"--per-layer", tables.layers}, {"--report", tables.page}},
                              .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.program);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
@@ -27,12 +35,14 @@ Result<void> check(const driver::RunRequest& request, const std::string& layers 
   return driver::check_files(files);
 }
 
-Result<std::string> run(const driver::RunRequest& request, const std::string& layers, report::LayerRows rows,
-                        const Console& console) {
-  CARINA_CHECKED(check(request, layers));
+Result<std::string> run(const driver::RunRequest& request, const Tables& tables, const Console& console) {
+  CARINA_CHECKED(check(request, tables));
   const auto report = driver::run(request, console.log());
-  if (report) CARINA_CHECKED(write_layers(layers, report->npu, rows));
-  return shown_run(report, rows, console);
+  if (report) {
+    CARINA_CHECKED(write_layers(tables.layers, report->npu, tables.rows));
+    CARINA_CHECKED(write_page(tables.page, *report));
+  }
+  return shown_run(report, tables.rows, console);
 }
 
 Result<Buffer> image_of(const driver::RunRequest& request, const Console& console) {
@@ -71,10 +81,10 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
-  static auto rows = report::LayerRows::kFolded;
-  add_all_option(app, rows);
-  static std::string layers;
-  add_layers_option(app, layers);
+  static Tables tables;
+  add_all_option(app, tables.rows);
+  add_layers_option(app, tables.layers);
+  add_page_option(app, tables.page);
   add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
   static auto place = Place::kHost;
   app.add_option(
@@ -91,8 +101,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       if (place == Place::kQemu) return run_as_firmware(request, console);
       request.threads = console.threads;
       if (place == Place::kVulkan) request.vgf = driver::VgfPlace::kVulkan;
-      request.timed = request.timed || !layers.empty();
-      return finish(request.program, run(request, layers, rows, console), console);
+      request.timed = request.timed || !tables.layers.empty() || !tables.page.empty();
+      return finish(request.program, run(request, tables, console), console);
     };
   });
 }

@@ -1,0 +1,11 @@
+# INPUT: a file. OUTPUT: C++ that holds its bytes. FUNCTION: what gives them.
+file(READ ${INPUT} bytes HEX)
+string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+file(WRITE ${OUTPUT} "#include \"report/page_parts_internal.h\"
+namespace carina::report {
+static constexpr unsigned char kBytes[] = {${bytes}};
+std::string_view ${FUNCTION}() {
+  return {reinterpret_cast<const char*>(kBytes), sizeof kBytes};
+}
+}  // namespace carina::report
+")

@@ -1,0 +1,38 @@
+#include "driver/prepared_model.h"
+
+#include "driver/compile_options.h"
+
+namespace carina::driver {
+
+Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
+  PreparedModel prepared{.file = request.model, .model = {}, .is_tosa = is_graph(request)};
+  if (prepared.is_tosa) {
+    CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
+    return prepared;
+  }
+  CARINA_TRY(const QuantizeRequest quantize, quantization_of(request));
+  if (quantize.cycle_budget)
+    return fail({.where = "--quantize auto",
+                 .what = "what it chooses depends on the cycles of one target",
+                 .hint = "compile for that target, or name a scheme",
+                 .fault = Fault::kUsage});
+  CARINA_TRY(const Buffer file, pt2_file(request));
+  CARINA_TRY(prepared.model, import_pt2(file, request.model, log, request.passes));
+  CARINA_CHECKED(quantize_model(prepared.model, quantize, log));
+  return prepared;
+}
+
+Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request, const Backend& backend,
+                             const Log& log) {
+  CompileRequest rest = request;
+  rest.quantize = {};
+  rest.calibration.clear();
+  rest.samples = {};
+  const auto options = options_of(rest);
+  if (!options)
+    return {.model = prepared.model, .delegated = {}, .package = {}, .prospects = {}, .errors = options.error()};
+  if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
+  return compile_model(prepared.model, *options, backend, log);
+}
+
+}  // namespace carina::driver

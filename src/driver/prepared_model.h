@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "driver/compilation.h"
+#include "driver/compile.h"
+
+namespace carina::driver {
+
+// A model ready for any target: imported and quantized, or the graph of a TOSA file as it is.
+struct PreparedModel {
+  std::string file;
+  Model model;
+  bool is_tosa = false;
+};
+
+// The part of compile() that no target has a say in. Errors: as compile()'s up to quantization; --quantize auto, whose
+// choice depends on a target's cycles (usage).
+Result<PreparedModel> prepare(const CompileRequest& request, const Log& log);
+
+// The rest of it. Of the request only what is said of partitioning and schedules counts.
+Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request, const Backend& backend,
+                             const Log& log);
+
+}  // namespace carina::driver

@@ -1,0 +1,152 @@
+#include "driver/savings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/parallel.h"
+#include "driver/compile_options.h"
+#include "driver/ethosu_backend.h"
+#include "driver/prepared_model.h"
+#include "driver/target_list.h"
+
+namespace carina::driver {
+
+namespace {
+
+using report::Saving;
+
+struct Choice {
+  std::string what;
+  std::string options;
+  CompileRequest request;
+};
+
+void add_levels(const CompileRequest& request, std::vector<Choice>& choices) {
+  const auto add = [&](Optimise level, const char* what, const char* options) {
+    if (request.optimise == level) return;
+    choices.push_back({.what = what, .options = options, .request = request});
+    choices.back().request.optimise = level;
+  };
+  add(Optimise::kSpeed, "the schedule made for speed", "-O2");
+  add(Optimise::kSearch, "seconds of search for a faster schedule", "-O3");
+  add(Optimise::kSize, "the schedule made for the least SRAM", "-Os");
+}
+
+void add_switches(const CompileRequest& request, std::vector<Choice>& choices) {
+  if (!request.dynamic_weights) {
+    choices.push_back({.what = "matrix products with weights that the NPU writes (confirmed by no silicon)",
+                       .options = "--dynamic-weights",
+                       .request = request});
+    choices.back().request.dynamic_weights = true;
+  }
+  if (request.delegates == DelegateMode::kNpu) {
+    choices.push_back({.what = "everything on the NPU that can run there, also what only moves data",
+                       .options = "--delegate-all",
+                       .request = request});
+    choices.back().request.delegates = DelegateMode::kAll;
+  }
+}
+
+// Memory modes that the target's system does not have are no choices.
+Result<void> add_memory_modes(const CompileRequest& request, const report::CompileReport& now,
+                              std::vector<Choice>& choices) {
+  CARINA_TRY(const report::TargetList list, list_targets(request.target.config_files));
+  for (const report::ModeRow& mode : list.modes) {
+    if (mode.name == now.memory_mode) continue;
+    Choice choice{.what = fmt::format("memory mode {}", mode.name),
+                  .options = fmt::format("--memory-mode {}", mode.name),
+                  .request = request};
+    choice.request.target.memory_mode = mode.name;
+    choice.request.target.arena_cache_bytes.reset();
+    if (find_target(choice.request.target)) choices.push_back(std::move(choice));
+  }
+  return {};
+}
+
+// The next smaller and the next larger of the same line, of which the names differ behind the last "-".
+void add_sizes(const CompileRequest& request, const report::CompileReport& now, std::vector<Choice>& choices) {
+  const auto line_of = [](std::string_view name) { return name.substr(0, name.rfind('-')); };
+  std::vector<std::string_view> line;
+  for (const std::string_view target : ethosu_targets()) {
+    if (line_of(target) == line_of(now.target)) line.push_back(target);
+  }
+  const auto here = std::ranges::find(line, now.target) - line.begin();
+  for (const auto other : {here - 1, here + 1}) {
+    if (other < 0 || other >= static_cast<std::ptrdiff_t>(line.size())) continue;
+    const std::string name(line[static_cast<size_t>(other)]);
+    choices.push_back({.what = fmt::format("another NPU: {}", name),
+                       .options = fmt::format("--target {}", name),
+                       .request = request});
+    choices.back().request.target.accelerator = name;
+  }
+}
+
+int64_t cpu_cycles_of(const report::CompileReport& report) {
+  int64_t cycles = 0;
+  for (const report::NodeReport& node : report.nodes) cycles += node.cpu_cycles;
+  return cycles;
+}
+
+Saving measured(const Choice& choice, const PreparedModel& model) {
+  Saving saving{.what = choice.what, .options = choice.options};
+  const auto made = guarded([&]() -> Result<report::CompileReport> {
+    CARINA_TRY(const Backend backend, find_backend(choice.request.target));
+    Compilation compilation = compile_prepared(model, choice.request, backend, {});
+    if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
+    return describe(compilation, backend, delegate_options_of(choice.request));
+  });
+  if (!made || !made->cycles) {
+    saving.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());
+    return saving;
+  }
+  saving.cycles = *made->cycles;
+  saving.cpu_cycles = cpu_cycles_of(*made);
+  saving.clock_hz = made->clock_hz;
+  saving.sram_bytes = sram_bytes_of(*made);
+  saving.program_bytes = made->program_bytes;
+  return saving;
+}
+
+bool changes_something(const Saving& saving, const report::CompileReport& now) {
+  return !saving.failure.empty() ||
+         std::tuple(saving.cycles, saving.cpu_cycles, saving.clock_hz, saving.sram_bytes) !=
+             std::tuple(now.cycles.value_or(0), cpu_cycles_of(now), now.clock_hz, sram_bytes_of(now));
+}
+
+double seconds_of(const Saving& saving) {
+  return static_cast<double>(saving.cycles) / static_cast<double>(std::max<int64_t>(saving.clock_hz, 1));
+}
+
+}  // namespace
+
+Result<std::vector<Saving>> find_savings(const CompileRequest& given, const report::CompileReport& now,
+                                         const Log& log) {
+  if (!now.cycles || now.clock_hz == 0) return std::vector<Saving>();  // nothing is known of what choices cost
+  CARINA_TRY(CompileRequest request, with_flags(given, {}));
+  CARINA_TRY(const PreparedModel model, prepare(request, {}));
+  request.layers = false;
+  request.dump_folder.clear();
+  request.shown.clear();
+  request.output = CompileRequest::Output::kProgram;
+  request.threads = 1;
+  std::vector<Choice> choices;
+  add_levels(request, choices);
+  add_switches(request, choices);
+  CARINA_CHECKED(add_memory_modes(request, now, choices));
+  add_sizes(request, now, choices);
+  std::vector<Saving> savings(choices.size());
+  ThreadPool pool(given.threads);
+  pool.parallel_for(choices.size(), [&](size_t i) { savings[i] = measured(choices[i], model); });
+  log.progress("savings", choices.size(), choices.size());
+  std::erase_if(savings, [&](const Saving& saving) { return !changes_something(saving, now); });
+  std::ranges::stable_sort(savings, {},
+                           [](const Saving& saving) { return std::pair(!saving.failure.empty(), seconds_of(saving)); });
+  return savings;
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,139 @@
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "base/check.h"
+#include "report/compile_report.h"
+#include "report/json_internal.h"
+#include "report/npu_json_internal.h"
+
+namespace carina::report {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view name_of(Place place) {
+  switch (place) {
+    case Place::kNpu:
+      return "npu";
+    case Place::kCpu:
+      return "cpu";
+    case Place::kBoth:
+      return "npu+cpu";
+    case Place::kFolded:
+      return "folded";
+    case Place::kNowhere:
+      return "nowhere";
+    case Place::kUndecided:
+      return "undecided";
+  }
+  CARINA_UNREACHABLE("place", place);
+}
+
+ordered_json json_of(const std::optional<int64_t>& number) {
+  return number ? ordered_json(*number) : ordered_json(nullptr);
+}
+
+ordered_json memory_map_json(const std::vector<HeldBytes>& map) {
+  ordered_json json = ordered_json::array();
+  for (const HeldBytes& held : map)
+    json.push_back({{"name", held.name},
+                    {"layer", held.layer},
+                    {"memory", held.memory},
+                    {"address_bytes", held.address_bytes},
+                    {"bytes", held.bytes},
+                    {"first_operation", held.first_operation},
+                    {"last_operation", held.last_operation}});
+  return json;
+}
+
+ordered_json savings_json(const std::vector<Saving>& savings) {
+  ordered_json json = ordered_json::array();
+  for (const Saving& saving : savings)
+    json.push_back({{"what", saving.what},
+                    {"options", saving.options},
+                    {"failure", saving.failure},
+                    {"cycles", saving.cycles},
+                    {"cpu_cycles", saving.cpu_cycles},
+                    {"clock_hz", saving.clock_hz},
+                    {"sram_bytes", saving.sram_bytes},
+                    {"program_bytes", saving.program_bytes}});
+  return json;
+}
+
+ordered_json nodes_json(const CompileReport& report) {
+  ordered_json nodes = ordered_json::array();
+  for (const NodeReport& node : report.nodes) {
+    nodes.push_back({{"name", node.name},
+                     {"op", node.op},
+                     {"source", node.source},
+                     {"runs_on", name_of(node.place)},
+                     {"reason", node.reason},
+                     {"hint", node.hint},
+                     {"rule", node.rule},
+                     {"cycles", node.cycles},
+                     {"cpu_cycles", node.cpu_cycles}});
+  }
+  return nodes;
+}
+
+ordered_json delegates_json(const CompileReport& report) {
+  ordered_json delegates = ordered_json::array();
+  for (const DelegateReport& d : report.delegates) {
+    delegates.push_back({{"tosa_operators", d.tosa_operators},
+                         {"npu_operations", json_of(d.estimate ? std::optional(d.estimate->operations) : std::nullopt)},
+                         {"macs", json_of(d.estimate ? std::optional(d.estimate->macs) : std::nullopt)},
+                         {"cycles", json_of(d.estimate ? std::optional(d.estimate->cycles) : std::nullopt)},
+                         {"command_stream_bytes", d.command_stream_bytes},
+                         {"weight_bytes", d.weight_bytes},
+                         {"scratch_bytes", d.scratch_bytes},
+                         {"fast_scratch_bytes", d.fast_scratch_bytes},
+                         {"sram_bound_bytes", d.sram_bound_bytes}});
+    if (d.layers) delegates.back()["npu"] = npu_json(*d.layers);
+    if (!d.memory_map.empty()) delegates.back()["memory_map"] = memory_map_json(d.memory_map);
+    for (const auto& [what, content] : d.shown) delegates.back()["shown"][what] = content;
+  }
+  return delegates;
+}
+
+ordered_json errors_json(const CompileReport& report) {
+  ordered_json errors = ordered_json::array();
+  for (const Diagnostic& error : report.errors) {
+    errors.push_back({{"where", error.where},
+                      {"what", error.what},
+                      {"expected", error.expected},
+                      {"got", error.got},
+                      {"hint", error.hint}});
+  }
+  return errors;
+}
+
+}  // namespace
+
+std::string to_json(const CompileReport& report) {
+  ordered_json json = {{"model", report.model},
+                       {"target", report.target},
+                       {"system_config", report.system_config},
+                       {"memory_mode", report.memory_mode},
+                       {"optimise", report.optimise},
+                       {"dynamic_weights", report.dynamic_weights},
+                       {"sram_budget_bytes", report.sram_budget_bytes},
+                       {"arena_cache_bytes", report.cache_bytes},
+                       {"quantization", report.quantization},
+                       {"nodes", nodes_json(report)},
+                       {"delegates", delegates_json(report)},
+                       {"output", report.output},
+                       {"program_bytes", report.program_bytes},
+                       {"planned_bytes", report.planned_bytes},
+                       {"scratch_bytes", report.scratch_bytes},
+                       {"fast_scratch_bytes", report.fast_scratch_bytes},
+                       {"arena_memory", report.arena_memory},
+                       {"clock_hz", report.clock_hz},
+                       {"cycles", json_of(report.cycles)},
+                       {"errors", errors_json(report)}};
+  if (!report.savings.empty()) json["savings"] = savings_json(report.savings);
+  return json_text(json);
+}
+
+}  // namespace carina::report

@@ -1,0 +1,39 @@
+#include "report/npu_json_internal.h"
+
+namespace carina::report {
+
+nlohmann::ordered_json npu_json(const NpuReport& npu) {
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+  for (const LayerReport& layer : npu.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"operation", layer.operation},
+                      {"macs", layer.macs},
+                      {"cycles", layer.cycles},
+                      {"breakdown", pairs(layer.breakdown)},
+                      {"causes", pairs(layer.causes)},
+                      {"bottleneck", layer.bottleneck},
+                      {"utilization", layer.utilization},
+                      {"tosa_op", layer.tosa_op},
+                      {"source", layer.source},
+                      {"start_cycle", layer.start_cycle},
+                      {"npu_cycles", layer.npu_cycles},
+                      {"access_cycles", pairs(layer.access_cycles)},
+                      {"traffic_bytes", pairs(layer.traffic_bytes)},
+                      {"held_sram_bytes", layer.held_sram_bytes ? nlohmann::ordered_json(*layer.held_sram_bytes)
+                                                                : nlohmann::ordered_json(nullptr)}});
+  }
+  return {{"target", npu.target},
+          {"system_config", npu.system_config},
+          {"memory_mode", npu.memory_mode},
+          {"clock_hz", npu.clock_hz},
+          {"cycles", npu.cycles},
+          {"macs", npu.macs},
+          {"utilization", npu.utilization},
+          {"layers", layers},
+          {"traffic_bytes", pairs(npu.traffic_bytes)},
+          {"pmu", pairs(npu.pmu)},
+          {"macs_per_cycle", npu.macs_per_cycle},
+          {"bytes_per_cycle", pairs(npu.bytes_per_cycle)}};
+}
+
+}  // namespace carina::report

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+// What pages are made of: files of src/report/pages, and Vega, which CMake puts into the program (cmake/CarinaEmbed.cmake).
+namespace carina::report {
+
+std::string_view page_template();
+std::string_view page_style();
+std::string_view page_scripts();
+std::string_view page_licences();
+std::string_view vega_script();
+
+}  // namespace carina::report

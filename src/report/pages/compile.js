@@ -1,0 +1,89 @@
+"use strict";
+// The pages of compile and explain.
+
+const kPlaces = {npu: "NPU", cpu: "CPU", "npu+cpu": "NPU and CPU", folded: "folded", nowhere: "nowhere", undecided: "undecided"};
+
+function sram_of(report) {
+  return report.arena_memory === "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
+}
+
+function compile_cards(report) {
+  const on = place => report.nodes.filter(node => node.runs_on === place).length;
+  const real = report.nodes.length - on("folded");
+  const macs = sum(report.delegates, one => one.macs || 0), cpu = sum(report.nodes, node => node.cpu_cycles);
+  const rate = report.delegates.find(one => one.npu)?.npu.macs_per_cycle;
+  const parts = report.delegates.length;
+  const list = [{key: "npu_nodes", name: "nodes on the NPU", value: on("npu"), text: `${on("npu")} of ${real}`, more: `in ${parts} part${parts === 1 ? "" : "s"}`}];
+  if (report.errors.length === 0 && report.clock_hz > 0) {
+    list.unshift({key: "cycles", name: "NPU cycles", value: report.cycles, text: big(report.cycles ?? 0), more: number(report.cycles)},
+      {key: "time", name: "NPU time", value: report.cycles, text: duration(report.cycles, report.clock_hz), more: `at ${number(report.clock_hz / 1e6)} MHz`});
+    list.push({key: "macs", name: "multiply-accumulates", value: macs, text: big(macs), more: rate ? percent(macs, report.cycles * rate) + " of the NPU's" : ""},
+      {key: "sram_bytes", name: "SRAM", value: sram_of(report), text: bytes(sram_of(report)), more: number(sram_of(report)) + " B"},
+      {key: "program_bytes", name: "program (flash)", value: report.program_bytes, text: bytes(report.program_bytes), more: number(report.program_bytes) + " B"});
+    if (cpu > 0) list.push({key: "cpu_cycles", name: "CPU cycles", value: cpu, text: big(cpu), more: "of a Cortex-M55, estimate"});
+  }
+  cards(list);
+}
+
+function savings_section(report) {
+  if (!report.savings || report.savings.length === 0) return;
+  const now = {cycles: report.cycles, sram: sram_of(report), flash: report.program_bytes, cpu: sum(report.nodes, node => node.cpu_cycles)};
+  const seconds = one => one.cycles / one.clock_hz, before = now.cycles / report.clock_hz;
+  const made = report.savings.filter(one => !one.failure);
+  const change = (value, of, digits = 1) => of ? (value > of ? "+" : value < of ? "−" : "±") + fixed(Math.abs(100 * (value - of) / of), digits) + " %" : "–";
+  const tone = (value, of) => value < of ? "good" : value > of ? "bad" : "fine";
+  const figure = (value, of, text) => el("span", {}, text, " ", el("span", {class: tone(value, of)}, change(value, of)));
+  const columns = [{title: "instead", cell: one => one.what, by: one => one.what},
+    {title: "options", cell: one => el("code", {}, one.options), by: one => one.options},
+    {title: "cycles", number: true, cell: one => figure(one.cycles, now.cycles, number(one.cycles)), by: one => one.cycles},
+    {title: "time", number: true, cell: one => figure(seconds(one), before, duration(one.cycles, one.clock_hz)), by: seconds},
+    {title: "SRAM B", number: true, cell: one => figure(one.sram_bytes, now.sram, number(one.sram_bytes)), by: one => one.sram_bytes},
+    {title: "flash B", number: true, cell: one => figure(one.program_bytes, now.flash, number(one.program_bytes)), by: one => one.program_bytes}];
+  const failed = report.savings.filter(one => one.failure);
+  section("savings", "What other choices bring", "Each row was compiled again with this one change and run on the cycle model: measured there, not guessed. " +
+    `Against this program: ${number(now.cycles)} cycles, ${number(now.sram)} B of SRAM, ${number(now.flash)} B of flash.`,
+    table("savings-table", columns, made),
+    ...failed.map(one => el("p", {class: "note"}, el("code", {}, one.options), ` (${one.what}) gives no program: ${one.failure}`)));
+}
+
+function memory_section(delegate, index, count) {
+  if (!delegate.memory_map || !delegate.npu) return;
+  const memories = [...new Set(delegate.memory_map.map(one => one.memory))].filter(memory => memory !== "tables");
+  const id = "memory-" + index;
+  const made = memories.flatMap(memory => {
+    const held = delegate.memory_map.filter(one => one.memory === memory);
+    return [el("h3", {}, `${memory}: ${number(Math.max(...held.map(one => one.address_bytes + one.bytes)))} B`),
+      plot(`${id}-${memory.replace(" ", "-")}`, width => memory_rectangles(held, delegate.npu.layers, delegate.cycles, width))];
+  });
+  section(id, count > 1 ? `Memory over time, part ${index}` : "Memory over time", "Each rectangle is what stands at these addresses from its first use to its last. Weights come in parts, each when its place is free: " +
+    "where they cross another rectangle, that part comes later. " +
+    `No placement could take less than what lives at one time: ${number(delegate.sram_bound_bytes)} B.`, legend(kHeldColors), ...made);
+}
+
+function nodes_section(report) {
+  const most = Math.max(1, ...report.nodes.map(node => node.cycles));
+  const columns = [
+    {title: "node", cell: node => el("span", {}, node.name, " ", el("span", {class: "fine"}, node.source)), by: node => node.name},
+    {title: "operator", cell: node => node.op, by: node => node.op},
+    {title: "runs on", cell: node => el("span", {class: "place " + node.runs_on}, kPlaces[node.runs_on]), by: node => node.runs_on},
+    {title: "cycles", number: true, cell: node => node.cycles ? bar(number(node.cycles), node.cycles / most) : "–", by: node => node.cycles},
+    {title: "CPU cycles", number: true, cell: node => node.cpu_cycles ? number(node.cpu_cycles) : "–", by: node => node.cpu_cycles},
+    {title: "why", cell: node => el("span", {}, node.reason, ...(node.hint ? [el("br"), el("span", {class: "fine"}, node.hint)] : [])), by: node => node.reason}];
+  section("nodes", "What runs where, and why", "The nodes of the exported model. A node without cycles was fused into another one. Click a title to sort.",
+    table("nodes-table", columns, report.nodes));
+}
+
+function compile_page(report, kind) {
+  const memories = report.clock_hz > 0 ? ` · ${report.system_config} · ${report.memory_mode}` : "";
+  head(kind, base_name(report.model), `${report.target}${memories} · quantization: ${report.quantization}`);
+  compile_cards(report);
+  if (report.errors.length > 0)
+    section("errors", "It cannot be compiled", "", ...report.errors.map(error => el("p", {class: "bad"},
+      [error.where, error.what, error.expected && "expected " + error.expected, error.got && "got " + error.got, error.hint].filter(Boolean).join("; "))));
+  const parts = report.delegates.filter(one => one.npu);
+  parts.forEach((one, index) => time_section("time-" + index, parts.length > 1 ? `Where the time goes, part ${index}` : "Where the time goes", one.npu));
+  savings_section(report);
+  report.delegates.forEach((one, index) => memory_section(one, index, report.delegates.length));
+  parts.forEach((one, index) => roofline_section("roofline-" + index, one.npu));
+  nodes_section(report);
+}

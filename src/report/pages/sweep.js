@@ -1,0 +1,144 @@
+"use strict";
+// The page of sweep.
+
+// A colour for each target: lines of products by hue, sizes by lightness.
+const kLineHues = [[205, 62], [32, 78], [150, 45], [280, 40], [350, 60]];
+function target_colors(rows) {
+  const lines = new Map();
+  for (const row of rows) {
+    const line = row.target.slice(0, row.target.lastIndexOf("-"));
+    if (!lines.has(line)) lines.set(line, []);
+    if (!lines.get(line).includes(row.target)) lines.get(line).push(row.target);
+  }
+  const colors = {};
+  [...lines.values()].forEach((targets, index) => targets.forEach((target, place) => {
+    const [hue, strength] = kLineHues[index % kLineHues.length];
+    colors[target] = `hsl(${hue}, ${strength}%, ${targets.length === 1 ? 48 : 68 - 34 * place / (targets.length - 1)}%)`;
+  }));
+  return colors;
+}
+
+const kShapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
+
+function row_tip(row) {
+  return {title: row.target, "memory mode": row.memory_mode, quantization: row.quantization, cycles: number(row.cycles),
+    time: duration(row.cycles, row.clock_hz), SRAM: number(row.sram_bytes) + " B", flash: number(row.program_bytes) + " B",
+    "MAC use": percent(row.macs, row.cycles * row.macs_per_cycle)};
+}
+
+// Those that no other row beats in both.
+function frontier(points) {
+  let best = Infinity;
+  return [...points].sort((a, b) => a.x - b.x || a.y - b.y).filter(point => point.y < best && ((best = point.y), true));
+}
+
+function scatter(rows, measure, colors, modes, width) {
+  const points = rows.map(row => ({x: Math.max(1, row.sram_bytes), y: measure.of(row), target: row.target, mode: row.memory_mode, tip: row_tip(row)}));
+  return {
+    width: width - 100, height: 420, data: [{name: "points", values: points}, {name: "frontier", values: frontier(points)}],
+    scales: [{name: "x", type: "log", domain: {data: "points", field: "x"}, range: "width", padding: 40},
+      {name: "y", type: "log", domain: {data: "points", field: "y"}, range: "height", padding: 30},
+      {name: "color", type: "ordinal", domain: Object.keys(colors), range: Object.values(colors)},
+      {name: "shape", type: "ordinal", domain: modes, range: kShapes}],
+    axes: [{orient: "bottom", scale: "x", title: "SRAM, bytes", format: "~s", tickCount: 6, grid: true},
+      {orient: "left", scale: "y", title: measure.title, format: "~s", tickCount: 6, grid: true}],
+    marks: [{type: "line", interactive: false, from: {data: "frontier"}, encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"},
+      stroke: {value: color_of("--soft")}, strokeDash: {value: [4, 4]}, strokeWidth: {value: 1.4}, interpolate: {value: "step-after"}}}},
+    {type: "symbol", from: {data: "points"}, encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 130},
+      shape: {scale: "shape", field: "mode"}, fill: {scale: "color", field: "target"}, stroke: {value: color_of("--card")}, tooltip: {field: "tip"}},
+      update: {fillOpacity: {value: .9}, size: {value: 130}}, hover: {fillOpacity: {value: 1}, size: {value: 210}}}}],
+  };
+}
+
+// Layers of the combinations with one memory mode, darker where more of the combination's time goes.
+function heat(rows, width) {
+  const one_scheme = new Set(rows.map(row => row.quantization)).size === 1;
+  const column_of = row => one_scheme ? row.target : `${row.target} ${row.quantization}`;
+  const names = [...new Set(rows.flatMap(row => row.layers.map(layer => layer.name)))];
+  const cells = rows.flatMap(row => row.layers.map(layer => ({layer: layer.name, column: column_of(row), share: layer.cycles / row.cycles,
+    tip: {title: layer.name, target: row.target, cycles: number(layer.cycles), share: percent(layer.cycles, row.cycles), "bound by": layer.bottleneck}})));
+  return {
+    width: width - 190, height: names.length * 15, data: [{name: "cells", values: cells}],
+    scales: [{name: "x", type: "band", domain: rows.map(column_of), range: "width", padding: .03},
+      {name: "y", type: "band", domain: names, range: "height", padding: .06},
+      {name: "color", type: "sqrt", domain: [0, Math.max(...cells.map(cell => cell.share))], range: [color_of("--ground"), "#d2553d"]}],
+    axes: [{orient: "top", scale: "x", labelAngle: -32, labelAlign: "left", ticks: false, domain: false, labelPadding: 4}, {orient: "left", scale: "y", ticks: false, domain: false, labelLimit: 160}],
+    marks: [{type: "rect", from: {data: "cells"}, encode: {enter: {x: {scale: "x", field: "column"}, width: {scale: "x", band: 1}, y: {scale: "y", field: "layer"},
+      height: {scale: "y", band: 1}, fill: {scale: "color", field: "share"}, tooltip: {field: "tip"}}}}],
+  };
+}
+
+// What a row moves over the port that is busy longest.
+function busiest(row) {
+  const loads = Object.entries(row.bytes_per_cycle).map(([memory, rate]) => {
+    const moved = sum(Object.entries(row.traffic_bytes).filter(([name]) => name.split(" ")[0] === memory), ([, count]) => count);
+    return {memory, rate, moved, cycles: moved / rate};
+  });
+  return loads.reduce((most, one) => one.cycles > most.cycles ? one : most);
+}
+
+function roof_plot(rows, colors, width) {
+  const roofs = new Map(), points = [];
+  for (const row of rows.filter(one => one.macs > 0)) {
+    const port = busiest(row);
+    roofs.set(`${row.macs_per_cycle} ${port.rate}`, {name: `${row.macs_per_cycle} ${port.rate}`, macs_per_cycle: row.macs_per_cycle, bytes_per_cycle: port.rate});
+    points.push({group: row.target, x: row.macs / port.moved, y: row.macs / row.cycles, size: 110,
+      tip: {...row_tip(row), "busiest port": port.memory, "bytes over it": number(port.moved)}});
+  }
+  return roofline(points, [...roofs.values()], colors, width);
+}
+
+const kMeasures = {cycles: {title: "cycles per inference", of: row => row.cycles},
+  time: {title: "milliseconds per inference", of: row => 1e3 * row.cycles / row.clock_hz}};
+
+function sweep_cards(report, rows) {
+  const least = by => rows.reduce((best, row) => by(row) < by(best) ? row : best);
+  const fastest = least(row => row.cycles / row.clock_hz), fewest = least(row => row.cycles), smallest = least(row => row.sram_bytes);
+  const named = row => `${row.target}, ${row.memory_mode}, ${row.quantization}`;
+  cards([{key: "compiled", name: "combinations compiled", value: rows.length, text: `${rows.length} of ${report.rows.length}`,
+    more: `${report.rows.filter(row => row.status === "refused").length} refused, ${report.rows.filter(row => row.status === "failed").length} failed`},
+  {key: "fastest", name: "fastest", value: fastest.cycles, text: duration(fastest.cycles, fastest.clock_hz), more: named(fastest)},
+  {key: "fewest", name: "fewest cycles", value: fewest.cycles, text: big(fewest.cycles), more: named(fewest)},
+  {key: "smallest", name: "least SRAM", value: smallest.sram_bytes, text: bytes(smallest.sram_bytes), more: named(smallest)}]);
+}
+
+function sweep_table(rows) {
+  const most = Math.max(...rows.map(row => row.cycles));
+  return table("rows-table", [{title: "target", cell: row => row.target, by: row => row.target},
+    {title: "memory mode", cell: row => row.memory_mode, by: row => row.memory_mode},
+    {title: "quantization", cell: row => row.quantization, by: row => row.quantization},
+    {title: "cycles", number: true, cell: row => bar(number(row.cycles), row.cycles / most), by: row => row.cycles},
+    {title: "time", number: true, cell: row => duration(row.cycles, row.clock_hz), by: row => row.cycles / row.clock_hz},
+    {title: "MAC use", number: true, cell: row => percent(row.macs, row.cycles * row.macs_per_cycle), by: row => row.macs / row.cycles / row.macs_per_cycle},
+    {title: "SRAM B", number: true, cell: row => number(row.sram_bytes), by: row => row.sram_bytes},
+    {title: "flash B", number: true, cell: row => number(row.program_bytes), by: row => row.program_bytes},
+    {title: "nodes on NPU", number: true, cell: row => `${row.npu_nodes} of ${row.npu_nodes + row.cpu_nodes}`, by: row => row.npu_nodes}], rows);
+}
+
+function sweep_plots(rows) {
+  const colors = target_colors(rows), modes = [...new Set(rows.map(row => row.memory_mode))];
+  let measure = kMeasures.cycles, mode = modes[0];
+  section("scatter", "Speed against SRAM", "Towards the lower left is better. The dashed line joins the combinations that no other beats in both. Shapes are memory modes: " +
+    modes.map((name, index) => `${kShapes[index % kShapes.length]} ${name}`).join(", ") + ".", legend(colors),
+    choice([["cycles", kMeasures.cycles], ["time", kMeasures.time]], chosen => { measure = chosen; redraw("scatter-plot"); }),
+    plot("scatter-plot", width => scatter(rows, measure, colors, modes, width)));
+  section("table-section", "All combinations", "Click a title to sort.", sweep_table(rows));
+  section("roofline", "Roofline", "Each combination against the most that its NPU and its busiest memory port can do (dashed).", legend(colors),
+    plot("roofline-plot", width => roof_plot(rows, colors, width)));
+  section("heat", "Per layer", "The redder, the more of a combination's cycles go to the layer.",
+    el("div", {class: "controls"}, dropdown("memory mode", modes, chosen => { mode = chosen; redraw("heat-plot"); })),
+    plot("heat-plot", width => heat(rows.filter(row => row.memory_mode === mode), width)));
+}
+
+function sweep_page(report) {
+  const rows = report.rows.filter(row => row.status === "compiled"), others = report.rows.filter(row => row.status !== "compiled");
+  head("sweep", base_name(report.model), `${new Set(report.rows.map(row => row.target)).size} targets, ${report.rows.length} combinations`);
+  if (rows.length > 0) {
+    sweep_cards(report, rows);
+    sweep_plots(rows);
+  }
+  if (others.length > 0)
+    section("others", "Not compiled", "", table("others-table", [{title: "target", cell: row => row.target, by: row => row.target},
+      {title: "memory mode", cell: row => row.memory_mode, by: row => row.memory_mode}, {title: "quantization", cell: row => row.quantization, by: row => row.quantization},
+      {title: "what", cell: row => el("span", {class: row.status === "failed" ? "bad" : "fine"}, row.status), by: row => row.status}, {title: "why", cell: row => row.reason, by: row => row.reason}], others));
+}

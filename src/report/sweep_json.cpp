@@ -1,0 +1,114 @@
+#include <nlohmann/json.hpp>
+
+#include "report/json_internal.h"
+#include "report/npu_json_internal.h"
+#include "report/sweep_report.h"
+
+namespace carina::report {
+
+NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
+                                           {SweepStatus::kRefused, "refused"},
+                                           {SweepStatus::kFailed, "failed"}})
+
+namespace {
+
+using nlohmann::ordered_json;
+
+template <typename Number>
+void read(const ordered_json& json, std::vector<std::pair<std::string, Number>>& list) {
+  for (const auto& [name, value] : json.items()) list.emplace_back(name, value.template get<Number>());
+}
+
+ordered_json json_of(const SweepLayer& layer) {
+  return {{"name", layer.name},
+          {"macs", layer.macs},
+          {"cycles", layer.cycles},
+          {"traffic_bytes", layer.traffic_bytes},
+          {"bottleneck", layer.bottleneck}};
+}
+
+SweepLayer layer_of(const ordered_json& json) {
+  return {.name = json.at("name"),
+          .macs = json.at("macs"),
+          .cycles = json.at("cycles"),
+          .traffic_bytes = json.at("traffic_bytes"),
+          .bottleneck = json.at("bottleneck")};
+}
+
+ordered_json json_of(const SweepRow& row) {
+  ordered_json json{{"quantization", row.quantization},
+                    {"target", row.target},
+                    {"system_config", row.system_config},
+                    {"memory_mode", row.memory_mode},
+                    {"status", row.status},
+                    {"reason", row.reason},
+                    {"notes", row.notes}};
+  if (row.status != SweepStatus::kCompiled) return json;
+  json.update({{"macs_per_cycle", row.macs_per_cycle},
+               {"clock_hz", row.clock_hz},
+               {"cycles", row.cycles},
+               {"macs", row.macs},
+               {"npu_nodes", row.npu_nodes},
+               {"cpu_nodes", row.cpu_nodes},
+               {"cpu_cycles", row.cpu_cycles},
+               {"sram_bytes", row.sram_bytes},
+               {"program_bytes", row.program_bytes},
+               {"program_sha256", row.program_sha256},
+               {"traffic_bytes", pairs(row.traffic_bytes)},
+               {"bytes_per_cycle", pairs(row.bytes_per_cycle)}});
+  json["layers"] = ordered_json::array();
+  for (const SweepLayer& layer : row.layers) json["layers"].push_back(json_of(layer));
+  return json;
+}
+
+void read_figures(const ordered_json& json, SweepRow& row) {
+  row.macs_per_cycle = json.at("macs_per_cycle");
+  row.clock_hz = json.at("clock_hz");
+  row.cycles = json.at("cycles");
+  row.macs = json.at("macs");
+  row.npu_nodes = json.at("npu_nodes");
+  row.cpu_nodes = json.at("cpu_nodes");
+  row.cpu_cycles = json.at("cpu_cycles");
+  row.sram_bytes = json.at("sram_bytes");
+  row.program_bytes = json.at("program_bytes");
+  row.program_sha256 = json.at("program_sha256");
+  read(json.at("traffic_bytes"), row.traffic_bytes);
+  read(json.at("bytes_per_cycle"), row.bytes_per_cycle);
+  for (const ordered_json& layer : json.at("layers")) row.layers.push_back(layer_of(layer));
+}
+
+SweepRow row_of(const ordered_json& json) {
+  SweepRow row{.quantization = json.at("quantization"),
+               .target = json.at("target"),
+               .system_config = json.at("system_config"),
+               .memory_mode = json.at("memory_mode"),
+               .status = json.at("status").get<SweepStatus>(),
+               .reason = json.at("reason"),
+               .notes = json.at("notes").get<std::vector<std::string>>()};
+  if (row.status == SweepStatus::kCompiled) read_figures(json, row);
+  return row;
+}
+
+}  // namespace
+
+std::string to_json(const SweepReport& report) {
+  ordered_json json{{"model", report.model}, {"rows", ordered_json::array()}};
+  for (const SweepRow& row : report.rows) json["rows"].push_back(json_of(row));
+  return json_text(json);
+}
+
+Result<SweepReport> read_sweep(std::string_view text, const std::string& name) {
+  try {
+    const ordered_json json = ordered_json::parse(text);
+    SweepReport report{.model = json.at("model"), .rows = {}};
+    for (const ordered_json& row : json.at("rows")) report.rows.push_back(row_of(row));
+    return report;
+  } catch (const ordered_json::exception& error) {
+    return fail({.where = name,
+                 .what = "this is not the JSON of a sweep",
+                 .expected = "what `carina sweep --json` prints",
+                 .got = error.what()});
+  }
+}
+
+}  // namespace carina::report

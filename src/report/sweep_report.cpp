@@ -1,0 +1,100 @@
+#include "report/sweep_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/csv_internal.h"
+#include "report/table.h"
+
+namespace carina::report {
+
+namespace {
+
+double milliseconds(const SweepRow& row) {
+  return row.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(row.cycles) / static_cast<double>(row.clock_hz);
+}
+
+// MACs done of those possible, in percent.
+double mac_use(const SweepRow& row) {
+  const double possible = static_cast<double>(row.cycles) * static_cast<double>(row.macs_per_cycle);
+  return possible == 0 ? 0 : 100 * static_cast<double>(row.macs) / possible;
+}
+
+std::string nodes_text(const SweepRow& row) {
+  return fmt::format("{} of {}", row.npu_nodes, row.npu_nodes + row.cpu_nodes);
+}
+
+Table compiled_table(const SweepReport& report) {
+  using enum Align;
+  Table table({{.title = "quantization"},
+               {.title = "target"},
+               {.title = "memory mode"},
+               {.title = "cycles", .align = kRight},
+               {.title = "ms", .align = kRight},
+               {.title = "MAC use", .align = kRight},
+               {.title = "SRAM B", .align = kRight},
+               {.title = "flash B", .align = kRight},
+               {.title = "nodes on NPU", .align = kRight}});
+  for (const SweepRow& row : report.rows) {
+    if (row.status != SweepStatus::kCompiled) continue;
+    table.add({row.quantization, row.target, row.memory_mode, grouped(row.cycles),
+               fmt::format("{:.3f}", milliseconds(row)), fmt::format("{:.1f} %", mac_use(row)), grouped(row.sram_bytes),
+               grouped(row.program_bytes), nodes_text(row)});
+  }
+  return table;
+}
+
+std::string others(const SweepReport& report, SweepStatus status, std::string_view title) {
+  Table table({{.title = "quantization"}, {.title = "target"}, {.title = "memory mode"}, {.title = "why"}});
+  int64_t count = 0;
+  for (const SweepRow& row : report.rows) {
+    if (row.status != status) continue;
+    ++count;
+    table.add({row.quantization, row.target, row.memory_mode, row.reason});
+  }
+  return count == 0 ? "" : fmt::format("{}: {}\n{}", title, count, table.text(2));
+}
+
+std::string_view name_of(SweepStatus status) {
+  return status == SweepStatus::kCompiled ? "compiled" : status == SweepStatus::kRefused ? "refused" : "failed";
+}
+
+std::vector<std::string> csv_cells(const SweepRow& row) {
+  return {row.quantization,
+          row.target,
+          row.system_config,
+          row.memory_mode,
+          std::string(name_of(row.status)),
+          std::to_string(row.cycles),
+          fmt::format("{:.6f}", milliseconds(row)),
+          std::to_string(row.macs),
+          fmt::format("{:.2f}", mac_use(row)),
+          std::to_string(row.sram_bytes),
+          std::to_string(row.program_bytes),
+          std::to_string(row.npu_nodes),
+          std::to_string(row.cpu_nodes),
+          std::to_string(row.cpu_cycles),
+          row.program_sha256,
+          row.reason};
+}
+
+}  // namespace
+
+std::string to_text(const SweepReport& report) {
+  const int64_t compiled = std::ranges::count(report.rows, SweepStatus::kCompiled, &SweepRow::status);
+  return fmt::format("{}: {} of {} combinations compiled; cycles per inference are estimates\n", report.model, compiled,
+                     report.rows.size()) +
+         compiled_table(report).text(2) + others(report, SweepStatus::kFailed, "failed") +
+         others(report, SweepStatus::kRefused, "refused by the target");
+}
+
+std::string to_csv(const SweepReport& report) {
+  std::string csv = csv_line({"quantization", "target", "system config", "memory mode", "status", "cycles",
+                              "milliseconds", "MACs", "MAC use %", "SRAM bytes", "program bytes", "NPU nodes",
+                              "CPU nodes", "CPU cycles", "program SHA-256", "reason"});
+  for (const SweepRow& row : report.rows) csv += csv_line(csv_cells(row));
+  return csv;
+}
+
+}  // namespace carina::report

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+
+#include "base/file.h"
+#include "option_values.h"
+#include "report/page.h"
+
+namespace carina::cli {
+
+// --report, of the subcommands whose report can be a page.
+inline void add_page_option(CLI::App& app, std::string& file) {
+  app.add_option("--report", file,
+                 "Write the report as a page with plots to this file: one HTML file, which loads nothing")
+      ->check(path());
+}
+
+// Writes the page where it is asked for, by the function that makes it.
+template <typename Report>
+Result<void> write_page(const std::string& file, const Report& report) {
+  if (file.empty()) return {};
+  return write_file(file, report::to_html(report));
+}
+
+}  // namespace carina::cli
