@@ -201,6 +201,22 @@ def front_end_rows(model, work, options):
         yield front_end("deit_tiny", deit, image, work)
 
 
+def sweep_rows(model, work, options):
+    """All NPUs and their legal memory modes in one command from the float model; Vela by itself as often, from TOSA."""
+    words = ["sweep", model.float_model, "--targets", "all", "--memory-modes", "all", "--quantize", "int8", "--calibrate", model.input_file]
+    ours, text = process(carina(*words, "--json"), repeat=2)
+    rows = [row for row in json.loads(text)["rows"] if row["status"] == "compiled"]
+    peer = None
+    if not options.quick:
+        peer = Cost(0.0, 0.0)
+        for row in rows:
+            flags = [f"--accelerator-config={row['target']}", "--output-format=raw", "--config=Arm/vela.ini", f"--system-config={row['system_config']}", f"--memory-mode={row['memory_mode']}"]
+            one, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}/vela_sweep", model.tosa], cwd=work)
+            peer = Cost(peer.seconds + one.seconds, peer.wall + one.wall, max(peer.megabytes, one.megabytes))
+    yield Row(f"sweep {model.name}: {len(rows)} programs", ours, peer, f"Vela alone, {len(rows)} processes")
+    print(f"  wall time of the sweep: {ours.wall:.1f} s" + (f", of Vela's processes one after the other: {peer.wall:.1f} s" if peer else ""), file=sys.stderr)
+
+
 def interpret_rows(model, work, options):
     ours = google_benchmark("interpret_bench", "--benchmark_filter=warm", model.tosa, *model.tosa_inputs)["warm"]
     ours.megabytes = interpreter_memory(model.tosa, model.tosa_inputs)
@@ -282,6 +298,7 @@ PLAN = [
     (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (program_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (vgf_rows, ("digits", "mobilenet_v2")),
+    (sweep_rows, ("mobilenet_v2",)),
 ]
 
 

@@ -123,6 +123,7 @@ def distributed_sweep(client: "Client", words: Sequence[str], files: Sequence[st
     Errors: SweepError of the first part that fails; Dask's own, when no worker is left.
     """
     import cloudpickle
+    from distributed import as_completed
 
     threads = sum(client.nthreads().values()) or 1
     count = parts or threads * _PARTS_PER_THREAD
@@ -130,8 +131,10 @@ def distributed_sweep(client: "Client", words: Sequence[str], files: Sequence[st
     # By value: workers need not have this package.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     [everywhere] = client.scatter([part], broadcast=True)
-    futures = [client.submit(make_part, everywhere, index, count, pure=False) for index in range(count)]
-    return [future.result() for future in futures]
+    indices = {client.submit(make_part, everywhere, index, count, pure=False): index for index in range(count)}
+    # Taken home as they come: what has been done is not lost with the worker that did it.
+    made = {indices[future]: result for future, result in as_completed(indices, with_results=True)}
+    return [made[index] for index in range(count)]
 
 
 @dataclass

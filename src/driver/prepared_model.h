@@ -14,6 +14,7 @@ struct PreparedModel {
   std::string file;
   Model model;
   bool is_tosa = false;
+  bool calibrated = false;  // whether a float model got its integers here
 };
 
 // The part of compile() that no target has a say in. Errors: as compile()'s up to quantization; --quantize auto, whose

@@ -73,7 +73,7 @@ Result<std::vector<std::string>> targets_of(const std::vector<std::string>& aske
                         .fault = Fault::kUsage});
   }
   if (!errors.empty()) return fail(std::move(errors));
-  std::set<std::string> known;  // ethos-u85-128 is no reason to compile for it twice
+  std::set<std::string> known;  // named twice, compiled once
   std::erase_if(found, [&](const std::string& name) { return !known.insert(name).second; });
   return found;
 }
@@ -109,13 +109,19 @@ Log collector(Diagnostics& notes) {
   return log;
 }
 
+// As it was asked for; else what came of the calibration data.
+std::string quantization_of(const std::string& scheme, const Result<PreparedModel>& prepared) {
+  if (!scheme.empty()) return scheme;
+  if (!prepared || prepared->is_tosa || !prepared->calibrated) return std::string(kAsIs);
+  const std::string& said = prepared->model.quantization;
+  return said.substr(0, said.find_first_of(", ("));
+}
+
 Prepared prepared_with(CompileRequest request, const std::string& scheme) {
   Diagnostics notes;
   request.quantize.scheme = scheme;
   auto model = guarded([&] { return prepare(request, collector(notes)); });
-  return {.quantization = scheme.empty() ? std::string(kAsIs) : scheme,
-          .model = std::move(model),
-          .notes = std::move(notes)};
+  return {.quantization = quantization_of(scheme, model), .model = std::move(model), .notes = std::move(notes)};
 }
 
 void add_layers(SweepRow& row, const report::NpuReport& npu) {

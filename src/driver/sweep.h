@@ -13,7 +13,7 @@ namespace carina::driver {
 struct SweepRequest {
   // What all combinations have in common; target, memory mode and scheme of quantization are those of the lists.
   CompileRequest model;
-  std::vector<std::string> targets;        // names, or what they begin with ("ethos-u55"), or "all"
+  std::vector<std::string> targets;        // names, or what they begin with, or "all"
   std::vector<std::string> memory_modes;   // names, "all", or none: each target's default
   std::vector<std::string> quantizations;  // as QuantizeWords::scheme; none: as the model is
   std::string program_folder;  // <target>_<memory mode>_<quantization>.pte go there; empty: none are written

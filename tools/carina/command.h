@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "base/diagnostic.h"
 #include "base/log.h"
@@ -14,6 +14,7 @@ namespace carina::cli {
 struct Console {
   bool json = false;
   int threads = 1;
+  std::vector<std::string> words = {};  // the command line, without the program's name
 
   // Where the libraries' notes and progress go: notes to stderr; progress to stderr when it is a terminal, else
   // nowhere.

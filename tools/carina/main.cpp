@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
                             &kTosa,    &kInterpret, &kInspect,  &kDisasm, &kNpu,     &kTargets,  &kOps};
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> words = words_of(argc, argv);
+  console.words = words;
   // Also where the options could not be read.
   const bool json = std::ranges::find(words, "--json") != words.end();
   std::ranges::reverse(words);  // as CLI11 takes them

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "cluster.h"
 #include "command.h"
 #include "driver/command_files.h"
 #include "model_options.h"
@@ -109,11 +110,16 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("-o,--output", request.program_folder, "Write each program to this folder")->check(path());
   app.add_option("--rows", options.rows, "Show the rows of this file, which --json wrote, instead of compiling")
       ->check(path());
+  static std::string scheduler;
+  app.add_option("--scheduler", scheduler,
+                 "Share the work among the workers of a Dask cluster: tcp://HOST:PORT; needs Python with "
+                 "carina[sweep], and the same `carina` where workers are");
   app.add_option("--part", request.part, "Of --parts: which; counted from 0");
   app.add_option("--parts", request.parts, "Only every n-th combination, for others who do the rest")
       ->check(CLI::Range(1, 1 << 20));
   app.callback([&] {
     action = [&] {
+      if (!scheduler.empty()) return report_failure("", become_cluster_sweep(console.words), console);
       if (options.rows.empty() == request.model.model.empty())
         return report_failure("",
                               {{.where = "carina sweep",

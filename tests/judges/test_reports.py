@@ -1,0 +1,155 @@
+"""Reports as pages (--report), opened in a browser: they load nothing, say what --json says, and what they promise of other choices holds."""
+
+import json
+import re
+
+import pytest
+from browser import browse
+from conftest import ROOT
+
+DIGITS = ROOT / "models" / "digits"
+MODEL = ["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz"]
+
+
+def number(text):
+    """"1,234 −5.0 %" -> 1234"""
+    return int(re.match(r"[\d,]+", text)[0].replace(",", ""))
+
+
+@pytest.fixture(scope="module")
+def compiled(run_carina, tmp_path_factory):
+    """The page of a compilation, its file, and the JSON of the same command."""
+    folder = tmp_path_factory.mktemp("report")
+    report = run_carina([*MODEL, "--target", "ethos-u55-128", "-o", folder / "digits.pte", "--report", folder / "page.html", "--json"]).json
+    return browse(folder / "page.html"), folder / "page.html", report
+
+
+def test_compile_page_says_what_json_says(compiled):
+    page, _, report = compiled
+    assert page.title == "digits.pt2"
+    assert {key: int(page.cards[key]) for key in ("cycles", "program_bytes", "npu_nodes")} == {
+        "cycles": report["cycles"],
+        "program_bytes": report["program_bytes"],
+        "npu_nodes": sum(node["runs_on"] == "npu" for node in report["nodes"]),
+    }
+    assert int(page.cards["sram_bytes"]) == report["scratch_bytes"] + report["planned_bytes"]
+    assert page.shown["cycles"] == f"{report['cycles'] / 1000:.2f} k"
+    rows = page.tables["nodes-table"]
+    assert [row[0].split(" ")[0] for row in rows] == [node["name"] for node in report["nodes"]]
+    assert [row[1] for row in rows] == [node["op"] for node in report["nodes"]]
+    assert [number(row[3]) if row[3] != "–" else 0 for row in rows] == [node["cycles"] for node in report["nodes"]]
+
+
+def test_the_data_of_a_page_are_the_json(compiled):
+    _, file, report = compiled
+    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read_text(), re.DOTALL)
+    assert json.loads(embedded[1]) == report
+
+
+def test_plots_have_a_mark_for_each_thing(compiled):
+    page, _, report = compiled
+    [part] = report["delegates"]
+    held = [one for one in part["memory_map"] if one["memory"] == "arena"]
+    assert page.marks["memory-0-arena"]["rect"] == len(held) > 5
+    layers = {}
+    for operation in part["npu"]["layers"]:
+        causes = layers.setdefault(operation["name"], set())
+        causes |= {cause for cause, cycles in operation["causes"].items() if cycles}
+    assert page.marks["time-0-layers"]["rect"] == sum(map(len, layers.values()))
+    assert page.marks["roofline-0-plot"]["symbol"] >= 5
+
+
+def test_a_page_is_one_file_that_may_load_nothing(compiled):
+    _, file, _ = compiled
+    text = file.read_text()
+    assert "default-src 'none'" in text and "unsafe-eval" not in text
+    assert "University of Washington" in text  # Vega's licence goes where Vega goes
+    assert len(text) < 1_000_000
+
+
+def test_dark_and_light(compiled):
+    light, file, _ = compiled
+    dark = browse(file, dark=True)
+    assert dark.cards == light.cards
+    assert "#5b6776" in light.colors and "#5b6776" not in dark.colors  # --soft of page.css
+
+
+@pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
+def test_causes_add_up(run_carina, tmp_path, target):
+    run_carina([*MODEL, "--target", target, "-o", tmp_path / "digits.pte"])
+    npu = run_carina(["run", tmp_path / "digits.pte", "--timed", "--json"]).json["npu"]
+    for operation in npu["layers"]:
+        assert sum(operation["causes"].values()) == operation["cycles"], operation["name"]
+    assert sum(operation["cycles"] for operation in npu["layers"]) == npu["cycles"]
+
+
+def test_what_other_choices_bring_is_what_they_give(compiled, run_carina, tmp_path):
+    page, _, report = compiled
+    savings = [one for one in report["savings"] if not one["failure"]]
+    assert {"-Os", "--memory-mode Sram_Only", "--target ethos-u55-256"} <= {one["options"] for one in savings}
+    assert [row[1] for row in page.tables["savings-table"]] == [one["options"] for one in savings]
+    assert [number(row[2]) for row in page.tables["savings-table"]] == [one["cycles"] for one in savings]
+    for saving in savings:
+        options = saving["options"].split()
+        target = [] if "--target" in options else ["--target", "ethos-u55-128"]
+        with_it = run_carina([*MODEL, *target, *options, "-o", tmp_path / "other.pte", "--json"]).json
+        assert (with_it["cycles"], with_it["program_bytes"]) == (saving["cycles"], saving["program_bytes"]), saving["what"]
+        assert with_it["scratch_bytes"] + with_it["planned_bytes"] == saving["sram_bytes"], saving["what"]
+    seconds = [one["cycles"] / one["clock_hz"] for one in savings]
+    assert seconds == sorted(seconds)
+
+
+def test_explain_page_of_nodes_on_the_cpu(run_carina, tmp_path):
+    arguments = ["explain", *MODEL[1:], "--target", "ethos-u85-256", "--cpu-node", "relu_2", "--report", tmp_path / "page.html", "--json"]
+    report = run_carina(arguments).json
+    page = browse(tmp_path / "page.html")
+    [on_cpu] = [row for row in page.tables["nodes-table"] if row[2] == "CPU"]
+    [node] = [node for node in report["nodes"] if node["runs_on"] == "cpu"]
+    assert (on_cpu[0].split(" ")[0], number(on_cpu[4])) == (node["name"], node["cpu_cycles"])
+    assert node["reason"] in on_cpu[5]
+    assert int(page.cards["cpu_cycles"]) == node["cpu_cycles"]
+
+
+def test_run_compare_and_accuracy_pages(run_carina, tmp_path):
+    for name, options in {"a": [], "b": ["-Os"]}.items():
+        run_carina([*MODEL, "--target", "ethos-u55-128", *options, "-o", tmp_path / f"{name}.pte", "--dump", tmp_path / f"dump_{name}"])
+    report = run_carina(["run", tmp_path / "a.pte", "--report", tmp_path / "run.html", "--json"]).json
+    page = browse(tmp_path / "run.html")
+    assert int(page.cards["cycles"]) == report["npu"]["cycles"]
+    assert {row[0]: number(row[1]) for row in page.tables["pmu-table"]} == report["npu"]["pmu"]
+    assert {row[0]: number(row[1]) for row in page.tables["memory-table"]} == report["memory"]
+
+    report = run_carina(["compare", tmp_path / "a.pte", tmp_path / "b.pte", "--report", tmp_path / "compare.html", "--json"]).json
+    page = browse(tmp_path / "compare.html")
+    assert int(page.cards["cycles"]) == report["b"]["cycles"]
+    assert [row[0] for row in page.tables["layers-table"]] == [row["name"] for row in report["layers"]]
+    assert page.marks["layers-plot"]["rect"] == sum((row["a"] is not None) + (row["b"] is not None) for row in report["layers"])
+
+    data = ["--data", DIGITS / "test.npz", "--dump", tmp_path / "dump_a"]
+    report = run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "a.pte", *data, "--report", tmp_path / "accuracy.html", "--json"]).json
+    page = browse(tmp_path / "accuracy.html")
+    assert {key: int(page.cards[key]) for key in ("float_right", "npu_right", "integer_right")} == {key: report[key] for key in ("float_right", "npu_right", "integer_right")}
+
+
+def test_page_of_accuracy_by_layer(run_carina, tmp_path):
+    arguments = ["accuracy", DIGITS / "digits.pt2", "--layers", "--data", DIGITS / "calibration.npz", "--report", tmp_path / "page.html", "--json"]
+    report = run_carina(arguments).json
+    page = browse(tmp_path / "page.html")
+    assert float(page.cards["sqnr_db"]) == report["sqnr_db"]
+    assert [row[0].split(" ")[0] for row in page.tables["layers-table"]] == [layer["node"] for layer in report["layers"]]
+    assert [row[1] for row in page.tables["remedies-table"]] == [one["options"] for one in report["remedies"]]
+
+
+def test_a_name_is_no_script(run_carina, tmp_path):
+    folder = tmp_path / "<script>document.title=1<"
+    folder.mkdir()
+    model = folder / "{{data}}<img src=x>.pt2"
+    model.write_bytes((DIGITS / "digits.pt2").read_bytes())
+    run_carina(["explain", model, "--target", "ethos-u55-128", "--report", tmp_path / "page.html"])
+    page = browse(tmp_path / "page.html")
+    assert page.title == "{{data}}<img src=x>.pt2"
+
+
+def test_a_page_does_not_replace_an_input(run_carina):
+    failed = run_carina(["explain", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--report", DIGITS / "digits.pt2"], expect=2)
+    assert "--report" in failed.stderr

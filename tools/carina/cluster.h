@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+
+namespace carina::cli {
+
+// Becomes the Python program that has the words of `carina sweep` done on a cluster (carina.sweep); $CARINA_PYTHON names the
+// Python, else it is python3. Returns only when there is none: why.
+Diagnostics become_cluster_sweep(const std::vector<std::string>& words);
+
+}  // namespace carina::cli
