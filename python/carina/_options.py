@@ -49,6 +49,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     sram_budget: int | str
     extra_flag: Words
     dump: Path | None
+    report: Path | None
     threads: int
 
 
@@ -149,5 +150,7 @@ def request_of(
     request.sram_budget_bytes = byte_size(options.get("sram_budget", 0), "sram_budget")
     request.vela_flags = words(options.get("extra_flag", ()))
     request.dump_folder = os.fspath(options.get("dump") or "")
+    request.layers = True  # they cost nothing
+    request.savings = bool(options.get("report"))
     request.threads = options.get("threads", 1)
     return request

@@ -37,8 +37,13 @@ class Report:
     def __str__(self) -> str:
         return self._report.to_text()
 
+    def to_html(self) -> str:
+        """The page that `carina compile --report` writes: one file, which loads nothing. What other choices would bring is on it
+        after compile(report=...) and explain(report=...) alone: it takes as many compilations."""
+        return self._report.to_html()
+
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self._report.to_text(nodes=True))}</pre>"
+        return f'<iframe srcdoc="{html.escape(self.to_html())}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
 
 class Explanation(Report):
@@ -100,6 +105,12 @@ class Program:
         return self._report
 
 
+def _write_page(report: _native.CompileReport, options: CompileOptions) -> None:
+    path = options.get("report")
+    if path is not None:
+        _native.write_file(os.fspath(path), report.to_html().encode())
+
+
 def compile(
     model: ModelLike,
     inputs: Inputs | None = None,
@@ -123,7 +134,7 @@ def compile(
 
     Options, as on the command line: max_cycles, quantize_at, quantize_config, io; system_config, memory_mode, config,
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module; optimise ("performance",
-    "size", "3" for seconds of search), dynamic_weights, sram_budget (bytes), extra_flag (Vela's), dump (a folder), threads.
+    "size", "3" for seconds of search), dynamic_weights, sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
 
     Raises: InputError: what no target and no kernel can run, data that do not fit; UsageError: wrong arguments;
     KeyboardInterrupt on Ctrl-C.
@@ -133,6 +144,7 @@ def compile(
     notes = Notes(note)
     with Shown(progress) as listener:
         done = _native.compile(request, note=notes, progress=listener)
+    _write_page(done.report, options)
     return Program(done.program, done.report, notes.all)
 
 
@@ -155,7 +167,9 @@ def explain(
     check_names(options, CompileOptions)
     request = request_of(model, inputs, target, quantize, calibration, options)
     with Shown(progress) as listener:
-        return Explanation(_native.explain(request, note=Notes(note), progress=listener))
+        report = _native.explain(request, note=Notes(note), progress=listener)
+    _write_page(report, options)
+    return Explanation(report)
 
 
 def tosa(

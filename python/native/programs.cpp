@@ -9,6 +9,7 @@
 #include "driver/compile.h"
 #include "listeners.h"
 #include "module.h"
+#include "report/page.h"
 #include "values.h"
 #include "words.h"
 
@@ -29,6 +30,10 @@ void bind_reports(nb::module_& module) {
             return report::to_text(report, nodes ? report::Detail::kNodes : report::Detail::kSummary);
           },
           nb::kw_only(), "nodes"_a = false, "As `carina compile` prints it; with `nodes`, as `carina explain` does.")
+      .def(
+          "to_html",
+          [](const report::CompileReport& report) { return report::to_html(report, report::CompilePage::kCompile); },
+          "The page that `carina compile --report` writes.")
       .def_ro("errors", &report::CompileReport::errors, "Why the model cannot be compiled.");
 }
 

@@ -98,6 +98,7 @@ void bind_request(nb::module_& module) {
       .def_rw("dynamic_weights", &CompileRequest::dynamic_weights)
       .def_rw("dump_folder", &CompileRequest::dump_folder)
       .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate operation by operation.")
+      .def_rw("savings", &CompileRequest::savings, "Whether the report says what other choices would bring.")
       .def_rw("vela_flags", &CompileRequest::vela_flags)
       .def_prop_rw(
           "output", [](const CompileRequest& request) { return word_for(request.output); }, set_output,

@@ -1,7 +1,11 @@
 """Reports as pages (--report), opened in a browser: they load nothing, say what --json says, and what they promise of other choices holds."""
 
+import html
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from browser import browse
@@ -148,6 +152,22 @@ def test_a_name_is_no_script(run_carina, tmp_path):
     run_carina(["explain", model, "--target", "ethos-u55-128", "--report", tmp_path / "page.html"])
     page = browse(tmp_path / "page.html")
     assert page.title == "{{data}}<img src=x>.pt2"
+
+
+def test_pages_from_python(carina, compiled, tmp_path):
+    program = f"""
+import carina
+made = carina.compile({str(DIGITS / "digits.pt2")!r}, target="ethos-u55-128", calibration={str(DIGITS / "calibration.npz")!r}, report={str(tmp_path / "page.html")!r})
+open({str(tmp_path / "notebook.html")!r}, "w").write(made.report()._repr_html_())
+"""
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(carina.parents[1] / "python")}, check=True)
+    page, _, _ = compiled
+    from_python = browse(tmp_path / "page.html")
+    assert (from_python.cards, from_python.tables, from_python.marks) == (page.cards, page.tables, page.marks)
+    frame = re.search(r'<iframe srcdoc="(.*?)"', (tmp_path / "notebook.html").read_text(), re.DOTALL)
+    (tmp_path / "frame.html").write_text(html.unescape(frame[1]))
+    in_notebook = browse(tmp_path / "frame.html")
+    assert in_notebook.cards == page.cards and "savings" not in in_notebook.sections
 
 
 def test_a_page_does_not_replace_an_input(run_carina):
