@@ -17,7 +17,7 @@ endfunction()
 # carina_vega(FILE): makes one script of the modules of Vega that plots need, as Debian's libjs-vega installs them.
 function(carina_vega file)
   find_path(CARINA_VEGA_DIR vega-interpreter.min.js PATHS /usr/share/javascript/vega
-    DOC "Folder of Vega's minified modules (Debian: libjs-vega)")
+    DOC "Folder of Vega's minified modules (Debian: libjs-vega)" NO_CMAKE_FIND_ROOT_PATH)
   if(NOT CARINA_VEGA_DIR)
     message(FATAL_ERROR "Vega, which draws the plots of reports, is not installed. Debian: apt-get install libjs-vega. "
       "Elsewhere: -DCARINA_VEGA_DIR=FOLDER with vega-view.min.js and the other modules' minified files of Vega 5")
