@@ -75,8 +75,11 @@ Result<Compilation> compile_file(const CompileRequest& request, const Backend& b
 }
 
 // The most common surprise: everything is well, and the NPU has nothing to do.
-void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& request, const Log& log) {
-  if (request.delegates == DelegateMode::kNothing || !compilation.delegated->delegates.empty()) return;
+void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& request, const Backend& backend,
+                      const Log& log) {
+  if (backend.lowering.takes_floats || request.delegates == DelegateMode::kNothing ||
+      !compilation.delegated->delegates.empty())
+    return;
   if (compilation.model.quantization != "none") return;
   log.note({.where = request.model,
             .what = "nothing runs on the NPU: the model is not quantized",
@@ -129,7 +132,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
-  warn_of_idle_npu(compilation, request, log);
+  warn_of_idle_npu(compilation, request, backend, log);
   if (!request.dump_folder.empty()) {
     CARINA_CHECKED(clear_dump(request.dump_folder));
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
@@ -151,7 +154,7 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
-  if (compilation.delegated) warn_of_idle_npu(compilation, request, log);
+  if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
   report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
   if (report.errors.empty()) add_savings(report, request, log);
   return report;

@@ -113,3 +113,11 @@ def test_a_damaged_delegate(run_carina, tmp_path):
     (tmp_path / "bad.pte").write_bytes(data)
     done = run_carina(["run", tmp_path / "bad.pte"], expect=1)
     assert "VGF delegate 0" in done.stderr
+
+
+def test_floats_are_no_reason_to_warn(run_carina, tmp_path):
+    """A model that only moves data stays on the CPU; that it is not quantized has nothing to do with it."""
+    model, inputs = nn.Flatten(), (torch.zeros(1, 2, 3),)
+    torch.export.save(torch.export.export(model, inputs), tmp_path / "flatten.pt2")
+    done = run_carina(["compile", tmp_path / "flatten.pt2", "--target", "vgf", "-o", tmp_path / "m.pte"])
+    assert "only moves data" in done.stdout + done.stderr and "quantized" not in done.stderr
