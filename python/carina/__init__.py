@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from carina._inspect import inspect as inspect
     from carina._measure import Measured as Measured
     from carina._measure import accuracy as accuracy
     from carina._measure import compare as compare
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 # Where each name is: looked for when it is first used, so that `import carina` loads nothing.
 _HOMES = {
+    "carina._inspect": ("inspect",),
     "carina._measure": ("Measured", "accuracy", "compare"),
     "carina._native": ("__version__", "targets"),
     "carina._program": ("Explanation", "Program", "Report", "compile", "explain", "tosa"),
@@ -69,6 +71,7 @@ __all__ = [
     "compare",
     "compile",
     "explain",
+    "inspect",
     "interpret",
     "npu",
     "run",

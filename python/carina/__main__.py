@@ -15,6 +15,7 @@ def _program() -> Path:
 def main() -> None:
     """Becomes the program, with this process's arguments."""
     program = str(_program())
+    os.environ.setdefault("CARINA_PYTHON", sys.executable)  # for its commands that run in Python
     os.execv(program, [program, *sys.argv[1:]])
 
 

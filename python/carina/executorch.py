@@ -5,33 +5,45 @@
 
     npu.register()
     method = Runtime.get().load_program("model.pte").load_method("forward")
-    outputs = method.execute([x])
-    print(npu.reports()[-1]["npu"]["cycles"])
+    with npu.recorded() as calls:
+        outputs = method.execute([x])
+    print(calls[0]["npu"]["cycles"])
 
-Needs the package `executorch`, and the library libcarina_executorch.so that Carina's build makes where that package is.
+Needs the package `executorch`, and the library libcarina_executorch.so, which stands in this package or in the build around it.
 """
 
 import ctypes
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["clear_reports", "last_error", "register", "reports"]
+__all__ = ["Report", "clear_reports", "last_error", "recorded", "register", "reports"]
+
+# Of one delegate call, as `carina run --timed --json` prints it: "npu" with its cycles, layers, traffic and counters for an Ethos-U
+# delegate that ran timed, "vgf_nanoseconds" for one of VGF.
+Report = dict[str, Any]
 
 _NAME = "libcarina_executorch.so"
 _loaded: ctypes.CDLL | None = None
 
 
+def _places() -> list[Path]:
+    """Where the library is: in the package; in the build whose package this is; in the release build of the source tree."""
+    package, source = Path(__file__).absolute().parent, Path(__file__).resolve().parent
+    return [package / _NAME, package.parents[1] / "lib" / _NAME, source.parents[1] / "build" / "release" / "lib" / _NAME]
+
+
 def _find() -> Path:
-    """The library: $CARINA_EXECUTORCH_LIBRARY, beside this file, or in the build of the source tree around it."""
+    """$CARINA_EXECUTORCH_LIBRARY, or the first of _places() that exists. Raises: FileNotFoundError."""
     if named := os.environ.get("CARINA_EXECUTORCH_LIBRARY"):
         return Path(named)
-    here = Path(__file__).resolve().parent
-    for place in (here / _NAME, here.parents[1] / "build" / "release" / "lib" / _NAME):
-        if place.exists():
-            return place
-    raise FileNotFoundError(f"{_NAME} is neither beside {here} nor in the build: build Carina where the package executorch is (CARINA_EXECUTORCH), or set CARINA_EXECUTORCH_LIBRARY")
+    if found := next((place for place in _places() if place.exists()), None):
+        return found
+    places = ", ".join(str(place.parent) for place in _places())
+    raise FileNotFoundError(f"{_NAME} is in none of {places}: build Carina where the package executorch is (CARINA_EXECUTORCH), or set CARINA_EXECUTORCH_LIBRARY")
 
 
 def _library() -> ctypes.CDLL:
@@ -66,11 +78,25 @@ def register(*, timed: bool = True) -> None:
     _loaded.carina_executorch_set_timed(timed)
 
 
-def reports() -> list[dict[str, Any]]:
+def reports() -> list[Report]:
     """One report per delegate call since the start or the last clear_reports(), as `carina run --json` prints them."""
     library, size = _library(), ctypes.c_size_t()
     texts = (library.carina_executorch_report(i, ctypes.byref(size)) for i in range(library.carina_executorch_report_count()))
     return [json.loads(text) for text in texts if text is not None]
+
+
+@contextmanager
+def recorded() -> Iterator[list[Report]]:
+    """The reports of the delegate calls within, in a list that is filled when the block ends; forgets those before it.
+
+    Raises: RuntimeError before register().
+    """
+    calls: list[Report] = []
+    clear_reports()
+    try:
+        yield calls
+    finally:
+        calls.extend(reports())
 
 
 def clear_reports() -> None:

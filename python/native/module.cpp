@@ -12,6 +12,7 @@ NB_MODULE(_native, module) {
   carina::python::bind_programs(module);
   carina::python::bind_requests(module);
   carina::python::bind_runs(module);
+  carina::python::bind_inspection(module);
   carina::python::bind_measures(module);
   carina::python::bind_graphs(module);
 }

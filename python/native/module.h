@@ -9,6 +9,7 @@ void bind_diagnostics(nanobind::module_& module);
 void bind_models(nanobind::module_& module);
 void bind_delegates(nanobind::module_& module);
 void bind_programs(nanobind::module_& module);
+void bind_inspection(nanobind::module_& module);
 void bind_requests(nanobind::module_& module);
 void bind_runs(nanobind::module_& module);
 void bind_measures(nanobind::module_& module);

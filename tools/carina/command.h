@@ -49,9 +49,12 @@ struct Command {
 
 // In the order of --help; each is one file of this folder.
 extern const Command kAccuracy;
+extern const Command kAot;
+extern const Command kArmRun;
 extern const Command kCompare;
 extern const Command kCompile;
 extern const Command kDisasm;
+extern const Command kEvaluateModel;
 extern const Command kExplain;
 extern const Command kFirmware;
 extern const Command kInspect;

@@ -1,0 +1,30 @@
+"""Compiles a PyTorch model with the arguments of ExecuTorch's aot_arm_compiler.py: `python -m carina.aot_arm_compiler`, `carina aot`."""
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from carina.arm_scripts.aot_options import WITHOUT_MEANING, parser
+from carina.arm_scripts.failures import failure_code
+from carina.arm_scripts.options import note_without_meaning
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script. Returns its exit code: 0 done, 1 the input is at fault, 2 usage, 3 an error of Carina."""
+    options = parser()
+    args = options.parse_args(arguments)
+    logging.basicConfig(level=logging.DEBUG if args.debug else logging.WARNING, force=True)
+    note_without_meaning(args, options, WITHOUT_MEANING)
+    try:
+        from carina.arm_scripts.aot import build  # needs PyTorch, which --help does not
+
+        build(args)
+    except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened
+        return failure_code(error, show_trace=args.debug)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""Compiles and runs a PyTorch model with the arguments of ExecuTorch's run.sh and run_fvp.sh: `carina arm-run`."""
+
+import sys
+from collections.abc import Sequence
+
+from carina.arm_scripts.failures import failure_code
+from carina.arm_scripts.options import note_without_meaning
+from carina.arm_scripts.runner_options import WITHOUT_MEANING, parser
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script. Returns its exit code: that of the first command that failed, else 0."""
+    options = parser()
+    args = options.parse_args(arguments)
+    note_without_meaning(args, options, WITHOUT_MEANING)
+    try:
+        from carina.arm_scripts.run import run
+
+        return run(args)
+    except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened
+        return failure_code(error, show_trace=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""What `carina.aot_arm_compiler` does when its arguments are read."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from carina.arm_scripts.bundle import bundle
+from carina.arm_scripts.calibration import check_sample, load_samples
+from carina.arm_scripts.compilation import Compiled, Request, compile_model
+from carina.arm_scripts.models import LoadedModel, load_model
+from carina.arm_scripts.options import note
+from carina.arm_scripts.outputs import output_path
+
+__all__ = ["build"]
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What options ask for together. Raises: ValueError."""
+    if args.calibration_data is not None and not args.quantize:
+        raise ValueError("--calibration_data requires --quantize to be enabled.")
+    if args.target.startswith("cortex-m") and args.delegate:
+        note(f"--delegate is ignored for target '{args.target}' (this target does not use delegated ops).")
+        args.delegate = False
+    if args.enable_debug_mode and args.intermediates is None:
+        raise ValueError("--enable_debug_mode requires --intermediates, the folder for what it writes.")
+
+
+def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | None:
+    """The calibration samples' leaves: the example inputs where none are given; None where nothing is quantized."""
+    if not args.quantize:
+        return None
+    samples = load_samples(args.calibration_data)
+    return [check_sample(sample, model.inputs) for sample in samples or [model.inputs]]
+
+
+def _request(args: argparse.Namespace, samples: list[list[Any]] | None) -> Request:
+    return Request(
+        target=args.target,
+        delegate=args.delegate,
+        samples=samples,
+        system_config=args.system_config,
+        memory_mode=args.memory_mode,
+        config=args.config,
+        intermediates=args.intermediates,
+        debug_mode=args.enable_debug_mode,
+        extra_flags="--separate-io-regions --cop-format=COP2" if args.direct_drive else "",
+    )
+
+
+def _save(what: Any, path: Path) -> None:
+    """A file of torch.save() for whoever looks; a module that cannot be pickled is no reason to stop."""
+    try:
+        torch.save(what, path)
+    except Exception as error:  # noqa: BLE001  pickle raises whatever the object's own code does
+        note(f"{path} is not written: {error}")
+
+
+def _save_case(folder: str, model: LoadedModel, expected: Sequence[Any]) -> None:
+    place = Path(folder)
+    _save(model.module, place / "model.pth")
+    _save(model.inputs, place / "input_0.pt")
+    _save(list(expected), place / "output_ref_0.pt")
+
+
+def _write_program(args: argparse.Namespace, model: LoadedModel, compiled: Compiled, path: Path) -> None:
+    if not args.bundleio:
+        compiled.program.save(path)
+        print(f"PTE file saved as {path}")
+        return
+    inputs = model.flat_inputs()
+    # What integers make of the inputs is what a device is held against; floats are PyTorch's own.
+    expected = compiled.outputs(inputs) if args.quantize else model.outputs()
+    if args.intermediates:
+        _save_case(args.intermediates, model, expected)
+    path.write_bytes(bundle(compiled.program, inputs, expected))
+    print(f"Bundle PTE file saved as {path}")
+
+
+def _start_intermediates(folder: str, model: LoadedModel, exported: ExportedProgram) -> None:
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    torch.export.save(exported, Path(folder) / f"{model.name}_exported_program.pt2")
+
+
+def build(args: argparse.Namespace) -> None:
+    """Does what the arguments ask for. Raises: whatever keeps it from that."""
+    _check(args)
+    if args.so_library is not None:
+        torch.ops.load_library(args.so_library)  # type: ignore[no-untyped-call]
+    model = load_model(args.model_name, args.model_input)
+    path = output_path(args.output, model.name, args.target, delegated=args.delegate, bundled=args.bundleio)
+    samples = _samples(args, model)
+    exported = model.export(strict=args.strict_export)
+    if args.intermediates is not None:
+        _start_intermediates(args.intermediates, model, exported)
+    compiled = compile_model(exported, _request(args, samples))
+    if args.intermediates is not None:
+        compiled.delegation.write(args.intermediates)
+    print(compiled.delegation.summary(args.intermediates))
+    _write_program(args, model, compiled, path)

@@ -1,0 +1,29 @@
+"""Commands of the `carina` program, run and shown."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["carina"]
+
+
+def _program() -> str:
+    """$CARINA_BIN, which `carina` sets when it starts a script; the one installed beside this Python; the first in PATH."""
+    if named := os.environ.get("CARINA_BIN"):
+        return named
+    beside = Path(sys.executable).parent / "carina"
+    if beside.exists():
+        return str(beside)
+    if found := shutil.which("carina"):
+        return found
+    raise FileNotFoundError("the program carina is neither beside this Python nor in PATH: name it, CARINA_BIN=PROGRAM")
+
+
+def carina(words: Sequence[str]) -> int:
+    """Shows a command of carina and runs it; it prints where this process prints. Returns its exit code."""
+    print("CALL " + shlex.join(["carina", *words]), flush=True)
+    return subprocess.run([_program(), *words], check=False).returncode

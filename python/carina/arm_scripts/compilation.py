@@ -1,0 +1,96 @@
+"""From an exported program to an ExecuTorch program, as the options of aot_arm_compiler.py ask for it."""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+import carina
+from carina.arm_scripts.delegation import Delegation
+from carina.errors import Diagnostic
+
+__all__ = ["Compiled", "Request", "compile_model"]
+
+_CPU_TARGET = "ethos-u55-128"  # what a program that delegates nothing is compiled for makes no difference
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be made of a model.
+
+    samples: calibration samples, each the inputs' leaves in order; None: the model stays as it is. intermediates: a folder for TOSA
+    files and command streams. extra_flags: flags of Vela, separated by blanks.
+    """
+
+    target: str
+    delegate: bool = True
+    samples: Sequence[Sequence[Any]] | None = None
+    quantize: str | None = None  # a scheme of `carina compile`; None: int8, or int16 activations where the target names int16
+    system_config: str | None = None
+    memory_mode: str | None = None
+    config: str | None = None
+    intermediates: str | None = None
+    debug_mode: str | None = None
+    extra_flags: str = ""
+
+    def scheme(self) -> str | None:
+        """How the model is quantized; None: as it is."""
+        if self.samples is None:
+            return None
+        return self.quantize or ("int16x8" if "int16" in self.target else "int8")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program, and what of it runs where."""
+
+    program: carina.Program
+    delegation: Delegation
+
+    def outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
+        """What the program gives: kernels on the CPU, delegates on the simulated NPU, or in the interpreter. Raises: CarinaError."""
+        return [torch.from_numpy(array) for array in self.program.run(*inputs)]
+
+
+def _show(diagnostic: Diagnostic) -> None:
+    print(f"carina: {diagnostic.severity}: {diagnostic}", file=sys.stderr)
+
+
+def _memories(request: Request) -> dict[str, Any]:
+    """Options that only an NPU has a meaning for, as far as they are given."""
+    given = {"system_config": request.system_config, "memory_mode": request.memory_mode}
+    if request.target.startswith("ethos-u"):
+        given["config"] = request.config
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _kernels(program: carina.Program) -> list[str]:
+    """The kernels that a program calls on the CPU, in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "program.pte"
+        program.save(path)
+        steps = [part["does"].split() for part in carina.inspect(path)["parts"] if part["kind"] == "instruction"]
+    return [words[1] for words in steps if words[0] == "kernel"]
+
+
+def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
+    """Compiles it; notes and warnings go to stderr. Raises: CarinaError, what torch.export.save raises."""
+    on_cpu = not request.delegate or request.target.startswith("cortex-m")
+    program = carina.compile(
+        exported,
+        target=_CPU_TARGET if request.target.startswith("cortex-m") else request.target,
+        quantize=request.scheme(),
+        calibration=request.samples,
+        no_delegate=on_cpu,
+        delegate_all=not on_cpu,  # as the Arm backend's partitioner, which asks no costs
+        extra_flag=[request.extra_flags] if request.extra_flags else [],
+        dump=request.intermediates,
+        note=_show,
+        **_memories(request),
+    )
+    return Compiled(program, Delegation.of(program.report().details, _kernels(program)))

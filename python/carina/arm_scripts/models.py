@@ -1,0 +1,149 @@
+"""The model that `--model_name` names, with its example inputs."""
+
+import importlib.util
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+import torch
+from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
+
+from carina.arm_scripts.example_models import BUILT_IN
+from carina.arm_scripts.example_names import known_names, registered_examples
+from carina.arm_scripts.failures import ModelError
+
+__all__ = ["LoadedModel", "load_model"]
+
+_SEED = 0  # of the weights and inputs of known examples: two runs give the same bytes
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model in evaluation mode and the positional inputs that it is exported with."""
+
+    name: str
+    module: torch.nn.Module
+    inputs: tuple[Any, ...]
+    exported: ExportedProgram | None = None  # of a .pt2, which is exported already
+
+    def flat_inputs(self) -> list[Any]:
+        """The leaves of `inputs`, in the order in which a program takes them."""
+        return pytree.tree_flatten(self.inputs)[0]
+
+    def export(self, *, strict: bool) -> ExportedProgram:
+        """The exported program. Raises: what torch.export raises."""
+        return self.exported or torch.export.export(self.module, self.inputs, strict=strict)
+
+    def outputs(self, inputs: tuple[Any, ...] | None = None) -> list[Any]:
+        """What eager PyTorch gives for `inputs`, default the example's: the leaves, in order."""
+        with torch.no_grad():
+            return pytree.tree_flatten(self.module(*(self.inputs if inputs is None else inputs)))[0]
+
+
+def _read(path: str, option: str) -> Any:
+    try:
+        return torch.load(path, weights_only=False)
+    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise ModelError(f"{option}: {path} is no file of torch.save(): {error}") from error
+
+
+def _input_tuple(inputs: Any) -> tuple[Any, ...]:
+    return tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
+
+
+def _load_inputs(path: str | None) -> tuple[Any, ...] | None:
+    if path is None:
+        return None
+    if not path.endswith((".pt", ".pth")):
+        raise ModelError(f"Model input data '{path}' is not a valid name. Use --model_input <FILE>.pt e.g. saved with torch.save()")
+    return _input_tuple(_read(path, "--model_input"))
+
+
+def _built_in(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
+    if name not in BUILT_IN:
+        return None
+    torch.manual_seed(_SEED)
+    example = BUILT_IN[name]
+    module, own_inputs = example.module(), example.inputs()
+    return LoadedModel(name, module, inputs or own_inputs)
+
+
+def _registered(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
+    examples = registered_examples()
+    if name not in examples:
+        return None
+    from executorch.examples.models.model_factory import EagerModelFactory
+
+    torch.manual_seed(_SEED)
+    try:
+        module, own_inputs, _, _ = EagerModelFactory.create_model(*examples[name])
+    except ImportError as error:
+        raise ModelError(f"--model_name: the example {name} needs the package {error.name}, which is not installed") from error
+    except (URLError, OSError) as error:
+        raise ModelError(f"--model_name: the example {name} needs a file that cannot be had ({error}); a model of yours goes as FILE.py, FILE.pt or FILE.pt2") from error
+    return LoadedModel(name, module, inputs or _input_tuple(own_inputs))
+
+
+def _python_file(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
+    if not name.endswith(".py"):
+        return None
+    if not Path(name).is_file():
+        raise ModelError(f"--model_name: there is no file {name}")
+    spec = importlib.util.spec_from_file_location("tmp_model", name)
+    assert spec is not None and spec.loader is not None  # of a name that ends in .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tmp_model"] = module  # where classes that are saved look for their module
+    spec.loader.exec_module(module)
+    wanted = ["ModelUnderTest", *([] if inputs else ["ModelInputs"])]
+    if missing := [what for what in wanted if not hasattr(module, what)]:
+        raise ModelError(f"--model_name: {name} does not define {' and '.join(missing)}: ModelUnderTest is the module, ModelInputs the tuple of its inputs")
+    return LoadedModel(Path(name).stem, module.ModelUnderTest, inputs or _input_tuple(module.ModelInputs))
+
+
+def _saved(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
+    if not name.endswith((".pt", ".pth")):
+        return None
+    if not Path(name).is_file():
+        raise ModelError(f"--model_name: there is no file {name}")
+    module = _read(name, "--model_name")
+    if not isinstance(module, torch.nn.Module):
+        raise ModelError(f"--model_name: {name} holds a {type(module).__name__}, not a module: save the whole model, torch.save(model, FILE)")
+    if inputs is None:
+        raise ModelError(f"Model '{name}' requires input data specify --model_input <FILE>.pt")
+    return LoadedModel(Path(name).stem, module, inputs)
+
+
+def _exported(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
+    if not name.endswith(".pt2"):
+        return None
+    try:
+        program = torch.export.load(name)
+    except Exception as error:  # noqa: BLE001  torch names no class for an archive that it cannot read
+        raise ModelError(f"--model_name: {name} is no file of torch.export.save(): {error}") from error
+    own_inputs = inputs or (program.example_inputs or ((),))[0]
+    if not own_inputs:
+        raise ModelError(f"Model '{name}' was saved without example inputs: specify --model_input <FILE>.pt")
+    return LoadedModel(Path(name).stem, program.module(), own_inputs, program)
+
+
+_LOADERS: tuple[Callable[[str, tuple[Any, ...] | None], LoadedModel | None], ...] = (_built_in, _registered, _python_file, _saved, _exported)
+
+
+def load_model(name: str, input_file: str | None = None) -> LoadedModel:
+    """The model of `name`: a known example, a .py with ModelUnderTest and ModelInputs, a .pt or .pth of torch.save(), a .pt2 of torch.export.save().
+
+    input_file: a .pt of torch.save() with the inputs, instead of the model's own.
+    Raises: ModelError, and what running a user's file raises.
+    """
+    inputs = _load_inputs(input_file)
+    for load in _LOADERS:
+        if loaded := load(name, inputs):
+            if loaded.exported is None:
+                loaded.module.eval().requires_grad_(False)
+            return loaded
+    raise ModelError(f"Model '{name}' is not a valid name. Use a file (.py, .pt, .pth, .pt2) or one of: {', '.join(known_names())}")

@@ -1,0 +1,26 @@
+"""Compares a compiled model with PyTorch, with the arguments of ExecuTorch's evaluate_model.py: `carina evaluate-model`."""
+
+import sys
+from collections.abc import Sequence
+
+from carina.arm_scripts.evaluate_options import check, parser
+from carina.arm_scripts.failures import failure_code
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the script. Returns its exit code: 0 done, 1 the input is at fault, 2 usage, 3 an error of Carina."""
+    args = parser().parse_args(arguments)
+    try:
+        check(args)
+        from carina.arm_scripts.evaluation import evaluate
+
+        evaluate(args)
+    except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened
+        return failure_code(error, show_trace=args.debug)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "driver/inspect.h"
+#include "listeners.h"
+#include "module.h"
+
+namespace carina::python {
+
+using namespace nb::literals;
+
+void bind_inspection(nb::module_& module) {
+  module.def(
+      "inspect",
+      [](const std::string& path, NoteListener note) {
+        return call({std::move(note), {}},
+                    [&](const Log& log) { return driver::inspect(path, driver::TextFormat::kJson, log); });
+      },
+      "path"_a, nb::kw_only(), "note"_a.none() = nb::none(), "`carina inspect --json`: what a file holds.");
+}
+
+}  // namespace carina::python

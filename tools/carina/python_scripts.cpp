@@ -1,0 +1,114 @@
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "command.h"
+
+// Commands that are Python: they start from a model in PyTorch, which only Python has (docs/adr/0064-scripts-are-python.md).
+
+namespace carina::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Carina's module may be missing, or PyTorch; both are said by name.
+constexpr const char* kLauncher =
+    "import importlib, sys\n"
+    "name = sys.argv.pop(1)\n"
+    "try:\n"
+    "    main = importlib.import_module(name).main\n"
+    "except ImportError as error:\n"
+    "    sys.exit(f\"carina: error: {sys.executable} cannot import {name}: {error}\\n  hint: pip install carina there, "
+    "or "
+    "CARINA_PYTHON=PROGRAM for another Python\")\n"
+    "sys.exit(main())\n";
+
+fs::path own_path() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
+// $CARINA_PYTHON; the Python that Carina is installed beside; the first in PATH.
+std::string python_program(const fs::path& carina) {
+  if (const char* named = std::getenv("CARINA_PYTHON"); named != nullptr && *named != '\0') return named;
+  std::error_code error;
+  const fs::path beside = carina.parent_path() / "python3";
+  return fs::exists(beside, error) ? beside.string() : "python3";
+}
+
+// Lets Python find the package in the build tree that this program is in, and the scripts find this program.
+void set_environment(const fs::path& carina) {
+  if (carina.empty()) return;
+  setenv("CARINA_BIN", carina.c_str(), 1);
+  const fs::path package = carina.parent_path().parent_path() / "python";
+  std::error_code error;
+  if (!fs::exists(package / "carina", error)) return;
+  const char* before = std::getenv("PYTHONPATH");
+  const bool has_more = before != nullptr && *before != '\0';
+  setenv("PYTHONPATH", has_more ? (package.string() + ":" + before).c_str() : package.c_str(), 1);
+}
+
+// Becomes Python with this module; comes back only where that cannot be.
+int become(const std::string& module, const std::vector<std::string>& arguments, const Console& console) {
+  const fs::path carina = own_path();
+  const std::string python = python_program(carina);
+  set_environment(carina);
+  std::vector<std::string> words{python, "-c", kLauncher, module};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp(python.c_str(), pointers.data());
+  const std::string why = std::error_code(errno, std::generic_category()).message();
+  return report_failure("",
+                        {{.where = python,
+                          .what = "this command runs in Python, which does not start",
+                          .got = why,
+                          .hint = "install python3 with PyTorch and carina, or name one: CARINA_PYTHON=PROGRAM",
+                          .fault = Fault::kEnvironment}},
+                        console);
+}
+
+// Every word behind the command is the script's, its --help, --json and --threads too.
+void pass_all(CLI::App& app, Console& console, std::function<int()>& action, const char* module) {
+  app.set_help_flag();
+  for (CLI::Option* option : app.get_options()) app.remove_option(option);
+  app.prefix_command();
+  app.callback([&app, &console, &action, module] {
+    action = [words = app.remaining(), &console, module] { return become(module, words, console); };
+  });
+}
+
+}  // namespace
+
+const Command kAot{
+    .name = "aot",
+    .summary = "Compile a PyTorch model with the arguments of ExecuTorch's aot_arm_compiler.py (in Python)",
+    .examples = "  carina aot -m model.py -d -q -t ethos-u55-128 -o model.pte",
+    .add_options = [](CLI::App& app, Console& console, std::function<int()>& action) {
+      pass_all(app, console, action, "carina.aot_arm_compiler");
+    }};
+
+const Command kArmRun{.name = "arm-run",
+                      .summary = "Compile and run with the arguments of ExecuTorch's run.sh and run_fvp.sh (in Python)",
+                      .examples = "  carina arm-run --model_name=model.py --target=ethos-u55-128",
+                      .add_options = [](CLI::App& app, Console& console, std::function<int()>& action) {
+                        pass_all(app, console, action, "carina.arm_run");
+                      }};
+
+const Command kEvaluateModel{
+    .name = "evaluate-model",
+    .summary =
+        "Compare a compiled model with PyTorch, with the arguments of ExecuTorch's evaluate_model.py (in Python)",
+    .examples = "  carina evaluate-model -m model.py -q int8 -t ethos-u55-128 -e numerical -i work",
+    .add_options = [](CLI::App& app, Console& console, std::function<int()>& action) {
+      pass_all(app, console, action, "carina.evaluate_model");
+    }};
+
+}  // namespace carina::cli
