@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -24,6 +25,7 @@ struct Choice {
   std::string what;
   std::string options;
   CompileRequest request;
+  bool quantizes_anew = false;  // then `request` says how
 };
 
 void add_levels(const CompileRequest& request, std::vector<Choice>& choices) {
@@ -86,6 +88,21 @@ void add_sizes(const CompileRequest& request, const report::CompileReport& now, 
   }
 }
 
+// Other integers for a model that was calibrated here. They give other results; how good, `carina accuracy` measures.
+void add_schemes(const CompileRequest& request, const PreparedModel& model, std::vector<Choice>& choices) {
+  if (!model.calibrated) return;
+  const auto add = [&](const char* scheme, const char* what) {
+    if (model.model.quantization.starts_with(fmt::format("{},", scheme))) return;
+    choices.push_back({.what = fmt::format("{} (other results: see carina accuracy)", what),
+                       .options = fmt::format("--quantize {}", scheme),
+                       .request = request,
+                       .quantizes_anew = true});
+    choices.back().request.quantize.scheme = scheme;
+  };
+  add("int8", "8-bit activations and weights");
+  add("int8x4", "4-bit weights");
+}
+
 int64_t cpu_cycles_of(const report::CompileReport& report) {
   int64_t cycles = 0;
   for (const report::NodeReport& node : report.nodes) cycles += node.cpu_cycles;
@@ -96,7 +113,11 @@ Saving measured(const Choice& choice, const PreparedModel& model) {
   Saving saving{.what = choice.what, .options = choice.options};
   const auto made = guarded([&]() -> Result<report::CompileReport> {
     CARINA_TRY(const Backend backend, find_backend(choice.request.target));
-    Compilation compilation = compile_prepared(model, choice.request, backend, {});
+    std::optional<PreparedModel> own;
+    if (choice.quantizes_anew) {
+      CARINA_TRY(own, prepare(choice.request, {}));
+    }
+    Compilation compilation = compile_prepared(own ? *own : model, choice.request, backend, {});
     if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
     return describe(compilation, backend, delegate_options_of(choice.request));
   });
@@ -139,6 +160,7 @@ Result<std::vector<Saving>> find_savings(const CompileRequest& given, const repo
   add_switches(request, choices);
   CARINA_CHECKED(add_memory_modes(request, now, choices));
   add_sizes(request, now, choices);
+  add_schemes(request, model, choices);
   std::vector<Saving> savings(choices.size());
   ThreadPool pool(given.threads);
   pool.parallel_for(choices.size(), [&](size_t i) { savings[i] = measured(choices[i], model); });
