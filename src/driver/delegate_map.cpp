@@ -20,10 +20,10 @@ using partition::Decision;
 constexpr int kCpu = -1;
 
 // Per node of the user's graph the decisions about what it became.
-using Parts = std::vector<std::vector<const Decision*>>;
+using PartsOfNodes = std::vector<std::vector<const Decision*>>;
 
-Parts parts_of(const Model& model, const std::vector<Decision>& decisions) {
-  Parts parts(model.nodes.size());
+PartsOfNodes parts_of(const Model& model, const std::vector<Decision>& decisions) {
+  PartsOfNodes parts(model.nodes.size());
   for (const Decision& decision : decisions) {
     const ir::NodeId origin = model.graph[decision.node].origin;
     if (origin.valid() && origin.index() < parts.size()) parts[origin.index()].push_back(&decision);
@@ -159,7 +159,7 @@ class Colouring {
   Places place_;
 };
 
-Places places_of(const Parts& parts) {
+Places places_of(const PartsOfNodes& parts) {
   Places places(parts.size());
   for (size_t n = 0; n < parts.size(); ++n) {
     if (!parts[n].empty()) places[n] = parts[n].front()->runs_on_npu ? parts[n].front()->delegate : kCpu;
@@ -195,7 +195,7 @@ NodePlace described(const pt2::ModelNode& node, std::optional<int> place, const 
   return described;
 }
 
-std::vector<NodePlace> described_all(const Model& model, const Places& places, const Parts& parts) {
+std::vector<NodePlace> described_all(const Model& model, const Places& places, const PartsOfNodes& parts) {
   std::vector<NodePlace> nodes;
   for (size_t n = 0; n < model.nodes.size(); ++n) nodes.push_back(described(model.nodes[n], places[n], parts[n]));
   return nodes;
@@ -212,7 +212,7 @@ Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::strin
   std::set<size_t> kept;
   for (;;) {  // ends: each time at least one node more is kept
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));
-    const Parts parts = parts_of(model, delegated.split.partitioned.decisions);
+    const PartsOfNodes parts = parts_of(model, delegated.split.partitioned.decisions);
     Colouring colouring(graph, places_of(parts));
     colouring.run();
     std::set<size_t> more = colouring.waiting();

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string_view name_of(Place place) {
+std::string_view json_name_of(Place place) {
   switch (place) {
     case Place::kNpu:
       return "npu";
@@ -68,7 +68,7 @@ ordered_json nodes_json(const CompileReport& report) {
     nodes.push_back({{"name", node.name},
                      {"op", node.op},
                      {"source", node.source},
-                     {"runs_on", name_of(node.place)},
+                     {"runs_on", json_name_of(node.place)},
                      {"reason", node.reason},
                      {"hint", node.hint},
                      {"rule", node.rule},

@@ -1,4 +1,4 @@
-// PyTorch's promotion of types, made explicit: an operator that computes with reals reads no integers.
+// PyTorch's promotion of types, made explicit: an operator that computes with reals reads no integers, and a conversion is one.
 
 #include <algorithm>
 
@@ -41,7 +41,21 @@ Result<bool> to_each_other(Rewriter& in, const Node& node) {
   return false;
 }
 
+// A conversion to another type, however it is said; one to the same type is none, and goes with the identities.
+Result<bool> to_copy(Rewriter& in, const Node& node) {
+  const ValueId from = node.inputs[0], to = node.outputs[0];
+  if (!from.valid() || in[from].dtype == in[to].dtype || in.shape(from) != in.shape(to)) return false;
+  return rewritten(in.into(to, AtenOp::_to_copy_default, {from}, {{"dtype", in[to].dtype}}));
+}
+
 constexpr RewriteRow kPromotionRows[] = {
+    {AtenOp::to_device, to_copy},
+    {AtenOp::to_other, to_copy},
+    {AtenOp::to_dtype_layout, to_copy},
+    {AtenOp::to_prim_Device, to_copy},
+    {AtenOp::to_prim_dtype, to_copy},
+    {AtenOp::to_prim_other, to_copy},
+    {AtenOp::type_as_default, to_copy},
     {AtenOp::add_Tensor, to_result},
     {AtenOp::sub_Tensor, to_result},
     {AtenOp::mul_Tensor, to_result},

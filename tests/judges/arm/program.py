@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-SECONDS = 120
+SECONDS = 300
 
 
 class Refused(Exception):
