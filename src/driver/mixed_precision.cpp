@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numeric>
+#include <span>
 
 #include "driver/kernel_evaluator.h"
 #include "quantize/nearness.h"
@@ -47,6 +47,12 @@ struct Measured {
   double noise = 0;
 };
 
+// Which parts have 16 bits, and what that gives.
+struct Choice {
+  std::vector<bool> parts;
+  Measured gives;
+};
+
 double sqnr_db(double noise) {
   return -10 * std::log10(std::max(noise, 1e-30));
 }
@@ -72,11 +78,10 @@ class MixedPrecision {
                    .got = std::to_string(most),
                    .fault = Fault::kUsage});
     }
-    CARINA_TRY(const std::vector<bool> chosen,
-               wide.cycles <= most ? Result<std::vector<bool>>(all) : choose_parts(narrow, wide, most));
-    CARINA_TRY(const Measured result, measure(chosen, quantize::Rounding::kForInputs));
-    say(chosen, narrow, wide, result);
-    return scheme_of(chosen, quantize::Rounding::kForInputs);
+    CARINA_TRY(const Choice choice,
+               wide.cycles <= most ? Result<Choice>(Choice{.parts = all, .gives = wide}) : choose(narrow, wide, most));
+    say(choice, narrow, wide);
+    return scheme_of(choice.parts, quantize::Rounding::kForInputs);
   }
 
  private:
@@ -112,10 +117,10 @@ class MixedPrecision {
     return scheme;
   }
 
-  Result<ir::Graph> quantized(const std::vector<bool>& is_wide, quantize::Rounding rounding) const {
+  Result<ir::Graph> quantized(const std::vector<bool>& is_wide) const {
     ir::Graph graph = model_.graph;
     const quantize::PtqOptions options{.threads = options_.quantize.threads,
-                                       .scheme = scheme_of(is_wide, rounding),
+                                       .scheme = scheme_of(is_wide, quantize::Rounding::kNearest),
                                        .evaluator = &evaluator_,
                                        .data = options_.quantize.data};
     CARINA_CHECKED(quantize::quantize(graph, judged_, options, Log{}));
@@ -143,51 +148,74 @@ class MixedPrecision {
     return cycles;
   }
 
-  Result<Measured> measure(const std::vector<bool>& is_wide,
-                           quantize::Rounding rounding = quantize::Rounding::kNearest) const {
-    CARINA_TRY(const ir::Graph graph, quantized(is_wide, rounding));
+  Result<Measured> measure(const std::vector<bool>& is_wide) const {
+    CARINA_TRY(const ir::Graph graph, quantized(is_wide));
     Measured measured;
     CARINA_TRY(measured.noise, noise_of(graph));
     CARINA_TRY(measured.cycles, cycles_of(graph));
     return measured;
   }
 
-  // Per part: the noise that its 8 bits add where all else has 16, for each cycle that its 16 bits save or cost there.
-  Result<std::vector<double>> worth_of_parts(const Measured& wide) const {
-    std::vector<double> worth;
+  // What 16 bits are worth in a part, measured where all else has 16: its 8 bits add noise and take fewer cycles.
+  struct Part {
+    size_t index = 0;
+    double worth = 0;  // noise for each cycle
+    int64_t cycles = 0;
+  };
+
+  // The most worthy first.
+  Result<std::vector<Part>> judged_parts(const Measured& wide) const {
+    std::vector<Part> parts;
     for (size_t p = 0; p < parts_.size(); ++p) {
       log_.progress("part", p, parts_.size());
       std::vector<bool> others(parts_.size(), true);
       others[p] = false;
       CARINA_TRY(const Measured without, measure(others));
-      const double cycles = static_cast<double>(std::max<int64_t>(wide.cycles - without.cycles, 1));
-      worth.push_back((without.noise - wide.noise) / cycles);
+      const int64_t cycles = std::max<int64_t>(wide.cycles - without.cycles, 1);
+      parts.push_back(
+          {.index = p, .worth = (without.noise - wide.noise) / static_cast<double>(cycles), .cycles = cycles});
     }
-    return worth;
+    std::ranges::stable_sort(parts, std::ranges::greater(), &Part::worth);
+    std::erase_if(parts, [](const Part& part) { return part.worth <= 0; });
+    return parts;
   }
 
-  // The most worthy parts, as many as the budget takes; each is tried, for cycles do not simply add up.
-  Result<std::vector<bool>> choose_parts(const Measured& narrow, const Measured& wide, int64_t most) const {
-    CARINA_TRY(const std::vector<double> worth, worth_of_parts(wide));
-    std::vector<size_t> order(parts_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t p) { return worth[p]; });
+  [[nodiscard]] std::vector<bool> first_of(std::span<const Part> parts, size_t count) const {
     std::vector<bool> chosen(parts_.size(), false);
-    double best = narrow.noise;
-    for (const size_t p : order) {
-      if (worth[p] <= 0) break;
-      std::vector<bool> tried = chosen;
-      tried[p] = true;
-      CARINA_TRY(const Measured measured, measure(tried));
-      if (measured.cycles > most || measured.noise > 1.05 * best) continue;
-      best = std::min(best, measured.noise);
-      chosen = std::move(tried);
-    }
+    for (const Part& part : parts.first(count)) chosen[part.index] = true;
     return chosen;
   }
 
-  void say(const std::vector<bool>& chosen, const Measured& narrow, const Measured& wide,
-           const Measured& result) const {
+  // How many of the most worthy parts the budget takes, by bisection: compiled, for cycles do not simply add up.
+  Result<size_t> affordable(std::span<const Part> parts, int64_t most) const {
+    size_t fits = 0, beyond = parts.size() + 1;
+    while (beyond - fits > 1) {
+      const size_t tried = fits + (beyond - fits) / 2;
+      CARINA_TRY(const ir::Graph graph, quantized(first_of(parts, tried)));
+      CARINA_TRY(const int64_t cycles, cycles_of(graph));
+      (cycles <= most ? fits : beyond) = tried;
+    }
+    return fits;
+  }
+
+  // The most worthy parts, and of the others those that still fit and bring something; each of these is tried.
+  Result<Choice> choose(const Measured& narrow, const Measured& wide, int64_t most) const {
+    CARINA_TRY(const std::vector<Part> parts, judged_parts(wide));
+    CARINA_TRY(const size_t fits, affordable(parts, most));
+    Choice best{.parts = first_of(parts, fits), .gives = {}};
+    CARINA_TRY(best.gives, measure(best.parts));
+    if (best.gives.noise > narrow.noise) return Choice{.parts = first_of(parts, 0), .gives = narrow};
+    for (const Part& part : std::span(parts).subspan(fits)) {
+      if (best.gives.cycles + part.cycles > most) continue;
+      Choice tried = best;
+      tried.parts[part.index] = true;
+      CARINA_TRY(tried.gives, measure(tried.parts));
+      if (tried.gives.cycles <= most && tried.gives.noise <= best.gives.noise) best = std::move(tried);
+    }
+    return best;
+  }
+
+  void say(const Choice& choice, const Measured& narrow, const Measured& wide) const {
     const auto text = [&](const Measured& m) {
       return fmt::format("{} cycles ({:.0f} %), SQNR {:.1f} dB", m.cycles,
                          100 * static_cast<double>(m.cycles) / static_cast<double>(std::max<int64_t>(narrow.cycles, 1)),
@@ -196,8 +224,9 @@ class MixedPrecision {
     log_.note(
         {.where = model_.name,
          .what = fmt::format("--quantize auto: {} of {} parts of the model in 16 bits: {}; all in 8 bits: {}; all "
-                             "in 16 bits: {}",
-                             std::ranges::count(chosen, true), chosen.size(), text(result), text(narrow), text(wide)),
+                             "in 16 bits: {}; rounding the weights for their inputs comes on top",
+                             std::ranges::count(choice.parts, true), choice.parts.size(), text(choice.gives),
+                             text(narrow), text(wide)),
          .severity = Severity::kNote});
   }
 
