@@ -49,7 +49,19 @@ inline constexpr int8_t kPteStaticShape = 0;  // of a tensor; others: its sizes 
 inline constexpr std::string_view kPtdIdentifier = "FT01";
 inline constexpr std::string_view kPtdHeaderMagic = "FH01";
 inline constexpr uint32_t kPtdHeaderBytes = 40;
+
+// A program with test cases (.bpte). Source: ExecuTorch's bundled_program serialization and version.py.
 inline constexpr std::string_view kBundledProgramIdentifier = "BP08";
+inline constexpr uint32_t kBundledProgramVersion = 2;
+inline constexpr uint64_t kBundledProgramAlignmentBytes = 32;
+// How far outputs may be from expected ones: |got - expected| <= absolute + relative * |expected|. Source: the defaults
+// of ExecuTorch's verify_method_outputs.
+inline constexpr double kBundledRelativeTolerance = 1e-5;
+inline constexpr double kBundledAbsoluteTolerance = 1e-8;
+
+// The record of a run (ETDump). Source: ExecuTorch's etdump_flatcc.cpp.
+inline constexpr std::string_view kEtDumpIdentifier = "ED00";
+inline constexpr uint32_t kEtDumpVersion = 0;
 
 // How an ATen node that stays on the CPU is written: the out-variant kernel that ExecuTorch's runtime knows, and its
 // arguments in order, separated by blanks: %n the n-th tensor operand (None when absent), %* all operands as a

@@ -10,7 +10,7 @@ set -euo pipefail
 build=(
   g++ cmake ninja-build pkg-config python3
   libflatbuffers-dev flatbuffers-compiler nlohmann-json3-dev libminizip-dev zlib1g-dev libfmt-dev libcli11-dev libinih-dev
-  libhwy-dev libtbb-dev libvulkan-dev libjs-vega libgtest-dev libgmock-dev libbenchmark-dev
+  libhwy-dev libtbb-dev libvulkan-dev libpng-dev libjpeg-dev libjs-vega libgtest-dev libgmock-dev libbenchmark-dev
 )
 full=(
   python3-venv python3-dev python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev

@@ -24,6 +24,7 @@
 #include "npu/registers.h"
 #include "npu/vela_raw.h"
 #include "pt2/reader.h"
+#include "pte/bundled.h"
 #include "pte/reader.h"
 #include "report/listing.h"
 #include "tensor/npy.h"
@@ -117,15 +118,42 @@ void list_plan(const pte::Plan& plan, Listing& listing) {
   }
 }
 
-Result<Listing> list_program(const Buffer& file, const std::string& path) {
+void list_values(std::string_view kind, const std::vector<pte::BundledValue>& values, Listing& listing) {
+  for (const pte::BundledValue& value : values) {
+    const auto* tensor = std::get_if<pte::BundledTensor>(&value);
+    listing.add(std::string(kind),
+                {{"type", tensor == nullptr ? std::string("number") : type_text(tensor->dtype, tensor->shape)}});
+  }
+}
+
+Result<void> add_program(const Buffer& file, const std::string& path, Listing& listing) {
   CARINA_TRY(const pte::Program program, pte::read_program(file, path));
-  Listing listing;
   int64_t constant_bytes = 0;
   for (const Buffer& constant : program.constants) constant_bytes += count(constant);
   listing.add(
       "program",
       {{"bytes", count(file)}, {"constants", count(program.constants) - 1}, {"constant_bytes", constant_bytes}});
   for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
+  return {};
+}
+
+Result<Listing> list_program(const Buffer& file, const std::string& path) {
+  Listing listing;
+  CARINA_CHECKED(add_program(file, path, listing));
+  return listing;
+}
+
+Result<Listing> list_bundle(const Buffer& file, const std::string& path) {
+  CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, path));
+  Listing listing;
+  for (const pte::TestSuite& suite : bundle.suites) {
+    for (size_t i = 0; i < suite.cases.size(); ++i) {
+      listing.add("test_case", {{"method", suite.method}, {"index", static_cast<int64_t>(i)}});
+      list_values("input", suite.cases[i].inputs, listing);
+      list_values("expected_output", suite.cases[i].expected_outputs, listing);
+    }
+  }
+  CARINA_CHECKED(add_program(bundle.program, path, listing));
   return listing;
 }
 
@@ -178,9 +206,10 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
   }
   if (kind == FileKind::kVgf) return list_vgf(file, path);
   if (kind == FileKind::kPte) return list_program(file, path);
+  if (kind == FileKind::kBundledProgram) return list_bundle(file, path);
   if (kind == FileKind::kNpz || kind == FileKind::kVelaRaw) return list_arrays(file, path);
   if (kind == FileKind::kNpy) return list_array(file, path);
-  return wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .npz or .npy");
+  return wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .bpte, .npz or .npy");
 }
 
 // A field as a number where its text is one: no name of an enumeration is.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "driver/command_files.h"
 #include "driver/outputs.h"
+#include "driver/run_inputs.h"
 #include "driver/samples.h"
 #include "driver/tosa_file.h"
 #include "interpret/interpreter.h"

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kFirstArenaBytes = size_t{64} << 10;
 constexpr size_t kLargestArenaBytes = size_t{1} << 30;
+constexpr std::string_view kUsualMethod = "forward";
 constexpr size_t kMostPlannedBytes = size_t{2} << 30;
 
 DType dtype_of(PteScalarType type) {
@@ -69,7 +70,8 @@ std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const st
 
 Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
                                                            std::span<runtime::Backend* const> backends,
-                                                           std::span<const Buffer> data, RunnerKernels kernels) {
+                                                           std::span<const Buffer> data, RunnerKernels kernels,
+                                                           const std::string& method) {
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
   runner->file_ = file;
   runner->where_ = where;
@@ -78,14 +80,25 @@ Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, c
     runner->host_kernels_ = std::make_unique<accelerate::HostKernels>(kernels.threads);
   if (const runtime::Error error = runner->program_.load(file.bytes()); error != runtime::Error::kOk)
     return runner->error(error, "cannot load the program");
-  if (runner->program_.methods() == 0) return fail({.where = where, .what = "the program has no method"});
-  for (size_t m = 0; m < runner->program_.methods(); ++m) {
-    if (runner->program_.method_name(m) == "forward") runner->method_index_ = m;
-  }
+  CARINA_CHECKED(runner->find_method(method));
   CARINA_CHECKED(runner->load_data(data));
   CARINA_CHECKED(runner->plan_memory());
   CARINA_CHECKED(runner->load_method());
   return runner;
+}
+
+Result<void> ProgramRunner::find_method(const std::string& name) {
+  if (program_.methods() == 0) return fail({.where = where_, .what = "the program has no method"});
+  std::string names;
+  for (size_t m = 0; m < program_.methods(); ++m) {
+    if (program_.method_name(m) == (name.empty() ? kUsualMethod : name)) {
+      method_index_ = m;
+      return {};
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", program_.method_name(m));
+  }
+  if (name.empty()) return {};
+  return fail({.where = where_, .what = "the program has no method of this name", .expected = names, .got = name});
 }
 
 Result<void> ProgramRunner::load_data(std::span<const Buffer> data) {

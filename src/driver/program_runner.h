@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,15 +24,17 @@ struct RunnerKernels {
   int threads = 1;
 };
 
-// The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method "forward"
-// (else the first).
+// The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method of the given
+// name, or "forward", else the first.
 class ProgramRunner {
  public:
-  // `backends` must outlive the runner; `data`: .ptd files with the tensors that stand outside of the program. Errors:
-  // a damaged program, a kernel, backend or tensor that is missing (by name), memory beyond what a host run is given.
+  // `backends` must outlive the runner; `data`: .ptd files with the tensors that stand outside of the program; `method`:
+  // by its name, empty: the usual one. Errors: a damaged program, an unknown method, a kernel, backend or tensor that is
+  // missing (by name), memory beyond what a host run is given.
   static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
                                                      std::span<runtime::Backend* const> backends,
-                                                     std::span<const Buffer> data = {}, RunnerKernels kernels = {});
+                                                     std::span<const Buffer> data = {}, RunnerKernels kernels = {},
+                                                     const std::string& method = {});
 
   [[nodiscard]] std::vector<InputType> inputs() const;
   [[nodiscard]] size_t outputs() const { return method_.outputs(); }
@@ -44,6 +47,11 @@ class ProgramRunner {
   Result<std::vector<Buffer>> raw_inputs(const Sample& sample) const;
   Result<std::vector<NamedTensor>> outputs_of(std::span<const Buffer> raw) const;
 
+  // What runs, and who is told of its instructions: from the next run on, nullptr nobody.
+  [[nodiscard]] const runtime::Method& method() const { return method_; }
+  [[nodiscard]] std::string_view method_name() const { return program_.method_name(method_index_); }
+  void observe(runtime::InstructionObserver* observer) { method_.observe(observer); }
+
   // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
   // used.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> memory() const;
@@ -53,6 +61,7 @@ class ProgramRunner {
 
  private:
   ProgramRunner() = default;
+  Result<void> find_method(const std::string& name);
   Result<void> load_data(std::span<const Buffer> data);
   Result<void> plan_memory();
   Result<void> load_method();

@@ -21,6 +21,7 @@
 #include "driver/outputs.h"
 #include "driver/program_runner.h"
 #include "driver/qemu_process.h"
+#include "driver/run_inputs.h"
 #include "driver/run_program.h"
 #include "driver/simulated_npu.h"
 #include "pte/reader.h"

@@ -1,59 +1,126 @@
 #include "driver/run.h"
 
+#include <fmt/format.h>
+
 #include "base/file.h"
 #include "driver/external_data.h"
 #include "driver/file_kind.h"
-#include "driver/run_program.h"
+#include "pte/etdump.h"
 
 namespace carina::driver {
 
 namespace {
 
-Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options,
-                                   const std::string& output_folder) {
-  report::RunReport report{
-      .program = program,
-      .outputs = {},
-      .memory = outcome.memory,
-      .cpu_kernels = outcome.cpu_kernels,
-      .delegate_calls = outcome.delegate_calls,
-      .timed = options.timed,
-      .npu = outcome.npu,
-      .vgf_place = options.vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
-      .vgf_times = outcome.vgf_times};
-  CARINA_TRY(report.outputs, report_tensors(outcome.outputs, output_folder));
+// The program's reader says more of what is nearly a program.
+Result<Buffer> open_program(const std::string& path) {
+  CARINA_TRY(Buffer file, map_file(path));
+  const FileKind kind = kind_of(file);
+  if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
+      kind != FileKind::kPtd && kind != FileKind::kEmpty)
+    return wrong_kind(path, kind, describe(FileKind::kPte));
+  return file;
+}
+
+Result<RunOptions> options_of(const RunRequest& request, const Buffer& program, const Log& log) {
+  RunOptions options{.timed = request.timed,
+                     .memories = {},
+                     .data = {},
+                     .threads = request.threads,
+                     .vgf = request.vgf,
+                     .portable_kernels = request.portable_kernels,
+                     .method = request.method,
+                     .record = !request.etdump.empty()};
+  CARINA_TRY(options.memories, read_names({.accelerator = {},
+                                           .system_config = request.system_config,
+                                           .memory_mode = request.memory_mode,
+                                           .config_files = request.config_files}));
+  CARINA_TRY(options.data, load_external_data(program, request.program, request.data, log));
+  return options;
+}
+
+// All that is said of an outcome but its tensors.
+report::RunReport figures_of(const RunOutcome& outcome, const std::string& program, bool timed, VgfPlace vgf) {
+  return {.program = program,
+          .outputs = {},
+          .memory = outcome.memory,
+          .cpu_kernels = outcome.cpu_kernels,
+          .delegate_calls = outcome.delegate_calls,
+          .timed = timed,
+          .npu = outcome.npu,
+          .vgf_place = vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
+          .vgf_times = outcome.vgf_times};
+}
+
+Result<report::RunReport> report_of(const RunRequest& request, const RunOutcome& outcome,
+                                    const std::vector<NamedTensor>& outputs) {
+  if (!request.etdump.empty()) CARINA_CHECKED(write_file(request.etdump, pte::write_etdump(outcome.records)));
+  report::RunReport report = figures_of(outcome, request.program, request.timed, request.vgf);
+  CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
+  return report;
+}
+
+Result<report::RunReport> run_samples(const Buffer& program, const RunRequest& request, const Log& log) {
+  CARINA_TRY(const RunOptions options, options_of(request, program, log));
+  InputBatch given;
+  const auto source = [&](std::span<const InputType> types) -> Result<std::vector<Sample>> {
+    if (request.inputs.empty()) {
+      given.samples = {ones(types)};
+    } else {
+      CARINA_TRY(given, load_batch(request.inputs, types, request.pictures, log));
+    }
+    return given.samples;
+  };
+  CARINA_TRY(BatchOutcome batch, run_batch(program, request.program, source, options, log));
+  CARINA_TRY(const std::vector<NamedTensor> outputs,
+             joined_outputs(batch.outputs, given.join, batch.inputs, request.program));
+  if (!request.bundle.empty()) {
+    CARINA_TRY(const auto bundle, write_bundle(program, batch.method, given.samples, batch.outputs, batch.inputs));
+    CARINA_CHECKED(write_file(request.bundle, bundle));
+  }
+  CARINA_TRY(report::RunReport report, report_of(request, batch.run, outputs));
+  report.samples = static_cast<int64_t>(given.samples.size());
+  return report;
+}
+
+// The outputs of the case with this number in the report, in a folder of its own.
+Result<void> write_outputs(const RunRequest& request, const report::TestCaseReport& test,
+                           const std::vector<NamedTensor>& outputs) {
+  if (request.output_folder.empty()) return {};
+  CARINA_TRY(const auto written,
+             report_tensors(outputs, fmt::format("{}/{}_{}", request.output_folder, test.method, test.index)));
+  static_cast<void>(written);
+  return {};
+}
+
+Result<report::RunReport> run_test_cases(const pte::BundledProgram& bundle, const RunRequest& request, const Log& log) {
+  if (!request.bundle.empty())
+    return fail({.where = "--bundle",
+                 .what = "a bundled program has its test cases",
+                 .hint = "give inputs (-i) to make others",
+                 .fault = Fault::kUsage});
+  CARINA_TRY(const RunOptions options, options_of(request, bundle.program, log));
+  CARINA_TRY(BundleOutcome outcome, run_bundle(bundle, request.program, request.tolerance, options, log));
+  for (size_t i = 0; i < outcome.outputs.size(); ++i)
+    CARINA_CHECKED(write_outputs(request, outcome.tests.cases[i], outcome.outputs[i]));
+  CARINA_TRY(report::RunReport report, report_of(request, outcome.run, {}));
+  report.samples = static_cast<int64_t>(outcome.tests.cases.size());
+  report.tests = std::move(outcome.tests);
   return report;
 }
 
 }  // namespace
 
 Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options) {
-  return describe(outcome, program, options, {});
+  report::RunReport report = figures_of(outcome, program, options.timed, options.vgf);
+  CARINA_TRY(report.outputs, report_tensors(outcome.outputs, {}));
+  return report;
 }
 
 Result<report::RunReport> run(const RunRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, map_file(request.program));
-  // The program's reader says more of what is nearly a program.
-  const FileKind kind = kind_of(file);
-  if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
-      kind != FileKind::kPtd && kind != FileKind::kEmpty)
-    return wrong_kind(request.program, kind, describe(FileKind::kPte));
-  RunOptions options{.timed = request.timed,
-                     .memories = {},
-                     .data = {},
-                     .threads = request.threads,
-                     .vgf = request.vgf,
-                     .portable_kernels = request.portable_kernels};
-  CARINA_TRY(options.memories, read_names({.accelerator = {},
-                                           .system_config = request.system_config,
-                                           .memory_mode = request.memory_mode,
-                                           .config_files = request.config_files}));
-  CARINA_TRY(options.data, load_external_data(file, request.program, request.data, log));
-  const auto inputs = [&](std::span<const InputType> types) -> Result<Sample> {
-    return request.inputs.empty() ? ones(types) : load_inputs(request.inputs, types);
-  };
-  CARINA_TRY(const RunOutcome outcome, run_program(file, request.program, inputs, options, log));
-  return describe(outcome, request.program, options, request.output_folder);
+  CARINA_TRY(const Buffer file, open_program(request.program));
+  if (!pte::is_bundled_program(file)) return run_samples(file, request, log);
+  CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, request.program));
+  return request.inputs.empty() ? run_test_cases(bundle, request, log) : run_samples(bundle.program, request, log);
 }
 
 }  // namespace carina::driver

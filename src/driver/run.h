@@ -5,14 +5,16 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/bundle.h"
+#include "driver/run_inputs.h"
 #include "driver/run_program.h"
 #include "report/run_report.h"
 
 namespace carina::driver {
 
 struct RunRequest {
-  std::string program;              // .pte
-  std::vector<std::string> inputs;  // one .npy per input, or the text of a number; none: ones
+  std::string program;              // .pte or .bpte
+  std::vector<std::string> inputs;  // as load_batch() takes them; none: ones, or the test cases of a .bpte
   std::vector<std::string> data;    // .ptd files with the tensors that stand outside of the program
   std::string output_folder;        // output_<n>.npy go there; empty: none are written
   bool timed = false;
@@ -22,13 +24,19 @@ struct RunRequest {
   int threads = 1;
   VgfPlace vgf = VgfPlace::kInterpreter;
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
+  std::string method = {};        // by its name; empty: "forward", else the first
+  PictureOptions pictures = {};
+  Tolerance tolerance = {};  // of the test cases of a .bpte
+  std::string etdump = {};   // the record of the runs goes to this file; empty: to none
+  std::string bundle = {};   // a .bpte with what went in and came out is written there; empty: none
 };
 
 // What `carina run` says of an outcome, its tensors in no file.
 Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options);
 
-// Runs a program once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator. Errors: a damaged program,
-// an unknown backend or kernel, inputs that do not fit, faults that the simulator finds.
+// Runs a program on each sample, or a bundled program's test cases: CPU kernels in Carina's runtime, Ethos-U delegates on
+// the simulator. Errors: a damaged program, an unknown method, backend or kernel, inputs that do not fit, faults that the
+// simulator finds. Test cases that fail are no error: the report says it.
 Result<report::RunReport> run(const RunRequest& request, const Log& log);
 
 }  // namespace carina::driver

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include "base/zeroed_pages.h"
 #include "driver/delegate_target.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
+#include "driver/run_clock.h"
 #include "driver/simulated_npu.h"
 #include "driver/vgf_delegate.h"
 #include "pte/reader.h"
@@ -18,10 +20,10 @@ namespace carina::driver {
 
 namespace {
 
-// The layer notes of each delegate call, in the order of the calls.
-std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program) {
+// The layer notes of each delegate call of a method, in the order of the calls.
+std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program, std::string_view method) {
   std::vector<npu::CompiledNetwork> calls;
-  const pte::Plan& plan = program.plans.front();
+  const pte::Plan& plan = *std::ranges::find(program.plans, method, &pte::Plan::name);
   for (const pte::Instruction& instruction : plan.instructions) {
     const auto* call = std::get_if<pte::DelegateCall>(&instruction);
     if (call == nullptr) continue;
@@ -44,12 +46,9 @@ void add_counts(Counts& sums, const Counts& more) {
 }
 
 // The delegates' reports of one inference as one.
-report::NpuReport joined(const std::vector<simulate::Report>& reports, const std::vector<npu::CompiledNetwork>& notes,
-                         const plan::Target& target) {
+report::NpuReport joined(std::span<report::NpuReport> reports, const plan::Target& target) {
   report::NpuReport all;
-  for (size_t i = 0; i < reports.size(); ++i) {
-    report::NpuReport one =
-        npu_report(reports[i], i < notes.size() ? notes[i] : npu::CompiledNetwork{}, target, simulate::Occupied::kOn);
+  for (report::NpuReport& one : reports) {
     if (all.target.empty()) {
       all = std::move(one);
       continue;
@@ -89,42 +88,132 @@ Sample ones(std::span<const InputType> inputs) {
   return sample;
 }
 
+namespace {
+
+// A loaded program with all that its delegates run on.
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> load(const Buffer& program, const std::string& where,
+                                               const RunOptions& options, const Log& log) {
+    std::unique_ptr<Session> session(new Session(options));
+    CARINA_TRY(session->program_, pte::read_program(program, where));
+    CARINA_TRY(session->target_, target_of_program(session->program_, where, options.memories, log));
+    CARINA_TRY(session->vgf_, session->vgf_delegates());
+    session->npu_.emplace(
+        simulate::Options{.timing = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
+                          .occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
+                          .threads = options.threads,
+                          .own_system_config = session->target_.system,
+                          .own_memory_mode = session->target_.memory});
+    session->fast_ = fast_memory_of(session->target_);
+    session->ethos_u_.emplace(*session->npu_, session->fast_.bytes());
+    CARINA_CHECKED(session->load_runner(program, where));
+    return session;
+  }
+
+  [[nodiscard]] std::vector<InputType> inputs() const { return runner_->inputs(); }
+
+  [[nodiscard]] std::string method() const { return std::string(runner_->method_name()); }
+
+  Result<std::vector<NamedTensor>> run(const Sample& sample) {
+    auto outputs = runner_->run(sample);
+    if (!outputs) return failed(std::move(outputs).error());
+    if (clock_) records_.push_back(clock_->take(runner_->method(), [this](size_t n) { return report_of(n); }));
+    if (invocations_ == 0) invocations_ = npu_->reports().size();
+    if (vgf_times_.empty()) vgf_times_ = vgf_->times();
+    return outputs;
+  }
+
+  // The figures of the first inference, and all records.
+  [[nodiscard]] RunOutcome figures() {
+    std::vector<report::NpuReport> reports;
+    for (size_t n = 0; n < invocations_; ++n) reports.push_back(report_of(n));
+    return {.outputs = {},
+            .memory = runner_->memory(),
+            .cpu_kernels = runner_->kernels(),
+            .delegate_calls = runner_->delegate_calls(),
+            .npu = joined(reports, target_),
+            .vgf_times = std::move(vgf_times_),
+            .records = std::move(records_)};
+  }
+
+ private:
+  explicit Session(const RunOptions& options) : options_(options) {}
+
+  Result<std::unique_ptr<VgfDelegates>> vgf_delegates() const {
+    VgfLoader loader = vgf_on_interpreter(options_.threads);
+    if (options_.vgf == VgfPlace::kVulkan) {
+      CARINA_TRY(loader, vgf_on_vulkan());
+    }
+    return std::make_unique<VgfDelegates>(std::move(loader));
+  }
+
+  Result<void> load_runner(const Buffer& program, const std::string& where) {
+    const std::array<runtime::Backend*, 2> backends{&*ethos_u_, vgf_.get()};
+    const RunnerKernels kernels{
+        .kind = options_.portable_kernels ? RunnerKernels::Kind::kPortable : RunnerKernels::Kind::kHost,
+        .threads = options_.threads};
+    auto runner = ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method);
+    if (!runner) return failed(std::move(runner).error());
+    runner_ = *std::move(runner);
+    notes_ = notes_of_calls(program_, runner_->method_name());
+    if (options_.record) runner_->observe(&clock_.emplace(*npu_));
+    return {};
+  }
+
+  [[nodiscard]] std::unexpected<Diagnostics> failed(Diagnostics errors) const {
+    std::ranges::copy(npu_->failure(), std::back_inserter(errors));
+    std::ranges::copy(vgf_->failure(), std::back_inserter(errors));
+    return fail(std::move(errors));
+  }
+
+  [[nodiscard]] report::NpuReport report_of(size_t invocation) const {
+    const size_t call = invocations_ == 0 ? invocation : invocation % invocations_;
+    return npu_report(npu_->reports()[invocation], call < notes_.size() ? notes_[call] : npu::CompiledNetwork{},
+                      target_, simulate::Occupied::kOn);
+  }
+
+  RunOptions options_;
+  pte::Program program_;
+  plan::Target target_;
+  std::optional<SimulatedNpu> npu_;
+  ZeroedPages fast_;
+  std::optional<runtime::EthosUBackend> ethos_u_;
+  std::unique_ptr<VgfDelegates> vgf_;
+  std::unique_ptr<ProgramRunner> runner_;
+  std::vector<npu::CompiledNetwork> notes_;
+  std::optional<RunClock> clock_;
+  std::vector<pte::RunRecord> records_;
+  size_t invocations_ = 0;  // of the first inference
+  std::vector<int64_t> vgf_times_;
+};
+
+}  // namespace
+
+Result<BatchOutcome> run_batch(const Buffer& program, const std::string& where, const BatchSource& inputs,
+                               const RunOptions& options, const Log& log) {
+  CARINA_TRY(const std::unique_ptr<Session> session, Session::load(program, where, options, log));
+  BatchOutcome batch{.outputs = {}, .inputs = session->inputs(), .method = session->method(), .run = {}};
+  CARINA_TRY(const std::vector<Sample> samples, inputs(batch.inputs));
+  if (samples.empty()) return fail({.where = where, .what = "no sample to run"});
+  for (const Sample& sample : samples) {
+    if (samples.size() > 1) log.progress("sample", batch.outputs.size(), samples.size());
+    CARINA_TRY(std::vector<NamedTensor> outputs, session->run(sample));
+    batch.outputs.push_back(std::move(outputs));
+  }
+  batch.run = session->figures();
+  return batch;
+}
+
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,
                                const RunOptions& options, const Log& log) {
-  CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
-  CARINA_TRY(const plan::Target target, target_of_program(parsed, where, options.memories, log));
-  SimulatedNpu npu({.timing = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
-                    .occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
-                    .threads = options.threads,
-                    .own_system_config = target.system,
-                    .own_memory_mode = target.memory});
-  const ZeroedPages fast = fast_memory_of(target);
-  runtime::EthosUBackend backend(npu, fast.bytes());
-  VgfLoader loader = vgf_on_interpreter(options.threads);
-  if (options.vgf == VgfPlace::kVulkan) {
-    CARINA_TRY(loader, vgf_on_vulkan());
-  }
-  VgfDelegates vgf(std::move(loader));
-  const std::array<runtime::Backend*, 2> backends{&backend, &vgf};
-  const auto failed = [&](Diagnostics errors) {
-    std::ranges::copy(npu.failure(), std::back_inserter(errors));
-    std::ranges::copy(vgf.failure(), std::back_inserter(errors));
-    return fail(std::move(errors));
+  const auto source = [&](std::span<const InputType> types) -> Result<std::vector<Sample>> {
+    CARINA_TRY(Sample sample, inputs(types));
+    return std::vector<Sample>{std::move(sample)};
   };
-  const RunnerKernels kernels{
-      .kind = options.portable_kernels ? RunnerKernels::Kind::kPortable : RunnerKernels::Kind::kHost,
-      .threads = options.threads};
-  auto runner = ProgramRunner::load(program, where, backends, options.data, kernels);
-  if (!runner) return failed(std::move(runner).error());
-  CARINA_TRY(const Sample sample, inputs((*runner)->inputs()));
-  auto outputs = (*runner)->run(sample);
-  if (!outputs) return failed(std::move(outputs).error());
-  return RunOutcome{.outputs = *std::move(outputs),
-                    .memory = (*runner)->memory(),
-                    .cpu_kernels = (*runner)->kernels(),
-                    .delegate_calls = (*runner)->delegate_calls(),
-                    .npu = joined(npu.reports(), notes_of_calls(parsed), target),
-                    .vgf_times = vgf.times()};
+  CARINA_TRY(BatchOutcome batch, run_batch(program, where, source, options, log));
+  batch.run.outputs = std::move(batch.outputs.front());
+  return std::move(batch.run);
 }
 
 }  // namespace carina::driver

@@ -14,6 +14,7 @@
 #include "driver/program_runner.h"
 #include "driver/samples.h"
 #include "driver/target.h"
+#include "pte/etdump.h"
 #include "report/run_report.h"
 
 namespace carina::driver {
@@ -30,6 +31,8 @@ struct RunOptions {
   int threads = 1;
   VgfPlace vgf = VgfPlace::kInterpreter;
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
+  std::string method = {};        // by its name; empty: "forward", else the first
+  bool record = false;            // whether `records` of the outcome has the events of each run
 };
 
 // What one inference gave and took.
@@ -41,15 +44,33 @@ struct RunOutcome {
   int64_t delegate_calls = 0;
   report::NpuReport npu;                // of Ethos-U delegates
   std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call, in nanoseconds
+  std::vector<pte::RunRecord> records = {};
 };
+
+// What several inferences gave, one after another on one loaded program: state that the program keeps goes from each to
+// the next.
+struct BatchOutcome {
+  std::vector<std::vector<NamedTensor>> outputs;  // of each sample
+  std::vector<InputType> inputs;
+  std::string method;  // that ran
+  // Figures: those of the first inference, memory those of the last; `outputs` of it is empty. Records: of all.
+  RunOutcome run;
+};
+
+// Gives the samples to run when it is told what the program's inputs are.
+using BatchSource = std::function<Result<std::vector<Sample>>(std::span<const InputType> inputs)>;
 
 // What ExecuTorch's runner feeds when it is given nothing: ones; a number is what the program was exported for.
 Sample ones(std::span<const InputType> inputs);
 
-// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the interpreter or on a Vulkan device. `where` names the program in
-// messages. Errors: a damaged program, an unknown backend or kernel, inputs that do not fit, faults that the simulator
-// finds.
+// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the interpreter
+// or on a Vulkan device. `where` names the program in messages. Errors: a damaged program, an unknown method, backend or
+// kernel, inputs that do not fit, faults that the simulator finds.
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const InputSource& inputs,
+                               const RunOptions& options, const Log& log);
+
+// The same for any number of samples. Errors: as above; no sample.
+Result<BatchOutcome> run_batch(const Buffer& program, const std::string& where, const BatchSource& inputs,
                                const RunOptions& options, const Log& log);
 
 }  // namespace carina::driver

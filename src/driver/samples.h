@@ -46,14 +46,6 @@ Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 // A sample must have one tensor per input, of its type and shape. Errors: it has not.
 Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs);
 
-// One .npy per input, in the order of the inputs, or as NAME=FILE; or one .npz for all, by their names. Where the input is
-// a number, its text ("3", "0.5", "true"). Errors: wrong count, dtype or shape; another number than the program was
-// exported for, as ExecuTorch's runtime refuses it.
-Result<Sample> load_inputs(std::span<const std::string> paths, std::span<const InputType> inputs);
-
-// The same of arrays in memory, one for each input, in order. `where` is what messages call them.
-Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where);
-
 // "fp32 [1,10]"
 std::string type_text(DType dtype, const Shape& shape);
 

@@ -52,10 +52,9 @@ std::unexpected<Diagnostics> other_file(const std::string& where, std::span<cons
   const std::string_view identifier =
       bytes.size() < 8 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(bytes.data()) + 4, 4);
   if (identifier == kBundledProgramIdentifier)
-    return fail(
-        {.where = where,
-         .what = "a bundled program (.bpte): a program together with its test inputs, which Carina does not read",
-         .hint = "give the .pte that it was made of"});
+    return fail({.where = where,
+                 .what = "a bundled program (.bpte): a program together with its test cases",
+                 .hint = "`carina run` and `carina inspect` take it; here, give the .pte that it was made of"});
   if (identifier == kPtdIdentifier)
     return fail({.where = where,
                  .what = "a file of external tensors (.ptd), not a program",

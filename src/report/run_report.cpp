@@ -63,6 +63,57 @@ nlohmann::ordered_json outputs_json(const std::vector<TensorReport>& outputs) {
   return json;
 }
 
+std::string checks_text(const TestCaseReport& test) {
+  std::string out;
+  for (size_t i = 0; i < test.outputs.size(); ++i) {
+    const OutputCheck& check = test.outputs[i];
+    out += fmt::format("  output {}: {}: ", i, check.type);
+    out += check.wrong == 0
+               ? fmt::format("as expected, largest difference {:.3g}\n", check.largest_difference)
+               : fmt::format("{} of {} elements are wrong, largest difference {:.3g}; {}\n", grouped(check.wrong),
+                             grouped(check.elements), check.largest_difference, check.first_wrong);
+  }
+  return out;
+}
+
+std::string tests_text(const TestsReport& tests) {
+  const auto passed = std::ranges::count_if(tests.cases, &TestCaseReport::passed);
+  std::string out =
+      fmt::format("test cases: {} of {} pass (floats within {:g} relative + {:g} absolute, integers equal)\n", passed,
+                  tests.cases.size(), tests.relative_tolerance, tests.absolute_tolerance);
+  for (const TestCaseReport& test : tests.cases) {
+    out += fmt::format("{} {}: {}\n", test.method, test.index,
+                       !test.checked() ? "not checked, it has no expected outputs"
+                       : test.passed() ? "pass"
+                                       : "FAIL");
+    out += checks_text(test);
+  }
+  return out;
+}
+
+nlohmann::ordered_json tests_json(const TestsReport& tests) {
+  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+  for (const TestCaseReport& test : tests.cases) {
+    nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+    for (const OutputCheck& check : test.outputs) {
+      outputs.push_back({{"type", check.type},
+                         {"elements", check.elements},
+                         {"wrong", check.wrong},
+                         {"largest_difference", check.largest_difference},
+                         {"first_wrong", check.first_wrong}});
+    }
+    cases.push_back({{"method", test.method},
+                     {"index", test.index},
+                     {"checked", test.checked()},
+                     {"passed", test.passed()},
+                     {"outputs", outputs}});
+  }
+  return {{"passed", tests.passed()},
+          {"relative_tolerance", tests.relative_tolerance},
+          {"absolute_tolerance", tests.absolute_tolerance},
+          {"cases", cases}};
+}
+
 std::string findings_text(const std::vector<std::string>& findings) {
   std::string out = fmt::format(
       "check: {} found; the results above are those of the commands one after the other, which an NPU need not give\n",
@@ -86,8 +137,18 @@ std::string vgf_text(const RunReport& report) {
 
 }  // namespace
 
+bool TestCaseReport::passed() const {
+  return std::ranges::all_of(outputs, [](const OutputCheck& check) { return check.wrong == 0; });
+}
+
+bool TestsReport::passed() const {
+  return std::ranges::all_of(cases, &TestCaseReport::passed);
+}
+
 std::string to_text(const RunReport& report, LayerRows rows) {
-  std::string out = outputs_text(report.outputs);
+  std::string out = report.tests ? tests_text(*report.tests) : std::string();
+  out += outputs_text(report.outputs);
+  if (report.samples > 1) out += fmt::format("samples: {}\n", report.samples);
   for (const auto& [name, bytes] : report.memory) out += fmt::format("{}: {} bytes\n", name, bytes);
   if (!report.cpu_kernels.empty()) {
     out += "CPU kernels:";
@@ -111,6 +172,8 @@ std::string to_json(const RunReport& report) {
   if (has_npu_figures(report)) json["npu"] = npu_json(report.npu);
   if (!report.vgf_times.empty()) json["vgf_nanoseconds"] = report.vgf_times;
   if (report.findings) json["findings"] = *report.findings;
+  json["samples"] = report.samples;
+  if (report.tests) json["tests"] = tests_json(*report.tests);
   return json_text(json);
 }
 

@@ -54,6 +54,34 @@ struct TensorReport {
   std::string preview;  // the first elements
 };
 
+// An output of a test case beside what it should be. Integers should be equal; floats near, as TestsReport says.
+struct OutputCheck {
+  std::string type;  // "fp32 [1,10]"
+  int64_t elements = 0;
+  int64_t wrong = 0;  // elements that are not as they should be
+  double largest_difference = 0;
+  std::string first_wrong = {};  // "[0,3]: expected 0.5, got 0.75", or why nothing could be compared; empty: all right
+};
+
+struct TestCaseReport {
+  std::string method;
+  int64_t index = 0;  // in the method's suite
+  std::vector<OutputCheck> outputs;
+
+  // A case without expected outputs is run, not checked.
+  [[nodiscard]] bool checked() const { return !outputs.empty(); }
+  [[nodiscard]] bool passed() const;
+};
+
+// The test cases of a bundled program: |got - expected| <= absolute + relative * |expected|.
+struct TestsReport {
+  double relative_tolerance = 0;
+  double absolute_tolerance = 0;
+  std::vector<TestCaseReport> cases;
+
+  [[nodiscard]] bool passed() const;
+};
+
 // What `carina run` says.
 struct RunReport {
   std::string program;
@@ -68,6 +96,8 @@ struct RunReport {
   std::vector<int64_t> vgf_times = {};           // of each of their calls, in nanoseconds
   // What checking the command stream found; nothing when it was not asked for.
   std::optional<std::vector<std::string>> findings = {};
+  int64_t samples = 1;  // inferences; figures are those of the first
+  std::optional<TestsReport> tests = {};
 };
 
 // One row for the operations of a layer together, or one for each.

@@ -7,8 +7,10 @@
 
 #include "base/output_file.h"
 #include "command.h"
+#include "driver/bundle_program.h"
 #include "driver/command_files.h"
 #include "model_options.h"
+#include "option_values.h"
 #include "page_option.h"
 #include "report/compile_report.h"
 #include "run_options.h"
@@ -20,7 +22,8 @@ namespace {
 
 struct Outputs {
   std::string program;
-  std::string layers;  // empty: not asked for
+  driver::BundleRequest bundle;  // of a .bpte
+  std::string layers;            // empty: not asked for
   report::LayerRows rows = report::LayerRows::kFolded;
   std::string page;  // likewise
 };
@@ -31,6 +34,7 @@ driver::CommandFiles files_of(const driver::CompileRequest& request, const Outpu
       .outputs = {{"--output", outputs.program}, {"--per-layer", outputs.layers}, {"--report", outputs.page}},
       .folders = {{"--dump", request.dump_folder, "output_tag"}}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
+  std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
   return files;
 }
 
@@ -42,10 +46,21 @@ std::string layer_table(const report::CompileReport& report, const Outputs& outp
   return report::layer_table(parts, outputs.rows, report::form_of(outputs.layers));
 }
 
+Result<void> make_bundle(driver::Compiled& compiled, const driver::CompileRequest& request, const Outputs& outputs,
+                         const Console& console) {
+  if (!outputs.program.ends_with(".bpte")) return {};
+  driver::BundleRequest bundle = outputs.bundle;
+  bundle.model = request.model;
+  bundle.threads = console.threads;
+  CARINA_TRY(compiled.program, driver::bundle_program(Buffer::copy_of(compiled.program), bundle, console.log()));
+  return {};
+}
+
 // The files are in their places when the report has been printed: a run that fails, also at that, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
   CARINA_CHECKED(driver::check_files(files_of(request, outputs)));
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, console.log()));
+  CARINA_CHECKED(make_bundle(compiled, request, outputs, console));
   CARINA_TRY(OutputFile program, OutputFile::prepare(outputs.program, compiled.program));
   const std::string table = layer_table(compiled.report, outputs);
   std::optional<OutputFile> layers;
@@ -86,9 +101,19 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_layers_option(app, outputs.layers);
   add_page_option(app, outputs.page);
   add_all_option(app, outputs.rows);
+  app.add_option("--test-inputs", outputs.bundle.inputs,
+                 "For -o FILE.bpte: inputs of its test cases, as `carina run -i` takes them, many samples in a file")
+      ->allow_extra_args(false)
+      ->check(path());
+  app.add_option("--expected", outputs.bundle.expected,
+                 "For -o FILE.bpte, what the test cases expect: run: what `carina run` gives, or model: what the model "
+                 "gives before it is compiled; default: run")
+      ->transform(one_of(
+          {{"run", static_cast<int>(driver::Expected::kRun)}, {"model", static_cast<int>(driver::Expected::kModel)}}));
   app.add_option(
          "-o,--output", outputs.program,
-         "The .pte to write; or an .npz: the one command stream in Vela's raw format; or, for --target vgf, a .vgf")
+         "The .pte to write; or a .bpte: the same with test cases; or an .npz: the one command stream in Vela's raw "
+         "format; or, for --target vgf, a .vgf")
       ->required()
       ->check(path());
   app.callback([&] {
@@ -114,6 +139,7 @@ const Command kCompile{
         "  carina compile model.pt2 --target ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
         "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte\n"
         "  carina compile model.pt2 --target vgf -o model.pte\n"
+        "  carina compile model.pt2 --target ethos-u55-128 --test-inputs inputs.npz -o model.bpte\n"
         "  carina compile model.tosa --target ethos-u85-256 -Os --per-layer layers.csv -o model_vela.npz",
     .add_options = add_options};
 

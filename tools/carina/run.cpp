@@ -27,7 +27,10 @@ struct Tables {
 
 Result<void> check(const driver::RunRequest& request, const Tables& tables = {}) {
   driver::CommandFiles files{.inputs = request.inputs,
-                             .outputs = {{"--per-layer", tables.layers}, {"--report", tables.page}},
+                             .outputs = {{"--per-layer", tables.layers},
+                                         {"--report", tables.page},
+                                         {"--etdump", request.etdump},
+                                         {"--bundle", request.bundle}},
                              .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.program);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
@@ -35,14 +38,21 @@ Result<void> check(const driver::RunRequest& request, const Tables& tables = {})
   return driver::check_files(files);
 }
 
-Result<std::string> run(const driver::RunRequest& request, const Tables& tables, const Console& console) {
+Result<report::RunReport> run_and_write(const driver::RunRequest& request, const Tables& tables,
+                                        const Console& console) {
   CARINA_CHECKED(check(request, tables));
-  const auto report = driver::run(request, console.log());
-  if (report) {
-    CARINA_CHECKED(write_layers(tables.layers, report->npu, tables.rows));
-    CARINA_CHECKED(write_page(tables.page, *report));
-  }
-  return shown_run(report, tables.rows, console);
+  CARINA_TRY(report::RunReport report, driver::run(request, console.log()));
+  CARINA_CHECKED(write_layers(tables.layers, report.npu, tables.rows));
+  CARINA_CHECKED(write_page(tables.page, report));
+  return report;
+}
+
+// Test cases that fail are shown like those that pass; the exit code says it.
+int run(const driver::RunRequest& request, const Tables& tables, const Console& console) {
+  const Result<report::RunReport> report = run_and_write(request, tables, console);
+  const int printed = finish(request.program, shown_run(report, tables.rows, console), console);
+  const bool failed = report && report->tests && !report->tests->passed();
+  return failed ? 1 : printed;
 }
 
 Result<Buffer> image_of(const driver::RunRequest& request, const Console& console) {
@@ -67,19 +77,54 @@ int run_as_firmware(const driver::RunRequest& request, const Console& console) {
                        console);
 }
 
+void add_picture_options(CLI::App& app, driver::PictureOptions& pictures) {
+  app.add_option("--mean", pictures.mean,
+                 "Of pictures: channels become (v / 255 - mean) / std; one number, or one for each channel: "
+                 "0.485,0.456,0.406; default: 0")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--std", pictures.std, "See --mean; default: 1")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
+}
+
+void add_bundle_options(CLI::App& app, driver::RunRequest& request) {
+  app.add_option("--rtol", request.tolerance.relative,
+                 "Of test cases: how far floats may be off, relative to what is expected; default: 1e-5, as ExecuTorch")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--atol", request.tolerance.absolute, "The same, in absolute terms; default: 1e-8")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--bundle", request.bundle,
+                 "Write the program with this run's inputs, and its outputs as expected ones, as a .bpte")
+      ->check(path());
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::RunRequest request;
-  app.add_option("program", request.program, "A .pte")->required()->check(path());
-  app.add_option("-i,--input", request.inputs,
-                 "An .npy for each input, in order, or NAME=FILE, or one .npz for all, or a number where the program "
-                 "takes one\n"
-                 "(3, 0.5, true); default: ones, as ExecuTorch's runner")
+  app.add_option("program", request.program, "A .pte; or a .bpte, whose test cases are run and compared")
+      ->required()
+      ->check(path());
+  app.add_option(
+         "-i,--input", request.inputs,
+         "For each input, in order or as NAME=FILE: an .npy, a picture (.png, .jpg), a .csv, a .bin, a folder of "
+         "such, or numbers\n"
+         "(0.5; 1,2,3); or one .npz for all. Files of many samples are run one after another; default: ones, as "
+         "ExecuTorch's runner")
       ->allow_extra_args(false)
       ->check(path());
   app.add_option("--data", request.data,
                  "A .ptd with tensors that stand outside of the program; default: the program's neighbour of that name")
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
+  add_picture_options(app, request.pictures);
+  app.add_option("--method", request.method, "The method to run; default: forward, else the program's first");
+  add_bundle_options(app, request);
+  app.add_option(
+         "--etdump", request.etdump,
+         "Write what ran, and for how long, to this file, for ExecuTorch's Inspector; with --timed, delegates by "
+         "the NPU's cycles")
+      ->check(path());
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   static Tables tables;
   add_all_option(app, tables.rows);
@@ -102,7 +147,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       request.threads = console.threads;
       if (place == Place::kVulkan) request.vgf = driver::VgfPlace::kVulkan;
       request.timed = request.timed || !tables.layers.empty() || !tables.page.empty();
-      return finish(request.program, run(request, tables, console), console);
+      return run(request, tables, console);
     };
   });
 }
@@ -114,6 +159,9 @@ const Command kRun{.name = "run",
                    .examples =
                        "  carina run model.pte -i input.npy -o outputs\n"
                        "  carina run model.pte --timed\n"
+                       "  carina run model.pte -i photos --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o outputs\n"
+                       "  carina run model.bpte --rtol 0.01 --atol 0.01\n"
+                       "  carina run model.pte --timed --etdump model.etdp\n"
                        "  carina run model.pte --on qemu -i input.npy",
                    .add_options = add_options};
 

@@ -1,0 +1,85 @@
+#include "driver/run_clock.h"
+
+#include <fmt/format.h>
+
+namespace carina::driver {
+
+namespace {
+
+constexpr const char* kOperatorCall = "OPERATOR_CALL";
+constexpr const char* kDelegateCall = "DELEGATE_CALL";
+constexpr const char* kMethodExecute = "Method::execute";
+
+uint64_t ns_of(int64_t cycles, int64_t clock_hz) {
+  return clock_hz == 0 ? 0 : static_cast<uint64_t>(1e9 * static_cast<double>(cycles) / static_cast<double>(clock_hz));
+}
+
+// "aten::add.out" -> "native_call_add.out", as ExecuTorch's generated calls have it.
+std::string kernel_event(std::string_view kernel) {
+  const size_t colons = kernel.find("::");
+  return fmt::format("native_call_{}", colons == std::string_view::npos ? kernel : kernel.substr(colons + 2));
+}
+
+// The layers of an invocation that began at `start_ns`; returns when it ended.
+uint64_t add_layers(const report::NpuReport& npu, int32_t instruction, uint64_t start_ns, pte::RunRecord& record) {
+  for (const report::LayerReport& layer : report::rows_of(npu, report::LayerRows::kFolded)) {
+    const uint64_t start = start_ns + ns_of(layer.start_cycle, npu.clock_hz);
+    record.events.push_back({.instruction = instruction,
+                             .delegate_id = layer.name,
+                             .metadata = fmt::format(R"({{"operation":"{}","cycles":{},"macs":{}}})", layer.operation,
+                                                     layer.cycles, layer.macs),
+                             .start_ns = start,
+                             .end_ns = start + ns_of(layer.cycles, npu.clock_hz)});
+  }
+  return start_ns + ns_of(npu.cycles, npu.clock_hz);
+}
+
+}  // namespace
+
+uint64_t RunClock::now_ns() const {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - zero_).count());
+}
+
+void RunClock::before(size_t instruction) {
+  steps_.push_back({.instruction = instruction, .first_invocation = npu_.reports().size()});
+  steps_.back().start_ns = now_ns();
+}
+
+void RunClock::after(size_t /*instruction*/) {
+  Step& step = steps_.back();
+  step.end_ns = now_ns();
+  step.invocations = npu_.reports().size() - step.first_invocation;
+}
+
+pte::RunRecord RunClock::take(const runtime::Method& method, const Invocation& invocation) {
+  pte::RunRecord record;
+  const uint64_t start = steps_.empty() ? now_ns() : steps_.front().start_ns;
+  uint64_t at = start;  // on the time line in which the NPU has its own speed
+  for (const Step& step : steps_) {
+    const auto instruction = static_cast<int32_t>(step.instruction);
+    const std::string_view name = method.instruction_name(step.instruction);
+    const uint64_t began = at;
+    if (method.calls_delegate(step.instruction)) {
+      for (size_t i = 0; i < step.invocations; ++i)
+        at = add_layers(invocation(step.first_invocation + i), instruction, at, record);
+    }
+    if (at == began) at += step.end_ns - step.start_ns;
+    const pte::ProfileEvent event{.instruction = instruction, .start_ns = began, .end_ns = at};
+    const auto add = [&](std::string text) {
+      record.events.push_back(event);
+      record.events.back().name = std::move(text);
+    };
+    if (method.calls_delegate(step.instruction)) {
+      add(kDelegateCall);
+    } else if (!name.empty()) {
+      add(kernel_event(name));
+      add(kOperatorCall);
+    }
+  }
+  record.events.push_back({.name = kMethodExecute, .start_ns = start, .end_ns = at});
+  steps_.clear();
+  return record;
+}
+
+}  // namespace carina::driver

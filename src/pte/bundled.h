@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/diagnostic.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace carina::pte {
+
+// A tensor of a test case, its bytes as they lie in memory.
+struct BundledTensor {
+  DType dtype = DType::kUnknown;
+  Shape shape;
+  std::vector<uint8_t> dim_order;  // outermost first; empty means contiguous
+  Buffer data;
+};
+using BundledValue = std::variant<BundledTensor, int64_t, bool, double>;
+
+struct TestCase {
+  std::vector<BundledValue> inputs;
+  std::vector<BundledValue> expected_outputs;
+};
+
+// The test cases of one method.
+struct TestSuite {
+  std::string method;
+  std::vector<TestCase> cases;
+};
+
+// The content of a .bpte: a program, and what it should answer. Source: ExecuTorch's bundled_program_schema.fbs
+// (facts/schemas).
+struct BundledProgram {
+  std::vector<TestSuite> suites;
+  Buffer program;  // a .pte, aligned to 16 bytes or more
+};
+
+bool is_bundled_program(const Buffer& file);
+
+// Reads a .bpte; tensors and the program are views of `file`. Checked: identifier, version, FlatBuffer structure, types,
+// shapes, the number of bytes of each tensor; not the program, which has a reader of its own. Errors name the test case.
+Result<BundledProgram> read_bundled_program(const Buffer& file, const std::string& where);
+
+// The bytes of the .bpte, which ExecuTorch's devtools and its runners read. Deterministic. Errors: more than 2 GiB.
+Result<std::vector<std::byte>> write_bundled_program(const BundledProgram& bundle);
+
+}  // namespace carina::pte
