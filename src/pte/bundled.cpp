@@ -207,7 +207,8 @@ Result<BundledProgram> read_bundled_program(const Buffer& file, const std::strin
   if (file.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) return context.broken("the file is larger than the format allows");
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   flatbuffers::Verifier verifier(bytes, file.size(), 64, 10'000'000);
-  if (!fb::VerifyBundledProgramBuffer(verifier)) return context.broken("the bundled program's structure is broken or cut off");
+  if (!fb::VerifyBundledProgramBuffer(verifier))
+    return context.broken("the bundled program's structure is broken or cut off");
   const fb::BundledProgram& root = *fb::GetBundledProgram(bytes);
   if (root.version() > kBundledProgramVersion)
     return fail({.where = where,
