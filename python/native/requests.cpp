@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "driver/compile.h"
+#include "driver/run_inputs.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
