@@ -231,6 +231,16 @@ def test_intermediates_hold_what_came_between(script, model, tmp_path, reference
     assert "Total delegated subgraphs: 1" in info.read_text()
 
 
+def test_debug_json_leads_from_tosa_to_the_model(script, model, tmp_path):
+    compiled(script, tmp_path / "out", "-m", model, "-d", "-q", "-i", tmp_path / "between", "--enable_debug_mode", "json")
+    events = json.loads((tmp_path / "between" / "debug.json").read_text())
+    found = {event["aten_info"]["operator_name"]: event for event in events}
+    assert {"conv2d.default", "mean.dim", "softmax.int", "linear.default"} <= set(found)
+    (conv,) = (event for event in events if event["tosa_info"]["operator_name"].lower().endswith("conv2d") and "conv2d" in event["aten_info"]["node_name"])
+    assert any("net.py" in line for line in conv["torch_info"]["stack_trace"])
+    assert any("first" in str(entry) for entry in conv["torch_info"]["nn_module_stack"].values())
+
+
 # --- the delegation summary -------------------------------------------------------------------------------------------------
 
 
@@ -387,6 +397,13 @@ def test_figures_are_those_of_numpy(ours, script, model, tmp_path):
     np.testing.assert_allclose(figures["max_error"], (wanted - got).max(), rtol=1e-9)
     np.testing.assert_allclose(figures["max_percentage_error"], ((wanted - got) / wanted).max() * 100, rtol=1e-9)
     assert figures["compression_ratio"] > 1
+
+
+@pytest.mark.parametrize(("target", "options"), [("TOSA-1.0+INT", ["-q", "int8"]), ("TOSA-1.0+FP", []), ("TOSA-1.0+INT+int16", ["-q", "a16w8"]), ("vgf", [])])
+def test_tosa_targets_are_evaluated_in_the_interpreter(script, model, tmp_path, target, options):
+    script("evaluate_model", "-m", model, "-t", target, *options, "-e", "numerical", "-i", tmp_path / "work", "-o", tmp_path / "m.json")
+    figures = json.loads((tmp_path / "m.json").read_text())["metrics"]
+    assert figures["max_absolute_error"] < (0.01 if options else 1e-5) and figures["compression_ratio"] > 1
 
 
 def test_top_1_and_top_5_of_a_folder_of_classes(script, tmp_path):

@@ -35,7 +35,7 @@ class Artifacts:
         if self._folder is None or self._spec.tosa_debug_mode is not DebugMode.TOSA:
             return {}
         return {
-            name: json.dumps(_event(number, node, None))
+            name: json.dumps(event(number, node, None))
             for number, (name, node) in enumerate(self._nodes.items())
             if node.op == "call_function"
         }
@@ -58,7 +58,7 @@ class Artifacts:
 
     def _write_events(self, traced: _native.TracedTosa) -> None:
         events = [
-            _event(number, self._nodes[operator.node], {
+            event(number, self._nodes[operator.node], {
                 "node_name": operator.result,
                 "operator_name": operator.op,
                 "operator_id": number,
@@ -71,7 +71,8 @@ class Artifacts:
         (self._folder / "debug.json").write_text(json.dumps(events, indent=4))
 
 
-def _event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any]:
+def event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any]:
+    """What debug.json says of one operator: the node that it comes from, with its module and its line; tosa: the operator of the .tosa."""
     target = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
     event: dict[str, Any] = {
         "event_id": number,

@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 from carina.arm_scripts.bundle import bundle
 from carina.arm_scripts.calibration import check_sample, load_samples
 from carina.arm_scripts.compilation import Compiled, Request, compile_model
+from carina.arm_scripts.debug_info import write_debug_info
 from carina.arm_scripts.models import LoadedModel, load_model
 from carina.arm_scripts.options import note
 from carina.arm_scripts.outputs import output_path
@@ -46,7 +47,6 @@ def _request(args: argparse.Namespace, samples: list[list[Any]] | None) -> Reque
         memory_mode=args.memory_mode,
         config=args.config,
         intermediates=args.intermediates,
-        debug_mode=args.enable_debug_mode,
         extra_flags="--separate-io-regions --cop-format=COP2" if args.direct_drive else "",
     )
 
@@ -85,6 +85,12 @@ def _start_intermediates(folder: str, model: LoadedModel, exported: ExportedProg
     torch.export.save(exported, Path(folder) / f"{model.name}_exported_program.pt2")
 
 
+def _write_debug_info(args: argparse.Namespace, exported: ExportedProgram) -> None:
+    write_debug_info(exported, args.intermediates)
+    if args.enable_debug_mode == "tosa":
+        note(f"operators of a .tosa file name their line of the model; the rest is in {args.intermediates}/debug.json")
+
+
 def build(args: argparse.Namespace) -> None:
     """Does what the arguments ask for. Raises: whatever keeps it from that."""
     _check(args)
@@ -99,5 +105,7 @@ def build(args: argparse.Namespace) -> None:
     compiled = compile_model(exported, _request(args, samples))
     if args.intermediates is not None:
         compiled.delegation.write(args.intermediates)
+    if args.enable_debug_mode is not None:
+        _write_debug_info(args, exported)
     print(compiled.delegation.summary(args.intermediates))
     _write_program(args, model, compiled, path)

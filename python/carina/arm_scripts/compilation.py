@@ -35,7 +35,6 @@ class Request:
     memory_mode: str | None = None
     config: str | None = None
     intermediates: str | None = None
-    debug_mode: str | None = None
     extra_flags: str = ""
 
     def scheme(self) -> str | None:

@@ -3,8 +3,6 @@
 import sys
 import traceback
 
-from carina.errors import CarinaError, InternalError, UsageError
-
 __all__ = ["ModelError", "failure_code"]
 
 
@@ -13,13 +11,13 @@ class ModelError(RuntimeError):
 
 
 _INPUT, _USAGE, _INTERNAL = 1, 2, 3
-# What says all there is to say by its text alone.
-_PLAIN = (CarinaError, ModelError, ValueError, OSError, ImportError)
 
 
 def failure_code(error: Exception, *, show_trace: bool) -> int:
     """Says on stderr what went wrong; a user's own code that raised is shown with its trace. Returns the exit code of docs/guide/ci.md."""
-    if show_trace or not isinstance(error, _PLAIN):
+    from carina.errors import CarinaError, InternalError, UsageError  # the native module, which --help does without
+
+    if show_trace or not isinstance(error, (CarinaError, ModelError, ValueError, OSError, ImportError)):
         traceback.print_exception(error)
     for line in str(error).splitlines() or [type(error).__name__]:
         print(f"carina: error: {line}", file=sys.stderr)

@@ -143,6 +143,8 @@ def _run_image(args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Does what the arguments ask for. Returns the exit code of the first command that failed, else 0."""
+    if args.on == "qemu" and (args.bundleio or args.bundle):
+        raise ValueError("--on=qemu: an image holds a program, not a bundle: leave --bundleio out, or run it on the host")
     if args.elf:
         return _run_image(args)
     if args.bundle:
