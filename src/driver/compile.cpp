@@ -11,6 +11,7 @@
 #include "driver/compile_options.h"
 #include "driver/dump_folder.h"
 #include "driver/file_kind.h"
+#include "driver/operator_origins.h"
 #include "driver/passes.h"
 #include "driver/samples.h"
 #include "driver/savings.h"
@@ -89,9 +90,13 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
             .severity = Severity::kWarning});
 }
 
-// What `--dump` shows of delegate `index`: its TOSA graph, and the backend's artifacts.
-Result<void> dump(const Delegated& delegated, size_t index, const Backend& backend, const std::string& folder) {
+// What `--dump` shows of delegate `index`: its TOSA graph, where the graph's operators come from, and the backend's
+// artifacts.
+Result<void> dump(const Compilation& compilation, size_t index, const Backend& backend, const std::string& folder) {
+  const Delegated& delegated = *compilation.delegated;
   ir::Graph graph = delegated.split.tosa[index];
+  CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_operators.json", folder, index),
+                            operators_json(compilation.model, graph)));
   graph.name = "main";  // the name by which the reference model's program looks for it
   CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
   CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, backend.tosa_spec), tosa));
@@ -136,7 +141,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   if (!request.dump_folder.empty()) {
     CARINA_CHECKED(clear_dump(request.dump_folder));
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
-      CARINA_CHECKED(dump(*compilation.delegated, i, backend, request.dump_folder));
+      CARINA_CHECKED(dump(compilation, i, backend, request.dump_folder));
   }
   report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
   add_savings(report, request, log);

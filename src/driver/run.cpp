@@ -48,7 +48,8 @@ report::RunReport figures_of(const RunOutcome& outcome, const std::string& progr
           .timed = timed,
           .npu = outcome.npu,
           .vgf_place = vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
-          .vgf_times = outcome.vgf_times};
+          .vgf_times = outcome.vgf_times,
+          .tosa_times = outcome.tosa_times};
 }
 
 Result<report::RunReport> report_of(const RunRequest& request, const RunOutcome& outcome,

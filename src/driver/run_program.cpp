@@ -14,6 +14,7 @@
 #include "driver/run_clock.h"
 #include "driver/simulated_npu.h"
 #include "driver/vgf_delegate.h"
+#include "facts/executorch.h"
 #include "pte/reader.h"
 
 namespace carina::driver {
@@ -99,6 +100,7 @@ class Session {
     CARINA_TRY(session->program_, pte::read_program(program, where));
     CARINA_TRY(session->target_, target_of_program(session->program_, where, options.memories, log));
     CARINA_TRY(session->vgf_, session->vgf_delegates());
+    session->tosa_.emplace(kTosaBackendId, tosa_on_interpreter(options.threads));
     session->npu_.emplace(
         simulate::Options{.timing = options.timed ? simulate::Timing::kOn : simulate::Timing::kOff,
                           .occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
@@ -121,6 +123,7 @@ class Session {
     if (clock_) records_.push_back(clock_->take(runner_->method(), [this](size_t n) { return report_of(n); }));
     if (invocations_ == 0) invocations_ = npu_->reports().size();
     if (vgf_times_.empty()) vgf_times_ = vgf_->times();
+    if (tosa_times_.empty()) tosa_times_ = tosa_->times();
     return outputs;
   }
 
@@ -134,22 +137,23 @@ class Session {
             .delegate_calls = runner_->delegate_calls(),
             .npu = joined(reports, target_),
             .vgf_times = std::move(vgf_times_),
+            .tosa_times = std::move(tosa_times_),
             .records = std::move(records_)};
   }
 
  private:
   explicit Session(const RunOptions& options) : options_(options) {}
 
-  Result<std::unique_ptr<VgfDelegates>> vgf_delegates() const {
+  Result<std::unique_ptr<GraphDelegates>> vgf_delegates() const {
     VgfLoader loader = vgf_on_interpreter(options_.threads);
     if (options_.vgf == VgfPlace::kVulkan) {
       CARINA_TRY(loader, vgf_on_vulkan());
     }
-    return std::make_unique<VgfDelegates>(std::move(loader));
+    return std::make_unique<GraphDelegates>(kVgfBackendId, std::move(loader));
   }
 
   Result<void> load_runner(const Buffer& program, const std::string& where) {
-    const std::array<runtime::Backend*, 2> backends{&*ethos_u_, vgf_.get()};
+    const std::array<runtime::Backend*, 3> backends{&*ethos_u_, vgf_.get(), &*tosa_};
     const RunnerKernels kernels{
         .kind = options_.portable_kernels ? RunnerKernels::Kind::kPortable : RunnerKernels::Kind::kHost,
         .threads = options_.threads};
@@ -164,6 +168,7 @@ class Session {
   [[nodiscard]] std::unexpected<Diagnostics> failed(Diagnostics errors) const {
     std::ranges::copy(npu_->failure(), std::back_inserter(errors));
     std::ranges::copy(vgf_->failure(), std::back_inserter(errors));
+    std::ranges::copy(tosa_->failure(), std::back_inserter(errors));
     return fail(std::move(errors));
   }
 
@@ -179,13 +184,15 @@ class Session {
   std::optional<SimulatedNpu> npu_;
   ZeroedPages fast_;
   std::optional<runtime::EthosUBackend> ethos_u_;
-  std::unique_ptr<VgfDelegates> vgf_;
+  std::unique_ptr<GraphDelegates> vgf_;
+  std::optional<GraphDelegates> tosa_;
   std::unique_ptr<ProgramRunner> runner_;
   std::vector<npu::CompiledNetwork> notes_;
   std::optional<RunClock> clock_;
   std::vector<pte::RunRecord> records_;
   size_t invocations_ = 0;  // of the first inference
   std::vector<int64_t> vgf_times_;
+  std::vector<int64_t> tosa_times_;
 };
 
 }  // namespace

@@ -42,8 +42,9 @@ struct RunOutcome {
   std::vector<std::pair<std::string, int64_t>> memory;
   std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
   int64_t delegate_calls = 0;
-  report::NpuReport npu;                // of Ethos-U delegates
-  std::vector<int64_t> vgf_times = {};  // of VGF delegates, per call, in nanoseconds
+  report::NpuReport npu;                 // of Ethos-U delegates
+  std::vector<int64_t> vgf_times = {};   // of VGF delegates, per call, in nanoseconds
+  std::vector<int64_t> tosa_times = {};  // of TOSA delegates, in the interpreter, likewise
   std::vector<pte::RunRecord> records = {};
 };
 

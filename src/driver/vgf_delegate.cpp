@@ -14,9 +14,7 @@ namespace carina::driver {
 
 namespace {
 
-Result<VgfGraph> interpreted(std::span<const std::byte> file, const std::string& where, int threads) {
-  CARINA_TRY(const vgf::Container container, vgf::read_container(Buffer::copy_of(file), where));
-  CARINA_TRY(const ir::Module module, sound_vgf(container, where));
+Result<VgfGraph> interpreted(const ir::Module& module, const std::string& where, int threads) {
   CARINA_TRY(InterpretedGraph made, InterpretedGraph::create(module, threads, where));
   return
       [graph = std::make_shared<InterpretedGraph>(std::move(made))](runtime::Arguments arguments) -> Result<int64_t> {
@@ -52,8 +50,17 @@ Result<VgfGraph> on_device(const vulkan::Device& device, std::span<const std::by
 }  // namespace
 
 VgfLoader vgf_on_interpreter(int threads) {
-  return [threads](std::span<const std::byte> file, const std::string& where) {
-    return interpreted(file, where, threads);
+  return [threads](std::span<const std::byte> file, const std::string& where) -> Result<VgfGraph> {
+    CARINA_TRY(const vgf::Container container, vgf::read_container(Buffer::copy_of(file), where));
+    CARINA_TRY(const ir::Module module, sound_vgf(container, where));
+    return interpreted(module, where, threads);
+  };
+}
+
+VgfLoader tosa_on_interpreter(int threads) {
+  return [threads](std::span<const std::byte> file, const std::string& where) -> Result<VgfGraph> {
+    CARINA_TRY(const ir::Module module, sound_tosa(Buffer::copy_of(file), where, "8K"));
+    return interpreted(module, where, threads);
   };
 }
 
@@ -74,14 +81,10 @@ report::VulkanReport vulkan_devices() {
   return report;
 }
 
-std::string_view VgfDelegates::id() const {
-  return kVgfBackendId;
-}
-
-runtime::Error VgfDelegates::init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> /*specs*/,
-                                  runtime::Arena& /*arena*/, void** handle) {
+runtime::Error GraphDelegates::init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> /*specs*/,
+                                    runtime::Arena& /*arena*/, void** handle) {
   // The runtime between here and our caller is built without exceptions.
-  auto graph = guarded([&] { return loader_(blob, "VGF delegate " + std::to_string(graphs_.size())); });
+  auto graph = guarded([&] { return loader_(blob, std::string(id_) + " delegate " + std::to_string(graphs_.size())); });
   if (!graph) {
     failure_ = std::move(graph).error();
     return runtime::Error::kInvalidProgram;
@@ -90,7 +93,7 @@ runtime::Error VgfDelegates::init(std::span<const std::byte> blob, std::span<con
   return runtime::Error::kOk;
 }
 
-runtime::Error VgfDelegates::execute(void* handle, runtime::Arguments arguments, runtime::Arena& /*scratch*/) {
+runtime::Error GraphDelegates::execute(void* handle, runtime::Arguments arguments, runtime::Arena& /*scratch*/) {
   const auto time = guarded([&] { return (*static_cast<VgfGraph*>(handle))(arguments); });
   if (!time) {
     failure_ = time.error();

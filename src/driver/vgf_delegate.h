@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -11,25 +12,29 @@
 
 namespace carina::driver {
 
-// A VGF file that is ready: runs with a delegate call's arguments, and says how many nanoseconds that took.
+// A graph in a file (VGF, TOSA) that is ready: runs with a delegate call's arguments, and says how many nanoseconds that
+// took.
 using VgfGraph = std::function<Result<int64_t>(runtime::Arguments arguments)>;
 // Makes a file ready; `where` is what messages call it.
 using VgfLoader = std::function<Result<VgfGraph>(std::span<const std::byte> file, const std::string& where)>;
 
 // In the interpreter: the bits that a device which keeps to the specification gives, on any machine.
 VgfLoader vgf_on_interpreter(int threads);
+// The same of TOSA FlatBuffers, which the Arm backend's TOSABackend has for delegates.
+VgfLoader tosa_on_interpreter(int threads);
 // On a Vulkan device. Errors: none on this machine that runs graphs, with what each lacks.
 Result<VgfLoader> vgf_on_vulkan();
 
 // Which Vulkan devices there are on this machine, and what each lacks.
 report::VulkanReport vulkan_devices();
 
-// VGF delegates in our runtime.
-class VgfDelegates final : public runtime::Backend {
+// Delegates that are graphs, in our runtime: the VGF files of VgfBackend, the TOSA FlatBuffers of TOSABackend.
+class GraphDelegates final : public runtime::Backend {
  public:
-  explicit VgfDelegates(VgfLoader loader) : loader_(std::move(loader)) {}
+  // `id` is one of facts'.
+  GraphDelegates(std::string_view id, VgfLoader loader) : id_(id), loader_(std::move(loader)) {}
 
-  [[nodiscard]] std::string_view id() const override;
+  [[nodiscard]] std::string_view id() const override { return id_; }
   // Errors: kInvalidProgram for a blob that cannot be loaded; failure() says why.
   runtime::Error init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> specs,
                       runtime::Arena& arena, void** handle) override;
@@ -40,6 +45,7 @@ class VgfDelegates final : public runtime::Backend {
   [[nodiscard]] const std::vector<int64_t>& times() const { return times_; }
 
  private:
+  std::string_view id_;
   VgfLoader loader_;
   std::vector<int64_t> times_;
   std::deque<VgfGraph> graphs_;  // handles point into it

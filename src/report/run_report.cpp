@@ -122,16 +122,22 @@ std::string findings_text(const std::vector<std::string>& findings) {
   return out;
 }
 
-bool has_npu_figures(const RunReport& report) {
-  return report.timed && report.delegate_calls > static_cast<int64_t>(report.vgf_times.size());
+int64_t npu_calls(const RunReport& report) {
+  return report.delegate_calls - static_cast<int64_t>(report.vgf_times.size() + report.tosa_times.size());
 }
 
-std::string vgf_text(const RunReport& report) {
-  std::string out = fmt::format("VGF delegations: {} per inference\n", report.vgf_times.size());
+bool has_npu_figures(const RunReport& report) {
+  return report.timed && npu_calls(report) > 0;
+}
+
+// The calls of delegates that are graphs; nothing when there are none.
+std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view place,
+                        const RunReport& report) {
+  if (times.empty()) return {};
+  std::string out = fmt::format("{} delegations: {} per inference\n", kind, times.size());
   if (!report.timed) return out;
-  for (size_t i = 0; i < report.vgf_times.size(); ++i)
-    out +=
-        fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(report.vgf_times[i]) * 1e-6, report.vgf_place);
+  for (size_t i = 0; i < times.size(); ++i)
+    out += fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(times[i]) * 1e-6, place);
   return out;
 }
 
@@ -155,9 +161,9 @@ std::string to_text(const RunReport& report, LayerRows rows) {
     for (const std::string& kernel : report.cpu_kernels) out += " " + kernel;
     out += '\n';
   }
-  out += fmt::format("NPU delegations: {} per inference\n",
-                     report.delegate_calls - static_cast<int64_t>(report.vgf_times.size()));
-  if (!report.vgf_times.empty()) out += vgf_text(report);
+  out += fmt::format("NPU delegations: {} per inference\n", npu_calls(report));
+  out += graphs_text("VGF", report.vgf_times, report.vgf_place, report);
+  out += graphs_text("TOSA", report.tosa_times, "in the interpreter", report);
   if (has_npu_figures(report)) out += npu_text(report.npu, rows);
   if (report.findings) out += report.findings->empty() ? "check: nothing found\n" : findings_text(*report.findings);
   return out;
@@ -171,6 +177,7 @@ std::string to_json(const RunReport& report) {
                                  {"delegate_calls", report.delegate_calls}};
   if (has_npu_figures(report)) json["npu"] = npu_json(report.npu);
   if (!report.vgf_times.empty()) json["vgf_nanoseconds"] = report.vgf_times;
+  if (!report.tosa_times.empty()) json["tosa_nanoseconds"] = report.tosa_times;
   if (report.findings) json["findings"] = *report.findings;
   json["samples"] = report.samples;
   if (report.tests) json["tests"] = tests_json(*report.tests);

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "driver/import.h"
+#include "ir/graph.h"
+
+namespace carina::driver {
+
+// For --dump, as JSON: for each operator of a delegate's TOSA graph, in its order, "op", "result" (the name of its first
+// result), "node" (the user's node that it was made for; "" for none) and "source" ("model.py:41").
+std::string operators_json(const Model& model, const ir::Graph& tosa);
+
+}  // namespace carina::driver
