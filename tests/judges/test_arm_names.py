@@ -1,7 +1,6 @@
 """carina.arm in the Arm backend's place: the tutorials' scripts with other imports, and unchanged behind install(); their programs in the official
 runtime, through the simulator, against the command line's; and the Arm backend's own tests of its API against our classes."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
 TUTORIALS = Path(__file__).parent / "arm_tutorials"
 NAMES = ("ethos_u", "builder")

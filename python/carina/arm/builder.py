@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import Self
 
-from .compile_spec import ArmCompileSpec
-from .compile_spec import Mode
+from .compile_spec import ArmCompileSpec, Mode
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
 from .factory import create_partitioner, parse_compile_spec

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -90,6 +90,15 @@ def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modu
         return holds(modules, node)
     finally:
         node.target = plain
+
+
+def origins_of(node: Node) -> Iterator[str]:
+    """The names of the nodes that a node was made of, in earlier graphs."""
+    left = list(node.meta.get("from_node", ()))
+    while left:
+        source = left.pop()
+        yield source.name
+        left += source.from_node
 
 
 def _edge_target(target: Any) -> Any:

@@ -50,7 +50,9 @@ class TOSAPartitioner:
         self.intermediate_path = compile_spec._get_intermediate_path()
         self._entries = compile_spec._to_list()
         self._custom_partition_ops: set[OpOverload] = set()
-        self._weights: dict[str, Any] = {}  # of the program that was seen last with them
+        # Of the program before ExecuTorch decomposed it: its weights, and which nodes the user's checks rejected.
+        self._weights: dict[str, Any] = {}
+        self._rejected: dict[str, str] = {}
         if "executorch.exir" in sys.modules:
             from executorch.exir.backend.partitioner import Partitioner
 
@@ -108,6 +110,7 @@ class TOSAPartitioner:
         if has_edge_dialect(ep):
             return [], None  # ExecuTorch asks again when the delegates are made
         self._weights = weights_of(ep)
+        self._rejected = dict(_rejected(ep, self.additional_checks or ()))
         taken = {place.name for place in self._places(ep) if place.delegate >= 0}
         targets: dict[OpOverload, bool] = {}
         for node in ep.graph.nodes:
@@ -128,9 +131,13 @@ class TOSAPartitioner:
         return [name for name, _ in _rejected(program, self.additional_checks or ())]
 
     def _places(self, program: ExportedProgram) -> list[_native.NodePlace]:
-        from .exported import save_program
+        from .exported import origins_of, save_program
 
         kept = dict(_rejected(program, self.additional_checks or ()))
+        for node in program.graph.nodes:
+            made_of = next((self._rejected[name] for name in origins_of(node) if name in self._rejected), None)
+            if node.op == "call_function" and made_of is not None:
+                kept.setdefault(node.name, made_of)
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
         return list(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch.fx import Node
@@ -42,15 +42,15 @@ class QuantizationConfig:
     Which nodes share parameters, and which have fixed ones, is not said here: Carina's own rules do (ADR 0062).
     """
 
-    input_activation: Optional[QuantizationSpecBase]
-    output_activation: Optional[QuantizationSpecBase]
-    weight: Optional[QuantizationSpecBase]
-    bias: Optional[QuantizationSpecBase] | Callable[[Any], Any]
-    label: Optional[str] = None
+    input_activation: QuantizationSpecBase | None
+    output_activation: QuantizationSpecBase | None
+    weight: QuantizationSpecBase | None
+    bias: QuantizationSpecBase | None | Callable[[Any], Any]
+    label: str | None = None
 
     def get_input_act_qspec(
-        self, node: Optional[Node] = None, input_node: Optional[Node] = None
-    ) -> Optional[QuantizationSpecBase]:
+        self, node: Node | None = None, input_node: Node | None = None
+    ) -> QuantizationSpecBase | None:
         """The spec of operands.
 
         Raises:
@@ -59,7 +59,7 @@ class QuantizationConfig:
         del node, input_node
         return _checked(self.input_activation, _ACTIVATIONS, " for input_activation.")
 
-    def get_output_act_qspec(self, node: Optional[Node] = None) -> Optional[QuantizationSpecBase]:
+    def get_output_act_qspec(self, node: Node | None = None) -> QuantizationSpecBase | None:
         """The spec of results.
 
         Raises:
@@ -68,7 +68,7 @@ class QuantizationConfig:
         del node
         return _checked(self.output_activation, _ACTIVATIONS, " for output_activation.")
 
-    def get_weight_qspec(self, node: Optional[Node] = None) -> Optional[QuantizationSpecBase]:
+    def get_weight_qspec(self, node: Node | None = None) -> QuantizationSpecBase | None:
         """The spec of weights.
 
         Raises:
@@ -77,7 +77,7 @@ class QuantizationConfig:
         del node
         return _checked(self.weight, _WEIGHTS, " for weight")
 
-    def get_bias_qspec(self, node: Optional[Node] = None) -> Any:
+    def get_bias_qspec(self, node: Node | None = None) -> Any:
         """The spec of a node's bias: int32, of the scale input * weight, where the node has weights.
 
         Raises:
