@@ -56,6 +56,74 @@ void bind_annotations(nb::module_& module) {
   module.attr("LEFT_FLOAT") = quantize::kLeftFloat;
 }
 
+nb::object object_of(const ir::Attribute& attribute) {
+  return std::visit(
+      [](const auto& value) -> nb::object {
+        using Value = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<Value, std::monostate> || std::is_same_v<Value, ir::Bytes>) {
+          return nb::none();
+        } else if constexpr (std::is_same_v<Value, DType>) {
+          return nb::cast(std::string(numpy_name(value)));
+        } else {
+          return nb::cast(value);
+        }
+      },
+      attribute);
+}
+
+// (operator, operands, attributes, results), values by index; -1: no operand.
+nb::tuple tuple_of(const ir::Node& node) {
+  nb::list operands, results;
+  for (const ir::ValueId id : node.inputs) operands.append(id.valid() ? static_cast<int64_t>(id.index()) : -1);
+  for (const ir::ValueId id : node.outputs) results.append(id.valid() ? static_cast<int64_t>(id.index()) : -1);
+  nb::dict attributes;
+  for (const auto& [name, value] : node.attributes.list()) attributes[name.c_str()] = object_of(value);
+  return nb::make_tuple(std::string(node.op.name()), operands, attributes, results);
+}
+
+std::vector<size_t> indices_of(const std::vector<ir::ValueId>& ids) {
+  std::vector<size_t> indices;
+  for (const ir::ValueId id : ids) indices.push_back(id.index());
+  return indices;
+}
+
+void bind_expansions(nb::module_& module) {
+  nb::class_<quantize::Expansion>(module, "Expansion", "A node as the simple ones that are computed in its place.")
+      .def_ro("node", &quantize::Expansion::node)
+      .def_prop_ro(
+          "values",
+          [](const quantize::Expansion& expansion) {
+            std::vector<std::string> names;
+            for (const ir::Value& value : expansion.graph.values) names.push_back(value.name);
+            return names;
+          },
+          "Names of values; those of operands are the user's.")
+      .def_prop_ro(
+          "inputs", [](const quantize::Expansion& expansion) { return indices_of(expansion.graph.inputs); },
+          "Indices of values.")
+      .def_prop_ro("outputs", [](const quantize::Expansion& expansion) { return indices_of(expansion.graph.outputs); })
+      .def_prop_ro(
+          "constants",
+          [](const quantize::Expansion& expansion) {
+            nb::dict constants;
+            for (size_t v = 0; v < expansion.graph.values.size(); ++v) {
+              if (expansion.graph.values[v].constant)
+                constants[nb::int_(v)] = array_of(*expansion.graph.values[v].constant);
+            }
+            return constants;
+          },
+          nb::sig("def constants(self) -> dict[int, NDArray]"), "Arrays by the index of the value.")
+      .def_prop_ro(
+          "nodes",
+          [](const quantize::Expansion& expansion) {
+            nb::list nodes;
+            for (const ir::Node& node : expansion.graph.nodes) nodes.append(tuple_of(node));
+            return nodes;
+          },
+          nb::sig("def nodes(self) -> list[tuple[str, list[int], dict[str, object], list[int]]]"),
+          "In order: operator, operands, attributes, results; values by index, -1 for no operand.");
+}
+
 void bind_places(nb::module_& module) {
   nb::class_<driver::NodePlace>(module, "NodePlace", "Where a node of the user's graph goes.")
       .def_ro("name", &driver::NodePlace::name)
@@ -70,6 +138,7 @@ void bind_places(nb::module_& module) {
 
 void bind_graphs(nb::module_& module) {
   bind_annotations(module);
+  bind_expansions(module);
   bind_places(module);
   module.def(
       "annotate",
@@ -84,6 +153,17 @@ void bind_graphs(nb::module_& module) {
       "What a framework's own quantizer is to do with a float model. Schemes are numbers of the caller's; `of_node`: "
       "of "
       "nodes that have another than the general one; LEFT_FLOAT: the node stays float.");
+  module.def(
+      "expand",
+      [](const nb::bytes& pt2, const std::string& name, int general, std::map<std::string, int> of_node,
+         NoteListener note) {
+        const Buffer file = buffer_of(pt2);
+        const quantize::NodeSchemes schemes{.general = general, .of_node = std::move(of_node)};
+        return call({std::move(note), {}}, [&](const Log& log) { return api::expand(file, name, schemes, log); });
+      },
+      "pt2"_a, "name"_a, nb::kw_only(), "general"_a = 0, "of_node"_a = std::map<std::string, int>(),
+      "note"_a.none() = nb::none(),
+      "The nodes of a float model that are to be taken apart before it is annotated; arguments as of annotate().");
   module.def(
       "map_delegates",
       [](const nb::bytes& pt2, const std::string& name, const api::TargetNames& target,

@@ -254,6 +254,14 @@ Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name,
   });
 }
 
+Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_view name,
+                                                const quantize::NodeSchemes& schemes, const Log& log) {
+  return guarded([&]() -> Result<std::vector<quantize::Expansion>> {
+    CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, std::string(name), log));
+    return quantize::expansions(graph, schemes);
+  });
+}
+
 Result<std::vector<driver::NodePlace>> map_delegates(const Buffer& pt2, std::string_view name,
                                                      const TargetNames& target, const CompileOptions& options,
                                                      const Log& log) {

@@ -18,6 +18,7 @@
 #include "driver/run_program.h"
 #include "driver/target.h"
 #include "quantize/annotation.h"
+#include "quantize/expansion.h"
 #include "report/compile_report.h"
 
 // Carina in memory: from the bytes of a model to a program and its outputs, without a file or a process of its own. The
@@ -177,6 +178,10 @@ Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, 
 // Errors: of the reader.
 Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
                                        const Log& log = {});
+
+// The nodes that it is to take apart before, and into what: quantize/expansion.h. Errors: of the reader.
+Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_view name,
+                                                const quantize::NodeSchemes& schemes, const Log& log = {});
 
 // And which of its nodes an ExecuTorch partitioner is to tag for which delegate: driver/delegate_map.h. The target may
 // also be a TOSA specification, "TOSA-1.0+INT".

@@ -42,17 +42,18 @@ class Plan:
     of_node: Mapping[str, int | None] = field(default_factory=dict)
 
 
+def number_of(scheme: int | None) -> int:
+    """The number of a config as C++ has it."""
+    return _native.LEFT_FLOAT if scheme is None else scheme
+
+
 def annotations_of(module: GraphModule, plan: Plan) -> _native.Annotations:
     """What C++ says of the graph."""
-
-    def number(scheme: int | None) -> int:
-        return _native.LEFT_FLOAT if scheme is None else scheme
-
     return _native.annotate(
         save_module(module),
         "model",
-        general=number(plan.general),
-        of_node={name: number(scheme) for name, scheme in plan.of_node.items()},
+        general=number_of(plan.general),
+        of_node={name: number_of(scheme) for name, scheme in plan.of_node.items()},
     )
 
 

@@ -15,6 +15,7 @@ from .annotation import Plan, annotate, is_annotated, mark
 from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
+from .expansion import FROM, expand
 from .factory import parse_compile_spec
 from .quantization_config import QuantizationConfig
 from .tosa_compile_spec import TosaCompileSpec
@@ -41,6 +42,12 @@ class _ByRule:
 
     def find_nodes(self, model: GraphModule) -> Iterator[Node]:
         return (node for node in model.graph.nodes if self.holds(node))
+
+
+def _known_as(node: Node) -> tuple[str, Any]:
+    """Name and target of a node, or of the one that it is a part of."""
+    known: tuple[str, Any] = node.meta.get(FROM, (node.name, node.target))
+    return known
 
 
 def _modules_of(node: Node) -> list[tuple[str, str]]:
@@ -147,7 +154,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
             NotImplementedError: on the older quantizer.
         """
         self._must_compose("set_node_target")
-        return self._find("target", lambda node: node.target == node_target, quantization_config)
+        return self._find("target", lambda node: _known_as(node)[1] == node_target, quantization_config)
 
     def set_node_name(self, node_name: str, quantization_config: Config) -> Self:
         """For the node of this name.
@@ -156,10 +163,11 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
             NotImplementedError: on the older quantizer.
         """
         self._must_compose("set_node_name")
-        return self._find("node", lambda node: node.name == node_name, quantization_config)
+        return self._find("node", lambda node: _known_as(node)[0] == node_name, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """The graph as it is: C++ rewrites it when it is compiled."""
+        """Takes nodes apart that have values within which need parameters of their own; see carina.arm.expansion."""
+        expand(model, self._plan(model))
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:
