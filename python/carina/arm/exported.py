@@ -76,8 +76,8 @@ def save_module(module: GraphModule) -> bytes:
 
 
 def has_edge_dialect(program: ExportedProgram) -> bool:
-    """Whether ExecuTorch has put its own operators in the place of PyTorch's."""
-    return any(_is_edge(node) for node in program.graph.nodes)
+    """Whether ExecuTorch has put its own operators in the place of PyTorch's, or calls of delegates."""
+    return any(_is_edge(node) or "executorch_call_delegate" in str(node.target) for node in program.graph.nodes)
 
 
 def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modules: Mapping[str, Any],
