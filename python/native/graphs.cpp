@@ -112,7 +112,7 @@ void bind_expansions(nb::module_& module) {
             }
             return constants;
           },
-          nb::sig("def constants(self) -> dict[int, NDArray]"), "Arrays by the index of the value.")
+          nb::sig("def constants(self) -> dict[int, NDArray[Any]]"), "Arrays by the index of the value.")
       .def_prop_ro(
           "nodes",
           [](const quantize::Expansion& expansion) {

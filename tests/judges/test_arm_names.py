@@ -1,6 +1,7 @@
 """carina.arm in the Arm backend's place: the tutorials' scripts with other imports, and unchanged behind install(); their programs in the official
 runtime, through the simulator, against the command line's; and the Arm backend's own tests of its API against our classes."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "arm"))
+import api
 
 TUTORIALS = Path(__file__).parent / "arm_tutorials"
 NAMES = ("ethos_u", "builder")
@@ -36,6 +40,37 @@ for name in sys.argv[1:]:
     with open(name + "_own.pte", "wb") as file:
         manager.to_executorch().write_to_file(file)
 assert "executorch.exir" not in sys.modules
+"""
+
+COMPOSITE = """
+import numpy as np, torch
+import carina, carina.arm
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = torch.nn.Linear(16, 16), torch.nn.LayerNorm(16)
+        self.attention = torch.nn.MultiheadAttention(16, 2, batch_first=True)
+    def forward(self, x):
+        x = self.norm(self.linear(x))
+        return torch.softmax(x + self.attention(x, x, x)[0], -1)
+
+torch.manual_seed(0)
+inputs = (torch.randn(1, 4, 16),)
+spec = carina.arm.EthosUCompileSpec("ethos-u85-256")
+quantizer = carina.arm.EthosUQuantizer(spec).set_global(carina.arm.get_symmetric_quantization_config())
+prepared = prepare_pt2e(torch.export.export(Model().eval(), inputs).module(), quantizer)
+for _ in range(8):
+    prepared(torch.randn(1, 4, 16))
+quantized = convert_pt2e(prepared)
+program = torch.export.export(quantized, inputs)
+manager = carina.to_edge_transform_and_lower(program, partitioner=[carina.arm.EthosUPartitioner(spec)])
+made = manager.to_executorch().program
+assert [node for node in made.explain().nodes if node["runs_on"] == "cpu"] == []
+result, eager = made.run(*inputs)[0], quantized(*inputs).detach().numpy()
+step = np.diff(np.unique(result)).min()
+assert result.max() > 0.1 and np.abs(result - eager).max() <= 4 * step, np.abs(result - eager).max() / step
 """
 
 
@@ -103,3 +138,19 @@ def test_our_own_way_gives_the_bytes_of_the_command_line(converted, python, run_
         run_carina(["compile", converted / f"{name}.pt2", "--target", "ethos-u55-128", "-o", converted / f"{name}_cli.pte"])
         assert (converted / f"{name}_own.pte").read_bytes() == (converted / f"{name}_cli.pte").read_bytes()
     assert any((converted / "own").glob("output_tag0_*.tosa"))
+
+
+def test_values_within_operators_are_observed(python, tmp_path):
+    """Attention, a norm and a softmax: torchao's own evaluation of the graph that the quantizer made is the judge."""
+    python(COMPOSITE, folder=tmp_path)
+
+
+def test_the_arm_backends_tests_of_its_api(carina, tmp_path):
+    """The fast files; all of them are tests/judges/arm/api.py, whose outcomes api.json keeps."""
+    kept = json.loads(api.KEPT.read_text())
+    assert api.share(kept) >= 0.9
+    found = api.run(api.FAST, carina.parents[1] / "python", tmp_path, seconds=600)
+    expected = {test for test, (outcome, _) in kept.items() if outcome == "passed" and test.split("::")[0] in api.FAST}
+    assert len(expected) >= 35
+    worse = {test: found.get(test) for test in sorted(expected) if found.get(test, ["lost"])[0] != "passed"}
+    assert not worse

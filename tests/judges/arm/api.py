@@ -8,6 +8,7 @@ wants one is skipped, or expected to fail, by the suite itself.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -77,8 +78,11 @@ def file_of(report):
 class Recorder:
     """The pytest plugin that writes down what became of each test; the last word on a test counts."""
 
-    def __init__(self):
-        self.outcomes = {}
+    def __init__(self, output):
+        self.output, self.outcomes = Path(output), {}
+
+    def pytest_runtest_logfinish(self):
+        self.output.write_text(json.dumps(self.outcomes))  # a crash costs one test
 
     def pytest_runtest_logreport(self, report):
         if report.when != "call" and report.outcome == "passed":
@@ -101,7 +105,7 @@ def child(names, output):
 
     carina.arm.install()
     root = tests_folder()
-    recorder = Recorder()
+    recorder = Recorder(output)
     empty = Path(output).with_suffix(".ini")
     empty.write_text("[pytest]\n")
     off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
@@ -110,14 +114,16 @@ def child(names, output):
     Path(output).write_text(json.dumps(recorder.outcomes))
 
 
-def run(names, package, folder):
+def run(names, package, folder, seconds=3600):
     """{test: [outcome, last line]} of the files, with the package that lies there."""
     output = Path(folder) / "outcomes.json"
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(FOLDER / "api.py"), "--child", str(output), *names]
     log = Path(folder) / "log.txt"
+    output.unlink(missing_ok=True)
     with log.open("w") as file:
-        subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT, timeout=3600)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, cwd=folder, env=environment, stdout=file, stderr=subprocess.STDOUT, timeout=seconds)
     if not output.exists():
         raise RuntimeError(f"{' '.join(names)}: no outcome\n{log.read_text()[-2000:]}")
     return json.loads(output.read_text())
@@ -189,13 +195,12 @@ def main():
     folder = ROOT / "build" / "judges" / "cache" / "arm_api"
     folder.mkdir(parents=True, exist_ok=True)
     outcomes = {} if not options.files or not KEPT.exists() else json.loads(KEPT.read_text())
-    for name in options.files or [name for name in files() if name not in APART]:
-        found = run([name], options.package, folder)
-        outcomes = {test: outcome for test, outcome in outcomes.items() if not test.startswith(name)} | found
-        print(name, dict(Counter(outcome for outcome, _ in found.values())), flush=True)
-        for test, (outcome, text) in found.items():
-            if outcome == "failed":
-                print("   ", test, text)
+    names = options.files or sorted((name for name in files() if name not in APART), reverse=True)
+    found = run(names, options.package, folder)
+    outcomes = {test: outcome for test, outcome in outcomes.items() if test.split("::")[0] not in names} | found
+    for test, (outcome, text) in sorted(found.items()):
+        if outcome == "failed":
+            print(test, text)
     print(f"{100 * share(outcomes):.1f} % of what applies")
     if options.page:
         KEPT.write_text(json.dumps(outcomes, indent=0, sort_keys=True) + "\n")
