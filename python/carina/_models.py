@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from carina.errors import CarinaWarning, usage_error
@@ -54,6 +56,18 @@ def arrays_of(inputs: Inputs) -> list[Any]:
     return [dense(value) for value in ([inputs] if is_array(inputs) else inputs)]
 
 
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """No cyclic garbage is looked for meanwhile: torch.export makes a million objects that stay, and each search visits all."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def source_of(model: ModelLike, inputs: Inputs | None) -> Source:
     """The model as its bytes, or as the path that it is.
 
@@ -66,9 +80,11 @@ def source_of(model: ModelLike, inputs: Inputs | None) -> Source:
         return Source("model", bytes(model))
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
-        return Source(type(model).__name__, saved(exported(model, inputs)))
+        with _no_collections():
+            return Source(type(model).__name__, saved(exported(model, inputs)))
     if torch is not None and hasattr(torch, "export") and isinstance(model, torch.export.ExportedProgram):
-        return Source("model", saved(model))
+        with _no_collections():
+            return Source("model", saved(model))
     raise usage_error("model", "not a model", expected="a path, bytes, a torch.nn.Module or an ExportedProgram", got=type(model).__name__)
 
 

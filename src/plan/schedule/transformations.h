@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -16,6 +19,14 @@
 // What turns the first schedule into a finished one, in this order: each takes a schedule and gives one that is legal by
 // plan/schedule/verify.h, stands in a file of its own, and says there what it needs and why it may.
 namespace carina::plan {
+
+// The steps of compile(), as Log::progress counts them. What takes long says its step again on each round: a caller may
+// stop the work there.
+enum class Step : uint8_t { kSelect, kBlocks, kWeights, kMemory, kEmit };
+inline void say(Step step, const Log& log) {
+  constexpr std::array<std::string_view, 5> kNames{"select", "blocks", "weights", "memory", "emit"};
+  log.progress(kNames[static_cast<size_t>(step)], static_cast<size_t>(step), kNames.size());
+}
 
 // What a transformation may ask of the target.
 struct Context {
