@@ -54,16 +54,16 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
                                      const Log& log) {
   CARINA_TRY(const Family* const family, find_family(target));
   ThreadPool threads(options.threads);
-  say(Step::kSelect, log);
+  say(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, context).run());
   const std::vector<WeightFacts> facts = weight_facts(network.material);
   context.weights = facts;
-  say(Step::kBlocks, log);
+  say(CompilePhase::kBlocks, log);
   Schedule schedule = checked("selection", first_schedule(network), context);
   schedule = checked("formats", choose_formats(std::move(schedule), context), context);
   CARINA_TRY(Cascaded cascaded, form_cascades(std::move(schedule), network.material, context, threads));
-  say(Step::kBlocks, log);
+  say(CompilePhase::kBlocks, log);
   schedule = checked("cascades", std::move(cascaded.schedule), context);
   context.working_bytes = cascaded.working_bytes;
   schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
@@ -74,15 +74,15 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
     CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
   }
   schedule = checked("depth", cut_depth(std::move(schedule), context, threads), context);
-  say(Step::kWeights, log);
+  say(CompilePhase::kWeights, log);
   CARINA_TRY(Encoded encoded, encode_slices(std::move(schedule), network.material, context, threads));
   schedule = checked("slices", std::move(encoded.schedule), context);
-  say(Step::kMemory, log);
+  say(CompilePhase::kMemory, log);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
   auto placed = stage_weights(std::move(schedule), context);
   if (!placed) return std::unexpected(with_ways_out(std::move(placed.error()), tosa, context, cascaded.whole_bytes));
   schedule = checked("finished", std::move(*placed), context);
-  say(Step::kEmit, log);
+  say(CompilePhase::kEmit, log);
   return assemble({.schedule = schedule,
                    .material = network.material,
                    .graph = tosa,

@@ -256,7 +256,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   std::vector<Alternatives> candidates{whole};
   const bool searches = context.options.optimise == Optimise::kSearch;
   for (const int64_t most_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
-    say(Step::kBlocks, context.log);
+    say(CompilePhase::kBlocks, context.log);
     if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
     cutter.join(expected_plan(cutter.alternatives(), context, budget));
     candidates.push_back(cutter.alternatives());
@@ -264,7 +264,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   std::optional<Schedule> best;
   double best_cycles = 0;
   for (Alternatives& candidate : candidates) {
-    say(Step::kBlocks, context.log);
+    say(CompilePhase::kBlocks, context.log);
     const auto fit = expected_fit(candidate, context);
     // What is cut takes more bytes, which has to be worth it.
     constexpr double kWorthwhile = 1.005;

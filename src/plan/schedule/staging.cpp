@@ -193,7 +193,7 @@ class Fitter {
     for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
     const Effort effort{.enough_bytes = budget_, .most_work = patient_ ? Effort{}.most_work : kQuickWork};
     for (int round = 0; round < rounds; ++round) {
-      say(Step::kMemory, any_size_.log);
+      say(CompilePhase::kMemory, any_size_.log);
       PrefetchPlan plan = plan_prefetch(problem);
       nothing_to_copy_ = plan.copies.empty();
       if (nothing_to_copy_) return true;

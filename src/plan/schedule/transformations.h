@@ -20,12 +20,12 @@
 // plan/schedule/verify.h, stands in a file of its own, and says there what it needs and why it may.
 namespace carina::plan {
 
-// The steps of compile(), as Log::progress counts them. What takes long says its step again on each round: a caller may
+// The phases of compile(), as Log::progress counts them. What takes long says its phase again on each round: a caller may
 // stop the work there.
-enum class Step : uint8_t { kSelect, kBlocks, kWeights, kMemory, kEmit };
-inline void say(Step step, const Log& log) {
+enum class CompilePhase : uint8_t { kSelect, kBlocks, kWeights, kMemory, kEmit };
+inline void say(CompilePhase phase, const Log& log) {
   constexpr std::array<std::string_view, 5> kNames{"select", "blocks", "weights", "memory", "emit"};
-  log.progress(kNames[static_cast<size_t>(step)], static_cast<size_t>(step), kNames.size());
+  log.progress(kNames[static_cast<size_t>(phase)], static_cast<size_t>(phase), kNames.size());
 }
 
 // What a transformation may ask of the target.

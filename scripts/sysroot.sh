@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Unpacks what Carina links, for another architecture of Debian, into a folder of its own: the system stays as it is.
+#
+#   scripts/sysroot.sh ARCHITECTURE DIR      arm64 build/aarch64/sysroot
+#
+# Does nothing when it is there. Needs apt-get, dpkg-deb, and Debian's packages.
+set -euo pipefail
+
+architecture=${1:?usage: sysroot.sh ARCHITECTURE DIR} sysroot=$(realpath -m "${2:?usage: sysroot.sh ARCHITECTURE DIR}")
+packages=(
+  libc6-dev libstdc++6 libtbb-dev libhwy-dev libfmt-dev libminizip-dev libinih-dev zlib1g-dev
+  libflatbuffers-dev nlohmann-json3-dev libcli11-dev libvulkan-dev libpython3.11-dev
+)
+stamp="$architecture ${packages[*]}"
+[ "$(cat "$sysroot/.stamp" 2>/dev/null)" = "$stamp" ] && exit 0
+
+apt=$(mktemp -d)
+trap 'rm -rf "$apt"' EXIT
+mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+: >"$apt/status" # nothing is installed: every dependency comes along
+# apt's sandbox user cannot write here when root asks.
+options=(-o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture" -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
+  -o "Dir::State::status=$apt/status" -o APT::Sandbox::User= -o Dpkg::Use-Pty=0)
+echo "sysroot: Debian's packages for $architecture"
+apt-get "${options[@]}" update >"$apt/log" 2>&1 || { tail "$apt/log" >&2; exit 1; }
+apt-get "${options[@]}" -y --no-install-recommends --download-only install "${packages[@]}" >"$apt/log" 2>&1 || { tail "$apt/log" >&2; exit 1; }
+rm -rf "$sysroot"
+mkdir -p "$sysroot"
+for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$sysroot"; done
+echo "$stamp" >"$sysroot/.stamp"
