@@ -10,10 +10,10 @@ JUDGE_PYTHON := build/judges/main/bin/python
 CPP_FILES = $(shell git ls-files '*.h' '*.cpp')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-full judges build build-dev demo check test fuzz bench conformance format format-check tidy clean
+.PHONY: help setup setup-full judges build build-dev demo check test fuzz bench conformance wheel wheel-test wheel-aarch64 format format-check tidy clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install the Debian packages for the build (skipped when they are there)
 	@scripts/setup.sh
@@ -62,6 +62,19 @@ conformance: setup-full judges build ## 3,000 random graphs for every NPU, the A
 	@nice build/judges/arm/bin/python tests/judges/arm/run.py --page build/judges/arm-outcomes.json --choose build/judges/arm-outcomes.json
 	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_vgf_conformance.py -q
 	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
+
+wheel: build ## the Python package as a wheel, with the program in it: build/wheels
+	@scripts/wheel.sh
+
+wheel-test: wheel ## install the wheel in a new environment and run models/digits there
+	@python3 scripts/wheel_test.py
+
+wheel-aarch64: build ## the program for 64-bit Arm by Debian's cross compiler; the same bytes under qemu-user
+	@scripts/setup.sh --aarch64
+	@scripts/sysroot.sh arm64 build/aarch64/sysroot
+	@cmake --preset aarch64
+	@cmake --build build/aarch64/release -j $(JOBS) --target carina
+	@python3 scripts/aarch64_test.py
 
 format: ## clang-format over our sources
 	@clang-format-19 -i $(CPP_FILES)

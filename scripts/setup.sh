@@ -5,6 +5,7 @@
 #   scripts/setup.sh          what `make demo` and `make check` need
 #   scripts/setup.sh --full   also clang, its tools, ccache and the compiler and the emulator for Cortex-M, a browser, which `make test`, `fuzz`, `tidy`
 #                             and `format` use
+#   scripts/setup.sh --aarch64  what `make wheel-aarch64` compiles and runs with
 set -euo pipefail
 
 build=(
@@ -18,12 +19,15 @@ full=(
   gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm
 )
 
+cross=(g++-aarch64-linux-gnu qemu-user)
+
 wanted=("${build[@]}")
 case ${1:-} in
   "") ;;
+  --aarch64) wanted+=("${cross[@]}") ;;
   --full) wanted+=("${full[@]}") ;;
   -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-  *) echo "setup: unknown argument '$1' (--full)" >&2; exit 2 ;;
+  *) echo "setup: unknown argument '$1' (--full, --aarch64)" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

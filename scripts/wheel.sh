@@ -24,15 +24,18 @@ fi
 
 rm -rf build/wheels
 mkdir -p build/wheels/raw
+# The module stays for the Python that it was built for.
+python=$(sed -n 's/^_Python_EXECUTABLE:INTERNAL=//p' build/release/CMakeCache.txt)
 say "packing build/release"
 "$venv/bin/python" -m pip wheel -q . --no-deps --no-build-isolation --disable-pip-version-check -w build/wheels/raw \
   -C build-dir=build/release -C cmake.define.CARINA_UNITY=OFF -C cmake.define.CARINA_BENCH=ON -C cmake.define.BUILD_TESTING=ON \
+  -C cmake.define.CARINA_PYTHON_PROGRAM="${python:-$PWD/$venv/bin/python}" \
   -C cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O2 -g0 -DNDEBUG"
 if [ -n "${CARINA_RAW:-}" ]; then
   mv build/wheels/raw/*.whl build/wheels/
 else
   say "bundling libraries"
-  PATH="$PWD/$venv/bin:$PATH" "$venv/bin/python" -m auditwheel -v repair --plat auto -w build/wheels build/wheels/raw/*.whl >build/wheels/auditwheel.log 2>&1 || {
+  PATH="$PWD/$venv/bin:$PATH" "$venv/bin/python" -m auditwheel -v repair --plat auto --exclude "libexecutorch.so*" -w build/wheels build/wheels/raw/*.whl >build/wheels/auditwheel.log 2>&1 || {
     tail -n 20 build/wheels/auditwheel.log >&2; exit 1; }
 fi
 rm -r build/wheels/raw
