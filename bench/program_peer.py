@@ -1,6 +1,7 @@
 """Runs a program in the official ExecuTorch runtime: for bench/run.py.
 
 usage: program_peer.py make MODEL.pt2 FOLDER             writes FOLDER/portable.pte (undelegated, float) and FOLDER/xnnpack.pte
+       program_peer.py make8 MODEL.pt2 INPUT.npy FOLDER  writes FOLDER/cortex_m.pte (ExecuTorch's Cortex-M operators) and FOLDER/xnnpack8.pte, both int8
        program_peer.py run PROGRAM.pte INPUT.npy         prints {"cpu": seconds, "wall": seconds} of the fastest inference, one thread
 """
 
@@ -20,6 +21,44 @@ def make(model, folder):
 
     programs = {"portable": to_edge(exported()), "xnnpack": to_edge_transform_and_lower(exported(), partitioner=[XnnpackPartitioner()])}
     for name, program in programs.items():
+        (Path(folder) / f"{name}.pte").write_bytes(program.to_executorch().buffer)
+
+
+def quantized(model, inputs, quantizer):
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    prepared = prepare_pt2e(model, quantizer)
+    prepared(*inputs)
+    return convert_pt2e(prepared)
+
+
+def make_int8(model, input_file, folder):
+    import numpy as np
+    import torch
+    from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
+    from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager
+    from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
+    from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower
+
+    def exported(module, inputs):
+        return torch.export.export(module, inputs)
+
+    float_module = torch.export.load(model).module(check_guards=False)
+    plain = (torch.from_numpy(np.load(input_file)),)
+    last = tuple(x.to(memory_format=torch.channels_last) for x in plain)
+    # That backend's convolutions want their channels last from the beginning.
+    module = quantized(exported(float_module.to(memory_format=torch.channels_last), last).module(check_guards=False), last, CortexMQuantizer())
+    edge = to_edge(exported(module, last), compile_config=cortex_m_edge_compile_config())
+    passes = CortexMPassManager(edge.exported_program(), CortexMPassManager.pass_list, target_config=CortexMTargetConfig(cpu=CortexM.M55))
+    cortex_m = EdgeProgramManager(passes.transform(), compile_config=cortex_m_edge_compile_config())
+
+    quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+    module = quantized(torch.export.load(model).module(check_guards=False), plain, quantizer)
+    xnnpack = to_edge_transform_and_lower(exported(module, plain), partitioner=[XnnpackPartitioner()])
+    for name, program in {"cortex_m": cortex_m, "xnnpack8": xnnpack}.items():
         (Path(folder) / f"{name}.pte").write_bytes(program.to_executorch().buffer)
 
 
@@ -43,4 +82,4 @@ def run(program, input_file):
 
 
 if __name__ == "__main__":
-    make(*sys.argv[2:4]) if sys.argv[1] == "make" else run(*sys.argv[2:4])
+    {"make": make, "make8": make_int8, "run": run}[sys.argv[1]](*sys.argv[2:])

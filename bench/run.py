@@ -274,6 +274,18 @@ def program_rows(model, work, options):
     yield Row(f"program {model.name}: fp32, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
 
 
+def int8_program_rows(model, work, options):
+    folder = work / f"programs8_{model.name}"
+    folder.mkdir()
+    program_peer("make8", model.float_model, model.input_file, folder)
+    ours = google_benchmark("program_bench", folder / "cortex_m.pte", model.input_file, repetitions=8, seconds=0.1)
+    measured = json.loads(program_peer("run", folder / "xnnpack8.pte", model.input_file).splitlines()[-1])
+    peer = Cost(measured["cpu"], measured["wall"])
+    yield Row(f"program {model.name}: int8, undelegated", ours["host"], peer, "ExecuTorch with XNNPACK's int8, one thread; ours: the Cortex-M backend's operators")
+    yield Row(f"program {model.name}: int8, undelegated", ours["host"], ours["portable"], "Carina's kernels as firmware has them, the same .pte")
+    yield Row(f"program {model.name}: int8, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
+
+
 def vgf_rows(model, work, options):
     import model_converter
 
@@ -297,6 +309,7 @@ PLAN = [
     (simulate_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (program_rows, ("digits", "ds_cnn", "mobilenet_v2")),
+    (int8_program_rows, ("mobilenet_v2",)),
     (vgf_rows, ("digits", "mobilenet_v2")),
     (sweep_rows, ("mobilenet_v2",)),
 ]

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "accelerate/step_internal.h"
+#include "accelerate/int8_internal.h"
 
 namespace carina::accelerate {
 
@@ -195,9 +195,10 @@ void HostKernels::rewrite(runtime::MethodCalls& calls) {
   state_->move_constants(calls, uses);
   for (size_t i = 0; i < calls.size(); ++i) {
     if (calls.name(i) == "aten::convolution.out" && state_->take_convolution(calls, uses, i)) continue;
-    // A call that was taken along has no name any more.
-    if (auto step = calls.name(i).empty() ? nullptr : make_call(calls.name(i), calls.arguments(i)))
-      state_->install(calls, i, std::move(step));
+    if (calls.name(i).empty()) continue;  // it was taken along
+    auto step = make_call(calls.name(i), calls.arguments(i));
+    if (step == nullptr) step = make_int8_call(calls.name(i), calls.arguments(i));
+    if (step != nullptr) state_->install(calls, i, std::move(step));
   }
 }
 

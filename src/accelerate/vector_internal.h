@@ -68,6 +68,33 @@ void elementwise(const Elementwise& job);
 // out[i] = clamp(in[i]); a NaN stays.
 void clamp(const float* in, float* out, int64_t count, float low, float high);
 
+// out[r][c] = clamp(requantized(in[r][c] + column[c]) + zero_point), requantized as CMSIS-NN's arm_nn_requantize with the
+// channel's multiplier and a shift to the right of 0 to 31; sums are below 2^30. `in` and the lists of channels may be read up to a whole
+// multiple of kRequantizeLanes.
+struct Requantize {
+  const int32_t* in;
+  int64_t in_stride;
+  int64_t rows;
+  int64_t channels;
+  const int32_t* column;
+  const int32_t* multiplier;
+  const int32_t* right_shift;
+  int32_t zero_point, low, high;
+  int8_t* out;
+  int64_t out_stride;
+};
+void requantize(const Requantize& job);
+inline constexpr int64_t kRequantizeLanes = 16;
+
+// out[i] = clamp(round to even(in[i] * inverse_scale) + zero_point); a NaN is 0 before it is clamped.
+struct QuantizeFloats {
+  const float* in;
+  int8_t* out;
+  int64_t count;
+  float inverse_scale, zero_point, low, high;
+};
+void quantize_floats(const QuantizeFloats& job);
+
 // The sum of `count` elements: eight sums of every eighth element, in double, then these in order.
 double sum_of(const float* in, int64_t count);
 

@@ -74,6 +74,32 @@ def depthwise(layout, multiplier=1, stride=(1, 1)):
     return make
 
 
+def wide_convolution(inputs, outputs, kernel, stride=1, padding=0):
+    """Channels beyond a vector's and a group of panels, and none that fill them."""
+
+    def make(g):
+        x, weight = picture(g, "nchw", 2, inputs, 13, 11), int8(outputs, kernel, kernel, inputs, generator=g)
+        limits = [7, -3, *scales(outputs, g), -120, 110, SCRATCH]
+        return OPS.quantized_conv2d, [x, weight, sums(outputs, g), [stride] * 2, [padding] * 2, [1, 1], *limits], [0]
+
+    return make
+
+
+def wide_depthwise(g):
+    x, weight = picture(g, "nchw", 2, 37, 13, 11), int8(1, 5, 3, 37, generator=g)
+    return OPS.quantized_depthwise_conv2d, [x, weight, sums(37, g), [2, 1], [2, 1], [1, 1], 1, 128, 5, *scales(37, g), -128, 127, SCRATCH], [0]
+
+
+def wide_linear(g):
+    x, weight = int8(101, 71, generator=g), int8(83, 71, generator=g)
+    return OPS.quantized_linear, [x, weight, sums(83, g), None, -127, 0, -7, [1500000000], [-10], 100, -128], [0]
+
+
+def wide_add(g):
+    x, y = (picture(g, "nchw", 2, 33, 13, 11) for _ in range(2))
+    return OPS.quantized_add, [x, 128, 1518500250, -1, y, -127, 1200000000, 0, 4, 1700000000, -19, -100, 120], [0, 4]
+
+
 def transposed(layout, stride=(2, 2), output_padding=(1, 0)):
     def make(g):
         x = picture(g, layout, 1, 3, 5, 4)
@@ -132,6 +158,13 @@ CALLS = {
     "conv2d_stride": convolution("nchw", stride=(2, 3), padding=(0, 2), bias=False),
     "conv2d_groups": convolution("nchw", groups=2, padding=(0, 1)),
     "conv2d_nhwc": convolution("nhwc"),
+    "conv2d_wide": wide_convolution(30, 70, 1),
+    "conv2d_wide_stride": wide_convolution(36, 131, 1, stride=2),
+    "conv2d_wide_window": wide_convolution(3, 16, 3, stride=2, padding=1),
+    "conv2d_wide_padding": wide_convolution(17, 65, 3, padding=2),
+    "depthwise_wide": wide_depthwise,
+    "linear_wide": wide_linear,
+    "add_wide": wide_add,
     "depthwise": depthwise("nchw"),
     "depthwise_multiplier": depthwise("nchw", multiplier=2, stride=(2, 1)),
     "depthwise_nhwc": depthwise("nhwc"),
@@ -145,22 +178,39 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_values_of_the_python_implementation(name, run_carina, tmp_path):
-    generator = torch.Generator().manual_seed(len(name))
-    op, arguments, places = CALLS[name](generator)
+def outputs_of(op, arguments, places, run_carina, folder):
+    """The first output with each set of kernels, by the options that choose it."""
     inputs = tuple(arguments[place] for place in places)
-    wanted = op(*arguments)
     module = Call(op, arguments, places).eval()
     edge = to_edge(torch.export.export(module, inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False))
     program = edge.to_executorch().buffer
     assert b"cortex_m::" in program
-    (tmp_path / "model.pte").write_bytes(program)
+    (folder / "model.pte").write_bytes(program)
     files = []
     for i, x in enumerate(inputs):
-        np.save(tmp_path / f"in_{i}.npy", x.contiguous().numpy())
-        files += ["-i", tmp_path / f"in_{i}.npy"]
-    run_carina(["run", tmp_path / "model.pte", *files, "-o", tmp_path / "out"])
-    got = np.load(tmp_path / "out" / "output_0.npy")
-    np.testing.assert_array_equal(got, wanted.contiguous().numpy())
-    assert len(np.unique(got)) > 2 or got.size < 8, "a test that sees only saturated values proves little"
+        np.save(folder / f"in_{i}.npy", x.contiguous().numpy())
+        files += ["-i", folder / f"in_{i}.npy"]
+    outputs = {}
+    for kernels in ("--portable-kernels", "--threads=3", "--threads=1"):  # a device's, and the host's
+        run_carina(["run", folder / "model.pte", *files, "-o", folder / "out", kernels])
+        outputs[kernels] = np.load(folder / "out" / "output_0.npy")
+    return outputs
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_of_the_python_implementation(name, run_carina, tmp_path):
+    op, arguments, places = CALLS[name](torch.Generator().manual_seed(len(name)))
+    wanted = op(*arguments).contiguous().numpy()
+    for kernels, got in outputs_of(op, arguments, places, run_carina, tmp_path).items():
+        np.testing.assert_array_equal(got, wanted, err_msg=kernels)
+    assert len(np.unique(wanted)) > 2 or wanted.size < 8, "a test that sees only saturated values proves little"
+
+
+def test_dilated_convolutions_have_a_devices_bits_on_the_host(run_carina, tmp_path):
+    """PyTorch has no dilated convolution of integers, so the Python implementation has none."""
+    op, arguments, places = wide_convolution(17, 65, 3, padding=2)(torch.Generator().manual_seed(5))
+    arguments[5] = [2, 3]
+    device, *host = outputs_of(op, arguments, places, run_carina, tmp_path).values()
+    for got in host:
+        np.testing.assert_array_equal(got, device)
+    assert len(np.unique(device)) > 2

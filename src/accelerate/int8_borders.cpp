@@ -1,0 +1,105 @@
+// Between floats and int8.
+#include <algorithm>
+
+#include "accelerate/int8_internal.h"
+#include "accelerate/vector_internal.h"
+
+namespace carina::accelerate {
+
+namespace {
+
+constexpr int64_t kRun = 16 * 1024;  // elements that are worth another thread
+
+bool is_float(const EValue& value) {
+  return value.is_tensor() && value.tensor.type == PteScalarType::kFloat && !value.tensor.resizable;
+}
+
+// What the two have in common: as many elements, each in the place of the other.
+bool go_together(const EValue& in, const EValue& out) {
+  return !out.tensor.read_only && same_layout(in.tensor, out.tensor) && !overlap(in.tensor, out.tensor);
+}
+
+template <typename Function>
+void in_runs(ThreadPool& pool, int64_t count, const Function& function) {
+  pool.parallel_for(static_cast<size_t>((count + kRun - 1) / kRun), [&](size_t run) {
+    const int64_t first = static_cast<int64_t>(run) * kRun;
+    function(first, std::min(kRun, count - first));
+  });
+}
+
+class Quantize final : public Step {
+ public:
+  Quantize(const EValue* in, EValue* out, const QuantizeFloats& job) : in_(in), out_(out), job_(job) {}
+  void run(ThreadPool& pool) override {
+    in_runs(pool, static_cast<int64_t>(in_->tensor.elements()), [&](int64_t first, int64_t count) {
+      QuantizeFloats job = job_;
+      job.in = in_->tensor.as<const float>() + first;
+      job.out = out_->tensor.as<int8_t>() + first;
+      job.count = count;
+      quantize_floats(job);
+    });
+  }
+
+ private:
+  const EValue* in_;
+  EValue* out_;
+  QuantizeFloats job_;
+};
+
+class Dequantize final : public Step {
+ public:
+  Dequantize(const EValue* in, EValue* out, int32_t zero_point, float scale)
+      : in_(in), out_(out), zero_point_(zero_point), scale_(scale) {}
+  void run(ThreadPool& pool) override {
+    in_runs(pool, static_cast<int64_t>(in_->tensor.elements()), [&](int64_t first, int64_t count) {
+      const auto* in = in_->tensor.as<const int8_t>() + first;
+      auto* out = out_->tensor.as<float>() + first;
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i] - zero_point_) * scale_;
+    });
+  }
+
+ private:
+  const EValue* in_;
+  EValue* out_;
+  int32_t zero_point_;
+  float scale_;
+};
+
+bool is_byte(int64_t value) {
+  return value >= INT8_MIN && value <= INT8_MAX;
+}
+
+}  // namespace
+
+// (input, scale, zero_point, quant_min, quant_max, dtype, out)
+std::unique_ptr<Step> make_quantize(Arguments arguments) {
+  if (arguments.size() < 7) return nullptr;
+  const EValue& in = *arguments[0];
+  EValue& out = *arguments[6];
+  const int64_t zero_point = arguments[2]->to_int(), low = arguments[3]->to_int(), high = arguments[4]->to_int();
+  if (!is_float(in) || !is_int8(out) || !go_together(in, out) || !is_byte(zero_point) || !is_byte(low) ||
+      !is_byte(high) || low > high)
+    return nullptr;
+  return std::make_unique<Quantize>(
+      &in, &out,
+      QuantizeFloats{.in = nullptr,
+                     .out = nullptr,
+                     .count = 0,
+                     .inverse_scale = 1.0F / static_cast<float>(arguments[1]->to_double()),
+                     .zero_point = static_cast<float>(zero_point),
+                     .low = static_cast<float>(low),
+                     .high = static_cast<float>(high)});
+}
+
+// (input, scale, zero_point, quant_min, quant_max, dtype, [out_dtype,] out)
+std::unique_ptr<Step> make_dequantize(Arguments arguments, size_t out_at) {
+  if (arguments.size() <= out_at) return nullptr;
+  const EValue& in = *arguments[0];
+  EValue& out = *arguments[out_at];
+  const int64_t zero_point = arguments[2]->to_int();
+  if (!is_int8(in) || !is_float(out) || !go_together(in, out) || !is_byte(zero_point)) return nullptr;
+  return std::make_unique<Dequantize>(&in, &out, static_cast<int32_t>(zero_point),
+                                      static_cast<float>(arguments[1]->to_double()));
+}
+
+}  // namespace carina::accelerate
