@@ -244,8 +244,6 @@ def test_programs_of_every_line_are_read_and_give_the_integer_graphs_bits(target
 
 
 def test_undelegated_programs_of_the_cases_run_in_the_official_runtime(case, run_carina, et_runtime, tmp_path):
-    if case.name == "lstm":
-        pytest.skip("not run: the whole operator aten.lstm has no portable kernel")
     run_carina(["compile", case.model, "--no-delegate", "--target", TARGET, "-o", tmp_path / "model.pte"])
     outputs = et_runtime(tmp_path / "model.pte", case.inputs)
     wanted = case.arrays("out_torch_float_")
