@@ -18,6 +18,21 @@ constexpr std::string_view kPrefix = "TOSA-";
 constexpr std::array<std::string_view, 2> kVersions{"1.0", "1.1"};
 constexpr std::array<std::string_view, 2> kProfiles{"INT", "FP"};
 
+// Extensions that the Arm backend calls otherwise than the specification; empty: of TOSA 1.1, whose files are written as
+// 1.0, which lacks them.
+constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>({{"var", "VARIABLE"},
+                                                                                           {"cf", "CONTROLFLOW"},
+                                                                                           {"shape", ""},
+                                                                                           {"int64", ""},
+                                                                                           {"random", ""},
+                                                                                           {"mxfp", ""},
+                                                                                           {"blockscale_ue5m3", ""}});
+
+std::string extension_of(std::string word) {
+  const auto* other = std::ranges::find(kOtherNames, word, [](const auto& row) { return row.first; });
+  return other == kOtherNames.end() ? word : std::string(other->second);
+}
+
 std::vector<std::string> words_of(std::string_view spec) {
   std::vector<std::string> words;
   for (size_t start = 0; start <= spec.size();) {
@@ -52,8 +67,9 @@ Result<Spec> read_spec(std::string_view text) {
     else if (std::ranges::find(kProfiles, words[w]) != kProfiles.end())
       spec.limits.profiles.push_back(std::move(words[w]));
     else if (words[w] != "8k")
-      spec.limits.extensions.push_back(std::move(words[w]));
+      spec.limits.extensions.push_back(extension_of(std::move(words[w])));
   }
+  std::erase(spec.limits.extensions, std::string());
   if (spec.limits.extensions.empty()) spec.limits.extensions.emplace_back("none");
   if (known && !spec.limits.profiles.empty()) return spec;
   return fail({.where = "target",

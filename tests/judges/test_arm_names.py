@@ -148,7 +148,7 @@ def test_values_within_operators_are_observed(python, tmp_path):
 def test_the_arm_backends_tests_of_its_api(carina, tmp_path):
     """The fast files; all of them are tests/judges/arm/api.py, whose outcomes api.json keeps."""
     kept = json.loads(api.KEPT.read_text())
-    assert api.share(kept) >= 0.9
+    assert api.share(kept) >= 0.8
     found = api.run(api.FAST, carina.parents[1] / "python", tmp_path, seconds=600)
     expected = {test for test, (outcome, _) in kept.items() if outcome == "passed" and test.split("::")[0] in api.FAST}
     assert len(expected) >= 35
