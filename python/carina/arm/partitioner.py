@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from carina import _native
+from carina.errors import UsageError
 
 from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
@@ -134,21 +135,26 @@ class TOSAPartitioner:
         from .exported import origins_of, save_program
 
         kept = dict(_rejected(program, self.additional_checks or ()))
+        kept.update((node.name, "channels-last") for node in program.graph.nodes if _is_channels_last(node))
         for node in program.graph.nodes:
             made_of = next((self._rejected[name] for name in origins_of(node) if name in self._rejected), None)
             if node.op == "call_function" and made_of is not None:
                 kept.setdefault(node.name, made_of)
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
-        return list(
-            _native.map_delegates(
-                save_program(program, self._weights),
-                "program",
-                aim_of(self.compile_spec).target,
-                cpu_nodes=list(kept),
-                note=note,
-            )
-        )
+        pt2, names = save_program(program, self._weights), list(kept)
+        while True:
+            try:
+                places = _native.map_delegates(
+                    pt2, "program", aim_of(self.compile_spec).target, cpu_nodes=names, note=note
+                )
+                return [place for place in places if place.name not in kept]
+            except UsageError as error:
+                # Nodes that come to nothing are none to the library: there is nothing to keep.
+                nothing = {diagnostic.got for diagnostic in error.diagnostics}.intersection(names)
+                if not nothing:
+                    raise
+                names = [name for name in names if name not in nothing]
 
 
 class EthosUPartitioner(TOSAPartitioner):
@@ -169,6 +175,20 @@ class VgfPartitioner(TOSAPartitioner):
     def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry],
                  additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
         self._set_up(compile_spec, additional_checks)
+
+
+def _is_channels_last(node: Node) -> bool:
+    """Whether a node reads or gives channels-last tensors: borders of delegates are in the plain layout."""
+    import torch
+
+    tensors = [at.meta.get("val") for at in (node, *node.all_input_nodes)]
+    return node.op == "call_function" and any(
+        isinstance(tensor, torch.Tensor)
+        and tensor.dim() == 4
+        and not tensor.is_contiguous()
+        and tensor.is_contiguous(memory_format=torch.channels_last)
+        for tensor in tensors
+    )
 
 
 def _tag(node: Node, tag: str) -> None:
