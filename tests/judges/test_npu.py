@@ -181,7 +181,7 @@ def test_run_prints_cycles_only_when_asked(run_carina, small_network):
     plain = run_carina(["npu", "run", stream, "-i", file])
     assert "cycles" not in plain.stdout and "check" not in plain.stdout and plain.stderr == ""
     assert plain.stdout.startswith("output_0: i8 [")
-    assert set(run_carina(["npu", "run", stream, "-i", file, "--json"]).json) == {"program", "outputs", "memory", "cpu_kernels", "delegate_calls"}
+    assert set(run_carina(["npu", "run", stream, "-i", file, "--json"]).json) == {"program", "samples", "outputs", "memory", "cpu_kernels", "delegate_calls"}
     timed = run_carina(["npu", "run", stream, "-i", file, "--json", "--timed"]).json["npu"]
     assert timed["cycles"] > 0 and [layer["operation"] for layer in timed["layers"] if layer["operation"] != "dma"] == ["conv", "pool max"]
 

@@ -112,7 +112,7 @@ def test_a_damaged_delegate(run_carina, tmp_path):
     data[at : at + 4] = b"VGF2"
     (tmp_path / "bad.pte").write_bytes(data)
     done = run_carina(["run", tmp_path / "bad.pte"], expect=1)
-    assert "VGF delegate 0" in done.stderr
+    assert "VgfBackend delegate 0" in done.stderr
 
 
 def test_floats_are_no_reason_to_warn(run_carina, tmp_path):
