@@ -22,7 +22,7 @@ AtenFamily family_of(const Node& node) {
 std::optional<WeightRole> role_in_model(const Node& node) {
   if (const auto role = weight_role_of(node)) return role;
   if (family_of(node) != AtenFamily::kConvolution) return std::nullopt;
-  return WeightRole{.axis = node.op.name().find("transpose") == std::string_view::npos ? 0 : 1};
+  return WeightRole{.axis = node.op.name().contains("transpose") ? 1 : 0};
 }
 
 // Scales per output channel; none where the axis of the weights counts the channels of one group only.
