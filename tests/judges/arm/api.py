@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -77,6 +78,12 @@ def file_of(report):
     return "/".join(Path(report.nodeid.split("::")[0]).parts[-2:])
 
 
+def last_line(report):
+    """Of what pytest shows, without the folders of the machine that it ran on."""
+    line = str(report).strip().splitlines()[-1]
+    return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", line)[:200]
+
+
 class Recorder:
     """The pytest plugin that writes down what became of each test; the last word on a test counts."""
 
@@ -91,13 +98,13 @@ class Recorder:
             return
         name = file_of(report) + "::" + report.nodeid.rpartition("::")[2]
         outcome = "xfailed" if hasattr(report, "wasxfail") and report.outcome != "passed" else report.outcome
-        text = str(report.longrepr).strip().splitlines()[-1][:200] if report.longrepr and report.outcome != "passed" else ""
+        text = last_line(report.longrepr) if report.longrepr and report.outcome != "passed" else ""
         if self.outcomes.get(name, ["passed"])[0] == "passed":
             self.outcomes[name] = [outcome, text]
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self.outcomes[file_of(report)] = ["failed", str(report.longrepr).strip().splitlines()[-1][:200]]
+            self.outcomes[file_of(report)] = ["failed", last_line(report.longrepr)]
 
 
 def child(names, output):
