@@ -24,8 +24,9 @@ fi
 
 rm -rf build/wheels
 mkdir -p build/wheels/raw
-# The module stays for the Python that it was built for.
+# The module stays for the Python that it was built for; without nanobind there, none was built.
 python=$(sed -n 's/^_Python_EXECUTABLE:INTERNAL=//p' build/release/CMakeCache.txt)
+"${python:-false}" -c "import nanobind" 2>/dev/null || python=
 say "packing build/release"
 "$venv/bin/python" -m pip wheel -q . --no-deps --no-build-isolation --disable-pip-version-check -w build/wheels/raw \
   -C build-dir=build/release -C cmake.define.CARINA_UNITY=OFF -C cmake.define.CARINA_BENCH=ON -C cmake.define.BUILD_TESTING=ON \
