@@ -108,7 +108,8 @@ exec "{carina}" "$@"
 @pytest.fixture
 def cluster(carina, tmp_path):
     """start(names of scripts) -> address of a scheduler with one worker process per script, which finds `carina` by it."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    import distributed
+
     processes = []
 
     def start(*scripts):

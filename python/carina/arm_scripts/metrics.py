@@ -4,6 +4,7 @@ import math
 import os
 import tempfile
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,12 +17,12 @@ __all__ = ["Evaluator", "FileCompressionEvaluator", "ImageNetEvaluator", "Numeri
 Model = Callable[..., Any]
 
 
-class Evaluator:
+class Evaluator(ABC):
     """Something that can be said of a model."""
 
+    @abstractmethod
     def evaluate(self) -> dict[str, Any]:
         """The figures, by their names. Raises: what running the model raises."""
-        raise NotImplementedError
 
 
 def _percentage_error(reference: torch.Tensor, difference: torch.Tensor) -> torch.Tensor:
