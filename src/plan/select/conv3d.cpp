@@ -70,11 +70,11 @@ View images_of(const View& laid, int64_t n, const Planes& p, const PlaneRun& run
 }
 
 // The kernel's planes of a run as channels: [O,KH,KW,span * C], zero for the planes between.
-void take_planes(Convolution& c, const WeightValues& all, const Shape& shape, const Planes& p, const PlaneRun& run) {
+void take_planes(Convolution& c, const std::vector<int16_t>& weights, const Shape& shape, const Planes& p,
+                 const PlaneRun& run) {
   const int64_t out = shape[0], taps = shape[2] * shape[3], in = shape[4];
   const int64_t span = run.taps == 0 ? 1 : (run.taps - 1) * p.dilation + 1;
   c.weight_shape = {out, shape[2], shape[3], span * in};
-  const std::vector<int16_t> weights = all.widened();
   std::vector<int16_t> taken(static_cast<size_t>(c.weight_shape.elements()), 0);
   for (int64_t o = 0; o < out; ++o) {
     for (int64_t plane = 0; plane < run.taps; ++plane) {
@@ -135,9 +135,10 @@ Result<Convolution3D> read_convolution_3d(Selection& s) {
 
 Result<void> emit_runs(Selection& s, const Convolution3D& c, const View& laid, const View& out,
                        const Epilogue& epilogue) {
+  const std::vector<int16_t> weights = c.weights.widened();
   for (const PlaneRun& run : runs_of(c.planes)) {
     Convolution images = c.images;
-    take_planes(images, c.weights, c.weight_shape, c.planes, run);
+    take_planes(images, weights, c.weight_shape, c.planes, run);
     for (int64_t n = 0; n < laid.axes[0].size && !s.is_full(); ++n) {
       images.ifm.view = images_of(laid, n, c.planes, run);
       const View ofm = sliced_axis(at(out, n), 0, run.first_output, run.outputs);
