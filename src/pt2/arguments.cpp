@@ -104,9 +104,12 @@ class Reader {
             .got = std::string(got)};
   }
   Diagnostic depends_on_data(const ArgumentRow& row) const {
-    return {.where = where_,
-            .what = fmt::format("argument {} of {} depends on the data", row.name, node_.op.name()),
-            .hint = "only sizes that are fixed, or known from the example input, are supported"};
+    return {
+        .where = where_,
+        .what = fmt::format("argument {} of {} depends on the data", row.name, node_.op.name()),
+        .hint =
+            "only sizes that are fixed, or known from the example input, are supported; where a tensor is meant, leave "
+            "out item()"};
   }
 
   // The given arguments in the schema's order; the EDGE dialect leaves the names of positional ones empty.
@@ -166,7 +169,7 @@ class Reader {
     if (kind == "as_optional_tensor") return add_element(row, value);
     if (kind == "as_tensor" || (kind == "as_none" && row.optional)) return add_element(row, given);
     const Result<ir::Attribute> number = read_number(row, kind, value);
-    if (!number) return fail(wrong(row, "a tensor", kind));
+    if (!number) return fail(kind.starts_with("as_sym") ? depends_on_data(row) : wrong(row, "a tensor", kind));
     pending_.push_back(
         {.input = node_.inputs.size(), .name = fmt::format("{}_{}", node_.name, row.name), .value = *number});
     node_.inputs.emplace_back();

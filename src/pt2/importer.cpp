@@ -243,6 +243,8 @@ void Importer::import_node(Scope& scope, JsonView json) {
   const std::string_view name = json["target"].text();
   const Target target = target_of_name(name);
   if (target.kind == TargetKind::kSymbolic || target.kind == TargetKind::kAssertion) return;
+  if (target.kind == TargetKind::kNumberOfData)
+    return note(fmt::format("{} reads a number from the data: checks of it are left out", name_of_node(json)));
   ir::Node node{
       .op = target.op, .name = name_of_node(json), .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
   program_.errors().context = fmt::format("node {}", node.name);
@@ -273,6 +275,7 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
     case TargetKind::kChoice:
       return import_choice(scope, json, node);
     case TargetKind::kSymbolic:
+    case TargetKind::kNumberOfData:
     case TargetKind::kAssertion:
       return;
     case TargetKind::kUnknown:

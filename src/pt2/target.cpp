@@ -1,5 +1,6 @@
 #include "pt2/target_internal.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,10 @@ constexpr std::array<std::string_view, 9> kAssertions = {
 constexpr std::array<std::string_view, 6> kSymbolicPrefixes = {"_operator.",          "math.",           "torch.sym_",
                                                                "torch.ops.aten.sym_", "torch.ops.math.", "builtins."};
 
+// Operators that make a number of a tensor. A number that is only checked computes nothing; where an operator reads one,
+// reading its arguments says that it depends on data.
+constexpr std::array<std::string_view, 2> kNumbersOfData = {"aten.item.default", "aten._local_scalar_dense.default"};
+
 // Higher-order operators that stand for Python's control flow.
 constexpr std::array<std::string_view, 5> kControlFlow = {"while_loop", "map_impl", "scan", "associative_scan",
                                                           "switch"};
@@ -77,6 +82,7 @@ Target operator_named(std::string_view name) {
   for (const std::string_view assertion : kAssertions) {
     if (assertion == name) return {.kind = TargetKind::kAssertion};
   }
+  if (std::ranges::find(kNumbersOfData, name) != kNumbersOfData.end()) return {.kind = TargetKind::kNumberOfData};
   return {};
 }
 

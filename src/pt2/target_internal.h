@@ -9,12 +9,13 @@ namespace carina::pt2 {
 
 // What becomes of a node, by its target.
 enum class TargetKind {
-  kOperator,   // a row of facts/aten_ops.def
-  kInPlace,    // the in-place form of such a row: it also overwrites its first operand
-  kSymbolic,   // arithmetic on sizes; the results are known from the example
-  kAssertion,  // checks something and gives nothing
-  kRegion,     // calls a subgraph that can be inlined: its operands follow the graph
-  kChoice,     // a condition and two subgraphs, of which the results of one are taken
+  kOperator,      // a row of facts/aten_ops.def
+  kInPlace,       // the in-place form of such a row: it also overwrites its first operand
+  kSymbolic,      // arithmetic on sizes; the results are known from the example
+  kNumberOfData,  // makes a number of a tensor's element
+  kAssertion,     // checks something and gives nothing
+  kRegion,        // calls a subgraph that can be inlined: its operands follow the graph
+  kChoice,        // a condition and two subgraphs, of which the results of one are taken
   kUnknown,
 };
 struct Target {

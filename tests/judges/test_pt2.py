@@ -481,6 +481,20 @@ def test_dynamic_sizes_stand_at_the_example(tmp_path):
     check_results(imported, module, args)
 
 
+def test_numbers_of_data_may_be_checked_but_not_computed_with(tmp_path):
+    def checked(x, lengths):
+        longest = lengths.max().item()
+        torch._check(longest <= 4)
+        return x * (torch.arange(4) < lengths.unsqueeze(1))
+
+    args = (torch.randn(2, 4), torch.tensor([3, 4]))
+    imported = Imported(save(torch.export.export(Of(checked), args), tmp_path))
+    assert "item reads a number from the data: checks of it are left out" in imported.notes
+    check_results(imported, Of(checked), args)
+    scaled = torch.export.export(Of(lambda x: x * x.max().item()), (torch.randn(2, 4),))
+    assert "depends on the data" in refused(save(scaled, tmp_path))
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_edge_dialect(tmp_path):
     from executorch.exir import EdgeCompileConfig, to_edge
