@@ -36,39 +36,22 @@ constexpr WeightCode weight_code(int index) {
   return {.wdiv = index / 2, .truncated = index % 2 != 0};
 }
 
-// Sums over values v that give the bits of each code: of quotients, of quotients equal to 2, and the largest value.
-struct ValueSums {
+// What a code makes of values: their number and the largest, the sum of their quotients, and how many are 2.
+struct Quotients {
   uint64_t values = 0;
-  std::array<uint64_t, kMaxWdiv + 1> quotients{};
-  std::array<uint64_t, kMaxWdiv + 1> twos{};
   uint32_t max = 0;
+  uint64_t sum = 0;
+  uint64_t twos = 0;
 };
 
-// How often each value comes.
-class Histogram {
- public:
-  static constexpr size_t kValues = kFoldedValues + kMaxPaletteSize;
-
-  void add(uint32_t value, uint32_t times) {
-    times_[value] += times;
-    max_ = std::max(max_, value);
-  }
-  // Divisors below `first` are left out as impossible. Ends the histogram.
-  ValueSums into_sums(int first) &&;
-
- private:
-  std::array<uint32_t, kValues> times_{};
-  uint32_t max_ = 0;
-};
-
-inline uint64_t bits_of(const ValueSums& sums, WeightCode code, const Palette& palette) {
+inline uint64_t bits_of(const Quotients& quotients, WeightCode code, const Palette& palette) {
   if (code.wdiv == kWdivUncompressed) {
     const int bits = uncompressed_bits(palette);
-    return sums.max >> bits != 0 ? kImpossible : sums.values * static_cast<uint64_t>(bits);
+    return quotients.max >> bits != 0 ? kImpossible : quotients.values * static_cast<uint64_t>(bits);
   }
-  const auto d = static_cast<size_t>(code.wdiv);
-  if (code.truncated && sums.max >> d > 2) return kImpossible;
-  return sums.values * (1 + d) + sums.quotients[d] - (code.truncated ? sums.twos[d] : 0);
+  if (code.truncated && quotients.max >> code.wdiv > 2) return kImpossible;
+  return quotients.values * (1 + static_cast<uint64_t>(code.wdiv)) + quotients.sum -
+         (code.truncated ? quotients.twos : 0);
 }
 
 inline std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {
@@ -85,6 +68,23 @@ struct Choice {
   ZeroRuns zero_runs = ZeroRuns::kNo;
   Palette palette;
 };
+
+// How often each folded weight comes, and what the runs of zeros before, between and behind other weights cost at each
+// divisor.
+struct Statistics {
+  std::array<uint32_t, kFoldedValues> count{};
+  std::array<uint64_t, kMaxZdiv + 1> run_bits{};
+
+  Statistics& operator+=(const Statistics& other) {
+    for (size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
+    for (size_t i = 0; i < run_bits.size(); ++i) run_bits[i] += other.run_bits[i];
+    return *this;
+  }
+};
+Statistics statistics_of(std::span<const int16_t> weights);
+
+// The best that takes fewer bits than `limit`; when there is none, one of `limit` bits that is none.
+Choice choose(const Statistics& statistics, uint64_t limit = kImpossible);
 
 // A stretch of the weights with one palette.
 struct Section {
