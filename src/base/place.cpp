@@ -34,10 +34,16 @@ class Packer {
   }
 
   // Each interval in turn into the lowest gap that is large enough; ends early where more than `limit_bytes` are taken.
-  Placement pack(std::span<const size_t> order, int64_t limit_bytes = std::numeric_limits<int64_t>::max()) {
+  // The first `known` stand where `before` has them.
+  Placement pack(std::span<const size_t> order, const Placement& before = {}, size_t known = 0,
+                 int64_t limit_bytes = std::numeric_limits<int64_t>::max()) const {
     Placement result{.offsets = std::vector<int64_t>(intervals_.size(), -1)};
+    for (const size_t i : order.first(known)) {
+      result.offsets[i] = before.offsets[i];
+      result.total_bytes = std::max(result.total_bytes, result.offsets[i] + sizes_[i]);
+    }
     std::vector<std::pair<int64_t, int64_t>> taken;
-    for (const size_t i : order) {
+    for (const size_t i : order.subspan(known)) {
       taken.clear();
       for (const Neighbour& n : neighbours_[i]) {
         const int64_t at = result.offsets[n.other];
@@ -85,7 +91,7 @@ constexpr int kMaxRounds = 2000;
 constexpr size_t kMoves =
     64;  // rounds in which what is in the way comes earlier: soon good; later what swaps is better
 
-void improve(Packer& packer, std::vector<size_t> order, Placement& best, const Effort& effort) {
+void improve(const Packer& packer, std::vector<size_t> order, Placement& best, const Effort& effort) {
   std::mt19937 random(1);
   const size_t rounds = std::min<size_t>(kMaxRounds, effort.most_work / (order.size() * order.size() + 1));
   for (size_t round = 0; round < rounds && best.total_bytes > effort.enough_bytes; ++round) {
@@ -93,13 +99,15 @@ void improve(Packer& packer, std::vector<size_t> order, Placement& best, const E
     std::vector<size_t> candidate = order;
     const size_t pick = blocked[random() % blocked.size()];
     const auto from = std::ranges::find(candidate, pick);
+    const auto turn = static_cast<size_t>(from - candidate.begin());
+    const size_t other = random() % (round < kMoves ? turn + 1 : candidate.size());
+    const auto to = candidate.begin() + static_cast<std::ptrdiff_t>(other);
     if (round < kMoves) {
-      const auto turn = static_cast<size_t>(from - candidate.begin());
-      std::rotate(candidate.begin() + static_cast<std::ptrdiff_t>(random() % (turn + 1)), from, from + 1);
+      std::rotate(to, from, from + 1);
     } else {
-      std::iter_swap(from, candidate.begin() + static_cast<std::ptrdiff_t>(random() % candidate.size()));
+      std::iter_swap(from, to);
     }
-    Placement tried = packer.pack(candidate, best.total_bytes);
+    Placement tried = packer.pack(candidate, best, std::min(turn, other), best.total_bytes);
     if (tried.total_bytes > best.total_bytes) continue;
     best = std::move(tried);
     order = std::move(candidate);
@@ -133,7 +141,7 @@ int64_t peak_live_bytes(std::span<const Interval> intervals, int64_t alignment) 
 }
 
 Placement place(std::span<const Interval> intervals, int64_t alignment, Placing how, const Effort& effort) {
-  Packer packer(intervals, alignment);
+  const Packer packer(intervals, alignment);
   std::vector<size_t> order(intervals.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) {

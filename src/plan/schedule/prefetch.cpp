@@ -11,6 +11,7 @@ namespace carina::plan {
 namespace {
 
 constexpr double kLeastGainCycles = 16;  // for which a command is worth its while
+constexpr size_t kGoingOn = 8;           // of which a search that goes on from another may do as much
 
 // What may be copied at first: all that is faster so, or nothing.
 enum class Start : uint8_t { kAll, kNothing };
@@ -20,22 +21,16 @@ enum class Start : uint8_t { kAll, kNothing };
 class CopySearch {
  public:
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, Start start)
-      : p_(problem),
-        sweep_(problem, previous, keeping),
-        choice_(problem.kernels.size(), 0),
-        readers_(problem.objects.size()) {
-    for (size_t k = 0; k < choice_.size(); ++k) {
-      for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
-        const size_t object = p_.kernels[k].objects[r];
-        if (p_.banned.contains({k, object}) || gain(k, r) < kLeastGainCycles) continue;
-        readers_[object].emplace_back(k, r);
-        choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
-      }
-    }
+      : CopySearch(problem, previous, keeping, problem.most_work) {
     if (start == Start::kNothing) choice_.assign(choice_.size(), 0);
     cycles_ = sweep_cycles();
   }
-
+  // Goes on from what was found, for a part of the work.
+  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, const PrefetchFinding& earlier)
+      : CopySearch(problem, previous, earlier.keeping, problem.most_work / kGoingOn) {
+    for (size_t k = 0; k < choice_.size(); ++k) choice_[k] = static_cast<uint8_t>(choice_[k] & earlier.choice[k]);
+    cycles_ = sweep_cycles();
+  }
   void run() {
     for (bool better = true; better && !done();) {
       better = false;
@@ -50,6 +45,7 @@ class CopySearch {
     }
   }
   [[nodiscard]] double cycles() const { return cycles_; }
+  [[nodiscard]] PrefetchFinding finding() const { return {.choice = choice_, .keeping = keeping_}; }
   // The sweep that it found.
   [[nodiscard]] const Sweep& best() {
     sweep_.run(choice_);
@@ -59,13 +55,31 @@ class CopySearch {
  private:
   using Place = std::pair<size_t, size_t>;  // kernel, read
 
+  // Copies all that is faster so.
+  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t most_work)
+      : p_(problem),
+        sweep_(problem, previous, keeping),
+        keeping_(keeping),
+        most_work_(most_work),
+        choice_(problem.kernels.size(), 0),
+        readers_(problem.objects.size()) {
+    for (size_t k = 0; k < choice_.size(); ++k) {
+      for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
+        const size_t object = p_.kernels[k].objects[r];
+        if (p_.banned.contains({k, object}) || gain(k, r) < kLeastGainCycles) continue;
+        readers_[object].emplace_back(k, r);
+        choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
+      }
+    }
+  }
+
   [[nodiscard]] double sweep_cycles() {
     work_ += choice_.size();
     sweep_.run(choice_);
     return sweep_.cycles();
   }
   [[nodiscard]] bool is_shared(size_t object) const { return readers_[object].size() > 1; }
-  [[nodiscard]] bool done() const { return work_ >= p_.most_work; }
+  [[nodiscard]] bool done() const { return work_ >= most_work_; }
   // Of a copy: a shorter kernel, or a port that is free for others.
   [[nodiscard]] double gain(size_t k, size_t r) const {
     const auto& variants = p_.kernels[k].variants;
@@ -133,6 +147,8 @@ class CopySearch {
 
   const PrefetchProblem& p_;
   Sweep sweep_;
+  Keeping keeping_;
+  size_t most_work_;
   Choice choice_;
   std::vector<std::vector<Place>> readers_;  // by object: who gains by a copy
   double cycles_ = 0;
@@ -234,6 +250,16 @@ class Planner {
 
 }  // namespace
 
+namespace {
+
+PrefetchPlan plan_of(const PrefetchProblem& problem, CopySearch& search) {
+  PrefetchPlan plan = Planner(problem, search.best()).plan();
+  plan.finding = search.finding();
+  return plan;
+}
+
+}  // namespace
+
 PrefetchPlan plan_prefetch(const PrefetchProblem& problem) {
   const PreviousReaders previous = previous_readers(problem);
   std::vector<CopySearch> searches;
@@ -244,8 +270,14 @@ PrefetchPlan plan_prefetch(const PrefetchProblem& problem) {
   if (kept) searches.emplace_back(problem, previous, Keeping::kCautious, Start::kAll);
   if (kept) searches.emplace_back(problem, previous, Keeping::kBold, Start::kNothing);
   for (CopySearch& search : searches) search.run();
-  CopySearch& best = *std::ranges::min_element(searches, {}, &CopySearch::cycles);
-  return Planner(problem, best.best()).plan();
+  return plan_of(problem, *std::ranges::min_element(searches, {}, &CopySearch::cycles));
+}
+
+PrefetchPlan plan_prefetch(const PrefetchProblem& problem, const PrefetchFinding& earlier) {
+  const PreviousReaders previous = previous_readers(problem);
+  CopySearch search(problem, previous, earlier);
+  search.run();
+  return plan_of(problem, search);
 }
 
 }  // namespace carina::plan

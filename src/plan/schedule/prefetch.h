@@ -55,11 +55,26 @@ struct PrefetchCommand {
   int64_t bytes = 0;
 };
 
+// What a copy that is kept from reader to reader needs of the memory all the way: that it may be given to it, or that
+// nothing on its way to other kernels wants it now.
+enum class Keeping : uint8_t { kBold, kCautious };
+
+// By kernel: which of its reads may be copies (bit r: objects[r]), and which of these may be kept from the reader in
+// front (bit kReads + r).
+using Choice = std::vector<uint8_t>;
+
+// What a search has found: another, for less memory or with more that is banned, may go on from there.
+struct PrefetchFinding {
+  Choice choice = {};
+  Keeping keeping = Keeping::kBold;
+};
+
 struct PrefetchPlan {
   std::vector<PrefetchCopy> copies = {};
   std::vector<PrefetchCommand> commands = {};  // in order; the parts of a copy from its first byte to its last
   std::vector<uint8_t> staged = {};            // by kernel: its variant
   double cycles = 0;                           // of everything, as planned
+  PrefetchFinding finding = {};
 };
 
 struct PrefetchProblem {
@@ -79,5 +94,9 @@ struct PrefetchProblem {
 // readers, a search decides by the cycles of the whole (prefetch_sweep.h). Takes time in proportion to `most_work`, and
 // a way through the kernels at least.
 PrefetchPlan plan_prefetch(const PrefetchProblem& problem);
+
+// The same for a problem with the kernels and objects of an earlier one, from what was found there: takes a part of the
+// time.
+PrefetchPlan plan_prefetch(const PrefetchProblem& problem, const PrefetchFinding& earlier);
 
 }  // namespace carina::plan

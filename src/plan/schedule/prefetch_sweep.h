@@ -16,9 +16,7 @@ inline constexpr size_t kNobody = static_cast<size_t>(-1);  // no kernel, object
 
 inline constexpr int64_t kPartUnitBytes = 16;  // of which parts of a copy are multiples
 
-// By kernel: which of its reads may be copies (bit r: objects[r]), and which of these may be kept from the reader in
-// front (bit kReads + r).
-using Choice = std::vector<uint8_t>;
+// Bits of a choice.
 constexpr uint8_t copy_bit(size_t read) {
   return static_cast<uint8_t>(1 << read);
 }
@@ -53,10 +51,6 @@ struct PlacedPart {
   double cycles;
   size_t window;  // the kernel whose time it takes
 };
-
-// What a copy that is kept from reader to reader needs of the memory all the way: that it may be given to it, or that
-// nothing on its way to other kernels wants it now.
-enum class Keeping : uint8_t { kBold, kCautious };
 
 class Sweep {
  public:

@@ -167,9 +167,10 @@ class Fitter {
     for (const size_t work : {network_.problem.most_work, size_t{0}}) {
       if (nothing_to_copy_) break;
       network_.problem.most_work = work;
+      finding_.reset();
       // Counts on less and less of what is free, as gaps between storages take some of it.
       for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
-        if (fits(percent, rounds_) && (nothing_to_copy_ || options_.optimise != Optimise::kSearch)) break;
+        if (fits(percent, rounds_) && (nothing_to_copy_ || !patient_)) break;
       }
     }
     constexpr int kLastPercent = 60, kManyRounds = 32;
@@ -194,9 +195,12 @@ class Fitter {
     const Effort effort{.enough_bytes = budget_, .most_work = patient_ ? Effort{}.most_work : kQuickWork};
     for (int round = 0; round < rounds; ++round) {
       say(CompilePhase::kMemory, any_size_.log);
-      PrefetchPlan plan = plan_prefetch(problem);
+      PrefetchPlan plan = finding_ ? plan_prefetch(problem, *finding_) : plan_prefetch(problem);
+      if (!finding_) finding_ = plan.finding;
       nothing_to_copy_ = plan.copies.empty();
       if (nothing_to_copy_) return true;
+      // The time line is near to what was planned: nothing to gain.
+      if (best_ && plan.cycles > kNear * best_->cycles) return false;
       Schedule copied = with_copies(schedule_, network_, plan, space_);
       auto placed = place_storages(std::move(copied), any_size_, effort);
       if (!placed) return false;
@@ -244,6 +248,7 @@ class Fitter {
   }
 
   static constexpr size_t kQuickWork = 500'000;
+  static constexpr double kNear = 1.01;
 
   const Schedule& schedule_;
   Space space_;
@@ -254,6 +259,7 @@ class Fitter {
   bool patient_;
   int rounds_;  // of taking copies back
   bool nothing_to_copy_ = false;
+  std::optional<PrefetchFinding> finding_;  // of the first search: later ones, for less memory, go on from there
   std::span<const BlockConfig> blocks_for_copies_;
   std::optional<StagedSchedule> best_;
 };
