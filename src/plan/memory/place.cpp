@@ -9,6 +9,7 @@
 #include "plan/memory/place.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/checked_math.h"
@@ -119,19 +120,33 @@ int64_t bound_bytes(const Schedule& schedule, Space space) {
   return peak_live_bytes(arena_of(schedule, space).intervals, npu::kBaseAlignmentBytes);
 }
 
-Result<Schedule> place_storages(Schedule schedule, const Context& context, const Effort& effort) {
+namespace {
+
+Result<Schedule> placed_within(Schedule schedule, int64_t working_limit_bytes, const Context& context,
+                               const Effort& effort) {
   merge_storages(schedule, Sharing(schedule));
   CARINA_TRY(const Spaces spaces, context.family.spaces(context.target));
   const Space working = working_space(context.target, context.family);
   for (const Space space : {Space::kArena, Space::kFastScratch}) {
     const auto& place = spaces[static_cast<size_t>(space)];
     if (!place) continue;
-    const int64_t limit = space == working
-                              ? working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes)
-                              : place->limit_bytes;
-    CARINA_CHECKED(place_space(schedule, space, limit, space == working ? effort : Effort{}));
+    const bool works = space == working;
+    CARINA_CHECKED(
+        place_space(schedule, space, works ? working_limit_bytes : place->limit_bytes, works ? effort : Effort{}));
   }
   return schedule;
+}
+
+}  // namespace
+
+Result<Schedule> place_storages(Schedule schedule, const Context& context) {
+  return placed_within(std::move(schedule),
+                       working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes), context,
+                       {});
+}
+
+Result<Schedule> place_in_any_size(Schedule schedule, const Context& context, const Effort& effort) {
+  return placed_within(std::move(schedule), std::numeric_limits<int64_t>::max(), context, effort);
 }
 
 }  // namespace carina::plan

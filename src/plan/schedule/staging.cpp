@@ -149,31 +149,17 @@ class Fitter {
         space_(working_space(context.target, context.family)),
         budget_(staging_budget(schedule, context)),
         network_(stageable(schedule, context, budget_, blocks_for_copies)),
-        options_(context.options),
-        any_size_{.family = context.family,
-                  .target = context.target,
-                  .options = options_,
-                  .log = context.log,
-                  .weights = context.weights,
-                  .working_bytes = context.working_bytes},
+        context_(context),
         patient_(context.options.optimise != Optimise::kSpeed),
-        rounds_(patient_ ? 4 : 1),
-        blocks_for_copies_(blocks_for_copies) {
-    options_.arena_limit_bytes = 0;
-  }
+        most_work_(network_.problem.most_work),
+        blocks_for_copies_(blocks_for_copies) {}
 
   std::optional<StagedSchedule> run() {
-    // With a search for what is better read in place, and without: the plan does not see how transfers queue.
-    for (const size_t work : {network_.problem.most_work, size_t{0}}) {
-      if (nothing_to_copy_) break;
-      network_.problem.most_work = work;
-      finding_.reset();
-      // Counts on less and less of what is free, as gaps between storages take some of it.
-      for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
-        if (fits(percent, rounds_) && (nothing_to_copy_ || !patient_)) break;
-      }
-    }
+    constexpr double kFarOff = 1.04;
     constexpr int kLastPercent = 60, kManyRounds = 32;
+    search(patient_ ? kPatientRounds : 1);
+    // What was planned for all that is free is what would be without gaps.
+    if (!patient_ && !nothing_to_copy_ && (!best_ || best_->cycles > kFarOff * planned_cycles_)) search(kPatientRounds);
     if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
     if (best_) tighten();
     return std::move(best_);
@@ -188,21 +174,36 @@ class Fitter {
   }
 
  private:
+  // `rounds`: of taking copies back.
+  void search(int rounds) {
+    // With a search for what is better read in place, and without: the plan does not see how transfers queue.
+    for (const size_t work : {most_work_, size_t{0}}) {
+      if (nothing_to_copy_) break;
+      network_.problem.most_work = work;
+      finding_.reset();
+      // Counts on less and less of what is free, as gaps between storages take some of it.
+      for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
+        if (fits(percent, rounds) && (nothing_to_copy_ || !patient_)) break;
+      }
+    }
+  }
+
   // Whether anything fits in so much of what is free, or there is nothing to copy.
   bool fits(int percent, int rounds) {
     PrefetchProblem problem = network_.problem;
     for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
     const Effort effort{.enough_bytes = budget_, .most_work = patient_ ? Effort{}.most_work : kQuickWork};
     for (int round = 0; round < rounds; ++round) {
-      say(CompilePhase::kMemory, any_size_.log);
+      say(CompilePhase::kMemory, context_.log);
       PrefetchPlan plan = finding_ ? plan_prefetch(problem, *finding_) : plan_prefetch(problem);
       if (!finding_) finding_ = plan.finding;
+      if (planned_cycles_ == 0) planned_cycles_ = plan.cycles;
       nothing_to_copy_ = plan.copies.empty();
       if (nothing_to_copy_) return true;
       // The time line is near to what was planned: nothing to gain.
       if (best_ && plan.cycles > kNear * best_->cycles) return false;
       Schedule copied = with_copies(schedule_, network_, plan, space_);
-      auto placed = place_storages(std::move(copied), any_size_, effort);
+      auto placed = place_in_any_size(std::move(copied), context_, effort);
       if (!placed) return false;
       const auto without_room = copies_without_room(*placed, schedule_, space_, budget_);
       if (without_room.empty()) {
@@ -219,10 +220,10 @@ class Fitter {
   // kernels that need the port themselves; but what starts late may end late. All are tried.
   [[nodiscard]] StagedSchedule ordered(const Schedule& placed, const PrefetchPlan& plan) const {
     std::optional<StagedSchedule> best;
-    for (int behind = 0; behind <= any_size_.family.limits.max_outstanding_kernels; ++behind) {
+    for (int behind = 0; behind <= context_.family.limits.max_outstanding_kernels; ++behind) {
       StagedSchedule staged{.schedule = placed, .plan = plan};
       staged.schedule.order = reordered(schedule_, network_, plan, static_cast<size_t>(behind));
-      staged.cycles = cost_of(with_blocks(staged), any_size_.family, any_size_.target);
+      staged.cycles = cost_of(with_blocks(staged), context_.family, context_.target);
       if (!best || staged.cycles < best->cycles) best = std::move(staged);
     }
     return *std::move(best);
@@ -231,7 +232,7 @@ class Fitter {
   void tighten() {
     constexpr double kNoSlower = 1.0005;
     const Effort effort{.most_work = patient_ ? Effort{}.most_work : kQuickWork};
-    auto placed = place_storages(with_copies(schedule_, network_, best_->plan, space_), any_size_, effort);
+    auto placed = place_in_any_size(with_copies(schedule_, network_, best_->plan, space_), context_, effort);
     if (!placed || space_bytes(*placed, space_) >= space_bytes(best_->schedule, space_)) return;
     StagedSchedule staged = ordered(*placed, best_->plan);
     if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
@@ -249,15 +250,16 @@ class Fitter {
 
   static constexpr size_t kQuickWork = 500'000;
   static constexpr double kNear = 1.01;
+  static constexpr int kPatientRounds = 4;
 
   const Schedule& schedule_;
   Space space_;
   int64_t budget_;
   StageableNetwork network_;
-  Options options_;
-  Context any_size_;
+  const Context& context_;
   bool patient_;
-  int rounds_;  // of taking copies back
+  size_t most_work_;
+  double planned_cycles_ = 0;  // of the first plan
   bool nothing_to_copy_ = false;
   std::optional<PrefetchFinding> finding_;  // of the first search: later ones, for less memory, go on from there
   std::span<const BlockConfig> blocks_for_copies_;

@@ -71,8 +71,10 @@ Schedule choose_spaces(Schedule schedule, const Context& context);
 // Also gives all storages their addresses. Errors: as place_storages().
 Result<Schedule> stage_weights(Schedule schedule, const Context& context);
 
-// `effort`: for the working space. Errors: the arena would be larger than the limit: by how much, and which tensors live
-// when it is fullest.
-Result<Schedule> place_storages(Schedule schedule, const Context& context, const Effort& effort = {});
+// Errors: a space would be larger than its limit: by how much, and which tensors live when it is fullest.
+Result<Schedule> place_storages(Schedule schedule, const Context& context);
+
+// The same, however large the working space becomes. `effort`: for that space. Errors: another space is too small.
+Result<Schedule> place_in_any_size(Schedule schedule, const Context& context, const Effort& effort);
 
 }  // namespace carina::plan
