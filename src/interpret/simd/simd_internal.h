@@ -129,6 +129,13 @@ struct DepthwiseF32 {
 };
 void depthwise_f32(const DepthwiseF32& job);
 
+// --- functions of one float
+// ---------------------------------------------------------------------------------------------
+
+// out[i] = function(in[i]), with the bits of the functions of float_math.
+enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
+void apply(Function function, const float* in, float* out, int64_t count);
+
 // --- moves
 // -------------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,289 @@
+#include "interpret/simd/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "interpret/simd/functions.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <array>
+#include <bit>
+#include <limits>
+#include <numbers>
+
+#include "base/check.h"
+#include "interpret/float_math_internal.h"
+#include "interpret/simd/simd_internal.h"
+
+// The scalar functions of float_math say which bits are right. Vectors compute doubles that are within kMargin units in
+// the last place of the scalar ones; where both must then round to the same float, that float is it, and in the few
+// other places (one in 16,000, and whatever is not an ordinary number) the scalar function is asked. So the bits depend
+// neither on the width of vectors nor on fused operations.
+
+HWY_BEFORE_NAMESPACE();
+namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace {
+
+template <float (*Scalar)(float)>
+void apply_scalar(const float* in, float* out, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) out[i] = Scalar(in[i]);
+}
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || !HWY_HAVE_FLOAT64
+
+template <typename Formula, float (*Scalar)(float)>
+void apply_formula(const float* in, float* out, int64_t count) {
+  apply_scalar<Scalar>(in, out, count);
+}
+struct Exp {};
+struct Log {};
+struct Sin {};
+struct Cos {};
+struct Tanh {};
+struct Sigmoid {};
+struct Erf {};
+struct Rsqrt {};
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<double>;
+using DI = hn::RebindToSigned<D>;
+using DF = hn::Rebind<float, D>;
+using V = hn::Vec<D>;
+using VI = hn::Vec<DI>;
+
+// Far more than the formulas and the scalar functions are apart: about 2^-42 of the value at worst (TANH near 1e-3, where
+// 1 - e^-2x loses ten bits), the rest some 2^-50.
+constexpr int64_t kMargin = int64_t{1} << 14;
+
+HWY_INLINE V set(double value) {
+  return hn::Set(D(), value);
+}
+
+// The lowest coefficient first.
+template <size_t N>
+HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x) {
+  V sum = set(coefficients[N - 1]);
+  HWY_UNROLL(32)
+  for (size_t i = N - 1; i-- > 0;) sum = hn::MulAdd(sum, x, set(coefficients[i]));
+  return sum;
+}
+
+constexpr double inverse_factorial(int n) {
+  return n <= 1 ? 1.0 : inverse_factorial(n - 1) / n;
+}
+
+// step: 1 for all powers, 2 for every other one with alternating signs.
+template <size_t N>
+constexpr std::array<double, N> series(int first, int step) {
+  std::array<double, N> result{};
+  for (size_t i = 0; i < N; ++i) {
+    const int sign = step == 2 && i % 2 == 1 ? -1 : 1;
+    result[i] = sign * inverse_factorial(first + step * static_cast<int>(i));
+  }
+  return result;
+}
+
+// A number as a double, and as the integer that it is: of magnitude below 2^31.
+struct Whole {
+  V value;
+  VI bits;  // the integer in the low bits, above them a constant
+};
+HWY_INLINE Whole nearest(V x) {
+  const V magic = set(0x1.8p52);  // numbers near it are whole
+  const V sum = hn::Add(x, magic);
+  return {.value = hn::Sub(sum, magic), .bits = hn::BitCast(DI(), sum)};
+}
+
+constexpr double kLn2High = 0x1.62e42fefap-1;
+constexpr double kLn2Low = 0x1.cf79abc9e3b3ap-40;
+
+// e^x for |x| < 700.
+HWY_INLINE V exponential(V x) {
+  static constexpr auto kSeries = series<14>(0, 1);
+  const Whole n = nearest(hn::Mul(x, set(std::numbers::log2e)));
+  const V r = hn::NegMulAdd(n.value, set(kLn2Low), hn::NegMulAdd(n.value, set(kLn2High), x));
+  const V power = hn::BitCast(D(), hn::ShiftLeft<52>(hn::Add(n.bits, hn::Set(DI(), 1023))));
+  return hn::Mul(polynomial(kSeries, r), power);
+}
+
+HWY_INLINE V not_sure() {
+  return set(std::numeric_limits<double>::quiet_NaN());
+}
+
+// e^x of floats below this rounds to 0.
+constexpr double kLeastExponent = -104;
+constexpr double kMostExponent = 89;  // above: infinity
+
+struct Exp {
+  static HWY_INLINE V of(V x) {
+    const V value = exponential(hn::Min(hn::Max(x, set(kLeastExponent)), set(kMostExponent)));
+    const V some = hn::IfThenElse(hn::Lt(x, set(kLeastExponent)), hn::Zero(D()), value);
+    return hn::IfThenElse(hn::Lt(x, set(kMostExponent)), some, not_sure());
+  }
+};
+
+struct Sigmoid {
+  static HWY_INLINE V of(V x) {
+    const V e = exponential(hn::Neg(hn::Min(hn::Max(x, set(-100)), set(100))));
+    const V value = hn::Div(set(1), hn::Add(set(1), e));
+    return hn::IfThenElse(hn::Gt(x, set(-100)), value, not_sure());
+  }
+};
+
+struct Tanh {
+  static HWY_INLINE V of(V x) {
+    const V magnitude = hn::Abs(x);
+    const V e = exponential(hn::Mul(set(-2), hn::Min(magnitude, set(100))));
+    const V value = hn::CopySign(hn::Div(hn::Sub(set(1), e), hn::Add(set(1), e)), x);
+    const V small = hn::Sub(x, hn::Div(hn::Mul(hn::Mul(x, x), x), set(3)));
+    const V result = hn::IfThenElse(hn::Lt(magnitude, set(1e-3F)), small, value);
+    return hn::IfThenElse(hn::Eq(x, x), result, not_sure());
+  }
+};
+
+struct Log {
+  static HWY_INLINE V of(V x) {
+    static constexpr std::array<double, 13> kSeries{2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11, 2.0 / 13,
+                                                    2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23, 2.0 / 25};
+    const DI di;
+    const VI bits = hn::BitCast(di, x);
+    const VI one = hn::BitCast(di, set(1));
+    // The mantissa between sqrt(1/2) and sqrt(2): what is above counts up the exponent.
+    const VI raised = hn::Add(bits, hn::Set(di, 0x0009'5F61'9980'C433));  // the bits of 2 less those of sqrt(2)
+    const VI exponent = hn::Sub(hn::ShiftRight<52>(raised), hn::Set(di, 1023));
+    const V mantissa = hn::BitCast(D(), hn::Sub(bits, hn::ShiftLeft<52>(exponent)));
+    const V n = hn::Sub(hn::BitCast(D(), hn::Add(exponent, hn::BitCast(di, set(0x1.8p52)))), set(0x1.8p52));
+    const V f = hn::Div(hn::Sub(mantissa, hn::BitCast(D(), one)), hn::Add(mantissa, hn::BitCast(D(), one)));
+    const V low = hn::MulAdd(f, polynomial(kSeries, hn::Mul(f, f)), hn::Mul(n, set(kLn2Low)));
+    const V result = hn::MulAdd(n, set(kLn2High), low);
+    const auto ordinary =
+        hn::And(hn::Gt(x, hn::Zero(D())), hn::Lt(x, set(std::numeric_limits<double>::infinity())));
+    return hn::IfThenElse(ordinary, result, not_sure());
+  }
+};
+
+// x = n * pi/2 + rest for |x| < 2^20, as in float_math; the sine of rest or its cosine, with the quadrant's sign.
+HWY_INLINE V sine_of(V x, int64_t quadrants) {
+  static constexpr auto kSine = series<10>(1, 2);
+  static constexpr auto kCosine = series<10>(0, 2);
+  const DI di;
+  const Whole n = nearest(hn::Mul(x, set(2 * std::numbers::inv_pi)));
+  const V high = hn::NegMulAdd(n.value, set(0x1.921fb544p+0), x);
+  const V rest =
+      hn::NegMulAdd(n.value, set(0x1.3198a2e037073p-69), hn::NegMulAdd(n.value, set(0x1.0b4611a6p-34), high));
+  const V square = hn::Mul(rest, rest);
+  const VI quadrant = hn::Add(n.bits, hn::Set(di, quadrants));
+  const V odd = hn::BitCast(D(), hn::ShiftLeft<63>(quadrant));  // its sign: whether the cosine is wanted
+  const V sign = hn::BitCast(D(), hn::And(hn::ShiftLeft<62>(quadrant), hn::Set(di, std::numeric_limits<int64_t>::min())));
+  const V sine = hn::Mul(rest, polynomial(kSine, square));
+  const V value = hn::Xor(hn::IfNegativeThenElse(odd, polynomial(kCosine, square), sine), sign);
+  return hn::IfThenElse(hn::Lt(hn::Abs(x), set(0x1p20)), value, not_sure());
+}
+struct Sin {
+  static HWY_INLINE V of(V x) { return sine_of(x, 0); }
+};
+struct Cos {
+  static HWY_INLINE V of(V x) { return sine_of(x, 1); }
+};
+
+// erf(x) / x as a polynomial of x^2 / 8 - 1, for |x| < 4: interpolated at 80 Chebyshev points, of which the first 27 terms
+// are kept (within 2^-51 of the value).
+struct Erf {
+  static HWY_INLINE V of(V x) {
+    static constexpr std::array<double, 27> kCoefficients{
+        0x1.6a040781a499cp-2,   -0x1.69a0ccda3df7cp-3,  0x1.0dabaf0613e8ep-3,   -0x1.b92e95c190666p-4,
+        0x1.717efc7842529p-4,   -0x1.3215d8b7b083fp-4,  0x1.ea97f14be4696p-5,   -0x1.76e8648dfbb57p-5,
+        0x1.0ed52bfb66282p-5,   -0x1.7034faba3c5f0p-6,  0x1.d6352a3bca7e2p-7,   -0x1.1a0231b85fbe4p-7,
+        0x1.3e15098ff36cap-8,   -0x1.51ef25ec8e0fap-9,  0x1.52da27298f1b2p-10,  -0x1.4158c3c0fc1c8p-11,
+        0x1.20e98d57ac5f2p-12,  -0x1.edfac285f40b2p-14, 0x1.918ee60e50eb9p-15,  -0x1.34f26ba26e0f8p-16,
+        0x1.ca54b186133c0p-18,  -0x1.5651caf3c9f46p-19, 0x1.cf81562d731efp-21,  -0x1.c0fc172a62ef5p-23,
+        0x1.204aa5aa2c425p-24,  -0x1.7f41802bd6060p-25, 0x1.b7749b52e3571p-27};
+    const V scaled = hn::MulSub(hn::Mul(x, x), set(0.125), set(1));
+    const V value = hn::Mul(x, polynomial(kCoefficients, scaled));
+    const V result = hn::IfThenElse(hn::Lt(hn::Abs(x), set(4)), value, hn::CopySign(set(1), x));
+    return hn::IfThenElse(hn::Eq(x, x), result, not_sure());
+  }
+};
+
+// A square root and a quotient, each rounded once: the scalar function's double.
+struct Rsqrt {
+  static HWY_INLINE V of(V x) { return hn::Div(set(1), hn::Sqrt(x)); }
+};
+
+// Whether a double this near rounds to the same float as the scalar function's: its magnitude is an ordinary float's, and
+// the 29 bits that go are not near the half.
+HWY_INLINE hn::Mask<D> is_sure(V value) {
+  const hn::RebindToUnsigned<D> du;
+  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1, kHalf = uint64_t{1} << 28;
+  const V magnitude = hn::Abs(value);
+  const auto from_half = hn::And(hn::Sub(hn::BitCast(du, value), hn::Set(du, kHalf - kMargin)), hn::Set(du, kDropped));
+  const auto clear = hn::MaskFromVec(hn::BitCast(
+      D(), hn::VecFromMask(DI(), hn::Gt(hn::BitCast(DI(), from_half), hn::Set(DI(), 2 * kMargin)))));
+  const auto ordinary = hn::And(hn::Ge(magnitude, set(0x1p-126)), hn::Lt(magnitude, set(0x1p127)));
+  return hn::Or(hn::And(clear, ordinary), hn::Eq(value, hn::Zero(D())));
+}
+
+template <typename Formula, float (*Scalar)(float)>
+void apply_formula(const float* in, float* out, int64_t count) {
+  const D d;
+  const DF df;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto x = hn::LoadU(df, in + i);
+    const V value = Formula::of(hn::PromoteTo(d, x));
+    const auto sure = is_sure(value);
+    if (HWY_LIKELY(hn::AllTrue(d, sure))) {
+      hn::StoreU(hn::DemoteTo(df, value), df, out + i);
+      continue;
+    }
+    alignas(64) double doubles[HWY_LANES(double)];
+    alignas(64) float floats[HWY_LANES(double)];
+    hn::StoreU(x, df, floats);
+    hn::StoreU(hn::IfThenElse(sure, value, not_sure()), d, doubles);
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      out[i + lane] = doubles[lane] == doubles[lane] ? static_cast<float>(doubles[lane]) : Scalar(floats[lane]);
+  }
+  apply_scalar<Scalar>(in + i, out + i, count - i);
+}
+
+#endif
+
+void apply_here(Function function, const float* in, float* out, int64_t count) {
+  switch (function) {
+    case Function::kExp:
+      return apply_formula<Exp, exact_exp>(in, out, count);
+    case Function::kLog:
+      return apply_formula<Log, exact_log>(in, out, count);
+    case Function::kSin:
+      return apply_formula<Sin, exact_sin>(in, out, count);
+    case Function::kCos:
+      return apply_formula<Cos, exact_cos>(in, out, count);
+    case Function::kTanh:
+      return apply_formula<Tanh, exact_tanh>(in, out, count);
+    case Function::kSigmoid:
+      return apply_formula<Sigmoid, exact_sigmoid>(in, out, count);
+    case Function::kErf:
+      return apply_formula<Erf, exact_erf>(in, out, count);
+    case Function::kRsqrt:
+      return apply_formula<Rsqrt, exact_rsqrt>(in, out, count);
+  }
+  CARINA_UNREACHABLE("function", static_cast<int>(function));
+}
+
+}  // namespace
+}  // namespace carina::interpret::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::interpret::simd {
+
+HWY_EXPORT(apply_here);
+
+void apply(Function function, const float* in, float* out, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(apply_here)(function, in, out, count);
+}
+
+}  // namespace carina::interpret::simd
+#endif

@@ -1,0 +1,87 @@
+// The vectors' elementary functions have the bits of the scalar ones on every processor that this one can stand in for.
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include <bit>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "interpret/float_math_internal.h"
+#include "interpret/simd/simd_internal.h"
+
+namespace carina::interpret {
+
+namespace {
+
+struct Named {
+  const char* name;
+  simd::Function function;
+  float (*scalar)(float);
+  float least, most;  // where the function has most of its values
+};
+
+constexpr Named kFunctions[] = {
+    {.name = "exp", .function = simd::Function::kExp, .scalar = exact_exp, .least = -110, .most = 95},
+    {.name = "log", .function = simd::Function::kLog, .scalar = exact_log, .least = 0, .most = 4},
+    {.name = "sin", .function = simd::Function::kSin, .scalar = exact_sin, .least = -50, .most = 50},
+    {.name = "cos", .function = simd::Function::kCos, .scalar = exact_cos, .least = -50, .most = 50},
+    {.name = "tanh", .function = simd::Function::kTanh, .scalar = exact_tanh, .least = -12, .most = 12},
+    {.name = "sigmoid", .function = simd::Function::kSigmoid, .scalar = exact_sigmoid, .least = -110, .most = 30},
+    {.name = "erf", .function = simd::Function::kErf, .scalar = exact_erf, .least = -4.5, .most = 4.5},
+    {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = exact_rsqrt, .least = 0, .most = 10},
+};
+
+// Any bits, the range where the function has most of its values, and numbers that are special.
+std::vector<float> arguments_of(const Named& named) {
+  std::mt19937 random(5);
+  std::uniform_int_distribution<uint32_t> bits;
+  std::uniform_real_distribution<float> usual(named.least, named.most);
+  std::normal_distribution<float> normal;
+  std::vector<float> values;
+  for (int i = 0; i < 40000; ++i) {
+    values.push_back(std::bit_cast<float>(bits(random)));
+    values.push_back(usual(random));
+    values.push_back(normal(random));
+  }
+  for (const float special : {0.0F, 1.0F, 4.0F, 1e-3F, 0x1p-126F, 0x1p-149F, 0x1p20F, 88.72284F, 103.97208F, 0x1.fffffep127F,
+                              INFINITY, NAN}) {
+    for (const float value : {special, std::nextafter(special, 0.0F), std::nextafter(special, INFINITY)}) {
+      values.push_back(value);
+      values.push_back(-value);
+    }
+  }
+  return values;
+}
+
+uint32_t bits_of(float value) {
+  return std::bit_cast<uint32_t>(value);
+}
+
+void expect_scalar_bits(const Named& named, const std::vector<float>& values, const std::vector<float>& wanted) {
+  std::vector<float> got(values.size());
+  simd::apply(named.function, values.data(), got.data(), static_cast<int64_t>(values.size()));
+  for (size_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(bits_of(wanted[i]), bits_of(got[i])) << named.name << " of " << values[i];
+}
+
+TEST(Functions, HaveTheScalarBitsOnEveryTarget) {
+  for (const Named& named : kFunctions) {
+    const std::vector<float> values = arguments_of(named);
+    std::vector<float> wanted;
+    for (const float value : values) wanted.push_back(named.scalar(value));
+    for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
+      hwy::SetSupportedTargetsForTest(rest & -rest);
+      hwy::GetChosenTarget().Update(rest & -rest);
+      SCOPED_TRACE(hwy::TargetName(rest & -rest));
+      expect_scalar_bits(named, values, wanted);
+      hwy::SetSupportedTargetsForTest(0);
+    }
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+
+}  // namespace carina::interpret
