@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,28 @@ void for_each_row(Workers& workers, const Walk<N>& walk, const Row& row) {
   });
 }
 
+// A row beside a single value, as loops that become vectors. False: nothing is done, the operands are others.
+template <typename Out, typename... Ins, typename F, typename In, size_t N>
+bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, typename Out::Storage* out, int64_t length,
+                bool& bad) {
+  if constexpr (N == 2) {
+    using A = std::tuple_element_t<0, std::tuple<Ins...>>;
+    using B = std::tuple_element_t<1, std::tuple<Ins...>>;
+    const auto [a, b] = in;
+    if (stride[0] == 1) {
+      const auto one = B::load(*b);
+      for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(A::load(a[i]), one, bad));
+      return true;
+    }
+    if (stride[1] == 1) {
+      const auto one = A::load(*a);
+      for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(one, B::load(b[i]), bad));
+      return true;
+    }
+  }
+  return false;
+}
+
 // An element function is a struct with
 //   Out::Compute apply(A::Compute..., bool& bad) const    bad: set when the operands break a REQUIRE of the
 //   specification static constexpr std::string_view kRequire            what they must keep (empty: nothing can break)
@@ -112,7 +135,7 @@ Kernel elementwise_with(const NodePlan& plan, Bind bind) {
       bool bad = false;
       if (((walk.inner_stride[I] == 1) && ...)) {
         for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(Ins::load(std::get<I>(in)[i])..., bad));
-      } else {
+      } else if (!beside_one<Out, Ins...>(f, in, walk.inner_stride, out, length, bad)) {
         for (int64_t i = 0; i < length; ++i) out[i] = Out::store(element(i, bad));
       }
       for (int64_t i = 0; bad && i < length; ++i) {

@@ -38,21 +38,33 @@ Kernel reduce(const NodePlan& plan) {
   using SoFar = decltype(R::start());
   const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
   auto run = [m, shape = *plan.out[0].shape](const Call& call) -> Result<void> {
+    constexpr int64_t kSide = 32, kRows = 8;
     FirstBad first_bad;
     const S* in = call.input<S>(0);
     S* out = call.output<S>(0);
+    // Neighbouring outputs stand side by side in the input, or, along the last axis, a row apart.
+    const int64_t side = m.inner == 1 ? kRows : kSide;
+    const int64_t step = m.inner == 1 ? m.length : 1;
     split(call.runtime.workers, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
-      constexpr int64_t kSide = 32;
       for (int64_t at = begin; at < end;) {
         const int64_t o = at / m.inner;
         const int64_t i = at % m.inner;
-        const int64_t count = std::min({kSide, m.inner - i, end - at});
+        const int64_t count = std::min({side, m.inner == 1 ? kRows : m.inner - i, end - at});
         const S* column = in + o * m.length * m.inner + i;
         SoFar sums[kSide];
         bool bad = false;
         for (int64_t c = 0; c < count; ++c) sums[c] = R::start();
-        for (int64_t k = 0; k < m.length; ++k) {
-          for (int64_t c = 0; c < count; ++c) sums[c] = R::apply(sums[c], Element::load(column[k * m.inner + c]), bad);
+        const auto add = [&](int64_t k, int64_t c) {
+          sums[c] = R::apply(sums[c], Element::load(column[k * m.inner + c * step]), bad);
+        };
+        if (m.inner == 1 && count == kRows) {
+          for (int64_t k = 0; k < m.length; ++k) {
+            for (int64_t c = 0; c < kRows; ++c) add(k, c);
+          }
+        } else {
+          for (int64_t k = 0; k < m.length; ++k) {
+            for (int64_t c = 0; c < count; ++c) add(k, c);
+          }
         }
         for (int64_t c = 0; c < count; ++c) out[at + c] = Element::store(static_cast<C>(sums[c]));
         if (bad) first_bad.report(at);

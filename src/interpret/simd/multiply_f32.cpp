@@ -114,6 +114,10 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
     float* out = panels + panel * k * kLanes;
     const int64_t columns = std::min(kLanes, n - panel * kLanes);
     const float* in = b + panel * kLanes * stride_n;
+    if (stride_n == 1 && columns == kLanes) {
+      for (int64_t at = 0; at < k; ++at) std::memcpy(out + at * kLanes, in + at * stride_k, kLanes * sizeof(float));
+      continue;
+    }
     constexpr int64_t kBlock = 64;  // rows whose lines stay in the cache while the columns are gathered
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       const int64_t end = std::min(k, begin + kBlock);
