@@ -18,7 +18,7 @@ namespace {
 
 using enum DType;
 
-constexpr int64_t kBlockRows = 48;
+constexpr int64_t kBlockRows = 66;
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 

@@ -17,7 +17,7 @@ namespace {
 
 using enum DType;
 
-constexpr int64_t kBlockRows = 64;      // output pixels gathered at a time
+constexpr int64_t kBlockRows = 66;      // output pixels gathered at a time
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 

@@ -16,7 +16,7 @@ namespace {
 
 using enum DType;
 
-constexpr int64_t kBlockRows = 48;
+constexpr int64_t kBlockRows = 66;
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
 
 size_t area(int64_t bytes) {

@@ -63,6 +63,9 @@ inline ProductCut cut_product(const ProductSize& size, int64_t grain, int thread
     cut.block_rows = std::clamp(rows, kTileRows, size.block_rows);
     cut.part_columns = std::min(size.columns, ceil_div(column_blocks, parts) * kBlockColumns);
   }
+  // Blocks of about the same size: a short one reads all weights for few rows.
+  const int64_t even = ceil_div(size.rows, std::max<int64_t>(ceil_div(size.rows, cut.block_rows), 1));
+  cut.block_rows = std::clamp<int64_t>(round_up(even, kTileRows), 1, cut.block_rows);
   cut.blocks = ceil_div(size.rows, cut.block_rows);
   cut.parts = ceil_div(size.columns, cut.part_columns);
   cut.grain = std::max<int64_t>(1, cut.units() / wanted);

@@ -18,23 +18,33 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// The part of a product that is computed at a time: rows [row, ...), depth [begin, end). Sums begin with what stands in C
+// unless begin is 0, so each output stays one chain.
+struct Part {
+  int64_t row;
+  int64_t begin;
+  int64_t end;
+};
+
 // Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 template <int kRows, int kPanels>
-void multiply_tile(const MatrixJobF32& job, int64_t row) {
+void multiply_tile(const MatrixJobF32& job, const Part& part) {
   const hn::ScalableTag<float> d;
   constexpr int kWide = static_cast<int>(HWY_LANES(float));
   constexpr int kOfPanel = static_cast<int>(kLanes) / kWide;
   constexpr int kVectors = kPanels * kOfPanel;
-  const float* a = job.a + row * job.row_stride;
+  const float* a = job.a + part.row * job.row_stride;
+  float* c = job.c + part.row * job.c_stride;
   hn::Vec<decltype(d)> sums[kRows][kVectors];
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
     HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = part.begin == 0 ? hn::Zero(d) : hn::LoadU(d, c + r * job.c_stride + v * kWide);
   }
-  for (int64_t k = 0; k < job.k; ++k) {
+  for (int64_t k = part.begin; k < part.end; ++k) {
     hn::Vec<decltype(d)> b[kVectors];
     HWY_UNROLL(8)
     for (int v = 0; v < kVectors; ++v)
@@ -49,23 +59,25 @@ void multiply_tile(const MatrixJobF32& job, int64_t row) {
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
     HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, job.c + (row + r) * job.c_stride + v * kWide);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, c + r * job.c_stride + v * kWide);
   }
 }
 
 #else
 
 template <int kRows, int kPanels>
-void multiply_tile(const MatrixJobF32& job, int64_t row) {
+void multiply_tile(const MatrixJobF32& job, const Part& part) {
   for (int r = 0; r < kRows; ++r) {
-    const float* a = job.a + (row + r) * job.row_stride;
+    const float* a = job.a + (part.row + r) * job.row_stride;
     for (int p = 0; p < kPanels; ++p) {
+      float* c = job.c + (part.row + r) * job.c_stride + p * kLanes;
       float sums[kLanes] = {};
-      for (int64_t k = 0; k < job.k; ++k) {
+      if (part.begin != 0) std::memcpy(sums, c, sizeof(sums));
+      for (int64_t k = part.begin; k < part.end; ++k) {
         const float* b = job.panels + (p * job.k + k) * kLanes;
         for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] = std::fma(a[k], b[lane], sums[lane]);
       }
-      std::memcpy(job.c + (row + r) * job.c_stride + p * kLanes, sums, sizeof(sums));
+      std::memcpy(c, sums, sizeof(sums));
     }
   }
 }
@@ -73,24 +85,34 @@ void multiply_tile(const MatrixJobF32& job, int64_t row) {
 #endif
 
 template <int kRows, int kPanels>
-void multiply_rows(const MatrixJobF32& job) {
-  int64_t row = 0;
-  for (; row + kRows <= job.rows; row += kRows) multiply_tile<kRows, kPanels>(job, row);
-  for (; row + 2 <= job.rows; row += 2) multiply_tile<2, kPanels>(job, row);
-  if (row < job.rows) multiply_tile<1, kPanels>(job, row);
+void multiply_rows(const MatrixJobF32& job, int64_t begin, int64_t end) {
+  constexpr int kHalf = kRows / 2;
+  Part part{.row = 0, .begin = begin, .end = end};
+  for (; part.row + kRows <= job.rows; part.row += kRows) multiply_tile<kRows, kPanels>(job, part);
+  for (; part.row + kHalf <= job.rows; part.row += kHalf) multiply_tile<kHalf, kPanels>(job, part);
+  for (; part.row < job.rows; ++part.row) multiply_tile<1, kPanels>(job, part);
+}
+
+// A part of the depth at a time, whose piece of the panels stays in the first-level cache for all rows.
+template <int kRows, int kPanels>
+void multiply_parts(const MatrixJobF32& job) {
+  constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
+  if (job.k == 0) return multiply_rows<kRows, kPanels>(job, 0, 0);
+  for (int64_t k = 0; k < job.k; k += kDepth)
+    multiply_rows<kRows, kPanels>(job, k, std::min(k + kDepth, job.k));
 }
 
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
 void multiply_here(const MatrixJobF32& job) {
   switch (job.panel_count) {
     case 1:
-      return multiply_rows<12, 1>(job);
+      return multiply_parts<12, 1>(job);
     case 2:
-      return multiply_rows<10, 2>(job);
+      return multiply_parts<10, 2>(job);
     case 3:
-      return multiply_rows<8, 3>(job);
+      return multiply_parts<8, 3>(job);
     case 4:
-      return multiply_rows<6, 4>(job);
+      return multiply_parts<6, 4>(job);
     default:
       CARINA_UNREACHABLE("panels", job.panel_count);
   }
@@ -102,7 +124,7 @@ void multiply_here(const MatrixJobF32& job) {
   MatrixJobF32 one = job;
   one.panel_count = 1;
   for (int64_t p = 0; p < job.panel_count; ++p) {
-    multiply_rows<kRows, 1>(one);
+    multiply_parts<kRows, 1>(one);
     one.panels += job.k * kLanes;
     one.c += kLanes;
   }
