@@ -90,8 +90,8 @@ void for_each_row(Workers& workers, const Walk<N>& walk, const Row& row) {
 
 // A row beside a single value, as loops that become vectors. False: nothing is done, the operands are others.
 template <typename Out, typename... Ins, typename F, typename In, size_t N>
-bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, typename Out::Storage* out, int64_t length,
-                bool& bad) {
+bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, typename Out::Storage* out,
+                int64_t length, bool& bad) {
   if constexpr (N == 2) {
     using A = std::tuple_element_t<0, std::tuple<Ins...>>;
     using B = std::tuple_element_t<1, std::tuple<Ins...>>;

@@ -145,8 +145,9 @@ struct Tanh {
 
 struct Log {
   static HWY_INLINE V of(V x) {
-    static constexpr std::array<double, 13> kSeries{2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11, 2.0 / 13,
-                                                    2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23, 2.0 / 25};
+    static constexpr std::array<double, 13> kSeries{2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,
+                                                    2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19,
+                                                    2.0 / 21, 2.0 / 23, 2.0 / 25};
     const DI di;
     const VI bits = hn::BitCast(di, x);
     const VI one = hn::BitCast(di, set(1));
@@ -158,8 +159,7 @@ struct Log {
     const V f = hn::Div(hn::Sub(mantissa, hn::BitCast(D(), one)), hn::Add(mantissa, hn::BitCast(D(), one)));
     const V low = hn::MulAdd(f, polynomial(kSeries, hn::Mul(f, f)), hn::Mul(n, set(kLn2Low)));
     const V result = hn::MulAdd(n, set(kLn2High), low);
-    const auto ordinary =
-        hn::And(hn::Gt(x, hn::Zero(D())), hn::Lt(x, set(std::numeric_limits<double>::infinity())));
+    const auto ordinary = hn::And(hn::Gt(x, hn::Zero(D())), hn::Lt(x, set(std::numeric_limits<double>::infinity())));
     return hn::IfThenElse(ordinary, result, not_sure());
   }
 };
@@ -176,7 +176,8 @@ HWY_INLINE V sine_of(V x, int64_t quadrants) {
   const V square = hn::Mul(rest, rest);
   const VI quadrant = hn::Add(n.bits, hn::Set(di, quadrants));
   const V odd = hn::BitCast(D(), hn::ShiftLeft<63>(quadrant));  // its sign: whether the cosine is wanted
-  const V sign = hn::BitCast(D(), hn::And(hn::ShiftLeft<62>(quadrant), hn::Set(di, std::numeric_limits<int64_t>::min())));
+  const V sign =
+      hn::BitCast(D(), hn::And(hn::ShiftLeft<62>(quadrant), hn::Set(di, std::numeric_limits<int64_t>::min())));
   const V sine = hn::Mul(rest, polynomial(kSine, square));
   const V value = hn::Xor(hn::IfNegativeThenElse(odd, polynomial(kCosine, square), sine), sign);
   return hn::IfThenElse(hn::Lt(hn::Abs(x), set(0x1p20)), value, not_sure());
@@ -193,10 +194,10 @@ struct Cos {
 struct Erf {
   static HWY_INLINE V of(V x) {
     static constexpr std::array<double, 23> kCoefficients{
-        0x1.6a040781a4860p-2, -0x1.69a0ccda54eb0p-3, 0x1.0dabaf0640271p-3, -0x1.b92e95b1dbde1p-4,
-        0x1.717efc67db63ap-4, -0x1.3215da4dbe7f0p-4, 0x1.ea97f3acee70bp-5, -0x1.76e83ebf92ec5p-5,
-        0x1.0ed5153179f5fp-5, -0x1.7036ee74abbd7p-6, 0x1.d6372c79e2aaep-7, -0x1.19f278d228511p-7,
-        0x1.3e06b4eb1096bp-8, -0x1.5291244c4f336p-9, 0x1.53603b08b5002p-10, -0x1.3d19cf9d714f6p-11,
+        0x1.6a040781a4860p-2,  -0x1.69a0ccda54eb0p-3,  0x1.0dabaf0640271p-3,  -0x1.b92e95b1dbde1p-4,
+        0x1.717efc67db63ap-4,  -0x1.3215da4dbe7f0p-4,  0x1.ea97f3acee70bp-5,  -0x1.76e83ebf92ec5p-5,
+        0x1.0ed5153179f5fp-5,  -0x1.7036ee74abbd7p-6,  0x1.d6372c79e2aaep-7,  -0x1.19f278d228511p-7,
+        0x1.3e06b4eb1096bp-8,  -0x1.5291244c4f336p-9,  0x1.53603b08b5002p-10, -0x1.3d19cf9d714f6p-11,
         0x1.1da9fde26ad63p-12, -0x1.0958b34b5e98ep-13, 0x1.abdee84424152p-15, -0x1.a77aba462325dp-17,
         0x1.465d0dbfebee8p-18, -0x1.33fa49e9ee9b1p-18, 0x1.99998a5c917c1p-20};
     const V scaled = hn::MulSub(hn::Mul(x, x), set(0.125), set(1));
@@ -218,8 +219,8 @@ HWY_INLINE hn::Mask<D> is_sure(V value) {
   constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1, kHalf = uint64_t{1} << 28;
   const V magnitude = hn::Abs(value);
   const auto from_half = hn::And(hn::Sub(hn::BitCast(du, value), hn::Set(du, kHalf - kMargin)), hn::Set(du, kDropped));
-  const auto clear = hn::MaskFromVec(hn::BitCast(
-      D(), hn::VecFromMask(DI(), hn::Gt(hn::BitCast(DI(), from_half), hn::Set(DI(), 2 * kMargin)))));
+  const auto clear = hn::MaskFromVec(
+      hn::BitCast(D(), hn::VecFromMask(DI(), hn::Gt(hn::BitCast(DI(), from_half), hn::Set(DI(), 2 * kMargin)))));
   const auto ordinary = hn::And(hn::Ge(magnitude, set(0x1p-126)), hn::Lt(magnitude, set(0x1p127)));
   return hn::Or(hn::And(clear, ordinary), hn::Eq(value, hn::Zero(D())));
 }

@@ -98,8 +98,7 @@ template <int kRows, int kPanels>
 void multiply_parts(const MatrixJobF32& job) {
   constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
   if (job.k == 0) return multiply_rows<kRows, kPanels>(job, 0, 0);
-  for (int64_t k = 0; k < job.k; k += kDepth)
-    multiply_rows<kRows, kPanels>(job, k, std::min(k + kDepth, job.k));
+  for (int64_t k = 0; k < job.k; k += kDepth) multiply_rows<kRows, kPanels>(job, k, std::min(k + kDepth, job.k));
 }
 
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3

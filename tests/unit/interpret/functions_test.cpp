@@ -45,8 +45,8 @@ std::vector<float> arguments_of(const Named& named) {
     values.push_back(usual(random));
     values.push_back(normal(random));
   }
-  for (const float special : {0.0F, 1.0F, 4.0F, 1e-3F, 0x1p-126F, 0x1p-149F, 0x1p20F, 88.72284F, 103.97208F, 0x1.fffffep127F,
-                              INFINITY, NAN}) {
+  for (const float special : {0.0F, 1.0F, 4.0F, 1e-3F, 0x1p-126F, 0x1p-149F, 0x1p20F, 88.72284F, 103.97208F,
+                              0x1.fffffep127F, INFINITY, NAN}) {
     for (const float value : {special, std::nextafter(special, 0.0F), std::nextafter(special, INFINITY)}) {
       values.push_back(value);
       values.push_back(-value);
