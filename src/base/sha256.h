@@ -1,12 +1,18 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
 
 namespace carina {
 
-// The SHA-256 digest (FIPS 180-4) of the parts one after the other, as 64 lower-case hexadecimal digits.
+using Sha256Digest = std::array<std::byte, 32>;
+
+// The SHA-256 digest (FIPS 180-4) of the parts one after the other.
+Sha256Digest sha256(std::span<const std::span<const std::byte>> parts);
+
+// The same as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::span<const std::span<const std::byte>> parts);
 
 }  // namespace carina

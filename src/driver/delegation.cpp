@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "driver/compile_memo.h"
+
 namespace carina::driver {
 
 namespace {
@@ -60,7 +62,9 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backe
                                  const DelegateOptions& options, const Log& log) {
   Refusals refused;
   for (;;) {
-    auto split = split_graph(prepared, backend, choices, refused, log);
+    auto split = options.memo != nullptr && refused.empty()
+                     ? options.memo->splits.split(prepared, backend, choices, log)
+                     : split_graph(prepared, backend, choices, refused, log);
     if (!split) {
       if (!add_refusals(split.error(), "lower", refused)) return std::unexpected(std::move(split).error());
       continue;

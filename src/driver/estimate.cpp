@@ -162,7 +162,8 @@ void add_views(std::vector<report::LayerReport>& layers, const ir::Graph& tosa) 
 namespace {
 
 Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const plan::Target& target,
-                                   simulate::Occupied occupied, simulate::Execution execution) {
+                                   simulate::Occupied occupied, simulate::StatisticsCache* known,
+                                   simulate::Execution execution) {
   const ZeroedPages scratch(static_cast<size_t>(network.scratch_bytes));
   const ZeroedPages fast(static_cast<size_t>(network.fast_scratch_bytes));
   simulate::Memory memory;
@@ -178,7 +179,8 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
                                   .execution = execution,
                                   .occupied = occupied,
                                   .own_system_config = target.system,
-                                  .own_memory_mode = target.memory};
+                                  .own_memory_mode = target.memory,
+                                  .statistics = known};
   return simulate::run(network.command_payload, memory, options);
 }
 
@@ -186,9 +188,9 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
 
 // Only a network that writes weights of its own has to be executed to know how long it takes to decode them.
 Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
-                                      simulate::Occupied occupied) {
-  auto timed = simulated(network, target, occupied, simulate::Execution::kTimeOnly);
-  return timed ? std::move(timed) : simulated(network, target, occupied, simulate::Execution::kFull);
+                                      simulate::Occupied occupied, simulate::StatisticsCache* known) {
+  auto timed = simulated(network, target, occupied, known, simulate::Execution::kTimeOnly);
+  return timed ? std::move(timed) : simulated(network, target, occupied, known, simulate::Execution::kFull);
 }
 
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,

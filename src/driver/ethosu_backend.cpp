@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/guarded.h"
+#include "driver/compile_memo.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "driver/memory_map.h"
@@ -71,7 +72,8 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
                   const plan::Target& target, const DelegateOptions& options, const Log& log) {
   const bool layers = is_shown(options);
   const auto occupied = layers ? simulate::Occupied::kOn : simulate::Occupied::kOff;
-  const auto timing = guarded([&] { return time_network(network, target, occupied); });
+  simulate::StatisticsCache* known = options.memo == nullptr ? nullptr : &options.memo->statistics;
+  const auto timing = guarded([&] { return time_network(network, target, occupied, known); });
   if (!timing) {
     log.note({.where = std::string(target.accelerator.name),
               .what = fmt::format("cycles could not be estimated: {}", timing.error().front().what),
@@ -92,6 +94,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   choices.arena_limit_bytes = options.arena_limit_bytes;
   choices.optimise = options.optimise;
   choices.dynamic_weights = options.dynamic_weights;
+  choices.streams = options.memo == nullptr ? nullptr : &options.memo->streams;
   if (options.dynamic_weights) {
     log.note({.where = std::string(target.accelerator.name),
               .what = "matrix products may read a weight stream that the NPU has written: exact on the simulator, "

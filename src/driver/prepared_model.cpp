@@ -5,7 +5,8 @@
 namespace carina::driver {
 
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
-  PreparedModel prepared{.file = request.model, .model = {}, .is_tosa = is_graph(request)};
+  PreparedModel prepared{
+      .file = request.model, .model = {}, .is_tosa = is_graph(request), .memo = std::make_shared<CompileMemo>()};
   if (prepared.is_tosa) {
     CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
     return prepared;
@@ -30,9 +31,10 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
   rest.quantize = {};
   rest.calibration.clear();
   rest.samples = {};
-  const auto options = options_of(rest);
+  auto options = options_of(rest);
   if (!options)
     return {.model = prepared.model, .delegated = {}, .package = {}, .prospects = {}, .errors = options.error()};
+  options->delegate.memo = prepared.memo.get();
   if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
   return compile_model(prepared.model, *options, backend, log);
 }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/compilation.h"
 #include "driver/compile.h"
+#include "driver/compile_memo.h"
 
 namespace carina::driver {
 
@@ -14,14 +16,16 @@ struct PreparedModel {
   std::string file;
   Model model;
   bool is_tosa = false;
-  bool calibrated = false;  // whether a float model got its integers here
+  bool calibrated = false;            // whether a float model got its integers here
+  std::shared_ptr<CompileMemo> memo;  // what its compilations for several targets share
 };
 
 // The part of compile() that no target has a say in. Errors: as compile()'s up to quantization; --quantize auto, whose
 // choice depends on a target's cycles (usage).
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log);
 
-// The rest of it. Of the request only what is said of partitioning and schedules counts.
+// The rest of it. Of the request only what is said of partitioning and schedules counts; passes are those that the
+// model was prepared with. Safe for concurrent calls.
 Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request, const Backend& backend,
                              const Log& log);
 

@@ -31,6 +31,8 @@ struct Memory {
   std::vector<MemoryRange> defined = {};
 };
 
+class StatisticsCache;  // simulate/weights.h
+
 enum class Timing : uint8_t { kOff, kOn };
 // kTimeOnly: kernels are decoded, held against memory and timed, but compute nothing; transfers are carried out, since
 // weights and tables come that way. Cycles are those of a full run, unless data decide: weights that the NPU itself
@@ -61,6 +63,8 @@ struct Options {
   // Those of another vela.ini than the one built in; they come before the names.
   std::optional<npu::SystemConfig> own_system_config = {};
   std::optional<npu::MemoryMode> own_memory_mode = {};
+  // What other simulators know of weights already, and may learn here; nullptr: nothing.
+  StatisticsCache* statistics = nullptr;
 };
 
 // An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second

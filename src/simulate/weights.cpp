@@ -195,11 +195,15 @@ Result<WeightStatistics> weight_statistics(const Operation& op, const npu::Accel
 
 Result<WeightStatistics> StatisticsCache::get(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                               const WeightStreams& streams) {
-  const auto parameters = parameters_of(op, accelerator);
-  uint64_t key = content_hash(std::as_bytes(std::span(parameters)));
-  for (const auto& stream : streams) key = content_hash(stream, key + stream.size());
-  if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
+  std::array<size_t, 4> bytes{};
+  std::ranges::transform(streams, bytes.begin(), [](const auto& stream) { return stream.size(); });
+  const Key key(parameters_of(op, accelerator), bytes, sha256(streams));
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
+  }
   CARINA_TRY(const WeightStatistics statistics, weight_statistics(op, accelerator, streams));
+  const std::scoped_lock lock(mutex_);
   return entries_.emplace(key, statistics).first->second;
 }
 

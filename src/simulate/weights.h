@@ -3,12 +3,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "base/sha256.h"
 #include "facts/npu_targets.h"
 #include "simulate/operation.h"
 
@@ -58,7 +62,8 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
 Result<WeightStatistics> weight_statistics(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                            const WeightStreams& streams);
 
-// Statistics by the content of streams, which stripes of one layer share.
+// Statistics by the content of streams, which stripes of one layer share, and networks of one model. Safe for
+// concurrent calls.
 class StatisticsCache {
  public:
   // As weight_statistics().
@@ -66,7 +71,11 @@ class StatisticsCache {
                                const WeightStreams& streams);
 
  private:
-  std::unordered_map<uint64_t, WeightStatistics> entries_;
+  // What decides the order of the weights, the bytes of each stream, and the digest of them all.
+  using Key = std::tuple<std::array<int64_t, 16>, std::array<size_t, 4>, Sha256Digest>;
+
+  std::mutex mutex_;
+  std::map<Key, WeightStatistics> entries_;
 };
 
 // Decoded weights by content: the streams' bytes and all parameters that decide their order. Decoding is the expensive

@@ -11,6 +11,7 @@
 #include "base/diagnostic.h"
 #include "facts/npu_targets.h"
 #include "facts/tosa_ops.h"
+#include "npu/stream_memo.h"
 #include "npu/weight_order.h"
 #include "plan/schedule/schedule.h"
 #include "plan/target.h"
@@ -83,7 +84,9 @@ struct Family {
   npu::WeightTraversal (*traversal)(const Step& piece, const BlockConfig& block, const Weights& weights,
                                     const Target& target);
   // The scales and weights of `channels` output channels from `first_channel`, for all cores.
-  EncodedSlice (*encode)(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel);
+  // `streams` may have them already; none: nullptr.
+  EncodedSlice (*encode)(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
+                         npu::StreamMemo* streams);
 
   // What writes the schedule's commands. Both arguments must outlive it.
   std::unique_ptr<Emitter> (*emitter)(const Schedule& schedule, const Target& target);

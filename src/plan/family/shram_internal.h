@@ -33,7 +33,8 @@ std::optional<SharedBuffer> shared_buffer(const Step& piece, const BlockConfig& 
 
 npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
                                const Target& target);
-EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel);
+EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
+                    npu::StreamMemo* streams);
 std::unique_ptr<Emitter> emitter(const Schedule& schedule, const Target& target);
 
 }  // namespace shram

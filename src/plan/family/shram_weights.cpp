@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "npu/scales.h"
-#include "npu/weight_codec.h"
 #include "plan/family/shram_internal.h"
 
 // One stream of weights for each core, behind its scales; the cores take the output channels in turn.
@@ -29,7 +28,7 @@ namespace {
 
 // Appends what core number `core` reads.
 void append_core(EncodedSlice& slice, const npu::WeightTraversal& traversal, const Weights& weights,
-                 int64_t first_channel, int core) {
+                 int64_t first_channel, int core, npu::StreamMemo* streams) {
   std::vector<npu::ChannelScale> scales;
   for (int64_t o = core; o < traversal.ofm_depth; o += traversal.cores) {
     const auto c = static_cast<size_t>(first_channel + o);
@@ -47,19 +46,20 @@ void append_core(EncodedSlice& slice, const npu::WeightTraversal& traversal, con
           traversal, core,
           values.subspan(static_cast<size_t>(first_channel) * each, static_cast<size_t>(traversal.ofm_depth) * each));
     });
-    const std::vector<std::byte> encoded = npu::encode_swd(sequence);
-    stream.weight_bytes = static_cast<int64_t>(encoded.size());
-    slice.bytes.insert(slice.bytes.end(), encoded.begin(), encoded.end());
+    const npu::StreamMemo::Stream encoded = npu::encoded_by(streams, sequence);
+    stream.weight_bytes = static_cast<int64_t>(encoded->size());
+    slice.bytes.insert(slice.bytes.end(), encoded->begin(), encoded->end());
   }
   slice.cores.push_back(stream);
 }
 
 }  // namespace
 
-EncodedSlice shram::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel) {
+EncodedSlice shram::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
+                           npu::StreamMemo* streams) {
   EncodedSlice slice;
   for (int core = 0; core < std::min(traversal.cores, traversal.ofm_depth); ++core)
-    append_core(slice, traversal, weights, first_channel, core);
+    append_core(slice, traversal, weights, first_channel, core, streams);
   return slice;
 }
 

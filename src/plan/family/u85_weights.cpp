@@ -1,6 +1,5 @@
 #include "base/checked_math.h"
 #include "npu/scales.h"
-#include "npu/weight_codec.h"
 #include "plan/family/u85_internal.h"
 
 // One table of scales, and behind it a stream of weights per decoder.
@@ -39,7 +38,8 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
 
 }  // namespace
 
-EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel) {
+EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
+                         npu::StreamMemo* streams) {
   const auto first = static_cast<size_t>(first_channel), count = static_cast<size_t>(traversal.ofm_depth);
   EncodedSlice slice{.bytes = scale_table(traversal, weights, first), .cores = {}};
   slice.cores.resize(static_cast<size_t>(npu::stream_count(traversal)));
@@ -47,12 +47,13 @@ EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& w
   if (weights.values.empty()) return slice;
   const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
   for (size_t stream = 0; stream < slice.cores.size(); ++stream) {
-    const std::vector<std::byte> bytes = npu::encode_swd(weights.values.visit([&](const auto& values) {
+    const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
       return npu::reorder(traversal, static_cast<int>(stream), values.subspan(first * each, count * each));
-    }));
+    });
+    const npu::StreamMemo::Stream bytes = npu::encoded_by(streams, sequence);
     slice.cores[stream].weight_offset = static_cast<int64_t>(slice.bytes.size());
-    slice.cores[stream].weight_bytes = static_cast<int64_t>(bytes.size());
-    slice.bytes.insert(slice.bytes.end(), bytes.begin(), bytes.end());
+    slice.cores[stream].weight_bytes = static_cast<int64_t>(bytes->size());
+    slice.bytes.insert(slice.bytes.end(), bytes->begin(), bytes->end());
   }
   return slice;
 }

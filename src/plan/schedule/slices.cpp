@@ -130,7 +130,7 @@ Parts parts_of(const EncodedSlice& slice) {
 }
 
 Parts encode(const Request& request, const Weights& weights, const Context& context) {
-  return parts_of(context.family.encode(request.traversal, weights, request.first_channel));
+  return parts_of(context.family.encode(request.traversal, weights, request.first_channel, context.options.streams));
 }
 
 Weights scales_only(const Weights& weights) {

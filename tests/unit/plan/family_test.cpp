@@ -119,7 +119,7 @@ TEST(Family, GivesEachCoreItsChannels) {
   const auto cores_of = [&](int64_t channels) {
     piece.ofm.depth = channels;
     const auto traversal = family.traversal(piece, {.height = 2, .width = 2, .depth = 16}, weights, target);
-    return family.encode(traversal, weights, 0);
+    return family.encode(traversal, weights, 0, nullptr);
   };
   const EncodedSlice all = cores_of(3);
   ASSERT_EQ(all.cores.size(), 2U);

@@ -101,7 +101,7 @@ TEST(U85Family, StoresOneTableOfScalesAndAStreamPerDecoder) {
                   .ofm = {.height = 4, .width = 4, .depth = 40},
                   .ifm = {.height = 4, .width = 4, .depth = 3}};
     const BlockConfig block = family.legal_blocks(op, target).front();
-    const EncodedSlice slice = family.encode(family.traversal(op, block, weights, target), weights, 0);
+    const EncodedSlice slice = family.encode(family.traversal(op, block, weights, target), weights, 0, nullptr);
     ASSERT_EQ(slice.cores.size(), static_cast<size_t>(target.accelerator.weight_decoders));
     EXPECT_GE(slice.cores.front().scale_bytes, 400);
     for (const CoreStream& core : slice.cores) {

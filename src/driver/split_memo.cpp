@@ -1,0 +1,29 @@
+#include "driver/split_memo.h"
+
+namespace carina::driver {
+
+struct SplitMemo::Entry {
+  std::once_flag once;
+  Diagnostics notes;
+  Result<Split> split;
+};
+
+Result<Split> SplitMemo::split(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
+                               const Log& log) {
+  const std::shared_ptr<Entry> entry = [&] {
+    const std::scoped_lock lock(mutex_);
+    std::shared_ptr<Entry>& known =
+        entries_[Key(backend.target, options.delegates, options.cpu_nodes, options.cpu_ops, options.cpu_modules)];
+    if (!known) known = std::make_shared<Entry>();
+    return known;
+  }();
+  std::call_once(entry->once, [&] {
+    const Log collector{.note = [&](const Diagnostic& note) { entry->notes.push_back(note); },
+                        .progress = log.progress};
+    entry->split = split_graph(prepared, backend, options, {}, collector);
+  });
+  for (const Diagnostic& note : entry->notes) log.note(note);
+  return entry->split;
+}
+
+}  // namespace carina::driver

@@ -1,0 +1,48 @@
+#include "npu/stream_memo.h"
+
+#include <array>
+
+#include "npu/weight_codec.h"
+
+namespace carina::npu {
+
+namespace {
+
+constexpr size_t kMaxHeldBytes = size_t{256} << 20;  // then the memo starts anew
+
+StreamMemo::Stream encode(std::span<const int16_t> weights) {
+  return std::make_shared<const std::vector<std::byte>>(encode_swd(weights));
+}
+
+}  // namespace
+
+std::shared_ptr<StreamMemo::Entry> StreamMemo::entry_of(const Sha256Digest& digest) {
+  const std::scoped_lock lock(mutex_);
+  std::shared_ptr<Entry>& entry = entries_[digest];
+  if (!entry) entry = std::make_shared<Entry>();
+  return entry;
+}
+
+void StreamMemo::count(size_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  held_bytes_ += bytes;
+  if (held_bytes_ <= kMaxHeldBytes) return;
+  entries_.clear();
+  held_bytes_ = 0;
+}
+
+// A digest stands for the content: to keep the weights for a comparison would take twice the memory of the streams.
+StreamMemo::Stream StreamMemo::encoded(std::span<const int16_t> weights) {
+  const std::shared_ptr<Entry> entry = entry_of(sha256(std::array{std::as_bytes(weights)}));
+  std::call_once(entry->once, [&] {
+    entry->stream = encode(weights);
+    count(entry->stream->size());
+  });
+  return entry->stream;
+}
+
+StreamMemo::Stream encoded_by(StreamMemo* memo, std::span<const int16_t> weights) {
+  return memo == nullptr ? encode(weights) : memo->encoded(weights);
+}
+
+}  // namespace carina::npu

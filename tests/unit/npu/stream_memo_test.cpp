@@ -1,0 +1,44 @@
+#include "npu/stream_memo.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "npu/weight_codec.h"
+
+namespace carina::npu {
+namespace {
+
+std::vector<int16_t> weights_of(int seed) {
+  std::vector<int16_t> weights(5000);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int16_t>(static_cast<int>(i) * seed % 97 - 48);
+  return weights;
+}
+
+TEST(StreamMemo, GivesWhatIsEncodedWithoutIt) {
+  StreamMemo memo;
+  for (const int seed : {1, 3, 1, 5, 3}) {
+    EXPECT_EQ(*memo.encoded(weights_of(seed)), encode_swd(weights_of(seed)));
+    EXPECT_EQ(*encoded_by(nullptr, weights_of(seed)), encode_swd(weights_of(seed)));
+  }
+}
+
+TEST(StreamMemo, EncodesEqualWeightsOnce) {
+  StreamMemo memo;
+  EXPECT_EQ(memo.encoded(weights_of(3)), memo.encoded(weights_of(3)));
+  EXPECT_NE(memo.encoded(weights_of(3)), memo.encoded(weights_of(5)));
+}
+
+TEST(StreamMemo, EncodesOnceForThreadsThatAskAtTheSameTime) {
+  StreamMemo memo;
+  std::vector<StreamMemo::Stream> found(4);
+  {
+    std::vector<std::jthread> threads;
+    for (StreamMemo::Stream& stream : found) threads.emplace_back([&] { stream = memo.encoded(weights_of(7)); });
+  }
+  for (const StreamMemo::Stream& stream : found) EXPECT_EQ(stream, found.front());
+}
+
+}  // namespace
+}  // namespace carina::npu
