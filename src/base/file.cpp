@@ -3,19 +3,23 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <memory>
 
+#include "base/checked_math.h"
 #include "base/descriptor_internal.h"
+#include "base/mapped_pages.h"
 #include "base/output_file.h"
 
 namespace carina {
 
 namespace {
 
-constexpr size_t kReadBytes = size_t{256} << 20;
+constexpr size_t kReadBytes = size_t{64} << 20;
+constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes: less is not worth asking the system
 
 // A file in the address space, for the handler of SIGBUS.
 struct Mapping {
@@ -104,6 +108,30 @@ const char* mapped_file_at(const void* address) noexcept {
       return mapping->path.c_str();
   }
   return nullptr;
+}
+
+namespace {
+
+// Whole pages: the ends of a part may stand on pages with others.
+void leave_pages(std::span<const std::byte> part) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = round_up(reinterpret_cast<uintptr_t>(part.data()), page);
+  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
+  // It only costs memory when that fails.
+  if (begin < end) static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
+}
+
+}  // namespace
+
+Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
+  const Buffer part = whole.slice(offset, size);
+  // What is not a file's would be lost.
+  if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
+  const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
+    leave_pages(held->bytes());
+    delete held;
+  });
+  return {owner, part.bytes()};
 }
 
 std::optional<FileId> file_id(const std::string& path) {

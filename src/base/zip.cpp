@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/checked_math.h"
+#include "base/mapped_pages.h"
 
 namespace carina {
 
@@ -239,7 +240,7 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) return fail({.where = where, .what = "the archive has no such entry"});
   const Entry& entry = found->second;
-  const Buffer packed = archive_.slice(entry.offset, entry.compressed_bytes);
+  const Buffer packed = part_with_pages(archive_, entry.offset, entry.compressed_bytes);
   Buffer data = packed;
   if (entry.method == Z_DEFLATED) {
     if (entry.bytes > limits_.max_inflated_bytes || entry.bytes > UINT32_MAX || packed.size() > UINT32_MAX) {

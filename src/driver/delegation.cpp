@@ -50,11 +50,22 @@ Result<std::vector<Delegate>> compile_all(const std::vector<ir::Graph>& graphs, 
   return delegates;
 }
 
+// What compiled delegates are asked for afterwards is where their operators come from, unless files show them.
+void drop_constants(Split& split, const DelegateOptions& options) {
+  if (options.artifacts == Artifacts::kKeep) return;
+  for (ir::Graph& graph : split.tosa) {
+    for (ir::Value& value : graph.values) {
+      if (value.constant) value.constant->data = {};
+    }
+  }
+}
+
 }  // namespace
 
 Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,
                                     const Log& log) {
   CARINA_TRY(std::vector<Delegate> delegates, compile_all(split.tosa, backend, options, log));
+  drop_constants(split, options);
   return Delegated{.split = std::move(split), .delegates = std::move(delegates)};
 }
 
@@ -70,7 +81,10 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backe
       continue;
     }
     auto delegates = compile_all(split->tosa, backend, options, log);
-    if (delegates) return Delegated{.split = *std::move(split), .delegates = *std::move(delegates)};
+    if (delegates) {
+      drop_constants(*split, options);
+      return Delegated{.split = *std::move(split), .delegates = *std::move(delegates)};
+    }
     if (!add_refusals(delegates.error(), "npu", refused)) return std::unexpected(std::move(delegates).error());
   }
 }

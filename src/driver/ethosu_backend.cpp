@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
 #include "base/guarded.h"
 #include "driver/compile_memo.h"
 #include "driver/estimate.h"
@@ -31,12 +34,11 @@ std::string more_flags(const npu::CompiledNetwork& network, const plan::Target& 
   return flags;
 }
 
-Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::Target& target,
+Result<pte::Delegate> packaged(npu::CompiledNetwork network, const plan::Target& target,
                                const DelegateOptions& options) {
-  CARINA_TRY(const npu::DelegateBlob blob, npu::write_delegate_blob(network));
-  return pte::Delegate{
+  pte::Delegate delegate{
       .backend = std::string(kEthosUBackendId),
-      .blob = Buffer::copy_of(blob.bytes),
+      .blob = {},
       .compile_specs =
           write_specs({.tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
                        .accelerator = std::string(target.accelerator.name),
@@ -44,6 +46,10 @@ Result<pte::Delegate> packaged(const npu::CompiledNetwork& network, const plan::
                        .memory_mode = std::string(target.memory.name),
                        .more_flags = more_flags(network, target, options),
                        .layers = network.layers})};
+  CARINA_TRY(std::vector<std::byte> blob, npu::turn_into_delegate_blob(std::move(network)));
+  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(blob));
+  delegate.blob = Buffer(owner, *owner);
+  return delegate;
 }
 
 report::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetwork& network) {
@@ -107,7 +113,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
       if (transformation == "finished") finished = made;
     };
   }
-  CARINA_TRY(const npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
+  CARINA_TRY(npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
   Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
   add_estimate(delegate, network, tosa, target, options, log);
   if (is_shown(options)) delegate.report.memory_map = memory_map(finished);
@@ -116,7 +122,6 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
     delegate.report.shown.emplace_back(
         name_of(what),
         show(what, {.tosa = tosa, .target = target, .schedule = finished, .network = network, .timing = timing}));
-  CARINA_TRY(delegate.packaged, packaged(network, target, options));
   if (options.artifacts == Artifacts::kKeep) {
     CARINA_TRY(std::vector<std::byte> raw, npu::write_vela_raw(network));
     delegate.artifacts.push_back({.suffix = "vela.npz", .bytes = std::move(raw)});
@@ -124,6 +129,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
     const auto text = std::as_bytes(std::span(schedule));
     delegate.artifacts.push_back({.suffix = "schedule.txt", .bytes = {text.begin(), text.end()}});
   }
+  CARINA_TRY(delegate.packaged, packaged(std::move(network), target, options));
   return delegate;
 }
 

@@ -22,11 +22,18 @@ using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, c
 
 enum class Profiling { kOff, kOn };
 
+// When convolutions lay out their weights as their kernels want them.
+enum class Packing {
+  kOnce,     // a copy of all weights is held
+  kEachRun,  // of one node's at a time: for few runs of large networks
+};
+
 struct Options {
   int threads = 1;                               // >= 1; results do not depend on it
   size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
   Observer observer = {};                        // set: no internal fusing, every value is computed and shown
   Profiling profiling = Profiling::kOff;
+  Packing packing = Packing::kOnce;
   std::string where = {};                 // the file's name, put before node names in messages
   int64_t loop_limit = int64_t{1} << 32;  // iterations of one WHILE_LOOP execution before it is an error
 };

@@ -145,6 +145,26 @@ void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
       .dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
 }
 
+// Weights so small are not worth packing again.
+bool Planner::packs_each_run(const NodePlan& plan) const {
+  constexpr size_t kSmall = size_t{1} << 16;
+  return options_.packing == Packing::kEachRun && plan.node.op == ir::Op(TosaOp::CONV2D) &&
+         plan.in[1].constant != nullptr && plan.in[1].constant->data.size() > kSmall;
+}
+
+// A kernel that is made when it runs, and gone with its weights afterwards.
+Kernel Planner::packing_each_run(Prepare prepare, const NodePlan& plan) {
+  return {.run = [prepare, plan](const Call& call) -> Result<void> {
+    CARINA_TRY(const Kernel kernel, prepare(plan));
+    MutableBuffer scratch = MutableBuffer::allocate(kernel.scratch_bytes);
+    return kernel.run({.in = call.in,
+                       .out = call.out,
+                       .scratch = scratch.bytes().data(),
+                       .runtime = call.runtime,
+                       .where = call.where});
+  }};
+}
+
 Result<void> Planner::make_step(size_t node_index) {
   const ir::Node& node = graph_.nodes[node_index];
   if (!node.op.is_tosa())
@@ -159,7 +179,8 @@ Result<void> Planner::make_step(size_t node_index) {
     return {};
   }
   const NodePlan plan = node_plan(node);
-  CARINA_TRY(Kernel kernel, row->prepare(plan));
+  CARINA_TRY(Kernel kernel,
+             packs_each_run(plan) ? Result<Kernel>(packing_each_run(row->prepare, plan)) : row->prepare(plan));
   // With an observer nothing changes: a shared value is shown with the node's own type and shape.
   if (copies_nothing(node)) {
     share_bytes(node.inputs[0], node.outputs[0]);

@@ -40,6 +40,8 @@ class Planner {
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
   [[nodiscard]] NodePlan node_plan(const ir::Node& node) const;
   [[nodiscard]] bool copies_nothing(const ir::Node& node) const;
+  [[nodiscard]] bool packs_each_run(const NodePlan& plan) const;
+  [[nodiscard]] static Kernel packing_each_run(Prepare prepare, const NodePlan& plan);
   [[nodiscard]] size_t root(size_t value) const { return roots_[value]; }
 
   const ir::Graph& graph_;

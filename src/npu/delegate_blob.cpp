@@ -44,14 +44,18 @@ void append_value(std::vector<std::byte>& out, T value) {
 
 enum class Stored : uint8_t { kInline, kExternal };
 
-void append_block(std::vector<std::byte>& out, std::string_view name, std::span<const std::byte> data,
-                  Stored stored = Stored::kInline) {
+void append_header(std::vector<std::byte>& out, std::string_view name, size_t bytes, Stored stored) {
   const size_t at = out.size();
   out.resize(at + kHeaderBytes);
   std::memcpy(out.data() + at, name.data(), name.size());
-  const auto size = static_cast<uint32_t>(data.size());
+  const auto size = static_cast<uint32_t>(bytes);
   std::memcpy(out.data() + at + kNameBytes, &size, sizeof size);
   out[at + kNameBytes + sizeof size] = static_cast<std::byte>(stored == Stored::kExternal ? 1 : 0);
+}
+
+void append_block(std::vector<std::byte>& out, std::string_view name, std::span<const std::byte> data,
+                  Stored stored = Stored::kInline) {
+  append_header(out, name, data.size(), stored);
   out.insert(out.end(), data.begin(), data.end());
   out.resize(round_up(out.size(), kAlignmentBytes));
 }
@@ -276,6 +280,19 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
 
 }  // namespace
 
+namespace {
+
+void append_rest(std::vector<std::byte>& out, const CompiledNetwork& network) {
+  std::vector<std::byte> scratch;
+  append_value(scratch, static_cast<uint32_t>(network.scratch_bytes));
+  append_block(out, kScratch, scratch);
+  append_block(out, kInputs, tensor_table(network.inputs));
+  append_block(out, kOutputs, tensor_table(network.outputs));
+  append_block(out, kEnd, {});
+}
+
+}  // namespace
+
 Result<DelegateBlob> write_delegate_blob(const CompiledNetwork& network, std::span<const ExternalBlock> external) {
   CARINA_CHECKED(check_writable(network, external));
   DelegateBlob blob;
@@ -290,12 +307,19 @@ Result<DelegateBlob> write_delegate_blob(const CompiledNetwork& network, std::sp
   append_block(blob.bytes, kStart, {});
   append_data(kCommands, network.command_payload);
   append_data(kWeights, network.weights);
-  std::vector<std::byte> scratch;
-  append_value(scratch, static_cast<uint32_t>(network.scratch_bytes));
-  append_block(blob.bytes, kScratch, scratch);
-  append_block(blob.bytes, kInputs, tensor_table(network.inputs));
-  append_block(blob.bytes, kOutputs, tensor_table(network.outputs));
-  append_block(blob.bytes, kEnd, {});
+  append_rest(blob.bytes, network);
+  return blob;
+}
+
+Result<std::vector<std::byte>> turn_into_delegate_blob(CompiledNetwork&& network) {
+  CARINA_CHECKED(check_writable(network, {}));
+  std::vector<std::byte> blob = std::move(network.weights), before;
+  append_block(before, kStart, {});
+  append_block(before, kCommands, network.command_payload);
+  append_header(before, kWeights, blob.size(), Stored::kInline);
+  blob.insert(blob.begin(), before.begin(), before.end());
+  blob.resize(round_up(blob.size(), kAlignmentBytes));
+  append_rest(blob, network);
   return blob;
 }
 

@@ -35,6 +35,8 @@ struct DelegateBlob {
 // inputs, outputs, vela_end_stream. `network` must outlive the result when blocks are external. Error: an external
 // block of an unknown name, a tag that is empty or not ASCII, a scratch size above 4 GiB.
 Result<DelegateBlob> write_delegate_blob(const CompiledNetwork& network, std::span<const ExternalBlock> external = {});
+// The same around the weights where they stand: takes them.
+Result<std::vector<std::byte>> turn_into_delegate_blob(CompiledNetwork&& network);
 
 // Finds the bytes of a named block by its key; an empty buffer when there is none.
 using NamedData = std::function<Buffer(std::string_view key)>;

@@ -2,8 +2,12 @@
 
 #include <flatbuffers/flatbuffers.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <list>
 #include <numeric>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "facts/executorch.h"
@@ -18,16 +22,25 @@ namespace fb = carina::pte::schema;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
+// Bytes that stand somewhere else still, and where they come to.
+struct Piece {
+  uint64_t offset = 0;
+  std::span<const std::byte> bytes;
+};
+uint64_t end_of(std::span<const Piece> pieces) {
+  return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes.size();
+}
+
 // The parts of the file behind the FlatBuffer.
 struct Segments {
   std::vector<Offset<fb::DataSegment>> table;
-  std::vector<std::byte> bytes;
+  std::vector<Piece> pieces;
 
-  // Appends `data`, aligned; returns the segment's index.
-  uint32_t add(FlatBufferBuilder& builder, std::span<const std::byte> data) {
-    bytes.resize(round_up<size_t>(bytes.size(), kPteSegmentAlignmentBytes));
-    table.push_back(fb::CreateDataSegment(builder, bytes.size(), data.size()));
-    bytes.insert(bytes.end(), data.begin(), data.end());
+  // Appends a segment of pieces in ascending order, aligned; returns its index.
+  uint32_t add(FlatBufferBuilder& builder, std::span<const Piece> parts) {
+    const uint64_t begin = round_up<uint64_t>(end_of(pieces), kPteSegmentAlignmentBytes);
+    table.push_back(fb::CreateDataSegment(builder, begin, end_of(parts)));
+    for (const Piece& part : parts) pieces.push_back({.offset = begin + part.offset, .bytes = part.bytes});
     return static_cast<uint32_t>(table.size() - 1);
   }
 };
@@ -139,7 +152,8 @@ struct DelegateWriter {
     return fb::CreateBackendDelegateDataReference(builder, 0, static_cast<uint32_t>(inline_data.size() - 1));
   }
   Offset<fb::BackendDelegateDataReference> write_segment(const Buffer& blob) {
-    return fb::CreateBackendDelegateDataReference(builder, 1, segments.add(builder, blob.bytes()));
+    return fb::CreateBackendDelegateDataReference(builder, 1,
+                                                  segments.add(builder, std::array{Piece{.bytes = blob.bytes()}}));
   }
 };
 
@@ -167,26 +181,31 @@ Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& pla
                                        &operators, &delegates, &buffer_sizes);
 }
 
-// All constants in one segment, each aligned; returns their offsets in it.
-std::vector<uint64_t> lay_out_constants(std::span<const Buffer> constants, std::vector<std::byte>& segment) {
-  std::vector<uint64_t> offsets{0};  // the format's dummy
-  for (size_t i = 1; i < constants.size(); ++i) {
-    segment.resize(round_up<size_t>(segment.size(), kPteConstantAlignmentBytes));
-    offsets.push_back(segment.size());
-    segment.insert(segment.end(), constants[i].bytes().begin(), constants[i].bytes().end());
+// All constants in one segment, each aligned.
+std::vector<Piece> lay_out_constants(std::span<const Buffer> constants) {
+  std::vector<Piece> pieces;
+  for (const Buffer& constant : constants.subspan(std::min<size_t>(1, constants.size()))) {
+    const uint64_t offset = round_up<uint64_t>(end_of(pieces), kPteConstantAlignmentBytes);
+    pieces.push_back({.offset = offset, .bytes = constant.bytes()});
   }
+  return pieces;
+}
+
+std::vector<uint64_t> offsets_of(std::span<const Piece> pieces) {
+  std::vector<uint64_t> offsets{0};  // the format's dummy
+  for (const Piece& piece : pieces) offsets.push_back(piece.offset);
   return offsets;
 }
 
 void put(std::vector<std::byte>& out, size_t at, const void* data, size_t size) {
-  std::memcpy(out.data() + at, data, size);
+  if (size > 0) std::memcpy(out.data() + at, data, size);
 }
 
 // FlatBuffer + header + segments -> file: the header is slid in behind the identifier, and the root offset counts it.
-std::vector<std::byte> join(std::span<const std::byte> flatbuffer, const std::vector<std::byte>& segments) {
+std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<const Piece> segments) {
   const uint64_t program_bytes = flatbuffer.size() + kPteExtendedHeaderBytes;
   const uint64_t segment_base = round_up<uint64_t>(program_bytes, kPteSegmentAlignmentBytes);
-  const uint64_t segment_bytes = segments.size();
+  const uint64_t segment_bytes = end_of(segments);
   std::vector<std::byte> file(segment_base + segment_bytes);
   uint32_t root = 0;
   std::memcpy(&root, flatbuffer.data(), 4);
@@ -199,9 +218,31 @@ std::vector<std::byte> join(std::span<const std::byte> flatbuffer, const std::ve
   put(file, 24, &segment_base, 8);
   put(file, 32, &segment_bytes, 8);
   put(file, 8 + kPteExtendedHeaderBytes, flatbuffer.data() + 8, flatbuffer.size() - 8);
-  put(file, segment_base, segments.data(), segments.size());
+  for (const Piece& piece : segments) put(file, segment_base + piece.offset, piece.bytes.data(), piece.bytes.size());
   return file;
 }
+
+// The builder's memory, so that what it has built leaves without a copy.
+class Memory : public flatbuffers::Allocator {
+ public:
+  uint8_t* allocate(size_t size) override { return reinterpret_cast<uint8_t*>(blocks_.emplace_back(size).data()); }
+  void deallocate(uint8_t* block, size_t /*size*/) override {
+    std::erase_if(blocks_, [&](const auto& own) { return own.data() == reinterpret_cast<std::byte*>(block); });
+  }
+  // The block that ends with `built`, cut to it.
+  std::vector<std::byte> take(std::span<const std::byte> built) {
+    const auto found = std::ranges::find_if(
+        blocks_, [&](const auto& own) { return own.data() + own.size() == built.data() + built.size(); });
+    CARINA_CHECK(found != blocks_.end(), "{} bytes were built elsewhere", built.size());
+    std::vector<std::byte> block = std::exchange(*found, {});
+    std::memmove(block.data(), built.data(), built.size());
+    block.resize(built.size());
+    return block;
+  }
+
+ private:
+  std::list<std::vector<std::byte>> blocks_;
+};
 
 size_t data_bytes(const Program& program) {
   size_t total = 0;
@@ -219,11 +260,14 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
                  .what = "the delegates are too large to stand inside the FlatBuffer",
                  .hint = "write them to segments"});
   }
-  FlatBufferBuilder builder(data_bytes(program) + (1 << 16));
+  constexpr size_t kBesideData = 1 << 16;
+  const size_t inlined = options.delegate_data == DelegateData::kInline ? data_bytes(program) : 0;
+  Memory memory;
+  FlatBufferBuilder builder(inlined + kBesideData, &memory);
   Segments segments;
-  std::vector<std::byte> constant_segment;
-  const std::vector<uint64_t> constant_offsets = lay_out_constants(program.constants, constant_segment);
-  const uint32_t constant_index = segments.add(builder, constant_segment);
+  const std::vector<Piece> constants_laid = lay_out_constants(program.constants);
+  const std::vector<uint64_t> constant_offsets = offsets_of(constants_laid);
+  const uint32_t constant_index = segments.add(builder, constants_laid);
   DelegateWriter delegate_writer{.builder = builder, .options = options, .segments = segments, .inline_data = {}};
   std::vector<Offset<fb::ExecutionPlan>> plans;
   for (const Plan& plan : program.plans) plans.push_back(write_plan(builder, plan, delegate_writer));
@@ -233,8 +277,7 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
                                          constants),
                  kPteIdentifier.data());
   const std::span<const std::byte> flatbuffer = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
-  if (segments.bytes.empty()) return std::vector<std::byte>(flatbuffer.begin(), flatbuffer.end());
-  return join(flatbuffer, segments.bytes);
+  return segments.pieces.empty() ? memory.take(flatbuffer) : join(flatbuffer, segments.pieces);
 }
 
 }  // namespace carina::pte

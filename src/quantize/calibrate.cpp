@@ -17,6 +17,8 @@ namespace {
 
 using ir::ValueId;
 
+constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
+
 Result<void> check_samples(const ir::Graph& graph, std::span<const std::vector<Tensor>> samples) {
   if (samples.empty()) return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   for (size_t s = 0; s < samples.size(); ++s) {
@@ -142,6 +144,8 @@ Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<
       .observer = [&](std::span<const ValueId> values, const Tensor& tensor) { calibration->see(values, tensor); },
       .layers = [&](const WeightedLayer& layer,
                     const Tensor& image) { calibration->see(layer, image, options.gathered); },
+      .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
+                                               : FloatRunOptions::Weights::kPacked,
       .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
   std::vector<bool> stays_float = model.on_kernels();

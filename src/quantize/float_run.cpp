@@ -92,7 +92,10 @@ std::vector<std::optional<Quantization>> quantizations(const Segment& segment) {
 
 Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Shown& shown,
                                               const FloatRunOptions& options) {
-  interpret::Options wanted{.threads = options.threads, .where = options.where};
+  const bool packed = options.weights == FloatRunOptions::Weights::kPacked;
+  interpret::Options wanted{.threads = options.threads,
+                            .packing = packed ? interpret::Packing::kOnce : interpret::Packing::kEachRun,
+                            .where = options.where};
   if (options.observer || options.layers) {
     const Read read = options.layers ? layers_read(segment) : Read(shown.size());
     wanted.observer = [shown, read, read_as = quantizations(segment), observer = options.observer,

@@ -35,6 +35,10 @@ struct FloatRunOptions {
     kMost,   // fast: the lowering's clean-up may do away with some
     kEvery,  // each value that a node makes is shown
   } values = Values::kMost;
+  enum class Weights {
+    kPacked,  // a second copy of them, for many runs
+    kOneLayerAtATime,
+  } weights = Weights::kPacked;
   std::string where = {};  // put before node names in messages
 };
 

@@ -12,8 +12,8 @@
 #include "quantize/domains_internal.h"
 #include "quantize/equalize.h"
 #include "quantize/known_bounds_internal.h"
+#include "quantize/weight_parameters_internal.h"
 #include "quantize/weight_rounding_internal.h"
-#include "tensor/elements.h"
 
 namespace carina::quantize {
 
@@ -42,105 +42,11 @@ void separate_weights(ir::Graph& graph) {
   }
 }
 
-// In lanes, which compilers make vectors of.
-float magnitude_of(std::span<const float> values) {
-  constexpr size_t kLanes = 16;
-  std::array<float, kLanes> most{};
-  const size_t whole = values.size() - values.size() % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float magnitude = std::abs(values[i + lane]);
-      most[lane] = magnitude > most[lane] ? magnitude : most[lane];
-    }
-  }
-  float magnitude = *std::ranges::max_element(most);
-  for (size_t i = whole; i < values.size(); ++i) magnitude = std::max(magnitude, std::abs(values[i]));
-  return magnitude;
-}
-
-// Of all elements, or of each index of `axis`.
-std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity granularity) {
-  const auto values = weight.values<float>();
-  if (granularity == Granularity::kPerTensor) return {magnitude_of(values)};
-  const auto count = static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
-  size_t run = 1;  // elements of one index that follow one another
-  for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
-    run *= static_cast<size_t>(weight.shape[i]);
-  std::vector<float> magnitudes(count, 0);
-  for (size_t i = 0; i < values.size(); i += run) {
-    float& magnitude = magnitudes[i / run % count];
-    magnitude = std::max(magnitude, magnitude_of(values.subspan(i, run)));
-  }
-  return magnitudes;
-}
-
-Quantization weight_parameters(const Tensor& weight, int axis, const WeightScheme& integers, double smallest_scale) {
-  const std::vector<float> magnitudes = magnitudes_of(weight, axis, integers.granularity);
-  Quantization q{.dtype = integers.dtype,
-                 .scales = {},
-                 .zero_points = std::vector<int64_t>(magnitudes.size(), 0),
-                 .axis = integers.granularity == Granularity::kPerTensor ? Quantization::kPerTensor : axis,
-                 .qmin = integers.qmin,
-                 .qmax = integers.qmax};
-  for (const float magnitude : magnitudes)
-    q.scales.push_back(symmetric_scale(magnitude, integers.qmax, smallest_scale));
-  return q;
-}
-
-// Of scale input * weight, in the accumulator's type. Source: docs/facts/arm_backend.md 4.1. Groups of a transposed
-// convolution, whose weights count the channels of one group, have the same scales one after the other.
-Quantization bias_parameters(const Quantization& input, const Quantization& weight, int64_t channels) {
-  const DType accumulator = input.dtype == DType::kInt16 ? DType::kInt48 : DType::kInt32;
-  const int64_t largest = range_of(accumulator).max;
-  Quantization q{.dtype = accumulator,
-                 .scales = {},
-                 .zero_points = {},
-                 .axis = weight.per_channel() ? 0 : Quantization::kPerTensor,
-                 .qmin = -largest,
-                 .qmax = largest};
-  const auto count = weight.per_channel() ? static_cast<size_t>(channels) : size_t{1};
-  for (size_t c = 0; c < count; ++c) q.scales.push_back(weight.scales[c % weight.scales.size()] * input.scale());
-  q.zero_points.assign(count, 0);
-  return q;
-}
-
-// TOSA multiplies int16 by int8 only.
-WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted) {
-  if (input.dtype != DType::kInt16 || wanted.dtype == DType::kInt8) return wanted;
-  WeightScheme int8 = wanted;
-  int8.dtype = DType::kInt8;
-  int8.qmin = -127;
-  int8.qmax = 127;
-  return int8;
-}
-
 bool wants_products(const Scheme& scheme) {
   return scheme.general.weights.rounding == Rounding::kForInputs ||
          std::ranges::any_of(scheme.overrides, [](const Override& override) {
            return override.scheme && override.scheme->weights.rounding == Rounding::kForInputs;
          });
-}
-
-// A value that is not finite leaves more than 0 when it is taken from itself. Without an early end, which compilers make
-// vectors of.
-bool is_finite(const Tensor& tensor) {
-  bool finite = true;
-  for (const float value : tensor.values<float>()) finite &= value - value == 0;
-  return finite;
-}
-
-// The integers of quantized weights, as the lowering rounds them.
-std::vector<double> steps_of(const ir::Value& weight) {
-  const Quantization& q = *weight.quantization;
-  if (weight.constant->dtype != DType::kFp32) return *numbers_of(*weight.constant);
-  const auto reals = weight.constant->values<float>();
-  const ChannelOf channel(weight.shape, q);
-  std::vector<double> steps(reals.size());
-  for (size_t i = 0; i < reals.size(); ++i) {
-    const float step = std::nearbyint(reals[i] * static_cast<float>(1.0 / q.scales[channel(i)]));
-    steps[i] = std::clamp(static_cast<double>(step), static_cast<double>(q.qmin), static_cast<double>(q.qmax));
-  }
-  return steps;
 }
 
 class Quantizer {
@@ -155,6 +61,7 @@ class Quantizer {
     set_activations();
     compare_with_infinity();
     warn_of_coarse_steps(log);
+    count_readers();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
     }
@@ -366,17 +273,24 @@ class Quantizer {
       return fail({.where = fmt::format("{} ({})", node.name, graph_[node.inputs[role.bias]].name),
                    .what = "the bias is not finite"});
     if (statistics != nullptr && scheme.weights.mean_error == MeanError::kTakenFromBias)
-      correct_bias(node, role, mean_errors(reals, *weight.quantization, steps_of(weight), *statistics));
+      correct_bias(node, role, mean_errors(reals, weight, *statistics));
     if (role.bias < node.inputs.size() && node.inputs[role.bias].valid())
       graph_[node.inputs[role.bias]].quantization =
           bias_parameters(input, *weight.quantization, graph_[node.inputs[role.bias]].shape.elements());
     return {};
   }
 
-  [[nodiscard]] bool has_one_reader(ValueId id) const {
-    int64_t readers = 0;
-    for (const Node& node : graph_.nodes) readers += std::ranges::count(node.inputs, id);
-    return readers == 1 && std::ranges::find(graph_.outputs, id) == graph_.outputs.end();
+  // How many operands and outputs of the graph each value is.
+  void count_readers() {
+    readers_.assign(graph_.values.size(), 0);
+    const auto count = [&](ValueId id) {
+      if (id.valid()) ++readers_[id.index()];
+    };
+    for (const Node& node : graph_.nodes) std::ranges::for_each(node.inputs, count);
+    for (const ValueId output : graph_.outputs) {
+      count(output);
+      count(output);  // never an operand's own
+    }
   }
 
   void correct_bias(Node& node, const WeightRole& role, const std::vector<double>& errors) {
@@ -391,10 +305,12 @@ class Quantizer {
     }
     if (!bias.valid())
       bias = graph_.add_constant(node.name + "_bias", std::move(corrected).freeze());
-    else if (has_one_reader(bias))
+    else if (readers_[bias.index()] == 1)
       graph_[bias].constant = std::move(corrected).freeze();
-    else
+    else {
+      --readers_[bias.index()];
       bias = graph_.add_constant(graph_[bias].name, std::move(corrected).freeze());
+    }
   }
 
   ir::Graph& graph_;
@@ -402,6 +318,7 @@ class Quantizer {
   SchemeOf schemes_;
   Calibrated calibrated_;
   std::vector<bool> is_weight_;
+  std::vector<size_t> readers_;  // per value
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
 
 namespace carina::quantize {
 
@@ -160,17 +161,82 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
   return std::move(result).freeze();
 }
 
-std::vector<double> mean_errors(const Tensor& weight, const Quantization& q, const std::vector<double>& rounded,
-                                const LayerStatistics& statistics) {
-  const auto reals = weight.values<float>();
-  const auto channels = static_cast<size_t>(weight.shape[0]);
-  const size_t terms = reals.size() / channels, each = channels / statistics.groups.size();
-  std::vector<double> errors(channels, 0);
-  std::vector<double> means;
-  for (size_t c = 0; c < channels; ++c) {
+namespace {
+
+constexpr size_t kTogether = 4;  // channels, whose sums do not wait for each other
+
+// The integers of one channel's weights, as the lowering rounds them: limited first, which whole limits allow, so that
+// adding and taking away 1.5 * 2^23 rounds to even. In lanes, which compilers make vectors of.
+void round_channel(std::span<const float> reals, double scale, const Quantization& q, std::span<float> steps) {
+  constexpr float kRounding = 12582912.0F;
+  constexpr size_t kLanes = 16;
+  const auto inverse = static_cast<float>(1.0 / scale);
+  const auto least = static_cast<float>(q.qmin), most = static_cast<float>(q.qmax);
+  const auto round = [&](float real) {
+    const float wanted = real * inverse;
+    const float limited = wanted < least ? least : (wanted > most ? most : wanted);
+    return (limited + kRounding) - kRounding;
+  };
+  const size_t whole = reals.size() - reals.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) steps[i + lane] = round(reals[i + lane]);
+  }
+  for (size_t i = whole; i < reals.size(); ++i) steps[i] = round(reals[i]);
+}
+
+// Channels as pieces of weights [O, terms].
+struct Channels {
+  std::span<const float> reals;
+  const ir::Value& weight;
+  size_t terms;
+
+  [[nodiscard]] double scale(size_t channel) const {
+    const Quantization& q = *weight.quantization;
+    return q.scales[q.per_channel() ? channel : 0];
+  }
+  [[nodiscard]] std::span<const float> row(size_t channel) const { return reals.subspan(channel * terms, terms); }
+  void steps(size_t channel, std::span<float> to) const {
+    if (weight.constant->dtype == DType::kFp32)
+      return round_channel(row(channel), scale(channel), *weight.quantization, to);
+    const auto integers = weight.constant->values<int8_t>().subspan(channel * terms, terms);
+    std::ranges::copy(integers, to.begin());
+  }
+};
+
+// Of `count` channels from `first`; each one's sum in the order of its terms.
+void add_errors(const Channels& channels, size_t first, size_t count, std::span<const double> means,
+                std::span<float> steps, std::span<double> errors) {
+  const size_t terms = channels.terms;
+  std::array<double, kTogether> scales{}, sums{};
+  std::array<const float*, kTogether> reals{};
+  for (size_t t = 0; t < kTogether; ++t) {
+    const size_t channel = first + std::min(t, count - 1);
+    channels.steps(channel, steps.subspan(t * terms, terms));
+    scales[t] = channels.scale(channel);
+    reals[t] = channels.row(channel).data();
+  }
+  for (size_t i = 0; i < terms; ++i) {
+    for (size_t t = 0; t < kTogether; ++t)
+      sums[t] += (static_cast<double>(steps[t * terms + i]) * scales[t] - static_cast<double>(reals[t][i])) * means[i];
+  }
+  std::copy_n(sums.begin(), count, errors.begin() + static_cast<ptrdiff_t>(first));
+}
+
+}  // namespace
+
+std::vector<double> mean_errors(const Tensor& reals, const ir::Value& weight, const LayerStatistics& statistics) {
+  const auto count = static_cast<size_t>(reals.shape[0]);
+  const Channels channels{.reals = reals.values<float>(),
+                          .weight = weight,
+                          .terms = static_cast<size_t>(reals.shape.elements()) / std::max<size_t>(count, 1)};
+  const size_t each = count / statistics.groups.size();
+  std::vector<double> errors(count, 0), means;
+  std::vector<float> steps(kTogether * channels.terms);
+  for (size_t c = 0; c < count;) {
     if (c % each == 0) means = statistics.groups[c / each].means();
-    const double scale = q.scales[q.per_channel() ? c : 0];
-    for (size_t i = 0; i < terms; ++i) errors[c] += (rounded[c * terms + i] * scale - reals[c * terms + i]) * means[i];
+    const size_t together = std::min(kTogether, each - c % each);
+    add_errors(channels, c, together, means, steps, errors);
+    c += together;
   }
   return errors;
 }

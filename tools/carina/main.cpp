@@ -13,6 +13,10 @@
 #include "signals.h"
 #include "usage.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 namespace carina::cli {
 namespace {
 
@@ -93,6 +97,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   carina::cli::install_signal_handlers();
+#ifdef __GLIBC__
+  // A layer's weights go back to the system when they are freed. The library's own limit rises with every such block.
+  constexpr int kLargeBlockBytes = 4 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
+#endif
   try {
     return carina::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -175,11 +175,15 @@ size_t bytes_of(const std::vector<Parts>& encoded) {
 // Writes constants into their space in the order of their first use, equal ones once.
 class Layout {
  public:
-  // `expected_bytes` of constants at most, unless tables are many.
-  Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) { space_.reserve(expected_bytes); }
+  // `expected_bytes` of constants at most, unless tables are many. Room that nobody touches costs nothing: a package then
+  // comes around the constants where they stand.
+  Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) {
+    space_.reserve(expected_bytes + expected_bytes / 16);
+  }
 
   StorageId append(std::span<const std::byte> bytes) {
-    const auto [begin, end] = by_hash_.equal_range(content_hash(bytes));
+    const uint64_t hash = content_hash(bytes);
+    const auto [begin, end] = by_hash_.equal_range(hash);
     const auto same = std::find_if(begin, end, [&](const auto& entry) {
       const Storage& storage = schedule_[entry.second];
       return std::ranges::equal(
@@ -189,7 +193,7 @@ class Layout {
     const StorageId id = schedule_.add({.space = Space::kConstants,
                                         .bytes = static_cast<int64_t>(bytes.size()),
                                         .address = append_aligned(space_, bytes)});
-    by_hash_.emplace(content_hash(bytes), id);
+    by_hash_.emplace(hash, id);
     return id;
   }
   void append(TensorId id, const Material& material) {

@@ -1,0 +1,98 @@
+#include "quantize/weight_parameters_internal.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "quantize/range_observer_internal.h"
+
+namespace carina::quantize {
+
+namespace {
+
+// In lanes, which compilers make vectors of.
+float magnitude_of(std::span<const float> values) {
+  constexpr size_t kLanes = 16;
+  std::array<float, kLanes> most{};
+  const size_t whole = values.size() - values.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float magnitude = std::abs(values[i + lane]);
+      most[lane] = magnitude > most[lane] ? magnitude : most[lane];
+    }
+  }
+  float magnitude = *std::ranges::max_element(most);
+  for (size_t i = whole; i < values.size(); ++i) magnitude = std::max(magnitude, std::abs(values[i]));
+  return magnitude;
+}
+
+// Of all elements, or of each index of `axis`.
+std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity granularity) {
+  const auto values = weight.values<float>();
+  if (granularity == Granularity::kPerTensor) return {magnitude_of(values)};
+  const auto count = static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
+  size_t run = 1;  // elements of one index that follow one another
+  for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
+    run *= static_cast<size_t>(weight.shape[i]);
+  std::vector<float> magnitudes(count, 0);
+  for (size_t i = 0; i < values.size(); i += run) {
+    float& magnitude = magnitudes[i / run % count];
+    magnitude = std::max(magnitude, magnitude_of(values.subspan(i, run)));
+  }
+  return magnitudes;
+}
+
+}  // namespace
+
+Quantization weight_parameters(const Tensor& weight, int axis, const WeightScheme& integers, double smallest_scale) {
+  const std::vector<float> magnitudes = magnitudes_of(weight, axis, integers.granularity);
+  Quantization q{.dtype = integers.dtype,
+                 .scales = {},
+                 .zero_points = std::vector<int64_t>(magnitudes.size(), 0),
+                 .axis = integers.granularity == Granularity::kPerTensor ? Quantization::kPerTensor : axis,
+                 .qmin = integers.qmin,
+                 .qmax = integers.qmax};
+  for (const float magnitude : magnitudes)
+    q.scales.push_back(symmetric_scale(magnitude, integers.qmax, smallest_scale));
+  return q;
+}
+
+Quantization bias_parameters(const Quantization& input, const Quantization& weight, int64_t channels) {
+  const DType accumulator = input.dtype == DType::kInt16 ? DType::kInt48 : DType::kInt32;
+  const int64_t largest = range_of(accumulator).max;
+  Quantization q{.dtype = accumulator,
+                 .scales = {},
+                 .zero_points = {},
+                 .axis = weight.per_channel() ? 0 : Quantization::kPerTensor,
+                 .qmin = -largest,
+                 .qmax = largest};
+  const auto count = weight.per_channel() ? static_cast<size_t>(channels) : size_t{1};
+  for (size_t c = 0; c < count; ++c) q.scales.push_back(weight.scales[c % weight.scales.size()] * input.scale());
+  q.zero_points.assign(count, 0);
+  return q;
+}
+
+WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted) {
+  if (input.dtype != DType::kInt16 || wanted.dtype == DType::kInt8) return wanted;
+  WeightScheme int8 = wanted;
+  int8.dtype = DType::kInt8;
+  int8.qmin = -127;
+  int8.qmax = 127;
+  return int8;
+}
+
+// A value that is not finite leaves more than 0 when it is taken from itself. In lanes, as above.
+bool is_finite(const Tensor& tensor) {
+  constexpr size_t kLanes = 16;
+  std::array<float, kLanes> left{};
+  const auto values = tensor.values<float>();
+  const size_t whole = values.size() - values.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) left[lane] += values[i + lane] - values[i + lane];
+  }
+  for (size_t i = whole; i < values.size(); ++i) left[0] += values[i] - values[i];
+  return std::ranges::all_of(left, [](float l) { return l == 0; });
+}
+
+}  // namespace carina::quantize
