@@ -74,6 +74,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
     CARINA_TRY(schedule, choose_blocks(std::move(schedule), context, threads));
   }
   schedule = checked("depth", cut_depth(std::move(schedule), context, threads), context);
+  schedule = checked("weight_orders", order_weights(std::move(schedule), context, threads), context);
   say(CompilePhase::kWeights, log);
   CARINA_TRY(Encoded encoded, encode_slices(std::move(schedule), network.material, context, threads));
   schedule = checked("slices", std::move(encoded.schedule), context);

@@ -101,6 +101,7 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
   std::vector<BlockConfig> blocks = context.family.legal_blocks(piece, context.target);
   if (piece.reads_written_weights())
     std::erase_if(blocks, [&](const BlockConfig& b) { return b.depth != piece.stream_block_depth; });
+  if (question.order) std::erase_if(blocks, [&](const BlockConfig& b) { return b.order != *question.order; });
   const Variation& variation = context.options.variation;
   if (question.like && piece.weights.valid()) keep_alike(blocks, *question.like);
   if (blocks.empty()) return std::nullopt;
@@ -121,6 +122,7 @@ struct Key {
   double bits_per_weight = 0;
   std::optional<BlockConfig> like = {};
   Space weights_from = {};
+  std::optional<npu::WeightOrder> order = {};
   bool operator==(const Key&) const = default;
   [[nodiscard]] uint64_t hash() const {
     uint64_t hash = static_cast<uint64_t>(piece.kind);
@@ -134,7 +136,8 @@ struct Key {
 Key key_of(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
   Key q{.piece = piece_of(schedule, schedule[question.stripe]),
         .like = question.like,
-        .weights_from = question.weights_from};
+        .weights_from = question.weights_from,
+        .order = question.order};
   std::array<FeatureMap*, 3> maps{&q.piece.ofm, &q.piece.ifm, &q.piece.ifm2};
   const bool second = q.piece.reads_second_map();
   for (size_t i = 0; i < maps.size(); ++i) {

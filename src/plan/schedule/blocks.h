@@ -10,8 +10,9 @@ namespace carina::plan {
 
 struct BlockQuestion {
   StripeId stripe = {};
-  std::optional<BlockConfig> like = {};    // a block of its depth and order, if there is one that fits
-  Space weights_from = Space::kConstants;  // where the weights will be read
+  std::optional<BlockConfig> like = {};        // a block of its depth and order, if there is one that fits
+  Space weights_from = Space::kConstants;      // where the weights will be read
+  std::optional<npu::WeightOrder> order = {};  // the only one that is allowed
 };
 
 // For each question the block in which the stripe takes the fewest cycles; nothing when none fits. Equal questions are

@@ -56,6 +56,8 @@ Result<Schedule> choose_blocks(Schedule schedule, const Context& context, Thread
 
 Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads);
 
+Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& threads);
+
 // Also gives the bytes: of each storage among the constants, by StorageId. Errors: a stream too long for the NPU's
 // registers.
 struct Encoded {
