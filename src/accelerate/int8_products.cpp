@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "accelerate/int8_internal.h"
@@ -36,6 +37,27 @@ struct Output {
 
   explicit Output(int64_t channels)
       : column(static_cast<size_t>(simd::padded(channels))), multiplier(column.size()), right_shift(column.size()) {}
+
+  // The same for kernels that make bytes of sums; nothing where there are none.
+  [[nodiscard]] std::optional<simd::ByteFinish> in_registers(int64_t channels) const {
+    constexpr int32_t kLeastZero = std::numeric_limits<int8_t>::min(), kMostZero = std::numeric_limits<int8_t>::max();
+    const auto shifts = std::span(right_shift).first(static_cast<size_t>(channels));
+    if (!simd::kernels_make_bytes() || zero_point < kLeastZero || zero_point > kMostZero ||
+        !std::ranges::all_of(shifts, [](int32_t shift) { return shift > 0; }))
+      return std::nullopt;
+    simd::ByteFinish finish(channels);
+    finish.rule = simd::ByteRule::kRequantize;
+    finish.zero_point = zero_point;
+    finish.low = static_cast<int8_t>(low);
+    finish.high = static_cast<int8_t>(high);
+    for (size_t c = 0; c < shifts.size(); ++c) {
+      finish.column[c] = column[c];
+      finish.multiplier[c] = multiplier[c];
+      finish.shift[c] = shifts[c];
+      finish.addend[c] = int32_t{1} << (shifts[c] - 1);
+    }
+    return finish;
+  }
 
   // Channels [first, first + channels) of rows whose sums stand in `sums`.
   void write(const int32_t* sums, int64_t stride, int64_t rows, int64_t first, int64_t channels, int8_t* out,
@@ -203,7 +225,13 @@ inline const int8_t* source_of(const Geometry& g, const Corner& corner, int64_t 
 class Int8Products final : public Step {
  public:
   Int8Products(const EValue* in, EValue* out, int64_t rows, int64_t depth, Output output, int64_t columns)
-      : in_(in), out_(out), rows_(rows), depth_(depth), columns_(columns), output_(std::move(output)) {}
+      : in_(in),
+        out_(out),
+        rows_(rows),
+        depth_(depth),
+        columns_(columns),
+        output_(std::move(output)),
+        bytes_(output_.in_registers(columns)) {}
 
   void pack(const int8_t* weights) {
     format_ = simd::matrix_format();
@@ -245,15 +273,26 @@ class Int8Products final : public Step {
     auto* out = out_->tensor.as<int8_t>() + first * columns_;
     for (int64_t c = 0; c < columns_; c += kGroup) {
       const int64_t columns = std::min(kGroup, columns_ - c);
-      simd::multiply({.a = a,
-                      .row_bytes = row_bytes,
-                      .rows = rows,
-                      .k = depth_,
-                      .panels = panels_bytes() + static_cast<size_t>(c / simd::kLanes) * format_.panel_bytes(depth_),
-                      .panel_count = simd::padded(columns) / simd::kLanes,
-                      .sums = sums.data(),
-                      .c = products.data(),
-                      .c_stride = kGroup});
+      simd::MatrixJob job{
+          .a = a,
+          .row_bytes = row_bytes,
+          .rows = rows,
+          .k = depth_,
+          .panels = panels_bytes() + static_cast<size_t>(c / simd::kLanes) * format_.panel_bytes(depth_),
+          .panel_count = simd::padded(columns) / simd::kLanes,
+          .sums = sums.data(),
+          .c = products.data(),
+          .c_stride = kGroup};
+      if (bytes_) {
+        job.finish = &*bytes_;
+        job.first_channel = c;
+        job.channels = columns;
+        job.out = out + c;
+        job.out_stride = columns_;
+        simd::multiply_to_bytes(job);
+        continue;
+      }
+      simd::multiply(job);
       output_.write(products.data(), kGroup, rows, c, columns, out, columns_);
     }
   }
@@ -293,6 +332,7 @@ class Int8Products final : public Step {
   EValue* out_;
   int64_t rows_, depth_, columns_;
   Output output_;
+  std::optional<simd::ByteFinish> bytes_;
   simd::MatrixFormat format_{};
   MutableBuffer panels_;
   std::optional<Geometry> geometry_;
@@ -361,6 +401,9 @@ class Int8Depthwise final : public Step {
     const std::vector<int16_t> wide(weights, weights + g_.taps() * g_.in.channels);
     packed_.resize(static_cast<size_t>(simd::pairs(g_.taps()) * simd::padded(g_.in.channels)));
     simd::pack_depthwise(wide.data(), g_.taps(), g_.in.channels, packed_.data());
+    const auto finish = output_.in_registers(g_.in.channels);
+    if (finish && simd::DepthwiseBytes::takes(wide.data(), std::ssize(wide)))
+      bytes_.emplace(wide.data(), g_.taps(), g_.in.channels, *finish);
   }
 
   void run(ThreadPool& pool) override {
@@ -389,6 +432,7 @@ class Int8Depthwise final : public Step {
         }
       }
     }
+    if (bytes_) return bytes_->run(taps.data(), pixels, out_->tensor.as<int8_t>() + first * channels);
     sums.resize(static_cast<size_t>(pixels * simd::padded(channels)));
     simd::depthwise_i8({.x = taps.data(),
                         .packed = packed_.data(),
@@ -405,6 +449,7 @@ class Int8Depthwise final : public Step {
   Geometry g_;
   Output output_;
   std::vector<int32_t> packed_;
+  std::optional<simd::DepthwiseBytes> bytes_;
   std::vector<int8_t> padding_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 // Products of int8 matrices and depthwise convolutions on vector instructions, chosen at run time for the processor; the
 // same sums on each. For all who multiply integers on a host.
@@ -36,6 +37,26 @@ void pack_row(const int8_t* in, int64_t count, std::byte* out);
 // The sum of the elements of each row.
 void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums);
 
+// How bytes are made of sums: out = clamp(scaled(sum + column) + zero_point). `scaled` is, of channel c,
+// - kRescale (TOSA's RESCALE, rounded once): ((sum * multiplier[c] >> 32) + addend[c]) >> shift[c]. The addend holds half
+//   and, shifted, the zero point; `zero_point` is 0 then.
+// - kRequantize (CMSIS-NN's): h = (sum * multiplier[c] + 2^30) >> 31, then (h + addend[c] - (h < 0)) >> shift[c] with an
+//   addend of 2^(shift - 1); shifts are above 0, sums below 2^30, multipliers not negative.
+// Lists have an entry per channel and zeros behind, byte_padded() of them. Nothing may leave 32 bits on the way.
+enum class ByteRule : uint8_t { kRescale, kRequantize };
+struct ByteFinish {
+  ByteRule rule = ByteRule::kRescale;
+  std::vector<int32_t> column, multiplier, addend, shift;
+  int32_t zero_point = 0;  // -128 to 127
+  int8_t low = -128;
+  int8_t high = 127;
+
+  explicit ByteFinish(int64_t channels);
+};
+int64_t byte_padded(int64_t channels);
+// Whether this processor's kernels make bytes; where not, they give sums only.
+bool kernels_make_bytes();
+
 struct MatrixJob {
   const std::byte* a;
   size_t row_bytes;
@@ -46,9 +67,19 @@ struct MatrixJob {
   const int32_t* sums;  // row_sums(); needed when matrix_needs_sums()
   int32_t* c;           // kLanes * panel_count columns
   int64_t c_stride;
+
+  // For multiply_to_bytes(), in place of c: rows are `out_stride` apart.
+  const ByteFinish* finish = nullptr;
+  int64_t first_channel = 0;  // of this job's columns: a multiple of kLanes
+  int64_t channels = 0;       // written, at most kLanes * panel_count
+  int32_t weight_zp = 0;      // taken off the weights
+  int8_t* out = nullptr;
+  int64_t out_stride = 0;
 };
 bool matrix_needs_sums();
 void multiply(const MatrixJob& job);
+// With `sums`; only where kernels_make_bytes().
+void multiply_to_bytes(const MatrixJob& job);
 inline constexpr int64_t kMaxPanels = 4;  // of one job
 
 // --- depthwise: one output pixel from its taps
@@ -69,5 +100,28 @@ struct DepthwiseI8 {
   int32_t* acc;  // rows of padded(channels)
 };
 void depthwise_i8(const DepthwiseI8& job);
+
+// The same to bytes, only where kernels_make_bytes().
+class DepthwiseBytes {
+ public:
+  // Weights [taps][channels], zero point taken off, all of them bytes; `finish` of the plain sums.
+  DepthwiseBytes(const int16_t* weights, int64_t taps, int64_t channels, const ByteFinish& finish);
+
+  // Row p of out from the taps at x[p * taps], ...; rows of `channels`.
+  void run(const int8_t* const* x, int64_t pixels, int8_t* out) const;
+  static bool takes(const int16_t* weights, int64_t count);
+
+  [[nodiscard]] int64_t taps() const { return taps_; }
+  [[nodiscard]] int64_t channels() const { return channels_; }
+  [[nodiscard]] const ByteFinish& finish() const { return finish_; }
+  [[nodiscard]] const int8_t* quads() const { return quads_.data(); }
+
+ private:
+  int64_t taps_, channels_;
+  // In blocks of 64 channels, at the end perhaps of 32 or 16; in each, vectors of sums hold channels in the order in which
+  // bytes of four taps are interleaved (order_in_block()).
+  std::vector<int8_t> quads_;  // [block][quads of taps][channel in that order][4 taps]
+  ByteFinish finish_;          // in that order
+};
 
 }  // namespace carina::interpret::simd

@@ -93,6 +93,7 @@ struct DenseI8 {
   std::vector<int8_t> padding;  // one pixel of input zero points
   std::vector<int32_t> column;  // added to the sums
   IntegerFinish finish;
+  std::optional<simd::ByteFinish> bytes;  // the same, where the product's kernel does it
   ProductCut cut;
 
   struct Scratch {
@@ -137,15 +138,26 @@ struct DenseI8 {
       const int64_t channels = std::min(kBlockColumns, part + columns - first_column);
       const int64_t panel = first_column / simd::kLanes;
       const int64_t count = simd::padded(channels) / simd::kLanes;
-      simd::multiply({.a = a,
-                      .row_bytes = row_bytes,
-                      .rows = rows,
-                      .k = k,
-                      .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
-                      .panel_count = count,
-                      .sums = scratch.sums,
-                      .c = scratch.products,
-                      .c_stride = kBlockColumns});
+      simd::MatrixJob job{.a = a,
+                          .row_bytes = row_bytes,
+                          .rows = rows,
+                          .k = k,
+                          .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
+                          .panel_count = count,
+                          .sums = scratch.sums,
+                          .c = scratch.products,
+                          .c_stride = kBlockColumns};
+      if (bytes) {
+        job.finish = &*bytes;
+        job.first_channel = first_column;
+        job.channels = channels;
+        job.weight_zp = weight_zp;
+        job.out = reinterpret_cast<int8_t*>(out) + first_column;
+        job.out_stride = g.oc;
+        simd::multiply_to_bytes(job);
+        continue;
+      }
+      simd::multiply(job);
       if (weight_zp != 0) {
         simd::take_row_terms({.acc = scratch.products,
                               .stride = kBlockColumns,
@@ -179,7 +191,8 @@ struct DepthwiseI8 {
   std::vector<int8_t> padding;
   std::vector<int32_t> column;  // added to the sums
   IntegerFinish finish;
-  int64_t block;  // pixels of a row at a time
+  std::optional<simd::DepthwiseBytes> bytes;  // all of it, where there is a kernel that makes bytes
+  int64_t block;                              // pixels of a row at a time
 
   [[nodiscard]] size_t pointer_bytes() const {
     return round_up(static_cast<size_t>(block * g.taps()) * sizeof(const int8_t*), kArenaAlignment);
@@ -201,6 +214,10 @@ struct DepthwiseI8 {
         for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
           for (int64_t c = 0; c < count; c += g.ic) x[at++] = offset < 0 ? padding.data() : in + offset + c;
         });
+      }
+      if (bytes) {
+        bytes->run(x, pixels, reinterpret_cast<int8_t*>(call.out[0]) + first * g.ic);
+        continue;
       }
       simd::depthwise_i8({.x = x,
                           .packed = reinterpret_cast<const int32_t*>(packed.data()),
@@ -263,10 +280,13 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
                .weight_zp = constants->weight_zp,
                .panels = std::move(panels).freeze(),
                .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
-               .column = std::move(terms.column),
+               .column = {},
                .finish = *std::move(finish),
+               .bytes = {},
                .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
                                   plan.threads)};
+  conv.bytes = conv.finish.in_registers(terms.column);
+  conv.column = std::move(terms.column);
   const size_t packed = conv.panels.size();
   return kernel_of(std::move(conv), plan.threads, packed);
 }
@@ -291,9 +311,14 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
       .g = g,
       .packed = std::move(packed).freeze(),
       .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
-      .column = std::move(terms.column),
+      .column = {},
       .finish = *std::move(finish),
+      .bytes = {},
       .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
+  const auto in_registers = conv.finish.in_registers(terms.column);
+  if (in_registers && simd::DepthwiseBytes::takes(weights.data(), std::ssize(weights)))
+    conv.bytes.emplace(weights.data(), g.taps(), g.ic, *in_registers);
+  conv.column = std::move(terms.column);
   const size_t packed_bytes = conv.packed.size();
   return kernel_of(std::move(conv), plan.threads, packed_bytes);
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "interpret/kernel_internal.h"
@@ -22,6 +23,10 @@ struct IntegerFinish {
     int64_t first;     // channel, a multiple of simd::kLanes
     int64_t channels;  // from `first` on
   };
+  // As the product's kernel does it in registers; nothing where that cannot be. `column` as in Sums.
+  [[nodiscard]] std::optional<simd::ByteFinish> in_registers(std::span<const int32_t> column) const {
+    return scales ? simd::byte_finish(*scales, out_type, column) : std::nullopt;
+  }
   // Writes the sums to out, whose rows are `out_stride` elements apart and start at channel 0.
   void run(const Sums& sums, std::byte* out, int64_t out_stride) const;
 };

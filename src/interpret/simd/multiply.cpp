@@ -17,12 +17,7 @@
 //   128 times the row sum of A, is taken off at the end.
 // - pairs: two products at once of 16-bit integers, which every x86 since SSE2 has; plain code for the others.
 
-// Highway 1.0 asks for VNNI when it chooses this target, but does not let the compiler use it.
-#if HWY_TARGET == HWY_AVX3_DL
-#undef HWY_TARGET_STR
-#define HWY_TARGET_STR \
-  HWY_TARGET_STR_AVX3 ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
-#endif
+#include "interpret/simd/byte_vectors_inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace carina::interpret::simd::HWY_NAMESPACE {
@@ -138,9 +133,32 @@ void byte_sums_here(const int8_t* in, int64_t count, ByteSums& sums) {
   sums = {.sum = sum, .magnitude = magnitude};
 }
 
+// What is made of the sums of a tile.
+enum class Output : uint8_t { kSums, kRescaled, kRequantized };
+
 #if HWY_TARGET == HWY_AVX3_DL
 
-template <int kRows, int kPanels>
+template <ByteRule kRule, int kRows, int kPanels>
+HWY_INLINE void write_bytes(__m512i (&sums)[kRows][kPanels], const MatrixJob& job, int64_t row) {
+  using W = Bytes64;
+  HWY_UNROLL(4)
+  for (int p = 0; p < kPanels; ++p) {
+    const FinishVector<W> finish(*job.finish, job.first_channel + p * kLanes);
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) sums[r][p] = finish.template scaled<kRule>(sums[r][p]);
+  }
+  // Panels follow each other; packed_bytes() interleaves them by fours.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __mmask64 mask = first_bytes<W>(job.channels);
+  const auto panel = [&](int r, int p) HWY_ATTR { return p < kPanels ? sums[r][p] : _mm512_setzero_si512(); };
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    const __m512i bytes = packed_bytes<W>(*job.finish, panel(r, 0), panel(r, 1), panel(r, 2), panel(r, 3));
+    W::store(mask, job.out + (row + r) * job.out_stride, _mm512_permutexvar_epi32(order, bytes));
+  }
+}
+
+template <int kRows, int kPanels, Output kOutput>
 void multiply_tile(const MatrixJob& job, int64_t row) {
   const int64_t steps = (job.k + kStep - 1) / kStep;
   const size_t panel_bytes = static_cast<size_t>(steps) * kLanes * 4;
@@ -167,17 +185,24 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
   }
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
-    const __m512i surplus = _mm512_set1_epi32(kOffset * job.sums[row + r]);
+    const int32_t taken_off = kOutput == Output::kSums ? kOffset : kOffset + job.weight_zp;
+    const __m512i surplus = _mm512_set1_epi32(
+        static_cast<int32_t>(static_cast<uint32_t>(taken_off) * static_cast<uint32_t>(job.sums[row + r])));
     HWY_UNROLL(4)
-    for (int p = 0; p < kPanels; ++p) {
-      _mm512_storeu_si512(job.c + (row + r) * job.c_stride + p * kLanes, _mm512_sub_epi32(sums[r][p], surplus));
-    }
+    for (int p = 0; p < kPanels; ++p) sums[r][p] = _mm512_sub_epi32(sums[r][p], surplus);
+  }
+  if constexpr (kOutput == Output::kRescaled) return write_bytes<ByteRule::kRescale>(sums, job, row);
+  if constexpr (kOutput == Output::kRequantized) return write_bytes<ByteRule::kRequantize>(sums, job, row);
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(4)
+    for (int p = 0; p < kPanels; ++p) _mm512_storeu_si512(job.c + (row + r) * job.c_stride + p * kLanes, sums[r][p]);
   }
 }
 
 #elif HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-template <int kRows, int kPanels>
+template <int kRows, int kPanels, Output>
 void multiply_tile(const MatrixJob& job, int64_t row) {
   const hn::ScalableTag<int32_t> d32;
   const hn::ScalableTag<int16_t> d16;
@@ -222,7 +247,7 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
 
 #else
 
-template <int kRows, int kPanels>
+template <int kRows, int kPanels, Output>
 void multiply_tile(const MatrixJob& job, int64_t row) {
   const int64_t steps = (job.k + kStep - 1) / kStep;
   const auto* panels = reinterpret_cast<const int16_t*>(job.panels);
@@ -244,28 +269,33 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
 #endif
 
 // Tiles as high as the registers allow: kRows x kPanels sums.
-template <int kRows, int kPanels>
+template <int kRows, int kPanels, Output kOutput>
 void multiply_rows(const MatrixJob& job) {
+  constexpr int kHalf = kRows / 2;
   int64_t row = 0;
-  for (; row + kRows <= job.rows; row += kRows) multiply_tile<kRows, kPanels>(job, row);
-  for (; row + 2 <= job.rows; row += 2) multiply_tile<2, kPanels>(job, row);
-  if (row < job.rows) multiply_tile<1, kPanels>(job, row);
+  for (; row + kRows <= job.rows; row += kRows) multiply_tile<kRows, kPanels, kOutput>(job, row);
+  for (; row + kHalf <= job.rows; row += kHalf) multiply_tile<kHalf, kPanels, kOutput>(job, row);
+  for (; row < job.rows; ++row) multiply_tile<1, kPanels, kOutput>(job, row);
 }
 
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
-void multiply_here(const MatrixJob& job) {
+template <Output kOutput>
+void multiply_panels(const MatrixJob& job) {
   switch (job.panel_count) {
     case 1:
-      return multiply_rows<12, 1>(job);
+      return multiply_rows<12, 1, kOutput>(job);
     case 2:
-      return multiply_rows<10, 2>(job);
+      return multiply_rows<10, 2, kOutput>(job);
     case 3:
-      return multiply_rows<8, 3>(job);
+      return multiply_rows<8, 3, kOutput>(job);
     case 4:
-      return multiply_rows<6, 4>(job);
+      return multiply_rows<6, 4, kOutput>(job);
     default:
       CARINA_UNREACHABLE("panels", job.panel_count);
   }
+}
+void multiply_here(const MatrixJob& job) {
+  multiply_panels<Output::kSums>(job);
 }
 #else
 // One panel fills the registers.
@@ -274,10 +304,27 @@ void multiply_here(const MatrixJob& job) {
   MatrixJob one = job;
   one.panel_count = 1;
   for (int64_t p = 0; p < job.panel_count; ++p) {
-    multiply_rows<kRows, 1>(one);
+    multiply_rows<kRows, 1, Output::kSums>(one);
     one.panels += static_cast<size_t>((job.k + kStep - 1) / kStep) * kLanes * kStep * sizeof(AElement);
     one.c += kLanes;
   }
+}
+#endif
+
+#if HWY_TARGET == HWY_AVX3_DL
+void makes_bytes_here(bool& answer) {
+  answer = true;
+}
+void multiply_to_bytes_here(const MatrixJob& job) {
+  if (job.finish->rule == ByteRule::kRescale) return multiply_panels<Output::kRescaled>(job);
+  multiply_panels<Output::kRequantized>(job);
+}
+#else
+void makes_bytes_here(bool& answer) {
+  answer = false;
+}
+void multiply_to_bytes_here(const MatrixJob& job) {
+  CARINA_UNREACHABLE("bytes of sums on a target without them, panels", job.panel_count);
 }
 #endif
 
@@ -294,6 +341,8 @@ HWY_EXPORT(pack_row_here);
 HWY_EXPORT(row_sums_here);
 HWY_EXPORT(byte_sums_here);
 HWY_EXPORT(multiply_here);
+HWY_EXPORT(makes_bytes_here);
+HWY_EXPORT(multiply_to_bytes_here);
 
 MatrixFormat matrix_format() {
   MatrixFormat format{};
@@ -325,6 +374,16 @@ ByteSums byte_sums(const int8_t* in, int64_t count) {
 
 void multiply(const MatrixJob& job) {
   HWY_DYNAMIC_DISPATCH(multiply_here)(job);
+}
+
+bool kernels_make_bytes() {
+  bool answer = false;
+  HWY_DYNAMIC_DISPATCH(makes_bytes_here)(answer);
+  return answer;
+}
+
+void multiply_to_bytes(const MatrixJob& job) {
+  HWY_DYNAMIC_DISPATCH(multiply_to_bytes_here)(job);
 }
 
 }  // namespace carina::interpret::simd

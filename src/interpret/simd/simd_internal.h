@@ -46,6 +46,9 @@ std::optional<Scales> make_scales(const ScaleRequest& request);
 // rounding, which gives the same since it is a whole multiple of 2^shift.
 void settle(Scales& scales, DType out_type);
 
+// The same as bytes are made of sums; nothing when it must be done otherwise. `column` is added to the sums.
+std::optional<ByteFinish> byte_finish(const Scales& scales, DType out_type, std::span<const int32_t> column);
+
 // out[r][c] = clamp(scale(in[r][c] + column[c] - input_zp) + output_zp) (column null: nothing added): rows x channels,
 // each row `stride` elements after the last. Types: i8, i16, i32 on both sides. Channels start at `first`, a multiple
 // of kLanes.
@@ -150,5 +153,16 @@ struct TransposeBytes {
   int64_t columns;
 };
 void transpose_bytes(const TransposeBytes& job);
+
+// --- channels of DepthwiseBytes
+// ------------------------------------------------------------------------------------------
+
+inline int64_t byte_quads(int64_t taps) {
+  return (taps + 3) / 4;
+}
+// Channels of the next block when so many are left.
+inline int64_t byte_block(int64_t left) {
+  return left > 32 ? 64 : left > 16 ? 32 : 16;
+}
 
 }  // namespace carina::interpret::simd
