@@ -40,10 +40,19 @@ Result<SplitOptions> with_modules(SplitOptions choices, const Model& model) {
   return choices;
 }
 
-Compilation packaged(Compilation compilation) {
+void say_where_delegates_stand(const Package& package, const std::string& model, const Log& log) {
+  if (!package.in_segments) return;
+  log.note({.where = model,
+            .what = "the delegates have more than 1 GiB: they stand in segments behind the program's FlatBuffer",
+            .hint = "ExecuTorch's loaders take them there, too",
+            .severity = Severity::kNote});
+}
+
+Compilation packaged(Compilation compilation, const Log& log) {
   auto result = package(*compilation.delegated);
   if (result) {
     compilation.package = *std::move(result);
+    say_where_delegates_stand(*compilation.package, compilation.model.name, log);
   } else {
     const ir::Graph& program = compilation.delegated->split.partitioned.program;
     compilation.errors = about_model(about_origins(std::move(result).error(), program), compilation.model.graph);
@@ -91,7 +100,7 @@ Compilation compile_model(Model model, const CompileOptions& options, const Back
     return compilation;
   }
   compilation.delegated = *std::move(delegated);
-  return packaged(std::move(compilation));
+  return packaged(std::move(compilation), log);
 }
 
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
@@ -138,7 +147,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
     return compilation;
   }
   compilation.delegated = *std::move(delegated);
-  return packaged(std::move(compilation));
+  return packaged(std::move(compilation), log);
 }
 
 }  // namespace carina::driver

@@ -17,8 +17,11 @@ Result<Package> package(const Delegated& delegated) {
 Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> delegates) {
   CARINA_TRY(const pte::Program program, pte::emit(graph, delegates));
   const std::vector<int64_t>& planned = program.plans.front().planned_bytes;
-  Package result{.program = {}, .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0})};
-  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = pte::DelegateData::kInline}));
+  Package result{.program = {},
+                 .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0}),
+                 .in_segments = !pte::delegates_fit_inline(program)};
+  const auto place = result.in_segments ? pte::DelegateData::kSegment : pte::DelegateData::kInline;
+  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = place}));
   return result;
 }
 

@@ -13,6 +13,7 @@ namespace carina::driver {
 struct Package {
   std::vector<std::byte> program;  // the .pte
   int64_t planned_bytes = 0;       // what the executor plans for the values between delegates and kernels
+  bool in_segments = false;  // the delegates stand behind the FlatBuffer, since they are too large to stand inside
 };
 
 // Writes program (partition::Partitioned::program, its operators those of the kernels) and delegates as one .pte.

@@ -254,8 +254,12 @@ size_t data_bytes(const Program& program) {
 
 }  // namespace
 
+bool delegates_fit_inline(const Program& program) {
+  return data_bytes(program) <= size_t{1} << 30;
+}
+
 Result<std::vector<std::byte>> write_program(const Program& program, const WriteOptions& options) {
-  if (options.delegate_data == DelegateData::kInline && data_bytes(program) > (size_t{1} << 30)) {
+  if (options.delegate_data == DelegateData::kInline && !delegates_fit_inline(program)) {
     return fail({.where = "program",
                  .what = "the delegates are too large to stand inside the FlatBuffer",
                  .hint = "write them to segments"});
