@@ -95,7 +95,8 @@ class _Annotator:
         weights = [operand for operand in found.operands if operand.role != "activation"]
         for operand in found.operands:
             source = self._operand(operand, node)
-            if source is not None and operand.role == "activation":
+            # A value read twice is one edge in torchao: what shares its parameters must not share them with itself.
+            if source is not None and operand.role == "activation" and source not in annotation.input_qspec_map:
                 annotation.input_qspec_map[source] = self._activation(operand, source, node)
         for operand in weights:
             source = self._operand(operand, node)

@@ -56,7 +56,7 @@ def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
         carina.CarinaError: what the target cannot do, all of it at once.
     """
     aim = aim_of(spec)
-    model = read_model(save_program(program))
+    model = read_model(save_program(program, is_delegate=True))
     artifacts = Artifacts(program, spec)
     traced = _native.to_traced_tosa(model, aim.target, locations=artifacts.locations(), note=note)
     artifacts.write_tosa(traced)

@@ -30,16 +30,21 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
+from .layout import lay_out_borders
 
-def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None) -> bytes:
+
+def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, is_delegate: bool = False) -> bytes:
     """The .pt2 of an exported program, of whatever dialect.
 
     ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and ones for
     what is not among them. What can be delegated does not depend on them.
+
+    The program of a delegate has inputs and outputs as they lie in memory; see carina.arm.layout.
     """
     state, constants = dict(program.state_dict), dict(program.constants)
-    if has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
-        program = _in_plain_dialect(program, _real(state, weights or {}), _real(constants, weights or {}))
+    if is_delegate or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
+        tensors = _real(state, weights or {}), _real(constants, weights or {})
+        program = _in_plain_dialect(program, *tensors, is_delegate=is_delegate)
     return _saved(program)
 
 
@@ -129,17 +134,19 @@ def _plain_target(target: Any) -> Any:
     return target if isinstance(target, OpOverload) else getattr(target, "_op", target)
 
 
-def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any]) -> ExportedProgram:
+def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any], *,
+                      is_delegate: bool) -> ExportedProgram:
     graph = Graph()
     copies: dict[Node, Node] = {}
     for node in program.graph.nodes:
         copies[node] = graph.node_copy(node, copies.__getitem__)
         if node.op == "call_function":
             copies[node].target = _plain_target(node.target)
+    signature = lay_out_borders(graph, program.graph_signature) if is_delegate else program.graph_signature
     return ExportedProgram(
         root=GraphModule(program.graph_module, graph),
         graph=graph,
-        graph_signature=program.graph_signature,
+        graph_signature=signature,
         state_dict=state,
         range_constraints=program.range_constraints,
         module_call_graph=program.module_call_graph,

@@ -135,7 +135,6 @@ class TOSAPartitioner:
         from .exported import origins_of, save_program
 
         kept = dict(_rejected(program, self.additional_checks or ()))
-        kept.update((node.name, "channels-last") for node in program.graph.nodes if _is_channels_last(node))
         for node in program.graph.nodes:
             made_of = next((self._rejected[name] for name in origins_of(node) if name in self._rejected), None)
             if node.op == "call_function" and made_of is not None:
@@ -175,20 +174,6 @@ class VgfPartitioner(TOSAPartitioner):
     def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry],
                  additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
         self._set_up(compile_spec, additional_checks)
-
-
-def _is_channels_last(node: Node) -> bool:
-    """Whether a node reads or gives channels-last tensors: borders of delegates are in the plain layout."""
-    import torch
-
-    tensors = [at.meta.get("val") for at in (node, *node.all_input_nodes)]
-    return node.op == "call_function" and any(
-        isinstance(tensor, torch.Tensor)
-        and tensor.dim() == 4
-        and not tensor.is_contiguous()
-        and tensor.is_contiguous(memory_format=torch.channels_last)
-        for tensor in tensors
-    )
 
 
 def _tag(node: Node, tag: str) -> None:
