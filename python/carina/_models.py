@@ -122,5 +122,21 @@ def saved(program: torch.export.ExportedProgram) -> bytes:
     import torch
 
     file = io.BytesIO()
-    torch.export.save(program, file)
+    with _no_self_test():
+        torch.export.save(program, file)
     return file.getvalue()
+
+
+@contextmanager
+def _no_self_test() -> Iterator[None]:
+    """torch.export.save sorts a copy of what it writes to see whether that can be done, and drops it: half of its time."""
+    serialize: Any = sys.modules.get("torch._export.serde.serialize")
+    own = getattr(serialize, "canonicalize", None)
+    if own is None:
+        yield
+        return
+    serialize.canonicalize = lambda program, constants=None: program
+    try:
+        yield
+    finally:
+        serialize.canonicalize = own

@@ -98,6 +98,8 @@ void bind_request(nb::module_& module) {
           "\"speed\", \"search\" or \"size\"; \"performance\", \"2\", \"3\" and \"s\" are taken too.")
       .def_rw("dynamic_weights", &CompileRequest::dynamic_weights)
       .def_rw("dump_folder", &CompileRequest::dump_folder)
+      .def_rw("locations", &CompileRequest::locations,
+              "By the user's nodes, what dumped TOSA files say of the operators made from them.")
       .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate operation by operation.")
       .def_rw("savings", &CompileRequest::savings, "Whether the report says what other choices would bring.")
       .def_rw("vela_flags", &CompileRequest::vela_flags)

@@ -92,11 +92,16 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
 
 // What `--dump` shows of delegate `index`: its TOSA graph, where the graph's operators come from, and the backend's
 // artifacts.
-Result<void> dump(const Compilation& compilation, size_t index, const Backend& backend, const std::string& folder) {
+Result<void> dump(const Compilation& compilation, size_t index, const Backend& backend, const CompileRequest& request) {
+  const std::string& folder = request.dump_folder;
   const Delegated& delegated = *compilation.delegated;
   ir::Graph graph = delegated.split.tosa[index];
   CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_operators.json", folder, index),
                             operators_json(compilation.model, graph)));
+  for (ir::Node& node : graph.nodes) {
+    const auto location = request.locations.find(user_node_of(compilation.model, node));
+    if (location != request.locations.end()) node.source = location->second;
+  }
   graph.name = "main";  // the name by which the reference model's program looks for it
   CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
   CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, backend.tosa_spec), tosa));
@@ -141,7 +146,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   if (!request.dump_folder.empty()) {
     CARINA_CHECKED(clear_dump(request.dump_folder));
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
-      CARINA_CHECKED(dump(compilation, i, backend, request.dump_folder));
+      CARINA_CHECKED(dump(compilation, i, backend, request));
   }
   report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
   add_savings(report, request, log);

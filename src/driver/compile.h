@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,10 +35,13 @@ struct CompileRequest {
   Optimise optimise = Optimise::kSpeed;       // what schedules are made for
   bool dynamic_weights = false;               // plan::Options::dynamic_weights
   std::string dump_folder;                    // intermediate files go there; empty: none are written
-  bool layers = false;                        // whether the report has the estimate operation by operation
-  bool savings = false;                       // whether the report says what other choices would bring
-  std::vector<Show> shown = {};               // what the report shows of how delegates were compiled
-  std::vector<std::string> vela_flags = {};   // as a user of Vela passes them; they add to the above
+  // By the names of the user's nodes, what dumped TOSA files say of the operators made from them; of others they say the
+  // source line.
+  std::map<std::string, std::string> locations = {};
+  bool layers = false;                       // whether the report has the estimate operation by operation
+  bool savings = false;                      // whether the report says what other choices would bring
+  std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
+  std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
   // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.
   enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
   int threads = 1;

@@ -16,7 +16,8 @@ bool is_of_a_compile(const std::string& name) {
   constexpr std::string_view kStart = "output_tag";
   const bool tagged = name.starts_with(kStart) && name.size() > kStart.size() &&
                       std::isdigit(static_cast<unsigned char>(name[kStart.size()])) != 0;
-  return tagged && (name.ends_with(".tosa") || name.ends_with(".npz") || name.ends_with("_schedule.txt"));
+  return tagged && (name.ends_with(".tosa") || name.ends_with(".npz") || name.ends_with("_schedule.txt") ||
+                    name.ends_with("_operators.json") || name.ends_with("_debug.json"));
 }
 
 }  // namespace

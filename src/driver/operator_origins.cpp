@@ -4,16 +4,12 @@
 
 namespace carina::driver {
 
-namespace {
-
 std::string user_node_of(const Model& model, const ir::Node& node) {
   // A TOSA file's own operators come from no model.
   if (!node.origin.valid() || node.origin.index() >= model.graph.nodes.size()) return {};
   const ir::NodeId origin = model.graph[node.origin].origin;
   return origin.valid() && origin.index() < model.nodes.size() ? model.nodes[origin.index()].name : std::string();
 }
-
-}  // namespace
 
 std::string operators_json(const Model& model, const ir::Graph& tosa) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ class Artifacts:
         path = spec._get_intermediate_path()
         self._folder = Path(path) if path else None
         self._spec = spec
+        self._program = program
         self._nodes = {node.name: node for node in program.graph.nodes}
         tags = (node.meta.get("delegation_tag") for node in program.graph.nodes)
         self._stem = "_".join(filter(None, ("output", next(filter(None, tags), ""))))
@@ -34,11 +36,7 @@ class Artifacts:
         """With DebugMode.TOSA, by node, what the .tosa file says of its operators."""
         if self._folder is None or self._spec.tosa_debug_mode is not DebugMode.TOSA:
             return {}
-        return {
-            name: json.dumps(event(number, node, None))
-            for number, (name, node) in enumerate(self._nodes.items())
-            if node.op == "call_function"
-        }
+        return locations_of(self._program)
 
     def write_tosa(self, traced: _native.TracedTosa) -> None:
         """The delegate's graph; with DebugMode.JSON, debug.json, to which each delegate adds its operators."""
@@ -60,15 +58,46 @@ class Artifacts:
         events = [
             event(number, self._nodes[operator.node], {
                 "node_name": operator.result,
-                "operator_name": operator.op,
+                "operator_name": operator.op.removeprefix("tosa."),
                 "operator_id": number,
             })
             for number, operator in enumerate(traced.operators)
             if operator.node in self._nodes
         ]
         assert self._folder is not None
-        (self._folder / f"{self._stem}_debug.json").write_text(json.dumps(events, indent=4))
-        (self._folder / "debug.json").write_text(json.dumps(events, indent=4))
+        _write_events(self._folder, self._stem, events)
+
+
+def locations_of(program: ExportedProgram) -> dict[str, str]:
+    """By node, what a .tosa file says of its operators with DebugMode.TOSA."""
+    return {
+        node.name: json.dumps(event(number, node, None))
+        for number, node in enumerate(program.graph.nodes)
+        if node.op == "call_function"
+    }
+
+
+def write_debug_info(program: ExportedProgram, folder: Path) -> None:
+    """output_tagN_debug.json of each delegate that a compile has dumped into the folder; debug.json is the last one's."""
+    nodes = {node.name: node for node in program.graph.nodes}
+    for index in itertools.count():
+        dumped = folder / f"output_tag{index}_operators.json"
+        if not dumped.exists():
+            return
+        operators = [operator for operator in json.loads(dumped.read_text()) if operator["node"] in nodes]
+        _write_events(folder, f"output_tag{index}", [
+            event(number, nodes[operator["node"]], {
+                "node_name": operator["result"],
+                "operator_name": operator["op"].removeprefix("tosa."),
+                "operator_id": number,
+            })
+            for number, operator in enumerate(operators)
+        ])
+
+
+def _write_events(folder: Path, stem: str, events: list[dict[str, Any]]) -> None:
+    for name in (f"{stem}_debug.json", "debug.json"):
+        (folder / name).write_text(json.dumps(events, indent=4))
 
 
 def event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any]:

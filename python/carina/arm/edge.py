@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import carina
-from carina.errors import usage_error
+from carina import Program, _native
+from carina._listeners import Notes
+from carina._options import request_of
+from carina.errors import UsageError, usage_error
 
+from .artifacts import locations_of, write_debug_info
+from .compile_spec import ArmCompileSpec, DebugMode
 from .ethosu_compile_spec import EthosUCompileSpec
 from .partitioner import TOSAPartitioner
 from .vgf_compile_spec import VgfCompileSpec
@@ -20,8 +26,7 @@ from .vgf_compile_spec import VgfCompileSpec
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from carina import Program
-    from carina._native import Diagnostic
+    from carina._native import CompileRequest, Diagnostic
 
 _THROUGH_EXECUTORCH = "executorch.exir.to_edge_transform_and_lower takes it, with carina.arm's partitioner"
 
@@ -124,9 +129,36 @@ def _compiled(program: ExportedProgram, partitioner: TOSAPartitioner | None, not
     if partitioner is None:
         return carina.compile(program, target=carina.targets()[0], no_delegate=True, note=note)
     spec = partitioner.compile_spec
-    more: dict[str, Any] = {"cpu_node": partitioner.kept_on_cpu(program), "note": note}
-    if spec._get_intermediate_path():
-        more["dump"] = spec._get_intermediate_path()
+    folder = spec._get_intermediate_path()
+    options: dict[str, Any] = {"dump": folder or None}
     if isinstance(spec, EthosUCompileSpec):
-        return carina.compile(program, target=spec.target, extra_flag=spec.compiler_flags, **more)
-    return carina.compile(program, target="vgf" if isinstance(spec, VgfCompileSpec) else str(spec.tosa_spec), **more)
+        options["extra_flag"] = spec.compiler_flags
+    request = request_of(program, None, _target_of(spec), None, None, options)
+    if folder and spec.tosa_debug_mode is DebugMode.TOSA:
+        request.locations = locations_of(program)
+    compiled = _without_nothing(request, partitioner.kept_on_cpu(program), note)
+    if folder and spec.tosa_debug_mode is DebugMode.JSON:
+        write_debug_info(program, Path(folder))
+    return compiled
+
+
+def _target_of(spec: ArmCompileSpec) -> str:
+    if isinstance(spec, EthosUCompileSpec):
+        return spec.target
+    return "vgf" if isinstance(spec, VgfCompileSpec) else str(spec.tosa_spec)
+
+
+def _without_nothing(request: CompileRequest, kept: list[str], note: Any) -> Program:
+    """Compiles with these nodes on the CPU. Those that come to nothing are none to the library: there is nothing to keep."""
+    while True:
+        request.cpu_nodes = kept
+        notes = Notes(note)
+        try:
+            done = _native.compile(request, note=notes)
+        except UsageError as error:
+            rest = [name for name in kept if name not in {diagnostic.got for diagnostic in error.diagnostics}]
+            if rest == kept:
+                raise
+            kept = rest
+        else:
+            return Program(done.program, done.report, notes.all)

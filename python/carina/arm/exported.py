@@ -7,7 +7,6 @@ node for node under the same names.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -30,6 +29,8 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
+from carina._models import saved
+
 from .layout import lay_out_borders
 
 
@@ -45,7 +46,7 @@ def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = N
     if is_delegate or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
         tensors = _real(state, weights or {}), _real(constants, weights or {})
         program = _in_plain_dialect(program, *tensors, is_delegate=is_delegate)
-    return _saved(program)
+    return saved(program)
 
 
 def weights_of(program: ExportedProgram) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def save_module(module: GraphModule) -> bytes:
     Raises:
         ValueError: a graph that calls modules.
     """
-    return _saved(_program_of(module))
+    return saved(_program_of(module))
 
 
 def has_edge_dialect(program: ExportedProgram) -> bool:
@@ -117,12 +118,6 @@ def _edge_target(target: Any) -> Any:
         return getattr(getattr(getattr(ops.edge, namespace), name), target._overloadname)
     except (AttributeError, RuntimeError):
         return None
-
-
-def _saved(program: ExportedProgram) -> bytes:
-    buffer = io.BytesIO()
-    torch.export.save(program, buffer)
-    return buffer.getvalue()
 
 
 def _is_edge(node: Node) -> bool:

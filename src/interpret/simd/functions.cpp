@@ -9,6 +9,7 @@
 #include <bit>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "base/check.h"
 #include "interpret/float_math_internal.h"
@@ -60,13 +61,16 @@ HWY_INLINE V set(double value) {
   return hn::Set(D(), value);
 }
 
-// The lowest coefficient first.
+// The lowest coefficient first. Without a loop, which compilers unroll here and not there.
+template <size_t N, size_t... kSteps>
+HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x, std::index_sequence<kSteps...>) {
+  V sum = set(coefficients[N - 1]);
+  ((sum = hn::MulAdd(sum, x, set(coefficients[N - 2 - kSteps]))), ...);
+  return sum;
+}
 template <size_t N>
 HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x) {
-  V sum = set(coefficients[N - 1]);
-  HWY_UNROLL(32)
-  for (size_t i = N - 1; i-- > 0;) sum = hn::MulAdd(sum, x, set(coefficients[i]));
-  return sum;
+  return polynomial(coefficients, x, std::make_index_sequence<N - 1>());
 }
 
 constexpr double inverse_factorial(int n) {
