@@ -271,6 +271,10 @@ def program_rows(model, work, options):
     costs = {name: Cost(peer["cpu"], peer["wall"]) for name, peer in peers.items()}
     yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["portable"], "ExecuTorch's portable kernels, the same .pte")
     yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["xnnpack"], "ExecuTorch with XNNPACK, one thread")
+    tosa = folder / "float.tosa"
+    process(carina("tosa", model.float_model, "-o", tosa))
+    interpreter = google_benchmark("interpret_bench", "--benchmark_filter=warm", tosa, model.input_file)["warm"]
+    yield Row(f"interpret {model.name}: fp32, warm", interpreter, costs["xnnpack"], "ExecuTorch with XNNPACK, one thread")
     yield Row(f"program {model.name}: fp32, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
 
 
@@ -282,6 +286,8 @@ def int8_program_rows(model, work, options):
     measured = json.loads(program_peer("run", folder / "xnnpack8.pte", model.input_file).splitlines()[-1])
     peer = Cost(measured["cpu"], measured["wall"])
     yield Row(f"program {model.name}: int8, undelegated", ours["host"], peer, "ExecuTorch with XNNPACK's int8, one thread; ours: the Cortex-M backend's operators")
+    interpreter = google_benchmark("interpret_bench", "--benchmark_filter=warm", model.tosa, *model.tosa_inputs)["warm"]
+    yield Row(f"interpret {model.name}: int8, warm", interpreter, peer, "ExecuTorch with XNNPACK's int8, one thread")
     yield Row(f"program {model.name}: int8, undelegated", ours["host"], ours["portable"], "Carina's kernels as firmware has them, the same .pte")
     yield Row(f"program {model.name}: int8, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
 

@@ -18,6 +18,7 @@ using namespace swd;
 constexpr uint32_t kMaxQuotient = 1u << 24;
 
 constexpr int kWindowBits = 56;
+constexpr int kMaxWeightBits = 9;  // of an uncompressed value
 constexpr size_t kReservedWeightsPerByte = 4;
 
 // Bits from the least significant of each byte on. Reads beyond the end give zeros; overrun() tells.
@@ -26,15 +27,18 @@ class BitReader {
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   // The next kWindowBits bits at least.
-  [[nodiscard]] uint64_t peek() const {
-    const size_t byte = position_ >> 3;
+  [[nodiscard]] uint64_t peek() const { return peek_behind(0); }
+  // The same behind so many bits.
+  [[nodiscard]] uint64_t peek_behind(int bits) const {
+    const size_t position = position_ + static_cast<size_t>(bits);
+    const size_t byte = position >> 3;
     uint64_t window = 0;
     if (byte + 8 <= bytes_.size()) [[likely]] {
       std::memcpy(&window, bytes_.data() + byte, 8);
     } else if (byte < bytes_.size()) {
       std::memcpy(&window, bytes_.data() + byte, bytes_.size() - byte);
     }
-    return window >> (position_ & 7);
+    return window >> (position & 7);
   }
   void skip(int bits) { position_ += static_cast<size_t>(bits); }
   uint32_t take(int bits) {
@@ -100,6 +104,14 @@ constexpr std::array<UnaryStep, 16> zero_steps() {
 constexpr std::array<std::array<UnaryStep, 256>, 2> kWeightSteps{weight_steps(false), weight_steps(true)};
 constexpr std::array<UnaryStep, 16> kZeroSteps = zero_steps();
 
+// Set bits of a unary field.
+constexpr std::array<uint8_t, 1 << kUnaryPositions> set_bits() {
+  std::array<uint8_t, 1 << kUnaryPositions> counts{};
+  for (size_t i = 1; i < counts.size(); ++i) counts[i] = static_cast<uint8_t>(counts[i / 2] + i % 2);
+  return counts;
+}
+constexpr auto kSetBits = set_bits();
+
 struct SliceHeader {
   int zdiv = 0;
   int length = 0;
@@ -110,16 +122,17 @@ struct SliceHeader {
 
 // One kind of symbol in a slice: what is decoded so far. Quotients come a chunk before their remainders.
 struct Symbols {
-  std::vector<uint32_t>& values;  // quotients, then whole values
-  int length = 0;                 // symbols of the slice
-  int position = 0;               // with a quotient
-  int finished = 0;               // with a remainder as well
-  uint32_t quotient = 0;          // of the symbol under way
+  std::vector<uint32_t>& quotients;
+  std::vector<uint32_t>& values;
+  int length = 0;         // symbols of the slice
+  int position = 0;       // with a quotient
+  int finished = 0;       // with a remainder as well
+  uint32_t quotient = 0;  // of the symbol under way
 
-  // Writes all four quotients, ended or not: `values` has room behind its last symbol, and later symbols overwrite
+  // Writes all four quotients, ended or not: `quotients` has room behind its last symbol, and later symbols overwrite
   // them.
   void add(const UnaryStep& step) {
-    uint32_t* const to = values.data() + position;
+    uint32_t* const to = quotients.data() + position;
     std::memcpy(to, step.quotients.data(), sizeof step.quotients);
     to[0] += quotient;
     quotient = step.ended != 0 ? step.rest : quotient + step.rest;
@@ -127,6 +140,7 @@ struct Symbols {
   }
   // Positions after the last symbol mean nothing.
   void clip() {
+    quotient = std::min(quotient, kMaxQuotient);
     if (position < length) return;
     position = length;
     quotient = 0;
@@ -148,6 +162,7 @@ class Decoder {
   Result<bool> read_header(SliceHeader& header);
   void read_palette();
   void read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros);
+  void read_weight_chunks(const SliceHeader& header, Symbols& weights);
   void read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated);
   void read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const;
   void read_remainders(Symbols& symbols, int end, int divisor_bits);
@@ -163,8 +178,11 @@ class Decoder {
   size_t max_weights_;
   const std::string& where_;
   Palette palette_;
-  std::vector<uint32_t> weight_values_ = std::vector<uint32_t>(kMaxSliceWeights + 2 * kUnaryPositions);
-  std::vector<uint32_t> zero_runs_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + 2 * kUnaryPositions);
+  // With room behind for what is read of too many symbols at once.
+  std::vector<uint32_t> weight_quotients_ = std::vector<uint32_t>(kMaxSliceWeights + 2 * kUnaryPositions);
+  std::vector<uint32_t> weight_values_ = weight_quotients_;
+  std::vector<uint32_t> zero_quotients_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + 2 * kUnaryPositions);
+  std::vector<uint32_t> zero_runs_ = zero_quotients_;
   std::vector<int16_t> out_;
   size_t handed_over_ = 0;  // weights that were in out_ before
 };
@@ -197,19 +215,18 @@ void Decoder::read_palette() {
     palette_.entries[static_cast<size_t>(i)] = static_cast<uint16_t>(bits_.take(palette_.bits));
 }
 
-// The second unary field has one bit for each set bit of the first.
+// The second unary field has one bit for each set bit of the first, so where the next field begins is known before the
+// symbols are.
 void Decoder::read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated) {
   const auto& steps = kWeightSteps[truncated ? 1 : 0];
   auto unary1 = static_cast<uint32_t>(bits_.peek());
-  int unary1_bits = 0;
+  bits_.skip(kSetBits[unary0]);
   for (int i = 0; i < kUnaryPositions; i += 4) {
     const UnaryStep& step = steps[(unary0 & 15) | (unary1 & 15) << 4];
     weights.add(step);
     unary0 >>= 4;
     unary1 >>= step.set_bits;
-    unary1_bits += step.set_bits;
   }
-  bits_.skip(unary1_bits);
   weights.clip();
 }
 
@@ -221,22 +238,34 @@ void Decoder::read_zero_quotients(Symbols& zeros, uint32_t unary, int positions)
   zeros.clip();
 }
 
+// A whole chunk's at a time, though a chunk ends fewer: what is read too much is overwritten when its turn comes.
 void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
-  if (divisor_bits > 0) {
-    const int per_window = kWindowBits / divisor_bits;
-    const uint32_t mask = (1u << divisor_bits) - 1;
-    for (int i = symbols.finished; i < end;) {
-      uint64_t window = bits_.peek();
-      const int stop = std::min(i + per_window, end);
-      bits_.skip((stop - i) * divisor_bits);
-      for (; i < stop; ++i) {
-        uint32_t& value = symbols.values[static_cast<size_t>(i)];
-        value = (std::min(value, kMaxQuotient) << divisor_bits) + (static_cast<uint32_t>(window) & mask);
-        window >>= divisor_bits;
-      }
+  constexpr int kHalf = kUnaryPositions / 2;
+  static_assert(kHalf * kMaxWeightBits <= kWindowBits);
+  const uint32_t mask = (1u << divisor_bits) - 1;
+  for (int i = symbols.finished; i < end; i += kUnaryPositions) {
+    const uint32_t* const quotients = symbols.quotients.data() + i;
+    uint32_t* const values = symbols.values.data() + i;
+    uint64_t first = bits_.peek();
+    uint64_t second = bits_.peek_behind(kHalf * divisor_bits);
+    for (int j = 0; j < kHalf; ++j, first >>= divisor_bits, second >>= divisor_bits) {
+      values[j] = (quotients[j] << divisor_bits) + (static_cast<uint32_t>(first) & mask);
+      values[j + kHalf] = (quotients[j + kHalf] << divisor_bits) + (static_cast<uint32_t>(second) & mask);
     }
+    bits_.skip(std::min(kUnaryPositions, end - i) * divisor_bits);
   }
-  symbols.finished = end;
+  symbols.finished = std::max(symbols.finished, end);
+}
+
+// Without zero runs.
+void Decoder::read_weight_chunks(const SliceHeader& header, Symbols& weights) {
+  bool more = true;
+  while (more && !bits_.overrun()) {
+    const int due = weights.position;  // of the previous chunk
+    more = due < weights.length;
+    if (more) read_weight_quotients(weights, bits_.take(kUnaryPositions), header.truncated);
+    read_remainders(weights, due, header.wdiv);
+  }
 }
 
 void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros) {
@@ -248,10 +277,11 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
       weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
   if (uncompressed && !zero_runs) {
     // Nothing but remainders: the borders of chunks cannot be seen.
-    std::fill_n(weights.values.begin(), weights.length, 0u);
+    std::fill_n(weights.quotients.begin(), weights.length, 0u);
     read_remainders(weights, weights.length, weight_bits);
     return;
   }
+  if (!zero_runs) return read_weight_chunks(header, weights);
   bool previous = false;
   do {
     const int weights_due = weights.position;  // of the previous chunk
@@ -263,7 +293,7 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
     if (take_zeros) read_zero_quotients(zeros, bits_.take(zero_positions), zero_positions);
     if (take_weights && uncompressed) {
       const int end = std::min(weights.position + uncompressed_positions, weights.length);
-      std::fill(weights.values.begin() + weights.position, weights.values.begin() + end, 0u);
+      std::fill(weights.quotients.begin() + weights.position, weights.quotients.begin() + end, 0u);
       weights.position = end;
     } else if (take_weights) {
       read_weight_quotients(weights, unary0, header.truncated);
@@ -288,9 +318,12 @@ Result<void> Decoder::write_slice(const SliceHeader& header) {
   const size_t runs = zero_runs ? length + (header.new_palette ? 1 : 0) : 0;
   size_t total = length;
   for (size_t i = 0; i < runs; ++i) total += zero_runs_[i];
-  uint32_t largest = 0;
-  for (size_t i = 0; i < length; ++i) largest = std::max(largest, weight_values_[i]);
-  if (largest >= static_cast<uint32_t>(known))
+  // All bits together are at least the largest, and quick to find; only when they say too much is each value looked at.
+  uint32_t all = 0;
+  for (size_t i = 0; i < length; ++i) all |= weight_values_[i];
+  const auto values_begin = weight_values_.begin();
+  if (all >= static_cast<uint32_t>(known) &&
+      *std::max_element(values_begin, values_begin + static_cast<ptrdiff_t>(length)) >= static_cast<uint32_t>(known))
     return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
   const size_t before = handed_over_ + out_.size();
   if (total > max_weights_ - before) {
@@ -319,9 +352,11 @@ Result<bool> Decoder::read_slice() {
   SliceHeader header;
   CARINA_TRY(const bool more, read_header(header));
   if (!more) return false;
-  Symbols weights{.values = weight_values_, .length = header.length};
+  Symbols weights{.quotients = weight_quotients_, .values = weight_values_, .length = header.length};
   const bool zero_runs = header.zdiv != kZdivNone;
-  Symbols zeros{.values = zero_runs_, .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
+  Symbols zeros{.quotients = zero_quotients_,
+                .values = zero_runs_,
+                .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
   read_chunks(header, weights, zeros);
   if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
   CARINA_CHECKED(write_slice(header));

@@ -1,6 +1,7 @@
 #include "npu/weight_order.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -96,6 +97,80 @@ bool restore(const WeightTraversal& t, int stream, std::span<const int16_t> sequ
   walk(t, stream, [&](int64_t offset, int step, int count, int zeros) {
     int16_t* to = weights.data() + offset;
     for (int i = 0; i < count; ++i) to[static_cast<int64_t>(i) * step] = from[i];
+    from += count + zeros;
+  });
+  return true;
+}
+
+namespace {
+
+// Where the weights of a run stand among the pairs. Runs of neighbouring output channels follow each other, so most places
+// are found without dividing.
+class PairPlaces {
+ public:
+  explicit PairPlaces(const WeightTraversal& t)
+      : depth_(t.ifm_depth),
+        channel_elems_(static_cast<int64_t>(t.kernel_height) * t.kernel_width * t.ifm_depth),
+        channel_step_(product_of(t) == Product::kU85 ? 1 : t.cores) {}
+
+  // `offset`: dense, of the first weight of a run, whose input channel is even.
+  void go(int64_t offset) {
+    if (offset == last_ + channel_elems_ * channel_step_) {
+      channel_ += channel_step_;
+    } else {
+      channel_ = offset / channel_elems_;
+      const int64_t rest = offset % channel_elems_;
+      in_group_ = (rest / depth_ * ((depth_ + 1) / 2) + rest % depth_ / 2) * kPairElems;
+    }
+    last_ = offset;
+  }
+  [[nodiscard]] int64_t channel() const { return channel_; }
+  [[nodiscard]] int64_t place() const {
+    const int64_t group_elems = channel_elems_ / depth_ * ((depth_ + 1) / 2) * kPairElems;
+    return channel_ / kPairedChannels * group_elems + in_group_ + channel_ % kPairedChannels * 2;
+  }
+  static constexpr int64_t kPairElems = 2 * kPairedChannels;  // from one pair of a channel to the next
+
+ private:
+  int64_t depth_, channel_elems_, channel_step_;
+  int64_t last_ = -1, channel_ = 0, in_group_ = 0;
+};
+
+}  // namespace
+
+namespace {
+// Returns the sum of the magnitudes.
+[[gnu::always_inline]] inline int32_t put_pairs(const int16_t* from, int count, int16_t* to) {
+  int32_t magnitude = 0;
+  for (int i = 0; i < count; ++i) magnitude += from[i] < 0 ? -from[i] : from[i];
+  for (int i = 0; i + 2 <= count; i += 2) std::memcpy(to + i / 2 * PairPlaces::kPairElems, from + i, 2 * sizeof *from);
+  if (count % 2 != 0) to[count / 2 * PairPlaces::kPairElems] = from[count - 1];
+  return magnitude;
+}
+}  // namespace
+
+int64_t paired_size(const WeightTraversal& t) {
+  return round_up(int64_t{t.ofm_depth}, kPairedChannels) * t.kernel_height * t.kernel_width *
+         ((int64_t{t.ifm_depth} + 1) / 2 * 2);
+}
+
+bool restore_pairs(const WeightTraversal& t, int stream, std::span<const int16_t> sequence, std::span<int16_t> pairs,
+                   std::span<int64_t> magnitudes) {
+  check(t, stream);
+  if (static_cast<int64_t>(sequence.size()) < sequence_length(t, stream)) return false;
+  CARINA_CHECK(!is_depthwise(t) && static_cast<int64_t>(pairs.size()) == paired_size(t) &&
+                   static_cast<int64_t>(magnitudes.size()) == t.ofm_depth,
+               "{} weights in pairs for a traversal of {}", pairs.size(), dense_size(t));
+  const int16_t* from = sequence.data();
+  PairPlaces places(t);
+  walk(t, stream, [&](int64_t offset, int, int count, int zeros) {
+    if (count > 0) {
+      places.go(offset);
+      int16_t* to = pairs.data() + places.place();
+      // Nearly all runs are of eight: loops of a known length are unrolled.
+      magnitudes[static_cast<size_t>(places.channel())] +=
+          count == kIfmUblockDepth ? put_pairs(from, kIfmUblockDepth, to) : put_pairs(from, count, to);
+    }
     from += count + zeros;
   });
   return true;

@@ -60,6 +60,15 @@ std::vector<int16_t> reorder(const WeightTraversal& traversal, int stream, std::
 [[nodiscard]] bool restore(const WeightTraversal& traversal, int stream, std::span<const int16_t> sequence,
                            std::span<int16_t> weights);
 
+// Weights of a convolution as products of pairs read them: [groups of kPairedChannels output channels][taps][pairs of input
+// channels][kPairedChannels][2], zeros where there is none.
+inline constexpr int64_t kPairedChannels = 16;
+int64_t paired_size(const WeightTraversal& traversal);
+// restore() to that layout (zeros before; not for kDepthwise). Adds the magnitudes of each output channel's weights to
+// magnitudes[channel].
+[[nodiscard]] bool restore_pairs(const WeightTraversal& traversal, int stream, std::span<const int16_t> sequence,
+                                 std::span<int16_t> pairs, std::span<int64_t> magnitudes);
+
 // The fast decoder of U85 reads one stream: blocks of the streams' sequences in turn.
 std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& traversal,
                                                  std::span<const std::vector<int16_t>> sequences);

@@ -79,7 +79,7 @@ Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& i
   std::vector<int32_t> row(static_cast<size_t>(int64_t{weights.channels} * weights.depth));
   read_row(ifm2, 0, 0, weights.channels, weights.depth, op.ifm2.type.bytes >= 4 ? 0 : op.ifm2.zero_point, row.data(),
            weights.depth);
-  weights.values.resize(row.size());
+  std::vector<int16_t> values(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
     if (row[i] != static_cast<int16_t>(row[i])) {
       return fail(Diagnostic{.where = {},
@@ -87,9 +87,9 @@ Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& i
                              .expected = "-32768..32767",
                              .got = std::to_string(row[i])});
     }
-    weights.values[i] = static_cast<int16_t>(row[i]);
+    values[i] = static_cast<int16_t>(row[i]);
   }
-  finish_weights(weights, op.kind);
+  pack_weights(weights, op.kind, values);
   return weights;
 }
 

@@ -331,7 +331,8 @@ Result<void> Machine::read_weights(Prepared& prepared, const WeightStreams& stre
   }
   const uint64_t left = persistent_.options.max_work - work_done_;
   CARINA_TRY(prepared.weights,
-             persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30)));
+             persistent_.weights.get(op, accelerator_, streams, std::min<uint64_t>(left, uint64_t{1} << 30),
+                                     persistent_.options.timing == Timing::kOn ? Counting::kCount : Counting::kSkip));
   prepared.statistics = prepared.weights->statistics;
   return {};
 }

@@ -74,12 +74,13 @@ void convolve(const Work& work, int32_t oy, Row& acc) {
     window.for_each_tap(ox, [&](int32_t ky, int32_t kx, const int64_t* x) {
       if (x == nullptr) return;
       for (int32_t o = 0; o < ofm.depth; ++o) {
-        const int16_t* taps = w.values.data() + ((int64_t{o} * w.height + ky) * w.width + kx) * w.depth;
         if (work.op->kind == OperationKind::kDepthwise) {
-          out[o] = add_wrapping(out[o], multiply_wrapping(x[o], taps[0]));
+          out[o] = add_wrapping(out[o], multiply_wrapping(x[o], w.at(o, ky, kx, 0)));
           continue;
         }
-        for (int32_t i = 0; i < w.depth; ++i) out[o] = add_wrapping(out[o], multiply_wrapping(x[i], taps[i]));
+        for (int32_t i = 0; i < w.depth; ++i) {
+          out[o] = add_wrapping(out[o], multiply_wrapping(x[i], w.at(o, ky, kx, i)));
+        }
       }
     });
   }

@@ -117,8 +117,19 @@ Result<std::vector<std::vector<int16_t>>> decode_sequences(const Operation& op, 
 // How often each value occurs.
 class Histogram {
  public:
+  // In two counts, since equal values in a row would wait for each other.
   void add(std::span<const int16_t> values) {
-    for (const int16_t value : values) ++counts_[static_cast<size_t>(value - npu::kMinWeight) & (counts_.size() - 1)];
+    const auto count = [](std::array<uint64_t, 512>& counts, int16_t value) {
+      ++counts[static_cast<size_t>(value - npu::kMinWeight) & (counts.size() - 1)];
+    };
+    std::array<uint64_t, 512> others{};
+    size_t i = 0;
+    for (; i + 2 <= values.size(); i += 2) {
+      count(counts_, values[i]);
+      count(others, values[i + 1]);
+    }
+    for (; i < values.size(); ++i) count(counts_, values[i]);
+    for (size_t v = 0; v < others.size(); ++v) counts_[v] += others[v];
   }
   [[nodiscard]] WeightStatistics statistics() const {
     const uint64_t values = std::reduce(counts_.begin(), counts_.end());
@@ -132,6 +143,36 @@ class Histogram {
   std::array<uint64_t, 512> counts_{};  // a weight has 9 bits
 };
 
+size_t pairs_per_group(const DecodedWeights& weights) {
+  return static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width) *
+         ((static_cast<size_t>(weights.depth) + 1) / 2);
+}
+
+// The sequences of all streams, put where the kernels read them.
+Result<void> place_sequences(const Operation& op, const npu::WeightTraversal& traversal,
+                             std::span<const std::vector<int16_t>> sequences, DecodedWeights& weights) {
+  static_assert(npu::kPairedChannels == kChannelGroup);
+  const bool depthwise = op.kind == OperationKind::kDepthwise;
+  const size_t channels = static_cast<size_t>(weights.channels);
+  std::vector<int16_t> values(depthwise ? channels * static_cast<size_t>(weights.height * weights.width) : 0);
+  std::vector<int64_t> magnitudes(channels, 0);
+  std::vector<int16_t>& pairs = weights.packed.pairs;
+  if (!depthwise) pairs.resize(static_cast<size_t>(npu::paired_size(traversal)));
+  for (int s = 0; s < npu::stream_count(traversal); ++s) {
+    const auto& sequence = sequences[static_cast<size_t>(s)];
+    const bool enough = depthwise ? npu::restore(traversal, s, sequence, values)
+                                  : npu::restore_pairs(traversal, s, sequence, pairs, magnitudes);
+    if (!enough) return too_few(s, static_cast<uint64_t>(npu::sequence_length(traversal, s)), sequence.size());
+  }
+  if (depthwise) {
+    pack_weights(weights, op.kind, values);
+    return {};
+  }
+  weights.max_sum_abs = magnitudes.empty() ? 0 : std::ranges::max(magnitudes);
+  weights.packed.pairs_per_group = pairs_per_group(weights);
+  return {};
+}
+
 }  // namespace
 
 int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accelerator) {
@@ -139,7 +180,7 @@ int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accel
 }
 
 Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator,
-                                      const WeightStreams& streams, uint64_t max_values) {
+                                      const WeightStreams& streams, uint64_t max_values, Counting counting) {
   const npu::WeightTraversal traversal = traversal_of(op, accelerator);
   CARINA_CHECKED(check_microblock(op, accelerator, traversal));
   const auto values =
@@ -155,19 +196,14 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
                          .height = traversal.kernel_height,
                          .width = traversal.kernel_width,
                          .depth = traversal.ifm_depth};
-  weights.values.resize(static_cast<size_t>(values));
   if (static_cast<int>(sequences.size()) < npu::stream_count(traversal)) {
     return fail(Diagnostic{.where = {}, .what = "the weight stream holds fewer weights than the operation needs"});
   }
-  for (int s = 0; s < npu::stream_count(traversal); ++s) {
-    if (npu::restore(traversal, s, sequences[static_cast<size_t>(s)], weights.values)) continue;
-    return too_few(s, static_cast<uint64_t>(npu::sequence_length(traversal, s)),
-                   sequences[static_cast<size_t>(s)].size());
-  }
+  CARINA_CHECKED(place_sequences(op, traversal, sequences, weights));
+  if (counting == Counting::kSkip) return weights;
   Histogram histogram;
   for (const auto& sequence : sequences) histogram.add(sequence);
   weights.statistics = histogram.statistics();
-  finish_weights(weights, op.kind);
   return weights;
 }
 
@@ -207,12 +243,22 @@ Result<WeightStatistics> StatisticsCache::get(const Operation& op, const npu::Ac
   return entries_.emplace(key, statistics).first->second;
 }
 
-void finish_weights(DecodedWeights& weights, OperationKind kind) {
+int16_t DecodedWeights::at(int32_t o, int32_t ky, int32_t kx, int32_t i) const {
+  const auto channel = static_cast<size_t>(o), input = static_cast<size_t>(i);
+  const auto tap = static_cast<size_t>(ky * width + kx);
+  const size_t groups = (static_cast<size_t>(channels) + kChannelGroup - 1) / kChannelGroup;
+  if (!packed.taps.empty()) return static_cast<int16_t>(packed.taps[tap * groups * kChannelGroup + channel]);
+  const size_t depth_pairs = (static_cast<size_t>(depth) + 1) / 2;
+  const size_t pair = channel / kChannelGroup * packed.pairs_per_group + tap * depth_pairs + input / 2;
+  return packed.pairs[(pair * kChannelGroup + channel % kChannelGroup) * 2 + input % 2];
+}
+
+void pack_weights(DecodedWeights& weights, OperationKind kind, std::span<const int16_t> values) {
   const auto channels = static_cast<size_t>(weights.channels);
-  const size_t per_channel = weights.values.size() / std::max<size_t>(1, channels);
-  for (size_t at = 0; at + per_channel <= weights.values.size() && per_channel != 0; at += per_channel) {
+  const size_t per_channel = values.size() / std::max<size_t>(1, channels);
+  for (size_t at = 0; at + per_channel <= values.size() && per_channel != 0; at += per_channel) {
     int64_t sum = 0;
-    for (size_t i = 0; i < per_channel; ++i) sum += std::abs(weights.values[at + i]);
+    for (size_t i = 0; i < per_channel; ++i) sum += std::abs(values[at + i]);
     weights.max_sum_abs = std::max(weights.max_sum_abs, sum);
   }
   const size_t groups = (channels + kChannelGroup - 1) / kChannelGroup;
@@ -220,19 +266,19 @@ void finish_weights(DecodedWeights& weights, OperationKind kind) {
     weights.packed.taps.assign(per_channel * groups * kChannelGroup, 0);
     for (size_t c = 0; c < channels; ++c) {
       for (size_t t = 0; t < per_channel; ++t)
-        weights.packed.taps[t * groups * kChannelGroup + c] = weights.values[c * per_channel + t];
+        weights.packed.taps[t * groups * kChannelGroup + c] = values[c * per_channel + t];
     }
     return;
   }
   const auto depth = static_cast<size_t>(weights.depth);
   const size_t taps = static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width);
   const size_t depth_pairs = (depth + 1) / 2;
-  weights.packed.pairs_per_group = taps * depth_pairs;
+  weights.packed.pairs_per_group = pairs_per_group(weights);
   weights.packed.pairs.assign(groups * taps * depth_pairs * kChannelGroup * 2, 0);
   for (size_t c = 0; c < channels; ++c) {
     int16_t* to =
         weights.packed.pairs.data() + (c / kChannelGroup * taps * depth_pairs * kChannelGroup + c % kChannelGroup) * 2;
-    const int16_t* from = weights.values.data() + c * per_channel;
+    const int16_t* from = values.data() + c * per_channel;
     for (size_t t = 0; t < taps; ++t) {
       for (size_t i = 0; i < depth; ++i)
         to[(t * depth_pairs + i / 2) * kChannelGroup * 2 + i % 2] = from[t * depth + i];
@@ -242,7 +288,8 @@ void finish_weights(DecodedWeights& weights, OperationKind kind) {
 
 Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op,
                                                                const npu::AcceleratorConfig& accelerator,
-                                                               const WeightStreams& streams, uint64_t max_values) {
+                                                               const WeightStreams& streams, uint64_t max_values,
+                                                               Counting counting) {
   const std::array<int64_t, 16> parameters = parameters_of(op, accelerator);
   uint64_t hash = content_hash(std::as_bytes(std::span(parameters)));
   size_t key_bytes = sizeof(parameters);
@@ -265,7 +312,7 @@ Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& 
   for (auto it = first; it != last; ++it) {
     if (equal_key(it->second)) return it->second.weights;
   }
-  CARINA_TRY(DecodedWeights decoded, decode_weights(op, accelerator, streams, max_values));
+  CARINA_TRY(DecodedWeights decoded, decode_weights(op, accelerator, streams, max_values, counting));
   if (held_bytes_ > kMaxHeldBytes) {
     entries_.clear();
     held_bytes_ = 0;
@@ -278,7 +325,7 @@ Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& 
   append(std::as_bytes(std::span(parameters)));
   for (const auto& stream : streams) append(stream);
   entry.weights = std::make_shared<const DecodedWeights>(std::move(decoded));
-  held_bytes_ += key_bytes + entry.weights->values.size() * sizeof(int16_t);
+  held_bytes_ += key_bytes + entry.weights->packed.bytes();
   return entries_.emplace(hash, std::move(entry))->second.weights;
 }
 

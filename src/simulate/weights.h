@@ -23,6 +23,8 @@ struct PackedWeights {
   std::vector<int16_t> pairs{};  // convolution: [groups][pairs][16 channels][2]
   size_t pairs_per_group = 0;
   std::vector<int32_t> taps{};  // depthwise: [taps][channels padded to 16]
+
+  [[nodiscard]] size_t bytes() const { return pairs.size() * sizeof(int16_t) + taps.size() * sizeof(int32_t); }
 };
 
 // What the time of decoding depends on: of the values of all streams, padding included.
@@ -32,31 +34,34 @@ struct WeightStatistics {
   size_t distinct_values = 0;
 };
 
-// The weights of one operation in natural order: values[((o * height + ky) * width + kx) * depth + i]; depthwise: depth
-// is 1 and o the channel.
+// The weights of one operation; depthwise: depth is 1 and o the channel.
 struct DecodedWeights {
   int32_t channels = 0;
   int32_t height = 0;
   int32_t width = 0;
   int32_t depth = 0;
-  std::vector<int16_t> values{};
   int64_t max_sum_abs = 0;  // over the channels: the largest sum of |weight|
   WeightStatistics statistics{};
   PackedWeights packed{};
+
+  [[nodiscard]] int16_t at(int32_t o, int32_t ky, int32_t kx, int32_t i) const;
 };
 
-// Fills `packed` and `max_sum_abs` from the values.
-void finish_weights(DecodedWeights& weights, OperationKind kind);
+// Fills `packed` and `max_sum_abs` from weights in natural order: values[((o * height + ky) * width + kx) * depth + i].
+void pack_weights(DecodedWeights& weights, OperationKind kind, std::span<const int16_t> values);
 
 // How many input channels an operation that sums over them reads at a time.
 int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accelerator);
 
 using WeightStreams = std::array<std::span<const std::byte>, 4>;
 
+// Whether DecodedWeights::statistics are wanted: only the time of an operation depends on them.
+enum class Counting : uint8_t { kSkip, kCount };
+
 // Decodes the streams of an operation. Errors: damaged streams, parameters that the accelerator does not have, more
 // weights than `max_values`.
 Result<DecodedWeights> decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator,
-                                      const WeightStreams& streams, uint64_t max_values);
+                                      const WeightStreams& streams, uint64_t max_values, Counting counting);
 
 // Their statistics alone: as much work as decoding, but one stream in memory at a time.
 Result<WeightStatistics> weight_statistics(const Operation& op, const npu::AcceleratorConfig& accelerator,
@@ -82,9 +87,10 @@ class StatisticsCache {
 // part of a first inference.
 class WeightCache {
  public:
-  // As decode_weights(); the result is shared with later calls for equal content.
+  // As decode_weights(); the result is shared with later calls for equal content, which want the same counting.
   Result<std::shared_ptr<const DecodedWeights>> get(const Operation& op, const npu::AcceleratorConfig& accelerator,
-                                                    const WeightStreams& streams, uint64_t max_values);
+                                                    const WeightStreams& streams, uint64_t max_values,
+                                                    Counting counting);
 
  private:
   struct Entry {

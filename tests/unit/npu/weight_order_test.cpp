@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -71,6 +72,39 @@ TEST(WeightOrder, RestoreInvertsReorderOnEveryStream) {
     ASSERT_EQ(back, weights) << t.accelerator->name << " " << t.ofm_depth << "x" << t.kernel_height << "x"
                              << t.kernel_width << "x" << t.ifm_depth;
     ASSERT_EQ(nonzero, weights.size()) << "a weight stands in the streams more or less than once";
+  }
+}
+
+// Weight (o, tap, i) stands at pair i / 2 of its tap, in channel o's place of its group.
+std::vector<int16_t> in_pairs(const WeightTraversal& t, std::span<const int16_t> weights) {
+  std::vector<int16_t> pairs(static_cast<size_t>(paired_size(t)));
+  const int64_t taps = int64_t{t.kernel_height} * t.kernel_width, depth_pairs = (t.ifm_depth + 1) / 2;
+  for (int64_t o = 0; o < t.ofm_depth; ++o) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t i = 0; i < t.ifm_depth; ++i) {
+        const int64_t pair = (o / kPairedChannels * taps + tap) * depth_pairs + i / 2;
+        pairs[static_cast<size_t>((pair * kPairedChannels + o % kPairedChannels) * 2 + i % 2)] =
+            weights[static_cast<size_t>((o * taps + tap) * t.ifm_depth + i)];
+      }
+    }
+  }
+  return pairs;
+}
+
+TEST(WeightOrder, PairsHoldTheWeightsOfEveryStream) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 300; ++i) {
+    WeightTraversal t = random_traversal(random);
+    if (t.kind != WeightKind::kConv) continue;
+    const std::vector<int16_t> weights = numbered_weights(t);
+    std::vector<int16_t> pairs(static_cast<size_t>(paired_size(t)));
+    std::vector<int64_t> magnitudes(static_cast<size_t>(t.ofm_depth)), wanted(magnitudes);
+    for (size_t w = 0; w < weights.size(); ++w)
+      wanted[w / (weights.size() / wanted.size())] += std::abs(int{weights[w]});
+    for (int stream = 0; stream < stream_count(t); ++stream)
+      ASSERT_TRUE(restore_pairs(t, stream, reorder(t, stream, std::span<const int16_t>(weights)), pairs, magnitudes));
+    ASSERT_EQ(pairs, in_pairs(t, weights));
+    ASSERT_EQ(magnitudes, wanted);
   }
 }
 

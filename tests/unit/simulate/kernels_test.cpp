@@ -164,6 +164,18 @@ struct Example {
     }
   }
 
+  // Each weight stands where scalar code looks for it.
+  void expect_weights(std::span<const int16_t> values) const {
+    size_t next = 0;
+    for (int32_t o = 0; o < weights.channels; ++o) {
+      for (int32_t ky = 0; ky < weights.height; ++ky) {
+        for (int32_t kx = 0; kx < weights.width; ++kx) {
+          for (int32_t i = 0; i < weights.depth; ++i) ASSERT_EQ(weights.at(o, ky, kx, i), values[next++]);
+        }
+      }
+    }
+  }
+
   void fill(Random& random) {
     for (auto* bytes : {&ifm, &ifm2, &table}) {
       for (std::byte& value : *bytes) value = static_cast<std::byte>(random.in(0, 255));
@@ -176,9 +188,11 @@ struct Example {
                  .height = op.kernel.height,
                  .width = op.kernel.width,
                  .depth = conv ? op.ifm_depth : 1};
-      weights.values.resize(static_cast<size_t>(weights.channels * weights.height * weights.width * weights.depth));
-      for (int16_t& w : weights.values) w = static_cast<int16_t>(random.in(-255, 255));
-      finish_weights(weights, op.kind);
+      std::vector<int16_t> values(
+          static_cast<size_t>(weights.channels * weights.height * weights.width * weights.depth));
+      for (int16_t& w : values) w = static_cast<int16_t>(random.in(-255, 255));
+      pack_weights(weights, op.kind, values);
+      expect_weights(values);
       work.weights = &weights;
       for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
         scales.bias.push_back(random.in(-200000, 200000));
