@@ -55,11 +55,12 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute
 	@$(JUDGE_PYTHON) bench/run.py
 
-conformance: setup-full judges build ## 3,000 random graphs for every NPU, the Arm backend's own tests, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
+conformance: setup-full judges build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
 	@N=3000 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_plan.py -q -n $(JOBS)
 	@tests/judges/setup.sh arm
 	@nice build/judges/arm/bin/python tests/judges/arm/run.py --kind all --jobs $(JOBS) --json build/judges/arm-outcomes.json
 	@nice build/judges/arm/bin/python tests/judges/arm/run.py --page build/judges/arm-outcomes.json --choose build/judges/arm-outcomes.json
+	@OMP_NUM_THREADS=1 nice $(JUDGE_PYTHON) tests/judges/interop/run.py --page
 	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_vgf_conformance.py -q
 	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
 

@@ -13,26 +13,28 @@ struct Convolution {
   int64_t groups = 1;
 };
 
-// The sum for one output element; (n, c, y, x) is its place.
+// The sum for one output element; (n, c, y, x) is its place. Channels are the outermost of its loops, as in ExecuTorch's
+// kernel: floats that are added in one order are the same floats, and so are the integers that they are quantized to.
 template <typename Value, typename Reader>
 Value element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n, int64_t c,
               int64_t y, int64_t x) {
   const int64_t in_channels = conv.weight.channels;
   const int64_t first = c / (conv.out.channels / conv.groups) * in_channels;
+  const Taps rows = taps_inside(conv.rows, y, conv.in.height);
+  const Taps columns = taps_inside(conv.columns, x, conv.in.width);
+  const int64_t row_step = conv.rows.dilation * conv.in.row_step;
+  const int64_t column_step = conv.columns.dilation * conv.in.column_step;
+  const int64_t corner = n * conv.in.batch_step + first * conv.in.channel_step +
+                         (y * conv.rows.stride - conv.rows.padding) * conv.in.row_step +
+                         (x * conv.columns.stride - conv.columns.padding) * conv.in.column_step;
   Value sum{0};
-  if (in_channels == 0) return sum;
-  for (int64_t ky = 0; ky < conv.rows.kernel; ++ky) {
-    const int64_t in_y = y * conv.rows.stride - conv.rows.padding + ky * conv.rows.dilation;
-    if (in_y < 0 || in_y >= conv.in.height) continue;
-    for (int64_t kx = 0; kx < conv.columns.kernel; ++kx) {
-      const int64_t in_x = x * conv.columns.stride - conv.columns.padding + kx * conv.columns.dilation;
-      if (in_x < 0 || in_x >= conv.in.width) continue;
-      const int64_t in_at =
-          n * conv.in.batch_step + first * conv.in.channel_step + in_y * conv.in.row_step + in_x * conv.in.column_step;
-      const int64_t weight_at = c * conv.weight.batch_step + ky * conv.weight.row_step + kx * conv.weight.column_step;
-      for (int64_t k = 0; k < in_channels; ++k) {
-        sum = plus(sum, times(read_in(in_at + k * conv.in.channel_step),
-                              read_weight(weight_at + k * conv.weight.channel_step)));
+  for (int64_t k = 0; k < in_channels; ++k) {
+    for (int64_t ky = rows.first; ky < rows.end; ++ky) {
+      const int64_t in_at = corner + k * conv.in.channel_step + ky * row_step;
+      const int64_t weight_at = c * conv.weight.batch_step + k * conv.weight.channel_step + ky * conv.weight.row_step;
+      for (int64_t kx = columns.first; kx < columns.end; ++kx) {
+        sum =
+            plus(sum, times(read_in(in_at + kx * column_step), read_weight(weight_at + kx * conv.weight.column_step)));
       }
     }
   }

@@ -31,6 +31,20 @@ inline bool is_sane(const Window& window) {
          window.padding >= 0 && window.padding < kMost && window.dilation >= 1 && window.dilation < kMost;
 }
 
+// The taps [first, end) of a window at output position `at` that lie inside an input axis of `size` elements.
+struct Taps {
+  int64_t first = 0;
+  int64_t end = 0;
+};
+
+inline Taps taps_inside(const Window& window, int64_t at, int64_t size) {
+  const int64_t start = at * window.stride - window.padding;
+  if (start >= size) return {};
+  const int64_t first = start < 0 ? (-start + window.dilation - 1) / window.dilation : 0;
+  const int64_t end = (size - 1 - start) / window.dilation + 1;
+  return {.first = first, .end = end < window.kernel ? end : window.kernel};
+}
+
 // The size that an output axis of a convolution must have; `more`: the output padding of a transposed one.
 inline int64_t convolved_size(const Window& window, int64_t size, int64_t more, bool transposed) {
   const int64_t reach = window.dilation * (window.kernel - 1);

@@ -48,8 +48,8 @@ void say_where_delegates_stand(const Package& package, const std::string& model,
             .severity = Severity::kNote});
 }
 
-Compilation packaged(Compilation compilation, const Log& log) {
-  auto result = package(*compilation.delegated);
+Compilation packaged(Compilation compilation, pte::CpuKernels cpu_kernels, const Log& log) {
+  auto result = package(*compilation.delegated, cpu_kernels);
   if (result) {
     compilation.package = *std::move(result);
     say_where_delegates_stand(*compilation.package, compilation.model.name, log);
@@ -100,7 +100,7 @@ Compilation compile_model(Model model, const CompileOptions& options, const Back
     return compilation;
   }
   compilation.delegated = *std::move(delegated);
-  return packaged(std::move(compilation), log);
+  return packaged(std::move(compilation), options.cpu_kernels, log);
 }
 
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
@@ -147,7 +147,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
     return compilation;
   }
   compilation.delegated = *std::move(delegated);
-  return packaged(std::move(compilation), log);
+  return packaged(std::move(compilation), options.cpu_kernels, log);
 }
 
 }  // namespace carina::driver

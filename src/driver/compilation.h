@@ -14,6 +14,7 @@
 #include "driver/quantize.h"
 #include "driver/split.h"
 #include "driver/survey.h"
+#include "pte/emit.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
@@ -22,6 +23,7 @@ struct CompileOptions {
   QuantizeRequest quantize;
   SplitOptions split;
   DelegateOptions delegate;
+  pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
 };
 
 // A model on its way to a program, as far as it came.

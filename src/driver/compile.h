@@ -16,9 +16,12 @@
 #include "driver/target.h"
 #include "driver/tosa_file.h"
 #include "ir/pass.h"
+#include "pte/emit.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
+
+using pte::CpuKernels;
 
 struct CompileRequest {
   std::string model;  // .pt2 or .tosa
@@ -28,13 +31,14 @@ struct CompileRequest {
   std::string calibration;    // .npz, .npy or a folder; empty: none
   SampleSource samples = {};  // instead of `calibration`, which is what messages call them
   DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;         // nodes to keep on the CPU
-  std::vector<std::string> cpu_ops = {};      // operators likewise
-  std::vector<std::string> cpu_modules = {};  // modules likewise, by path or type
-  int64_t sram_budget_bytes = 0;              // what a delegate's arena may take; 0: no limit
-  Optimise optimise = Optimise::kSpeed;       // what schedules are made for
-  bool dynamic_weights = false;               // plan::Options::dynamic_weights
-  std::string dump_folder;                    // intermediate files go there; empty: none are written
+  std::vector<std::string> cpu_nodes;              // nodes to keep on the CPU
+  std::vector<std::string> cpu_ops = {};           // operators likewise
+  std::vector<std::string> cpu_modules = {};       // modules likewise, by path or type
+  CpuKernels cpu_kernels = CpuKernels::kPortable;  // what nodes on the CPU are written as
+  int64_t sram_budget_bytes = 0;                   // what a delegate's arena may take; 0: no limit
+  Optimise optimise = Optimise::kSpeed;            // what schedules are made for
+  bool dynamic_weights = false;                    // plan::Options::dynamic_weights
+  std::string dump_folder;                         // intermediate files go there; empty: none are written
   // By the names of the user's nodes, what dumped TOSA files say of the operators made from them; of others they say the
   // source line.
   std::map<std::string, std::string> locations = {};

@@ -55,7 +55,8 @@ Result<CompileOptions> options_of(const CompileRequest& request) {
                                   .cpu_ops = request.cpu_ops,
                                   .cpu_modules = request.cpu_modules,
                                   .passes = request.passes},
-                        .delegate = delegate_options_of(request)};
+                        .delegate = delegate_options_of(request),
+                        .cpu_kernels = request.cpu_kernels};
 }
 
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {

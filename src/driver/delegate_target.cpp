@@ -62,8 +62,14 @@ Result<plan::Target> target_of_program(const pte::Program& program, const std::s
   return find_target(names, log);
 }
 
+size_t fast_bytes_of(const plan::Target& target, size_t unsized_bytes) {
+  if (!npu::has_fast_scratch(target.memory)) return 0;
+  return target.memory.cache_bytes == 0 ? unsized_bytes : static_cast<size_t>(target.memory.cache_bytes);
+}
+
 ZeroedPages fast_memory_of(const plan::Target& target) {
-  return ZeroedPages(npu::has_fast_scratch(target.memory) ? static_cast<size_t>(target.memory.cache_bytes) : 0);
+  constexpr size_t kUnsizedBytes = size_t{64} << 20;
+  return ZeroedPages(fast_bytes_of(target, kUnsizedBytes));
 }
 
 }  // namespace carina::driver

@@ -23,7 +23,11 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
 Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where, const TargetNames& asked,
                                        const Log& log);
 
-// The fast memory (region 2) that streams for a target expect, as its memory mode says; empty where the mode has none.
+// How large the fast memory (region 2) is that streams for a target expect, as its memory mode says; `unsized_bytes` where
+// the mode has one and says no size, as Vela's programs for Dedicated_Sram; 0 where the mode has none.
+size_t fast_bytes_of(const plan::Target& target, size_t unsized_bytes);
+
+// That memory; one without a size is as large as any NPU's SRAM, and only what a stream touches is taken from the machine.
 ZeroedPages fast_memory_of(const plan::Target& target);
 
 }  // namespace carina::driver

@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kCorstoneSramBytes = size_t{2} << 20;  // for programs that do not say how much they need
+
 // Beside the program that runs, as the build and the installation have them.
 std::vector<fs::path> image_folders() {
   std::vector<fs::path> folders;
@@ -44,8 +46,8 @@ Result<DelegateNeeds> needs_of(const pte::Program& program, const std::string& w
       CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(delegate, {}, where, log));
       if (!target) continue;
       needs.npu_config_word = target->accelerator.config_word;
-      if (npu::has_fast_scratch(target->memory))
-        needs.fast_bytes = std::max(needs.fast_bytes, static_cast<uint32_t>(target->memory.cache_bytes));
+      const size_t fast_bytes = fast_bytes_of(*target, kCorstoneSramBytes);
+      needs.fast_bytes = std::max(needs.fast_bytes, static_cast<uint32_t>(fast_bytes));
     }
   }
   return needs;
@@ -92,10 +94,11 @@ std::vector<std::string> missing_kernels(const pte::Program& program, const Buff
 Result<void> check_kernels(const FirmwareRequest& request, const pte::Program& program, const Buffer& image) {
   const std::vector<std::string> missing = missing_kernels(program, image);
   if (missing.empty()) return {};
-  return fail({.where = request.program,
-               .what = fmt::format("the image has no kernel {}", fmt::join(missing, ", ")),
-               .expected = "an image with every kernel that the program calls",
-               .hint = "build one with -DCARINA_OPS_FROM=PROGRAM.pte, or with all kernels (docs/porting.md)"});
+  return fail(
+      {.where = request.program,
+       .what = fmt::format("the image has no kernel {}", fmt::join(missing, ", ")),
+       .expected = "an image with every kernel that the program calls",
+       .hint = "--ops-from takes those of a program, --ops further ones; without both, an image has all of them"});
 }
 
 }  // namespace
@@ -121,7 +124,8 @@ Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
   CARINA_TRY(const Buffer program, open_file(request.program, {FileKind::kPte}));
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
   CARINA_TRY(const std::string path, image_path(request.image));
-  CARINA_TRY(const Buffer image, map_file(path));
+  CARINA_TRY(const std::set<std::string> kernels, chosen_kernels(request.kernels));
+  CARINA_TRY(const Buffer image, request.kernels.all() ? map_file(path) : link_image(path, kernels));
   CARINA_CHECKED(check_kernels(request, parsed, image));
   CARINA_TRY(const firmware::ModelHeader header, header_for(request, parsed, log));
   CARINA_TRY(std::vector<std::byte> elf, put_model(image, path, program, header));
@@ -130,7 +134,8 @@ Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
                                 .image = path,
                                 .output = request.output,
                                 .program_bytes = static_cast<int64_t>(program.size()),
-                                .image_bytes = static_cast<int64_t>(image.size())};
+                                .image_bytes = static_cast<int64_t>(image.size()),
+                                .kernels = static_cast<int64_t>(kernels.size())};
   return Firmware{.elf = std::move(elf), .report = std::move(report)};
 }
 

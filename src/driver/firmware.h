@@ -7,6 +7,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/firmware_image.h"
+#include "driver/selected_image.h"
 #include "report/firmware_report.h"
 
 namespace carina::driver {
@@ -25,6 +26,7 @@ struct FirmwareRequest {
   std::string image = kDefaultImage;  // one of those that are installed by its name, or an .elf
   std::string output = {};            // .elf; empty: nothing is written
   FirmwarePools pools = {};
+  KernelChoice kernels = {};  // of an image that is installed, which is linked anew for it; empty: all, as it is built
   std::string accelerator = {};  // of an image that simulates it; empty: the program's
 };
 
@@ -38,7 +40,8 @@ struct Firmware {
   report::FirmwareReport report;
 };
 
-// Puts a program into an image. Errors: as image_path() and put_model(); a file that is no program.
+// Puts a program into an image. Errors: as image_path(), put_model() and link_image(); a file that is no program; kernels
+// that the program calls and the image lacks, by name.
 Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log);
 
 }  // namespace carina::driver

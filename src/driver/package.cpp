@@ -8,14 +8,14 @@
 
 namespace carina::driver {
 
-Result<Package> package(const Delegated& delegated) {
+Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels) {
   std::vector<pte::Delegate> delegates;
   for (const Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
-  return package(delegated.split.partitioned.program, delegates);
+  return package(delegated.split.partitioned.program, delegates, kernels);
 }
 
-Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> delegates) {
-  CARINA_TRY(const pte::Program program, pte::emit(graph, delegates));
+Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> delegates, pte::CpuKernels kernels) {
+  CARINA_TRY(const pte::Program program, pte::emit(graph, delegates, kernels));
   const std::vector<int64_t>& planned = program.plans.front().planned_bytes;
   Package result{.program = {},
                  .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0}),

@@ -7,6 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "driver/delegation.h"
+#include "pte/emit.h"
 
 namespace carina::driver {
 
@@ -18,7 +19,8 @@ struct Package {
 
 // Writes program (partition::Partitioned::program, its operators those of the kernels) and delegates as one .pte.
 // Errors: operators that have no kernel for the CPU, all of them; Diagnostic::node is a node of `program`.
-Result<Package> package(const ir::Graph& program, std::span<const pte::Delegate> delegates);
-Result<Package> package(const Delegated& delegated);
+Result<Package> package(const ir::Graph& program, std::span<const pte::Delegate> delegates,
+                        pte::CpuKernels kernels = pte::CpuKernels::kPortable);
+Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels);
 
 }  // namespace carina::driver

@@ -1,10 +1,6 @@
 #include "driver/vela_program.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,11 +11,10 @@
 
 #include "base/file.h"
 #include "base/temporary_folder.h"
+#include "driver/child_program.h"
 #include "driver/file_kind.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
-
-extern char** environ;
 
 namespace carina::driver {
 
@@ -43,40 +38,6 @@ std::vector<std::string> command_of(const VelaRun& run, const TemporaryFolder& f
   if (run.target.arena_cache_bytes)
     words.push_back(fmt::format("--arena-cache-size={}", *run.target.arena_cache_bytes));
   return words;
-}
-
-// Runs a command, what it says going to a file. Returns its exit status; nothing when it is not installed.
-std::optional<int> run_command(std::vector<std::string> words, const std::string& messages) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t process = 0;
-  const int error = posix_spawnp(&process, pointers.front(), &actions, nullptr, pointers.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return std::nullopt;
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-std::string text_of(const std::string& path) {
-  const auto file = map_file(path);
-  if (!file) return {};
-  return {reinterpret_cast<const char*>(file->data()), file->size()};
-}
-
-// The last lines of what a program said.
-std::string end_of(const std::string& text) {
-  constexpr size_t kMostBytes = 600;
-  std::string end = text.substr(text.size() - std::min(text.size(), kMostBytes));
-  while (end.ends_with('\n')) end.pop_back();
-  return end;
 }
 
 // ---- The debug database ----

@@ -44,7 +44,8 @@ struct Decision {
 
 // A graph split in two sides.
 struct Partitioned {
-  // What the runtime executes: ATen kernels on float and plain integers (no value has `quantization`), explicit
+  // What the runtime executes: ATen kernels on float and plain integers (constants in floats keep the `quantization` that
+  // they have in the given graph, no other value has any), explicit
   // quantized_decomposed.quantize_per_tensor / dequantize_per_tensor nodes at the borders, and
   // higher_order.executorch_call_delegate nodes with the attribute "delegate" (int64: index into `delegates`), whose
   // inputs and outputs are those of the delegate's graph, in order.

@@ -97,12 +97,19 @@ class Splitter {
                border(AtenOp::quantize_per_tensor_default, reals_.at(id), graph_[id], *q, q->dtype, "quantized");
   }
 
+  // The reals of a constant, with the parameters that its integers have.
+  ValueId add_constant(const ir::Value& value) {
+    const ValueId constant = program().add_constant(value.name, real_constant(value));
+    program()[constant].quantization = value.quantization;
+    return constant;
+  }
+
   // What CPU kernels read: a quantized value is what its integers stand for.
   ValueId cpu_form(ValueId id) {
     if (!id.valid()) return id;
     if (const auto known = rounded_.find(id); known != rounded_.end()) return known->second;
     const ir::Value& value = graph_[id];
-    if (value.constant) return rounded_[id] = program().add_constant(value.name, real_constant(value));
+    if (value.constant) return rounded_[id] = add_constant(value);
     const bool from_delegate = !reals_.contains(id);
     const auto& q = from_delegate ? spread_[id].quantization : value.quantization;
     if (!q || (!from_delegate && is_representable(id))) return rounded_[id] = reals_.at(id);

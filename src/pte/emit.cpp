@@ -10,6 +10,7 @@
 #include "facts/executorch.h"
 #include "pte/kernel_arguments.h"
 #include "pte/scalar_type.h"
+#include "pte/steps.h"
 
 namespace carina::pte {
 
@@ -69,23 +70,22 @@ Diagnostics unwritable(const ir::Graph& graph) {
 
 class Emitter {
  public:
-  Emitter(const ir::Graph& graph, std::span<const Delegate> delegates) : graph_(graph), delegates_(delegates) {
+  Emitter(const Steps& steps, std::span<const Delegate> delegates)
+      : graph_(steps.graph), steps_(steps.steps), delegates_(delegates) {
     program_.constants.resize(1);
     program_.plans.resize(1);
   }
 
   Program run() {
     for (const ir::ValueId input : graph_.inputs) plan().inputs.push_back(tensor(input));
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      step_ = static_cast<int64_t>(n);
-      const ir::Node& node = graph_.nodes[n];
-      if (node.op == ir::Op(AtenOp::executorch_call_delegate_default)) {
-        emit_delegate(node);
-      } else {
-        emit_kernel(node, *kernel_of(node));
-      }
+    for (const Step& step : steps_) {
+      ++step_;
+      if (const auto* node = std::get_if<ir::NodeId>(&step))
+        emit_node(graph_[*node]);
+      else
+        emit_call(std::get<IntegerCall>(step));
     }
-    step_ = static_cast<int64_t>(graph_.nodes.size());
+    ++step_;
     for (const ir::ValueId output : graph_.outputs)
       plan().outputs.push_back(output.valid() ? tensor(output) : scalar(None{}));
     place();
@@ -202,8 +202,38 @@ class Emitter {
     return attribute == nullptr ? scalar(None{}) : std::visit(AttributeEmitter{*this}, *attribute);
   }
 
+  void emit_node(const ir::Node& node) {
+    if (node.op == ir::Op(AtenOp::executorch_call_delegate_default))
+      emit_delegate(node);
+    else
+      emit_kernel(node, *kernel_of(node));
+  }
+
+  struct ArgumentEmitter {
+    Emitter& emitter;
+    int32_t operator()(const std::vector<int64_t>& v) const { return emitter.int_list(v); }
+    int32_t operator()(ir::ValueId v) const { return emitter.tensor(v); }
+    int32_t operator()(const Scratch& v) const {
+      return emitter.planned_tensor(
+          {.dtype = DType::kUInt8, .shape = Shape{v.bytes}, .dim_order = {}, .constant = 0, .allocation = {}});
+    }
+    template <typename T>
+    int32_t operator()(const T& v) const {
+      return emitter.scalar(v);
+    }
+  };
+
+  void emit_call(const IntegerCall& step) {
+    KernelCall call{.op = operator_index(step.name, "out"), .arguments = {}};
+    for (const CallArgument& argument : step.arguments)
+      call.arguments.push_back(std::visit(ArgumentEmitter{*this}, argument));
+    const int32_t output = tensor(step.output);
+    call.arguments.insert(call.arguments.end(), {output, output});
+    plan().instructions.emplace_back(std::move(call));
+  }
+
   void emit_kernel(const ir::Node& node, const KernelRow& row) {
-    KernelCall call{.op = operator_index(row), .arguments = {}};
+    KernelCall call{.op = operator_index(row.name, row.overload), .arguments = {}};
     for_each_argument(row.arguments,
                       [&](const KernelArgument& wanted) { call.arguments.push_back(argument(node, wanted)); });
     std::vector<int32_t> outputs;
@@ -232,12 +262,12 @@ class Emitter {
     plan().instructions.emplace_back(std::move(call));
   }
 
-  int32_t operator_index(const KernelRow& row) {
+  int32_t operator_index(std::string_view name, std::string_view overload) {
     auto& operators = plan().operators;
     for (size_t i = 0; i < operators.size(); ++i) {
-      if (operators[i].name == row.name && operators[i].overload == row.overload) return static_cast<int32_t>(i);
+      if (operators[i].name == name && operators[i].overload == overload) return static_cast<int32_t>(i);
     }
-    operators.push_back({.name = std::string(row.name), .overload = std::string(row.overload)});
+    operators.push_back({.name = std::string(name), .overload = std::string(overload)});
     return static_cast<int32_t>(operators.size() - 1);
   }
 
@@ -253,6 +283,7 @@ class Emitter {
   }
 
   const ir::Graph& graph_;
+  const std::vector<Step>& steps_;
   std::span<const Delegate> delegates_;
   Program program_;
   std::map<ir::ValueId, int32_t> index_of_;
@@ -267,9 +298,10 @@ bool has_kernel(ir::Op op) {
   return std::ranges::find(kKernelRows, op.name(), &KernelRow::aten) != kKernelRows.end();
 }
 
-Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates) {
+Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates, CpuKernels kernels) {
   if (Diagnostics errors = unwritable(graph); !errors.empty()) return fail(std::move(errors));
-  return Emitter(graph, delegates).run();
+  const Steps steps = kernels == CpuKernels::kCortexM ? integer_steps(graph) : node_steps(graph);
+  return Emitter(steps, delegates).run();
 }
 
 }  // namespace carina::pte

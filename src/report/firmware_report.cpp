@@ -9,8 +9,9 @@
 namespace carina::report {
 
 std::string to_text(const FirmwareReport& report) {
-  return fmt::format("{} ({} bytes) put into {}\nwrote {}\n", report.program, report.program_bytes, report.image,
-                     report.output);
+  const std::string kernels = report.kernels > 0 ? fmt::format(" with {} kernels", report.kernels) : "";
+  return fmt::format("{} ({} bytes) put into {}{}\nwrote {}\n", report.program, report.program_bytes, report.image,
+                     kernels, report.output);
 }
 
 std::string to_json(const FirmwareReport& report) {
@@ -18,7 +19,8 @@ std::string to_json(const FirmwareReport& report) {
                     {"image", report.image},
                     {"output", report.output},
                     {"program_bytes", report.program_bytes},
-                    {"image_bytes", report.image_bytes}});
+                    {"image_bytes", report.image_bytes},
+                    {"kernels", report.kernels}});
 }
 
 std::string to_text(const QemuReport& report) {

@@ -15,6 +15,7 @@ struct FirmwareReport {
   std::string output;  // the image with it
   int64_t program_bytes = 0;
   int64_t image_bytes = 0;
+  int64_t kernels = 0;  // that the image was linked with for this program; 0: it is as it was built
 };
 std::string to_text(const FirmwareReport& report);
 std::string to_json(const FirmwareReport& report);

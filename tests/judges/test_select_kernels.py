@@ -58,3 +58,46 @@ def test_an_image_without_a_kernel_is_refused_before_anything_runs(program, run_
     image.write_bytes(whole.read_bytes().replace(b"aten::sigmoid.out\0", b"aten::removed.out\0"))
     done = run_carina(["firmware", program, "--image", image, "-o", tmp_path / "few_app.elf"], expect=1)
     assert "no kernel aten::sigmoid.out" in done.stderr and "aten::add.out" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def linked(program, run_carina):
+    """The program in an image that has only its kernels, and what the command said."""
+    image = program.with_name("few.elf")
+    report = run_carina(["firmware", program, "--ops-from", program, "--image", "corstone300-host", "-o", image, "--json"]).json
+    return image, report
+
+
+def test_an_image_is_linked_with_a_program_s_kernels_only(linked, program, run_carina, tmp_path):
+    image, report = linked
+    assert report["kernels"] == 2
+    run_carina(["firmware", program, "-o", tmp_path / "all.elf"])
+    assert image.stat().st_size < 0.4 * (tmp_path / "all.elf").stat().st_size
+    content = image.read_bytes()
+    assert b"aten::sigmoid.out\0" in content and b"aten::relu.out\0" not in content
+
+
+def test_it_gives_the_host_s_bytes(linked, program, run_carina, tmp_path):
+    run_carina(["qemu", linked[0], "-o", tmp_path / "device"])
+    run_carina(["run", program, "-o", tmp_path / "host", "--portable-kernels"])
+    assert (tmp_path / "device" / "output_0.npy").read_bytes() == (tmp_path / "host" / "output_0.npy").read_bytes()
+
+
+def test_kernels_that_are_missing_are_named_before_anything_runs(program, run_carina, tmp_path):
+    done = run_carina(["firmware", program, "--ops", "aten::add.out,aten::relu.out", "-o", tmp_path / "x.elf"], expect=1)
+    assert "no kernel aten::sigmoid.out" in done.stderr and "aten::add.out" not in done.stderr and "--ops-from" in done.stderr
+    done = run_carina(["firmware", program, "--ops", "aten::no_such.out,aten::add.out,aten::nor_this", "-o", tmp_path / "x.elf"], expect=2)
+    assert "the runtime has no kernel aten::no_such.out, aten::nor_this" in done.stderr
+    assert not (tmp_path / "x.elf").exists()
+
+
+def test_without_a_cross_compiler_it_says_what_to_do(program, carina, tmp_path):
+    command = [carina, "firmware", program, "--ops-from", program, "-o", tmp_path / "x.elf"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, "PATH": str(tmp_path)})
+    assert done.returncode != 0 and "arm-none-eabi-g++" in done.stderr and "scripts/setup.sh --full" in done.stderr
+
+
+def test_an_image_of_one_s_own_is_not_linked_anew(program, linked, run_carina, tmp_path):
+    (tmp_path / "own.elf").write_bytes((linked[0].parent / "few.elf").read_bytes())
+    done = run_carina(["firmware", program, "--ops-from", program, "--image", tmp_path / "own.elf", "-o", tmp_path / "x.elf"], expect=2)
+    assert "cannot be linked with other kernels" in done.stderr and "docs/porting.md" in done.stderr

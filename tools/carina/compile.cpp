@@ -93,6 +93,12 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static bool delegate = true;
   app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
   add_partition_options(app, request);
+  app.add_option(
+         "--cpu-kernels", request.cpu_kernels,
+         "What a quantized network's nodes on the CPU are written as: portable (every ExecuTorch runtime has them; "
+         "they compute in floats) or\ncortex-m (int8 kernels of ExecuTorch's Cortex-M backend); default: portable")
+      ->transform(one_of({{"portable", static_cast<int>(driver::CpuKernels::kPortable)},
+                          {"cortex-m", static_cast<int>(driver::CpuKernels::kCortexM)}}));
   app.get_option("--delegate-all")->excludes("--no-delegate");
   add_schedule_options(app, request);
   app.add_option("-i,--dump,--intermediates", request.dump_folder,

@@ -29,6 +29,14 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.add_option("-t,--target", request.accelerator,
                  "The NPU that an image with its own simulator is to be; default: the program's");
+  app.add_option("--ops", request.kernels.names,
+                 "Link the image with these kernels of the runtime only, by the names that a .pte calls them by: "
+                 "aten::add.out,aten::relu.out\n(needs arm-none-eabi-g++; may be repeated); default: all kernels")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--ops-from", request.kernels.programs, "The same, with the kernels that a program calls: a .pte")
+      ->allow_extra_args(false)
+      ->check(path());
   add_pool_options(app, request.pools);
   app.callback(
       [&] { action = [&] { return finish(request.program, shown(make(request, console), console), console); }; });
@@ -41,6 +49,7 @@ const Command kFirmware{
     .summary = "Put an ExecuTorch program into a firmware image for a Cortex-M55",
     .examples =
         "  carina firmware model.pte -o app.elf\n"
+        "  carina firmware model.pte --ops-from model.pte --ops aten::add.out -o small.elf\n"
         "  carina firmware model.pte --image corstone300-image --method-pool 64K --temp-pool 512K -o app.elf",
     .add_options = add_options};
 

@@ -1,0 +1,204 @@
+"""Rows for what the cases do not have: several methods, many inputs and outputs, state, data in other files, sizes that change, layouts."""
+
+import numpy as np
+import torch
+from rows import Call, Made, Row
+from torch import nn
+
+
+def seeded(*shape, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def arrays(tensors):
+    return [x.contiguous().numpy() for x in tensors]
+
+
+class Many(nn.Module):
+    """24 inputs of several types and as many outputs, some of which are inputs or stand twice."""
+
+    def forward(self, *x):
+        found = []
+        for i, value in enumerate(x):
+            found.append(value + x[(i + 4) % len(x)] if value.dtype != torch.bool else value ^ x[(i + 4) % len(x)])
+        return (*found[:-2], found[0], x[1])
+
+
+def many_inputs():
+    found = []
+    for i in range(24):
+        x = seeded(2, 3, seed=i) * 9
+        found.append((x, (x * 5).to(torch.int32), (x * 5).to(torch.int64), x > 0)[i % 4])
+    return tuple(found)
+
+
+class Layers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.convolution = nn.Conv2d(3, 8, 3, padding=1)
+        self.linear = nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.linear(torch.relu(self.convolution(x)).mean((2, 3)))
+
+    def features(self, x):
+        return torch.relu(self.convolution(x))
+
+
+class Method(nn.Module):
+    def __init__(self, layers, name):
+        super().__init__()
+        self.layers, self.name = layers, name
+
+    def forward(self, x):
+        return getattr(self.layers, self.name)(x)
+
+
+class Counter(nn.Module):
+    """Keeps a sum from run to run."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2, 3))
+
+    def forward(self, x):
+        self.total.add_(x)
+        return self.total * 2
+
+
+class Sizes(nn.Module):
+    """Sizes that are known when it runs: a product, a concatenation, a part, a convolution, a pool."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(4)
+        self.convolution = nn.Conv2d(2, 4, 3, padding=1)
+        self.register_buffer("weights", seeded(4, 3))
+
+    def forward(self, x):
+        y = torch.relu(self.convolution(torch.cat([x, x * 2], 0)))
+        return nn.functional.max_pool2d(y[1:, :, :, 2:], 2), y.sum((2, 3)) @ self.weights
+
+
+def edge(module, inputs, **options):
+    from executorch.exir import EdgeCompileConfig, to_edge
+
+    exported = torch.export.export(module.eval(), inputs, **options)
+    return to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False))
+
+
+def written(shop, program):
+    path = shop.folder / "model.pte"
+    path.write_bytes(program.buffer)
+    return path
+
+
+def their_many(shop):
+    inputs = many_inputs()
+    return Made(written(shop, edge(Many(), inputs).to_executorch()), [Call("forward", arrays(inputs))])
+
+
+def our_many(*options):
+    def make(shop):
+        inputs = many_inputs()
+        torch.export.save(torch.export.export(Many().eval(), inputs), shop.folder / "model.pt2")
+        return Made(shop.compile(shop.folder / "model.pt2", *options), [Call("forward", arrays(inputs))])
+
+    return make
+
+
+def method_calls(x):
+    return [Call("forward", arrays([x])), Call("features", arrays([x]))]
+
+
+def their_methods(shop):
+    from executorch.exir import to_edge
+
+    layers, x = Layers().eval(), seeded(1, 3, 8, 8)
+    methods = {name: torch.export.export(Method(layers, name), (x,)) for name in ("forward", "features")}
+    return Made(written(shop, to_edge(methods).to_executorch()), method_calls(x))
+
+
+def quantized_methods():
+    from carina.arm import EthosUCompileSpec, EthosUPartitioner, EthosUQuantizer, get_symmetric_quantization_config
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    spec = EthosUCompileSpec("ethos-u55-128")
+    layers, x = Layers().eval(), seeded(1, 3, 8, 8)
+    methods = {}
+    for name in ("forward", "features"):
+        quantizer = EthosUQuantizer(spec).set_global(get_symmetric_quantization_config())
+        prepared = prepare_pt2e(torch.export.export(Method(layers, name), (x,)).module(check_guards=False), quantizer)
+        prepared(x)
+        methods[name] = torch.export.export(convert_pt2e(prepared), (x,))
+    return methods, {name: [EthosUPartitioner(spec)] for name in methods}, x
+
+
+def our_methods(**config):
+    """Carina's delegates in ExecuTorch's packaging; `config`: of ExecutorchBackendConfig."""
+
+    def make(shop):
+        from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
+
+        methods, partitioners, x = quantized_methods()
+        program = to_edge_transform_and_lower(methods, partitioner=partitioners).to_executorch(ExecutorchBackendConfig(**config))
+        made = Made(written(shop, program), method_calls(x))
+        program.write_tensor_data_to_file(str(shop.folder))
+        made.data = next(shop.folder.glob("*.ptd"), None)
+        assert (made.data is not None) == bool(config.get("external_constants"))
+        return made
+
+    return make
+
+
+def their_data(shop):
+    from executorch.exir import ExecutorchBackendConfig
+
+    x = seeded(1, 3, 8, 8)
+    program = edge(Layers(), (x,)).to_executorch(ExecutorchBackendConfig(external_constants=True))
+    path = written(shop, program)
+    program.write_tensor_data_to_file(str(shop.folder))
+    (data,) = shop.folder.glob("*.ptd")
+    return Made(path, [Call("forward", arrays([x]))], data=data)
+
+
+def their_state(shop):
+    x = seeded(2, 3)
+    return Made(written(shop, edge(Counter(), (x,)).to_executorch()), [Call("forward", arrays([x]), times=3)])
+
+
+def their_layout(shop):
+    x = seeded(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    module = Layers().to(memory_format=torch.channels_last)
+    return Made(written(shop, edge(module, (x,)).to_executorch()), [Call("forward", arrays([x]), channels_last=[0])])
+
+
+def their_sizes(shop):
+    """Planned for at most 4 pictures, run with what the example has."""
+    x = seeded(4, 2, 6, 8)
+    program = edge(Sizes(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("n", max=4)}}).to_executorch()
+    return Made(written(shop, program), [Call("forward", arrays([x]))])
+
+
+def with_expected(shop):
+    made = their_many(shop)
+    for call in made.calls:
+        call.wanted = [np.asarray(y) for y in Many()(*many_inputs())]
+    return made
+
+
+FEATURES = [
+    Row("Carina", "24 inputs and outputs of 4 types", "float and integers, CPU", our_many("-t", "ethos-u55-128", "--no-delegate")),
+    Row("Carina", "24 inputs and outputs of 4 types", "integers, ethos-u85-256", our_many("-t", "ethos-u85-256", "--delegate-all")),
+    Row("Carina", "2 methods", "int8, ethos-u55-128, packed by ExecuTorch", our_methods(extract_delegate_segments=False)),
+    Row("Carina", "2 methods", "int8, ethos-u55-128, delegates as segments", our_methods(extract_delegate_segments=True)),
+    Row("Carina", "2 methods", "int8, ethos-u55-128, constants in a .ptd", our_methods(extract_delegate_segments=False, external_constants=True)),
+    Row("ExecuTorch", "24 inputs and outputs of 4 types", "float and integers, portable kernels", their_many),
+    Row("ExecuTorch", "24 inputs and outputs of 4 types", "the same beside eager PyTorch", with_expected, judge="eager PyTorch"),
+    Row("ExecuTorch", "2 methods", "float, portable kernels", their_methods),
+    Row("ExecuTorch", "constants in a .ptd", "float, portable kernels", their_data),
+    Row("ExecuTorch", "state, third run", "float, portable kernels", their_state),
+    Row("ExecuTorch", "channels last", "float, portable kernels", their_layout),
+    Row("ExecuTorch", "sizes known when it runs", "float, portable kernels", their_sizes),
+]
