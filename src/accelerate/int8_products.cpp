@@ -403,7 +403,11 @@ class Int8Depthwise final : public Step {
     simd::pack_depthwise(wide.data(), g_.taps(), g_.in.channels, packed_.data());
     const auto finish = output_.in_registers(g_.in.channels);
     if (finish && simd::DepthwiseBytes::takes(wide.data(), std::ssize(wide)))
-      bytes_.emplace(wide.data(), g_.taps(), g_.in.channels, *finish);
+      bytes_.emplace(simd::DepthwiseBytes::Window{.height = g_.kernel_height,
+                                                  .width = g_.kernel_width,
+                                                  .stride_x = g_.stride_x,
+                                                  .dilation_x = g_.dilation_x},
+                     g_.in.channels, wide.data(), *finish);
   }
 
   void run(ThreadPool& pool) override {
@@ -411,11 +415,31 @@ class Int8Depthwise final : public Step {
     const int64_t each = (pixels + pool.threads() - 1) / pool.threads();
     pool.parallel_for(static_cast<size_t>((pixels + each - 1) / each), [&](size_t part) {
       const int64_t first = static_cast<int64_t>(part) * each, end = std::min(first + each, pixels);
+      if (bytes_ && bytes_->by_columns()) return run_rows(first, end);
       for (int64_t p = first; p < end; p += kBlockPixels) run_pixels(p, std::min(kBlockPixels, end - p));
     });
   }
 
  private:
+  // Pixels [first, end), a row of the output at a time, from columns of the input that several of them read.
+  void run_rows(int64_t first, int64_t end) const {
+    thread_local std::vector<const int8_t*> columns;
+    while (first < end) {
+      const int64_t pixels = std::min(end - first, g_.out.width - first % g_.out.width);
+      columns.resize(static_cast<size_t>(bytes_->pointers(pixels)));
+      const Corner corner = Corners(g_, in_->tensor.as<const int8_t>(), first).here();
+      size_t next = 0;
+      for (int64_t kx = 0; next < columns.size(); ++kx) {
+        for (int64_t ky = 0; ky < g_.kernel_height; ++ky) {
+          const int8_t* tap = source_of(g_, corner, ky, kx);
+          columns[next++] = tap == nullptr ? padding_.data() : tap;
+        }
+      }
+      bytes_->run(columns.data(), pixels, out_->tensor.as<int8_t>() + first * g_.in.channels);
+      first += pixels;
+    }
+  }
+
   void run_pixels(int64_t first, int64_t pixels) const {
     thread_local std::vector<const int8_t*> taps;
     thread_local std::vector<int32_t> sums;

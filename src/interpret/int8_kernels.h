@@ -104,20 +104,40 @@ void depthwise_i8(const DepthwiseI8& job);
 // The same to bytes, only where kernels_make_bytes().
 class DepthwiseBytes {
  public:
-  // Weights [taps][channels], zero point taken off, all of them bytes; `finish` of the plain sums.
-  DepthwiseBytes(const int16_t* weights, int64_t taps, int64_t channels, const ByteFinish& finish);
+  struct Window {
+    int64_t height;
+    int64_t width;
+    int64_t stride_x;
+    int64_t dilation_x;
 
-  // Row p of out from the taps at x[p * taps], ...; rows of `channels`.
-  void run(const int8_t* const* x, int64_t pixels, int8_t* out) const;
+    [[nodiscard]] int64_t taps() const { return height * width; }
+  };
+  // Weights [taps][channels], zero point taken off, all of them bytes; `finish` of the plain sums.
+  DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const ByteFinish& finish);
   static bool takes(const int16_t* weights, int64_t count);
 
-  [[nodiscard]] int64_t taps() const { return taps_; }
+  // Whether neighbouring pixels share columns of the input, so that run() wants each of them once.
+  [[nodiscard]] bool by_columns() const { return by_columns_; }
+  // Writes rows of `channels` for `pixels` pixels of a row of the output. Where their inputs stand:
+  // - by columns: tap ky of input column j at x[j * height + ky], pixel p having columns from p * stride_x on;
+  // - else: tap t of pixel p at x[p * taps + t].
+  void run(const int8_t* const* x, int64_t pixels, int8_t* out) const;
+  // So many pointers run() reads.
+  [[nodiscard]] int64_t pointers(int64_t pixels) const {
+    return by_columns_ ? ((pixels - 1) * window_.stride_x + window_.width) * window_.height : pixels * window_.taps();
+  }
+
+  [[nodiscard]] const Window& window() const { return window_; }
   [[nodiscard]] int64_t channels() const { return channels_; }
   [[nodiscard]] const ByteFinish& finish() const { return finish_; }
-  [[nodiscard]] const int8_t* quads() const { return quads_.data(); }
+  // Of the block that begins with channel `at`.
+  [[nodiscard]] const int8_t* quads(int64_t at) const { return quads_.data() + at * quad_count_ * 4; }
 
  private:
-  int64_t taps_, channels_;
+  Window window_;
+  int64_t channels_;
+  bool by_columns_;
+  int64_t quad_count_;  // by columns: one for each column; else four taps each in their order
   // In blocks of 64 channels, at the end perhaps of 32 or 16; in each, vectors of sums hold channels in the order in which
   // bytes of four taps are interleaved (order_in_block()).
   std::vector<int8_t> quads_;  // [block][quads of taps][channel in that order][4 taps]

@@ -198,7 +198,24 @@ struct DepthwiseI8 {
     return round_up(static_cast<size_t>(block * g.taps()) * sizeof(const int8_t*), kArenaAlignment);
   }
   [[nodiscard]] size_t scratch_bytes() const {
-    return pointer_bytes() + static_cast<size_t>(block * simd::padded(g.ic)) * sizeof(int32_t);
+    return pointer_bytes() + (bytes ? 0 : static_cast<size_t>(block * simd::padded(g.ic)) * sizeof(int32_t));
+  }
+
+  // The row from its columns, each of which several pixels read.
+  void run_columns(const Call& call, int64_t row, std::byte* scratch) const {
+    auto** x = reinterpret_cast<const int8_t**>(scratch);
+    const ConvPixel pixel = pixel_of(g, row * g.out[2]);
+    const int8_t* picture = call.input<int8_t>(0) + pixel.n * g.in[1] * g.in[2] * g.ic;
+    const int64_t columns = (g.out[2] - 1) * g.stride[2] + g.kernel[2];
+    for (int64_t ky = 0; ky < g.kernel[1]; ++ky) {
+      const int64_t y = tap_position(g, 1, pixel.at[1], ky);
+      for (int64_t j = 0; j < columns; ++j) {
+        const int64_t at = j - g.pad[2];
+        const bool inside = y >= 0 && y < g.in[1] && at >= 0 && at < g.in[2];
+        x[j * g.kernel[1] + ky] = inside ? picture + (y * g.in[2] + at) * g.ic : padding.data();
+      }
+    }
+    bytes->run(x, g.out[2], reinterpret_cast<int8_t*>(call.out[0]) + row * g.out[2] * g.ic);
   }
 
   void run_row(const Call& call, int64_t row, std::byte* scratch) const {
@@ -241,7 +258,9 @@ struct DepthwiseI8 {
     split_slots(
         call.runtime.workers, g.batch * g.out[0] * g.out[1], grain, [&](int64_t slot, int64_t begin, int64_t end) {
           std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
-          for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
+          const bool by_columns = bytes && bytes->by_columns();
+          for (int64_t row = begin; row < end; ++row)
+            by_columns ? run_columns(call, row, scratch) : run_row(call, row, scratch);
         });
     return {};
   }
@@ -316,8 +335,14 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
       .bytes = {},
       .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
   const auto in_registers = conv.finish.in_registers(terms.column);
-  if (in_registers && simd::DepthwiseBytes::takes(weights.data(), std::ssize(weights)))
-    conv.bytes.emplace(weights.data(), g.taps(), g.ic, *in_registers);
+  const bool flat = g.kernel[0] == 1 && g.in[0] == 1;
+  if (in_registers && flat && simd::DepthwiseBytes::takes(weights.data(), std::ssize(weights))) {
+    conv.bytes.emplace(
+        simd::DepthwiseBytes::Window{
+            .height = g.kernel[1], .width = g.kernel[2], .stride_x = g.stride[2], .dilation_x = g.dilation[2]},
+        g.ic, weights.data(), *in_registers);
+    if (conv.bytes->by_columns()) conv.block = std::max<int64_t>(1, g.out[2]);
+  }
   conv.column = std::move(terms.column);
   const size_t packed_bytes = conv.packed.size();
   return kernel_of(std::move(conv), plan.threads, packed_bytes);

@@ -21,35 +21,103 @@ namespace {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-// One block of one pixel. `at`: its first channel; `quads`: its weights.
-template <ByteRule kRule, class W>
-HWY_INLINE void block_of(const DepthwiseBytes& d, const int8_t* const* x, int64_t at, const int8_t* quads,
-                         int8_t* out) {
-  using V = typename W::V;
-  const auto mask = first_bytes<W>(d.channels() - at);
-  const V flip = W::bytes(-128);
-  V sums[4] = {W::longs(0), W::longs(0), W::longs(0), W::longs(0)};
-  for (int64_t t = 0; t < d.taps(); t += 4, quads += 4 * W::kBytes) {
-    const auto tap = [&](int64_t i) HWY_ATTR {  // those behind the last have weights of 0
-      return W::flipped(W::load(mask, x[std::min(t + i, d.taps() - 1)] + at), flip);
-    };
-    const V a = tap(0), b = tap(1), c = tap(2), e = tap(3);
-    const V low_ab = W::low8(a, b), high_ab = W::high8(a, b), low_ce = W::low8(c, e), high_ce = W::high8(c, e);
-    sums[0] = W::dot(sums[0], W::low16(low_ab, low_ce), W::load(quads));
-    sums[1] = W::dot(sums[1], W::high16(low_ab, low_ce), W::load(quads + W::kBytes));
-    sums[2] = W::dot(sums[2], W::low16(high_ab, high_ce), W::load(quads + 2 * W::kBytes));
-    sums[3] = W::dot(sums[3], W::high16(high_ab, high_ce), W::load(quads + 3 * W::kBytes));
+// Bytes of four taps, interleaved: vector i has lanes of the i-th channels in the block's order.
+template <class W>
+struct Quad {
+  typename W::V v[4];
+
+  HWY_INLINE Quad(typename W::V a, typename W::V b, typename W::V c, typename W::V d) {
+    const auto low_ab = W::low8(a, b), high_ab = W::high8(a, b), low_cd = W::low8(c, d), high_cd = W::high8(c, d);
+    v[0] = W::low16(low_ab, low_cd);
+    v[1] = W::high16(low_ab, low_cd);
+    v[2] = W::low16(high_ab, high_cd);
+    v[3] = W::high16(high_ab, high_cd);
   }
-  HWY_UNROLL(4)
-  for (int i = 0; i < 4; ++i)
-    sums[i] = FinishVector<W>(d.finish(), at + i * W::kBytes / 4).template scaled<kRule>(sums[i]);
-  W::store(mask, out + at, packed_bytes<W>(d.finish(), sums[0], sums[1], sums[2], sums[3]));
-}
+};
+
+template <class W>
+struct Sums {
+  typename W::V v[4];
+
+  HWY_INLINE Sums() : v{W::longs(0), W::longs(0), W::longs(0), W::longs(0)} {}
+  HWY_INLINE void add(const Quad<W>& quad, const int8_t* weights) {
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i) v[i] = W::dot(v[i], quad.v[i], W::load(weights + i * W::kBytes));
+  }
+};
+
+// A block of channels of one call; `at`: its first channel.
+template <ByteRule kRule, class W>
+struct Block {
+  using V = typename W::V;
+  const DepthwiseBytes& d;
+  int64_t at;
+  typename W::Mask mask;
+  const int8_t* weights;
+
+  HWY_INLINE Block(const DepthwiseBytes& depthwise, int64_t first)
+      : d(depthwise), at(first), mask(first_bytes<W>(d.channels() - at)), weights(d.quads(at)) {}
+
+  HWY_INLINE V tap(const int8_t* x) const { return W::flipped(W::load(mask, x + at), W::bytes(-128)); }
+
+  HWY_INLINE void write(const Sums<W>& sums, int8_t* out) const {
+    V scaled[4];
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i)
+      scaled[i] = FinishVector<W>(d.finish(), at + i * W::kBytes / 4).template scaled<kRule>(sums.v[i]);
+    W::store(mask, out + at, packed_bytes<W>(d.finish(), scaled[0], scaled[1], scaled[2], scaled[3]));
+  }
+
+  // Any window.
+  HWY_INLINE void by_taps(const int8_t* const* x, int64_t pixels, int8_t* out) const {
+    const int64_t taps = d.window().taps();
+    for (int64_t p = 0; p < pixels; ++p, x += taps, out += d.channels()) {
+      Sums<W> sums;
+      for (int64_t t = 0; t < taps; t += 4) {
+        const auto any = [&](int64_t i)
+                             HWY_ATTR { return tap(x[std::min(t + i, taps - 1)]); };  // too many: weights of 0
+        sums.add(Quad<W>(any(0), any(1), any(2), any(3)), weights + t * W::kBytes);
+      }
+      write(sums, out);
+    }
+  }
+
+  // One column of up to four taps.
+  HWY_INLINE Quad<W> column(const int8_t* const* x) const {
+    const int64_t last = d.window().height - 1;
+    const V first = tap(x[0]);
+    return {first, tap(x[std::min<int64_t>(1, last)]), tap(x[std::min<int64_t>(2, last)]),
+            last == 3 ? tap(x[3]) : first};  // too many: weights of 0
+  }
+
+  // Windows of three columns: those that the next pixel shares stay in registers.
+  HWY_INLINE void by_columns(const int8_t* const* x, int64_t pixels, int8_t* out) const {
+    const int64_t height = d.window().height, stride = d.window().stride_x;
+    Quad<W> left = column(x), middle = column(x + height);
+    for (int64_t p = 0; p < pixels; ++p, out += d.channels()) {
+      x += 2 * height;
+      const Quad<W> right = column(x);
+      Sums<W> sums;
+      sums.add(left, weights);
+      sums.add(middle, weights + 4 * W::kBytes);
+      sums.add(right, weights + 8 * W::kBytes);
+      write(sums, out);
+      if (stride == 1) {
+        left = middle;
+        middle = right;
+        x -= height;
+      } else {
+        left = right;
+        if (p + 1 < pixels) middle = column(x + height);
+      }
+    }
+  }
+};
 
 template <ByteRule kRule, class W>
-void blocks_of(const DepthwiseBytes& d, const int8_t* const* x, int64_t pixels, int64_t at, int8_t* out) {
-  const int8_t* quads = d.quads() + at * byte_quads(d.taps()) * 4;
-  for (int64_t p = 0; p < pixels; ++p) block_of<kRule, W>(d, x + p * d.taps(), at, quads, out + p * d.channels());
+void run_block(const DepthwiseBytes& d, const int8_t* const* x, int64_t pixels, int64_t at, int8_t* out) {
+  const Block<kRule, W> block(d, at);
+  d.by_columns() ? block.by_columns(x, pixels, out) : block.by_taps(x, pixels, out);
 }
 
 template <ByteRule kRule>
@@ -57,11 +125,11 @@ void run_with(const DepthwiseBytes& d, const int8_t* const* x, int64_t pixels, i
   for (int64_t at = 0; at < d.channels();) {
     const int64_t block = byte_block(d.channels() - at);
     if (block == 64) {
-      blocks_of<kRule, Bytes64>(d, x, pixels, at, out);
+      run_block<kRule, Bytes64>(d, x, pixels, at, out);
     } else if (block == 32) {
-      blocks_of<kRule, Bytes32>(d, x, pixels, at, out);
+      run_block<kRule, Bytes32>(d, x, pixels, at, out);
     } else {
-      blocks_of<kRule, Bytes16>(d, x, pixels, at, out);
+      run_block<kRule, Bytes16>(d, x, pixels, at, out);
     }
     at += block;
   }
@@ -98,49 +166,53 @@ int64_t order_in_block(int64_t place, int64_t block) {
   return 16 * (lane / 4) + 4 * vector + lane % 4;
 }
 
-// Calls use(place, channel) for all places, with -1 for those without a channel.
+// A channel's place in the order of vectors.
+struct Place {
+  int64_t block;  // its first channel
+  int64_t size;   // channels of the block
+  int64_t at;     // in the block
+  int64_t channel;
+};
 template <typename Use>
 void for_each_place(int64_t channels, const Use& use) {
-  for (int64_t at = 0; at < channels;) {
-    const int64_t block = byte_block(channels - at);
-    for (int64_t place = 0; place < block; ++place) {
-      const int64_t channel = at + order_in_block(place, block);
-      use(at + place, channel < channels ? channel : -1);
+  int64_t size = 0;
+  for (int64_t block = 0; block < channels; block += size) {
+    size = byte_block(channels - block);
+    for (int64_t at = 0; at < size; ++at) {
+      const int64_t channel = block + order_in_block(at, size);
+      if (channel < channels) use(Place{.block = block, .size = size, .at = at, .channel = channel});
     }
-    at += block;
   }
 }
 
 }  // namespace
 
-DepthwiseBytes::DepthwiseBytes(const int16_t* weights, int64_t taps, int64_t channels, const ByteFinish& finish)
-    : taps_(taps),
+DepthwiseBytes::DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const ByteFinish& finish)
+    : window_(window),
       channels_(channels),
-      quads_(static_cast<size_t>(byte_padded(channels) * byte_quads(taps) * 4), 0),
+      by_columns_(window.width == 3 && window.height <= 4 && window.dilation_x == 1 && window.stride_x <= 2),
+      quad_count_(by_columns_ ? window.width : (window.taps() + 3) / 4),
+      quads_(static_cast<size_t>(byte_padded(channels) * quad_count_ * 4), 0),
       finish_(channels) {
   finish_.rule = finish.rule;
   finish_.zero_point = finish.zero_point;
   finish_.low = finish.low;
   finish_.high = finish.high;
-  for_each_place(channels, [&](int64_t place, int64_t channel) {
-    if (channel < 0) return;
-    const auto to = static_cast<size_t>(place), from = static_cast<size_t>(channel);
+  for_each_place(channels, [&](const Place& place) {
+    const auto to = static_cast<size_t>(place.block + place.at), from = static_cast<size_t>(place.channel);
     int64_t sum = 0;
-    for (int64_t t = 0; t < taps; ++t) sum += weights[t * channels + channel];
+    for (int64_t t = 0; t < window.taps(); ++t) {
+      const int16_t weight = weights[t * channels + place.channel];
+      const int64_t quad = by_columns_ ? t % window.width : t / 4;
+      const int64_t byte = by_columns_ ? t / window.width : t % 4;
+      quads_[static_cast<size_t>(place.block * quad_count_ * 4 + (quad * place.size + place.at) * 4 + byte)] =
+          static_cast<int8_t>(weight);
+      sum += weight;
+    }
     finish_.column[to] = static_cast<int32_t>(finish.column[from] - 128 * sum);  // modulo 2^32, as sums are
     finish_.multiplier[to] = finish.multiplier[from];
     finish_.addend[to] = finish.addend[from];
     finish_.shift[to] = finish.shift[from];
-  });
-  int64_t first = 0;  // of the block
-  for_each_place(channels, [&](int64_t place, int64_t channel) {
-    const int64_t block = byte_block(channels - first);
-    for (int64_t t = 0; t < taps && channel >= 0; ++t) {
-      const int64_t quad = first * byte_quads(taps) * 4 + t / 4 * block * 4;
-      quads_[static_cast<size_t>(quad + (place - first) * 4 + t % 4)] =
-          static_cast<int8_t>(weights[t * channels + channel]);
-    }
-    if (place + 1 == first + block) first += block;
   });
 }
 

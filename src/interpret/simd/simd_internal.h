@@ -157,9 +157,6 @@ void transpose_bytes(const TransposeBytes& job);
 // --- channels of DepthwiseBytes
 // ------------------------------------------------------------------------------------------
 
-inline int64_t byte_quads(int64_t taps) {
-  return (taps + 3) / 4;
-}
 // Channels of the next block when so many are left.
 inline int64_t byte_block(int64_t left) {
   return left > 32 ? 64 : left > 16 ? 32 : 16;
