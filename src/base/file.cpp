@@ -86,7 +86,9 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
 
 }  // namespace
 
-Result<Buffer> map_file(const std::string& path) {
+namespace {
+
+Result<Buffer> file_bytes(const std::string& path, size_t most_read) {
   // Without waiting: a FIFO that nobody writes would block before anyone can say that it is no file.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return system_error(path, "cannot open the file");
@@ -97,7 +99,17 @@ Result<Buffer> map_file(const std::string& path) {
   }
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return Buffer();
-  return size <= kReadBytes ? read_whole(path, file.get(), status) : mapped(path, file.get(), size);
+  return size <= most_read ? read_whole(path, file.get(), status) : mapped(path, file.get(), size);
+}
+
+}  // namespace
+
+Result<Buffer> map_file(const std::string& path) {
+  return file_bytes(path, kReadBytes);
+}
+
+Result<Buffer> map_large_file(const std::string& path) {
+  return file_bytes(path, 0);
 }
 
 const char* mapped_file_at(const void* address) noexcept {
@@ -110,25 +122,22 @@ const char* mapped_file_at(const void* address) noexcept {
   return nullptr;
 }
 
-namespace {
-
 // Whole pages: the ends of a part may stand on pages with others.
-void leave_pages(std::span<const std::byte> part) {
+void leave_pages(const Buffer& buffer, size_t begin, size_t end) {
+  if (begin >= end || mapped_file_at(buffer.data()) == nullptr) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = round_up(reinterpret_cast<uintptr_t>(part.data()), page);
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
+  const auto first = round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page);
+  const auto last = reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page;
   // It only costs memory when that fails.
-  if (begin < end) static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
+  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
 }
-
-}  // namespace
 
 Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
   const Buffer part = whole.slice(offset, size);
   // What is not a file's would be lost.
   if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
   const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
-    leave_pages(held->bytes());
+    leave_pages(*held, 0, held->size());
     delete held;
   });
   return {owner, part.bytes()};

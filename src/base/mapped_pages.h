@@ -1,13 +1,22 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/buffer.h"
+#include "base/diagnostic.h"
 
 namespace carina {
 
 // A part of a buffer that keeps the whole alive. Where that is a mapped file, the part's pages leave the process's memory
 // with the last who holds the part: the file still has them.
 Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size);
+
+// The pages of bytes [begin, end) of a mapped file leave the process's memory; nothing happens to other buffers.
+void leave_pages(const Buffer& buffer, size_t begin, size_t end);
+
+// Maps a regular file of any size, for those who read it once from end to end. What becomes of it afterwards shows.
+// Errors: as of map_file().
+Result<Buffer> map_large_file(const std::string& path);
 
 }  // namespace carina

@@ -235,38 +235,66 @@ Result<ZipReader::Entry> ZipReader::entry_of(std::span<const std::byte> header, 
                .method = field<uint16_t>(header, 10)};
 }
 
-Result<Buffer> ZipReader::read(std::string_view name) const {
-  const std::string where = fmt::format("{}:{}", name_, name);
+// The entry of a name. Errors: there is none, or nobody here can read it.
+Result<const ZipReader::Entry*> ZipReader::readable(std::string_view name, const std::string& where) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) return fail({.where = where, .what = "the archive has no such entry"});
   const Entry& entry = found->second;
-  const Buffer packed = part_with_pages(archive_, entry.offset, entry.compressed_bytes);
-  Buffer data = packed;
-  if (entry.method == Z_DEFLATED) {
-    if (entry.bytes > limits_.max_inflated_bytes || entry.bytes > UINT32_MAX || packed.size() > UINT32_MAX) {
-      return fail({.where = where,
-                   .what = "the entry would inflate to more than is allowed",
-                   .expected = fmt::format("at most {} bytes", limits_.max_inflated_bytes),
-                   .got = fmt::format("{}", entry.bytes)});
-    }
-    // Deflate packs at most 1032:1; a header that claims more lies, and its allocation would be the bomb.
-    if (entry.bytes / 1100 > packed.size())
-      return fail({.where = where, .what = "the entry's size is not possible: a damaged archive or a zip bomb"});
-    CARINA_TRY(data, inflate_entry(packed.bytes(), entry.bytes, where));
-  } else if (entry.method != 0) {
+  if (entry.method != 0 && entry.method != Z_DEFLATED)
     return fail({.where = where,
                  .what = "unsupported compression method",
                  .expected = "stored or deflated",
                  .got = std::to_string(entry.method)});
-  } else if (entry.bytes != entry.compressed_bytes) {
+  if (entry.method == 0 && entry.bytes != entry.compressed_bytes)
     return fail({.where = where, .what = "a stored entry's two sizes differ: the archive is damaged"});
+  // Deflate packs at most 1032:1; a header that claims more lies, and its allocation would be the bomb.
+  if (entry.method == Z_DEFLATED && entry.bytes / 1100 > entry.compressed_bytes)
+    return fail({.where = where, .what = "the entry's size is not possible: a damaged archive or a zip bomb"});
+  return &entry;
+}
+
+namespace {
+
+std::unexpected<Diagnostics> damaged(const std::string& where) {
+  return fail({.where = where,
+               .what = "the entry's checksum does not match: the file is damaged",
+               .hint = "save or copy the file again"});
+}
+
+}  // namespace
+
+Result<Buffer> ZipReader::read(std::string_view name) const {
+  const std::string where = fmt::format("{}:{}", name_, name);
+  CARINA_TRY(const Entry* const entry, readable(name, where));
+  Buffer data = part_with_pages(archive_, entry->offset, entry->compressed_bytes);
+  if (entry->method == Z_DEFLATED) {
+    const bool too_large =
+        entry->bytes > limits_.max_inflated_bytes || entry->bytes > UINT32_MAX || data.size() > UINT32_MAX;
+    if (too_large)
+      return fail({.where = where,
+                   .what = "the entry would inflate to more than is allowed",
+                   .expected = fmt::format("at most {} bytes", limits_.max_inflated_bytes),
+                   .got = fmt::format("{}", entry->bytes)});
+    CARINA_TRY(data, inflate_entry(data.bytes(), entry->bytes, where));
   }
-  if (crc_of(data.bytes()) != entry.crc) {
-    return fail({.where = where,
-                 .what = "the entry's checksum does not match: the file is damaged",
-                 .hint = "save or copy the file again"});
-  }
+  if (crc_of(data.bytes()) != entry->crc) return damaged(where);
   return data;
+}
+
+Result<ByteStream> ZipReader::stream(std::string_view name) const {
+  const std::string where = fmt::format("{}:{}", name_, name);
+  CARINA_TRY(const Entry* const entry, readable(name, where));
+  const Buffer data = archive_.slice(entry->offset, entry->compressed_bytes);
+  if (entry->method == Z_DEFLATED) return ByteStream::inflating(data, entry->bytes, entry->crc, where);
+  constexpr size_t kPart = size_t{1} << 20;
+  uLong crc = 0;
+  for (size_t at = 0; at < data.size(); at += kPart) {
+    const auto part = data.bytes().subspan(at, std::min(kPart, data.size() - at));
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
+    leave_pages(data, at, at + part.size());
+  }
+  if (crc != entry->crc) return damaged(where);
+  return ByteStream::of(data, where);
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/byte_stream.h"
 #include "base/diagnostic.h"
 
 namespace carina {
@@ -35,6 +36,8 @@ class ZipReader {
   [[nodiscard]] size_t inflated_bytes() const { return inflated_bytes_; }
   // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
   [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
+  // The same a part at a time. The CRC of a stored entry is checked at once, of a deflated one when its end is reached.
+  [[nodiscard]] Result<ByteStream> stream(std::string_view entry) const;
 
  private:
   struct Entry {
@@ -45,6 +48,7 @@ class ZipReader {
     int method = 0;  // 0 stored, 8 deflated
   };
   Result<void> add_entry(std::span<const std::byte> header);
+  [[nodiscard]] Result<const Entry*> readable(std::string_view name, const std::string& where) const;
   [[nodiscard]] Result<Entry> entry_of(std::span<const std::byte> header, const std::string& where) const;
 
   Buffer archive_;

@@ -4,17 +4,19 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <optional>
 
+#include "base/parallel.h"
 #include "driver/delegate_target.h"
 #include "driver/file_kind.h"
 #include "driver/import.h"
 #include "driver/interpreted_delegate.h"
 #include "driver/kernel_evaluator.h"
 #include "driver/program_runner.h"
-#include "driver/samples.h"
+#include "driver/sample_reader.h"
 #include "driver/simulated_npu.h"
 #include "pte/reader.h"
 #include "quantize/float_run.h"
@@ -24,20 +26,21 @@ namespace carina::driver {
 
 namespace {
 
-struct FloatModel {
-  std::vector<InputType> inputs;
-  quantize::FloatRun run;
+// What is asked of each worker: samples are shared out, or the threads inside of operators.
+struct Division {
+  size_t workers = 1;
+  int threads = 1;  // of each
 };
+Division divide(int threads, size_t samples) {
+  const auto workers = static_cast<size_t>(threads);
+  return samples < 2 * workers ? Division{.workers = 1, .threads = threads}
+                               : Division{.workers = workers, .threads = 1};
+}
 
-Result<FloatModel> load_float_model(const AccuracyRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
-  CARINA_TRY(const Model imported, import_pt2(file, request.model, log));
-  const ir::Graph& graph = imported.graph;
+Result<quantize::FloatRun> float_run(const Model& model, const AccuracyRequest& request, int threads, const Log& log) {
   const KernelEvaluator evaluator;
-  CARINA_TRY(quantize::FloatRun run,
-             quantize::FloatRun::create(
-                 graph, {.threads = request.threads, .evaluator = &evaluator, .where = request.model}, log));
-  return FloatModel{.inputs = input_types(graph), .run = std::move(run)};
+  return quantize::FloatRun::create(model.graph, {.threads = threads, .evaluator = &evaluator, .where = request.model},
+                                    log);
 }
 
 Result<std::vector<double>> numbers_in(const Tensor& tensor, const std::string& where) {
@@ -47,21 +50,6 @@ Result<std::vector<double>> numbers_in(const Tensor& tensor, const std::string& 
 
 size_t answer(const std::vector<double>& scores) {
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
-}
-
-// The right class of each sample; nothing when the data has none.
-Result<std::optional<std::vector<double>>> load_labels(const AccuracyRequest& request, size_t samples) {
-  CARINA_TRY(const auto arrays, load_arrays(request.data));
-  const auto found = arrays.find("y");
-  if (found == arrays.end()) return std::nullopt;
-  CARINA_TRY(std::vector<double> labels, numbers_in(found->second, request.data + ":y"));
-  if (labels.size() != samples) {
-    return fail({.where = request.data,
-                 .what = "the number of labels differs from the number of samples",
-                 .expected = std::to_string(samples),
-                 .got = std::to_string(labels.size())});
-  }
-  return std::optional(std::move(labels));
 }
 
 // Errors: a label that is not the number of one of the classes.
@@ -116,15 +104,15 @@ struct Answers {
 // The program on the simulated NPU, and with the integer graphs of a dump in its delegates' place.
 class Programs {
  public:
-  static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request) {
+  static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request, int threads) {
     CARINA_TRY(const Buffer program, open_file(request.program, {FileKind::kPte}));
     CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
     CARINA_TRY(const plan::Target target, target_of_program(parsed, request.program, {}, Log{}));
-    std::unique_ptr<Programs> programs(new Programs(request, target));
+    std::unique_ptr<Programs> programs(new Programs(request, target, threads));
     const std::array<runtime::Backend*, 1> npu{&programs->npu_backend_};
     CARINA_TRY(programs->on_npu_, ProgramRunner::load(program, request.program, npu));
     if (request.dump_folder.empty()) return programs;
-    CARINA_TRY(programs->delegates_, InterpretedDelegates::load(request.dump_folder, request.threads));
+    CARINA_TRY(programs->delegates_, InterpretedDelegates::load(request.dump_folder, threads));
     const std::array<runtime::Backend*, 1> integers{&*programs->delegates_};
     auto loaded = ProgramRunner::load(program, request.program, integers);
     if (!loaded && !programs->delegates_->failure().empty()) return fail(programs->delegates_->failure());
@@ -146,10 +134,10 @@ class Programs {
   }
 
  private:
-  Programs(const AccuracyRequest& request, const plan::Target& target)
+  Programs(const AccuracyRequest& request, const plan::Target& target, int threads)
       : where_(request.program),
         fast_(fast_memory_of(target)),
-        npu_(simulate::Options{.threads = request.threads}),
+        npu_(simulate::Options{.threads = threads}),
         npu_backend_(npu_, fast_.bytes()) {}
 
   std::string where_;
@@ -170,28 +158,97 @@ void count(const Answers& answers, std::optional<size_t> label, report::Accuracy
   if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores) == *label ? 1 : 0;
 }
 
+// A sample on its way.
+struct Asked {
+  size_t number = 0;
+  Sample sample;
+  std::optional<double> label = {};
+};
+
+// One that answers: the float model and the programs.
+class Worker {
+ public:
+  Worker(const AccuracyRequest& request, std::span<const InputType> inputs, quantize::FloatRun run,
+         std::unique_ptr<Programs> programs)
+      : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)) {}
+
+  [[nodiscard]] bool has_integer_graph() const { return programs_->has_integer_graph(); }
+  Result<Answers> answer(const Asked& asked) {
+    CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
+    Answers answers;
+    CARINA_TRY(const std::vector<Tensor> float_outputs, run_.run(asked.sample));
+    CARINA_TRY(answers.float_scores, numbers_in(float_outputs.front(), request_.model));
+    if (asked.label) CARINA_CHECKED(check_label(request_, asked.number, *asked.label, answers.float_scores.size()));
+    CARINA_CHECKED(programs_->run(asked.sample, answers));
+    return answers;
+  }
+
+ private:
+  const AccuracyRequest& request_;
+  std::span<const InputType> inputs_;
+  quantize::FloatRun run_;
+  std::unique_ptr<Programs> programs_;
+};
+
+Result<std::vector<Worker>> make_workers(const Model& model, const AccuracyRequest& request,
+                                         std::span<const InputType> inputs, const Division& division, const Log& log) {
+  std::vector<Worker> workers;
+  for (size_t w = 0; w < division.workers; ++w) {
+    CARINA_TRY(quantize::FloatRun run, float_run(model, request, division.threads, w == 0 ? log : Log{}));
+    CARINA_TRY(std::unique_ptr<Programs> programs, Programs::load(request, division.threads));
+    workers.emplace_back(request, inputs, std::move(run), std::move(programs));
+  }
+  return workers;
+}
+
+Result<std::vector<Asked>> read_batch(SampleReader& data, size_t first, size_t count, bool has_labels) {
+  std::vector<Asked> batch;
+  for (size_t n = first; n < first + count; ++n) {
+    CARINA_TRY(Sample sample, data.sample(n));
+    batch.push_back({.number = n, .sample = std::move(sample)});
+    if (!has_labels) continue;
+    CARINA_TRY(batch.back().label, data.label(n));
+  }
+  return batch;
+}
+
+// In the order of the samples, whoever has answered them.
+std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std::vector<Asked>& batch,
+                                        ThreadPool& threads) {
+  std::vector<Result<Answers>> answers(batch.size());
+  std::atomic<size_t> next = 0;
+  threads.parallel_for(workers.size(), [&](size_t w) {
+    for (size_t i = next++; i < batch.size(); i = next++) answers[i] = workers[w].answer(batch[i]);
+  });
+  return answers;
+}
+
 }  // namespace
 
 Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
-  CARINA_TRY(FloatModel model, load_float_model(request, log));
-  CARINA_TRY(const std::vector<Sample> samples, load_samples(request.data, model.inputs));
-  CARINA_TRY(const auto labels, load_labels(request, samples.size()));
-  CARINA_TRY(const std::unique_ptr<Programs> programs, Programs::load(request));
+  CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
+  CARINA_TRY(const Model model, import_pt2(file, request.model, log));
+  const std::vector<InputType> inputs = input_types(model.graph);
+  CARINA_TRY(SampleReader data, SampleReader::open(request.data, inputs));
+  CARINA_TRY(const bool has_labels, data.has_labels());
+  const Division division = divide(request.threads, data.size());
+  CARINA_TRY(std::vector<Worker> workers, make_workers(model, request, inputs, division, log));
   report::AccuracyReport report{.program = request.program,
-                                .samples = static_cast<int64_t>(samples.size()),
-                                .has_labels = labels.has_value(),
-                                .has_integer_graph = programs->has_integer_graph()};
+                                .samples = static_cast<int64_t>(data.size()),
+                                .has_labels = has_labels,
+                                .has_integer_graph = workers.front().has_integer_graph()};
   NoiseMeter noise;
-  for (size_t n = 0; n < samples.size(); ++n) {
-    log.progress("sample", n, samples.size());
-    CARINA_CHECKED(check_finite(request, samples[n], n, model.inputs));
-    Answers answers;
-    CARINA_TRY(const std::vector<Tensor> float_outputs, model.run.run(samples[n]));
-    CARINA_TRY(answers.float_scores, numbers_in(float_outputs.front(), request.model));
-    if (labels) CARINA_CHECKED(check_label(request, n, (*labels)[n], answers.float_scores.size()));
-    CARINA_CHECKED(programs->run(samples[n], answers));
-    count(answers, labels ? std::optional(static_cast<size_t>((*labels)[n])) : std::nullopt, report);
-    noise.add(answers.float_scores, answers.npu_scores);
+  ThreadPool threads(static_cast<int>(division.workers));
+  const size_t together = 4 * division.workers;
+  for (size_t n = 0; n < data.size(); n += together) {
+    log.progress("sample", n, data.size());
+    CARINA_TRY(const std::vector<Asked> batch, read_batch(data, n, std::min(together, data.size() - n), has_labels));
+    const std::vector<Result<Answers>> answered = answers_of(workers, batch, threads);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      CARINA_TRY(const Answers& answers, answered[i]);
+      count(answers, batch[i].label ? std::optional(static_cast<size_t>(*batch[i].label)) : std::nullopt, report);
+      noise.add(answers.float_scores, answers.npu_scores);
+    }
   }
   report.sqnr_db = noise.sqnr_db();
   return report;

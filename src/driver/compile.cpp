@@ -65,6 +65,7 @@ Result<std::vector<std::byte>> part_of(const Compilation& compilation, const Com
 // As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
 Result<Compilation> compile_file(const CompileRequest& request, const Backend& backend, const Log& log) {
   CARINA_TRY(const CompileOptions options, options_of(request));
+  log.progress("read", 0, 1);
   if (is_graph(request)) {
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
     return compile_tosa(std::move(graph), request.model, options, backend, log);

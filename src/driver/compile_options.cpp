@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "driver/file_kind.h"
-#include "driver/samples.h"
+#include "driver/sample_reader.h"
 #include "driver/tosa_file.h"
 #include "driver/vela_flags.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 SampleSource samples_of(const CompileRequest& request) {
   if (request.samples || request.calibration.empty()) return request.samples;
-  return [path = request.calibration](std::span<const InputType> inputs) { return load_samples(path, inputs); };
+  return [path = request.calibration](std::span<const InputType> inputs) { return open_data_set(path, inputs); };
 }
 
 bool is_asked_to_quantize(const CompileRequest& request) {

@@ -76,6 +76,7 @@ bool is_shown(const DelegateOptions& options) {
 // An estimate that fails is a pity, and no reason to refuse the program.
 void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const ir::Graph& tosa,
                   const plan::Target& target, const DelegateOptions& options, const Log& log) {
+  log.progress("estimate", 0, 1);
   const bool layers = is_shown(options);
   const auto occupied = layers ? simulate::Occupied::kOn : simulate::Occupied::kOff;
   simulate::StatisticsCache* known = options.memo == nullptr ? nullptr : &options.memo->statistics;

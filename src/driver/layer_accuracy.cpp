@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "driver/file_kind.h"
 #include "driver/import.h"
 #include "driver/kernel_evaluator.h"
-#include "driver/samples.h"
+#include "driver/sample_reader.h"
 #include "facts/aten_traits.h"
 #include "quantize/equalize.h"
 #include "quantize/nearness.h"
@@ -60,12 +61,11 @@ class Debugger {
                    .what = "the model is quantized already: there is no float model to compare with",
                    .fault = Fault::kUsage});
     const std::vector<InputType> inputs = input_types(model_.graph);
-    CARINA_TRY(samples_, load_samples(request_.data, inputs));
-    calibration_ = samples_;
+    CARINA_TRY(calibration_, open_data_set(request_.data, inputs));
+    CARINA_TRY(judged_, first_samples(*calibration_, kMostSamples));
     if (!request_.calibration.empty()) {
-      CARINA_TRY(calibration_, load_samples(request_.calibration, inputs));
+      CARINA_TRY(calibration_, open_data_set(request_.calibration, inputs));
     }
-    judged_ = {samples_.data(), std::min(samples_.size(), kMostSamples)};
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, options(), log_));
     return {};
   }
@@ -82,7 +82,7 @@ class Debugger {
     const QuantizeRequest request{
         .mode = QuantizeMode::kAlways,
         .scheme = scheme,
-        .samples = [this](std::span<const InputType>) -> Result<std::vector<Sample>> { return calibration_; },
+        .samples = [this](std::span<const InputType>) -> Result<quantize::DataSet> { return *calibration_; },
         .data = request_.calibration.empty() ? request_.data : request_.calibration,
         .threads = request_.threads};
     CARINA_CHECKED(quantize_model(model, request, log));
@@ -223,9 +223,8 @@ class Debugger {
   const Log& log_;
   KernelEvaluator evaluator_;
   Model model_;
-  std::vector<Sample> samples_;
-  std::vector<Sample> calibration_;
-  std::span<const Sample> judged_;
+  std::optional<quantize::DataSet> calibration_;
+  std::vector<Sample> judged_;
   std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs
 };
 

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "driver/kernel_evaluator.h"
+#include "driver/sample_reader.h"
 #include "quantize/nearness.h"
 #include "quantize/ptq.h"
 
@@ -63,8 +64,8 @@ class MixedPrecision {
       : model_(model), options_(options), backend_(backend), log_(log) {}
 
   Result<quantize::Scheme> choose(const Budget& budget) {
-    CARINA_TRY(samples_, options_.quantize.samples(input_types(model_.graph)));
-    judged_ = {samples_.data(), std::min(samples_.size(), kJudgeSamples)};
+    CARINA_TRY(const quantize::DataSet samples, options_.quantize.samples(input_types(model_.graph)));
+    CARINA_TRY(judged_, first_samples(samples, kJudgeSamples));
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, nearness_options(), log_));
     divide();
     const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);
@@ -235,8 +236,7 @@ class MixedPrecision {
   const Backend& backend_;
   const Log& log_;
   KernelEvaluator evaluator_;
-  std::vector<Sample> samples_;
-  std::span<const Sample> judged_;
+  std::vector<Sample> judged_;
   std::vector<std::vector<Tensor>> wanted_;       // the float model's outputs for these
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
 };

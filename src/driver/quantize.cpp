@@ -45,7 +45,7 @@ Result<void> check_found(const Model& model, const QuantizeRequest& request) {
 
 Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& log) {
   CARINA_CHECKED(check_found(model, request));
-  CARINA_TRY(const std::vector<Sample> samples, request.samples(input_types(model.graph)));
+  CARINA_TRY(const quantize::DataSet samples, request.samples(input_types(model.graph)));
   const KernelEvaluator evaluator;
   const quantize::PtqOptions options{.threads = request.threads,
                                      .scheme = request.scheme,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "driver/import.h"
 #include "driver/samples.h"
+#include "quantize/data_set.h"
 #include "quantize/scheme.h"
 
 namespace carina::driver {
@@ -21,7 +22,7 @@ enum class QuantizeMode {
 };
 
 // Gives calibration data for inputs of these types.
-using SampleSource = std::function<Result<std::vector<Sample>>(std::span<const InputType> inputs)>;
+using SampleSource = std::function<Result<quantize::DataSet>(std::span<const InputType> inputs)>;
 
 struct QuantizeRequest {
   QuantizeMode mode = QuantizeMode::kAuto;

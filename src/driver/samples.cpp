@@ -76,75 +76,43 @@ Diagnostic missing(const Arrays& arrays, const InputType& input, const std::stri
           .got = names.empty() ? "no array of numbers" : names};
 }
 
-Result<std::vector<Sample>> split_samples(const Arrays& arrays, std::span<const InputType> inputs,
-                                          const std::string& where) {
-  std::vector<Sample> samples;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor* array = array_for(arrays, inputs[i], inputs.size());
-    if (array == nullptr) return fail(missing(arrays, inputs[i], where));
-    const auto count = samples_in(array->shape, inputs[i].shape);
-    if (array->dtype != inputs[i].dtype || !count) {
+Result<std::vector<const Tensor*>> arrays_of_inputs(const Arrays& arrays, std::span<const InputType> inputs,
+                                                    const std::string& where) {
+  std::vector<const Tensor*> found;
+  for (const InputType& input : inputs) {
+    found.push_back(array_for(arrays, input, inputs.size()));
+    if (found.back() == nullptr) return fail(missing(arrays, input, where));
+    const Tensor &array = *found.back(), &first = *found.front();
+    const auto count = samples_in(array.shape, input.shape);
+    if (array.dtype != input.dtype || !count) {
       return fail({.where = where,
-                   .what = fmt::format("the array for the input {} does not fit", inputs[i].name),
-                   .expected = wanted_text(inputs[i]),
-                   .got = type_text(array->dtype, array->shape),
-                   .hint = conversion_hint(array->dtype, inputs[i].dtype)});
+                   .what = fmt::format("the array for the input {} does not fit", input.name),
+                   .expected = wanted_text(input),
+                   .got = type_text(array.dtype, array.shape),
+                   .hint = conversion_hint(array.dtype, input.dtype)});
     }
-    if (i == 0) samples.resize(static_cast<size_t>(*count));
-    if (samples.size() != static_cast<size_t>(*count)) {
+    const auto expected = samples_in(first.shape, inputs.front().shape);
+    if (*count != *expected) {
       return fail({.where = where,
                    .what = "the inputs have different numbers of samples",
-                   .expected = std::to_string(samples.size()),
+                   .expected = std::to_string(*expected),
                    .got = std::to_string(*count)});
     }
-    for (int64_t n = 0; n < *count; ++n) samples[static_cast<size_t>(n)].push_back(nth_sample(*array, inputs[i], n));
+  }
+  return found;
+}
+
+Result<std::vector<Sample>> split_samples(const Arrays& arrays, std::span<const InputType> inputs,
+                                          const std::string& where) {
+  CARINA_TRY(const std::vector<const Tensor*> found, arrays_of_inputs(arrays, inputs, where));
+  if (found.empty()) return std::vector<Sample>();
+  std::vector<Sample> samples(static_cast<size_t>(*samples_in(found.front()->shape, inputs.front().shape)));
+  for (size_t n = 0; n < samples.size(); ++n) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      samples[n].push_back(nth_sample(*found[i], inputs[i], static_cast<int64_t>(n)));
   }
   return samples;
 }
-
-namespace {
-
-std::vector<std::string> array_files_in(const std::string& folder) {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".npz" || extension == ".npy") files.push_back(entry.path().string());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
-// One .npy per input, by their names; nothing when the files are not that.
-Result<std::optional<Arrays>> arrays_by_file_name(std::span<const std::string> files,
-                                                  std::span<const InputType> inputs) {
-  if (files.size() != inputs.size()) return std::nullopt;
-  Arrays arrays;
-  for (const std::string& file : files) {
-    const std::filesystem::path path(file);
-    const std::string name = path.stem().string();
-    if (path.extension() != ".npy" || std::ranges::find(inputs, name, &InputType::name) == inputs.end())
-      return std::nullopt;
-    CARINA_TRY(const Buffer bytes, open_file(file, {FileKind::kNpy}));
-    CARINA_TRY(Tensor array, read_npy(bytes, file));
-    arrays.emplace(name, std::move(array));
-  }
-  return std::optional(std::move(arrays));
-}
-
-Result<std::vector<Sample>> load_folder(const std::string& path, std::span<const InputType> inputs) {
-  const std::vector<std::string> files = array_files_in(path);
-  CARINA_TRY(const auto named, arrays_by_file_name(files, inputs));
-  if (named) return split_samples(*named, inputs, path);
-  std::vector<Sample> all;
-  for (const std::string& file : files) {
-    CARINA_TRY(std::vector<Sample> samples, load_samples(file, inputs));
-    std::ranges::move(samples, std::back_inserter(all));
-  }
-  if (all.empty()) return fail({.where = path, .what = "the folder has no .npy or .npz file"});
-  return all;
-}
-
-}  // namespace
 
 std::string type_text(DType dtype, const Shape& shape) {
   return fmt::format("{} {}", name_of(dtype), to_string(shape));
@@ -190,13 +158,6 @@ Result<void> check_sample(const Sample& sample, std::span<const InputType> input
                  .got = type_text(sample[i].dtype, sample[i].shape)});
   }
   return {};
-}
-
-Result<std::vector<Sample>> load_samples(const std::string& path, std::span<const InputType> inputs) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return load_folder(path, inputs);
-  CARINA_TRY(const Arrays arrays, load_arrays(path));
-  return split_samples(arrays, inputs, path);
 }
 
 }  // namespace carina::driver

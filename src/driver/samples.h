@@ -29,16 +29,9 @@ std::vector<InputType> input_types(const ir::Graph& graph);
 // Gives a program's inputs when it is told what they are.
 using InputSource = std::function<Result<Sample>(std::span<const InputType> inputs)>;
 
-// The samples that arrays hold, by the rules of load_samples(); `where` is what messages call the arrays.
+// The samples that arrays hold, by the rules of SampleReader; `where` is what messages call the arrays.
 Result<std::vector<Sample>> split_samples(const std::map<std::string, Tensor>& arrays,
                                           std::span<const InputType> inputs, const std::string& where);
-
-// Reads data for a network's inputs from an .npz, an .npy, or a folder of them (in the order of their names). An array
-// belongs to the input of its name; a network of one input also takes the array "x", or the only array of a fitting
-// shape; a folder of as many .npy as inputs may give each the file of its name. Arrays may carry many samples along the
-// first axis: [N * B, rest] for an input of [B, rest], or [N, shape].
-// Errors: no array for an input, a shape or dtype that does not fit, inputs with different numbers of samples.
-Result<std::vector<Sample>> load_samples(const std::string& path, std::span<const InputType> inputs);
 
 // The arrays of an .npz beside the inputs', for labels; Errors: as the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);

@@ -21,6 +21,10 @@ Tensor nth_sample(const Tensor& array, const InputType& input, int64_t n);
 // The array of the input's name; of one input, also "x" or the only one that fits. Nothing when there is none.
 const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inputs);
 
+// The array of each input; all hold as many samples. Errors: there is none, or it does not fit.
+Result<std::vector<const Tensor*>> arrays_of_inputs(const Arrays& arrays, std::span<const InputType> inputs,
+                                                    const std::string& where);
+
 // That there is none.
 Diagnostic missing(const Arrays& arrays, const InputType& input, const std::string& where);
 

@@ -19,25 +19,22 @@ using ir::ValueId;
 
 constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
 
-Result<void> check_samples(const ir::Graph& graph, std::span<const std::vector<Tensor>> samples) {
-  if (samples.empty()) return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
-  for (size_t s = 0; s < samples.size(); ++s) {
-    const std::string where = fmt::format("calibration sample {}", s);
-    if (samples[s].size() != graph.inputs.size()) {
-      return fail({.where = where,
-                   .what = "wrong number of inputs",
-                   .expected = std::to_string(graph.inputs.size()),
-                   .got = std::to_string(samples[s].size())});
-    }
-    for (size_t i = 0; i < graph.inputs.size(); ++i) {
-      const ir::Value& input = graph[graph.inputs[i]];
-      const Tensor& given = samples[s][i];
-      if (given.dtype == input.dtype && given.shape == input.shape) continue;
-      return fail({.where = where,
-                   .what = fmt::format("input {} does not fit", input.name),
-                   .expected = fmt::format("{} {}", name_of(input.dtype), to_string(input.shape)),
-                   .got = fmt::format("{} {}", name_of(given.dtype), to_string(given.shape))});
-    }
+Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
+  const std::string where = fmt::format("calibration sample {}", number);
+  if (sample.size() != graph.inputs.size()) {
+    return fail({.where = where,
+                 .what = "wrong number of inputs",
+                 .expected = std::to_string(graph.inputs.size()),
+                 .got = std::to_string(sample.size())});
+  }
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ir::Value& input = graph[graph.inputs[i]];
+    const Tensor& given = sample[i];
+    if (given.dtype == input.dtype && given.shape == input.shape) continue;
+    return fail({.where = where,
+                 .what = fmt::format("input {} does not fit", input.name),
+                 .expected = fmt::format("{} {}", name_of(input.dtype), to_string(input.shape)),
+                 .got = fmt::format("{} {}", name_of(given.dtype), to_string(given.shape))});
   }
   return {};
 }
@@ -61,11 +58,13 @@ class Calibration {
     }
   }
 
-  Result<void> run(FloatRun& model, std::span<const std::vector<Tensor>> samples, const Log& log) {
+  Result<void> run(FloatRun& model, const DataSet& samples, const Log& log) {
     for (size_t s = 0; s < samples.size(); ++s) {
       log.progress("calibrate", s, samples.size());
-      CARINA_TRY(const std::vector<Tensor> outputs, model.run(samples[s]));
-      data_.see(samples[s], outputs);
+      CARINA_TRY(const std::vector<Tensor> sample, samples.sample(s));
+      CARINA_CHECKED(check_sample(aten_, sample, s));
+      CARINA_TRY(const std::vector<Tensor> outputs, model.run(sample));
+      data_.see(sample, outputs);
     }
     for (const ValueId id : beyond_)
       log.note({.where = aten_[id].name,
@@ -134,9 +133,10 @@ class Calibration {
 
 }  // namespace
 
-Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<Tensor>> samples,
-                             const CalibrationOptions& options, const Log& log) {
-  CARINA_CHECKED(check_samples(aten, samples));
+Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, const CalibrationOptions& options,
+                             const Log& log) {
+  if (samples.size() == 0)
+    return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   std::optional<Calibration> calibration;
   FloatRunOptions run{
       .threads = options.threads,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "base/log.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
+#include "quantize/data_set.h"
 #include "quantize/layer_statistics_internal.h"
 #include "quantize/left_float_internal.h"
 #include "quantize/range_observer_internal.h"
@@ -33,7 +33,7 @@ struct Calibrated {
 
 // Runs the float graph on the samples. Errors: samples that do not fit the inputs, values that are not numbers, nodes
 // that nobody can run (all of them).
-Result<Calibrated> calibrate(const ir::Graph& aten, std::span<const std::vector<Tensor>> samples,
-                             const CalibrationOptions& options, const Log& log);
+Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, const CalibrationOptions& options,
+                             const Log& log);
 
 }  // namespace carina::quantize

@@ -53,9 +53,10 @@ class Quantizer {
  public:
   Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
 
-  Result<void> run(std::span<const std::vector<Tensor>> samples, const Log& log) {
+  Result<void> run(const DataSet& samples, const Log& log) {
     CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme, options_.user_nodes));
     CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration_options(), log));
+    log.progress("quantize", 0, 1);
     find_weights();
     CARINA_CHECKED(observe_constants());
     set_activations();
@@ -323,8 +324,7 @@ class Quantizer {
 
 }  // namespace
 
-Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samples, const PtqOptions& options,
-                      const Log& log) {
+Result<void> quantize(ir::Graph& aten, const DataSet& samples, const PtqOptions& options, const Log& log) {
   CARINA_CHECKED(lower::check_computes_in_fp32(aten));
   separate_weights(aten);
   if (options.scheme.general.weights.equalization == Equalization::kAcrossLayers) equalize_layers(aten);

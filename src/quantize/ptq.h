@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -8,8 +7,8 @@
 #include "base/log.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
+#include "quantize/data_set.h"
 #include "quantize/scheme.h"
-#include "tensor/tensor.h"
 
 namespace carina::quantize {
 
@@ -28,7 +27,6 @@ struct PtqOptions {
 // CPU's kernels run stay float. Inputs and outputs that never change are warned of. Errors: no samples, samples that do
 // not fit, values that are not finite, a model that does not compute in fp32, nodes that nobody can run (all of them),
 // schemes that are not supported.
-Result<void> quantize(ir::Graph& aten, std::span<const std::vector<Tensor>> samples, const PtqOptions& options,
-                      const Log& log);
+Result<void> quantize(ir::Graph& aten, const DataSet& samples, const PtqOptions& options, const Log& log);
 
 }  // namespace carina::quantize

@@ -43,6 +43,25 @@ Extremes extremes_of(std::span<const float> elements) {
           .numbers = std::ranges::max(not_numbers) == 0};
 }
 
+// How many elements each bin gets: the place of `value` is value * scale - first, which is not negative. Places are
+// computed in blocks, which compilers make vectors of; counters take turns, as equal elements follow one another.
+void count_places(std::span<const float> elements, double scale, double first, std::span<uint64_t> counts) {
+  constexpr size_t kBlock = 256, kTurns = 4;
+  std::array<std::vector<uint32_t>, kTurns> turns;
+  for (auto& turn : turns) turn.assign(counts.size(), 0);
+  std::array<int32_t, kBlock> places;
+  for (size_t i = 0; i < elements.size(); i += kBlock) {
+    const auto block = elements.subspan(i, std::min(kBlock, elements.size() - i));
+    // No difference is negative: cutting it off is its floor.
+    for (size_t k = 0; k < block.size(); ++k)
+      places[k] = static_cast<int32_t>(static_cast<double>(block[k]) * scale - first);
+    for (size_t k = 0; k < block.size(); ++k) ++turns[k % kTurns][static_cast<uint32_t>(places[k])];
+  }
+  for (const auto& turn : turns) {
+    for (size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += turn[bin];
+  }
+}
+
 bool is_beyond(float value) {
   return std::abs(value) >= RangeObserver::kBoundless;
 }
@@ -109,10 +128,12 @@ bool RangeObserver::observe(std::span<const float> elements) {
   average(seen.min, seen.max);
   cover(seen.min, seen.max);
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
-  uint64_t* const counts = counts_.data();
-  // The scale is a power of two and all lie in the bins: the difference is not negative, so cutting it off is its
-  // floor.
-  for (const float value : elements) ++counts[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
+  constexpr size_t kMany = 4 * kMaxBins;
+  if (elements.size() > kMany) {
+    count_places(elements, scale, first, counts_);
+  } else {
+    for (const float value : elements) ++counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
+  }
   count_ += elements.size();
   zeros_ += seen.zeros;
   return true;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -106,13 +108,6 @@ std::optional<Header> find_header(std::span<const std::byte> file) {
   return Header{.text = {reinterpret_cast<const char*>(file.data()) + start, length}, .data_offset = start + length};
 }
 
-// An array that is no tensor: pickled objects, text.
-bool is_of_other_kind(std::span<const std::byte> file) {
-  const auto header = find_header(file);
-  const auto descriptor = header ? quoted_value(header->text, "descr") : std::nullopt;
-  return descriptor && (descriptor->starts_with("|O") || descriptor->starts_with("<U"));
-}
-
 // Column-major data -> row-major.
 Tensor to_row_major(const Tensor& column_major) {
   const Shape& shape = column_major.shape;
@@ -134,8 +129,14 @@ Tensor to_row_major(const Tensor& column_major) {
 
 }  // namespace
 
-Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
-  const auto header = find_header(file.bytes());
+bool is_npy_of_other_kind(std::span<const std::byte> head) {
+  const auto header = find_header(head);
+  const auto descriptor = header ? quoted_value(header->text, "descr") : std::nullopt;
+  return descriptor && (descriptor->starts_with("|O") || descriptor->starts_with("<U"));
+}
+
+Result<NpyLayout> npy_layout(std::span<const std::byte> head, size_t file_bytes, const std::string& where) {
+  const auto header = find_header(head);
   if (!header) return fail({.where = where, .what = "not an .npy file", .expected = "NumPy format 1.0 to 3.0"});
   const auto descriptor = quoted_value(header->text, "descr");
   const auto dims = tuple_value(header->text, "shape");
@@ -143,39 +144,46 @@ Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
   const bool column_major = order && order->starts_with("True");
   if (!descriptor || !dims || !order || (!column_major && !order->starts_with("False")))
     return fail({.where = where, .what = "the .npy header is damaged or of a structured or object type"});
-  const Buffer data = file.slice(header->data_offset, file.size() - header->data_offset);
-
+  const size_t data_bytes = file_bytes - header->data_offset;
+  NpyLayout layout{.data_offset = header->data_offset, .column_major = column_major && dims->size() > 1};
   if (descriptor->starts_with("|S")) {
     int64_t length = 0;
     std::from_chars(descriptor->data() + 2, descriptor->data() + descriptor->size(), length);
-    if (!dims->empty() || length < 0 || static_cast<size_t>(length) > data.size()) {
+    if (!dims->empty() || length < 0 || static_cast<size_t>(length) > data_bytes) {
       return fail({.where = where, .what = "a byte string must be a scalar that lies inside the file"});
     }
-    return Tensor{.dtype = DType::kUInt8,
-                  .shape = {length},
-                  .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(length)).bytes())};
+    layout.dtype = DType::kUInt8;
+    layout.shape = {length};
+    return layout;
   }
-  for (const Descriptor& d : kDescriptors) {
-    if (d.name != *descriptor) continue;
-    const auto elements = checked_product(*dims);
-    const auto bytes =
-        elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(d.dtype))) : std::nullopt;
-    if (!bytes || static_cast<uint64_t>(*bytes) > data.size()) {
-      return fail({.where = where,
-                   .what = "the data is shorter than its shape says",
-                   .expected = bytes ? fmt::format("{} bytes", *bytes) : "a size that fits",
-                   .got = fmt::format("{}", data.size())});
-    }
-    // Copied, as an entry of an archive need not be aligned.
-    const Tensor tensor{.dtype = d.dtype,
-                        .shape = Shape(*dims),
-                        .data = Buffer::copy_of(data.slice(0, static_cast<size_t>(*bytes)).bytes())};
-    return column_major && dims->size() > 1 ? to_row_major(tensor) : tensor;
+  const auto* const d = std::ranges::find(kDescriptors, *descriptor, &Descriptor::name);
+  if (d == std::end(kDescriptors))
+    return fail({.where = where,
+                 .what = "unsupported .npy dtype",
+                 .expected = "a little-endian number, bool or byte string",
+                 .got = std::string(*descriptor)});
+  const auto elements = checked_product(*dims);
+  const auto bytes =
+      elements ? checked_mul<int64_t>(*elements, static_cast<int64_t>(element_bytes(d->dtype))) : std::nullopt;
+  if (!bytes || static_cast<uint64_t>(*bytes) > data_bytes) {
+    return fail({.where = where,
+                 .what = "the data is shorter than its shape says",
+                 .expected = bytes ? fmt::format("{} bytes", *bytes) : "a size that fits",
+                 .got = fmt::format("{}", data_bytes)});
   }
-  return fail({.where = where,
-               .what = "unsupported .npy dtype",
-               .expected = "a little-endian number, bool or byte string",
-               .got = std::string(*descriptor)});
+  layout.dtype = d->dtype;
+  layout.shape = Shape(*dims);
+  return layout;
+}
+
+Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
+  CARINA_TRY(const NpyLayout layout, npy_layout(file.bytes(), file.size(), where));
+  const size_t bytes = tensor_bytes(layout.dtype, layout.shape);
+  // Copied, as an entry of an archive need not be aligned.
+  const Tensor tensor{.dtype = layout.dtype,
+                      .shape = layout.shape,
+                      .data = Buffer::copy_of(file.slice(layout.data_offset, bytes).bytes())};
+  return layout.column_major ? to_row_major(tensor) : tensor;
 }
 
 Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t max_inflated_bytes) {
@@ -191,7 +199,7 @@ Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t
   for (const std::string& entry : zip.names()) {
     const std::string name = entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;
     CARINA_TRY(const Buffer bytes, zip.read(entry));
-    if (is_of_other_kind(bytes.bytes())) {
+    if (is_npy_of_other_kind(bytes.bytes())) {
       content.skipped.push_back(name);
       continue;
     }

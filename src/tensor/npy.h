@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,19 @@ namespace carina {
 // uint16), C or Fortran order (made C). Byte strings '|S<n>' of shape () become uint8 tensors of shape [n]. `where` is
 // what messages call the data. Errors: other dtypes (pickled objects included), a shape that does not match the data.
 Result<Tensor> read_npy(const Buffer& file, const std::string& where);
+
+// What the header of an .npy says.
+struct NpyLayout {
+  DType dtype = DType::kUnknown;
+  Shape shape = {};
+  size_t data_offset = 0;
+  bool column_major = false;
+};
+// `head`: the start of the file, with all of the header; the file has `file_bytes`. Errors: as of read_npy().
+inline constexpr size_t kNpyHeadBytes = (size_t{1} << 16) + 12;  // of headers that NumPy writes: a few hundred
+Result<NpyLayout> npy_layout(std::span<const std::byte> head, size_t file_bytes, const std::string& where);
+// An array that is no tensor: pickled objects, text.
+bool is_npy_of_other_kind(std::span<const std::byte> head);
 
 // Reads all arrays of an .npz that read_npy() understands; arrays of pickled objects (Vela's quantization)
 // and of text (labels) are left out and named in `skipped`.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/diagnostic.h"
@@ -20,6 +21,9 @@ struct Console {
   // nowhere.
   [[nodiscard]] Log log() const;
 };
+
+// What a step of Log::progress is called for people.
+std::string_view stage_words(std::string_view step);
 
 // Says why a command gave no result: each error on stderr as "carina: ..."; with --json also an object with "file",
 // "status" and "errors" on stdout, for programs. Returns the exit code: 1 the input or the environment is at fault, 2

@@ -14,6 +14,7 @@
 #include "page_option.h"
 #include "report/compile_report.h"
 #include "run_options.h"
+#include "stage_clock.h"
 #include "warnings.h"
 
 namespace carina::cli {
@@ -26,6 +27,7 @@ struct Outputs {
   std::string layers;            // empty: not asked for
   report::LayerRows rows = report::LayerRows::kFolded;
   std::string page;  // likewise
+  bool profile = false;
 };
 
 driver::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
@@ -56,10 +58,18 @@ Result<void> make_bundle(driver::Compiled& compiled, const driver::CompileReques
   return {};
 }
 
+std::string text_of(const report::CompileReport& report, const report::Profile& profile, const Console& console) {
+  const std::string text = console.json ? report::to_json(report) : report::to_text(report, report::Detail::kSummary);
+  if (profile.empty()) return text;
+  return console.json ? report::with_profile(text, profile) : text + report::to_text(profile);
+}
+
 // The files are in their places when the report has been printed: a run that fails, also at that, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
   CARINA_CHECKED(driver::check_files(files_of(request, outputs)));
-  CARINA_TRY(driver::Compiled compiled, driver::compile(request, console.log()));
+  StageClock clock(console.log());
+  CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));
+  clock.begin("write");
   CARINA_CHECKED(make_bundle(compiled, request, outputs, console));
   CARINA_TRY(OutputFile program, OutputFile::prepare(outputs.program, compiled.program));
   const std::string table = layer_table(compiled.report, outputs);
@@ -75,8 +85,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
     CARINA_TRY(page, OutputFile::prepare(outputs.page, std::as_bytes(std::span(html))));
   }
   warn_of(request, compiled.report, console);
-  CARINA_CHECKED(print(console.json ? report::to_json(compiled.report)
-                                    : report::to_text(compiled.report, report::Detail::kSummary)));
+  CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : report::Profile(), console)));
   if (layers) CARINA_CHECKED(layers->commit());
   if (page) CARINA_CHECKED(page->commit());
   return program.commit();
@@ -107,6 +116,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_layers_option(app, outputs.layers);
   add_page_option(app, outputs.page);
   add_all_option(app, outputs.rows);
+  app.add_flag("--profile", outputs.profile, "Say what each stage takes: seconds, and the most memory meanwhile");
   app.add_option("--test-inputs", outputs.bundle.inputs,
                  "For -o FILE.bpte: inputs of its test cases, as `carina run -i` takes them, many samples in a file")
       ->allow_extra_args(false)

@@ -27,28 +27,46 @@ const char* label(Severity severity) {
   return "";
 }
 
+enum class Counted : uint8_t { kNo, kEach, kPercent };
+
 // What the rooms call their steps, in words for people who do not know the rooms. Passes over the graph, of which there
 // are many, are one.
 struct Stage {
   std::string_view step;
   std::string_view words;
-  bool counted = false;
+  Counted counted = Counted::kNo;
 };
-constexpr std::array kStages{Stage{.step = "calibrate", .words = "calibrating", .counted = true},
-                             Stage{.step = "compile for the NPU", .words = "compiling part", .counted = true},
-                             Stage{.step = "sweep", .words = "compiled combination", .counted = true},
-                             Stage{.step = "sample", .words = "sample", .counted = true},
+constexpr std::array kStages{Stage{.step = "read", .words = "reading the model"},
+                             Stage{.step = "calibrate", .words = "calibrating", .counted = Counted::kEach},
+                             Stage{.step = "quantize", .words = "quantizing"},
+                             Stage{.step = "compile for the NPU", .words = "compiling part", .counted = Counted::kEach},
+                             Stage{.step = "sweep", .words = "compiled combination", .counted = Counted::kEach},
+                             Stage{.step = "sample", .words = "sample", .counted = Counted::kEach},
                              Stage{.step = "select", .words = "choosing NPU operations"},
                              Stage{.step = "blocks", .words = "choosing block sizes"},
                              Stage{.step = "weights", .words = "encoding weights"},
+                             Stage{.step = "encode", .words = "encoding weights", .counted = Counted::kPercent},
                              Stage{.step = "memory", .words = "placing tensors in memory"},
-                             Stage{.step = "emit", .words = "writing commands"}};
+                             Stage{.step = "emit", .words = "writing commands"},
+                             Stage{.step = "estimate", .words = "estimating cycles"},
+                             Stage{.step = "write", .words = "writing the program"}};
+
+}  // namespace
+
+std::string_view stage_words(std::string_view step) {
+  const auto* stage = std::ranges::find(kStages, step, &Stage::step);
+  return stage == kStages.end() ? "simplifying the model" : stage->words;
+}
+
+namespace {
 
 std::string stage_text(std::string_view step, size_t done, size_t total) {
   const auto* stage = std::ranges::find(kStages, step, &Stage::step);
-  if (stage == kStages.end()) return "simplifying the model";
-  return stage->counted && total > 0 ? fmt::format("{} {}/{}", stage->words, done + 1, total)
-                                     : std::string(stage->words);
+  if (stage != kStages.end() && stage->counted == Counted::kEach && total > 0)
+    return fmt::format("{} {}/{}", stage->words, done + 1, total);
+  if (stage != kStages.end() && stage->counted == Counted::kPercent && total > 0)
+    return fmt::format("{} {} %", stage->words, 100 * done / total);
+  return std::string(stage_words(step));
 }
 
 int exit_code(Fault fault) {

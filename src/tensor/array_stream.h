@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/byte_stream.h"
+#include "tensor/tensor.h"
+
+namespace carina {
+
+// An array of an .npy file or of an .npz, read a part at a time: it may be larger than memory. One in column-major order
+// is held whole.
+class ArrayStream {
+ public:
+  // Errors: as of read_npy().
+  static Result<ArrayStream> open(ByteStream npy);
+
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+  // The elements from number `first` on, as a tensor of this shape. They lie inside. Errors: damaged data.
+  Result<Tensor> read(int64_t first, const Shape& shape);
+
+ private:
+  ArrayStream(ByteStream npy, DType dtype, const Shape& shape, size_t data_offset)
+      : npy_(std::move(npy)), dtype_(dtype), shape_(shape), data_offset_(data_offset) {}
+
+  ByteStream npy_;
+  DType dtype_;
+  Shape shape_;
+  size_t data_offset_;
+  std::optional<Tensor> whole_ = {};
+};
+
+// Of an .npz: by their names without ".npy"; arrays of objects and text are left out. Errors: as of read_npz().
+Result<std::map<std::string, ArrayStream>> open_npz(const Buffer& file, const std::string& where);
+
+}  // namespace carina
