@@ -52,8 +52,8 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 	@mkdir -p build
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute
-	@$(JUDGE_PYTHON) bench/run.py
+bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
+	@$(if $(filter large,$(BENCH)),tests/judges/setup.sh arm && $(JUDGE_PYTHON) bench/large.py,$(JUDGE_PYTHON) bench/run.py)
 
 conformance: setup-full judges build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
 	@N=3000 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_plan.py -q -n $(JOBS)

@@ -20,8 +20,9 @@ class DataSet {
 
   DataSet(size_t size, Source source) : size_(size), source_(std::move(source)) {}
   // Samples that are in memory.
-  DataSet(std::vector<Sample> held)
-      : DataSet(held.size(), [held = std::move(held)](size_t n) -> Result<Sample> { return held[n]; }) {}
+  DataSet(std::vector<Sample> held) : size_(held.size()) {
+    source_ = [held = std::move(held)](size_t n) -> Result<Sample> { return held[n]; };
+  }
   DataSet(std::span<const Sample> held) : DataSet(std::vector<Sample>(held.begin(), held.end())) {}
 
   [[nodiscard]] size_t size() const { return size_; }

@@ -26,13 +26,13 @@ Tensor labels(std::vector<int64_t> values) {
 
 class SampleFiles : public ::testing::Test {
  protected:
-  void SetUp() override { folder_ = *TemporaryFolder::create(); }
+  void SetUp() override { folder_ = *TemporaryFolder::make("carina_samples"); }
   void write(const std::string& name, const std::map<std::string, Tensor>& arrays) {
     ASSERT_TRUE(write_file(path(name), *npz_bytes(arrays)));
   }
-  [[nodiscard]] std::string path(const std::string& name) const { return folder_->path() + "/" + name; }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_->file(name); }
 
-  std::optional<TemporaryFolder> folder_;
+  std::unique_ptr<TemporaryFolder> folder_;
 };
 
 float first_of(SampleReader& reader, size_t n) {

@@ -1,0 +1,53 @@
+"""Exports a model of up to 125 million parameters with the weights that it starts with, and an input to calibrate it.
+
+usage: large_models.py NAME OUT.pt2 OUT.npy        NAME: one of MODELS; needs torchvision (tests/judges/setup.sh arm)
+"""
+
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+
+# A CPU torch may lack torchvision's compiled operators, whose schemas it wants when it is imported.
+if not hasattr(torch.ops.torchvision, "nms"):
+    schemas = torch.library.Library("torchvision", "DEF")
+    schemas.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+import torchvision.models as zoo
+
+
+def perceptron():
+    """125 million weights in 20 layers."""
+    return nn.Sequential(*[layer for _ in range(20) for layer in (nn.Linear(2500, 2500), nn.ReLU())])
+
+
+def convolutions():
+    """Eight convolutions of 128 channels."""
+    layers = [nn.Conv2d(3, 128, 3, padding=1)]
+    for _ in range(7):
+        layers += [nn.ReLU(), nn.Conv2d(128, 128, 3, padding=1)]
+    return nn.Sequential(*layers)
+
+
+MODELS = {
+    "resnet18": (zoo.resnet18, (1, 3, 224, 224)),
+    "resnet50": (zoo.resnet50, (1, 3, 224, 224)),
+    "mlp125": (perceptron, (1, 2500)),
+    "vit_base": (zoo.vit_b_16, (1, 3, 224, 224)),
+    "mobilenet_v2_896": (zoo.mobilenet_v2, (1, 3, 896, 896)),
+    "convolutions_1024": (convolutions, (1, 3, 1024, 1024)),
+}
+
+
+def main():
+    name, model_file, input_file = sys.argv[1:]
+    make, shape = MODELS[name]
+    torch.manual_seed(0)
+    example = torch.randn(*shape)
+    torch.export.save(torch.export.export(make().eval(), (example,), strict=False), model_file)
+    np.save(input_file, example.numpy())
+
+
+if __name__ == "__main__":
+    main()
