@@ -52,6 +52,7 @@ constexpr RewriteRow kPromotionRows[] = {
     {AtenOp::to_device, to_copy},
     {AtenOp::to_other, to_copy},
     {AtenOp::to_dtype_layout, to_copy},
+    {AtenOp::_to_dim_order_copy_default, to_copy},
     {AtenOp::to_prim_Device, to_copy},
     {AtenOp::to_prim_dtype, to_copy},
     {AtenOp::to_prim_other, to_copy},
