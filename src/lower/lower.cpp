@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::array kCleanUp{
     ir::Pass{.name = "sink-transposes", .run = sink_transposes},
+    ir::Pass{.name = "merge-axes", .run = merge_axes},
     ir::Pass{.name = "fold-padding", .run = fold_padding},
     ir::Pass{.name = "fold-movement", .run = fold_movement},
     ir::Pass{.name = "fold-flatten", .run = fold_flatten},

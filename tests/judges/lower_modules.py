@@ -249,6 +249,8 @@ MODULES = [
     Module("pad", fn(lambda x: F.pad(x, (1, 2, 0, 3)) + 1), (IMAGE,)),
     Module("pad_value", fn(lambda x: F.pad(x, (1, 2), value=0.5) * 2), ((2, 5),)),
     Module("pad_conv", lambda: nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(4, 8, 3, stride=2)), ((1, 4, 10, 10),)),
+    # Vela takes five axes only where any three of them together have at most 2^16 elements.
+    Module("permute_many_heads", fn(lambda x: x.reshape(1, 197, 3, 6, 64).permute(2, 0, 3, 1, 4) * 2), ((1, 197, 1152),)),
     Module("permute", fn(lambda x: x.permute(0, 2, 3, 1) * 2), (IMAGE,)),
     Module("expand", fn(lambda x: x.expand(3, 4, 5) * 2), ((1, 4, 1),)),
     Module("repeat", fn(lambda x: x.repeat(2, 1, 3) + 1), ((2, 3, 4),)),

@@ -2,7 +2,8 @@
 // Before: %a = TRANSPOSE(%x) {[0,3,1,2]}; %b = CLAMP(%a); %c = TRANSPOSE(%b) {[0,2,3,1]}; %d = CONV2D(%c, ...)
 // After:  %b = CLAMP(%x); %d = CONV2D(%b, ...)
 // Needs:  constant shape operands.
-// Gives:  between two convolutions no transposition; graph outputs keep their axes.
+// Gives:  between two convolutions no transposition; no more transpositions than before, or no more elements transposed;
+//         graph outputs keep their axes.
 // Legal:  f(transpose(x)) = transpose(f(x)) for elementwise f, and for reductions, slices, pads, tiles and
 //         concatenations with their axes renamed.
 
@@ -58,9 +59,12 @@ bool is_per_channel(const Node& node) {
   return node.op == ir::Op(TosaOp::RESCALE) && node.attributes.get<bool>("per_channel");
 }
 
+// Whether a transposition goes down where another operand needs one for it: as many as before, and maybe fewer below.
+enum class Evenly : uint8_t { kSinks, kStays };
+
 class Sinking {
  public:
-  explicit Sinking(ir::Graph& graph) : graph_(graph), out_(graph), aliases_(graph) {}
+  Sinking(ir::Graph& graph, Evenly evenly) : graph_(graph), out_(graph), aliases_(graph), evenly_(evenly) {}
 
   void run() {
     std::vector<Node> nodes = std::exchange(graph_.nodes, {});
@@ -126,7 +130,7 @@ class Sinking {
                !keeps_element_order(graph_[node.inputs[i]].shape, inverse_of(*perms)))
         --score;
     }
-    return score >= 0 ? perms : std::nullopt;
+    return score > 0 || (score == 0 && evenly_ == Evenly::kSinks) ? perms : std::nullopt;
   }
 
   bool sink(const Node& node) {
@@ -208,15 +212,42 @@ class Sinking {
   ir::Graph& graph_;
   Emitter out_;
   Aliases aliases_;
+  Evenly evenly_;
   std::map<ValueId, Origin> origins_;
   std::map<ValueId, size_t> producer_;
   std::map<std::pair<ValueId, Perms>, ValueId> untransposed_;
 };
 
+// The transpositions of a graph that move anything.
+struct Moves {
+  int64_t count = 0;
+  int64_t elements = 0;
+};
+Moves moves_of(const ir::Graph& graph) {
+  Moves moves;
+  for (const Node& node : graph.nodes) {
+    if (node.op != ir::Op(TosaOp::TRANSPOSE)) continue;
+    const Shape& shape = graph[node.inputs[0]].shape;
+    if (keeps_element_order(shape, node.attributes.integers("perms"))) continue;
+    ++moves.count;
+    moves.elements += shape.elements();
+  }
+  return moves;
+}
+
 }  // namespace
 
 Result<void> sink_transposes(ir::Graph& graph, const Log&) {
-  Sinking(graph).run();
+  // Far down there may be nothing to meet: in a network of few convolutions each linear would take one back.
+  const Moves before = moves_of(graph);
+  for (const Evenly evenly : {Evenly::kSinks, Evenly::kStays}) {
+    ir::Graph sunk = graph;
+    Sinking(sunk, evenly).run();
+    const Moves moves = moves_of(sunk);
+    if (moves.count > before.count && moves.elements > before.elements) continue;
+    graph = std::move(sunk);
+    break;
+  }
   return {};
 }
 
