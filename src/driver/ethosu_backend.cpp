@@ -138,9 +138,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
 
 std::vector<std::string_view> ethosu_targets() {
   std::vector<std::string_view> names;
-  for (const npu::AcceleratorConfig& accelerator : npu::kAccelerators) {
-    if (plan::compiles_for(accelerator.product)) names.push_back(accelerator.name);
-  }
+  for (const npu::AcceleratorConfig& accelerator : npu::kAccelerators) names.push_back(accelerator.name);
   return names;
 }
 

@@ -102,7 +102,7 @@ Result<void> set_arena_cache(plan::Target& target, const TargetNames& names) {
 
 // What a product cannot do for itself comes before what a system makes of it.
 Result<void> check_arena(const plan::Target& target) {
-  if (plan::compiles_for(target.accelerator.product)) CARINA_CHECKED(plan::find_family(target));
+  CARINA_CHECKED(plan::find_family(target));
   const npu::MemoryKind arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind;
   if (arena == npu::MemoryKind::kSram || arena == npu::MemoryKind::kDram) return {};
   return fail({.where = "target",

@@ -71,7 +71,6 @@ class Lister {
     const npu::FamilyDefaults& defaults = npu::defaults_of(accelerator.product);
     list_.targets.push_back({.name = std::string(accelerator.name),
                              .macs_per_cycle = accelerator.macs_per_cycle,
-                             .compiled_for = plan::compiles_for(accelerator.product),
                              .system_config = std::string(defaults.system_config),
                              .memory_mode = std::string(defaults.memory_mode)});
   }

@@ -56,9 +56,6 @@ struct Options {
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
                                      const Log& log);
 
-// Whether networks can be compiled for a product family at all.
-bool compiles_for(npu::Product product);
-
 // Why a TOSA operator does not run on a product family whatever its types; nothing when it may.
 std::optional<std::string_view> why_not(TosaOp op, npu::Product product);
 

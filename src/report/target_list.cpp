@@ -16,11 +16,9 @@ std::string targets_table(const TargetList& list) {
   Table table({{.title = "target"},
                {.title = "MACs per cycle", .align = Align::kRight},
                {.title = "system configuration"},
-               {.title = "memory mode"},
-               {.title = "remark"}});
+               {.title = "memory mode"}});
   for (const TargetRow& row : list.targets)
-    table.add({row.name, std::to_string(row.macs_per_cycle), row.system_config, row.memory_mode,
-               row.compiled_for ? "" : "simulated only"});
+    table.add({row.name, std::to_string(row.macs_per_cycle), row.system_config, row.memory_mode});
   return table.text(2);
 }
 
@@ -66,7 +64,6 @@ std::string to_json(const TargetList& list) {
   for (const TargetRow& row : list.targets)
     targets.push_back({{"name", row.name},
                        {"macs_per_cycle", row.macs_per_cycle},
-                       {"compiled_for", row.compiled_for},
                        {"system_config", row.system_config},
                        {"memory_mode", row.memory_mode}});
   for (const SystemRow& row : list.systems)

@@ -10,7 +10,6 @@ namespace carina::report {
 struct TargetRow {
   std::string name;
   int64_t macs_per_cycle = 0;
-  bool compiled_for = false;  // else its streams only run on the simulator
   std::string system_config;  // the defaults
   std::string memory_mode;
 };

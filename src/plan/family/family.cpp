@@ -42,10 +42,6 @@ int64_t working_limit_bytes(const Target& target, const Family& family, int64_t 
   return asked_bytes > 0 ? std::min(asked_bytes, there) : there;
 }
 
-bool compiles_for(npu::Product /*product*/) {
-  return true;
-}
-
 std::optional<std::string_view> why_not(TosaOp op, npu::Product product) {
   for (const Rule& rule : family_of(product).rules()) {
     if (rule.op == op) return rule.select == nullptr ? std::optional(rule.reason) : std::nullopt;

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "plan/family/refusals_internal.h"
 #include "plan/family/shram_internal.h"
 #include "plan/select/rules.h"
 
@@ -10,29 +11,20 @@ namespace {
 
 constexpr std::string_view kNoBitwise = "the NPU has no bitwise operations";
 constexpr std::string_view kNoIndexing = "the NPU cannot address by index";
-constexpr std::string_view kNoState = "the NPU keeps no state between runs";
 constexpr std::string_view kTableInstead =
     "with a constant, a TABLE of int8 says the same; of truth values, LOGICAL_* do";
 constexpr std::string_view kSlicesInstead = "with constant indices, SLICE and CONCAT say the same";
-constexpr std::string_view kStateInstead = "make the state an input and an output of the network";
-constexpr std::string_view kNoFloat = "the NPU computes integers only: quantize the model";
-constexpr std::string_view kNoControl = "the NPU has no control flow";
 
-constexpr auto kRules = std::to_array<Rule>({
+constexpr auto kRules = with_refusals(std::to_array<Rule>({
     {.op = TosaOp::ARGMAX, .select = select_argmax, .reason = {}},
     {.op = TosaOp::AVG_POOL2D, .select = select_average_pool, .reason = {}},
     {.op = TosaOp::CONV2D, .select = select_convolution, .reason = {}},
     {.op = TosaOp::CONV3D, .select = select_convolution_3d, .reason = {}},
     {.op = TosaOp::DEPTHWISE_CONV2D, .select = select_depthwise, .reason = {}},
-    {.op = TosaOp::FFT2D, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::MATMUL, .select = select_matmul, .reason = {}},
     {.op = TosaOp::MAX_POOL2D, .select = select_max_pool, .reason = {}},
-    {.op = TosaOp::RFFT2D, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::TRANSPOSE_CONV2D, .select = select_transpose_conv, .reason = {}},
     {.op = TosaOp::CLAMP, .select = select_clamp, .reason = {}},
-    {.op = TosaOp::ERF, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::SIGMOID, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::TANH, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::ADD, .select = select_add_sub, .reason = {}},
     {.op = TosaOp::ARITHMETIC_RIGHT_SHIFT, .select = select_shift, .reason = {}},
     {.op = TosaOp::BITWISE_AND, .select = nullptr, .reason = kNoBitwise, .hint = kTableInstead},
@@ -53,22 +45,13 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::MAXIMUM, .select = select_binary_32, .reason = {}},
     {.op = TosaOp::MINIMUM, .select = select_binary_32, .reason = {}},
     {.op = TosaOp::MUL, .select = select_mul, .reason = {}},
-    {.op = TosaOp::POW, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::SUB, .select = select_add_sub, .reason = {}},
     {.op = TosaOp::TABLE, .select = select_table, .reason = {}},
     {.op = TosaOp::ABS, .select = select_unary_32, .reason = {}},
     {.op = TosaOp::BITWISE_NOT, .select = select_bitwise_not, .reason = {}},
-    {.op = TosaOp::CEIL, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::CLZ, .select = select_unary_32, .reason = {}},
-    {.op = TosaOp::COS, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::EXP, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::FLOOR, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::LOG, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::LOGICAL_NOT, .select = select_logical, .reason = {}},
     {.op = TosaOp::NEGATE, .select = select_negate, .reason = {}},
-    {.op = TosaOp::RECIPROCAL, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::RSQRT, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::SIN, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::SELECT, .select = select_choice, .reason = {}},
     {.op = TosaOp::EQUAL, .select = select_comparison, .reason = {}},
     {.op = TosaOp::GREATER, .select = select_comparison, .reason = {}},
@@ -77,7 +60,6 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::REDUCE_ANY, .select = select_reduce_extreme, .reason = {}},
     {.op = TosaOp::REDUCE_MAX, .select = select_reduce_extreme, .reason = {}},
     {.op = TosaOp::REDUCE_MIN, .select = select_reduce_extreme, .reason = {}},
-    {.op = TosaOp::REDUCE_PRODUCT, .select = nullptr, .reason = "the NPU cannot multiply along an axis"},
     {.op = TosaOp::REDUCE_SUM, .select = select_reduce_sum, .reason = {}},
     {.op = TosaOp::CONCAT, .select = select_concat, .reason = {}},
     {.op = TosaOp::PAD, .select = select_pad, .reason = {}},
@@ -92,19 +74,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::CAST, .select = select_cast, .reason = {}},
     {.op = TosaOp::RESCALE, .select = select_rescale, .reason = {}},
     {.op = TosaOp::IDENTITY, .select = select_reshape, .reason = {}},
-    {.op = TosaOp::CUSTOM, .select = nullptr, .reason = "custom operators are not known to the NPU"},
-    {.op = TosaOp::COND_IF,
-     .select = nullptr,
-     .reason = kNoControl,
-     .hint = "compute both branches, and choose with SELECT"},
-    {.op = TosaOp::WHILE_LOOP,
-     .select = nullptr,
-     .reason = kNoControl,
-     .hint = "unroll the loop, or run its body from the application"},
-    {.op = TosaOp::VARIABLE, .select = nullptr, .reason = kNoState, .hint = kStateInstead},
-    {.op = TosaOp::VARIABLE_WRITE, .select = nullptr, .reason = kNoState, .hint = kStateInstead},
-    {.op = TosaOp::VARIABLE_READ, .select = nullptr, .reason = kNoState, .hint = kStateInstead},
-});
+}));
 
 }  // namespace
 

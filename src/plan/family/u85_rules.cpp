@@ -1,5 +1,6 @@
 #include <array>
 
+#include "plan/family/refusals_internal.h"
 #include "plan/family/u85_internal.h"
 #include "plan/select/rules.h"
 
@@ -7,24 +8,16 @@
 namespace carina::plan {
 namespace {
 
-constexpr std::string_view kNoFloat = "the NPU computes integers only: quantize the model";
-constexpr std::string_view kNoControl = "programs are compiled without branches";
-
-constexpr auto kRules = std::to_array<Rule>({
+constexpr auto kRules = with_refusals(std::to_array<Rule>({
     {.op = TosaOp::ARGMAX, .select = select_argmax, .reason = {}},
     {.op = TosaOp::AVG_POOL2D, .select = select_average_pool, .reason = {}},
     {.op = TosaOp::CONV2D, .select = select_convolution_by_tensor, .reason = {}},
     {.op = TosaOp::CONV3D, .select = select_convolution_3d, .reason = {}},
     {.op = TosaOp::DEPTHWISE_CONV2D, .select = select_depthwise, .reason = {}},
-    {.op = TosaOp::FFT2D, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::MATMUL, .select = select_product, .reason = {}},
     {.op = TosaOp::MAX_POOL2D, .select = select_max_pool, .reason = {}},
-    {.op = TosaOp::RFFT2D, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::TRANSPOSE_CONV2D, .select = select_transpose_conv, .reason = {}},
     {.op = TosaOp::CLAMP, .select = select_clamp, .reason = {}},
-    {.op = TosaOp::ERF, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::SIGMOID, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::TANH, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::ADD, .select = select_add_sub, .reason = {}},
     {.op = TosaOp::ARITHMETIC_RIGHT_SHIFT, .select = select_bit_shift, .reason = {}},
     {.op = TosaOp::BITWISE_AND, .select = select_bits, .reason = {}},
@@ -39,22 +32,13 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::MAXIMUM, .select = select_binary_32, .reason = {}},
     {.op = TosaOp::MINIMUM, .select = select_binary_32, .reason = {}},
     {.op = TosaOp::MUL, .select = select_mul, .reason = {}},
-    {.op = TosaOp::POW, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::SUB, .select = select_add_sub, .reason = {}},
     {.op = TosaOp::TABLE, .select = select_table, .reason = {}},
     {.op = TosaOp::ABS, .select = select_unary_32, .reason = {}},
     {.op = TosaOp::BITWISE_NOT, .select = select_bits, .reason = {}},
-    {.op = TosaOp::CEIL, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::CLZ, .select = select_unary_32, .reason = {}},
-    {.op = TosaOp::COS, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::EXP, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::FLOOR, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::LOG, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::LOGICAL_NOT, .select = select_bits, .reason = {}},
     {.op = TosaOp::NEGATE, .select = select_negate, .reason = {}},
-    {.op = TosaOp::RECIPROCAL, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::RSQRT, .select = nullptr, .reason = kNoFloat},
-    {.op = TosaOp::SIN, .select = nullptr, .reason = kNoFloat},
     {.op = TosaOp::SELECT, .select = select_by_mask, .reason = {}},
     {.op = TosaOp::EQUAL, .select = select_order, .reason = {}},
     {.op = TosaOp::GREATER, .select = select_order, .reason = {}},
@@ -63,7 +47,6 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::REDUCE_ANY, .select = select_reduce_extreme, .reason = {}},
     {.op = TosaOp::REDUCE_MAX, .select = select_reduce_extreme, .reason = {}},
     {.op = TosaOp::REDUCE_MIN, .select = select_reduce_extreme, .reason = {}},
-    {.op = TosaOp::REDUCE_PRODUCT, .select = nullptr, .reason = "the NPU cannot multiply along an axis"},
     {.op = TosaOp::REDUCE_SUM, .select = select_reduce_sum, .reason = {}},
     {.op = TosaOp::CONCAT, .select = select_concat, .reason = {}},
     {.op = TosaOp::PAD, .select = select_pad, .reason = {}},
@@ -78,13 +61,7 @@ constexpr auto kRules = std::to_array<Rule>({
     {.op = TosaOp::CAST, .select = select_bit_cast, .reason = {}},
     {.op = TosaOp::RESCALE, .select = select_rescale, .reason = {}},
     {.op = TosaOp::IDENTITY, .select = select_reshape, .reason = {}},
-    {.op = TosaOp::CUSTOM, .select = nullptr, .reason = "custom operators are not known to the NPU"},
-    {.op = TosaOp::COND_IF, .select = nullptr, .reason = kNoControl},
-    {.op = TosaOp::WHILE_LOOP, .select = nullptr, .reason = kNoControl},
-    {.op = TosaOp::VARIABLE, .select = nullptr, .reason = "the NPU keeps no state between runs"},
-    {.op = TosaOp::VARIABLE_WRITE, .select = nullptr, .reason = "the NPU keeps no state between runs"},
-    {.op = TosaOp::VARIABLE_READ, .select = nullptr, .reason = "the NPU keeps no state between runs"},
-});
+}));
 
 }  // namespace
 

@@ -11,8 +11,6 @@
 namespace carina::plan {
 namespace {
 
-// Steps of the longest cascade: what longer ones save is small, and the search is quadratic in it.
-constexpr size_t kLongest = 48;
 constexpr int64_t kStripeRows[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48};
 // Stripes of the last step that are looked at; the rest is taken to be alike.
 constexpr int64_t kStripesTried = 6;
@@ -171,7 +169,7 @@ std::optional<CascadeChoice> CascadeSearch::within(int64_t limit) const {
     if (live_[first] <= limit && best[first].extra < best[first + 1].extra)
       best[first + 1] = {.extra = best[first].extra, .from = first, .bytes = std::max(best[first].bytes, live_[first])};
     bool needed = live_[first] > limit;
-    for (size_t last = first + 1; last < std::min(steps, first + kLongest); ++last) {
+    for (size_t last = first + 1; last < std::min(steps, first + kLongestCascade); ++last) {
       needed = needed || live_[last] > limit;
       if (!is_computed_by_rows(schedule_.steps[last])) break;
       if (!needed) continue;
@@ -203,7 +201,7 @@ int64_t CascadeSearch::fewest_with(int64_t threshold) const {
   for (size_t first = 0; first < steps; ++first) {
     best[first + 1] = std::min(best[first + 1], std::max(best[first], live_[first]));
     bool needed = live_[first] > threshold;
-    for (size_t last = first + 1; last < std::min(steps, first + kLongest); ++last) {
+    for (size_t last = first + 1; last < std::min(steps, first + kLongestCascade); ++last) {
       needed = needed || live_[last] > threshold;
       if (!is_computed_by_rows(schedule_.steps[last])) break;
       if (!needed || best[last + 1] <= best[first]) continue;

@@ -10,6 +10,9 @@
 // their stripes take more than whole steps.
 namespace carina::plan {
 
+// Steps of the longest cascade: what longer ones save is small, and the search is quadratic in it.
+inline constexpr size_t kLongestCascade = 48;
+
 // What starting one more operation costs, beside its work. An estimate.
 inline constexpr double kStripeCycles = 400;
 

@@ -9,6 +9,8 @@
 // Legal:  a stripe comes after all stripes that write what it reads; a row is overwritten once its last reader is done.
 #include "plan/schedule/cascades.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -164,7 +166,16 @@ class CascadeChooser {
   }
 
  private:
+  static bool is_longest(const Cascade& cascade) {
+    return cascade.last.index() + 1 - cascade.first.index() >= kLongestCascade;
+  }
   [[nodiscard]] Cascaded take(const CascadeChoice& choice) const {
+    if (std::ranges::any_of(choice.cascades, is_longest))
+      context_.log.note({.where = "memory",
+                         .what = fmt::format("no more than {} steps were computed stripe by stripe together, the most "
+                                             "that are tried: more might need less memory",
+                                             kLongestCascade),
+                         .severity = Severity::kNote});
     Cascaded cascaded{.schedule = with_cascades(schedule_, choice.cascades)};
     cascaded.working_bytes = std::max(choice.bytes, placed_working_bytes(cascaded.schedule, context_));
     if (!choice.cascades.empty()) cascaded.whole_bytes = placed_working_bytes(schedule_, context_);

@@ -45,7 +45,9 @@ class CopySearch {
     }
   }
   [[nodiscard]] double cycles() const { return cycles_; }
-  [[nodiscard]] PrefetchFinding finding() const { return {.choice = choice_, .keeping = keeping_}; }
+  [[nodiscard]] PrefetchFinding finding() const {
+    return {.choice = choice_, .keeping = keeping_, .ended_early = most_work_ > 0 && done()};
+  }
   // The sweep that it found.
   [[nodiscard]] const Sweep& best() {
     sweep_.run(choice_);

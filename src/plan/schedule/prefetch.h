@@ -67,6 +67,7 @@ using Choice = std::vector<uint8_t>;
 struct PrefetchFinding {
   Choice choice = {};
   Keeping keeping = Keeping::kBold;
+  bool ended_early = false;  // for the limit of its work
 };
 
 struct PrefetchPlan {

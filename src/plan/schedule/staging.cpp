@@ -287,6 +287,11 @@ Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
   if (context.options.variation.staging == Variation::Staging::kNever)
     return place_storages(std::move(schedule), context);
   CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
+  if (staged.plan.finding.ended_early)
+    context.log.note({.where = "weights",
+                      .what = "the search for what to copy ended at the limit of its work",
+                      .hint = context.options.optimise == Optimise::kSpeed ? "-O3 does eight times as much" : "",
+                      .severity = Severity::kNote});
   return std::move(staged.schedule);
 }
 
