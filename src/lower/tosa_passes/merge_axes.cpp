@@ -3,7 +3,7 @@
 // Before: %y = TRANSPOSE(%x [1,197,3,6,64]) {[2,0,3,1,4]}
 // After:  %a = RESHAPE(%x) [197,18,64]; %b = TRANSPOSE(%a) {[1,0,2]}; %y = RESHAPE(%b) [3,1,6,197,64]
 // Needs:  nothing.
-// Gives:  transpositions that other compilers take: Vela bounds the product of all axes but two for ethos-u55 by 2^16,
+// Gives:  transpositions that other compilers take: Vela bounds the product of all axes but two by 2^16 for small NPUs,
 //         unless there are three.
 // Legal:  the elements have the same order, and axes of size 1 have no say in it.
 
