@@ -56,6 +56,7 @@ void run(const Buffer& file) {
     if (method.load(program, m, memory, {.kernels = runtime::portable_kernels(), .backends = backends}) !=
         runtime::Error::kOk)
       continue;
+    method.limit_jumps_back(64);
     if (method.instructions() <= 16) static_cast<void>(method.execute());
   }
 }

@@ -1,5 +1,7 @@
 #include "runtime/error.h"
 
+#include "runtime/method.h"
+
 namespace carina::runtime {
 
 const char* name_of(Error error) {
@@ -26,6 +28,20 @@ const char* name_of(Error error) {
       return "delegate failed";
   }
   return "unknown error";
+}
+
+const char* name_of(MemoryArena arena) {
+  switch (arena) {
+    case MemoryArena::kNone:
+      return "no memory";
+    case MemoryArena::kMethod:
+      return "method arena";
+    case MemoryArena::kScratch:
+      return "scratch arena";
+    case MemoryArena::kPlanned:
+      return "planned buffer";
+  }
+  return "unknown memory";
 }
 
 }  // namespace carina::runtime

@@ -59,6 +59,7 @@ Error Method::run(const Instruction& instruction, size_t& next) {
 
 Error Method::execute() {
   problem_ = {};
+  uint32_t jumps_back = 0;
   for (size_t at = 0; at < instructions_.size();) {
     size_t next = at + 1;
     if (observer_ != nullptr) observer_->before(at);
@@ -67,7 +68,12 @@ Error Method::execute() {
     scratch_->reset();
     if (error != Error::kOk) {
       set_problem(problem_, instructions_[at].name, static_cast<int32_t>(at));
+      if (error == Error::kOutOfMemory) set_missing(problem_, MemoryArena::kScratch, *scratch_);
       return error;
+    }
+    if (next <= at && ++jumps_back > most_jumps_back_) {
+      set_problem(problem_, "a loop without end", static_cast<int32_t>(at));
+      return Error::kInvalidProgram;
     }
     at = next;
   }

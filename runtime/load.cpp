@@ -130,10 +130,9 @@ Error Method::Loader::load_move(const fb::MoveCall& move, Instruction& instructi
   return load_arguments(slots, instruction);
 }
 
-Error Method::Loader::load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, int32_t index,
-                                size_t instructions) {
-  if (jump.destination_instruction() <= index) return Error::kNotSupported;  // a loop, which might never end
-  if (static_cast<size_t>(jump.destination_instruction()) > instructions) return Error::kInvalidProgram;
+Error Method::Loader::load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, size_t instructions) {
+  if (jump.destination_instruction() < 0 || static_cast<size_t>(jump.destination_instruction()) > instructions)
+    return Error::kInvalidProgram;
   const int32_t slots[] = {jump.cond_value_index()};
   instruction.kind = Instruction::Kind::kJumpFalse;
   instruction.target = static_cast<size_t>(jump.destination_instruction());
@@ -151,7 +150,7 @@ Error Method::Loader::load_instruction(const fb::Instruction& source, Instructio
     case fb::InstructionArguments::MoveCall:
       return load_move(*source.instr_args_as_MoveCall(), instruction);
     case fb::InstructionArguments::JumpFalseCall:
-      return load_jump(*source.instr_args_as_JumpFalseCall(), instruction, index, instructions);
+      return load_jump(*source.instr_args_as_JumpFalseCall(), instruction, instructions);
     case fb::InstructionArguments::FreeCall:
       instruction.kind = Instruction::Kind::kFree;
       return Error::kOk;
@@ -211,12 +210,18 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
   if (method >= program.methods()) return Error::kInvalidArgument;
   if (memory.planned.size() < program.planned_buffers(method)) return Error::kInvalidArgument;
   for (size_t i = 0; i < program.planned_buffers(method); ++i) {
-    if (memory.planned[i].size() < program.planned_buffer_bytes(method, i)) return Error::kOutOfMemory;
+    const size_t wanted = program.planned_buffer_bytes(method, i);
+    if (memory.planned[i].size() >= wanted) continue;
+    problem_.arena = MemoryArena::kPlanned;
+    problem_.planned_buffer = static_cast<uint32_t>(i);
+    problem_.missing_bytes = wanted - memory.planned[i].size();
+    return Error::kOutOfMemory;
   }
   scratch_ = memory.scratch;
   const Error error = Loader(*this, program, method, memory, linkage).load();
   if (error != Error::kOk) {  // nothing half loaded stays
-    const Problem problem = problem_;
+    Problem problem = problem_;
+    if (error == Error::kOutOfMemory) set_missing(problem, MemoryArena::kMethod, *memory.method);
     *this = Method();
     problem_ = problem;
   }

@@ -30,11 +30,18 @@ struct Linkage {
   Rewriter* rewriter = nullptr;          // of the calls of a method that was loaded
 };
 
-// What a failed load or execution was about: a name from the program (a kernel, a backend, a tensor), or nothing; and
-// which instruction.
+// Which memory of a MemoryManager.
+enum class MemoryArena : uint8_t { kNone, kMethod, kScratch, kPlanned };
+const char* name_of(MemoryArena arena);  // "method arena"
+
+// What a failed load or execution was about: a name from the program (a kernel, a backend, a tensor), or nothing; which
+// instruction; and for kOutOfMemory which memory lacks at least how much.
 struct Problem {
   char name[96] = {};
   int32_t instruction = -1;
+  MemoryArena arena = MemoryArena::kNone;
+  uint32_t planned_buffer = 0;  // of kPlanned
+  size_t missing_bytes = 0;
 };
 
 // Told of each instruction of a run, for clocks and traces.
@@ -50,7 +57,7 @@ class InstructionObserver {
 // A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
 class Method {
  public:
-  // Errors: kInvalidProgram, kOutOfMemory, kOperatorMissing, kBackendMissing and kDataMissing (problem() has the name),
+  // Errors: kInvalidProgram, kOutOfMemory (problem() has what is missing where), kOperatorMissing, kBackendMissing and kDataMissing (problem() has the name),
   // kInvalidArgument (data of another type or shape than its tensor), what a backend's init says.
   Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
 
@@ -64,8 +71,12 @@ class Method {
 
   // From the next run on; nullptr: nobody. Loading forgets it.
   void observe(InstructionObserver* observer) { observer_ = observer; }
-  // Runs the method once. Errors: what a kernel or a delegate says; problem() says which.
+  // Runs the method once. Errors: what a kernel or a delegate says; problem() says which; kInvalidProgram for a loop that
+  // jumps back too often.
   Error execute();
+  // How often a run may jump backwards, so that a damaged program ends. Loading sets it to kMostJumpsBack.
+  static constexpr uint32_t kMostJumpsBack = 1'000'000;
+  void limit_jumps_back(uint32_t most) { most_jumps_back_ = most; }
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
   // The kernel or delegate that instruction `index` calls ("aten::add.out", "EthosUBackend"), empty for others.
@@ -93,6 +104,7 @@ class Method {
   std::span<RuntimeNumber> numbers_;
   Arena* scratch_ = nullptr;
   InstructionObserver* observer_ = nullptr;
+  uint32_t most_jumps_back_ = kMostJumpsBack;
   Problem problem_;
 };
 

@@ -36,6 +36,11 @@ inline void set_problem(Problem& problem, std::string_view name, int32_t instruc
   problem.instruction = instruction;
 }
 
+inline void set_missing(Problem& problem, MemoryArena which, const Arena& arena) {
+  problem.arena = which;
+  problem.missing_bytes = arena.missing_bytes();
+}
+
 // A file may place a tensor anywhere.
 inline bool is_aligned(const void* data, PteScalarType type) {
   return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0;
@@ -84,7 +89,7 @@ class Method::Loader {
   Error load_kernel(const fb::KernelCall& call, Instruction& instruction, int32_t index);
   Error load_delegate_call(const fb::DelegateCall& call, Instruction& instruction);
   Error load_move(const fb::MoveCall& move, Instruction& instruction);
-  Error load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, int32_t index, size_t instructions);
+  Error load_jump(const fb::JumpFalseCall& jump, Instruction& instruction, size_t instructions);
   Error load_numbers();
   Error load_arguments(std::span<const int32_t> indices, Instruction& instruction);
 

@@ -15,7 +15,7 @@ const fb::Program& root_of(std::span<const std::byte> file) {
   return *fb::GetProgram(file.data());
 }
 
-Error Program::load(std::span<const std::byte> file) {
+Error Program::load(std::span<const std::byte> file, Verification verification) {
   file_ = file;
   if (reinterpret_cast<uintptr_t>(file.data()) % 16 != 0) return Error::kInvalidArgument;
   if (file.size() < 8 || std::memcmp(file.data() + 4, kPteIdentifier.data(), 4) != 0) return Error::kInvalidProgram;
@@ -37,8 +37,10 @@ Error Program::load(std::span<const std::byte> file) {
     segment_bytes_ = static_cast<size_t>(bytes);
   }
   if (program_bytes_ >= FLATBUFFERS_MAX_BUFFER_SIZE) return Error::kInvalidProgram;
-  flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), program_bytes_, 16, 10'000'000);
-  if (!fb::VerifyProgramBuffer(verifier)) return Error::kInvalidProgram;
+  if (verification == Verification::kInternalConsistency) {
+    flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file.data()), program_bytes_, 16, 10'000'000);
+    if (!fb::VerifyProgramBuffer(verifier)) return Error::kInvalidProgram;
+  }
   const fb::Program& root = root_of(file);
   if (root.version() != 0 || root.execution_plan() == nullptr) return Error::kInvalidProgram;
   if (root.constant_segment() != nullptr && !has_aligned_items(root.constant_segment()->offsets()))

@@ -9,12 +9,18 @@
 
 namespace carina::runtime {
 
+// How much of a file is looked at before it is used, as ExecuTorch's Program::Verification.
+enum class Verification : uint8_t {
+  kMinimal,              // the identifier, the version and where the parts lie: for a file that somebody has verified
+  kInternalConsistency,  // also every offset of the FlatBuffer: for any file
+};
+
 // A .pte in memory, checked once; methods are loaded from it. Keeps a view of the caller's bytes, which must stay.
 class Program {
  public:
   // `file`: the whole .pte, aligned to 16 bytes. Errors: kInvalidProgram for anything that the format does not allow,
   // kInvalidArgument for a file that is not aligned.
-  Error load(std::span<const std::byte> file);
+  Error load(std::span<const std::byte> file, Verification verification = Verification::kInternalConsistency);
 
   [[nodiscard]] size_t methods() const;
   [[nodiscard]] std::string_view method_name(size_t method) const;

@@ -1,4 +1,5 @@
 #include "runtime/kernels/cortex_m_internal.h"
+#include "runtime/kernels/int8_dot_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {
@@ -40,6 +41,7 @@ struct Convolution {
   int64_t channels_each = 1;  // input channels that an output channel sums over
   int64_t outputs_each = 1;   // output channels of a group
   int64_t in_offset = 0;
+  bool in_a_row = false;  // the channels stand side by side, and sums fit 32 bits
   // Of the weights, in elements.
   int64_t filter_step = 0, tap_row_step = 0, tap_step = 0, channel_step = 0;
 };
@@ -51,31 +53,81 @@ Window window_of(Call& call, const Places& places, size_t axis, int64_t kernel) 
           .dilation = entry_of(call, call.integers(places.dilation), axis, 2, 1)};
 }
 
-// The element of the input that a tap reads for output `at`; -1: none.
-int64_t source(const Window& window, int64_t size, int64_t at, int64_t tap, bool transposed) {
-  if (transposed) {
-    const int64_t above = at + window.padding - tap * window.dilation;
-    return above < 0 || above % window.stride != 0 || above / window.stride >= size ? -1 : above / window.stride;
-  }
-  const int64_t place = at * window.stride - window.padding + tap * window.dilation;
-  return place < size ? place : -1;
+// The element of the input that a tap of a transposed convolution reads for output `at`; -1: none.
+int64_t source(const Window& window, int64_t size, int64_t at, int64_t tap) {
+  const int64_t above = at + window.padding - tap * window.dilation;
+  return above < 0 || above % window.stride != 0 || above / window.stride >= size ? -1 : above / window.stride;
 }
 
-int64_t element(const Convolution& conv, bool transposed, int64_t n, int64_t c, int64_t y, int64_t x) {
-  const int64_t first = c / conv.outputs_each * conv.channels_each;
+// What one tap adds: the products of an output channel's input channels.
+int64_t tap_sum(const Convolution& conv, const int8_t* in, const int8_t* weight) {
+  if (conv.in_a_row)
+    return dot(in, weight, static_cast<int32_t>(conv.channels_each), static_cast<int32_t>(conv.in_offset));
+  int64_t sum = 0;
+  for (int64_t k = 0; k < conv.channels_each; ++k)
+    sum += (in[k * conv.in.channel_step] + conv.in_offset) * weight[k * conv.channel_step];
+  return sum;
+}
+
+int64_t transposed_element(const Convolution& conv, int64_t n, int64_t c, int64_t y, int64_t x) {
+  const int64_t first = static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each) * conv.channels_each;
   int64_t sum = 0;
   for (int64_t ky = 0; ky < conv.rows.kernel; ++ky) {
-    const int64_t in_y = source(conv.rows, conv.in.height, y, ky, transposed);
+    const int64_t in_y = source(conv.rows, conv.in.height, y, ky);
     if (in_y < 0) continue;
     for (int64_t kx = 0; kx < conv.columns.kernel; ++kx) {
-      const int64_t in_x = source(conv.columns, conv.in.width, x, kx, transposed);
+      const int64_t in_x = source(conv.columns, conv.in.width, x, kx);
       if (in_x < 0) continue;
-      const int8_t* in = conv.data + index_in(conv.in, n, first, in_y, in_x);
-      const int8_t* weight = conv.weights + c * conv.filter_step + ky * conv.tap_row_step + kx * conv.tap_step;
-      for (int64_t k = 0; k < conv.channels_each; ++k)
-        sum += (in[k * conv.in.channel_step] + conv.in_offset) * weight[k * conv.channel_step];
+      sum += tap_sum(conv, conv.data + index_in(conv.in, n, first, in_y, in_x),
+                     conv.weights + c * conv.filter_step + ky * conv.tap_row_step + kx * conv.tap_step);
     }
   }
+  return sum;
+}
+
+// The taps of one output place that lie in the picture, and where the first of them reads. What is not used is 0: a step
+// between rows where there is one row.
+struct Place {
+  int32_t rows = 0, columns = 0;
+  ptrdiff_t in = 0, in_row_step = 0, in_step = 0;
+  ptrdiff_t weight = 0, weight_row_step = 0, weight_step = 0;
+};
+
+Place place_of(const Convolution& conv, int64_t n, int64_t y, int64_t x) {
+  const Taps rows = taps_inside(conv.rows, y, conv.in.height);
+  const Taps columns = taps_inside(conv.columns, x, conv.in.width);
+  Place place;
+  if (rows.end <= rows.first || columns.end <= columns.first) return place;
+  const int64_t top = y * conv.rows.stride - conv.rows.padding + rows.first * conv.rows.dilation;
+  const int64_t left = x * conv.columns.stride - conv.columns.padding + columns.first * conv.columns.dilation;
+  place.rows = static_cast<int32_t>(rows.end - rows.first);
+  place.columns = static_cast<int32_t>(columns.end - columns.first);
+  place.in = static_cast<ptrdiff_t>(index_in(conv.in, n, 0, top, left));
+  place.weight = static_cast<ptrdiff_t>(rows.first * conv.tap_row_step + columns.first * conv.tap_step);
+  if (place.rows > 1) place.in_row_step = static_cast<ptrdiff_t>(conv.rows.dilation * conv.in.row_step);
+  if (place.columns > 1) place.in_step = static_cast<ptrdiff_t>(conv.columns.dilation * conv.in.column_step);
+  place.weight_row_step = static_cast<ptrdiff_t>(conv.tap_row_step);
+  place.weight_step = static_cast<ptrdiff_t>(conv.tap_step);
+  return place;
+}
+
+// function(input, weights) for each tap, from the given ones on.
+template <typename Function>
+void for_taps(const Place& place, const int8_t* in, const int8_t* weight, const Function& function) {
+  in += place.in;
+  weight += place.weight;
+  for (int32_t y = 0; y < place.rows; ++y) {
+    for (int32_t x = 0; x < place.columns; ++x)
+      function(in + y * place.in_row_step + x * place.in_step,
+               weight + y * place.weight_row_step + x * place.weight_step);
+  }
+}
+
+int64_t element(const Convolution& conv, const Place& place, int64_t c) {
+  const int64_t first = static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each) * conv.channels_each;
+  int64_t sum = 0;
+  for_taps(place, conv.data + first * conv.in.channel_step, conv.weights + c * conv.filter_step,
+           [&](const int8_t* in, const int8_t* weight) { sum += tap_sum(conv, in, weight); });
   return sum;
 }
 
@@ -120,18 +172,62 @@ struct Scales {
   }
 };
 
-void convolve(const Convolution& conv, bool transposed, const Tensor* bias, const Scales& scales, int8_t* to) {
-  for (int64_t c = 0; c < conv.out.channels; ++c) {
-    const Requantization scale = scales.of(c);
+// Makes bytes of sums.
+struct Finish {
+  const Convolution& conv;
+  const Tensor* bias;
+  const Scales& scales;
+  int8_t* to;
+  // `at`: where the place's first channel stands.
+  void operator()(ptrdiff_t at, int64_t c, int64_t sum) const {
     const int64_t start = bias == nullptr ? 0 : bias->as<const int32_t>()[c];
-    for (int64_t n = 0; n < conv.out.batches; ++n) {
-      for (int64_t y = 0; y < conv.out.height; ++y) {
-        for (int64_t x = 0; x < conv.out.width; ++x) {
-          const int64_t sum = start + element(conv, transposed, n, c, y, x);
-          to[index_in(conv.out, n, c, y, x)] =
-              static_cast<int8_t>(std::clamp<int64_t>(scale(sum) + scales.zero_point, scales.low, scales.high));
-        }
-      }
+    to[at + static_cast<ptrdiff_t>(c) * static_cast<ptrdiff_t>(conv.out.channel_step)] = static_cast<int8_t>(
+        std::clamp<int64_t>(scales.of(c)(start + sum) + scales.zero_point, scales.low, scales.high));
+  }
+};
+
+// Of a depthwise convolution: channels that stand side by side, four at a time. Each has an input of its own, or all four
+// the same one.
+bool comes_in_fours(const Convolution& conv) {
+  return conv.in_a_row && conv.channels_each == 1 && conv.filter_step == 1 && conv.out.channels % 4 == 0 &&
+         (conv.outputs_each == 1 || conv.outputs_each % 4 == 0);
+}
+
+void four_elements(const Convolution& conv, const Place& place, int64_t c, int32_t* sums) {
+  const auto offset = static_cast<int32_t>(conv.in_offset);
+  if (conv.outputs_each == 1) {
+    for_taps(place, conv.data + c, conv.weights + c,
+             [&](const int8_t* in, const int8_t* weight) { add_products(sums, in, weight, offset); });
+  } else {
+    for_taps(place, conv.data + static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each), conv.weights + c,
+             [&](const int8_t* in, const int8_t* weight) { add_multiples(sums, *in + offset, weight); });
+  }
+}
+
+void convolve_place(const Convolution& conv, const Finish& finish, int64_t n, int64_t y, int64_t x) {
+  const Place place = place_of(conv, n, y, x);
+  const auto at = static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x));
+  if (!comes_in_fours(conv)) {
+    for (int64_t c = 0; c < conv.out.channels; ++c) finish(at, c, element(conv, place, c));
+    return;
+  }
+  for (int64_t c = 0; c < conv.out.channels; c += 4) {
+    int32_t sums[4] = {};
+    four_elements(conv, place, c, sums);
+    for (int64_t k = 0; k < 4; ++k) finish(at, c + k, sums[k]);
+  }
+}
+
+void convolve(const Convolution& conv, bool transposed, const Finish& finish) {
+  if (transposed) {
+    for_each(conv.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+      finish(static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x)), c, transposed_element(conv, n, c, y, x));
+    });
+    return;
+  }
+  for (int64_t n = 0; n < conv.out.batches; ++n) {
+    for (int64_t y = 0; y < conv.out.height; ++y) {
+      for (int64_t x = 0; x < conv.out.width; ++x) convolve_place(conv, finish, n, y, x);
     }
   }
 }
@@ -175,7 +271,9 @@ Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   call.require(conv.out.height == convolved_size(conv.rows, conv.in.height, more_rows, transposed) &&
                conv.out.width == convolved_size(conv.columns, conv.in.width, more_columns, transposed));
   CARINA_RT_TRY(call.error());
-  convolve(conv, transposed, bias, scales, out.as<int8_t>());
+  const int64_t products = conv.rows.kernel * conv.columns.kernel * conv.channels_each;
+  conv.in_a_row = conv.in.channel_step == 1 && sums_fit(products, conv.in_offset);
+  convolve(conv, transposed, {.conv = conv, .bias = bias, .scales = scales, .to = out.as<int8_t>()});
   return Error::kOk;
 }
 

@@ -22,14 +22,25 @@ struct Requantization {
 
   [[nodiscard]] bool is_sane() const { return shift >= -31 && shift <= 31; }
   [[nodiscard]] int32_t operator()(int64_t value) const {
-    const auto product =
-        static_cast<uint64_t>(wrapped_shift(value, std::max<int64_t>(shift, 0))) * static_cast<uint64_t>(multiplier);
-    const int64_t high = static_cast<int64_t>(product + (uint64_t{1} << 30)) >> 31;
+    const int64_t high = shift < 0 && is_narrow(value) && is_narrow(multiplier) ? narrow_high(value) : wide_high(value);
     if (shift >= 0) return static_cast<int32_t>(high);
     const int64_t mask = (int64_t{1} << -shift) - 1;
     const int64_t result = high >> -shift;
     const int64_t threshold = (mask >> 1) + (result < 0 ? 1 : 0);
     return static_cast<int32_t>(result + ((high & mask) > threshold ? 1 : 0));
+  }
+
+ private:
+  static bool is_narrow(int64_t value) { return value == static_cast<int32_t>(value); }
+  // One multiplication of a small core, which 64 by 64 bits is not.
+  [[nodiscard]] int64_t narrow_high(int64_t value) const {
+    const int64_t product = int64_t{static_cast<int32_t>(value)} * static_cast<int32_t>(multiplier);
+    return (product + (int64_t{1} << 30)) >> 31;
+  }
+  [[nodiscard]] int64_t wide_high(int64_t value) const {
+    const auto product =
+        static_cast<uint64_t>(wrapped_shift(value, std::max<int64_t>(shift, 0))) * static_cast<uint64_t>(multiplier);
+    return static_cast<int64_t>(product + (uint64_t{1} << 30)) >> 31;
   }
 };
 

@@ -1,4 +1,5 @@
 #include "runtime/kernels/cortex_m_internal.h"
+#include "runtime/kernels/int8_dot_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {
@@ -11,7 +12,9 @@ struct Operand {
   int64_t offset;  // added to each element
 };
 
-int64_t dot(const Operand& a, const Operand& b, int64_t count) {
+int64_t products(const Operand& a, const Operand& b, int64_t count) {
+  if (b.offset == 0 && sums_fit(count, a.offset))
+    return dot(a.data, b.data, static_cast<int32_t>(count), static_cast<int32_t>(a.offset));
   int64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += (a.data[i] + a.offset) * (b.data[i] + b.offset);
   return sum;
@@ -57,7 +60,7 @@ Error cortex_m_linear(Arguments arguments, Arena& /*scratch*/) {
     for (int64_t n = 0; n < channels; ++n) {
       const Operand a{.data = in.as<const int8_t>() + row * inner, .offset = input_offset};
       const Operand b{.data = weights.as<const int8_t>() + n * inner, .offset = filter_offset};
-      const int64_t sum = dot(a, b, inner) + (start == nullptr ? 0 : start->as<const int32_t>()[n]);
+      const int64_t sum = products(a, b, inner) + (start == nullptr ? 0 : start->as<const int32_t>()[n]);
       out.as<int8_t>()[row * channels + n] =
           static_cast<int8_t>(std::clamp<int64_t>(scale(sum) + output_offset, low, high));
     }
@@ -85,7 +88,7 @@ Error cortex_m_batch_matmul(Arguments arguments, Arena& /*scratch*/) {
     for (int64_t n = 0; n < columns; ++n) {
       const Operand a{.data = lhs.as<const int8_t>() + row * inner, .offset = lhs_offset};
       const Operand b{.data = rhs.as<const int8_t>() + (row / rows * columns + n) * inner, .offset = rhs_offset};
-      *to++ = static_cast<int8_t>(std::clamp<int64_t>(scale(dot(a, b, inner)) + zero, INT8_MIN, INT8_MAX));
+      *to++ = static_cast<int8_t>(std::clamp<int64_t>(scale(products(a, b, inner)) + zero, INT8_MIN, INT8_MAX));
     }
   }
   return Error::kOk;

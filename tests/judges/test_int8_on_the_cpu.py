@@ -78,6 +78,15 @@ def test_a_network_of_every_operator(network, run_carina, tmp_path):
         assert np.abs(a - b).max() <= 4 * step, "not the same network"
 
 
+def test_a_device_gives_the_hosts_bytes(network, run_carina, tmp_path):
+    """With MVE there, and none here."""
+    folder, x = network
+    host, _ = outputs_of(run_carina, folder / "int8.pte", x, tmp_path)
+    run_carina(["run", folder / "int8.pte", "--on", "qemu", "-i", tmp_path / "in.npy", "-o", tmp_path / "device"])
+    for i, wanted in enumerate(host):
+        np.testing.assert_array_equal(np.load(tmp_path / "device" / f"output_{i}.npy"), wanted)
+
+
 @pytest.mark.cases("kws", "lstm", "resnet8", "resnet20")
 def test_networks_of_the_cases(case, run_carina, tmp_path):
     for name, options in (("int8", OPTIONS), ("portable", OPTIONS[:2])):

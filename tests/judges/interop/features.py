@@ -168,6 +168,20 @@ def their_state(shop):
     return Made(written(shop, edge(Counter(), (x,)).to_executorch()), [Call("forward", arrays([x]), times=3)])
 
 
+class Rows(nn.Module):
+    """A loop of the program: something for each row."""
+
+    def forward(self, rows, x):
+        from torch._higher_order_ops.map import map as over
+
+        return over(lambda row, y: torch.sigmoid(row) * y + row, rows, x)
+
+
+def their_loop(shop):
+    inputs = (seeded(5, 3), seeded(3))
+    return Made(written(shop, edge(Rows(), inputs).to_executorch()), [Call("forward", arrays(inputs)), Call("forward", arrays(inputs), times=2)])
+
+
 def their_layout(shop):
     x = seeded(2, 3, 8, 8).to(memory_format=torch.channels_last)
     module = Layers().to(memory_format=torch.channels_last)
@@ -199,6 +213,7 @@ FEATURES = [
     Row("ExecuTorch", "2 methods", "float, portable kernels", their_methods),
     Row("ExecuTorch", "constants in a .ptd", "float, portable kernels", their_data),
     Row("ExecuTorch", "state, third run", "float, portable kernels", their_state),
+    Row("ExecuTorch", "a loop over rows", "float, portable kernels", their_loop),
     Row("ExecuTorch", "channels last", "float, portable kernels", their_layout),
     Row("ExecuTorch", "sizes known when it runs", "float, portable kernels", their_sizes),
 ]

@@ -130,10 +130,10 @@ def of_carina(model):
         yield Row("Carina", model, "int8, 2 delegates, ethos-u55-128", split(model, "ethos-u55-128", 2))
         yield Row("Carina", model, "int8, 4 delegates, ethos-u85-256", split(model, "ethos-u85-256", 4))
         yield Row("Carina", model, "int8, int8 in and out, ethos-u55-128", raw_io(model, "ethos-u55-128"))
-        yield Row("Carina", model, "int8, CPU, Cortex-M operators", integer(model), judge="ExecuTorch's Python implementations")
+        yield Row("Carina", model, "int8, CPU, Cortex-M operators", integer_kernels(model), judge="ExecuTorch's Python implementations")
 
 
-def integer(model):
+def integer_kernels(model):
     """With ExecuTorch's Cortex-M operators, which its Python implementations judge: its host runtime has no kernels for them."""
 
     def make(shop):

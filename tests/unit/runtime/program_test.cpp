@@ -83,12 +83,48 @@ TEST(Program, BranchesTakeTheirSide) {
   }
 }
 
-TEST(Program, ALoopIsRefused) {
+TEST(Program, ALoopRunsUntilItsConditionHolds) {
+  // x = relu(x) + 1, five times, as ExecuTorch writes a map over five rows.
+  ProgramBuilder builder;
+  const int32_t x = builder.tensor({2});
+  const int32_t out = builder.tensor({2});
+  const int32_t one = builder.value(int64_t{1}), five = builder.value(int64_t{5});
+  const int32_t step = builder.value(int64_t{0}), done = builder.value(false);
+  builder.plan().inputs = {x};
+  builder.plan().outputs = {out};
+  builder.call("aten::relu", "out", {x, out, out});
+  builder.call("aten::add", "Scalar_out", {out, one, one, x, x});
+  builder.call("executorch_prim::add", "Scalar", {step, one, step});
+  builder.call("executorch_prim::eq", "Scalar", {step, five, done});
+  builder.plan().instructions.emplace_back(pte::JumpFalseCall{.condition = done, .destination = 0});
+  builder.call("aten::relu", "out", {x, out, out});
+  Session session(builder.write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  ASSERT_EQ(session.run<float>({-3, 2}), Error::kOk);
+  EXPECT_EQ(session.output<float>(), (std::vector<float>{5, 7}));
+}
+
+TEST(Program, ALoopWithoutEndIsStopped) {
   ProgramBuilder builder = small_program();
   const int32_t no = builder.value(false);
   builder.plan().instructions.emplace_back(pte::JumpFalseCall{.condition = no, .destination = 0});
   Session session(builder.write());
-  EXPECT_EQ(session.load(), Error::kNotSupported);
+  ASSERT_EQ(session.load(), Error::kOk);
+  session.method.limit_jumps_back(100);
+  EXPECT_EQ(session.run<float>({1, 2, 3, 4, 5, 6}), Error::kInvalidProgram);
+  EXPECT_STREQ(session.method.problem().name, "a loop without end");
+}
+
+TEST(Program, AVerifiedFileIsLoadedWithoutLookingAgain) {
+  const Buffer file = small_program().write();
+  Program program;
+  EXPECT_EQ(program.load(file.bytes(), Verification::kMinimal), Error::kOk);
+  EXPECT_EQ(program.methods(), 1U);
+  // An offset far outside: found by the verifier only.
+  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  std::fill_n(bytes.begin(), 4, std::byte{0x7F});
+  const Buffer damaged = Buffer::copy_of(bytes);
+  EXPECT_EQ(program.load(damaged.bytes(), Verification::kInternalConsistency), Error::kInvalidProgram);
 }
 
 TEST(Program, NoKernelWritesToAConstant) {
@@ -111,6 +147,9 @@ TEST(Program, EveryAllocationMayFail) {
   for (size_t bytes = 0; bytes < needed; ++bytes) {
     Session session(file, {}, bytes);
     ASSERT_EQ(session.load(), Error::kOutOfMemory) << bytes;
+    EXPECT_EQ(session.method.problem().arena, MemoryArena::kMethod);
+    EXPECT_GT(session.method.problem().missing_bytes, 0U);
+    EXPECT_LE(session.method.problem().missing_bytes, needed - bytes);
     EXPECT_EQ(session.method.instructions(), 0U);
     EXPECT_EQ(session.method.execute(), Error::kOk);  // nothing was loaded, nothing runs
   }
@@ -133,6 +172,9 @@ TEST(Program, TooSmallPlannedMemoryIsReported) {
   EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = buffers},
                         {.kernels = portable_kernels(), .backends = {}}),
             Error::kOutOfMemory);
+  EXPECT_EQ(method.problem().arena, MemoryArena::kPlanned);
+  EXPECT_EQ(method.problem().planned_buffer, 0U);
+  EXPECT_EQ(method.problem().missing_bytes, program.planned_buffer_bytes(0, 0) - 80);
   EXPECT_EQ(method.load(program, 0, {.method = &arena, .scratch = &scratch, .planned = {}},
                         {.kernels = portable_kernels(), .backends = {}}),
             Error::kInvalidArgument);
