@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ from typing_extensions import Self
 from .compile_spec_entry import CompileSpecEntry, entry
 from .pipeline_config import ArmPassPipelineConfig, SoftmaxDecompositionConfig
 from .tosa_specification import TosaSpecification
+
+logger = logging.getLogger("carina.arm")
 
 
 def _is_true(text: str) -> bool:
@@ -101,8 +104,10 @@ class ArmCompileSpec(ABC):
         return self
 
     def set_pass_pipeline_config(self, config: ArmPassPipelineConfig) -> None:
-        """How operators are rewritten before they are lowered."""
+        """How operators are rewritten before they are lowered. What has no effect here is logged as a warning."""
         self._pipeline_config = config
+        for said in config.without_effect():
+            logger.warning("ArmPassPipelineConfig: %s", said)
 
     @classmethod
     def _from_list(cls, compile_specs: Sequence[CompileSpecEntry]) -> Self:

@@ -1,7 +1,7 @@
 """How operators are rewritten before they are lowered, by the names of the Arm backend.
 
-Carina's own lowering decides from the target; what of these options makes no difference here is said where it is used
-(docs/guide/from-the-arm-backend.md).
+Carina's own lowering decides from the target: a softmax is always the stable one, a quantized leaky_relu one table. What has no
+effect here is said in the log "carina.arm" when a compile spec is given it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class SoftmaxDecompositionConfig(Enum):
     """What a softmax becomes."""
 
     MASKED = auto()  # exp(x - max) / sum, and masked_fill becomes where
-    STABLE = auto()  # exp(x - max) / sum; masked_fill stays
+    STABLE = auto()  # exp(x - max) / sum; masked_fill stays. What Carina does in either case: the results are the same
 
 
 class LeakyReLULoweringConfig(Enum):
     """What a quantized leaky_relu becomes."""
 
-    TABLE = auto()  # one table
+    TABLE = auto()  # one table. What Carina does in either case: it is nearer, and costs less
     DECOMPOSE = auto()  # clamp, multiply, add
 
 
@@ -54,6 +54,15 @@ class ArmPassPipelineConfig:
     def is_default(self) -> bool:
         """Whether every option has its default."""
         return self == ArmPassPipelineConfig()
+
+    def without_effect(self) -> list[str]:
+        """What of the options that were changed Carina does not do, each in a sentence."""
+        said = []
+        if self.quantize_inf != QuantizeInfConfig():
+            said.append("quantize_inf has no effect: infinities of masks stay what they are, and hide their keys exactly")
+        if self.sdpa_safe_softmax_guard is not SDPASafeSoftmaxGuardPolicy.PRESERVE:
+            said.append("sdpa_safe_softmax_guard has no effect: attention keeps its guard against rows that see no key")
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON can hold them: enumerators by name."""
