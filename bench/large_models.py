@@ -12,7 +12,8 @@ from torch import nn
 # A CPU torch may lack torchvision's compiled operators, whose schemas it wants when it is imported.
 if not hasattr(torch.ops.torchvision, "nms"):
     schemas = torch.library.Library("torchvision", "DEF")
-    schemas.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    for name in ("nms", "qnms"):
+        schemas.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 import torchvision.models as zoo
 

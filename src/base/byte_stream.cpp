@@ -15,7 +15,7 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kBehind = size_t{1} << 20;  // of what has been read, stay at most so many bytes
+constexpr size_t kBehind = size_t{1} << 18;  // of what has been read, stay at most so many bytes
 
 // The inflated bytes of an entry, one after the other.
 class Inflater {

@@ -69,7 +69,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   CARINA_CHECKED(driver::check_files(files_of(request, outputs)));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));
-  clock.begin("write");
+  if (outputs.profile) clock.begin("write");
   CARINA_CHECKED(make_bundle(compiled, request, outputs, console));
   CARINA_TRY(OutputFile program, OutputFile::prepare(outputs.program, compiled.program));
   const std::string table = layer_table(compiled.report, outputs);
