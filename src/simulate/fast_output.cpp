@@ -103,6 +103,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   for (size_t c = 0; c < static_cast<size_t>(op.ofm_extent.depth); ++c) {
     if (!prepare_channel(stage, c, largest_acc)) return false;
   }
+  prepare_upper(static_cast<size_t>(op.ofm_extent.depth));
   zero_point_ = static_cast<int32_t>(stage.zero_point());
   min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
   max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
@@ -127,6 +128,20 @@ bool FastOutput::prepare_channel(const OutputStage& stage, size_t channel, int64
     round_negative_[at] = rounding_term<int64_t>(-1, s);
   }
   return true;
+}
+
+void FastOutput::prepare_upper(size_t channels) {
+  constexpr int64_t kUpper = 32;
+  std::vector<int32_t> round(bias_.size(), 0), shift(bias_.size(), 0);
+  for (size_t c = 0; c < channels; ++c) {
+    const size_t at = split_index(c);
+    const bool whole = round_positive_[at] == round_negative_[at] && round_positive_[at] % (int64_t{1} << kUpper) == 0;
+    if (shift_[at] <= kUpper || !whole) return;
+    round[c] = static_cast<int32_t>(round_positive_[at] >> kUpper);
+    shift[c] = static_cast<int32_t>(shift_[at] - kUpper);
+  }
+  upper_round_ = std::move(round);
+  upper_shift_ = std::move(shift);
 }
 
 void FastOutput::prepare_table(const OutputStage& stage) {
@@ -180,7 +195,9 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
                            .multiplier = multiplier_.data(),
                            .round_positive = round_positive_.data(),
                            .round_negative = round_negative_.data(),
-                           .shift = shift_.data()},
+                           .shift = shift_.data(),
+                           .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
+                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data()},
                 .zero_point = zero_point_,
                 .min = min_,
                 .max = max_,

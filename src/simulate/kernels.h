@@ -39,7 +39,7 @@ void convolve(const ConvolutionTask& task);
 struct DepthwiseTask {
   std::span<const int16_t* const> pixels;
   std::span<const int64_t> taps;     // offsets from a position's first tap
-  const int32_t* weights = nullptr;  // [taps][channels]
+  const int32_t* weights = nullptr;  // [taps][channels]: 16 bits, the upper ones 0
   size_t channels = 0;               // padded to 16
   int32_t* acc = nullptr;            // [pixels][channels], overwritten
 };
@@ -63,6 +63,10 @@ struct ChannelScales {
   const int64_t* round_positive = nullptr;
   const int64_t* round_negative = nullptr;
   const int64_t* shift = nullptr;
+  // Where all shifts are above 32 and rounding terms are multiples of 2^32: both for the upper halves of products, in the
+  // channels' own order. Null: otherwise.
+  const int32_t* upper_round = nullptr;
+  const int32_t* upper_shift = nullptr;
 };
 
 enum class OutputType : uint8_t { kS8, kU8, kS16, kU16, kS32 };

@@ -1,4 +1,5 @@
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "simulate/kernels.h"
@@ -108,16 +109,31 @@ void all_pixels(const ConvolutionTask& task, size_t group) {
 
 void Convolve(const ConvolutionTask& task) {
   size_t group = 0;
-  for (; group + kTileGroups <= task.groups; group += kTileGroups) all_pixels<kTileGroups>(task, group);
+  const auto take = [&](auto groups) {
+    all_pixels<decltype(groups)::value>(task, group);
+    group += groups;
+  };
   if constexpr (kTileGroups == 4) {
-    for (; group + 2 <= task.groups; group += 2) all_pixels<2>(task, group);
-    for (; group < task.groups; ++group) all_pixels<1>(task, group);
+    // A tile of one group costs nearly as much as one of two: five are three and two.
+    const auto left = [&] { return task.groups - group; };
+    while (left() >= 4 && left() != 5) take(std::integral_constant<size_t, 4>());
+    if (left() >= 3) take(std::integral_constant<size_t, 3>());
+    if (left() == 2) take(std::integral_constant<size_t, 2>());
+    if (left() == 1) take(std::integral_constant<size_t, 1>());
+  } else {
+    while (group < task.groups) take(std::integral_constant<size_t, kTileGroups>());
   }
 }
 
 HWY_INLINE V32 load_tap(const int16_t* x) {
   const D32 d;
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<int16_t, D32>(), x));
+}
+
+// acc + x * weight of each lane: the upper halves, whatever sign x has, are multiplied by 0.
+HWY_INLINE V32 multiply_lanes(V32 acc, V32 x, V32 weight) {
+  const D16 d16;
+  return multiply_pairs(acc, hn::BitCast(d16, x), hn::BitCast(d16, weight));
 }
 
 void Depthwise(const DepthwiseTask& task) {
@@ -139,10 +155,10 @@ void Depthwise(const DepthwiseTask& task) {
       const int32_t* w = task.weights + c;
       for (const int64_t tap : task.taps) {
         const V32 weight = hn::LoadU(d, w);
-        a0 = hn::Add(a0, hn::Mul(load_tap(x0 + tap), weight));
-        a1 = hn::Add(a1, hn::Mul(load_tap(x1 + tap), weight));
-        a2 = hn::Add(a2, hn::Mul(load_tap(x2 + tap), weight));
-        a3 = hn::Add(a3, hn::Mul(load_tap(x3 + tap), weight));
+        a0 = multiply_lanes(a0, load_tap(x0 + tap), weight);
+        a1 = multiply_lanes(a1, load_tap(x1 + tap), weight);
+        a2 = multiply_lanes(a2, load_tap(x2 + tap), weight);
+        a3 = multiply_lanes(a3, load_tap(x3 + tap), weight);
         w += task.channels;
       }
       int32_t* out = task.acc + p * task.channels + c;
@@ -155,7 +171,7 @@ void Depthwise(const DepthwiseTask& task) {
       V32 a = hn::Zero(d);
       const int32_t* w = task.weights + c;
       for (const int64_t tap : task.taps) {
-        a = hn::Add(a, hn::Mul(load_tap(task.pixels[p] + c + tap), hn::LoadU(d, w)));
+        a = multiply_lanes(a, load_tap(task.pixels[p] + c + tap), hn::LoadU(d, w));
         w += task.channels;
       }
       hn::StoreU(a, d, task.acc + p * task.channels + c);

@@ -34,8 +34,36 @@ HWY_INLINE void store(V32 v, T* out) {
   }
 }
 
+// Half of the products' bits do: what is added and shifted out are whole multiples of 2^32.
+template <typename T>
+void scale_upper(const OutputTask& task) {
+  const D32 d;
+  constexpr size_t lanes = hn::MaxLanes(D32());
+  const V32 zero_point = hn::Set(d, task.zero_point);
+  const V32 low = hn::Set(d, task.min);
+  const V32 high = hn::Set(d, task.max);
+  const ChannelScales& s = task.scales;
+  for (size_t c = 0; c < task.channels; c += lanes) {
+    const V32 bias = hn::LoadU(d, s.bias + c);
+    const V32 multiplier = hn::LoadU(d, s.multiplier + c);
+    const V32 odd_multiplier = hn::DupOdd(multiplier);
+    const V32 round = hn::LoadU(d, s.upper_round + c);
+    const V32 shift = hn::LoadU(d, s.upper_shift + c);
+    const int32_t* acc = task.acc + c;
+    T* out = reinterpret_cast<T*>(task.out) + c;
+    for (size_t p = 0; p < task.pixels; ++p, acc += task.channels, out += task.channels) {
+      const V32 sum = hn::Add(hn::LoadU(d, acc), bias);
+      const V32 even = hn::BitCast(d, hn::MulEven(sum, multiplier));
+      const V32 odd = hn::BitCast(d, hn::MulEven(hn::DupOdd(sum), odd_multiplier));
+      const V32 result = hn::Shr(hn::Add(hn::OddEven(odd, hn::DupOdd(even)), round), shift);
+      store(hn::Min(hn::Max(hn::Add(result, zero_point), low), high), out);
+    }
+  }
+}
+
 template <typename T>
 void scale(const OutputTask& task) {
+  if (task.scales.upper_round != nullptr) return scale_upper<T>(task);
   const D32 d;
   constexpr size_t lanes = hn::MaxLanes(D32());
   const V32 zero_point = hn::Set(d, task.zero_point);

@@ -266,7 +266,7 @@ void pack_weights(DecodedWeights& weights, OperationKind kind, std::span<const i
     weights.packed.taps.assign(per_channel * groups * kChannelGroup, 0);
     for (size_t c = 0; c < channels; ++c) {
       for (size_t t = 0; t < per_channel; ++t)
-        weights.packed.taps[t * groups * kChannelGroup + c] = values[c * per_channel + t];
+        weights.packed.taps[t * groups * kChannelGroup + c] = static_cast<uint16_t>(values[c * per_channel + t]);
     }
     return;
   }

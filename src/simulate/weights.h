@@ -22,7 +22,7 @@ namespace carina::simulate {
 struct PackedWeights {
   std::vector<int16_t> pairs{};  // convolution: [groups][pairs][16 channels][2]
   size_t pairs_per_group = 0;
-  std::vector<int32_t> taps{};  // depthwise: [taps][channels padded to 16]
+  std::vector<int32_t> taps{};  // depthwise: [taps][channels padded to 16], the lower 16 bits
 
   [[nodiscard]] size_t bytes() const { return pairs.size() * sizeof(int16_t) + taps.size() * sizeof(int32_t); }
 };
