@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -133,7 +134,8 @@ class PairPlaces {
 
  private:
   int64_t depth_, channel_elems_, channel_step_;
-  int64_t last_ = -1, channel_ = 0, in_group_ = 0;
+  int64_t last_ = std::numeric_limits<int64_t>::min() / 2;  // far from any offset: none yet
+  int64_t channel_ = 0, in_group_ = 0;
 };
 
 }  // namespace

@@ -96,6 +96,7 @@ TEST(WeightOrder, PairsHoldTheWeightsOfEveryStream) {
   for (int i = 0; i < 300; ++i) {
     WeightTraversal t = random_traversal(random);
     if (t.kind != WeightKind::kConv) continue;
+    if (i % 5 == 0) t.kernel_height = t.kernel_width = t.ifm_depth = 1;  // a weight for each channel
     const std::vector<int16_t> weights = numbered_weights(t);
     std::vector<int16_t> pairs(static_cast<size_t>(paired_size(t)));
     std::vector<int64_t> magnitudes(static_cast<size_t>(t.ofm_depth)), wanted(magnitudes);
