@@ -272,26 +272,38 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
                                   std::span<const BlockConfig> blocks_for_copies) {
   Fitter fitter(schedule, context, blocks_for_copies);
   if (auto fit = fitter.run()) return *std::move(fit);
-  if (context.options.arena_limit_bytes > 0 && fitter.copies_pay())
+  auto [without, plan] = fitter.without_copies();
+  CARINA_TRY(Schedule placed, place_storages(std::move(without), context));
+  const double cycles = cost_of(placed, context.family, context.target);
+  return StagedSchedule{.schedule = std::move(placed),
+                        .plan = std::move(plan),
+                        .cycles = cycles,
+                        .no_room = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
+}
+
+namespace {
+
+// What was left out: for want of room, or of time.
+void say_limits(const StagedSchedule& staged, const Context& context) {
+  if (staged.no_room)
     context.log.note(
         {.where = "weights",
          .what = "all of them are read from slow memory: beside the tensors, the limit leaves no room for copies",
          .severity = Severity::kNote});
-  auto [without, plan] = fitter.without_copies();
-  CARINA_TRY(Schedule placed, place_storages(std::move(without), context));
-  const double cycles = cost_of(placed, context.family, context.target);
-  return StagedSchedule{.schedule = std::move(placed), .plan = std::move(plan), .cycles = cycles};
-}
-
-Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
-  if (context.options.variation.staging == Variation::Staging::kNever)
-    return place_storages(std::move(schedule), context);
-  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
   if (staged.plan.finding.ended_early)
     context.log.note({.where = "weights",
                       .what = "the search for what to copy ended at the limit of its work",
                       .hint = context.options.optimise == Optimise::kSpeed ? "-O3 does eight times as much" : "",
                       .severity = Severity::kNote});
+}
+
+}  // namespace
+
+Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
+  if (context.options.variation.staging == Variation::Staging::kNever)
+    return place_storages(std::move(schedule), context);
+  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
+  say_limits(staged, context);
   return std::move(staged.schedule);
 }
 
