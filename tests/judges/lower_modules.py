@@ -271,6 +271,7 @@ MODULES = [
     Module("products", fn(lambda x: (x.prod(), x.prod(1), x.prod(0, keepdim=True))), ((3, 5),), int8=False, tolerance=1e-5),
     Module("spread_and_mean", fn(lambda x: (*torch.var_mean(x, -1), *torch.var_mean(x, (0, 2), keepdim=True))), ((2, 3, 8),), int8=False),
     Module("lengths", fn(lambda x: (x.norm(), torch.norm(x, 3, 1), torch.linalg.vector_norm(x, -torch.inf, 0))), ((2, 3, 8),), int8=False, tolerance=1e-5),
+    Module("cat_with_nothing", fn(lambda x: torch.cat((x[..., :4].relu(), x[..., 8:], x[..., 2:6]), -1)), ((2, 3, 8),)),
     Module("pixel_shuffle", lambda: nn.PixelShuffle(2), ((2, 8, 3, 5),), int8=False),
     Module("repeat_interleave", fn(lambda x: (x.repeat_interleave(3, 1), x.repeat_interleave(2))), ((2, 3, 4),), int8=False),
     Module("conv3d", lambda: nn.Conv3d(2, 5, (3, 2, 3), stride=(2, 1, 1), padding=(1, 0, 1), dilation=(1, 2, 1)), ((1, 2, 6, 7, 8),), vela=False),

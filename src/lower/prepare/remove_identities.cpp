@@ -3,7 +3,7 @@
 // After:  %e = aten.relu.default(%x)
 // Needs:  one-spelling (canonicalize).
 // Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same shape,
-//         slice of everything, permute in order, padding by nothing, cat of one, assertion.
+//         slice of everything, permute in order, padding by nothing, cat of one (or of one and nothing), assertion.
 // Legal:  input and output have the same type, shape and elements. Where both are quantized and differently, a clone
 //         remains: it is the requantization. Where only the output is, its parameters move to the input, if nobody else
 //         reads it.
@@ -57,7 +57,12 @@ Result<bool> ordered_permute(Rewriter& in, const Node& node) {
   return std::ranges::is_sorted(node.attributes.integers("dims")) ? forward_input(in, node) : false;
 }
 
+// Of one part that has elements.
 Result<bool> single_cat(Rewriter& in, const Node& node) {
+  std::vector<ValueId> parts = node.inputs;
+  std::erase_if(parts, [&](ValueId id) { return in[id].shape.elements() == 0; });
+  if (!parts.empty() && parts.size() < node.inputs.size())
+    return rewritten(in.into(node.outputs[0], AtenOp::cat_default, std::move(parts), node.attributes));
   return node.inputs.size() == 1 ? forward_input(in, node) : false;
 }
 
