@@ -22,6 +22,8 @@ constexpr std::array kTypeNames = {
     TypeName{"str", ArgumentType::kString},    TypeName{"ScalarType", ArgumentType::kDType},
     TypeName{"Layout", ArgumentType::kLayout}, TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
     TypeName{"Device", ArgumentType::kDevice},
+    // A model for inference names none: it is always None.
+    TypeName{"Generator", ArgumentType::kDevice},
 };
 
 class Parser {

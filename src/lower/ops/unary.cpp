@@ -136,11 +136,22 @@ double logit(double x, const A& a) {
   if (eps) x = std::clamp(x, *eps, 1 - *eps);
   return std::log(x / (1 - x));
 }
+// In training mode the slope is random; otherwise it is the mean.
+double rrelu_slope(const A& a) {
+  return (a.number("lower") + a.number("upper")) / 2;
+}
 double leaky(double x, double slope) {
   return x > 0 ? x : x * slope;
 }
 ValueId leaky(F& f, V x, double slope) {
   return two_sided(f, x, f.mul(below_zero(f, x), slope));
+}
+double sinc(double x) {
+  return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
+}
+ValueId sinc(F& f, V x) {
+  const V angle = f.mul(x, std::numbers::pi);
+  return f.select(f.equal(x, 0), 1.0, f.mul(f.apply(TosaOp::SIN, angle), f.reciprocal(angle)));
 }
 ValueId frac(F& f, V x) {
   return f.sub(x, f.select(f.less(x, 0), f.apply(TosaOp::CEIL, x), f.apply(TosaOp::FLOOR, x)));
@@ -228,6 +239,8 @@ constexpr UnaryRow kUnaryRows[] = {
      [](F& f, V x, const A& a) { return elu(f, x, selu_form(a)); }},
     {AtenOp::leaky_relu_default, [](double x, const A& a) { return leaky(x, a.number("negative_slope")); },
      [](F& f, V x, const A& a) { return leaky(f, x, a.number("negative_slope")); }},
+    {AtenOp::rrelu_default, [](double x, const A& a) { return leaky(x, rrelu_slope(a)); },
+     [](F& f, V x, const A& a) { return leaky(f, x, rrelu_slope(a)); }},
     {AtenOp::threshold_default, [](double x, const A& a) { return x > a.number("threshold") ? x : a.number("value"); },
      [](F& f, V x, const A& a) { return f.select(f.less_equal(x, a.number("threshold")), a.number("value"), x); }},
     {AtenOp::hardshrink_default, [](double x, const A& a) { return std::abs(x) > a.number("lambd") ? x : 0; },
@@ -240,6 +253,7 @@ constexpr UnaryRow kUnaryRows[] = {
      [](F& f, V x, const A&) { return f.sub(1.0, f.apply(TosaOp::ERF, x)); }},
     {AtenOp::erfinv_default, [](double x, const A&) { return functions::erfinv(x); }, expression<functions::erfinv>},
     {AtenOp::logit_default, logit, [](F& f, V x, const A& a) { return functions::logit(f, x, logit_limit(a)); }},
+    {AtenOp::sinc_default, [](double x, const A&) { return sinc(x); }, expression<sinc>},
     {AtenOp::pow_Scalar, scalar_power, scalar_power},
 };
 

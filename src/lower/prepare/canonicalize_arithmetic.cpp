@@ -1,6 +1,7 @@
 // Arithmetic with scalars, and what is a product or a sum by another name.
 
 #include <algorithm>
+#include <numbers>
 
 #include "lower/prepare/canonicalize_internal.h"
 
@@ -80,6 +81,17 @@ Result<bool> div_tensor(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], constant}, {}));
 }
 
+Result<bool> times(Rewriter& in, const Node& node, double factor) {
+  if (in[node.outputs[0]].dtype != DType::kFp32 || in[node.inputs[0]].dtype != DType::kFp32) return false;
+  return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], in.scalar(factor, DType::kFp32)}, {}));
+}
+Result<bool> degrees_to_radians(Rewriter& in, const Node& node) {
+  return times(in, node, std::numbers::pi / 180);
+}
+Result<bool> radians_to_degrees(Rewriter& in, const Node& node) {
+  return times(in, node, 180 / std::numbers::pi);
+}
+
 Result<bool> square_to_mul(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], node.inputs[0]}, {}));
 }
@@ -109,6 +121,8 @@ constexpr RewriteRow kCanonicalizeArithmeticRows[] = {
     {AtenOp::div_Tensor, div_tensor},
     {AtenOp::true_divide_Tensor, div_tensor},
     {AtenOp::divide_Tensor, div_tensor},
+    {AtenOp::deg2rad_default, degrees_to_radians},
+    {AtenOp::rad2deg_default, radians_to_degrees},
     {AtenOp::square_default, square_to_mul},
     {AtenOp::pow_Tensor_Scalar, pow_by_exponent},
     {AtenOp::max_other, renamed<AtenOp::maximum_default>},

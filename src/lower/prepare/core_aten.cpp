@@ -96,6 +96,12 @@ Result<bool> celu(Rewriter& in, const Node& node) {
   return m.finish(AtenOp::elu_default, {m.x()}, {{"alpha", alpha}, {"scale", int64_t{1}}, {"input_scale", 1 / alpha}});
 }
 
+Result<bool> rrelu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double slope = (node.attributes.number("lower") + node.attributes.number("upper")) / 2;
+  return m.finish(AtenOp::leaky_relu_default, {m.x()}, {{"negative_slope", slope}});
+}
+
 Result<bool> softshrink(Rewriter& in, const Node& node) {
   CoreMath m(in, node);
   const double edge = node.attributes.number("lambd");
@@ -141,21 +147,14 @@ Result<bool> conv_transpose(Rewriter& in, const Node& node) {
 }
 
 constexpr RewriteRow kCoreAtenRows[] = {
-    {AtenOp::silu_default, silu},
-    {AtenOp::hardsigmoid_default, hardsigmoid},
-    {AtenOp::hardswish_default, hardswish},
-    {AtenOp::softplus_default, softplus},
-    {AtenOp::mish_default, mish},
-    {AtenOp::log_sigmoid_default, log_sigmoid},
-    {AtenOp::exp2_default, exp2},
-    {AtenOp::selu_default, selu},
-    {AtenOp::celu_default, celu},
-    {AtenOp::conv_transpose2d_input, conv_transpose},
-    {AtenOp::softshrink_default, softshrink},
-    {AtenOp::threshold_default, threshold},
-    {AtenOp::hardshrink_default, hardshrink},
-    {AtenOp::frac_default, frac},
-    {AtenOp::erfc_default, erfc},
+    {AtenOp::silu_default, silu},           {AtenOp::hardsigmoid_default, hardsigmoid},
+    {AtenOp::hardswish_default, hardswish}, {AtenOp::softplus_default, softplus},
+    {AtenOp::mish_default, mish},           {AtenOp::log_sigmoid_default, log_sigmoid},
+    {AtenOp::exp2_default, exp2},           {AtenOp::selu_default, selu},
+    {AtenOp::celu_default, celu},           {AtenOp::conv_transpose2d_input, conv_transpose},
+    {AtenOp::rrelu_default, rrelu},         {AtenOp::softshrink_default, softshrink},
+    {AtenOp::threshold_default, threshold}, {AtenOp::hardshrink_default, hardshrink},
+    {AtenOp::frac_default, frac},           {AtenOp::erfc_default, erfc},
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ std::span<const RewriteRow> decomposition_rows() {
       joined({moved_constant_rows(), norm_rows(), statistic_rows(), product_rows(), attention_rows(), einsum_rows(),
               recurrence_rows(), window_rows(), pool_rewrites(), movement_rewrites(), indexing_rewrites(),
               scatter_rewrites(), stride_rewrites(), resampling_rewrites(), activation_rewrites(),
-              arithmetic_rewrites(), reduction_rewrites(), volume_rewrites()});
+              arithmetic_rewrites(), reduction_rewrites(), order_rewrites(), volume_rewrites()});
   return rows;
 }
 

@@ -32,6 +32,29 @@ Result<bool> addcdiv(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {node.inputs[0], term}, no_alpha()));
 }
 
+// sqrt(a^2 + b^2)
+Result<bool> hypot(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node)) return false;
+  const auto square = [&](ValueId x) {
+    const Shape shape = in.shape(x);
+    return product(in, x, x, shape);
+  };
+  const ValueId sum = in.make(AtenOp::add_Tensor, {square(node.inputs[0]), square(node.inputs[1])}, no_alpha(),
+                              in.shape(node.outputs[0]));
+  return rewritten(in.into(node.outputs[0], AtenOp::sqrt_default, {sum}, {}));
+}
+
+// max(a, b) + log1p(exp(-|a - b|))
+Result<bool> logaddexp(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node)) return false;
+  const Shape shape = in.shape(node.outputs[0]);
+  const auto apply = [&](AtenOp op, ValueId x) { return in.make(op, {x}, {}, shape); };
+  const ValueId distance = apply(AtenOp::abs_default, in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), shape));
+  const ValueId rest = apply(AtenOp::log1p_default, apply(AtenOp::exp_default, apply(AtenOp::neg_default, distance)));
+  const ValueId larger = in.make(AtenOp::maximum_default, node.inputs, {}, shape);
+  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {larger, rest}, no_alpha()));
+}
+
 // x + weight * (end - x)
 Result<bool> lerp(Rewriter& in, const Node& node, ValueId weight) {
   const Shape shape = in.shape(node.outputs[0]);
@@ -48,10 +71,8 @@ Result<bool> lerp_tensor(Rewriter& in, const Node& node) {
 }
 
 constexpr RewriteRow kArithmeticRewrites[] = {
-    {AtenOp::addcmul_default, addcmul},
-    {AtenOp::addcdiv_default, addcdiv},
-    {AtenOp::lerp_Scalar, lerp_scalar},
-    {AtenOp::lerp_Tensor, lerp_tensor},
+    {AtenOp::addcmul_default, addcmul},     {AtenOp::addcdiv_default, addcdiv}, {AtenOp::hypot_default, hypot},
+    {AtenOp::logaddexp_default, logaddexp}, {AtenOp::lerp_Scalar, lerp_scalar}, {AtenOp::lerp_Tensor, lerp_tensor},
 };
 static_assert(rewrites_what_becomes(kArithmeticRewrites));
 

@@ -24,6 +24,7 @@ std::span<const RewriteRow> resampling_rewrites();
 std::span<const RewriteRow> activation_rewrites();
 std::span<const RewriteRow> arithmetic_rewrites();  // addcmul, lerp
 std::span<const RewriteRow> reduction_rewrites();   // logsumexp, cosine_similarity, all
+std::span<const RewriteRow> order_rewrites();       // topk, sort
 std::span<const RewriteRow> volume_rewrites();      // conv_transpose3d
 
 // Sums and means over these axes, which stay with size 1.

@@ -148,6 +148,28 @@ Result<bool> vector_product(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::matmul_default, node.inputs, {}));
 }
 
+// y[o] = sum over j of (x1 @ weight[o])[j] * x2[j], plus the bias.
+Result<bool> bilinear(Rewriter& in, const Node& node) {
+  if (!is_fp32(in, node) || in[node.outputs[0]].quantization) return false;
+  const ValueId first = node.inputs[0], weight = node.inputs[2];
+  const Shape weights = in.shape(weight), out = in.shape(node.outputs[0]), second = in.shape(node.inputs[1]);
+  const ValueId by_column = in.move(AtenOp::permute_default, {weight}, {{"dims", std::vector<int64_t>{0, 2, 1}}},
+                                    Shape{weights[0], weights[2], weights[1]});
+  const ValueId matrix = in.view(by_column, Shape{weights[0] * weights[2], weights[1]});
+  const int64_t rows = out.elements() / weights[0];
+  const Shape apart{rows, weights[0], weights[2]};
+  const ValueId half = in.make(AtenOp::linear_default, {in.view(first, Shape{rows, weights[1]}), matrix}, {},
+                               Shape{rows, weights[0] * weights[2]});
+  const ValueId product =
+      in.make(AtenOp::mul_Tensor,
+              {in.view(half, apart), in.view(node.inputs[1], Shape{rows, 1, second[second.rank() - 1]})}, {}, apart);
+  const std::vector<size_t> columns{2};
+  ValueId sum = in.make(AtenOp::sum_dim_IntList, {product}, over(columns), kept_shape(apart, columns));
+  if (!node.inputs[3].valid()) return rewritten(in.view_into(node.outputs[0], sum));
+  sum = in.view(sum, out);
+  return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, node.inputs[3]}, no_alpha()));
+}
+
 constexpr RewriteRow kDecomposeProductsRows[] = {
     {AtenOp::mm_default, product},
     {AtenOp::matmul_default, product},
@@ -157,6 +179,7 @@ constexpr RewriteRow kDecomposeProductsRows[] = {
     {AtenOp::addmv_default, product_and_sum},
     {AtenOp::baddbmm_default, product_and_sum},
     {AtenOp::linear_default, linear},
+    {AtenOp::bilinear_default, bilinear},
 };
 static_assert(rewrites_what_becomes(kDecomposeProductsRows));
 

@@ -77,33 +77,41 @@ Result<bool> running_sum_of_reals(Rewriter& in, const Node& node, ValueId x, siz
   return rewritten(in.view_into(node.outputs[0], with_last(in, sums, axis)));
 }
 
-// Each place plus the one 1, 2, 4, ... places before it.
-Result<bool> running_sum_of_integers(Rewriter& in, const Node& node, ValueId x, size_t axis) {
+// Each place joined with the one 1, 2, 4, ... places before it; before the first stands what changes nothing.
+template <AtenOp kJoin>
+Result<bool> running(Rewriter& in, const Node& node, ValueId x, size_t axis) {
+  constexpr int64_t kNeutral = kJoin == AtenOp::mul_Tensor ? 1 : 0;
   const Shape shape = in.shape(x);
   for (int64_t step = 1; step < shape[axis]; step *= 2) {
     std::vector<int64_t> pad(2 * (shape.rank() - axis), 0);
     pad[pad.size() - 2] = step;
-    const ValueId earlier = in.move(AtenOp::constant_pad_nd_default, {slice(in, x, axis, 0, shape[axis] - step)},
-                                    {{"pad", pad}, {"value", int64_t{0}}}, shape);
-    x = in.make(AtenOp::add_Tensor, {x, earlier}, no_alpha(), shape);
+    const ValueId before = in.move(AtenOp::constant_pad_nd_default, {slice(in, x, axis, 0, shape[axis] - step)},
+                                   {{"pad", pad}, {"value", kNeutral}}, shape);
+    x = in.make(kJoin, {x, before}, kJoin == AtenOp::add_Tensor ? no_alpha() : ir::Attributes{}, shape);
   }
   return rewritten(in.view_into(node.outputs[0], x));
 }
 
-Result<bool> cumsum(Rewriter& in, const Node& node) {
-  const ValueId output = node.outputs[0];
-  const Shape shape = in.shape(output);
-  const DType type = in[output].dtype;
-  ValueId x = node.inputs[0];
-  if (shape.elements() == 0) return false;
-  if (in[x].dtype != type) {
-    ir::Value converted{.name = node.name + "_to", .dtype = type, .shape = shape, .quantization = {}, .constant = {}};
-    x = in.make_value(AtenOp::_to_copy_default, {x}, {{"dtype", type}}, std::move(converted));
-  }
-  if (shape.rank() == 0) return rewritten(in.view_into(output, x));
+// In the type of the result.
+ValueId converted_input(Rewriter& in, const Node& node) {
+  const ir::Value& output = in[node.outputs[0]];
+  const DType type = output.dtype;
+  if (in[node.inputs[0]].dtype == type) return node.inputs[0];
+  ir::Value converted{
+      .name = node.name + "_to", .dtype = type, .shape = output.shape, .quantization = {}, .constant = {}};
+  return in.make_value(AtenOp::_to_copy_default, {node.inputs[0]}, {{"dtype", type}}, std::move(converted));
+}
+
+template <AtenOp kJoin>
+Result<bool> running_result(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.outputs[0]);
+  const DType type = in[node.outputs[0]].dtype;
+  if (shape.elements() == 0 || (is_float(type) && type != DType::kFp32)) return false;
+  const ValueId x = converted_input(in, node);
+  if (shape.rank() == 0) return rewritten(in.view_into(node.outputs[0], x));
   const size_t axis = axis_of(node.attributes.integer("dim"), shape.rank());
-  if (type == DType::kFp32) return running_sum_of_reals(in, node, x, axis);
-  return is_float(type) ? Result<bool>(false) : running_sum_of_integers(in, node, x, axis);
+  if (kJoin == AtenOp::add_Tensor && type == DType::kFp32) return running_sum_of_reals(in, node, x, axis);
+  return running<kJoin>(in, node, x, axis);
 }
 
 // Whether each class is the one of the index.
@@ -125,7 +133,8 @@ Result<bool> one_hot(Rewriter& in, const Node& node) {
 constexpr RewriteRow kReductionRewrites[] = {
     {AtenOp::logsumexp_default, logsumexp},
     {AtenOp::cosine_similarity_default, cosine_similarity},
-    {AtenOp::cumsum_default, cumsum},
+    {AtenOp::cumsum_default, running_result<AtenOp::add_Tensor>},
+    {AtenOp::cumprod_default, running_result<AtenOp::mul_Tensor>},
     {AtenOp::one_hot_default, one_hot},
 };
 static_assert(rewrites_what_becomes(kReductionRewrites));

@@ -67,6 +67,27 @@ Result<bool> norm(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], length_of(in, {.x = node.inputs[0], .order = order, .axes = axes})));
 }
 
+// Of a vector, or of everything; a norm of matrices is another operator.
+Result<bool> linalg_norm(Rewriter& in, const Node& node) {
+  const bool no_order = node.attributes.is_none("ord");
+  const double order = no_order ? 2 : node.attributes.number("ord");
+  const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", in.shape(node.inputs[0]).rank());
+  if (!is_length(in, node, order) || (!no_order && axes.size() != 1)) return false;
+  return rewritten(in.view_into(node.outputs[0], length_of(in, {.x = node.inputs[0], .order = order, .axes = axes})));
+}
+
+// The length of x1 - x2 + eps along the last axis.
+Result<bool> pairwise_distance(Rewriter& in, const Node& node) {
+  const double order = node.attributes.number("p");
+  const auto shape = broadcast(in.shape(node.inputs[0]), in.shape(node.inputs[1]));
+  if (!is_length(in, node, order) || !shape || shape->rank() == 0) return false;
+  const ValueId difference = in.make(AtenOp::sub_Tensor, node.inputs, no_alpha(), *shape);
+  const ValueId safe = in.make(AtenOp::add_Tensor, {difference, in.scalar(node.attributes.number("eps"), DType::kFp32)},
+                               no_alpha(), *shape);
+  const ValueId length = length_of(in, {.x = safe, .order = order, .axes = {shape->rank() - 1}});
+  return rewritten(in.view_into(node.outputs[0], length));
+}
+
 double correction_of(const Attributes& attributes) {
   if (attributes.find("unbiased") != nullptr) return attributes.get<bool>("unbiased") ? 1 : 0;
   return attributes.is_none("correction") ? 1 : attributes.number("correction");
@@ -114,13 +135,19 @@ Result<bool> variance_and_mean(Rewriter& in, const Node& node) {
   const std::optional<ValueId> result = kept_variance(in, node);
   return result ? with_mean(in, node, *result) : Result<bool>(false);
 }
+Result<bool> deviation_and_mean(Rewriter& in, const Node& node) {
+  const std::optional<ValueId> result = kept_variance(in, node);
+  return result ? with_mean(in, node, root_of(in, *result)) : Result<bool>(false);
+}
 
 constexpr RewriteRow kStatisticRows[] = {
     {AtenOp::linalg_vector_norm_default, vector_norm},
+    {AtenOp::linalg_norm_default, linalg_norm},
     {AtenOp::norm_Scalar, norm},
     {AtenOp::norm_ScalarOpt_dim, norm},
     {AtenOp::norm_ScalarOpt_dim_dtype, norm},
     {AtenOp::norm_ScalarOpt_dtype, norm},
+    {AtenOp::pairwise_distance_default, pairwise_distance},
     {AtenOp::var_default, variance},
     {AtenOp::var_dim, variance},
     {AtenOp::var_correction, variance},
@@ -130,6 +157,9 @@ constexpr RewriteRow kStatisticRows[] = {
     {AtenOp::var_mean_default, variance_and_mean},
     {AtenOp::var_mean_dim, variance_and_mean},
     {AtenOp::var_mean_correction, variance_and_mean},
+    {AtenOp::std_mean_default, deviation_and_mean},
+    {AtenOp::std_mean_dim, deviation_and_mean},
+    {AtenOp::std_mean_correction, deviation_and_mean},
 };
 static_assert(rewrites_what_becomes(kStatisticRows));
 

@@ -83,6 +83,7 @@ constexpr RewriteRow kRemoveIdentitiesRows[] = {
     {AtenOp::alias_copy_default, forward_input},
     {AtenOp::clone_default, forward_input},
     {AtenOp::contiguous_default, forward_input},
+    {AtenOp::positive_default, forward_input},
     {AtenOp::lift_fresh_default, forward_input},
     {AtenOp::lift_fresh_copy_default, forward_input},
     {AtenOp::to_dtype, forward_input},

@@ -1,0 +1,200 @@
+// Sorting, as comparisons of all elements of an axis with each other.
+
+#include "facts/aten_traits.h"
+#include "lower/prepare/decompose_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+constexpr int64_t kMostComparisons = int64_t{1} << 22;  // all of them are kept at once
+
+enum class Order : uint8_t { kAscending, kDescending };
+
+// What an axis is sorted by, and how many of its elements are wanted.
+struct Sorting {
+  ValueId x;
+  size_t axis;
+  Order order;
+  int64_t wanted;
+};
+
+Tensor numbers_up_to(int64_t count, const Shape& shape) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
+  return Tensor::of<int64_t>(DType::kInt64, shape, numbers);
+}
+
+// Whether the column stands before the row.
+Tensor earlier(int64_t size) {
+  std::vector<uint8_t> flags;
+  for (int64_t row = 0; row < size; ++row) {
+    for (int64_t column = 0; column < size; ++column) flags.push_back(column < row ? 1 : 0);
+  }
+  return Tensor::of<uint8_t>(DType::kBool, Shape{size, size}, flags);
+}
+
+// The nodes of one sorting. All tensors have the sorted axis last, some with another one before it.
+class Ranks {
+ public:
+  Ranks(Rewriter& in, const Node& node, const Sorting& sorting) : in_(in), node_(node), sorting_(sorting) {
+    const Shape shape = in.shape(sorting.x);
+    size_ = shape[sorting.axis];
+    rows_ = dims_of(shape);
+    std::swap(rows_[sorting.axis], rows_.back());
+    rows_.pop_back();
+  }
+
+  [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= kMostComparisons; }
+
+  Result<bool> into(ValueId values, ValueId places) {
+    const ValueId x = with_axis_last(sorting_.x, sorting_.axis);
+    const ValueId found = is_wanted(rank(x));
+    if (values.valid() && in_.uses(values) > 0) CARINA_CHECKED(give(values, picked(found, x)));
+    if (places.valid() && in_.uses(places) > 0) CARINA_CHECKED(give(places, place(found)));
+    return true;
+  }
+
+ private:
+  [[nodiscard]] Shape with(int64_t second_last, int64_t last) const {
+    std::vector<int64_t> dims = rows_;
+    dims.push_back(second_last);
+    dims.push_back(last);
+    return Shape(dims);
+  }
+
+  ValueId node(AtenOp op, std::vector<ValueId> inputs, DType type, const Shape& shape, ir::Attributes attributes = {}) {
+    return in_.make_value(
+        op, std::move(inputs), std::move(attributes),
+        {.name = node_.name + "_order", .dtype = type, .shape = shape, .quantization = {}, .constant = {}});
+  }
+
+  ValueId with_axis_last(ValueId x, size_t axis) {
+    Shape exchanged = in_.shape(x);
+    const size_t last = exchanged.rank() - 1;
+    if (axis == last) return x;
+    std::vector<int64_t> dims(exchanged.rank());
+    for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
+    std::swap(dims[axis], dims[last]);
+    std::swap(exchanged[axis], exchanged[last]);
+    return in_.move(AtenOp::permute_default, {x}, {{"dims", dims}}, exchanged);
+  }
+
+  // How many elements come before each: [.., size]. Of equal ones the first comes first.
+  ValueId rank(ValueId x) {
+    const Shape all = with(size_, size_);
+    const ValueId row = in_.view(x, with(size_, 1)), column = in_.view(x, with(1, size_));
+    const bool up = sorting_.order == Order::kAscending;
+    const ValueId before = node(AtenOp::gt_Tensor, {up ? row : column, up ? column : row}, DType::kBool, all);
+    const ValueId equal = node(AtenOp::eq_Tensor, {row, column}, DType::kBool, all);
+    const ValueId tie = node(AtenOp::logical_and_default,
+                             {equal, in_.constant(node_.name + "_earlier", earlier(size_))}, DType::kBool, all);
+    return total(node(AtenOp::logical_or_default, {before, tie}, DType::kBool, all), all);
+  }
+
+  // Flags counted along the last axis.
+  ValueId total(ValueId flags, const Shape& shape) {
+    const ValueId ones = node(AtenOp::_to_copy_default, {flags}, DType::kInt64, shape, {{"dtype", DType::kInt64}});
+    return sum(ones, DType::kInt64, shape);
+  }
+
+  ValueId sum(ValueId x, DType type, const Shape& shape) {
+    const std::vector<size_t> last{shape.rank() - 1};
+    return node(AtenOp::sum_dim_IntList, {x}, type, kept_shape(shape, last), over(last));
+  }
+
+  // Which element has each of the wanted ranks: [.., wanted, size].
+  ValueId is_wanted(ValueId ranks) {
+    const ValueId numbers =
+        in_.constant(node_.name + "_ranks", numbers_up_to(sorting_.wanted, Shape{sorting_.wanted, 1}));
+    return node(AtenOp::eq_Tensor, {in_.view(ranks, with(1, size_)), numbers}, DType::kBool,
+                with(sorting_.wanted, size_));
+  }
+
+  // A sum of one element and zeros.
+  ValueId picked(ValueId found, ValueId x) {
+    const Shape all = with(sorting_.wanted, size_);
+    const DType type = in_[x].dtype;
+    const ValueId alone =
+        node(AtenOp::where_self, {found, in_.view(x, with(1, size_)), in_.scalar(0, type)}, type, all);
+    return sum(alone, type, all);
+  }
+
+  ValueId place(ValueId found) {
+    const Shape all = with(sorting_.wanted, size_);
+    const ValueId ones = node(AtenOp::_to_copy_default, {found}, DType::kInt64, all, {{"dtype", DType::kInt64}});
+    const ValueId numbers = in_.constant(node_.name + "_places", numbers_up_to(size_, Shape{size_}));
+    return sum(node(AtenOp::mul_Tensor, {ones, numbers}, DType::kInt64, all), DType::kInt64, all);
+  }
+
+  Result<void> give(ValueId output, ValueId sorted) {
+    std::vector<int64_t> dims = rows_;
+    dims.push_back(sorting_.wanted);
+    return in_.view_into(output, with_axis_last(in_.view(sorted, Shape(dims)), sorting_.axis));
+  }
+
+  Rewriter& in_;
+  const Node& node_;
+  const Sorting& sorting_;
+  int64_t size_ = 0;
+  std::vector<int64_t> rows_;  // the axes before the sorted one
+};
+
+Result<bool> sorted(Rewriter& in, const Node& node, const Sorting& sorting, ValueId values, ValueId places) {
+  if (in[sorting.x].dtype != DType::kFp32 || in[sorting.x].constant) return false;
+  Ranks ranks(in, node, sorting);
+  return ranks.is_small() ? ranks.into(values, places) : Result<bool>(false);
+}
+
+// A tensor without axes, or with nothing to sort, is left to the CPU.
+std::optional<size_t> sorted_axis(const Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  if (shape.rank() == 0 || shape.elements() == 0) return std::nullopt;
+  return axis_of(node.attributes.integer("dim"), shape.rank());
+}
+
+Order order_of(bool descending) {
+  return descending ? Order::kDescending : Order::kAscending;
+}
+
+Result<bool> topk(Rewriter& in, const Node& node) {
+  const auto axis = sorted_axis(in, node);
+  const int64_t wanted = node.attributes.integer("k");
+  if (!axis || wanted < 1) return false;
+  const Sorting sorting{
+      .x = node.inputs[0], .axis = *axis, .order = order_of(node.attributes.get<bool>("largest")), .wanted = wanted};
+  return sorted(in, node, sorting, node.outputs[0], node.outputs[1]);
+}
+
+Result<bool> sort_all(Rewriter& in, const Node& node, ValueId values, ValueId places) {
+  const auto axis = sorted_axis(in, node);
+  if (!axis) return false;
+  const Sorting sorting{.x = node.inputs[0],
+                        .axis = *axis,
+                        .order = order_of(node.attributes.get<bool>("descending")),
+                        .wanted = in.shape(node.inputs[0])[*axis]};
+  return sorted(in, node, sorting, values, places);
+}
+
+Result<bool> sort(Rewriter& in, const Node& node) {
+  return sort_all(in, node, node.outputs[0], node.outputs[1]);
+}
+Result<bool> argsort(Rewriter& in, const Node& node) {
+  return sort_all(in, node, ValueId(), node.outputs[0]);
+}
+
+constexpr RewriteRow kOrderRewrites[] = {
+    {AtenOp::topk_default, topk},       {AtenOp::sort_default, sort},      {AtenOp::sort_stable, sort},
+    {AtenOp::argsort_default, argsort}, {AtenOp::argsort_stable, argsort},
+};
+static_assert(rewrites_what_becomes(kOrderRewrites));
+
+}  // namespace
+
+std::span<const RewriteRow> order_rewrites() {
+  return kOrderRewrites;
+}
+
+}  // namespace carina::lower
