@@ -46,6 +46,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     cpu_module: Words
     optimise: str
     dynamic_weights: bool
+    fix: bool
     sram_budget: int | str
     extra_flag: Words
     dump: Path | None
@@ -147,6 +148,7 @@ def request_of(
     request.cpu_modules = words(options.get("cpu_module", ()))
     request.optimise = options.get("optimise", "performance").lower()
     request.dynamic_weights = options.get("dynamic_weights", False)
+    request.fix = options.get("fix", False)
     request.sram_budget_bytes = byte_size(options.get("sram_budget", 0), "sram_budget")
     request.vela_flags = words(options.get("extra_flag", ()))
     request.dump_folder = os.fspath(options.get("dump") or "")

@@ -27,18 +27,6 @@ const char* name_of(Fault fault) {
   CARINA_UNREACHABLE("fault", static_cast<int>(fault));
 }
 
-const char* name_of(Severity severity) {
-  switch (severity) {
-    case Severity::kError:
-      return "error";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kNote:
-      return "note";
-  }
-  CARINA_UNREACHABLE("severity", static_cast<int>(severity));
-}
-
 Fault fault_of(const std::string& word) {
   for (const Fault fault : {Fault::kInput, Fault::kUsage, Fault::kEnvironment, Fault::kInternal}) {
     if (word == name_of(fault)) return fault;

@@ -2,7 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
+
 namespace carina {
+
+const char* name_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return "error";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
+  }
+  CARINA_UNREACHABLE("severity", static_cast<int>(severity));
+}
 
 std::string to_string(const Diagnostic& diagnostic) {
   std::string text = diagnostic.where.empty() ? diagnostic.what : diagnostic.where + ": " + diagnostic.what;

@@ -20,6 +20,9 @@ enum class Fault {
 
 enum class Severity { kError, kWarning, kNote };
 
+// "error", "warning" or "note".
+const char* name_of(Severity severity);
+
 // One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty parts are not
 // shown.
 struct Diagnostic {

@@ -86,7 +86,16 @@ bool says_something(const Compilation& compilation) {
 }
 
 Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log) {
-  Compilation compilation{.model = std::move(model), .delegated = {}, .package = {}, .prospects = {}, .errors = {}};
+  Compilation compilation{
+      .model = std::move(model), .delegated = {}, .package = {}, .fixes = {}, .prospects = {}, .errors = {}};
+  if (options.fix) {
+    auto fixes = lower::fix_refused(compilation.model.graph, backend.lowering);
+    if (!fixes) {
+      compilation.errors = std::move(fixes).error();
+      return compilation;
+    }
+    compilation.fixes = *std::move(fixes);
+  }
   const ir::Graph& graph = compilation.model.graph;
   auto choices = with_modules(options.split, compilation.model);
   if (!choices) {
@@ -109,6 +118,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},
                       .package = {},
+                      .fixes = {},
                       .prospects = {},
                       .errors = {}};
   if (!import.graph) {
@@ -118,6 +128,8 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   }
   Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
   const ir::Graph prepared = model.graph;
+  CompileOptions choices = options;
+  if (!is_quantized(prepared)) keep_reals(choices);
   const auto found = with_found_scheme(model, options, backend, log);
   if (!found) {
     stopped.errors = about_model(found.error(), prepared);
@@ -128,7 +140,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
     survey_rest(stopped, prepared);
     return stopped;
   }
-  return compile_model(std::move(model), options, backend, log);
+  return compile_model(std::move(model), choices, backend, log);
 }
 
 Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
@@ -137,6 +149,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
   Compilation compilation{.model = {.name = where, .nodes = listed(tosa), .graph = tosa},
                           .delegated = {},
                           .package = {},
+                          .fixes = {},
                           .prospects = {},
                           .errors = {}};
   compilation.model.quantization = "as in the TOSA file";

@@ -14,6 +14,7 @@
 #include "driver/quantize.h"
 #include "driver/split.h"
 #include "driver/survey.h"
+#include "lower/fix.h"
 #include "pte/emit.h"
 #include "report/compile_report.h"
 
@@ -24,13 +25,21 @@ struct CompileOptions {
   SplitOptions split;
   DelegateOptions delegate;
   pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
+  bool fix = false;  // rewrite nodes that the target refuses, where no number changes
 };
+
+// Of a model that was quantized here: what the target does not have passes on floats, unless its kernels take integers.
+inline void keep_reals(CompileOptions& options) {
+  const bool floats = options.cpu_kernels == pte::CpuKernels::kPortable;
+  options.split.reals = floats ? partition::RealsOnCpu::kKept : partition::RealsOnCpu::kRounded;
+}
 
 // A model on its way to a program, as far as it came.
 struct Compilation {
   Model model;
   std::optional<Delegated> delegated;
   std::optional<Package> package;   // it came all the way
+  std::vector<lower::Fix> fixes;    // where they were asked for
   std::vector<Prospect> prospects;  // per node of the user's model, where it could not be split
   Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
                        // user's model

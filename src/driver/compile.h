@@ -37,6 +37,7 @@ struct CompileRequest {
   CpuKernels cpu_kernels = CpuKernels::kPortable;  // what nodes on the CPU are written as
   int64_t sram_budget_bytes = 0;                   // what a delegate's arena may take; 0: no limit
   Optimise optimise = Optimise::kSpeed;            // what schedules are made for
+  bool fix = false;                                // rewrite what the target refuses, where no number changes
   bool dynamic_weights = false;                    // plan::Options::dynamic_weights
   std::string dump_folder;                         // intermediate files go there; empty: none are written
   // By the names of the user's nodes, what dumped TOSA files say of the operators made from them; of others they say the

@@ -56,7 +56,8 @@ Result<CompileOptions> options_of(const CompileRequest& request) {
                                   .cpu_modules = request.cpu_modules,
                                   .passes = request.passes},
                         .delegate = delegate_options_of(request),
-                        .cpu_kernels = request.cpu_kernels};
+                        .cpu_kernels = request.cpu_kernels,
+                        .fix = request.fix};
 }
 
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {

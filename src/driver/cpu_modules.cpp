@@ -60,7 +60,7 @@ Result<partition::UsersWish> keep_modules(const std::vector<std::string>& names,
     if (!is_kept) return std::nullopt;
     return ir::Refusal{.rule = "user.module",
                        .reason = fmt::format("kept on the CPU with module {}, as asked", kept[node.origin.index()]),
-                       .hint = {}};
+                       .hint = "leave --cpu-module out"};
   };
 }
 

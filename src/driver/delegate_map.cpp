@@ -175,8 +175,10 @@ SplitOptions keeping(const SplitOptions& split, const std::set<size_t>& kept) {
       if (auto wish = split.keep(node)) return wish;
     }
     if (!node.origin.valid() || !kept.contains(node.origin.index())) return std::nullopt;
-    return ir::Refusal{
-        .node = {}, .rule = "whole node", .reason = "it could not be cut out of the graph as a whole", .hint = {}};
+    return ir::Refusal{.node = {},
+                       .rule = "whole node",
+                       .reason = "it could not be cut out of the graph as a whole",
+                       .hint = "export it as operators of its own: run_decompositions()"};
   };
   return choices;
 }

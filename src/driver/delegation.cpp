@@ -11,6 +11,8 @@ namespace carina::driver {
 
 namespace {
 
+constexpr std::string_view kGeneralHint = "use another type, size or operator: docs/SUPPORTED_OPS.md";
+
 // Nodes of the prepared graph that lowering or the backend would not take.
 using Refusals = std::vector<ir::Refusal>;
 
@@ -28,7 +30,10 @@ bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& re
     if (!error.node || error.fault != Fault::kInput) return false;
     const ir::NodeId node(*error.node);
     if (std::ranges::find(refused, node, &ir::Refusal::node) != refused.end()) continue;
-    refused.push_back({.node = node, .rule = std::string(rule), .reason = reason_of(error), .hint = error.hint});
+    refused.push_back({.node = node,
+                       .rule = std::string(rule),
+                       .reason = reason_of(error),
+                       .hint = error.hint.empty() ? std::string(kGeneralHint) : error.hint});
   }
   return refused.size() > before;
 }

@@ -66,8 +66,11 @@ void set_parts(NodeReport& row, const Parts& parts) {
     return;
   }
   row.reason = reasons_of(on_cpu);
-  row.hint = on_cpu.front()->hint;
-  row.rule = on_cpu.front()->rule;
+  // What stays there only for its neighbours says less than they do.
+  const auto main = std::ranges::find_if(on_cpu, [](const auto* part) { return !part->rule.starts_with("group."); });
+  const partition::Decision& telling = main == on_cpu.end() ? *on_cpu.front() : **main;
+  row.hint = telling.hint;
+  row.rule = telling.rule;
   for (const partition::Decision* part : on_cpu) row.cpu_cycles += part->cpu_cycles;
 }
 
@@ -154,7 +157,8 @@ class NodeTable {
       const bool is_first = row.place != Place::kNowhere;
       row.place = Place::kNowhere;
       row.reason = is_first ? error.what : fmt::format("{}; {}", row.reason, error.what);
-      row.hint = error.hint;
+      row.hint = error.hint.empty() ? "write it with operators that `carina ops` lists" : error.hint;
+      row.rule = "model";
     }
   }
 
@@ -211,6 +215,9 @@ report::CompileReport describe(const Compilation& compilation, const Backend& ba
   report.clock_hz = backend.clock_hz;
   report.arena_memory = backend.arena_memory;
   report.errors = compilation.errors;
+  for (const lower::Fix& fix : compilation.fixes)
+    report.fixes.push_back(
+        {.node = fix.node, .source = fix.source, .rule = fix.rule, .reason = fix.reason, .change = fix.change});
   if (compilation.delegated) add_delegates(report, compilation.delegated->delegates);
   if (compilation.package) {
     report.program_bytes = static_cast<int64_t>(compilation.package->program.size());

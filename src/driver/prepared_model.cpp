@@ -33,8 +33,14 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
   rest.samples = {};
   auto options = options_of(rest);
   if (!options)
-    return {.model = prepared.model, .delegated = {}, .package = {}, .prospects = {}, .errors = options.error()};
+    return {.model = prepared.model,
+            .delegated = {},
+            .package = {},
+            .fixes = {},
+            .prospects = {},
+            .errors = options.error()};
   options->delegate.memo = prepared.memo.get();
+  if (prepared.calibrated) keep_reals(*options);
   if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
   return compile_model(prepared.model, *options, backend, log);
 }

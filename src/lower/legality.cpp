@@ -18,7 +18,7 @@ using ir::ValueId;
 
 Refused check_elements(const ir::Value& value) {
   if (std::ranges::none_of(value.shape.dims(), [](int64_t n) { return n == 0; })) return std::nullopt;
-  return refused("shape.empty", value.name + " has no elements");
+  return refused("shape.empty", value.name + " has no elements", "leave out what makes and reads it");
 }
 
 // A value that is not quantized: a constant that the lowering quantizes, or integers that the operator takes.
@@ -35,8 +35,10 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
   const bool taken =
       integers == PlainIntegers::kAny || (integers == PlainIntegers::kInt32Too && value.dtype == DType::kInt32);
   if (narrow && taken) return std::nullopt;
-  return refused("types.integers", fmt::format("{} is {}, {} does not do this operator with it", value.name,
-                                               name_of(value.dtype), c.target.name));
+  return refused(
+      "types.integers",
+      fmt::format("{} is {}, {} does not do this operator with it", value.name, name_of(value.dtype), c.target.name),
+      "compute it in quantized reals, or in int32");
 }
 
 Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view hint) {
@@ -54,8 +56,9 @@ Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view
 
 Refused no_row(const Candidate& c) {
   const bool known = c.node.op.is_aten() && traits_of(c.node.op.aten()).lowering.kind == AtenLowering::Kind::kNone;
+  const std::string_view own = known ? traits_of(c.node.op.aten()).lowering.text : "";
   return refused("op.unknown", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name),
-                 known ? std::string(traits_of(c.node.op.aten()).lowering.text) : std::string());
+                 own.empty() ? "write it with operators that `carina ops` lists" : std::string(own));
 }
 
 // What to do about a value that is not quantized: all of the model, or the rest of it.
@@ -69,7 +72,7 @@ Refused refusal_of(const Candidate& c, std::string_view hint) {
   const LoweringRow* row = lowering_of(c.node.op);
   if (row == nullptr) return no_row(c);
   if (c.node.outputs.empty() || !c.node.outputs.front().valid())
-    return refused("node.no-result", "the node has no result");
+    return refused("node.no-result", "the node has no result", "leave it out of the model");
   if (c.target.takes_floats && mixes_reals_and_integers(c.graph, c.node)) return check_types(c, row->integers, hint);
   return first_of({check_types(c, row->integers, hint), check_mixture(c)});
 }
@@ -80,7 +83,8 @@ Refused check_rank(const ir::Value& value) {
   constexpr size_t kMostAxes = 6;
   if (value.shape.rank() > kMostAxes) {
     return refused("shape.rank",
-                   fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMostAxes));
+                   fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMostAxes),
+                   "join axes that stay neighbours: torch.flatten, view");
   }
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))
     return refused("shape.dynamic", value.name + " has no static shape", "export with static shapes");
@@ -109,7 +113,8 @@ Refused check_activation(const Candidate& c, const ir::Value& value) {
   const Quantization& q = *value.quantization;
   if (q.per_channel()) {
     return refused("types.per-channel",
-                   fmt::format("{} is quantized per channel, activations must be per tensor", value.name));
+                   fmt::format("{} is quantized per channel, activations must be per tensor", value.name),
+                   "quantize activations per tensor");
   }
   if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16 || computes_with_int32(c, q)) return std::nullopt;
   return refused("types.activation",
@@ -129,8 +134,10 @@ Refused check_mixture(const Candidate& c) {
   for (const ValueId id : c.node.inputs) {
     if (!id.valid() || !is_float(c.graph[id].dtype) || c.graph[id].constant) continue;
     if (c.graph[id].quantization.has_value() == quantized) continue;
-    return refused("types.mixed", fmt::format("{} is {}quantized, the result is {}", c.graph[id].name,
-                                              quantized ? "not " : "", quantized ? "quantized" : "not"));
+    return refused("types.mixed",
+                   fmt::format("{} is {}quantized, the result is {}", c.graph[id].name, quantized ? "not " : "",
+                               quantized ? "quantized" : "not"),
+                   "quantize all that the node reads and makes, or nothing of it");
   }
   return std::nullopt;
 }

@@ -56,13 +56,14 @@ std::optional<Refusal> users_wish(const Node& node, const PartitionOptions& opti
     return Refusal{
         .rule = "user.nothing", .reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
-    return Refusal{.rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = {}};
+    return Refusal{.rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = "leave --cpu-node out"};
   if (options.keep) {
     if (auto wish = options.keep(node)) return wish;
   }
   const bool by_op =
       std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
-  return by_op ? std::optional(Refusal{.rule = "user.op", .reason = "kept on the CPU by its op, as asked", .hint = {}})
+  return by_op ? std::optional(Refusal{
+                     .rule = "user.op", .reason = "kept on the CPU by its op, as asked", .hint = "leave --cpu-op out"})
                : std::nullopt;
 }
 
@@ -191,6 +192,27 @@ void number_delegates(const ir::Graph& graph, const std::vector<int>& group_of, 
   }
 }
 
+// What the user, or the cost of a call, keeps on the CPU computes the same there.
+bool is_refused(const Decision& decision) {
+  return !decision.runs_on_npu && !decision.rule.starts_with("user.") && !decision.rule.starts_with("group.");
+}
+
+// Values that nodes alone read and make which the target does not have are no integers.
+ir::Graph with_reals_kept(ir::Graph graph, const std::vector<Decision>& decisions) {
+  std::vector<bool> on_cpu(graph.values.size(), false), elsewhere(graph.values.size(), false);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const auto* ids : {&graph.nodes[n].inputs, &graph.nodes[n].outputs}) {
+      for (const ir::ValueId id : *ids) {
+        if (id.valid()) (is_refused(decisions[n]) ? on_cpu : elsewhere)[id.index()] = true;
+      }
+    }
+  }
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    if (on_cpu[v] && !elsewhere[v] && !graph.values[v].constant) graph.values[v].quantization.reset();
+  }
+  return graph;
+}
+
 }  // namespace
 
 Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
@@ -208,7 +230,8 @@ Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, c
   }
   add_cpu_cycles(aten, decisions);
   number_delegates(aten, group_of, decisions);
-  Partitioned result = split(aten, spread, group_of);
+  const ir::Graph kept = options.reals == RealsOnCpu::kKept ? with_reals_kept(aten, decisions) : aten;
+  Partitioned result = split(kept, spread, group_of);
   result.decisions = std::move(decisions);
   return result;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,13 +20,20 @@ using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir:
 // Why the user keeps a node of the prepared graph on the CPU; none: as the rest decides.
 using UsersWish = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
 
+// A quantized value that no delegate touches, between nodes that the target does not have.
+enum class RealsOnCpu : uint8_t {
+  kRounded,  // is what its integers stand for: the model says so
+  kKept,     // stays as it is computed: the quantization was made for the NPU
+};
+
 struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
   UsersWish keep = {};                 // any other filter: a module's nodes, a predicate
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
   bool delegate_all = false;           // also subgraphs whose call costs more than it saves
-  std::vector<ir::Refusal> refused;    // nodes that a later stage would not take, from an earlier try
+  RealsOnCpu reals = RealsOnCpu::kRounded;
+  std::vector<ir::Refusal> refused;  // nodes that a later stage would not take, from an earlier try
 };
 
 // Where a node of the prepared graph runs, and why.

@@ -71,6 +71,7 @@ class Calibration {
                 .what = "calibration has met infinities or values that are no numbers (NaN) here, and leaves them out",
                 .hint = "the samples reach outside of what the operator is defined for",
                 .severity = Severity::kWarning});
+    warn_of_swamped(log);
     if (not_numbers_.empty()) return {};
     return fail({.where = not_numbers_,
                  .what = "the float model computes values that are not numbers (NaN) from the calibration samples",
@@ -98,6 +99,17 @@ class Calibration {
   Calibrated take() && { return std::move(result_); }
 
  private:
+  void warn_of_swamped(const Log& log) const {
+    for (size_t v = 0; v < aten_.values.size(); ++v) {
+      if (result_.sharing.group[v] != v || !result_.observers[v].is_swamped()) continue;
+      log.note(
+          {.where = aten_[ValueId(v)].name,
+           .what = "one number far away from all others takes nearly all steps of the integers",
+           .hint = "a mask is -infinity, which takes no step: masked_fill(mask, float(\"-inf\")), or a mask of bool",
+           .severity = Severity::kWarning});
+    }
+  }
+
   // A function at the end of its domain gives infinity, outside of it NaN: no integers stand for these, and they would
   // take the range from the rest. Infinities of other operators are masks, which the observer limits.
   void observe(ValueId id, RangeObserver& observer, std::span<const float> elements) {

@@ -37,12 +37,14 @@ Tensor read_as(Tensor tensor, DType type) {
   return tensor;
 }
 
-// TOSA has no int64: indices and the like are int32 there. Integers without a sign stand as bits in those that have one.
+// TOSA has neither int64 nor fp64: indices and the like are int32 there. Integers without a sign stand as bits in those that have one.
 Tensor as_type(const Tensor& tensor, DType wanted) {
   if (tensor.dtype == DType::kUInt8 && wanted == DType::kInt8) return read_as(tensor, wanted);
   if (tensor.dtype == DType::kInt8 && wanted == DType::kUInt8) return read_as(tensor, wanted);
   if (tensor.dtype == DType::kInt64 && wanted == DType::kInt32) return converted<int64_t, int32_t>(tensor, wanted);
   if (tensor.dtype == DType::kInt32 && wanted == DType::kInt64) return converted<int32_t, int64_t>(tensor, wanted);
+  if (tensor.dtype == DType::kFp64 && wanted == DType::kFp32) return converted<double, float>(tensor, wanted);
+  if (tensor.dtype == DType::kFp32 && wanted == DType::kFp64) return converted<float, double>(tensor, wanted);
   return tensor;
 }
 

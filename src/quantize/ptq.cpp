@@ -60,8 +60,8 @@ class Quantizer {
     find_weights();
     CARINA_CHECKED(observe_constants());
     set_activations();
+    leave_coarse_functions_float(log);
     compare_with_infinity();
-    warn_of_coarse_steps(log);
     count_readers();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
@@ -185,23 +185,37 @@ class Quantizer {
     }
   }
 
-  // Where a step of the operand is a large part of the function's period, the result is noise.
-  void warn_of_coarse_steps(const Log& log) const {
+  // A step of the operand is a large part of the function's period: the result would be noise.
+  [[nodiscard]] bool is_coarse(const Node& node) const {
     constexpr double kCoarse = std::numbers::pi / 4;
-    for (const Node& node : graph_.nodes) {
-      const bool is_periodic = node.op == ir::Op(AtenOp::sin_default) || node.op == ir::Op(AtenOp::cos_default) ||
-                               node.op == ir::Op(AtenOp::tan_default);
-      if (!is_periodic || !is_activation(node.inputs[0].index())) continue;
-      const double step = graph_[node.inputs[0]].quantization->scale();
-      if (step < kCoarse) continue;
-      log.note(
-          {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
-           .what = fmt::format("a step of {} is {:.3g} after quantization, long beside the period of {}: the result "
-                               "is noise",
-                               graph_[node.inputs[0]].name, step, node.op.name()),
-           .hint = "bring the operand into a few periods first, or use 16 bits here (--quantize-at)",
-           .severity = Severity::kWarning});
+    const bool is_periodic = node.op == ir::Op(AtenOp::sin_default) || node.op == ir::Op(AtenOp::cos_default) ||
+                             node.op == ir::Op(AtenOp::tan_default);
+    return is_periodic && is_activation(node.inputs[0].index()) &&
+           graph_[node.inputs[0]].quantization->scale() >= kCoarse;
+  }
+
+  void leave_coarse_functions_float(const Log& log) {
+    std::vector<bool> left = calibrated_.left.nodes;
+    bool found = false;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[n];
+      if (left[n] || !is_coarse(node)) continue;
+      found = left[n] = true;
+      schemes_.leave_float(n);
+      log.note({.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
+                .what = fmt::format("a step of {} would be {:.3g}, long beside the period of {}: it stays float",
+                                    graph_[node.inputs[0]].name, graph_[node.inputs[0]].quantization->scale(),
+                                    node.op.name()),
+                .hint = "bring the operand into a few periods first, or use 16 bits here (--quantize-at)",
+                .severity = Severity::kWarning});
     }
+    if (!found) return;
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (is_activation(v)) graph_.values[v].quantization.reset();
+    }
+    calibrated_.left = left_float(graph_, left);
+    find_weights();
+    set_activations();
   }
 
   // Where integers read the result of a node that the user leaves float, a clone stands between: so that nothing later

@@ -215,6 +215,19 @@ Range RangeObserver::percentile() const {
           .max = std::max(0.0, std::min(edge(high), double{max_}))};
 }
 
+bool RangeObserver::is_swamped() const {
+  const auto populated = [](uint64_t count) { return count > 0; };
+  const auto first = std::ranges::find_if(counts_, populated);
+  const auto behind = std::find_if_not(first, counts_.end(), populated);  // of the lower part
+  const auto next = std::find_if(behind, counts_.end(), populated);
+  if (next == counts_.end()) return false;
+  const auto last = std::find_if(counts_.rbegin(), counts_.rend(), populated).base();
+  constexpr int64_t kPart = 16;
+  const bool far = (next - behind) * kPart >= (last - first) * (kPart - 1);
+  const uint64_t above = std::accumulate(next, last, uint64_t{0});
+  return far && max_ >= 0 && above > zeros_;  // zeros beside the number are a mask as such
+}
+
 Range RangeObserver::with_step_for_infinity(int64_t steps) const {
   const Range all = choose(RangeChoice::kMinMax, steps);
   return {.min = all.min - (all.max - all.min) / static_cast<double>(steps - 1), .max = all.max};

@@ -28,6 +28,9 @@ class RangeObserver {
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
   // Whether -infinity was among the elements, or the lowest fp32, which stands for it.
   [[nodiscard]] bool has_low_infinities() const { return has_low_infinities_; }
+  // Whether one number far away from all others, such as a mask's -1e9, takes nearly all of the range: what is left for
+  // the others is a few steps of int8.
+  [[nodiscard]] bool is_swamped() const;
   // All that was seen, and a step below it: the lowest integer stands for nothing but -infinity.
   [[nodiscard]] Range with_step_for_infinity(int64_t steps) const;
 

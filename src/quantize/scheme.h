@@ -134,6 +134,7 @@ class SchemeOf {
   [[nodiscard]] size_t nodes() const { return nodes_.size(); }
   [[nodiscard]] const Ranked& node(size_t index) const { return nodes_[index]; }
   [[nodiscard]] bool is_left_float(size_t index) const { return !nodes_[index].scheme; }
+  void leave_float(size_t index) { nodes_[index].scheme.reset(); }
   [[nodiscard]] const Ranked& inputs() const { return inputs_; }
   [[nodiscard]] const Ranked& outputs() const { return outputs_; }
   [[nodiscard]] const NodeScheme& general() const { return *general_.scheme; }

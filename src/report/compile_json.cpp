@@ -48,6 +48,17 @@ ordered_json memory_map_json(const std::vector<HeldBytes>& map) {
   return json;
 }
 
+ordered_json fixes_json(const std::vector<FixReport>& fixes) {
+  ordered_json list = ordered_json::array();
+  for (const FixReport& fix : fixes)
+    list.push_back({{"node", fix.node},
+                    {"source", fix.source},
+                    {"rule", fix.rule},
+                    {"reason", fix.reason},
+                    {"change", fix.change}});
+  return list;
+}
+
 ordered_json savings_json(const std::vector<Saving>& savings) {
   ordered_json json = ordered_json::array();
   for (const Saving& saving : savings)
@@ -132,6 +143,7 @@ std::string to_json(const CompileReport& report) {
                        {"clock_hz", report.clock_hz},
                        {"cycles", json_of(report.cycles)},
                        {"errors", errors_json(report)}};
+  if (!report.fixes.empty()) json["fixes"] = fixes_json(report.fixes);
   if (!report.savings.empty()) json["savings"] = savings_json(report.savings);
   return json_text(json);
 }

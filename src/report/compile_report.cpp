@@ -174,6 +174,16 @@ std::string choices_line(const CompileReport& report) {
   return line.empty() ? line : line + "\n";
 }
 
+// What was rewritten: a line for each node.
+std::string fixes_text(const CompileReport& report) {
+  std::string text;
+  for (const FixReport& fix : report.fixes) {
+    const std::string place = fix.source.empty() ? fix.node : fmt::format("{} ({})", fix.node, fix.source);
+    text += fmt::format("  {}: {}: {}; no number changes\n", place, fix.reason, fix.change);
+  }
+  return text.empty() ? text : "rewritten:\n" + text;
+}
+
 bool is_on_cpu(const NodeReport& node) {
   return node.place == Place::kCpu || node.place == Place::kBoth;
 }
@@ -191,6 +201,7 @@ std::string to_text(const CompileReport& report, Detail detail) {
       fmt::format("{} for {}{}, quantization: {}\n", report.model, report.target, memories, report.quantization);
   out += choices_line(report);
   out += report.errors.empty() ? nodes_line(report) : blocked_line(report);
+  out += fixes_text(report);
   if (detail == Detail::kNodes) {
     out += nodes_table(report);
   } else if (std::ranges::any_of(report.nodes, is_on_cpu)) {

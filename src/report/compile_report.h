@@ -68,6 +68,15 @@ struct Saving {
   int64_t program_bytes = 0;
 };
 
+// A node that was rewritten so that the target takes it; no number changed.
+struct FixReport {
+  std::string node;
+  std::string source;  // "model.py:41", may be empty
+  std::string rule;    // that kept it on the CPU, "window.stride"
+  std::string reason;  // the same in words
+  std::string change;  // what was done
+};
+
 // What `carina compile` and `carina explain` say.
 struct CompileReport {
   std::string model;
@@ -90,6 +99,7 @@ struct CompileReport {
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
+  std::vector<FixReport> fixes = {};  // where they were asked for
   std::vector<Saving> savings = {};   // the most cycles saved first; where they were asked for
   Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
 };

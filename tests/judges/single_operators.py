@@ -160,8 +160,11 @@ def choices():
     yield Model("argmax_inside", lambda: nn.Sequential(nn.Linear(24, 10), Fn(lambda x: x.argmax(1))), (VECTOR,), EXACT)
     yield Model("argmin", fn(lambda x: x.argmin(1)), (VECTOR,), EXACT)
     yield Model("max_dim", fn(lambda x: torch.max(x, 1)[0]), (VECTOR,), 25)
-    yield Model("topk", fn(lambda x: torch.topk(x, 3)[0]), (VECTOR,), EXACT)
-    yield Model("sort", fn(lambda x: torch.sort(x)[0]), (VECTOR,), EXACT)
+    yield Model("topk", fn(lambda x: torch.topk(x, 3)[0]), (VECTOR,), 25)
+    yield Model("sort", fn(lambda x: torch.sort(x)[0]), (VECTOR,), 25)
+    yield Model("median", fn(lambda x: x.median(1)[0]), (VECTOR,), 25)
+    yield Model("argsort", fn(lambda x: torch.argsort(torch.round(x * 4), stable=True)), (VECTOR,), EXACT)
+    yield Model("cdist", fn(lambda a, b: torch.cdist(a, b)), PAIR)
     yield Model("any", fn(lambda x: (x > 1.5).any(1).float()), (VECTOR,), EXACT)
     yield Model("logical", fn(lambda a, b: ((a > 0) & ~(b > 0)).to(torch.float32)), PAIR, EXACT)
 
@@ -235,7 +238,7 @@ def networks():
 
 # Operators that have neither a lowering, nor a decomposition, nor a CPU kernel.
 REFUSED = {
-    "sort": "aten.sort.default",
+    "cdist": "aten.cdist.default",
 }
 
 

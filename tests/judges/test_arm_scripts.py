@@ -35,7 +35,7 @@ ModelUnderTest = Net().eval()
 ModelInputs = (torch.randn(1, 3, 12, 12, generator=torch.Generator().manual_seed(1)),)
 """
 
-# The largest of a row are looked for on the CPU of every target.
+# The largest of so long a row are looked for on the CPU of every target.
 SPLIT = """
 import torch
 
@@ -44,7 +44,7 @@ class Net(torch.nn.Module):
         return torch.relu(x), torch.topk(x, 2)[0]
 
 ModelUnderTest = Net().eval()
-ModelInputs = (torch.randn(1, 8, 4, 4, generator=torch.Generator().manual_seed(1)),)
+ModelInputs = (torch.randn(1, 2, 8, 128, generator=torch.Generator().manual_seed(1)),)
 """
 
 

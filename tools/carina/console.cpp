@@ -15,18 +15,6 @@ namespace carina::cli {
 
 namespace {
 
-const char* label(Severity severity) {
-  switch (severity) {
-    case Severity::kError:
-      return "error";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kNote:
-      return "note";
-  }
-  return "";
-}
-
 enum class Counted : uint8_t { kNo, kEach, kPercent };
 
 // What the rooms call their steps, in words for people who do not know the rooms. Passes over the graph, of which there
@@ -87,7 +75,7 @@ int exit_code(Fault fault) {
 Log Console::log() const {
   Log log;
   log.note = [](const Diagnostic& diagnostic) {
-    fmt::print(stderr, "carina: {}: {}\n", label(diagnostic.severity), to_string(diagnostic));
+    fmt::print(stderr, "carina: {}: {}\n", name_of(diagnostic.severity), to_string(diagnostic));
   };
   if (::isatty(STDERR_FILENO) == 1) {
     log.progress = [](std::string_view step, size_t done, size_t total) {
@@ -103,7 +91,7 @@ int report_failure(const std::string& file, const Diagnostics& errors, const Con
   if (console.json) static_cast<void>(print(report::to_json(file, errors)));  // stderr and the exit code say it as well
   int code = 1;
   for (const Diagnostic& error : errors) {
-    fmt::print(stderr, "carina: {}: {}\n", label(error.severity), to_string(error));
+    fmt::print(stderr, "carina: {}: {}\n", name_of(error.severity), to_string(error));
     code = std::max(code, exit_code(error.fault));
   }
   return code;

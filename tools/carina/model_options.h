@@ -115,6 +115,8 @@ inline void add_partition_options(CLI::App& app, driver::CompileRequest& request
   app.add_flag_callback(
       "--delegate-all,--delegate-movement", [&request] { request.delegates = driver::DelegateMode::kAll; },
       "Put parts on the NPU too that only move data, or whose call costs more than it saves");
+  app.add_flag("--fix", request.fix,
+               "Rewrite nodes that the target refuses in operators that it takes, where no number changes");
 }
 
 // What schedules are made for. Names as Vela's: --optimise Performance, Size.

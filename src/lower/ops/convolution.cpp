@@ -46,20 +46,65 @@ ValueId grouped(Lowering& in, const Node& node, ValueId image, const Convolution
   return in.out.concat(results, 3);
 }
 
+// The taps of a kernel, along one axis, that meet the image somewhere. The others read padding wherever the window
+// stands: those of DeepLab's widest dilations, on small images.
+struct Taps {
+  int64_t first;
+  int64_t count;
+};
+
+Taps taps_of(const Node& node, const Shape& image, const Shape& kernel, const Shape& result, size_t axis) {
+  const int64_t dilation = node.attributes.integers("dilation")[axis];
+  const int64_t padding = node.attributes.integers("padding")[axis];
+  const int64_t way = (result[2 + axis] - 1) * node.attributes.integers("stride")[axis];
+  const auto meets = [&](int64_t tap) {
+    const int64_t place = tap * dilation - padding;
+    return place < image[2 + axis] && place + way >= 0;
+  };
+  int64_t first = 0, last = kernel[2 + axis] - 1;
+  while (first < last && !meets(first) && padding >= (first + 1) * dilation) ++first;
+  while (last > first && !meets(last)) --last;
+  return {.first = first, .count = last - first + 1};
+}
+
+// Weights [O,I,KH,KW] with these rows and columns of the kernel.
+ValueId with_taps(Lowering& in, ValueId weight, const Taps& rows, const Taps& columns) {
+  const Shape all = in.out.shape(weight);
+  if (rows.count == all[2] && columns.count == all[3]) return weight;
+  const Shape kept{all[0], all[1], rows.count, columns.count};
+  const auto constant = in.out.graph()[weight].constant;
+  if (!constant) return in.out.slice(weight, {0, 0, rows.first, columns.first}, kept);
+  MutableTensor part(constant->dtype, kept);
+  const auto size = static_cast<int64_t>(element_bytes(constant->dtype));
+  const std::byte* from = constant->data.data();
+  std::byte* to = part.bytes().data();
+  for (int64_t row = 0; row < all[0] * all[1] * rows.count; ++row) {
+    const int64_t whole = row / rows.count * all[2] + rows.first + row % rows.count;
+    to = std::copy_n(from + (whole * all[3] + columns.first) * size, columns.count * size, to);
+  }
+  return in.out.constant(in.out.graph()[weight].name + ".taps", std::move(part).freeze());
+}
+
 Result<ValueId> conv2d(Lowering& in, const Node& node) {
-  CARINA_TRY(const ConvolutionOperands operands, convolution_operands(in, node, {}));
+  CARINA_TRY(ConvolutionOperands operands, convolution_operands(in, node, {}));
   const Attributes& attributes = node.attributes;
-  const Shape result = in.shape(node.outputs[0]), kernel = in.shape(node.inputs[1]);
+  const Shape from = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]), kernel = in.shape(node.inputs[1]);
   const auto& padding = attributes.integers("padding");
-  const WindowPlan plan = plan_windows({.kernel = {kernel[2], kernel[3]},
+  std::vector<int64_t> dilation = attributes.integers("dilation");
+  const Taps rows = taps_of(node, from, kernel, result, 0), columns = taps_of(node, from, kernel, result, 1);
+  const WindowPlan plan = plan_windows({.kernel = {rows.count, columns.count},
                                         .stride = attributes.integers("stride"),
-                                        .dilation = attributes.integers("dilation"),
-                                        .pad = {padding[0], padding[0], padding[1], padding[1]}},
-                                       in.shape(node.inputs[0]), result);
+                                        .dilation = dilation,
+                                        .pad = {padding[0] - rows.first * dilation[0], padding[0],
+                                                padding[1] - columns.first * dilation[1], padding[1]}},
+                                       from, result);
+  operands.weight = with_taps(in, operands.weight, rows, columns);
+  if (rows.count == 1) dilation[0] = 1;
+  if (columns.count == 1) dilation[1] = 1;
   const ValueId image = trimmed(in.out, in.out.to_nhwc(in.operand(node.inputs[0])), plan);
-  const Attributes window{{"pad", plan.pad}, {"stride", plan.stride}, {"dilation", attributes.integers("dilation")}};
+  const Attributes window{{"pad", plan.pad}, {"stride", plan.stride}, {"dilation", dilation}};
   const Shape sums{result[0], result[2], result[3], result[1]};
-  const int64_t groups = attributes.integer("groups"), channels = in.shape(node.inputs[0])[1];
+  const int64_t groups = attributes.integer("groups"), channels = from[1];
   if (groups > 1 && groups != channels) return in.out.to_nchw(grouped(in, node, image, operands, window, sums));
   const bool depthwise = groups > 1;
   const ValueId weight =
@@ -87,11 +132,12 @@ Result<ValueId> linear(Lowering& in, const Node& node) {
 }
 
 Refused conv2d_fits(const Candidate& c) {
-  const Shape& weight = c.input(1).shape;
-  return first_of(
-      {check_weights(c), check_axes(c, c.input(0)), check_axes(c, c.output()),
-       check_kernel(c, {weight[2], weight[3]}, c.node.attributes.integers("dilation"), c.target.limits.kernel),
-       check_stride(c, c.node.attributes.integers("stride"))});
+  const Shape &image = c.input(0).shape, &weight = c.input(1).shape, &result = c.output().shape;
+  const std::vector<int64_t> kernel{taps_of(c.node, image, weight, result, 0).count,
+                                    taps_of(c.node, image, weight, result, 1).count};
+  return first_of({check_weights(c), check_axes(c, c.input(0)), check_axes(c, c.output()),
+                   check_kernel(c, kernel, c.node.attributes.integers("dilation"), c.target.limits.kernel),
+                   check_stride(c, c.node.attributes.integers("stride"))});
 }
 
 Refused linear_fits(const Candidate& c) {

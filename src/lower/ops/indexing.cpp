@@ -93,7 +93,9 @@ ValueId as_numbers(Lowering& in, ValueId value) {
 
 Refused check_index(const Candidate& c, size_t behind) {
   for (const ValueId id : indices_of(c.node, behind)) {
-    if (!id.valid()) return refused("index.axes", "an axis without an index stands before one with an index");
+    if (!id.valid())
+      return refused("index.axes", "an axis without an index stands before one with an index",
+                     "move the indexed axes to the front with permute");
     const ir::Value& index = c.graph[id];
     if (index.dtype == DType::kInt32 || index.dtype == DType::kInt64) continue;
     return refused(

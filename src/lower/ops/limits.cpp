@@ -17,8 +17,10 @@ std::string axis_name(size_t axis) {
 Refused check_axes(const Candidate& c, const ir::Value& value) {
   for (size_t axis = 0; axis < value.shape.rank(); ++axis) {
     if (value.shape[axis] <= c.target.limits.axis_elems) continue;
-    return refused("axis.size", fmt::format("axis {} of {} has {} elements, {} supports at most {}", axis, value.name,
-                                            value.shape[axis], c.target.name, c.target.limits.axis_elems));
+    return refused("axis.size",
+                   fmt::format("axis {} of {} has {} elements, {} supports at most {}", axis, value.name,
+                               value.shape[axis], c.target.name, c.target.limits.axis_elems),
+                   "split the axis and join the results; --fix does it for convolutions");
   }
   return std::nullopt;
 }
@@ -36,7 +38,7 @@ Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride) {
     return refused(
         "window.stride",
         fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis], c.target.name, most),
-        fmt::format("use a stride of at most {}", most));
+        fmt::format("use a stride of at most {}, or --fix, which says the same in other operators", most));
   }
   return std::nullopt;
 }

@@ -227,13 +227,15 @@ Refused permute_fits(const Candidate& c) {
   const int64_t most = c.target.limits.wide_transposed_axes;
   const bool narrow = type == DType::kInt8 || type == DType::kInt16;
   if (narrow || static_cast<int64_t>(rank) <= most) return std::nullopt;
-  return refused("permute.axes", fmt::format("a transposition of {} with {} axes, {} supports at most {}",
-                                             name_of(type), rank, c.target.name, most));
+  return refused("permute.axes",
+                 fmt::format("a transposition of {} with {} axes, {} supports at most {}", name_of(type), rank,
+                             c.target.name, most),
+                 "join axes that stay neighbours, or quantize the tensor to int8 or int16");
 }
 
 Refused slice_fits(const Candidate& c) {
   if (c.output().shape.elements() > 0 && c.node.attributes.integer("step") >= 1) return std::nullopt;
-  return refused("slice.direction", "the slice is empty or goes backwards");
+  return refused("slice.direction", "the slice is empty or goes backwards", "torch.flip, or leave it out");
 }
 
 constexpr LoweringRow kMovementRows[] = {

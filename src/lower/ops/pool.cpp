@@ -33,7 +33,7 @@ Ints strides(const Node& node) {
 Refused check_image(const Candidate& c) {
   const size_t rank = c.input(0).shape.rank();
   if (rank == 4) return std::nullopt;
-  return refused("pool.rank", fmt::format("the input has {} axes, a pool needs 4", rank));
+  return refused("pool.rank", fmt::format("the input has {} axes, a pool needs 4", rank), "give it [N,C,H,W]");
 }
 
 Refused check_divisor(const Candidate& c) {

@@ -33,7 +33,8 @@ Refused check_sides(const Candidate& c, const ir::Value& real) {
   }
   const DType type = c.node.attributes.get<DType>("dtype");
   if (is_plain_type(type)) return std::nullopt;
-  return refused("types.integers", fmt::format("{} does not do this operator with {}", c.target.name, name_of(type)));
+  return refused("types.integers", fmt::format("{} does not do this operator with {}", c.target.name, name_of(type)),
+                 "convert it to int32 or less");
 }
 
 // TOSA's CLAMP reads integers with a sign only, so a narrower range of unsigned ones must be that of the input already.

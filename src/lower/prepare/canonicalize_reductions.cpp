@@ -43,6 +43,16 @@ Result<bool> extremum_of_axis(Rewriter& in, const Node& node) {
                            {{"dim", std::vector{axis}}, {"keepdim", node.attributes.get<bool>("keepdim")}}));
 }
 
+Result<bool> both_extrema(Rewriter& in, const Node& node) {
+  const size_t rank = in.shape(node.inputs[0]).rank();
+  const bool all = node.attributes.is_none("dim");
+  const std::vector<int64_t> dims =
+      all ? identity_order(rank) : std::vector{static_cast<int64_t>(axis_of(node.attributes.integer("dim"), rank))};
+  const Attributes attributes{{"dim", dims}, {"keepdim", node.attributes.get<bool>("keepdim")}};
+  CARINA_CHECKED(in.into(node.outputs[0], AtenOp::amin_default, {node.inputs[0]}, attributes));
+  return rewritten(in.into(node.outputs[1], AtenOp::amax_default, {node.inputs[0]}, attributes));
+}
+
 // An op of several results of which only the first is read, under the name of the op that has just that one.
 template <AtenOp kTo>
 Result<bool> first_result(Rewriter& in, const Node& node) {
@@ -55,6 +65,7 @@ constexpr RewriteRow kCanonicalizeReductionsRows[] = {
     {AtenOp::min_default, reduce_all<AtenOp::amin_default>},
     {AtenOp::max_dim, extremum_of_axis<AtenOp::amax_default>},
     {AtenOp::min_dim, extremum_of_axis<AtenOp::amin_default>},
+    {AtenOp::aminmax_default, both_extrema},
     {AtenOp::mean_default, reduce_all<AtenOp::mean_dim>},
     {AtenOp::prod_default, product_of_all},
     {AtenOp::sum_default, reduce_all<AtenOp::sum_dim_IntList>},

@@ -24,16 +24,13 @@ bool has(const Labels& labels, int label) {
   return std::ranges::find(labels, label) != labels.end();
 }
 
-// Nothing where letters and axes do not match, or where a letter stands twice (a diagonal).
-std::optional<Labels> labels_of(std::string_view term, size_t ellipsis_axes) {
+Labels labels_of(std::string_view term, size_t ellipsis_axes) {
   Labels labels;
   for (size_t i = 0; i < term.size(); ++i) {
     if (term[i] == ' ') continue;
     if (term.substr(i).starts_with("...")) {
       for (size_t n = ellipsis_axes; n-- > 0;) labels.push_back(kEllipsis + static_cast<int>(n));
       i += 2;
-    } else if (has(labels, term[i])) {
-      return std::nullopt;
     } else {
       labels.push_back(term[i]);
     }
@@ -69,6 +66,29 @@ Labels implied_result(const std::vector<Operand>& operands) {
     if (label < kEllipsis && times == 1) result.push_back(label);
   }
   return result;
+}
+
+// A letter that stands twice is a diagonal: the last axis of the result.
+Operand with_diagonals(Rewriter& in, Operand x) {
+  for (size_t i = 0; i < x.labels.size();) {
+    const auto again = std::find(x.labels.begin() + static_cast<ptrdiff_t>(i) + 1, x.labels.end(), x.labels[i]);
+    if (again == x.labels.end()) {
+      ++i;
+      continue;
+    }
+    const auto j = again - x.labels.begin();
+    const Shape shape = in.shape(x.value);
+    std::vector<int64_t> dims = dims_of(shape);
+    dims.push_back(shape[i]);
+    x.labels.push_back(x.labels[i]);
+    for (const ptrdiff_t axis : {j, static_cast<ptrdiff_t>(i)}) {
+      dims.erase(dims.begin() + axis);
+      x.labels.erase(x.labels.begin() + axis);
+    }
+    x.value = in.move(AtenOp::diagonal_default, {x.value},
+                      {{"offset", int64_t{0}}, {"dim1", static_cast<int64_t>(i)}, {"dim2", int64_t{j}}}, Shape(dims));
+  }
+  return x;
 }
 
 class Summation {
@@ -191,15 +211,16 @@ Result<bool> einsum(Rewriter& in, const Node& node) {
   size_t most = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     const size_t rank = in.shape(node.inputs[i]).rank(), letters = letters_of(terms[i]);
-    const auto labels = rank < letters ? std::nullopt : labels_of(terms[i], rank - letters);
-    if (!labels || labels->size() != rank) return false;
-    operands.push_back({.value = node.inputs[i], .labels = *labels});
+    if (rank < letters) return false;
+    const Labels labels = labels_of(terms[i], rank - letters);
+    if (labels.size() != rank) return false;
+    operands.push_back({.value = node.inputs[i], .labels = labels});
     most = std::max(most, rank - letters);
   }
-  const auto result = arrow == std::string_view::npos ? std::optional(implied_result(operands))
-                                                      : labels_of(equation.substr(arrow + 2), most);
-  if (!result) return false;
-  return rewritten(in.view_into(node.outputs[0], Summation(in, std::move(operands)).run(*result)));
+  const Labels result =
+      arrow == std::string_view::npos ? implied_result(operands) : labels_of(equation.substr(arrow + 2), most);
+  for (Operand& operand : operands) operand = with_diagonals(in, std::move(operand));
+  return rewritten(in.view_into(node.outputs[0], Summation(in, std::move(operands)).run(result)));
 }
 
 constexpr RewriteRow kEinsumRows[] = {{AtenOp::einsum_default, einsum}};

@@ -21,10 +21,11 @@ std::span<const RewriteRow> indexing_rewrites();  // index, gather, scatter, emb
 std::span<const RewriteRow> scatter_rewrites();   // select_scatter, slice_scatter, copy, fill
 std::span<const RewriteRow> stride_rewrites();    // as_strided, unfold, diagonal, im2col
 std::span<const RewriteRow> resampling_rewrites();
+std::span<const RewriteRow> grid_rewrites();  // grid_sampler, affine_grid_generator
 std::span<const RewriteRow> activation_rewrites();
 std::span<const RewriteRow> arithmetic_rewrites();  // addcmul, lerp
 std::span<const RewriteRow> reduction_rewrites();   // logsumexp, cosine_similarity, all
-std::span<const RewriteRow> order_rewrites();       // topk, sort
+std::span<const RewriteRow> order_rewrites();       // topk, sort, median
 std::span<const RewriteRow> volume_rewrites();      // conv_transpose3d
 
 // Sums and means over these axes, which stay with size 1.

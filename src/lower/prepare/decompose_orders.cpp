@@ -1,5 +1,7 @@
 // Sorting, as comparisons of all elements of an axis with each other.
 
+#include <numeric>
+
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 
@@ -9,7 +11,9 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-constexpr int64_t kMostComparisons = int64_t{1} << 22;  // all of them are kept at once
+// All of them are kept at once. A few of many elements are found sooner by a kernel of the CPU, which only topk has.
+constexpr int64_t kMostComparisons = int64_t{1} << 22;
+constexpr int64_t kMostComparisonsOfTopk = int64_t{1} << 14;
 
 enum class Order : uint8_t { kAscending, kDescending };
 
@@ -18,12 +22,14 @@ struct Sorting {
   ValueId x;
   size_t axis;
   Order order;
+  int64_t first = 0;  // the rank of the first element that is wanted
   int64_t wanted;
+  int64_t most_comparisons = kMostComparisons;
 };
 
-Tensor numbers_up_to(int64_t count, const Shape& shape) {
+Tensor numbers_from(int64_t first, int64_t count, const Shape& shape) {
   std::vector<int64_t> numbers(static_cast<size_t>(count));
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
+  std::iota(numbers.begin(), numbers.end(), first);
   return Tensor::of<int64_t>(DType::kInt64, shape, numbers);
 }
 
@@ -47,7 +53,7 @@ class Ranks {
     rows_.pop_back();
   }
 
-  [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= kMostComparisons; }
+  [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= sorting_.most_comparisons; }
 
   Result<bool> into(ValueId values, ValueId places) {
     const ValueId x = with_axis_last(sorting_.x, sorting_.axis);
@@ -108,7 +114,7 @@ class Ranks {
   // Which element has each of the wanted ranks: [.., wanted, size].
   ValueId is_wanted(ValueId ranks) {
     const ValueId numbers =
-        in_.constant(node_.name + "_ranks", numbers_up_to(sorting_.wanted, Shape{sorting_.wanted, 1}));
+        in_.constant(node_.name + "_ranks", numbers_from(sorting_.first, sorting_.wanted, Shape{sorting_.wanted, 1}));
     return node(AtenOp::eq_Tensor, {in_.view(ranks, with(1, size_)), numbers}, DType::kBool,
                 with(sorting_.wanted, size_));
   }
@@ -125,7 +131,7 @@ class Ranks {
   ValueId place(ValueId found) {
     const Shape all = with(sorting_.wanted, size_);
     const ValueId ones = node(AtenOp::_to_copy_default, {found}, DType::kInt64, all, {{"dtype", DType::kInt64}});
-    const ValueId numbers = in_.constant(node_.name + "_places", numbers_up_to(size_, Shape{size_}));
+    const ValueId numbers = in_.constant(node_.name + "_places", numbers_from(0, size_, Shape{size_}));
     return sum(node(AtenOp::mul_Tensor, {ones, numbers}, DType::kInt64, all), DType::kInt64, all);
   }
 
@@ -163,8 +169,11 @@ Result<bool> topk(Rewriter& in, const Node& node) {
   const auto axis = sorted_axis(in, node);
   const int64_t wanted = node.attributes.integer("k");
   if (!axis || wanted < 1) return false;
-  const Sorting sorting{
-      .x = node.inputs[0], .axis = *axis, .order = order_of(node.attributes.get<bool>("largest")), .wanted = wanted};
+  const Sorting sorting{.x = node.inputs[0],
+                        .axis = *axis,
+                        .order = order_of(node.attributes.get<bool>("largest")),
+                        .wanted = wanted,
+                        .most_comparisons = kMostComparisonsOfTopk};
   return sorted(in, node, sorting, node.outputs[0], node.outputs[1]);
 }
 
@@ -185,9 +194,38 @@ Result<bool> argsort(Rewriter& in, const Node& node) {
   return sort_all(in, node, ValueId(), node.outputs[0]);
 }
 
+// The element of one rank.
+Result<bool> ranked(Rewriter& in, const Node& node, const Sorting& sorting) {
+  return sorted(in, node, sorting, node.outputs[0], node.outputs.size() > 1 ? node.outputs[1] : ValueId());
+}
+
+// Of an even number of elements the lower one in the middle.
+Result<bool> median_along(Rewriter& in, const Node& node, ValueId x, size_t axis) {
+  const int64_t middle = (in.shape(x)[axis] - 1) / 2;
+  return ranked(in, node, {.x = x, .axis = axis, .order = Order::kAscending, .first = middle, .wanted = 1});
+}
+Result<bool> median(Rewriter& in, const Node& node) {
+  const auto axis = sorted_axis(in, node);
+  return axis ? median_along(in, node, node.inputs[0], *axis) : Result<bool>(false);
+}
+Result<bool> median_of_all(Rewriter& in, const Node& node) {
+  const int64_t count = in.shape(node.inputs[0]).elements();
+  const bool is_small = count > 0 && count * count <= kMostComparisons;
+  return is_small ? median_along(in, node, in.view(node.inputs[0], Shape{count}), 0) : Result<bool>(false);
+}
+
+Result<bool> kth_value(Rewriter& in, const Node& node) {
+  const auto axis = sorted_axis(in, node);
+  const int64_t first = node.attributes.integer("k") - 1;
+  if (!axis || first < 0) return false;
+  return ranked(in, node,
+                {.x = node.inputs[0], .axis = *axis, .order = Order::kAscending, .first = first, .wanted = 1});
+}
+
 constexpr RewriteRow kOrderRewrites[] = {
-    {AtenOp::topk_default, topk},       {AtenOp::sort_default, sort},      {AtenOp::sort_stable, sort},
-    {AtenOp::argsort_default, argsort}, {AtenOp::argsort_stable, argsort},
+    {AtenOp::topk_default, topk},       {AtenOp::sort_default, sort},          {AtenOp::sort_stable, sort},
+    {AtenOp::argsort_default, argsort}, {AtenOp::argsort_stable, argsort},     {AtenOp::median_default, median_of_all},
+    {AtenOp::median_dim, median},       {AtenOp::kthvalue_default, kth_value},
 };
 static_assert(rewrites_what_becomes(kOrderRewrites));
 

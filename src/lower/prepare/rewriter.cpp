@@ -40,19 +40,40 @@ ValueId Rewriter::current(ValueId id) const {
   return id;
 }
 
-Result<void> Rewriter::run() {
-  for (size_t n = 0; n < old_nodes_.size(); ++n) {
-    if (skipped_[n]) continue;
-    Node node = old_nodes_[n];
-    name_ = node.name;
-    source_ = node.source;
-    origin_ = node.origin;
-    if (auto applied = apply(std::move(node)); !applied) add_errors(std::move(applied).error());
-  }
+Node Rewriter::begin(size_t index) {
+  Node node = old_nodes_[index];
+  name_ = node.name;
+  source_ = node.source;
+  origin_ = node.origin;
+  return node;
+}
+
+Result<void> Rewriter::finish() {
   if (!errors_.empty()) return fail(std::move(errors_));
   for (ValueId& output : graph_.outputs) output = current(output);
   ir::remove_dead(graph_);
   return {};
+}
+
+Result<void> Rewriter::run() {
+  for (size_t n = 0; n < old_nodes_.size(); ++n) {
+    if (skipped_[n]) continue;
+    if (auto applied = apply(begin(n)); !applied) add_errors(std::move(applied).error());
+  }
+  return finish();
+}
+
+Result<void> Rewriter::run_each(const std::function<Result<bool>(const Node& node, ir::NodeId id)>& rewrite) {
+  for (size_t n = 0; n < old_nodes_.size(); ++n) {
+    Node node = begin(n);
+    for (ValueId& input : node.inputs) input = current(input);
+    auto done = rewrite(node, ir::NodeId(n));
+    if (!done)
+      add_errors(std::move(done).error());
+    else if (!*done)
+      graph_.add_node(std::move(node));
+  }
+  return finish();
 }
 
 void Rewriter::add_errors(Diagnostics errors) {

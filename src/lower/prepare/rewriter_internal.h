@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -40,6 +41,9 @@ class Rewriter {
 
   // Applies the table to every node and leaves the graph clean. Errors: those of all rows, in one go.
   Result<void> run();
+  // Asks about each node, with its place in the old graph, whether it has been rewritten; the table is for what that
+  // emits.
+  Result<void> run_each(const std::function<Result<bool>(const ir::Node& node, ir::NodeId id)>& rewrite);
 
   [[nodiscard]] const ir::Value& operator[](ir::ValueId id) const { return graph_[id]; }
   // A copy: values move when others are added.
@@ -75,6 +79,8 @@ class Rewriter {
 
  private:
   Result<void> apply(ir::Node node);
+  ir::Node begin(size_t index);  // what is emitted from now on belongs to this node of the old graph
+  Result<void> finish();
   void add_errors(Diagnostics errors);  // of the current node: Diagnostic::node is its origin
   [[nodiscard]] ir::ValueId current(ir::ValueId id) const;
 

@@ -1,0 +1,92 @@
+#include "lower/fix.h"
+
+#include <algorithm>
+
+#include "ir/spread_quantization.h"
+#include "lower/fix/fix_internal.h"
+#include "lower/legality.h"
+
+namespace carina::lower {
+
+using ir::Node;
+using ir::ValueId;
+
+namespace {
+
+Result<const FixRow*> fixed_by(std::span<const FixRow> rows, Rewriter& in, const Node& node, const Target& target,
+                               std::string_view rule) {
+  for (const FixRow& row : rows) {
+    if (row.rule != rule || row.op != node.op.aten()) continue;
+    CARINA_TRY(const bool rewritten, row.rewrite(in, node, target));
+    if (rewritten) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<std::optional<ir::Refusal>> refusals(const ir::Graph& graph, const Target& target) {
+  ir::Graph spread = graph;
+  ir::spread_quantization(spread);
+  return refusals_of(spread, target);
+}
+
+}  // namespace
+
+std::vector<int64_t> stride_of(const Node& node) {
+  const auto& stride = node.attributes.integers("stride");
+  return stride.empty() ? node.attributes.integers("kernel_size") : stride;
+}
+
+ValueId picked(Rewriter& in, ValueId x, const Picked& which) {
+  Shape shape = in.shape(x);
+  if (which.start == 0 && which.step == 1 && which.count == shape[which.axis]) return x;
+  shape[which.axis] = which.count;
+  return in.move(AtenOp::slice_Tensor, {x},
+                 {{"dim", static_cast<int64_t>(which.axis)},
+                  {"start", which.start},
+                  {"end", which.start + (which.count - 1) * which.step + 1},
+                  {"step", which.step}},
+                 shape);
+}
+
+ValueId with_margins(Rewriter& in, ValueId image, const Margins& margins) {
+  std::vector<int64_t> pad;  // the last axis first
+  Shape shape = in.shape(image);
+  for (size_t axis = 2; axis-- > 0;) {
+    const int64_t before = margins.before[axis], behind = margins.behind[axis];
+    const int64_t kept = shape[2 + axis] + std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0);
+    image = picked(in, image, {.axis = 2 + axis, .start = std::max<int64_t>(-before, 0), .count = kept, .step = 1});
+    pad.insert(pad.end(), {std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0)});
+    shape[2 + axis] += before + behind;
+  }
+  if (std::ranges::all_of(pad, [](int64_t n) { return n == 0; })) return image;
+  return in.move(AtenOp::constant_pad_nd_default, {image}, {{"pad", pad}, {"value", int64_t{0}}}, shape);
+}
+
+ValueId quantized_like(Rewriter& in, ValueId value, ValueId like) {
+  in.graph()[value].quantization = in[like].quantization;
+  return value;
+}
+
+Result<std::vector<Fix>> fix_refused(ir::Graph& graph, const Target& target) {
+  const std::vector<std::optional<ir::Refusal>> refused = refusals(graph, target);
+  std::vector<Fix> fixes;
+  Rewriter in(graph, {});
+  CARINA_CHECKED(in.run_each([&](const Node& node, ir::NodeId id) -> Result<bool> {
+    const std::optional<ir::Refusal>& refusal = refused[id.index()];
+    if (!refusal || !node.op.is_aten()) return false;
+    for (const auto rows : {stride_fixes(), extent_fixes()}) {
+      CARINA_TRY(const FixRow* row, fixed_by(rows, in, node, target, refusal->rule));
+      if (row == nullptr) continue;
+      fixes.push_back({.node = node.name,
+                       .source = node.source,
+                       .rule = refusal->rule,
+                       .reason = refusal->reason,
+                       .change = std::string(row->change)});
+      return true;
+    }
+    return false;
+  }));
+  return fixes;
+}
+
+}  // namespace carina::lower

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "lower/prepare/rewriter_internal.h"
+#include "lower/target.h"
+
+namespace carina::lower {
+
+// A rewriting of an operator for a target that refuses it by one rule. It changes no number.
+struct FixRow {
+  std::string_view rule;
+  AtenOp op;
+  std::string_view change;  // what is done, for the user
+  Result<bool> (*rewrite)(Rewriter& in, const ir::Node& node, const Target& target);
+};
+
+std::span<const FixRow> stride_fixes();  // windows that move far
+std::span<const FixRow> extent_fixes();  // windows and axes that are too long
+
+// How a window moves: stride, kernel and padding per axis (y, x).
+std::vector<int64_t> stride_of(const ir::Node& node);
+
+// Elements start, start + step ... of an axis, `count` of them.
+struct Picked {
+  size_t axis;
+  int64_t start;
+  int64_t count;
+  int64_t step;
+};
+ir::ValueId picked(Rewriter& in, ir::ValueId x, const Picked& which);
+// Zeros before and behind the rows (axis 2) and columns (axis 3) of an image; less than none: elements are left out.
+struct Margins {
+  std::vector<int64_t> before, behind;
+};
+ir::ValueId with_margins(Rewriter& in, ir::ValueId image, const Margins& margins);
+// A new value that is quantized as `like` is.
+ir::ValueId quantized_like(Rewriter& in, ir::ValueId value, ir::ValueId like);
+
+}  // namespace carina::lower

@@ -1,0 +1,221 @@
+// Sampling of pictures at places that are computed: the places as real numbers, the pixels around each gathered, and
+// their weighted sum. Only for floats: 8 bits do not name the places of a picture.
+
+#include <algorithm>
+
+#include "facts/aten_traits.h"
+#include "lower/prepare/decompose_internal.h"
+
+namespace carina::lower {
+namespace {
+
+using ir::Node;
+using ir::ValueId;
+
+constexpr int64_t kLargestPicture = int64_t{1} << 24;  // places in it are exact in fp32
+
+// PyTorch's numbers. Source: ATen/native/GridSamplerUtils.h.
+enum class Blend : uint8_t { kBilinear, kNearest, kBicubic };
+enum class Beyond : uint8_t { kZeros, kBorder, kReflection };
+
+struct Sampling {
+  Blend blend;
+  Beyond beyond;
+  bool align_corners;
+};
+
+// Arithmetic on fp32 of one shape.
+class Places {
+ public:
+  Places(Rewriter& in, Shape shape) : in_(in), shape_(std::move(shape)) {}
+
+  ValueId add(ValueId x, double more) { return make(AtenOp::add_Tensor, {x, number(more)}, no_alpha()); }
+  ValueId add(ValueId x, ValueId y) { return make(AtenOp::add_Tensor, {x, y}, no_alpha()); }
+  ValueId sub(ValueId x, ValueId y) { return make(AtenOp::sub_Tensor, {x, y}, no_alpha()); }
+  ValueId sub(double x, ValueId y) { return make(AtenOp::sub_Tensor, {number(x), y}, no_alpha()); }
+  ValueId mul(ValueId x, double factor) { return make(AtenOp::mul_Tensor, {x, number(factor)}, {}); }
+  ValueId mul(ValueId x, ValueId y) { return make(AtenOp::mul_Tensor, {x, y}, {}); }
+  ValueId apply(AtenOp op, ValueId x) { return make(op, {x}, {}); }
+  ValueId clamp(ValueId x, double most) { return make(AtenOp::clamp_default, {x}, {{"min", 0.0}, {"max", most}}); }
+  // x where a is b, else 0.
+  ValueId where_equal(ValueId a, ValueId b, ValueId x) {
+    ir::Value flags{.name = "within", .dtype = DType::kBool, .shape = shape_, .quantization = {}, .constant = {}};
+    const ValueId equal = in_.make_value(AtenOp::eq_Tensor, {a, b}, {}, std::move(flags));
+    ir::Value result{.name = "weight", .dtype = DType::kFp32, .shape = shape_, .quantization = {}, .constant = {}};
+    return in_.make_value(AtenOp::where_self, {equal, x, number(0)}, {}, std::move(result));
+  }
+  ValueId integers(ValueId x) {
+    ir::Value result{.name = "places", .dtype = DType::kInt64, .shape = shape_, .quantization = {}, .constant = {}};
+    return in_.make_value(AtenOp::_to_copy_default, {x}, {{"dtype", DType::kInt64}}, std::move(result));
+  }
+
+ private:
+  ValueId make(AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes) {
+    return in_.make(op, std::move(inputs), std::move(attributes), shape_);
+  }
+  ValueId number(double value) { return in_.scalar(value, DType::kFp32); }
+
+  Rewriter& in_;
+  Shape shape_;
+};
+
+// From -1 .. 1 to pixels.
+ValueId in_pixels(Places& p, ValueId x, int64_t size, const Sampling& how) {
+  const auto all = static_cast<double>(size);
+  return how.align_corners ? p.mul(p.add(x, 1), (all - 1) / 2) : p.mul(p.add(p.mul(p.add(x, 1), all), -1), 0.5);
+}
+
+// Mirrored at both ends, as often as it takes.
+ValueId reflected(Places& p, ValueId x, int64_t size, const Sampling& how) {
+  const double first = how.align_corners ? 0 : -0.5;
+  const double span = static_cast<double>(how.align_corners ? size - 1 : size);
+  if (span == 0) return p.mul(x, 0.0);
+  const ValueId distance = p.apply(AtenOp::abs_default, p.add(x, -first));
+  const ValueId rounds = p.apply(AtenOp::floor_default, p.mul(distance, 1 / (2 * span)));
+  const ValueId within = p.sub(distance, p.mul(rounds, 2 * span));
+  return p.sub(first + span, p.apply(AtenOp::abs_default, p.add(within, -span)));
+}
+
+ValueId place_of(Places& p, ValueId x, int64_t size, const Sampling& how) {
+  const ValueId pixel = in_pixels(p, x, size, how);
+  if (how.beyond == Beyond::kZeros) return pixel;
+  return p.clamp(how.beyond == Beyond::kReflection ? reflected(p, pixel, size, how) : pixel,
+                 static_cast<double>(size - 1));
+}
+
+// A whole place along one axis and how much of its pixel is taken.
+struct Neighbour {
+  ValueId place;
+  ValueId weight;  // not valid: all of it
+};
+
+std::vector<Neighbour> neighbours(Places& p, ValueId at, Blend blend) {
+  if (blend == Blend::kNearest) return {{.place = p.apply(AtenOp::round_default, at), .weight = ValueId()}};
+  const ValueId low = p.apply(AtenOp::floor_default, at), part = p.sub(at, low);
+  return {{.place = low, .weight = p.sub(1, part)}, {.place = p.add(low, 1), .weight = part}};
+}
+
+// A picture [N,C,H,W] as rows [N*H*W,C].
+struct Picture {
+  ValueId rows;
+  Shape shape;
+};
+
+Picture picture_of(Rewriter& in, ValueId x) {
+  const Shape shape = in.shape(x);
+  const std::vector<int64_t> last{0, 2, 3, 1};
+  const ValueId turned =
+      in.move(AtenOp::permute_default, {x}, {{"dims", last}}, Shape{shape[0], shape[2], shape[3], shape[1]});
+  return {.rows = in.view(turned, Shape{shape[0] * shape[2] * shape[3], shape[1]}), .shape = shape};
+}
+
+// Where each picture of the batch begins: [N,1].
+ValueId first_pixels(Rewriter& in, const Picture& picture) {
+  std::vector<float> first;
+  for (int64_t n = 0; n < picture.shape[0]; ++n)
+    first.push_back(static_cast<float>(n * picture.shape[2] * picture.shape[3]));
+  return in.constant("first_pixels", Tensor::of<float>(DType::kFp32, Shape{picture.shape[0], 1}, first));
+}
+
+// One pixel for each place [N,P], times its weight: [N*P,C].
+ValueId weighted(Rewriter& in, Places& p, const Picture& picture, const Neighbour& y, const Neighbour& x, Shape count) {
+  const int64_t height = picture.shape[2], width = picture.shape[3], rows = count.elements();
+  const ValueId inside_y = p.clamp(y.place, static_cast<double>(height - 1));
+  const ValueId inside_x = p.clamp(x.place, static_cast<double>(width - 1));
+  const ValueId place = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first_pixels(in, picture));
+  const Shape shape{rows, picture.shape[1]};
+  const ValueId pixels =
+      in.move(AtenOp::index_Tensor, {picture.rows, in.view(p.integers(place), Shape{rows})}, {}, shape);
+  const ValueId one = p.add(p.mul(y.place, 0.0), 1);
+  const ValueId weight = x.weight.valid() ? p.mul(x.weight, y.weight) : one;
+  const ValueId seen = p.where_equal(inside_y, y.place, p.where_equal(inside_x, x.place, weight));
+  return in.make(AtenOp::mul_Tensor, {pixels, in.view(seen, Shape{rows, 1})}, {}, shape);
+}
+
+// One coordinate of a grid [N,H,W,2]: [N,H*W].
+ValueId coordinate(Rewriter& in, ValueId grid, int64_t which) {
+  const Shape shape = in.shape(grid);
+  const ValueId one = in.move(AtenOp::slice_Tensor, {grid},
+                              {{"dim", int64_t{3}}, {"start", which}, {"end", which + 1}, {"step", int64_t{1}}},
+                              Shape{shape[0], shape[1], shape[2], 1});
+  return in.view(one, Shape{shape[0], shape[1] * shape[2]});
+}
+
+ValueId sampled(Rewriter& in, ValueId x, ValueId grid, const Sampling& how) {
+  const Shape places = in.shape(grid), count{places[0], places[1] * places[2]};
+  const Picture picture = picture_of(in, x);
+  Places p(in, count);
+  const ValueId at_x = place_of(p, coordinate(in, grid, 0), picture.shape[3], how);
+  const ValueId at_y = place_of(p, coordinate(in, grid, 1), picture.shape[2], how);
+  ValueId sum;
+  for (const Neighbour& row : neighbours(p, at_y, how.blend)) {
+    for (const Neighbour& column : neighbours(p, at_x, how.blend)) {
+      const ValueId part = weighted(in, p, picture, row, column, count);
+      sum = sum.valid() ? in.make(AtenOp::add_Tensor, {sum, part}, no_alpha(), in.shape(part)) : part;
+    }
+  }
+  return sum;
+}
+
+Result<bool> grid_sampler(Rewriter& in, const Node& node) {
+  const Sampling how{.blend = static_cast<Blend>(node.attributes.integer("interpolation_mode")),
+                     .beyond = static_cast<Beyond>(node.attributes.integer("padding_mode")),
+                     .align_corners = node.attributes.get<bool>("align_corners")};
+  const Shape x = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
+  if (!is_fp32(in, node) || in[node.outputs[0]].quantization || x.rank() != 4 || out.elements() == 0 ||
+      x.elements() > kLargestPicture || how.blend == Blend::kBicubic)
+    return false;
+  const ValueId pixels = in.view(sampled(in, node.inputs[0], node.inputs[1], how), Shape{x[0], out[2], out[3], x[1]});
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::permute_default, {pixels}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}));
+}
+
+// The middle of each pixel (or, with aligned corners, the pixels of the edges) from -1 to 1.
+std::vector<float> spread(int64_t size, bool align_corners) {
+  std::vector<float> places;
+  const auto all = static_cast<double>(size);
+  for (int64_t i = 0; i < size; ++i) {
+    const double step = align_corners ? 2 * static_cast<double>(i) / std::max(all - 1, 1.0) - 1
+                                      : (2 * static_cast<double>(i) + 1) / all - 1;
+    places.push_back(size == 1 ? 0 : static_cast<float>(step));
+  }
+  return places;
+}
+
+// Every place of a picture as (x, y, 1): [H*W,3].
+Tensor all_places(int64_t height, int64_t width, bool align_corners) {
+  std::vector<float> places;
+  for (const float y : spread(height, align_corners)) {
+    for (const float x : spread(width, align_corners)) places.insert(places.end(), {x, y, 1.0F});
+  }
+  return Tensor::of<float>(DType::kFp32, Shape{height * width, 3}, places);
+}
+
+// Each place times theta [N,2,3]: [N,H,W,2].
+Result<bool> affine_grid(Rewriter& in, const Node& node) {
+  const Shape theta = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
+  if (!is_fp32(in, node) || out.rank() != 4 || out.elements() == 0) return false;
+  const ValueId places =
+      in.constant(node.name + "_places", all_places(out[1], out[2], node.attributes.get<bool>("align_corners")));
+  const int64_t count = out[1] * out[2];
+  const ValueId product =
+      in.make(AtenOp::linear_default, {node.inputs[0], places, ValueId()}, {}, Shape{theta[0], 2, count});
+  const ValueId turned =
+      in.move(AtenOp::permute_default, {product}, {{"dims", std::vector<int64_t>{0, 2, 1}}}, Shape{theta[0], count, 2});
+  return rewritten(in.view_into(node.outputs[0], turned));
+}
+
+constexpr RewriteRow kGridRewrites[] = {
+    {AtenOp::grid_sampler_default, grid_sampler},
+    {AtenOp::grid_sampler_2d_default, grid_sampler},
+    {AtenOp::affine_grid_generator_default, affine_grid},
+};
+static_assert(rewrites_what_becomes(kGridRewrites));
+
+}  // namespace
+
+std::span<const RewriteRow> grid_rewrites() {
+  return kGridRewrites;
+}
+
+}  // namespace carina::lower
