@@ -26,7 +26,7 @@ struct SplitOptions {
   std::vector<std::string> cpu_modules = {};  // paths ("features.3", with all below) or types ("Conv2d")
   partition::UsersWish keep = {};             // any other filter
   partition::RealsOnCpu reals = partition::RealsOnCpu::kRounded;
-  ir::PassOptions passes = {};                // of the clean-up behind lowering
+  ir::PassOptions passes = {};  // of the clean-up behind lowering
 };
 
 // A model cut into a program for the CPU and TOSA graphs for the backend, one per delegate.

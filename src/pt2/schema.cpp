@@ -16,11 +16,16 @@ struct TypeName {
   ArgumentType type;
 };
 constexpr std::array kTypeNames = {
-    TypeName{"Tensor", ArgumentType::kTensor}, TypeName{"SymInt", ArgumentType::kInt},
-    TypeName{"int", ArgumentType::kInt},       TypeName{"float", ArgumentType::kFloat},
-    TypeName{"Scalar", ArgumentType::kScalar}, TypeName{"bool", ArgumentType::kBool},
-    TypeName{"str", ArgumentType::kString},    TypeName{"ScalarType", ArgumentType::kDType},
-    TypeName{"Layout", ArgumentType::kLayout}, TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
+    TypeName{"Tensor", ArgumentType::kTensor},
+    TypeName{"SymInt", ArgumentType::kInt},
+    TypeName{"int", ArgumentType::kInt},
+    TypeName{"float", ArgumentType::kFloat},
+    TypeName{"Scalar", ArgumentType::kScalar},
+    TypeName{"bool", ArgumentType::kBool},
+    TypeName{"str", ArgumentType::kString},
+    TypeName{"ScalarType", ArgumentType::kDType},
+    TypeName{"Layout", ArgumentType::kLayout},
+    TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
     TypeName{"Device", ArgumentType::kDevice},
     // A model for inference names none: it is always None.
     TypeName{"Generator", ArgumentType::kDevice},
