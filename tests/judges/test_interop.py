@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parent / "interop"
 sys.path.insert(0, str(FOLDER))
 
 import matrix
-import page
+import matrix_page
 import rows
 
 SAMPLE = [
@@ -66,4 +66,4 @@ def test_the_page_has_every_row_and_no_failure(found):
     assert len(listed) == len(found) and "**fails**" not in text
     for name, row in found.items():
         assert any(model == row.model and form.startswith(row.form) for model, form in listed), name
-    assert page.HEAD in text
+    assert matrix_page.HEAD in text

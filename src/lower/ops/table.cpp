@@ -74,8 +74,9 @@ Table16 table16(const RealFunction& function, const Quantization& from, const Qu
     values.push_back(std::isnan(steps) ? 0 : std::clamp(steps, low, high));
   }
   Table16 table{.entries = {}, .extra_log2 = extra_bits(values, to.dtype)};
-  // From one end to the other in one entry: halves, of which even the rise fits 16 bits.
-  const double most = table.extra_log2 < 0 ? 16383 : 32767, least = table.extra_log2 < 0 ? -16384 : -32768;
+  // 16 bits from one end to the other in one entry: halves, of which even the rise fits 16 bits.
+  const bool halves = table.extra_log2 < 0 && to.dtype != DType::kInt32;
+  const double most = halves ? 16383 : 32767, least = halves ? -16384 : -32768;
   for (const double v : values)
     table.entries.push_back(static_cast<int64_t>(std::clamp(std::round(std::ldexp(v, table.extra_log2)), least, most)));
   return table;

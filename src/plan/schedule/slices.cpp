@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -145,12 +147,40 @@ Weights scales_only(const Weights& weights) {
           .acc = weights.acc};
 }
 
+int64_t weights_in(const Request& request, const Weights& weights) {
+  return request.traversal.ofm_depth * weights.height * weights.width * weights.in_channels;
+}
+
+// Says how many of the weights are encoded; only from the thread that made it, since listeners expect no other.
+class EncodingProgress {
+ public:
+  EncodingProgress(size_t total, const Log& log) : total_(total), log_(log) {}
+  void add(size_t weights) {
+    const size_t done = done_ += weights;
+    if (std::this_thread::get_id() == caller_) log_.progress("encode", done, total_);
+  }
+
+ private:
+  std::thread::id caller_ = std::this_thread::get_id();
+  std::atomic<size_t> done_ = 0;
+  size_t total_;
+  const Log& log_;
+};
+
 // All requests; those that follow a leader have their own scales and the leader's weights.
 std::vector<Parts> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
                               const Material& material, const Context& context, ThreadPool& threads) {
   std::vector<Parts> encoded(requests.size());
+  const auto size = [&](size_t i) {
+    return leaders[i] == i ? static_cast<size_t>(weights_in(requests[i], material[requests[i].weights])) : size_t{0};
+  };
+  size_t total = 0;
+  for (size_t i = 0; i < requests.size(); ++i) total += size(i);
+  EncodingProgress progress(total, context.log);
   threads.parallel_for(requests.size(), [&](size_t i) {
-    if (leaders[i] == i) encoded[i] = encode(requests[i], material[requests[i].weights], context);
+    if (leaders[i] != i) return;
+    encoded[i] = encode(requests[i], material[requests[i].weights], context);
+    progress.add(size(i));
   });
   for (size_t i = 0; i < requests.size(); ++i) {
     if (leaders[i] == i) continue;

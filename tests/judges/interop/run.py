@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import matrix
-import page
+import matrix_page
 import rows
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -57,7 +57,7 @@ def main() -> int:
     known = kept() | {outcome.row: outcome for outcome in outcomes}
     KEPT.write_text(matrix.as_json(list(known.values())))
     if asked.page:
-        (ROOT / "docs" / "interop.md").write_text(page.text([known[row.name] for row in every]))
+        (ROOT / "docs" / "interop.md").write_text(matrix_page.text([known[row.name] for row in every]))
     wrong = sum(bool(outcome.problem) for outcome in outcomes)
     print(f"{len(outcomes)} rows, {wrong} not as they should")
     return 1 if wrong else 0
