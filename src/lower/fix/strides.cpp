@@ -82,7 +82,7 @@ Result<bool> convolution_by_blocks(Rewriter& in, const Node& node, const Target&
 }
 
 // How far the window reaches along an axis, with its dilation.
-int64_t reach_of(const Rewriter& in, const Node& node, size_t axis) {
+int64_t window_reach(const Rewriter& in, const Node& node, size_t axis) {
   const bool is_pool = node.attributes.find("kernel_size") != nullptr;
   const int64_t kernel = is_pool ? node.attributes.integers("kernel_size")[axis] : in.shape(node.inputs[1])[2 + axis];
   const bool dilated = node.attributes.find("dilation") != nullptr;
@@ -98,7 +98,7 @@ Result<bool> all_places(Rewriter& in, const Node& node, const Target& target) {
   for (size_t a = 0; a < 2; ++a) {
     if (step[a] == 1) continue;
     all[2 + a] =
-        in.shape(node.inputs[0])[2 + a] + 2 * node.attributes.integers("padding")[a] - reach_of(in, node, a) + 1;
+        in.shape(node.inputs[0])[2 + a] + 2 * node.attributes.integers("padding")[a] - window_reach(in, node, a) + 1;
   }
   ir::Attributes attributes = node.attributes;
   attributes.set("stride", Ints{step[0] > 1 ? 1 : stride[0], step[1] > 1 ? 1 : stride[1]});
