@@ -30,7 +30,7 @@ constexpr std::array kOldProfiles{
     NamedFeatures{"MI", tosa::kAllTosaFeatures},
 };
 
-constexpr TosaFeatures kProfiles = TosaFeature::kProInt | TosaFeature::kProFp;
+constexpr TosaFeatures kAllProfiles = TosaFeature::kProInt | TosaFeature::kProFp;
 
 std::string upper(std::string_view text) {
   std::string out(text);
@@ -71,18 +71,18 @@ Result<TosaFeatures> feature_of(const std::string& text, TosaFeatures among, std
     if (among.has(row.feature) && bare_name(row.name) == name) return only(row.feature);
   }
   for (const NamedFeatures& row : kOldProfiles) {
-    if (among == kProfiles && row.name == name) return row.features;
+    if (among == kAllProfiles && row.name == name) return row.features;
   }
-  return unknown(option, text, names_of(among) + (among == kProfiles ? ", BI, MI" : ", none"));
+  return unknown(option, text, names_of(among) + (among == kAllProfiles ? ", BI, MI" : ", none"));
 }
 
 Result<TosaFeatures> features_of(const TosaLimits& limits) {
-  constexpr TosaFeatures kExtensions{.bits = tosa::kAllTosaFeatures.bits & ~kProfiles.bits};
+  constexpr TosaFeatures kExtensions{.bits = tosa::kAllTosaFeatures.bits & ~kAllProfiles.bits};
   TosaFeatures out;
   bool all_extensions = limits.extensions.empty();
-  if (limits.profiles.empty()) out = kProfiles;
+  if (limits.profiles.empty()) out = kAllProfiles;
   for (const std::string& name : limits.profiles) {
-    CARINA_TRY(const TosaFeatures features, feature_of(name, kProfiles, "--profile"));
+    CARINA_TRY(const TosaFeatures features, feature_of(name, kAllProfiles, "--profile"));
     out.bits |= features.bits;
     if ((features.bits & kExtensions.bits) != 0) all_extensions = false;  // BI and MI say themselves
   }
