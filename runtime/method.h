@@ -57,8 +57,9 @@ class InstructionObserver {
 // A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
 class Method {
  public:
-  // Errors: kInvalidProgram, kOutOfMemory (problem() has what is missing where), kOperatorMissing, kBackendMissing and kDataMissing (problem() has the name),
-  // kInvalidArgument (data of another type or shape than its tensor), what a backend's init says.
+  // Errors: kInvalidProgram, kOutOfMemory (problem() has what is missing where), kOperatorMissing, kBackendMissing and
+  // kDataMissing (problem() has the name), kInvalidArgument (data of another type or shape than its tensor), what a
+  // backend's init says.
   Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
 
   [[nodiscard]] size_t inputs() const { return inputs_.size(); }

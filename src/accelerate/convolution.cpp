@@ -5,6 +5,7 @@
 
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
+#include "tensor/finite.h"
 
 namespace carina::accelerate {
 
@@ -226,8 +227,7 @@ bool geometry_of(Arguments arguments, const EValue& out, Geometry& g) {
 }
 
 bool is_finite(const Tensor& tensor) {
-  const auto* values = tensor.as<const float>();
-  return std::all_of(values, values + tensor.elements(), [](float value) { return std::isfinite(value); });
+  return are_finite({tensor.as<const float>(), static_cast<size_t>(tensor.elements())});
 }
 
 }  // namespace

@@ -84,10 +84,6 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
   return std::move(buffer).freeze();
 }
 
-}  // namespace
-
-namespace {
-
 Result<Buffer> file_bytes(const std::string& path, size_t most_read) {
   // Without waiting: a FIFO that nobody writes would block before anyone can say that it is no file.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

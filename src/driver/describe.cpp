@@ -180,10 +180,6 @@ void add_delegates(report::CompileReport& report, const std::vector<Delegate>& d
   }
 }
 
-}  // namespace
-
-namespace {
-
 std::string_view name_of(Optimise optimise) {
   switch (optimise) {
     case Optimise::kSpeed:

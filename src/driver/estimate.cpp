@@ -157,10 +157,6 @@ void add_views(std::vector<report::LayerReport>& layers, const ir::Graph& tosa) 
   for (report::LayerReport& layer : layers) std::ranges::copy(views[layer.name], std::back_inserter(layer.nodes));
 }
 
-}  // namespace
-
-namespace {
-
 Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const plan::Target& target,
                                    simulate::Occupied occupied, simulate::StatisticsCache* known,
                                    simulate::Execution execution) {

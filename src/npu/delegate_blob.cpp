@@ -278,10 +278,6 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
   return network;
 }
 
-}  // namespace
-
-namespace {
-
 void append_rest(std::vector<std::byte>& out, const CompiledNetwork& network) {
   std::vector<std::byte> scratch;
   append_value(scratch, static_cast<uint32_t>(network.scratch_bytes));

@@ -363,10 +363,6 @@ void write_section(BitWriter& bits, std::span<const int16_t> weights, const Choi
   }
 }
 
-}  // namespace
-
-namespace {
-
 void check_range(std::span<const int16_t> weights) {
   bool in_range = true;
   for (const int16_t w : weights) in_range &= w >= kMinWeight && w <= kMaxWeight;

@@ -138,9 +138,6 @@ class PairPlaces {
   int64_t channel_ = 0, in_group_ = 0;
 };
 
-}  // namespace
-
-namespace {
 // Returns the sum of the magnitudes.
 [[gnu::always_inline]] inline int32_t put_pairs(const int16_t* from, int count, int16_t* to) {
   int32_t magnitude = 0;

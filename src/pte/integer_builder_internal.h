@@ -102,6 +102,11 @@ struct Interval64 {
 };
 std::optional<Interval64> limits_of(const ir::Node& node);
 
+// An attribute of both axes, which one number may stand for.
+inline std::vector<int64_t> both_axes(const std::vector<int64_t>& list) {
+  return list.size() == 1 ? std::vector<int64_t>{list[0], list[0]} : list;
+}
+
 inline bool is_int8(const Quantization& q) {
   return q.dtype == DType::kInt8 && !q.per_channel();
 }

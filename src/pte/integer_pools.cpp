@@ -11,8 +11,7 @@ using ir::ValueId;
 
 std::vector<int64_t> pair_of(const ir::Node& node, std::string_view name, const std::vector<int64_t>& otherwise) {
   const std::vector<int64_t>& list = node.attributes.integers(name);
-  if (list.empty()) return otherwise;
-  return list.size() == 1 ? std::vector<int64_t>{list[0], list[0]} : list;
+  return list.empty() ? otherwise : both_axes(list);
 }
 
 bool is_picture(const IntegerBuilder& builder, const ir::Node& node) {

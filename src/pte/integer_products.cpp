@@ -59,10 +59,6 @@ std::vector<int64_t> reordered(const std::vector<int64_t>& weights, const Shape&
   return result;
 }
 
-std::vector<int64_t> pair_of(const std::vector<int64_t>& list) {
-  return list.size() == 1 ? std::vector<int64_t>{list[0], list[0]} : list;
-}
-
 // The most that CMSIS-NN's kernels ask for, on any core. Source: arm_convolve_wrapper_s8_get_buffer_size (two columns of
 // int16, or four of int8 in eights; none for a single tap) and arm_depthwise_conv_wrapper_s8_get_buffer_size (a block of
 // channels for each of four outputs, or a column of int16; none where a channel has several outputs).
@@ -165,16 +161,26 @@ bool convolution(IntegerBuilder& builder, const Enclosed& enclosed) {
   const ValueId weights =
       builder.constant(node.name + "_weights", DType::kInt8, placed, reordered(operands->weights, shape, depthwise));
   const ValueId bias = builder.constant(node.name + "_bias", DType::kInt32, Shape{shape[0]}, operands->bias);
-  const Geometry at{.stride = pair_of(node.attributes.integers("stride")),
-                    .padding = pair_of(node.attributes.integers("padding")),
-                    .dilation = pair_of(node.attributes.integers("dilation"))};
+  const Geometry at{.stride = both_axes(node.attributes.integers("stride")),
+                    .padding = both_axes(node.attributes.integers("padding")),
+                    .dilation = both_axes(node.attributes.integers("dilation"))};
   const Scaled scale = scaled(builder, enclosed, operands->in.quantization, operands->multipliers);
   const ValueId output = builder.written_channels_last(enclosed.output);
   (depthwise ? call_depthwise : call_plain)(builder, in, weights, bias, at, scale, output);
   return true;
 }
 
-// With one scale: as the sums of weights that CMSIS-NN takes on cores with MVE, which hold the bias and the input's offset.
+// A linear layer of one scale over rows. `sums`: what CMSIS-NN takes on cores with MVE, the weights' sums with the bias and
+// the input's offset.
+void call_rows(IntegerBuilder& builder, const Enclosed& enclosed, ValueId rows, ValueId weights, ValueId sums,
+               int64_t offset, const Multiplier& scale, ValueId output) {
+  builder.call("cortex_m::quantized_linear",
+               {rows, weights, None{}, sums, offset, int64_t{0}, enclosed.to.zero_point(),
+                std::vector<int64_t>{scale.multiplier}, std::vector<int64_t>{scale.shift}, enclosed.high, enclosed.low},
+               output);
+}
+
+// With one scale.
 void call_linear(IntegerBuilder& builder, const Enclosed& enclosed, const Operands& operands, const Shape& shape) {
   std::vector<int64_t> sums = operands.bias;
   const int64_t offset = -operands.in.quantization.zero_point();
@@ -182,11 +188,8 @@ void call_linear(IntegerBuilder& builder, const Enclosed& enclosed, const Operan
     sums[i / static_cast<size_t>(shape[1])] += offset * operands.weights[i];
   const ValueId weights = builder.constant(enclosed.node.name + "_weights", DType::kInt8, shape, operands.weights);
   const ValueId sum = builder.constant(enclosed.node.name + "_sums", DType::kInt32, Shape{1, shape[0]}, sums);
-  const Multiplier& scale = operands.multipliers.front();
-  builder.call("cortex_m::quantized_linear",
-               {builder.plain(operands.in.value), weights, None{}, sum, offset, int64_t{0}, enclosed.to.zero_point(),
-                std::vector<int64_t>{scale.multiplier}, std::vector<int64_t>{scale.shift}, enclosed.high, enclosed.low},
-               enclosed.output);
+  call_rows(builder, enclosed, builder.plain(operands.in.value), weights, sum, offset, operands.multipliers.front(),
+            enclosed.output);
 }
 
 // With a scale for each channel: as a convolution of one tap over rows that stand side by side.
@@ -234,10 +237,6 @@ bool matrix_product(IntegerBuilder& builder, const Enclosed& enclosed) {
 // Sums over windows are depthwise convolutions by ones, which round once.
 constexpr int64_t kMostOnes = int64_t{64} << 10;
 
-}  // namespace
-
-namespace {
-
 // The sum of each channel's whole picture: a linear layer of one output over rows of pixels, with ones as its weights.
 void sum_pictures(IntegerBuilder& builder, const Enclosed& enclosed, const Integers& in, const Multiplier& scale) {
   const Shape shape = builder.graph()[in.value].shape;
@@ -247,10 +246,7 @@ void sum_pictures(IntegerBuilder& builder, const Enclosed& enclosed, const Integ
                                         std::vector<int64_t>(static_cast<size_t>(pixels), 1));
   const ValueId start = builder.constant(enclosed.node.name + "_sums", DType::kInt32, Shape{1, 1}, {offset * pixels});
   const ValueId sums = builder.value(enclosed.node.name + "_sums", Shape{shape[0] * shape[1], 1});
-  builder.call("cortex_m::quantized_linear",
-               {rows, ones, None{}, start, offset, int64_t{0}, enclosed.to.zero_point(),
-                std::vector<int64_t>{scale.multiplier}, std::vector<int64_t>{scale.shift}, enclosed.high, enclosed.low},
-               sums);
+  call_rows(builder, enclosed, rows, ones, start, offset, scale, sums);
   builder.alias(enclosed.output, builder.reshaped(sums, Shape(builder.graph()[enclosed.output].shape)));
 }
 

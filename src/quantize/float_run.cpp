@@ -37,7 +37,8 @@ Tensor read_as(Tensor tensor, DType type) {
   return tensor;
 }
 
-// TOSA has neither int64 nor fp64: indices and the like are int32 there. Integers without a sign stand as bits in those that have one.
+// TOSA has neither int64 nor fp64: indices and the like are int32 there. Integers without a sign stand as bits in those
+// that have one.
 Tensor as_type(const Tensor& tensor, DType wanted) {
   if (tensor.dtype == DType::kUInt8 && wanted == DType::kInt8) return read_as(tensor, wanted);
   if (tensor.dtype == DType::kInt8 && wanted == DType::kUInt8) return read_as(tensor, wanted);

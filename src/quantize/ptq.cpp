@@ -14,6 +14,7 @@
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_parameters_internal.h"
 #include "quantize/weight_rounding_internal.h"
+#include "tensor/finite.h"
 
 namespace carina::quantize {
 
@@ -257,7 +258,7 @@ class Quantizer {
     if (!role || !is_real(graph_, node.inputs.front())) return {};
     ir::Value& weight = graph_[node.inputs[role->weight]];
     if (!weight.constant || weight.dtype != DType::kFp32) return {};
-    if (!is_finite(*weight.constant))
+    if (!are_finite(weight.constant->values<float>()))
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
     const Quantization input = *graph_[node.inputs.front()].quantization;
     weight.quantization =
@@ -284,7 +285,7 @@ class Quantizer {
     const ir::Value weight = graph_[node.inputs[role.weight]];
     const bool has_bias = role.bias < node.inputs.size() && node.inputs[role.bias].valid();
     if (has_bias && (!is_real(graph_, node.inputs[role.bias]) || !graph_[node.inputs[role.bias]].constant)) return {};
-    if (has_bias && !is_finite(*graph_[node.inputs[role.bias]].constant))
+    if (has_bias && !are_finite(graph_[node.inputs[role.bias]].constant->values<float>()))
       return fail({.where = fmt::format("{} ({})", node.name, graph_[node.inputs[role.bias]].name),
                    .what = "the bias is not finite"});
     if (statistics != nullptr && scheme.weights.mean_error == MeanError::kTakenFromBias)

@@ -18,7 +18,4 @@ Quantization bias_parameters(const Quantization& input, const Quantization& weig
 // What weights become beside such inputs: TOSA multiplies int16 by int8 only.
 WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted);
 
-// Whether all floats are.
-bool is_finite(const Tensor& tensor);
-
 }  // namespace carina::quantize

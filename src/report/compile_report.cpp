@@ -59,6 +59,11 @@ std::optional<int64_t> operations_of(const DelegateReport& delegate) {
   return delegate.estimate ? std::optional(delegate.estimate->operations) : std::nullopt;
 }
 
+// "conv2d (model.py:41)"
+std::string with_source(const std::string& node, const std::string& source) {
+  return source.empty() ? node : fmt::format("{} ({})", node, source);
+}
+
 std::string nodes_table(const CompileReport& report) {
   Table table({{.title = "node"},
                {.title = "operator"},
@@ -67,9 +72,8 @@ std::string nodes_table(const CompileReport& report) {
                {.title = "CPU cycles", .align = Align::kRight},
                {.title = "why"}});
   for (const NodeReport& node : report.nodes) {
-    const std::string place = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
-    table.add({place, node.op, place_text(report, node.place), node.cycles == 0 ? "-" : grouped(node.cycles),
-               node.cpu_cycles == 0 ? "-" : grouped(node.cpu_cycles),
+    table.add({with_source(node.name, node.source), node.op, place_text(report, node.place),
+               node.cycles == 0 ? "-" : grouped(node.cycles), node.cpu_cycles == 0 ? "-" : grouped(node.cpu_cycles),
                node.hint.empty() ? node.reason : fmt::format("{}; {}", node.reason, node.hint)});
   }
   return table.text(2);
@@ -177,10 +181,8 @@ std::string choices_line(const CompileReport& report) {
 // What was rewritten: a line for each node.
 std::string fixes_text(const CompileReport& report) {
   std::string text;
-  for (const FixReport& fix : report.fixes) {
-    const std::string place = fix.source.empty() ? fix.node : fmt::format("{} ({})", fix.node, fix.source);
-    text += fmt::format("  {}: {}: {}; no number changes\n", place, fix.reason, fix.change);
-  }
+  for (const FixReport& fix : report.fixes)
+    text += fmt::format("  {}: {}: {}; no number changes\n", with_source(fix.node, fix.source), fix.reason, fix.change);
   return text.empty() ? text : "rewritten:\n" + text;
 }
 

@@ -274,10 +274,10 @@ void pack_weights(DecodedWeights& weights, OperationKind kind, std::span<const i
   const size_t taps = static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width);
   const size_t depth_pairs = (depth + 1) / 2;
   weights.packed.pairs_per_group = pairs_per_group(weights);
-  weights.packed.pairs.assign(groups * taps * depth_pairs * kChannelGroup * 2, 0);
+  weights.packed.pairs.assign(groups * weights.packed.pairs_per_group * kChannelGroup * 2, 0);
   for (size_t c = 0; c < channels; ++c) {
-    int16_t* to =
-        weights.packed.pairs.data() + (c / kChannelGroup * taps * depth_pairs * kChannelGroup + c % kChannelGroup) * 2;
+    int16_t* to = weights.packed.pairs.data() +
+                  (c / kChannelGroup * weights.packed.pairs_per_group * kChannelGroup + c % kChannelGroup) * 2;
     const int16_t* from = values.data() + c * per_channel;
     for (size_t t = 0; t < taps; ++t) {
       for (size_t i = 0; i < depth; ++i)

@@ -39,22 +39,24 @@ constexpr std::array kStages{Stage{.step = "read", .words = "reading the model"}
                              Stage{.step = "estimate", .words = "estimating cycles"},
                              Stage{.step = "write", .words = "writing the program"}};
 
+Stage stage_of(std::string_view step) {
+  const auto* stage = std::ranges::find(kStages, step, &Stage::step);
+  return stage == kStages.end() ? Stage{.step = step, .words = "simplifying the model"} : *stage;
+}
+
 }  // namespace
 
 std::string_view stage_words(std::string_view step) {
-  const auto* stage = std::ranges::find(kStages, step, &Stage::step);
-  return stage == kStages.end() ? "simplifying the model" : stage->words;
+  return stage_of(step).words;
 }
 
 namespace {
 
 std::string stage_text(std::string_view step, size_t done, size_t total) {
-  const auto* stage = std::ranges::find(kStages, step, &Stage::step);
-  if (stage != kStages.end() && stage->counted == Counted::kEach && total > 0)
-    return fmt::format("{} {}/{}", stage->words, done + 1, total);
-  if (stage != kStages.end() && stage->counted == Counted::kPercent && total > 0)
-    return fmt::format("{} {} %", stage->words, 100 * done / total);
-  return std::string(stage_words(step));
+  const Stage stage = stage_of(step);
+  if (stage.counted == Counted::kEach && total > 0) return fmt::format("{} {}/{}", stage.words, done + 1, total);
+  if (stage.counted == Counted::kPercent && total > 0) return fmt::format("{} {} %", stage.words, 100 * done / total);
+  return std::string(stage.words);
 }
 
 int exit_code(Fault fault) {

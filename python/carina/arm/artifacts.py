@@ -56,11 +56,7 @@ class Artifacts:
 
     def _write_events(self, traced: _native.TracedTosa) -> None:
         events = [
-            event(number, self._nodes[operator.node], {
-                "node_name": operator.result,
-                "operator_name": operator.op.removeprefix("tosa."),
-                "operator_id": number,
-            })
+            _operator_event(number, self._nodes[operator.node], operator.result, operator.op)
             for number, operator in enumerate(traced.operators)
             if operator.node in self._nodes
         ]
@@ -86,13 +82,13 @@ def write_debug_info(program: ExportedProgram, folder: Path) -> None:
             return
         operators = [operator for operator in json.loads(dumped.read_text()) if operator["node"] in nodes]
         _write_events(folder, f"output_tag{index}", [
-            event(number, nodes[operator["node"]], {
-                "node_name": operator["result"],
-                "operator_name": operator["op"].removeprefix("tosa."),
-                "operator_id": number,
-            })
+            _operator_event(number, nodes[operator["node"]], operator["result"], operator["op"])
             for number, operator in enumerate(operators)
         ])
+
+
+def _operator_event(number: int, node: Node, result: str, op: str) -> dict[str, Any]:
+    return event(number, node, {"node_name": result, "operator_name": op.removeprefix("tosa."), "operator_id": number})
 
 
 def _write_events(folder: Path, stem: str, events: list[dict[str, Any]]) -> None:

@@ -2,8 +2,6 @@
 // pixel by pixel. Every output is one chain of fused multiply-adds in the order of taps and channels, then the bias.
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -12,6 +10,7 @@
 #include "interpret/ops/conv_internal.h"
 #include "interpret/ops/product_cut_internal.h"
 #include "interpret/simd/simd_internal.h"
+#include "tensor/finite.h"
 
 namespace carina::interpret {
 
@@ -164,18 +163,6 @@ Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
   return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
           .scratch_bytes = scratch,
           .packed_bytes = packed_bytes};
-}
-
-// A value that is not finite leaves more than 0 when it is taken from itself. In lanes, which compilers make vectors of.
-bool are_finite(std::span<const float> values) {
-  constexpr size_t kLanes = 16;
-  std::array<float, kLanes> left{};
-  const size_t whole = values.size() - values.size() % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) left[lane] += values[i + lane] - values[i + lane];
-  }
-  for (size_t i = whole; i < values.size(); ++i) left[0] += values[i] - values[i];
-  return std::ranges::all_of(left, [](float l) { return l == 0; });
 }
 
 }  // namespace

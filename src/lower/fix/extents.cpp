@@ -30,10 +30,9 @@ struct Reach {
 };
 
 Reach reach_of(const Rewriter& in, const Node& node, size_t axis) {
-  const int64_t dilation = node.attributes.integers("dilation")[axis];
   return {.stride = node.attributes.integers("stride")[axis],
           .padding = node.attributes.integers("padding")[axis],
-          .reach = dilation * (in.shape(node.inputs[1])[2 + axis] - 1) + 1};
+          .reach = window_reach(in, node, axis)};
 }
 
 // A part of the results of an axis, from what it reads with its padding.

@@ -36,6 +36,13 @@ std::vector<int64_t> stride_of(const Node& node) {
   return stride.empty() ? node.attributes.integers("kernel_size") : stride;
 }
 
+int64_t window_reach(const Rewriter& in, const Node& node, size_t axis) {
+  const bool is_pool = node.attributes.find("kernel_size") != nullptr;
+  const int64_t kernel = is_pool ? node.attributes.integers("kernel_size")[axis] : in.shape(node.inputs[1])[2 + axis];
+  const bool dilated = node.attributes.find("dilation") != nullptr;
+  return (dilated ? node.attributes.integers("dilation")[axis] : 1) * (kernel - 1) + 1;
+}
+
 ValueId picked(Rewriter& in, ValueId x, const Picked& which) {
   Shape shape = in.shape(x);
   if (which.start == 0 && which.step == 1 && which.count == shape[which.axis]) return x;

@@ -21,6 +21,8 @@ std::span<const FixRow> extent_fixes();  // windows and axes that are too long
 
 // How a window moves: stride, kernel and padding per axis (y, x).
 std::vector<int64_t> stride_of(const ir::Node& node);
+// How far the window of a pool or a convolution reaches along an axis (0: y, 1: x), with its dilation.
+int64_t window_reach(const Rewriter& in, const ir::Node& node, size_t axis);
 
 // Elements start, start + step ... of an axis, `count` of them.
 struct Picked {

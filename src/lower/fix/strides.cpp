@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lower/fix/fix_internal.h"
+#include "lower/prepare/pieces_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -18,9 +19,7 @@ ValueId blocks_as_channels(Rewriter& in, ValueId image, const Ints& block) {
   const Shape s = in.shape(image);
   const int64_t rows = s[2] / block[0], columns = s[3] / block[1];
   const ValueId apart = in.view(image, Shape{s[0], s[1], rows, block[0], columns, block[1]});
-  const ValueId turned = in.move(AtenOp::permute_default, {apart}, {{"dims", Ints{0, 1, 3, 5, 2, 4}}},
-                                 Shape{s[0], s[1], block[0], block[1], rows, columns});
-  return in.view(turned, Shape{s[0], s[1] * block[0] * block[1], rows, columns});
+  return in.view(permuted(in, apart, {0, 1, 3, 5, 2, 4}), Shape{s[0], s[1] * block[0] * block[1], rows, columns});
 }
 
 // The same of weights [O,C,KH,KW], whose kernel ends with zeros where it is no whole number of blocks.
@@ -79,14 +78,6 @@ Result<bool> convolution_by_blocks(Rewriter& in, const Node& node, const Target&
   inputs[0] = x;
   inputs[1] = weights;
   return rewritten(in.into(node.outputs[0], AtenOp::conv2d_default, std::move(inputs), std::move(attributes)));
-}
-
-// How far the window reaches along an axis, with its dilation.
-int64_t window_reach(const Rewriter& in, const Node& node, size_t axis) {
-  const bool is_pool = node.attributes.find("kernel_size") != nullptr;
-  const int64_t kernel = is_pool ? node.attributes.integers("kernel_size")[axis] : in.shape(node.inputs[1])[2 + axis];
-  const bool dilated = node.attributes.find("dilation") != nullptr;
-  return (dilated ? node.attributes.integers("dilation")[axis] : 1) * (kernel - 1) + 1;
 }
 
 Result<bool> all_places(Rewriter& in, const Node& node, const Target& target) {

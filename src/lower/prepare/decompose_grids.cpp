@@ -5,6 +5,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/pieces_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -103,10 +104,8 @@ struct Picture {
 
 Picture picture_of(Rewriter& in, ValueId x) {
   const Shape shape = in.shape(x);
-  const std::vector<int64_t> last{0, 2, 3, 1};
-  const ValueId turned =
-      in.move(AtenOp::permute_default, {x}, {{"dims", last}}, Shape{shape[0], shape[2], shape[3], shape[1]});
-  return {.rows = in.view(turned, Shape{shape[0] * shape[2] * shape[3], shape[1]}), .shape = shape};
+  return {.rows = in.view(permuted(in, x, {0, 2, 3, 1}), Shape{shape[0] * shape[2] * shape[3], shape[1]}),
+          .shape = shape};
 }
 
 // Where each picture of the batch begins: [N,1].
@@ -135,10 +134,7 @@ ValueId weighted(Rewriter& in, Places& p, const Picture& picture, const Neighbou
 // One coordinate of a grid [N,H,W,2]: [N,H*W].
 ValueId coordinate(Rewriter& in, ValueId grid, int64_t which) {
   const Shape shape = in.shape(grid);
-  const ValueId one = in.move(AtenOp::slice_Tensor, {grid},
-                              {{"dim", int64_t{3}}, {"start", which}, {"end", which + 1}, {"step", int64_t{1}}},
-                              Shape{shape[0], shape[1], shape[2], 1});
-  return in.view(one, Shape{shape[0], shape[1] * shape[2]});
+  return in.view(slice(in, grid, 3, which, which + 1), Shape{shape[0], shape[1] * shape[2]});
 }
 
 ValueId sampled(Rewriter& in, ValueId x, ValueId grid, const Sampling& how) {
@@ -200,9 +196,7 @@ Result<bool> affine_grid(Rewriter& in, const Node& node) {
   const int64_t count = out[1] * out[2];
   const ValueId product =
       in.make(AtenOp::linear_default, {node.inputs[0], places, ValueId()}, {}, Shape{theta[0], 2, count});
-  const ValueId turned =
-      in.move(AtenOp::permute_default, {product}, {{"dims", std::vector<int64_t>{0, 2, 1}}}, Shape{theta[0], count, 2});
-  return rewritten(in.view_into(node.outputs[0], turned));
+  return rewritten(in.view_into(node.outputs[0], permuted(in, product, {0, 2, 1})));
 }
 
 constexpr RewriteRow kGridRewrites[] = {

@@ -4,6 +4,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/pieces_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -78,14 +79,10 @@ class Ranks {
   }
 
   ValueId with_axis_last(ValueId x, size_t axis) {
-    Shape exchanged = in_.shape(x);
-    const size_t last = exchanged.rank() - 1;
-    if (axis == last) return x;
-    std::vector<int64_t> dims(exchanged.rank());
-    for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
-    std::swap(dims[axis], dims[last]);
-    std::swap(exchanged[axis], exchanged[last]);
-    return in_.move(AtenOp::permute_default, {x}, {{"dims", dims}}, exchanged);
+    std::vector<int64_t> dims(in_.shape(x).rank());
+    std::iota(dims.begin(), dims.end(), int64_t{0});
+    std::swap(dims[axis], dims.back());
+    return permuted(in_, x, dims);
   }
 
   // How many elements come before each: [.., size]. Of equal ones the first comes first.
@@ -97,13 +94,12 @@ class Ranks {
     const ValueId equal = node(AtenOp::eq_Tensor, {row, column}, DType::kBool, all);
     const ValueId tie = node(AtenOp::logical_and_default,
                              {equal, in_.constant(node_.name + "_earlier", earlier(size_))}, DType::kBool, all);
-    return total(node(AtenOp::logical_or_default, {before, tie}, DType::kBool, all), all);
+    const ValueId earlier_ones = node(AtenOp::logical_or_default, {before, tie}, DType::kBool, all);
+    return sum(as_numbers(earlier_ones, all), DType::kInt64, all);
   }
 
-  // Flags counted along the last axis.
-  ValueId total(ValueId flags, const Shape& shape) {
-    const ValueId ones = node(AtenOp::_to_copy_default, {flags}, DType::kInt64, shape, {{"dtype", DType::kInt64}});
-    return sum(ones, DType::kInt64, shape);
+  ValueId as_numbers(ValueId flags, const Shape& shape) {
+    return node(AtenOp::_to_copy_default, {flags}, DType::kInt64, shape, {{"dtype", DType::kInt64}});
   }
 
   ValueId sum(ValueId x, DType type, const Shape& shape) {
@@ -130,9 +126,8 @@ class Ranks {
 
   ValueId place(ValueId found) {
     const Shape all = with(sorting_.wanted, size_);
-    const ValueId ones = node(AtenOp::_to_copy_default, {found}, DType::kInt64, all, {{"dtype", DType::kInt64}});
     const ValueId numbers = in_.constant(node_.name + "_places", numbers_from(0, size_, Shape{size_}));
-    return sum(node(AtenOp::mul_Tensor, {ones, numbers}, DType::kInt64, all), DType::kInt64, all);
+    return sum(node(AtenOp::mul_Tensor, {as_numbers(found, all), numbers}, DType::kInt64, all), DType::kInt64, all);
   }
 
   Result<void> give(ValueId output, ValueId sorted) {

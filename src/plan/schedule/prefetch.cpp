@@ -250,10 +250,6 @@ class Planner {
   PrefetchPlan plan_;
 };
 
-}  // namespace
-
-namespace {
-
 PrefetchPlan plan_of(const PrefetchProblem& problem, CopySearch& search) {
   PrefetchPlan plan = Planner(problem, search.best()).plan();
   plan.finding = search.finding();

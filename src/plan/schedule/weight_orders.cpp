@@ -45,30 +45,31 @@ double bytes_of(const Step& piece, const BlockConfig& block, const Context& cont
 class Reorderer {
  public:
   Reorderer(const Schedule& schedule, const Context& context, ThreadPool& threads)
-      : schedule_(schedule), context_(context), threads_(threads), changed_(schedule), leaders_(schedule.steps.size()) {
+      : schedule_(schedule), context_(context), threads_(threads), changed_(schedule), stripes_(schedule.steps.size()) {
     for (size_t i = 0; i < schedule.stripes.size(); ++i) {
-      const Stripe& stripe = schedule.stripes[i];
-      if (!has_orders(schedule[stripe.step])) continue;
-      StripeId& leader = leaders_[stripe.step.index()];
-      if (!leader.valid() || elements(stripe) > elements(schedule[leader])) leader = StripeId(i);
+      const StepId step = schedule.stripes[i].step;
+      if (has_orders(schedule[step])) stripes_[step.index()].emplace_back(i);
     }
   }
 
   // The share of all weights' bytes that other orders save, and the schedule with them.
   double run() {
     std::vector<BlockQuestion> questions;
-    for (const StripeId leader : leaders_) {
-      if (leader.valid()) questions.push_back({.stripe = leader, .order = other(schedule_[leader].block.order)});
+    for (const std::vector<StripeId>& stripes : stripes_) {
+      if (stripes.empty()) continue;
+      const StripeId largest =
+          *std::ranges::max_element(stripes, {}, [&](StripeId stripe) { return elements(schedule_[stripe]); });
+      questions.push_back({.stripe = largest, .order = other(schedule_[largest].block.order)});
     }
     const auto blocks = best_blocks(schedule_, questions, context_, threads_);
     for (size_t i = 0; i < questions.size(); ++i) {
-      const StripeId leader = questions[i].stripe;
-      const Step piece = piece_of(schedule_, schedule_[leader]);
-      const double now = bytes_of(piece, schedule_[leader].block, context_);
+      const Stripe& stripe = schedule_[questions[i].stripe];
+      const Step piece = piece_of(schedule_, stripe);
+      const double now = bytes_of(piece, stripe.block, context_);
       all_bytes_ += now;
       if (!blocks[i]) continue;
       const double then = bytes_of(piece, *blocks[i], context_);
-      if (then < now && take(schedule_[leader].step, *blocks[i])) saved_bytes_ += now - then;
+      if (then < now && take(stripe.step, *blocks[i])) saved_bytes_ += now - then;
     }
     return all_bytes_ == 0 ? 0 : saved_bytes_ / all_bytes_;
   }
@@ -86,10 +87,8 @@ class Reorderer {
   // All stripes of a step, or none of them.
   bool take(StepId step, const BlockConfig& like) {
     std::vector<BlockQuestion> questions;
-    for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
-      if (schedule_.stripes[i].step == step)
-        questions.push_back({.stripe = StripeId(i), .like = like, .order = like.order});
-    }
+    for (const StripeId stripe : stripes_[step.index()])
+      questions.push_back({.stripe = stripe, .like = like, .order = like.order});
     const auto blocks = best_blocks(schedule_, questions, context_, threads_);
     const auto fits = [&](const auto& block) {
       return block && block->depth == like.depth && block->ublock == like.ublock;
@@ -103,7 +102,7 @@ class Reorderer {
   const Context& context_;
   ThreadPool& threads_;
   Schedule changed_;
-  std::vector<StripeId> leaders_;  // by step: its largest stripe
+  std::vector<std::vector<StripeId>> stripes_;  // by step: of those whose weights have orders
   double all_bytes_ = 0;
   double saved_bytes_ = 0;
 };
