@@ -42,12 +42,26 @@ class Inflater {
       const int status = inflate(&stream_, Z_NO_FLUSH);
       const size_t made = part - stream_.avail_out;
       left = left.subspan(made);
-      if (status == Z_STREAM_END && !left.empty()) return false;
+      has_ended_ = status == Z_STREAM_END;
+      if (has_ended_ && !left.empty()) return false;
       if (status != Z_OK && status != Z_STREAM_END) return false;
       if (made == 0 && stream_.avail_in == 0 && rest_.empty()) return false;
     }
     crc_ = static_cast<uint32_t>(crc32_z(crc_, reinterpret_cast<const Bytef*>(to.data()), to.size()));
     position_ += to.size();
+    return true;
+  }
+
+  // Whether the stream ends behind what was read.
+  bool is_at_end() {
+    for (Bytef more = 0; !has_ended_;) {
+      feed();
+      stream_.next_out = &more;
+      stream_.avail_out = 1;
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      has_ended_ = status == Z_STREAM_END;
+      if (stream_.avail_out == 0 || (!has_ended_ && (status != Z_OK || rest_.empty()))) return false;
+    }
     return true;
   }
 
@@ -66,6 +80,7 @@ class Inflater {
   z_stream stream_{};
   size_t position_ = 0;
   uint32_t crc_ = 0;
+  bool has_ended_ = false;
 };
 
 }  // namespace
@@ -87,12 +102,12 @@ struct ByteStream::State {
   }
 
   Result<void> inflate_to(std::span<std::byte> to) {
-    if (!inflater->read(to)) return fail({.where = where, .what = "the deflated data is damaged"});
+    const bool read = inflater->read(to);
+    if (!read || (inflater->position() == size && !inflater->is_at_end()))
+      return fail({.where = where, .what = "the deflated data is damaged"});
     leave_behind(bytes.size() - inflater->packed_left());
     if (inflater->position() < size || inflater->crc() == crc) return {};
-    return fail({.where = where,
-                 .what = "the entry's checksum does not match: the file is damaged",
-                 .hint = "save or copy the file again"});
+    return fail(wrong_checksum(where));
   }
 
   Result<void> skip_to(size_t offset) {
@@ -103,6 +118,12 @@ struct ByteStream::State {
     return {};
   }
 };
+
+Diagnostic wrong_checksum(std::string where) {
+  return {.where = std::move(where),
+          .what = "the entry's checksum does not match: the file is damaged",
+          .hint = "save or copy the file again"};
+}
 
 ByteStream ByteStream::of(Buffer stored, std::string where) {
   const size_t size = stored.size();

@@ -17,7 +17,7 @@ class ByteStream {
  public:
   // Bytes as they stand in `stored`.
   static ByteStream of(Buffer stored, std::string where);
-  // What `packed`, deflated, holds: so many bytes of this CRC.
+  // What `packed`, deflated, holds: so many bytes of this CRC, and no more.
   static ByteStream inflating(Buffer packed, size_t bytes, uint32_t crc, std::string where);
 
   [[nodiscard]] size_t size() const;
@@ -35,5 +35,8 @@ class ByteStream {
   explicit ByteStream(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// That an entry of an archive has another CRC than it says.
+Diagnostic wrong_checksum(std::string where);
 
 }  // namespace carina

@@ -131,21 +131,6 @@ struct Extent {
   }
 };
 
-Result<Buffer> inflate_entry(std::span<const std::byte> packed, size_t bytes, const std::string& where) {
-  MutableBuffer out = MutableBuffer::allocate(bytes);
-  z_stream stream{};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return fail({.where = where, .what = "cannot start inflating"});
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());  // both below 2^32: the caller has looked
-  stream.next_out = reinterpret_cast<Bytef*>(out.bytes().data());
-  stream.avail_out = static_cast<uInt>(bytes);
-  const int status = inflate(&stream, Z_FINISH);
-  const bool whole = status == Z_STREAM_END && stream.total_out == bytes;
-  inflateEnd(&stream);
-  if (!whole) return fail({.where = where, .what = "the deflated data is damaged"});
-  return std::move(out).freeze();
-}
-
 uint32_t crc_of(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
@@ -253,16 +238,6 @@ Result<const ZipReader::Entry*> ZipReader::readable(std::string_view name, const
   return &entry;
 }
 
-namespace {
-
-std::unexpected<Diagnostics> damaged(const std::string& where) {
-  return fail({.where = where,
-               .what = "the entry's checksum does not match: the file is damaged",
-               .hint = "save or copy the file again"});
-}
-
-}  // namespace
-
 Result<Buffer> ZipReader::read(std::string_view name) const {
   const std::string where = fmt::format("{}:{}", name_, name);
   CARINA_TRY(const Entry* const entry, readable(name, where));
@@ -275,9 +250,12 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
                    .what = "the entry would inflate to more than is allowed",
                    .expected = fmt::format("at most {} bytes", limits_.max_inflated_bytes),
                    .got = fmt::format("{}", entry->bytes)});
-    CARINA_TRY(data, inflate_entry(data.bytes(), entry->bytes, where));
+    MutableBuffer inflated = MutableBuffer::allocate(entry->bytes);
+    ByteStream stream = ByteStream::inflating(std::move(data), entry->bytes, entry->crc, where);
+    CARINA_CHECKED(stream.read(0, inflated.bytes()));
+    return std::move(inflated).freeze();
   }
-  if (crc_of(data.bytes()) != entry->crc) return damaged(where);
+  if (crc_of(data.bytes()) != entry->crc) return fail(wrong_checksum(where));
   return data;
 }
 
@@ -293,7 +271,7 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
     crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
     leave_pages(data, at, at + part.size());
   }
-  if (crc != entry->crc) return damaged(where);
+  if (crc != entry->crc) return fail(wrong_checksum(where));
   return ByteStream::of(data, where);
 }
 

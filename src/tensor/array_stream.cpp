@@ -26,6 +26,10 @@ Result<std::vector<std::byte>> head_of(ByteStream& npy) {
 
 Result<ArrayStream> ArrayStream::open(ByteStream npy) {
   CARINA_TRY(const std::vector<std::byte> head, head_of(npy));
+  return open(std::move(npy), head);
+}
+
+Result<ArrayStream> ArrayStream::open(ByteStream npy, std::span<const std::byte> head) {
   CARINA_TRY(const NpyLayout layout, npy_layout(head, npy.size(), npy.where()));
   ArrayStream stream(std::move(npy), layout.dtype, layout.shape, layout.data_offset);
   if (!layout.column_major) return stream;
@@ -50,8 +54,8 @@ Result<std::map<std::string, ArrayStream>> open_npz(const Buffer& file, const st
     CARINA_TRY(ByteStream npy, zip.stream(entry));
     CARINA_TRY(const std::vector<std::byte> head, head_of(npy));
     if (is_npy_of_other_kind(head)) continue;
-    CARINA_TRY(ArrayStream array, ArrayStream::open(std::move(npy)));
-    arrays.emplace(entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry, std::move(array));
+    CARINA_TRY(ArrayStream array, ArrayStream::open(std::move(npy), head));
+    arrays.emplace(name_in_npz(entry), std::move(array));
   }
   return arrays;
 }

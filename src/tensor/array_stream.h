@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/byte_stream.h"
@@ -15,6 +16,8 @@ class ArrayStream {
  public:
   // Errors: as of read_npy().
   static Result<ArrayStream> open(ByteStream npy);
+  // `head`: the start of the file, with all of the header.
+  static Result<ArrayStream> open(ByteStream npy, std::span<const std::byte> head);
 
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }

@@ -176,6 +176,10 @@ Result<NpyLayout> npy_layout(std::span<const std::byte> head, size_t file_bytes,
   return layout;
 }
 
+std::string name_in_npz(const std::string& entry) {
+  return entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;
+}
+
 Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
   CARINA_TRY(const NpyLayout layout, npy_layout(file.bytes(), file.size(), where));
   const size_t bytes = tensor_bytes(layout.dtype, layout.shape);
@@ -197,7 +201,7 @@ Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t
   }
   NpzContent content;
   for (const std::string& entry : zip.names()) {
-    const std::string name = entry.ends_with(".npy") ? entry.substr(0, entry.size() - 4) : entry;
+    const std::string name = name_in_npz(entry);
     CARINA_TRY(const Buffer bytes, zip.read(entry));
     if (is_npy_of_other_kind(bytes.bytes())) {
       content.skipped.push_back(name);

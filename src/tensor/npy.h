@@ -29,6 +29,9 @@ Result<NpyLayout> npy_layout(std::span<const std::byte> head, size_t file_bytes,
 // An array that is no tensor: pickled objects, text.
 bool is_npy_of_other_kind(std::span<const std::byte> head);
 
+// The array that an entry of an .npz holds: "x" of "x.npy".
+std::string name_in_npz(const std::string& entry);
+
 // Reads all arrays of an .npz that read_npy() understands; arrays of pickled objects (Vela's quantization)
 // and of text (labels) are left out and named in `skipped`.
 struct NpzContent {
