@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 import torch.nn.functional as F
 from torch import nn
+from function_module import Fn
 
 
 @dataclass
@@ -34,17 +35,6 @@ class Module:
                 m.weight.data.uniform_(0.5, 1.5)
                 m.bias.data.normal_(0, 0.3)
         return module
-
-
-class Fn(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 def fn(function):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import nn
+from function_module import Fn
 
 INT8 = 30  # dB: the NPU's integers against eager torch
 EXACT = 110  # dB: CPU kernels, in float
@@ -18,15 +19,6 @@ class Model:
     least_db: float = INT8
     decomposed: bool = False  # run_decompositions() before saving
     refused: str = ""  # what Carina says; empty: it compiles
-
-
-class Fn(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 def fn(function):

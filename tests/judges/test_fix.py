@@ -5,17 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from function_module import Fn
 
 TARGET = ["--target", "ethos-u55-128"]
-
-
-class Fn(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
 
 
 # name: (module, shape of the input, the rule that keeps it off the NPU)

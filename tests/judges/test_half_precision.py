@@ -8,18 +8,8 @@ import torch
 import torch.nn.functional as F
 from interpreter_judge import interpret
 from torch import nn
+from function_module import Fn
 
-
-
-class Fn(nn.Module):
-    """A function as a module."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
 
 
 MODELS = {

@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from function_module import Fn
 
 TARGET = ["--target", "ethos-u55-128", "--quantize", "int8"]
-
-
-class Fn(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, *x):
-        return self.function(*x)
 
 
 def compiled(run_carina, folder, function, *inputs):

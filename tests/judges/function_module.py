@@ -1,0 +1,12 @@
+"""A function as a module, which torch.export takes."""
+
+from torch import nn
+
+
+class Fn(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args):
+        return self.function(*args)
