@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from function_module import Fn
 
 TARGET = ["--target", "ethos-u55-128", "--quantize", "int8"]
