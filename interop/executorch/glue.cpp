@@ -11,20 +11,40 @@ Log to_official_log() {
   return log;
 }
 
+namespace {
+
+runtime::EValue converted(const official::EValue& value) {
+  switch (value.tag) {
+    case official::Tag::Int:
+      return runtime::EValue(value.toInt());
+    case official::Tag::Double:
+      return runtime::EValue(value.toDouble());
+    case official::Tag::Bool:
+      return runtime::EValue(value.toBool());
+    case official::Tag::ListInt: {
+      const auto list = value.toIntList();
+      return runtime::EValue(std::span<const int64_t>(list.data(), list.size()));
+    }
+    case official::Tag::Tensor: {
+      const auto& tensor = value.toTensor();
+      const auto sizes = tensor.sizes();
+      const auto order = tensor.dim_order();
+      return runtime::EValue(runtime::Tensor(static_cast<PteScalarType>(tensor.scalar_type()),
+                                             {sizes.data(), sizes.size()}, {order.data(), order.size()},
+                                             tensor.mutable_data_ptr()));
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 Converted converted(official::Span<official::EValue*> arguments) {
   Converted ours;
   ours.values.reserve(arguments.size());
   for (official::EValue* argument : arguments) {
-    runtime::EValue value;
-    if (argument->isTensor()) {
-      auto& tensor = argument->toTensor();
-      const auto sizes = tensor.sizes();
-      const auto order = tensor.dim_order();
-      value = runtime::EValue(runtime::Tensor(static_cast<PteScalarType>(tensor.scalar_type()),
-                                              {sizes.data(), sizes.size()}, {order.data(), order.size()},
-                                              tensor.mutable_data_ptr()));
-    }
-    ours.values.push_back(value);
+    ours.values.push_back(converted(*argument));
   }
   for (runtime::EValue& value : ours.values) ours.pointers.push_back(&value);
   return ours;

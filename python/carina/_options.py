@@ -44,6 +44,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     cpu_node: Words
     cpu_op: Words
     cpu_module: Words
+    cpu_kernels: str
     optimise: str
     dynamic_weights: bool
     fix: bool
@@ -146,6 +147,7 @@ def request_of(
     request.cpu_nodes = words(options.get("cpu_node", ()))
     request.cpu_ops = words(options.get("cpu_op", ()))
     request.cpu_modules = words(options.get("cpu_module", ()))
+    request.cpu_kernels = options.get("cpu_kernels", "portable").lower()
     request.optimise = options.get("optimise", "performance").lower()
     request.dynamic_weights = options.get("dynamic_weights", False)
     request.fix = options.get("fix", False)

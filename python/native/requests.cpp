@@ -89,6 +89,12 @@ void bind_request(nb::module_& module) {
       .def_rw("cpu_nodes", &CompileRequest::cpu_nodes)
       .def_rw("cpu_ops", &CompileRequest::cpu_ops)
       .def_rw("cpu_modules", &CompileRequest::cpu_modules)
+      .def_prop_rw(
+          "cpu_kernels", [](const CompileRequest& request) { return word_for(request.cpu_kernels); },
+          [](CompileRequest& request, const std::string& word) {
+            request.cpu_kernels = word_of<driver::CpuKernels>(word, "cpu_kernels");
+          },
+          "What nodes on the CPU are written as: \"portable\" or \"cortex-m\".")
       .def_rw("sram_budget_bytes", &CompileRequest::sram_budget_bytes)
       .def_prop_rw(
           "optimise", [](const CompileRequest& request) { return word_for(request.optimise); },

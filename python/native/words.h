@@ -39,6 +39,12 @@ struct Words<driver::Optimise> {
 };
 
 template <>
+struct Words<driver::CpuKernels> {
+  static constexpr std::array<std::pair<std::string_view, driver::CpuKernels>, 2> kAll{
+      {{"portable", driver::CpuKernels::kPortable}, {"cortex-m", driver::CpuKernels::kCortexM}}};
+};
+
+template <>
 struct Words<driver::VgfPlace> {
   static constexpr std::array<std::pair<std::string_view, driver::VgfPlace>, 2> kAll{
       {{"host", driver::VgfPlace::kInterpreter}, {"vulkan", driver::VgfPlace::kVulkan}}};

@@ -127,6 +127,30 @@ def test_vgf(calibrate, official, run_carina, tmp_path):
     assert [len(report["vgf_nanoseconds"]) for report in theirs["reports"]] == [1, 1]
 
 
+@pytest.mark.parametrize("delegates", [["--no-delegate"], ["--delegate-all", "--cpu-node", "linear"]], ids=["CPU", "partly"])
+def test_cortex_m_kernels(delegates, official, run_carina, tmp_path):
+    """Operators of the Cortex-M backend, which the official runtime lacks: judged by `carina run` here, by the backend's Python implementations in
+    test_int8_on_the_cpu.py and test_cortex_m_kernels.py."""
+    program = tmp_path / "digits.pte"
+    run_carina(["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "--cpu-kernels", "cortex-m", *delegates, "-o", program])
+    ours, report = carina_run(run_carina, program, digit(), tmp_path)
+    assert any(kernel.startswith("cortex_m::quantized_") for kernel in report["cpu_kernels"])
+    theirs = official(program, digit())
+    np.testing.assert_array_equal(theirs["output"], ours)
+
+
+def test_every_cortex_m_kernel_is_registered(library):
+    """What the wheel's table of the backend names: a program that calls one loads."""
+    import yaml
+
+    wanted = {row["func"].split("(")[0] for row in yaml.safe_load((EXECUTORCH / "backends/cortex_m/ops/operators.yaml").read_text())}
+    ask = "import carina.executorch as npu\nnpu.register()\nfrom executorch.extension.pybindings.portable_lib import _get_operator_names\nprint(*_get_operator_names())"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARINA_EXECUTORCH_LIBRARY": str(library)}
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert len(wanted) > 20 and wanted <= set(done.stdout.split())
+
+
 def test_a_damaged_stream_is_refused(digits, official, tmp_path):
     data = bytearray(digits.read_bytes())
     at = data.find(b"COP1")

@@ -80,6 +80,7 @@ def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, pac
     [
         (["--quantize", "int16x8", "--io", "int16"], {"quantize": "int16x8", "io": "int16"}),
         (["--no-delegate"], {"no_delegate": True}),
+        (["--no-delegate", "--cpu-kernels", "cortex-m"], {"no_delegate": True, "cpu_kernels": "cortex-m"}),
         (["--cpu-op", "linear", "--cpu-module", "stem", "-Os"], {"cpu_op": "linear", "cpu_module": ["stem"], "optimise": "size"}),
         (["--memory-mode", "Sram_Only", "--arena-cache-size", "1M"], {"memory_mode": "Sram_Only", "arena_cache_size": "1M"}),
         (["--extra-flag", "--optimise Size"], {"extra_flag": "--optimise Size"}),

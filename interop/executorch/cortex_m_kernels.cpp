@@ -1,0 +1,66 @@
+// The kernels of ExecuTorch's Cortex-M backend (cortex_m::) in the official runtime of this machine, which has none: a
+// program that is int8 on the CPU runs there too.
+// How a kernel is registered: executorch/runtime/kernel/operator_registry.h of the official package.
+#include <executorch/runtime/kernel/kernel_runtime_context.h>
+#include <executorch/runtime/kernel/operator_registry.h>
+#include <executorch/runtime/platform/log.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/guarded.h"
+#include "interop/executorch/glue_internal.h"
+#include "runtime/kernel.h"
+
+namespace carina::interop {
+
+namespace {
+
+constexpr size_t kMostKernels = 40;
+
+// Those of the runtime's table: the names begin alike, so they stand in a row.
+std::span<const runtime::KernelEntry> cortex_m_kernels() {
+  const auto all = runtime::portable_kernels();
+  const auto is_ours = [](const runtime::KernelEntry& entry) { return entry.name.starts_with("cortex_m::"); };
+  const auto first = std::ranges::find_if(all, is_ours);
+  return {first, std::find_if_not(first, all.end(), is_ours)};
+}
+
+Result<void> run(const runtime::KernelEntry& entry, official::Span<official::EValue*> arguments) {
+  const Converted ours = converted(arguments);
+  runtime::Arena none;  // CMSIS-NN's scratch is a tensor of the program's
+  const runtime::Error error = entry.kernel(ours.pointers, none);
+  if (error == runtime::Error::kOk) return {};
+  return fail({.where = std::string(entry.name),
+               .what = "the kernel cannot run on these arguments",
+               .got = runtime::name_of(error)});
+}
+
+// A kernel of the official runtime is a function without data of its own: one for each place of the table.
+template <size_t place>
+void call(official::KernelRuntimeContext& context, official::Span<official::EValue*> arguments) {
+  const auto done = guarded([&] { return run(cortex_m_kernels()[place], arguments); });
+  if (!done) context.fail(failed(done.error(), official::Error::InvalidArgument));
+}
+
+constexpr auto kCalls = []<size_t... places>(std::index_sequence<places...>) {
+  return std::array<official::OpFunction, sizeof...(places)>{call<places>...};
+}(std::make_index_sequence<kMostKernels>());
+
+// A process that has linked the backend's own keeps those: registering a name twice ends it.
+[[maybe_unused]] const bool kRegistered = [] {
+  const auto kernels = cortex_m_kernels();
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const char* name = kernels[i].name.data();  // of a literal: a zero follows
+    if (official::registry_has_op_function(name)) continue;
+    if (i >= kMostKernels || official::register_kernel(official::Kernel(name, kCalls[i])) != official::Error::Ok)
+      ET_LOG(Error, "carina: %s cannot be registered", name);
+  }
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace carina::interop
