@@ -3,30 +3,12 @@
 #include <cstring>
 #include <vector>
 
-#include "accelerate/step_internal.h"
-#include "accelerate/vector_internal.h"
+#include "accelerate/convolution_internal.h"
 #include "tensor/finite.h"
 
 namespace carina::accelerate {
 
 namespace {
-
-// A convolution of floats, [N, C, H, W] throughout; one of [N, C, W] has a height of one.
-struct Geometry {
-  int64_t batch, channels, out_channels, groups;
-  Plane plane;
-
-  [[nodiscard]] int64_t in_elems() const { return plane.height * plane.width; }
-  [[nodiscard]] int64_t out_elems() const { return plane.out_height * plane.out_width; }
-  [[nodiscard]] int64_t taps() const { return plane.kernel_height * plane.kernel_width; }
-  [[nodiscard]] int64_t group_in() const { return channels / groups; }
-  [[nodiscard]] int64_t group_out() const { return out_channels / groups; }
-  [[nodiscard]] bool is_pointwise() const {
-    const Plane& p = plane;
-    return taps() == 1 && p.stride_y == 1 && p.stride_x == 1 && p.padding_y == 0 && p.padding_x == 0;
-  }
-  [[nodiscard]] bool is_depthwise() const { return group_in() == 1 && taps() > 1 && taps() <= kMostTaps; }
-};
 
 // Columns of `size` columns in `parts` runs of whole panels.
 struct Cut {
@@ -41,149 +23,165 @@ struct Cut {
   [[nodiscard]] int64_t count(int64_t part) const { return std::min(step, columns - part * step); }
 };
 
-class Convolution final : public Step {
- public:
-  Convolution(const Geometry& geometry, Arguments arguments, const Tail& tail)
-      : g_(geometry), in_(arguments[0]), weight_(arguments[1]), out_(tail.out), bounds_(tail.bounds) {
-    set_factors(arguments[2], tail.batch_norm);
-    if (overlap(in_->tensor, out_->tensor)) own_.resize(out_->tensor.elements());
-  }
+}  // namespace
 
-  void run(ThreadPool& pool) override {
-    auto* out = own_.empty() ? out_->tensor.as<float>() : own_.data();
-    for (int64_t n = 0; n < g_.batch; ++n) {
-      const float* in = in_->tensor.as<const float>() + n * g_.channels * g_.in_elems();
-      float* to = out + n * g_.out_channels * g_.out_elems();
-      if (g_.is_depthwise()) {
-        run_planes(pool, in, to);
-      } else {
-        run_products(pool, in, to);
-      }
-    }
-    if (!own_.empty()) std::memcpy(out_->tensor.data, own_.data(), own_.size() * sizeof(float));
-  }
+Convolution::Convolution(const Geometry& geometry, Arguments arguments, const Tail& tail)
+    : g_(geometry), in_(arguments[0]), weight_(arguments[1]), out_(tail.out), bounds_(tail.bounds) {
+  set_factors(arguments[2], tail.batch_norm);
+  if (overlap(in_->tensor, out_->tensor)) own_.resize(out_->tensor.elements());
+}
 
- private:
-  // The sum's scale and shift per channel, from the bias and the batch norm: each is applied as it stands.
-  void set_factors(const EValue* bias, Arguments norm) {
-    const auto channels = static_cast<size_t>(g_.out_channels);
-    scale_.assign(channels, 1.0F);
-    shift_.assign(channels, 0.0F);
-    const auto entry = [](const EValue* value, size_t c, double otherwise) {
-      return value->is_none() ? otherwise : static_cast<double>(value->tensor.as<const float>()[c]);
-    };
-    for (size_t c = 0; c < channels; ++c) {
-      double scale = 1, shift = entry(bias, c, 0);
-      if (!norm.empty()) {
-        scale = entry(norm[1], c, 1) / std::sqrt(entry(norm[4], c, 1) + norm[6]->to_double());
-        shift = (shift - entry(norm[3], c, 0)) * scale + entry(norm[2], c, 0);
-      }
-      scale_[c] = static_cast<float>(scale);
-      shift_[c] = static_cast<float>(shift);
+void Convolution::run(ThreadPool& pool) {
+  auto* out = own_.empty() ? out_->tensor.as<float>() : own_.data();
+  for (int64_t n = 0; n < g_.batch; ++n) {
+    const float* in = in_->tensor.as<const float>() + n * g_.channels * g_.plane.in_elems();
+    float* to = out + n * g_.out_channels * g_.plane.out_elems();
+    if (g_.is_depthwise()) {
+      run_depthwise(pool, in, to);
+    } else {
+      run_products(pool, in, to);
     }
   }
+  if (!own_.empty()) std::memcpy(out_->tensor.data, own_.data(), own_.size() * sizeof(float));
+}
 
-  void run_planes(ThreadPool& pool, const float* in, float* out) const {
-    const int64_t each = (g_.out_channels + pool.threads() - 1) / pool.threads();
-    pool.parallel_for(static_cast<size_t>((g_.out_channels + each - 1) / each), [&](size_t part) {
-      thread_local std::vector<float> scratch;
-      scratch.assign(static_cast<size_t>(plane_elems(g_.plane)), 0.0F);
-      const int64_t first = static_cast<int64_t>(part) * each;
-      for (int64_t c = first; c < std::min(first + each, g_.out_channels); ++c) {
-        depthwise({.plane = g_.plane,
-                   .in = in + c / g_.group_out() * g_.in_elems(),
-                   .weights = weight_->tensor.as<const float>() + c * g_.taps(),
-                   .out = out + c * g_.out_elems(),
-                   .scratch = scratch.data(),
-                   .scale = scale_[static_cast<size_t>(c)],
-                   .shift = shift_[static_cast<size_t>(c)],
-                   .low = bounds_.low,
-                   .high = bounds_.high});
-      }
-    });
+// The sum's scale and shift per channel, from the bias and the batch norm: each is applied as it stands.
+void Convolution::set_factors(const EValue* bias, Arguments norm) {
+  const auto channels = static_cast<size_t>(g_.out_channels);
+  scale_.assign(channels, 1.0F);
+  shift_.assign(channels, 0.0F);
+  const auto entry = [](const EValue* value, size_t c, double otherwise) {
+    return value->is_none() ? otherwise : static_cast<double>(value->tensor.as<const float>()[c]);
+  };
+  for (size_t c = 0; c < channels; ++c) {
+    double scale = 1, shift = entry(bias, c, 0);
+    if (!norm.empty()) {
+      scale = entry(norm[1], c, 1) / std::sqrt(entry(norm[4], c, 1) + norm[6]->to_double());
+      shift = (shift - entry(norm[3], c, 0)) * scale + entry(norm[2], c, 0);
+    }
+    scale_[c] = static_cast<float>(scale);
+    shift_[c] = static_cast<float>(shift);
   }
+}
 
-  void run_products(ThreadPool& pool, const float* in, float* out) const {
-    const int64_t depth = g_.group_in() * g_.taps();
-    // Gathered columns stay in the second-level cache.
-    constexpr int64_t kGatheredFloats = 32 * 1024;
-    const int64_t fit = std::max(kGatheredFloats / depth / kPanelColumns * kPanelColumns, kPanelColumns);
-    Cut cut(g_.out_elems(), kPanelColumns, pool.threads());
-    if (!g_.is_pointwise()) cut.step = std::min(cut.step, fit);
-    const int64_t parts = cut.parts();
-    pool.parallel_for(static_cast<size_t>(g_.groups * parts), [&](size_t unit) {
-      const int64_t group = static_cast<int64_t>(unit) / parts, part = static_cast<int64_t>(unit) % parts;
-      const int64_t begin = cut.begin(part), count = cut.count(part);
-      const float* b = in + group * g_.group_in() * g_.in_elems() + begin;
-      int64_t b_stride = g_.in_elems();
-      if (!g_.is_pointwise()) {
-        thread_local std::vector<float> gathered;
-        gathered.resize(static_cast<size_t>(depth * count));
-        gather(in + group * g_.group_in() * g_.in_elems(), begin, count, gathered.data());
-        b = gathered.data();
-        b_stride = count;
-      }
-      const int64_t first = group * g_.group_out();
-      multiply({.a = weight_->tensor.as<const float>() + first * depth,
-                .a_stride = depth,
-                .rows = g_.group_out(),
-                .depth = depth,
-                .b = b,
-                .b_stride = b_stride,
-                .columns = count,
-                .out = out + first * g_.out_elems() + begin,
-                .out_stride = g_.out_elems(),
-                .finish = {.scale = scale_.data() + first,
-                           .shift = shift_.data() + first,
-                           .column = nullptr,
-                           .low = bounds_.low,
-                           .high = bounds_.high}});
-    });
-  }
+Finish Convolution::finish(int64_t first) const {
+  return {.scale = scale_.data() + first,
+          .shift = shift_.data() + first,
+          .column = nullptr,
+          .low = bounds_.low,
+          .high = bounds_.high};
+}
 
-  // For each input channel and tap, what the outputs [begin, begin + count) see.
-  void gather(const float* in, int64_t begin, int64_t count, float* to) const {
-    const Plane& p = g_.plane;
-    for (int64_t c = 0; c < g_.group_in(); ++c) {
-      for (int64_t ky = 0; ky < p.kernel_height; ++ky) {
-        for (int64_t kx = 0; kx < p.kernel_width; ++kx, to += count)
-          gather_tap(in + c * g_.in_elems(), ky * p.dilation_y - p.padding_y, kx * p.dilation_x - p.padding_x, begin,
-                     count, to);
-      }
+void Convolution::run_planes(const float* in, int64_t first, int64_t count, float* out) const {
+  thread_local std::vector<float> scratch;
+  scratch.assign(static_cast<size_t>(plane_elems(g_.plane)), 0.0F);
+  depthwise({.plane = g_.plane,
+             .channels = count,
+             .of_one_input = g_.group_out(),
+             .skipped = first % g_.group_out(),
+             .in = in,
+             .weights = weight_->tensor.as<const float>() + first * g_.plane.taps(),
+             .out = out,
+             .scratch = scratch.data(),
+             .scale = scale_.data() + first,
+             .shift = shift_.data() + first,
+             .low = bounds_.low,
+             .high = bounds_.high});
+}
+
+void Convolution::run_rows(const float* in, int64_t first, int64_t count, float* out) const {
+  multiply({.a = weight_->tensor.as<const float>() + first * g_.channels,
+            .a_stride = g_.channels,
+            .rows = count,
+            .depth = g_.channels,
+            .b = in,
+            .b_stride = g_.plane.in_elems(),
+            .columns = g_.plane.out_elems(),
+            .out = out,
+            .out_stride = g_.plane.out_elems(),
+            .finish = finish(first)});
+}
+
+void Convolution::run_depthwise(ThreadPool& pool, const float* in, float* out) const {
+  const int64_t each = (g_.out_channels + pool.threads() - 1) / pool.threads();
+  pool.parallel_for(static_cast<size_t>((g_.out_channels + each - 1) / each), [&](size_t part) {
+    const int64_t first = static_cast<int64_t>(part) * each;
+    run_planes(in + first / g_.group_out() * g_.plane.in_elems(), first, std::min(each, g_.out_channels - first),
+               out + first * g_.plane.out_elems());
+  });
+}
+
+void Convolution::run_products(ThreadPool& pool, const float* in, float* out) const {
+  const int64_t depth = g_.group_in() * g_.plane.taps();
+  // Gathered columns stay in the second-level cache.
+  constexpr int64_t kGatheredFloats = 32 * 1024;
+  const int64_t fit = std::max(kGatheredFloats / depth / kPanelColumns * kPanelColumns, kPanelColumns);
+  Cut cut(g_.plane.out_elems(), kPanelColumns, pool.threads());
+  if (!g_.is_pointwise()) cut.step = std::min(cut.step, fit);
+  const int64_t parts = cut.parts();
+  pool.parallel_for(static_cast<size_t>(g_.groups * parts), [&](size_t unit) {
+    const int64_t group = static_cast<int64_t>(unit) / parts, part = static_cast<int64_t>(unit) % parts;
+    const int64_t begin = cut.begin(part), count = cut.count(part);
+    const float* b = in + group * g_.group_in() * g_.plane.in_elems() + begin;
+    int64_t b_stride = g_.plane.in_elems();
+    if (!g_.is_pointwise()) {
+      thread_local std::vector<float> gathered;
+      gathered.resize(static_cast<size_t>(depth * count));
+      gather(in + group * g_.group_in() * g_.plane.in_elems(), begin, count, gathered.data());
+      b = gathered.data();
+      b_stride = count;
+    }
+    const int64_t first = group * g_.group_out();
+    multiply({.a = weight_->tensor.as<const float>() + first * depth,
+              .a_stride = depth,
+              .rows = g_.group_out(),
+              .depth = depth,
+              .b = b,
+              .b_stride = b_stride,
+              .columns = count,
+              .out = out + first * g_.plane.out_elems() + begin,
+              .out_stride = g_.plane.out_elems(),
+              .finish = finish(first)});
+  });
+}
+
+// For each input channel and tap, what the outputs [begin, begin + count) see.
+void Convolution::gather(const float* in, int64_t begin, int64_t count, float* to) const {
+  const Plane& p = g_.plane;
+  for (int64_t c = 0; c < g_.group_in(); ++c) {
+    for (int64_t ky = 0; ky < p.kernel_height; ++ky) {
+      for (int64_t kx = 0; kx < p.kernel_width; ++kx, to += count)
+        gather_tap(in + c * g_.plane.in_elems(), ky * p.dilation_y - p.padding_y, kx * p.dilation_x - p.padding_x,
+                   begin, count, to);
     }
   }
+}
 
-  void gather_tap(const float* in, int64_t down, int64_t right, int64_t begin, int64_t count, float* to) const {
-    const Plane& p = g_.plane;
-    for (int64_t done = 0; done < count;) {
-      const int64_t y = (begin + done) / p.out_width, x = (begin + done) % p.out_width;
-      const int64_t run = std::min(p.out_width - x, count - done);
-      const int64_t row = y * p.stride_y + down;
-      gather_run(row < 0 || row >= p.height ? nullptr : in + row * p.width, x * p.stride_x + right, run, to + done);
-      done += run;
-    }
+void Convolution::gather_tap(const float* in, int64_t down, int64_t right, int64_t begin, int64_t count,
+                             float* to) const {
+  const Plane& p = g_.plane;
+  for (int64_t done = 0; done < count;) {
+    const int64_t y = (begin + done) / p.out_width, x = (begin + done) % p.out_width;
+    const int64_t run = std::min(p.out_width - x, count - done);
+    const int64_t row = y * p.stride_y + down;
+    gather_run(row < 0 || row >= p.height ? nullptr : in + row * p.width, x * p.stride_x + right, run, to + done);
+    done += run;
   }
+}
 
-  // Every stride-th column of a row from `column` on; zeros outside. nullptr: no such row.
-  void gather_run(const float* row, int64_t column, int64_t run, float* to) const {
-    const int64_t step = g_.plane.stride_x, width = g_.plane.width;
-    const int64_t before = std::min(column >= 0 ? 0 : (-column + step - 1) / step, run);
-    const int64_t inside = column >= width ? 0 : std::min((width - 1 - column) / step + 1, run);
-    const int64_t end = row == nullptr ? before : std::max(before, inside);
-    std::fill_n(to, before, 0.0F);
-    if (step == 1 && end > before) std::copy_n(row + column + before, end - before, to + before);
-    for (int64_t i = before; step > 1 && i < end; ++i) to[i] = row[column + i * step];
-    std::fill_n(to + end, run - end, 0.0F);
-  }
+// Every stride-th column of a row from `column` on; zeros outside. nullptr: no such row.
+void Convolution::gather_run(const float* row, int64_t column, int64_t run, float* to) const {
+  const int64_t step = g_.plane.stride_x, width = g_.plane.width;
+  const int64_t before = std::min(column >= 0 ? 0 : (-column + step - 1) / step, run);
+  const int64_t inside = column >= width ? 0 : std::min((width - 1 - column) / step + 1, run);
+  const int64_t end = row == nullptr ? before : std::max(before, inside);
+  std::fill_n(to, before, 0.0F);
+  if (step == 1 && end > before) std::copy_n(row + column + before, end - before, to + before);
+  for (int64_t i = before; step > 1 && i < end; ++i) to[i] = row[column + i * step];
+  std::fill_n(to + end, run - end, 0.0F);
+}
 
-  Geometry g_;
-  EValue* in_;
-  EValue* weight_;
-  EValue* out_;
-  Bounds bounds_;
-  std::vector<float> scale_, shift_;
-  std::vector<float> own_;  // where the output would overwrite the input, it is written here first
-};
+namespace {
 
 int64_t entry_of(const EValue& list, size_t axis, size_t axes) {
   const size_t at = list.integers.size() == 1 ? 0 : axis;
@@ -234,7 +232,7 @@ bool is_finite(const Tensor& tensor) {
 
 // (input, weight, bias or None, stride, padding, dilation, transposed, output_padding, groups, out). Weights are
 // constant and finite: padding is multiplied as zeros here.
-std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail) {
+std::unique_ptr<Convolution> convolution_of(Arguments arguments, const Tail& tail) {
   using Kind = EValue::Kind;
   if (arguments.size() < 10 || tail.out == nullptr || arguments[6]->to_int() != 0) return nullptr;
   for (const size_t list : {3, 4, 5}) {
@@ -249,6 +247,10 @@ std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail) {
                                             static_cast<int64_t>(bias.tensor.elements()) == geometry.out_channels);
   if (!bias_fits) return nullptr;
   return std::make_unique<Convolution>(geometry, arguments, tail);
+}
+
+std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail) {
+  return convolution_of(arguments, tail);
 }
 
 }  // namespace carina::accelerate

@@ -21,7 +21,7 @@ struct Padded {
   int64_t pitch;  // of a row of one plane
   int64_t rows;
   explicit Padded(const Plane& p) {
-    constexpr int64_t kSlack = 32;  // vectors that begin inside may end outside
+    constexpr int64_t kSlack = 32;  // vectors that begin inside may end outside; zeros
     const int64_t reach = (p.out_width - 1) * p.stride_x + (p.kernel_width - 1) * p.dilation_x + 1;
     pitch = (std::max(reach, p.width + p.padding_x) + p.stride_x - 1) / p.stride_x + kSlack;
     rows = (p.out_height - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
@@ -39,45 +39,51 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Column x of the padded row stands in plane x % stride at x / stride.
-void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
-  if (p.stride_x == 1) {
-    std::copy_n(in, p.width, row + p.padding_x);
-    return;
+void deal_single(const Plane& p, const float* in, float* row, int64_t elems) {
+  for (int64_t x = 0; x < p.width; ++x) {
+    const int64_t column = x + p.padding_x;
+    row[column % p.stride_x * elems + column / p.stride_x] = in[x];
   }
-  if (p.stride_x > 2) {
-    for (int64_t x = 0; x < p.width; ++x) {
-      const int64_t column = x + p.padding_x;
-      row[column % p.stride_x * elems + column / p.stride_x] = in[x];
-    }
+}
+
+// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
+
+// Vectors that end behind the row write zeros into the slack, where zeros are.
+void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t kWide = HWY_LANES(float);
+  const auto load = [&](int64_t x) HWY_ATTR {
+    return p.width - x >= kWide ? hn::LoadU(d, in + x) : load_first(d, in + x, std::max<int64_t>(p.width - x, 0));
+  };
+  if (p.stride_x > 2) return deal_single(p, in, row, elems);
+  if (p.stride_x == 1) {
+    for (int64_t x = 0; x < p.width; x += kWide) hn::StoreU(load(x), d, row + p.padding_x + x);
     return;
   }
   const int64_t odd = p.padding_x % 2;  // the plane that column 0 of the input falls in
   float* first = row + odd * elems + p.padding_x / 2;
   float* second = row + (1 - odd) * elems + (p.padding_x + 1) / 2;
-  int64_t x = 0;
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
-#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
-  const hn::ScalableTag<float> d;
-  constexpr int64_t kWide = HWY_LANES(float);
-  for (; x + 2 * kWide <= p.width; x += 2 * kWide) {
-    hn::Vec<decltype(d)> even_columns, odd_columns;
-    hn::LoadInterleaved2(d, in + x, even_columns, odd_columns);
-    hn::StoreU(even_columns, d, first + x / 2);
-    hn::StoreU(odd_columns, d, second + x / 2);
+  for (int64_t x = 0; x < p.width; x += 2 * kWide) {
+    const auto low = load(x), high = load(x + kWide);
+    hn::StoreU(hn::ConcatEven(d, high, low), d, first + x / 2);
+    hn::StoreU(hn::ConcatOdd(d, high, low), d, second + x / 2);
   }
-#endif
-  for (; x + 1 < p.width; x += 2) {
-    first[x / 2] = in[x];
-    second[x / 2] = in[x + 1];
-  }
-  if (x < p.width) first[x / 2] = in[x];
 }
 
-void fill_padded(const Depthwise& job, const Padded& padded) {
+#else
+
+void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
+  deal_single(p, in, row, elems);
+}
+
+#endif
+
+void fill_padded(const Depthwise& job, const Padded& padded, const float* in) {
   const Plane& p = job.plane;
   const int64_t elems = padded.pitch * padded.rows;
   for (int64_t y = 0; y < p.height; ++y)
-    deal_row(p, job.in + y * p.width, job.scratch + (y + p.padding_y) * padded.pitch, elems);
+    deal_row(p, in + y * p.width, job.scratch + (y + p.padding_y) * padded.pitch, elems);
 }
 
 struct Taps {
@@ -97,12 +103,21 @@ Taps taps_of(const Plane& p, const Padded& padded) {
   return taps;
 }
 
+// What a channel of the job has of its own.
+struct Channel {
+  const Depthwise& job;
+  const float* weights;
+  float* out;
+  float scale, shift;
+};
+
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 // kRows rows of kVectors vectors at once; rows beyond the last are computed and not stored.
 template <int kRows, int kVectors>
-HWY_NOINLINE void block(const Depthwise& job, const Taps& taps, const float* from, int64_t row_step, int64_t y,
+HWY_NOINLINE void block(const Channel& channel, const Taps& taps, const float* from, int64_t row_step, int64_t y,
                         int64_t x) {
+  const Depthwise& job = channel.job;
   const hn::ScalableTag<float> d;
   using Vector = hn::Vec<decltype(d)>;
   constexpr int64_t kWide = HWY_LANES(float);
@@ -113,7 +128,7 @@ HWY_NOINLINE void block(const Depthwise& job, const Taps& taps, const float* fro
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
   for (int64_t t = 0; t < taps.count; ++t) {
-    const Vector weight = hn::Set(d, job.weights[t]);
+    const Vector weight = hn::Set(d, channel.weights[t]);
     const float* tap = from + taps.offset[t];
     HWY_UNROLL(8)
     for (int r = 0; r < kRows; ++r) {
@@ -123,7 +138,7 @@ HWY_NOINLINE void block(const Depthwise& job, const Taps& taps, const float* fro
     }
   }
   const Plane& p = job.plane;
-  const Vector scale = hn::Set(d, job.scale), shift = hn::Set(d, job.shift);
+  const Vector scale = hn::Set(d, channel.scale), shift = hn::Set(d, channel.shift);
   const Vector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
   HWY_UNROLL(8)
   for (int r = 0; r < kRows; ++r) {
@@ -133,40 +148,43 @@ HWY_NOINLINE void block(const Depthwise& job, const Taps& taps, const float* fro
       const int64_t column = x + v * kWide;
       if (column >= p.out_width) break;
       const Vector value = clamped(hn::MulAdd(sums[r][v], scale, shift), low, high);
-      float* out = job.out + (y + r) * p.out_width + column;
+      float* out = channel.out + (y + r) * p.out_width + column;
       const int64_t rest = p.out_width - column;
       rest >= kWide ? hn::StoreU(value, d, out) : store_first(value, d, out, rest);
     }
   }
 }
 
-void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps) {
+void convolve_plane(const Channel& channel, const Padded& padded, const Taps& taps) {
+  const Depthwise& job = channel.job;
   constexpr int64_t kWide = HWY_LANES(float);
   const Plane& p = job.plane;
   const int64_t row_step = p.stride_y * padded.pitch;
   // Eight sums at once hide how long one takes.
   if (p.out_width <= kWide) {
-    for (int64_t y = 0; y < p.out_height; y += 8) block<8, 1>(job, taps, job.scratch + y * row_step, row_step, y, 0);
+    for (int64_t y = 0; y < p.out_height; y += 8)
+      block<8, 1>(channel, taps, job.scratch + y * row_step, row_step, y, 0);
     return;
   }
   for (int64_t y = 0; y < p.out_height; y += 4) {
     const float* row = job.scratch + y * row_step;
-    for (int64_t x = 0; x < p.out_width; x += 2 * kWide) block<4, 2>(job, taps, row + x, row_step, y, x);
+    for (int64_t x = 0; x < p.out_width; x += 2 * kWide) block<4, 2>(channel, taps, row + x, row_step, y, x);
   }
 }
 
 #else
 
-void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps) {
+void convolve_plane(const Channel& channel, const Padded& padded, const Taps& taps) {
+  const Depthwise& job = channel.job;
   const Plane& p = job.plane;
   for (int64_t y = 0; y < p.out_height; ++y) {
     for (int64_t x = 0; x < p.out_width; ++x) {
       float sum = 0;
       for (int64_t t = 0; t < taps.count; ++t)
-        sum = std::fma(job.scratch[y * p.stride_y * padded.pitch + x + taps.offset[t]], job.weights[t], sum);
-      const float value = std::fma(sum, job.scale, job.shift);
+        sum = std::fma(job.scratch[y * p.stride_y * padded.pitch + x + taps.offset[t]], channel.weights[t], sum);
+      const float value = std::fma(sum, channel.scale, channel.shift);
       const float raised = value < job.low ? job.low : value;
-      job.out[y * p.out_width + x] = raised > job.high ? job.high : raised;
+      channel.out[y * p.out_width + x] = raised > job.high ? job.high : raised;
     }
   }
 }
@@ -174,9 +192,18 @@ void convolve_plane(const Depthwise& job, const Padded& padded, const Taps& taps
 #endif
 
 void depthwise_here(const Depthwise& job) {
-  const Padded padded(job.plane);
-  fill_padded(job, padded);
-  convolve_plane(job, padded, taps_of(job.plane, padded));
+  const Plane& p = job.plane;
+  const Padded padded(p);
+  const Taps taps = taps_of(p, padded);
+  for (int64_t c = 0; c < job.channels; ++c) {
+    fill_padded(job, padded, job.in + (job.skipped + c) / job.of_one_input * p.in_elems());
+    convolve_plane({.job = job,
+                    .weights = job.weights + c * taps.count,
+                    .out = job.out + c * p.out_elems(),
+                    .scale = job.scale[c],
+                    .shift = job.shift[c]},
+                   padded, taps);
+  }
 }
 
 }  // namespace

@@ -148,12 +148,16 @@ struct HostKernels::State {
            static_cast<size_t>(arguments[0]->tensor.sizes()[1]) == channels && is_plain(*arguments[7]);
   }
 
-  // A convolution with what follows it; false when it stays.
-  bool take_convolution(MethodCalls& calls, const Uses& uses, size_t call) {
-    const Arguments arguments = calls.arguments(call);
-    if (arguments.size() < 10) return false;
-    Tail tail{.batch_norm = {}, .bounds = {}, .out = arguments[9]};
-    size_t last = call;
+  static bool is_convolution(const MethodCalls& calls, size_t call) {
+    return call < calls.size() && calls.name(call) == "aten::convolution.out" && calls.arguments(call).size() >= 10;
+  }
+
+  // A convolution with the batch norm and the limits that follow it; `last`: the last of these calls.
+  static ConvolutionCall with_tail(const MethodCalls& calls, const Uses& uses, size_t call, size_t& last) {
+    ConvolutionCall taken{.arguments = calls.arguments(call), .tail = {}};
+    Tail& tail = taken.tail;
+    tail.out = taken.arguments[9];
+    last = call;
     if (const size_t next = only_reader(calls, uses, last, tail.out); takes_batch_norm(calls, next)) {
       tail.batch_norm = calls.arguments(next);
       tail.out = tail.batch_norm[7];
@@ -167,7 +171,26 @@ struct HostKernels::State {
       tail.out = clamped;
       last = next;
     }
-    auto step = make_convolution(arguments, tail);
+    return taken;
+  }
+
+  static std::unique_ptr<Step> convolution_step(const MethodCalls& calls, const Uses& uses, size_t call, size_t& last) {
+    const ConvolutionCall first = with_tail(calls, uses, call, last);
+    if (const size_t next = only_reader(calls, uses, last, first.tail.out); is_convolution(calls, next)) {
+      size_t second_last = next;
+      const ConvolutionCall second = with_tail(calls, uses, next, second_last);
+      if (auto step = make_convolution_pair(first, second)) {
+        last = second_last;
+        return step;
+      }
+    }
+    return make_convolution(first.arguments, first.tail);
+  }
+
+  // False when the convolution stays.
+  bool take_convolution(MethodCalls& calls, const Uses& uses, size_t call) {
+    size_t last = call;
+    auto step = convolution_step(calls, uses, call, last);
     if (step == nullptr) return false;
     for (size_t i = call; i < last; ++i) {
       if (calls.name(i).empty()) continue;
@@ -194,7 +217,7 @@ void HostKernels::rewrite(runtime::MethodCalls& calls) {
   const Uses uses(calls);
   state_->move_constants(calls, uses);
   for (size_t i = 0; i < calls.size(); ++i) {
-    if (calls.name(i) == "aten::convolution.out" && state_->take_convolution(calls, uses, i)) continue;
+    if (State::is_convolution(calls, i) && state_->take_convolution(calls, uses, i)) continue;
     if (calls.name(i).empty()) continue;  // it was taken along
     auto step = make_call(calls.name(i), calls.arguments(i));
     if (step == nullptr) step = make_int8_call(calls.name(i), calls.arguments(i));

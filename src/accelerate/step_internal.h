@@ -32,8 +32,15 @@ struct Tail {
   EValue* out = nullptr;  // of the last call
 };
 
+struct ConvolutionCall {
+  Arguments arguments;
+  Tail tail;
+};
+
 // Each gives nothing when it does not do a call of these types, sizes and layouts.
 std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail);
+// Of two of which the second reads the first one's output, and nothing else does; it is not written.
+std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second);
 std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments);
 // Whether a call limits its first argument by numbers (relu, hardtanh, clamp): these, and its output.
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);

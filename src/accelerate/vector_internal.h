@@ -32,23 +32,32 @@ void multiply(const Product& job);
 // Columns that one pass over the rows of `a` takes in; what is not a multiple at the end costs as much.
 inline constexpr int64_t kPanelColumns = 64;
 
-// One channel of a depthwise convolution. The scratch has plane_elems(...) floats, zeros before the first channel; what
-// is padding there stays so.
+// Channels of a depthwise convolution, one after the other. The scratch has plane_elems(...) floats, zeros before the first
+// call; what is padding there stays so.
 struct Plane {
   int64_t height, width;  // of the input
   int64_t out_height, out_width;
   int64_t kernel_height, kernel_width;
   int64_t stride_y, stride_x, padding_y, padding_x, dilation_y, dilation_x;
+
+  [[nodiscard]] int64_t in_elems() const { return height * width; }
+  [[nodiscard]] int64_t out_elems() const { return out_height * out_width; }
+  [[nodiscard]] int64_t taps() const { return kernel_height * kernel_width; }
 };
 int64_t plane_elems(const Plane& plane);
 inline constexpr int64_t kMostTaps = 128;
 struct Depthwise {
   Plane plane;
-  const float* in;
-  const float* weights;  // [kernel_height][kernel_width]
-  float* out;
+  int64_t channels;      // of the output
+  int64_t of_one_input;  // neighbouring channels of the output that read the same channel of the input
+  int64_t skipped;       // of those of the first input, less than that
+  const float* in;       // [..][height][width]
+  const float* weights;  // [channels][kernel_height][kernel_width]
+  float* out;            // [channels][out_height][out_width]
   float* scratch;
-  float scale, shift, low, high;
+  const float* scale;  // of each channel
+  const float* shift;
+  float low, high;
 };
 void depthwise(const Depthwise& job);
 

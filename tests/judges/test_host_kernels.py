@@ -39,7 +39,29 @@ class Residual(nn.Module):
         return F.relu(y), y
 
 
+def expanded(channels, wide, depthwise, act=None):
+    """A pointwise convolution and the depthwise one that reads it, which the host's kernels take together."""
+    return nn.Sequential(with_norm(nn.Conv2d(channels, wide, 1), act), with_norm(depthwise, act))
+
+
+class ExpandedTwice(nn.Module):
+    """What stands between the two convolutions is read once more: they stay two."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = with_norm(nn.Conv2d(4, 9, 1))
+        self.second = nn.Conv2d(9, 9, 3, padding=1, groups=9)
+
+    def forward(self, x):
+        y = self.first(x)
+        return self.second(y) + y
+
+
 CASES = {
+    "pair": lambda: (expanded(5, 200, nn.Conv2d(200, 200, 3, padding=1, groups=200), nn.ReLU6()), [seeded(2, 5, 21, 37)]),
+    "pair_stride": lambda: (expanded(7, 13, nn.Conv2d(13, 13, 3, stride=2, padding=1, groups=13)), [seeded(1, 7, 113, 131)]),
+    "pair_multiplier_stays": lambda: (nn.Sequential(nn.Conv2d(3, 4, 1), nn.Conv2d(4, 8, 3, groups=4)), [seeded(1, 3, 9, 9)]),
+    "pair_read_twice": lambda: (ExpandedTwice(), [seeded(1, 4, 12, 12)]),
     "pointwise": lambda: (with_norm(nn.Conv2d(5, 19, 1), nn.ReLU6()), [seeded(2, 5, 9, 7)]),
     "pointwise_plain": lambda: (nn.Conv2d(16, 3, 1, bias=False), [seeded(1, 16, 1, 1)]),
     "wide_and_deep": lambda: (nn.Conv2d(130, 70, 1), [seeded(1, 130, 13, 17)]),

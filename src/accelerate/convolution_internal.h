@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "accelerate/step_internal.h"
+#include "accelerate/vector_internal.h"
+
+namespace carina::accelerate {
+
+// A convolution of floats, [N, C, H, W] throughout; one of [N, C, W] has a height of one.
+struct Geometry {
+  int64_t batch, channels, out_channels, groups;
+  Plane plane;
+
+  [[nodiscard]] int64_t group_in() const { return channels / groups; }
+  [[nodiscard]] int64_t group_out() const { return out_channels / groups; }
+  [[nodiscard]] bool is_pointwise() const {
+    const Plane& p = plane;
+    return p.taps() == 1 && p.stride_y == 1 && p.stride_x == 1 && p.padding_y == 0 && p.padding_x == 0;
+  }
+  [[nodiscard]] bool is_depthwise() const { return group_in() == 1 && plane.taps() > 1 && plane.taps() <= kMostTaps; }
+};
+
+// With the batch norm and the limits that follow it.
+class Convolution final : public Step {
+ public:
+  Convolution(const Geometry& geometry, Arguments arguments, const Tail& tail);
+
+  void run(ThreadPool& pool) override;
+
+  // For one picture of those that is_depthwise(): channels [first, first + count) of the output to `out`, from the planes of the
+  // inputs that they read, the first of them at `in`.
+  void run_planes(const float* in, int64_t first, int64_t count, float* out) const;
+  // The same for those that is_pointwise() without groups; `in` is the whole picture.
+  void run_rows(const float* in, int64_t first, int64_t count, float* out) const;
+
+  [[nodiscard]] const Geometry& geometry() const { return g_; }
+  [[nodiscard]] const Tensor& in() const { return in_->tensor; }
+  [[nodiscard]] Tensor& out() const { return out_->tensor; }
+
+ private:
+  void set_factors(const EValue* bias, Arguments norm);
+  void run_depthwise(ThreadPool& pool, const float* in, float* out) const;
+  void run_products(ThreadPool& pool, const float* in, float* out) const;
+  [[nodiscard]] Finish finish(int64_t first) const;
+  void gather(const float* in, int64_t begin, int64_t count, float* to) const;
+  void gather_tap(const float* in, int64_t down, int64_t right, int64_t begin, int64_t count, float* to) const;
+  void gather_run(const float* row, int64_t column, int64_t run, float* to) const;
+
+  Geometry g_;
+  EValue* in_;
+  EValue* weight_;
+  EValue* out_;
+  Bounds bounds_;
+  std::vector<float> scale_, shift_;
+  std::vector<float> own_;  // where the output would overwrite the input, it is written here first
+};
+
+// Nothing where make_convolution() gives nothing.
+std::unique_ptr<Convolution> convolution_of(Arguments arguments, const Tail& tail);
+
+}  // namespace carina::accelerate

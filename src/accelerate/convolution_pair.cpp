@@ -1,0 +1,61 @@
+// A pointwise convolution and the depthwise one behind it, some channels at a time: what goes from one to the other stays in the
+// second-level cache.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "accelerate/convolution_internal.h"
+
+namespace carina::accelerate {
+
+namespace {
+
+class ConvolutionPair final : public Step {
+ public:
+  ConvolutionPair(std::unique_ptr<Convolution> first, std::unique_ptr<Convolution> second)
+      : first_(std::move(first)), second_(std::move(second)) {
+    if (overlap(first_->in(), second_->out())) own_.resize(second_->out().elements());
+  }
+
+  void run(ThreadPool& pool) override {
+    const Geometry &a = first_->geometry(), &b = second_->geometry();
+    auto* out = own_.empty() ? second_->out().as<float>() : own_.data();
+    const int64_t step = channels_together(pool.threads()), parts = (b.channels + step - 1) / step;
+    pool.parallel_for(static_cast<size_t>(a.batch * parts), [&](size_t unit) {
+      const int64_t n = static_cast<int64_t>(unit) / parts, begin = static_cast<int64_t>(unit) % parts * step;
+      const int64_t count = std::min(step, b.channels - begin);
+      thread_local std::vector<float> between;
+      between.resize(static_cast<size_t>(count * b.plane.in_elems()));
+      first_->run_rows(first_->in().as<const float>() + n * a.channels * a.plane.in_elems(), begin, count,
+                       between.data());
+      second_->run_planes(between.data(), begin, count, out + (n * b.out_channels + begin) * b.plane.out_elems());
+    });
+    if (!own_.empty()) std::memcpy(second_->out().data, own_.data(), own_.size() * sizeof(float));
+  }
+
+ private:
+  [[nodiscard]] int64_t channels_together(int threads) const {
+    constexpr int64_t kCacheFloats = 64 * 1024;
+    constexpr int64_t kRows = 6;  // of a product's tile
+    const Geometry& g = second_->geometry();
+    const int64_t fit = std::min(kCacheFloats / g.plane.in_elems(), (g.channels + threads - 1) / threads);
+    return std::max<int64_t>(fit / kRows, 1) * kRows;
+  }
+
+  std::unique_ptr<Convolution> first_, second_;
+  std::vector<float> own_;  // where the output would overwrite the input, it is written here first
+};
+
+}  // namespace
+
+std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second) {
+  auto a = convolution_of(first.arguments, first.tail);
+  auto b = a == nullptr ? nullptr : convolution_of(second.arguments, second.tail);
+  if (b == nullptr || !a->geometry().is_pointwise() || a->geometry().groups != 1 || !b->geometry().is_depthwise() ||
+      b->geometry().group_out() != 1)
+    return nullptr;
+  return std::make_unique<ConvolutionPair>(std::move(a), std::move(b));
+}
+
+}  // namespace carina::accelerate
