@@ -1,7 +1,6 @@
 #include "base/place.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <random>
 
@@ -9,6 +8,13 @@
 
 namespace carina {
 namespace {
+
+// Places in an order whose intervals have changed: one has come to the front of the others between them, or both have
+// taken each other's place.
+struct Moved {
+  size_t first;
+  size_t last;
+};
 
 class Packer {
  public:
@@ -33,31 +39,35 @@ class Packer {
     }
   }
 
-  // Each interval in turn into the lowest gap that is large enough; ends early where more than `limit_bytes` are taken.
-  // The first `known` stand where `before` has them.
-  Placement pack(std::span<const size_t> order, const Placement& before = {}, size_t known = 0,
-                 int64_t limit_bytes = std::numeric_limits<int64_t>::max()) const {
+  // Each interval in turn into the lowest gap that is large enough.
+  [[nodiscard]] Placement pack(std::span<const size_t> order) const {
     Placement result{.offsets = std::vector<int64_t>(intervals_.size(), -1)};
-    for (const size_t i : order.first(known)) {
-      result.offsets[i] = before.offsets[i];
-      result.total_bytes = std::max(result.total_bytes, result.offsets[i] + sizes_[i]);
+    Gaps gaps;
+    for (const size_t i : order) put(i, lowest_gap(i, result, gaps), result);
+    return result;
+  }
+
+  // The same as pack(order), where that takes no more bytes than `before`; else anything that takes more. `before`: of an
+  // order that differs in the places of two, of `moved` in front of or behind the others between them. What has the same
+  // neighbours in front of it, where they were, stays where it was.
+  [[nodiscard]] Placement pack_again(std::span<const size_t> order, const Placement& before, const Moved& moved) const {
+    Placement result{.offsets = std::vector<int64_t>(intervals_.size(), -1)};
+    std::vector<bool> beside_moved(intervals_.size(), false), is_new(intervals_.size(), false);
+    for (const size_t i : {order[moved.first], order[moved.last]}) {
+      is_new[i] = true;
+      for (const Neighbour& n : neighbours_[i]) beside_moved[n.other] = true;
     }
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (const size_t i : order.subspan(known)) {
-      taken.clear();
-      for (const Neighbour& n : neighbours_[i]) {
-        const int64_t at = result.offsets[n.other];
-        if (at >= 0) taken.emplace_back(at - n.bytes, at + n.others_bytes);
+    Gaps gaps;
+    for (size_t turn = 0; turn < order.size() && result.total_bytes <= before.total_bytes; ++turn) {
+      const size_t i = order[turn];
+      const bool between = turn >= moved.first && turn <= moved.last;
+      if (!is_new[i] && !(between && beside_moved[i])) {
+        put(i, before.offsets[i], result);
+        continue;
       }
-      std::ranges::sort(taken);
-      int64_t address = 0;
-      for (const auto& [last_below, first_above] : taken) {
-        if (address <= last_below) break;
-        address = std::max(address, first_above);
-      }
-      result.offsets[i] = address;
-      result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
-      if (result.total_bytes > limit_bytes) break;
+      put(i, lowest_gap(i, result, gaps), result);
+      if (result.offsets[i] == before.offsets[i]) continue;
+      for (const Neighbour& n : neighbours_[i]) is_new[n.other] = true;
     }
     return result;
   }
@@ -82,6 +92,37 @@ class Packer {
     int64_t bytes;
     int64_t others_bytes;
   };
+  // Where an interval cannot start: behind `last_below`, in front of `first_above`.
+  struct Taken {
+    int64_t last_below;
+    int64_t first_above;
+  };
+  using Gaps = std::vector<Taken>;
+
+  void put(size_t i, int64_t address, Placement& result) const {
+    result.offsets[i] = address;
+    result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
+  }
+  // Beside what is placed already. `taken`: kept for its memory.
+  [[nodiscard]] int64_t lowest_gap(size_t i, const Placement& placed, Gaps& taken) const {
+    taken.clear();
+    int64_t address = 0;
+    for (const Neighbour& n : neighbours_[i]) {
+      const int64_t at = placed.offsets[n.other];
+      if (at >= 0) taken.push_back({.last_below = at - n.bytes, .first_above = at + n.others_bytes});
+    }
+    // What lies below is done with; where that leads higher, more of the rest lies below.
+    for (size_t left = taken.size() + 1; left != taken.size();) {
+      left = taken.size();
+      std::erase_if(taken, [&](const Taken& t) {
+        if (t.last_below >= address) return false;
+        address = std::max(address, t.first_above);
+        return true;
+      });
+    }
+    return address;
+  }
+
   std::span<const Interval> intervals_;
   std::vector<int64_t> sizes_;
   std::vector<std::vector<Neighbour>> neighbours_;
@@ -94,8 +135,8 @@ constexpr size_t kMoves =
 void improve(const Packer& packer, std::vector<size_t> order, Placement& best, const Effort& effort) {
   std::mt19937 random(1);
   const size_t rounds = std::min<size_t>(kMaxRounds, effort.most_work / (order.size() * order.size() + 1));
+  std::vector<size_t> blocked = packer.bottleneck(best);
   for (size_t round = 0; round < rounds && best.total_bytes > effort.enough_bytes; ++round) {
-    const std::vector<size_t> blocked = packer.bottleneck(best);
     std::vector<size_t> candidate = order;
     const size_t pick = blocked[random() % blocked.size()];
     const auto from = std::ranges::find(candidate, pick);
@@ -107,10 +148,12 @@ void improve(const Packer& packer, std::vector<size_t> order, Placement& best, c
     } else {
       std::iter_swap(from, to);
     }
-    Placement tried = packer.pack(candidate, best, std::min(turn, other), best.total_bytes);
+    Placement tried =
+        packer.pack_again(candidate, best, {.first = std::min(turn, other), .last = std::max(turn, other)});
     if (tried.total_bytes > best.total_bytes) continue;
     best = std::move(tried);
     order = std::move(candidate);
+    blocked = packer.bottleneck(best);
   }
 }
 
