@@ -70,63 +70,6 @@ class Engines {
   double now_ = 0;
 };
 
-class Pricing {
- public:
-  Pricing(const Schedule& schedule, const Family& family, const Target& target)
-      : schedule_(schedule), target_(target), cost_(schedule, family, target) {}
-
-  [[nodiscard]] bool is_transfer(const Command& command) const {
-    return command.kind != Command::Kind::kStripe || schedule_.step_of(command).kind == StepKind::kDma;
-  }
-  [[nodiscard]] Work kernel(const Command& command) const {
-    const Stripe& stripe = schedule_[command.stripe];
-    const KernelCycles cycles = cost_.of(piece_of(schedule_, stripe), stripe.block, feed_of(command));
-    Work work{.left = cycles.total};
-    for (size_t i = 0; i < work.shares.size(); ++i)
-      work.shares[i] = std::min(1.0, cycles.port_busy[i] / std::max(1.0, cycles.total));
-    return work;
-  }
-  [[nodiscard]] Work transfer(const Command& command) const {
-    if (command.kind == Command::Kind::kLoadTable)
-      return copy(schedule_[schedule_.step_of(command).activation.table].bytes(), Space::kConstants, Space::kTables);
-    if (command.kind == Command::Kind::kStripe) {
-      const Step& step = schedule_.step_of(command);
-      return copy(step.dma_bytes, schedule_.space_of(step.ifm.tensor), schedule_.space_of(step.ofm.tensor));
-    }
-    const Copy what = copy_of(schedule_, command);
-    return copy(command.bytes, schedule_[what.from].space, schedule_[what.to].space);
-  }
-
- private:
-  [[nodiscard]] Feed feed_of(const Command& command) const {
-    Feed feed;
-    const WeightSlice* slice = schedule_.slice_of(command);
-    if (slice == nullptr) return feed;
-    for (size_t core = 0; core < slice->cores.size(); ++core) {
-      feed.weight_bytes += static_cast<double>(slice->cores[core].weight_bytes);
-      feed.scale_bytes += static_cast<double>(slice->cores[core].scale_bytes);
-    }
-    feed.weights_from = weights_of(schedule_, *slice, 0).space;
-    feed.scales_from = scales_of(schedule_, *slice, 0).space;
-    return feed;
-  }
-  [[nodiscard]] Work copy(int64_t bytes, Space from, Space to) const {
-    Work work{.left = cost_.transfer(bytes, from, to)};
-    for (const Space space : {from, to}) {
-      if (space == Space::kTables) continue;
-      const size_t port = cost_.port_of(space);
-      work.shares[port] += static_cast<double>(bytes) /
-                           npu::port_bytes_per_cycle(target_.accelerator.product, target_.system.ports[port]);
-    }
-    for (double& share : work.shares) share = std::min(1.0, share / std::max(1.0, work.left));
-    return work;
-  }
-
-  const Schedule& schedule_;
-  const Target& target_;
-  KernelCost cost_;
-};
-
 // Places for what has none yet, each apart from all others, so that hazards can be told.
 Schedule with_addresses(Schedule schedule) {
   for (PlanTensor& tensor : schedule.tensors) {
@@ -144,23 +87,93 @@ Schedule with_addresses(Schedule schedule) {
 
 }  // namespace
 
-double cost_of(const Schedule& asked, const Family& family, const Target& target) {
-  const Schedule schedule = with_addresses(asked);
-  const TableMemory tables = family.tables(target);
-  const Pricing pricing(schedule, family, target);
-  Engines engines(family.limits.max_outstanding_kernels, family.limits.max_outstanding_dmas);
-  HazardTracker hazards(family.limits);
-  for (const Command& command : schedule.order) {
-    const auto accesses = accesses_of(schedule, command, tables);
-    if (pricing.is_transfer(command)) {
+class Timeline::Pricing {
+ public:
+  Pricing(const Schedule& schedule, const Family& family, const Target& target)
+      : schedule_(schedule), target_(target), cost_(schedule, family, target) {
+    for (const Stripe& stripe : schedule.stripes)
+      kernels_.push_back(schedule[stripe.step].kind == StepKind::kDma ? Work{} : kernel(stripe));
+  }
+
+  [[nodiscard]] bool is_transfer(const Command& command) const {
+    return command.kind != Command::Kind::kStripe || schedule_.step_of(command).kind == StepKind::kDma;
+  }
+  [[nodiscard]] const Work& kernel(const Command& command) const { return kernels_[command.stripe.index()]; }
+  [[nodiscard]] Work transfer(const Command& command) const {
+    if (command.kind == Command::Kind::kLoadTable)
+      return copy(schedule_[schedule_.step_of(command).activation.table].bytes(), Space::kConstants, Space::kTables);
+    if (command.kind == Command::Kind::kStripe) {
+      const Step& step = schedule_.step_of(command);
+      return copy(step.dma_bytes, schedule_.space_of(step.ifm.tensor), schedule_.space_of(step.ofm.tensor));
+    }
+    const Copy what = copy_of(schedule_, command);
+    return copy(command.bytes, schedule_[what.from].space, schedule_[what.to].space);
+  }
+
+ private:
+  [[nodiscard]] Work kernel(const Stripe& stripe) const {
+    const KernelCycles cycles = cost_.of(piece_of(schedule_, stripe), stripe.block, feed_of(stripe));
+    Work work{.left = cycles.total};
+    for (size_t i = 0; i < work.shares.size(); ++i)
+      work.shares[i] = std::min(1.0, cycles.port_busy[i] / std::max(1.0, cycles.total));
+    return work;
+  }
+  [[nodiscard]] Feed feed_of(const Stripe& stripe) const {
+    Feed feed;
+    if (!stripe.slice.valid()) return feed;
+    const WeightSlice& slice = schedule_[stripe.slice];
+    for (const CoreStream& core : slice.cores) {
+      feed.weight_bytes += static_cast<double>(core.weight_bytes);
+      feed.scale_bytes += static_cast<double>(core.scale_bytes);
+    }
+    feed.weights_from = weights_of(schedule_, slice, 0).space;
+    feed.scales_from = scales_of(schedule_, slice, 0).space;
+    return feed;
+  }
+  [[nodiscard]] Work copy(int64_t bytes, Space from, Space to) const {
+    Work work{.left = cost_.transfer(bytes, from, to)};
+    for (const Space space : {from, to}) {
+      if (space == Space::kTables) continue;
+      const size_t port = cost_.port_of(space);
+      work.shares[port] += static_cast<double>(bytes) /
+                           npu::port_bytes_per_cycle(target_.accelerator.product, target_.system.ports[port]);
+    }
+    for (double& share : work.shares) share = std::min(1.0, share / std::max(1.0, work.left));
+    return work;
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  KernelCost cost_;
+  std::vector<Work> kernels_;  // by stripe
+};
+
+Timeline::Timeline(Schedule schedule, const Family& family, const Target& target)
+    : family_(family),
+      tables_(family.tables(target)),
+      schedule_(with_addresses(std::move(schedule))),
+      pricing_(std::make_unique<Pricing>(schedule_, family, target)) {}
+
+Timeline::~Timeline() = default;
+
+double Timeline::cycles(std::span<const Command> order) const {
+  Engines engines(family_.limits.max_outstanding_kernels, family_.limits.max_outstanding_dmas);
+  HazardTracker hazards(family_.limits);
+  for (const Command& command : order) {
+    const auto accesses = accesses_of(schedule_, command, tables_);
+    if (pricing_->is_transfer(command)) {
       engines.wait(hazards.before_dma(accesses));
-      engines.transfer(pricing.transfer(command));
+      engines.transfer(pricing_->transfer(command));
     } else {
       engines.wait(hazards.before_kernel(accesses));
-      engines.kernel(pricing.kernel(command));
+      engines.kernel(pricing_->kernel(command));
     }
   }
   return engines.end();
+}
+
+double cost_of(const Schedule& schedule, const Family& family, const Target& target) {
+  return Timeline(schedule, family, target).cycles(schedule.order);
 }
 
 }  // namespace carina::plan
