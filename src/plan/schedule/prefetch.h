@@ -43,6 +43,7 @@ struct PrefetchCopy {
   size_t object = 0;
   std::vector<size_t> users = {};  // kernels, ascending
   size_t ends_beside = 0;          // the kernel beside which its last part runs
+  bool operator==(const PrefetchCopy&) const = default;
 };
 
 // What the transfer engine does: a part of a copy, or a fixed copy.
@@ -53,6 +54,7 @@ struct PrefetchCommand {
   size_t fixed = 0;
   int64_t first_byte = 0;
   int64_t bytes = 0;
+  bool operator==(const PrefetchCommand&) const = default;
 };
 
 // What a copy that is kept from reader to reader needs of the memory all the way: that it may be given to it, or that

@@ -123,16 +123,24 @@ class Fitter {
     nothing_to_copy_ = plan.copies.empty();
     if (nothing_to_copy_) return {.planned_cycles = plan.cycles, .fits = true};
     if (is_hopeless(plan.cycles)) return {.planned_cycles = plan.cycles};
+    const auto same = std::ranges::find_if(tried_, [&](const auto& tried) {
+      return tried.first.commands == plan.commands && tried.first.copies == plan.copies;
+    });
+    if (same != tried_.end()) return same->second;
+    Attempt attempt = placed_as(plan);
+    tried_.emplace_back(std::move(plan), attempt);
+    return attempt;
+  }
+  Attempt placed_as(const PrefetchPlan& plan) {
+    Attempt attempt{.planned_cycles = plan.cycles};
     auto placed = place_in_any_size(with_copies(schedule_, network_, plan, space_), context_, effort(budget_));
-    if (!placed) return {.planned_cycles = plan.cycles};
-    auto without_room = copies_without_room(*placed, schedule_, space_, budget_);
-    const bool fits = without_room.empty() && space_bytes(*placed, space_) <= budget_;
-    const double cycles = plan.cycles;
-    if (fits) {
-      StagedSchedule staged = ordered(*std::move(placed), std::move(plan));
-      if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
-    }
-    return {.planned_cycles = cycles, .fits = fits, .without_room = std::move(without_room)};
+    if (!placed) return attempt;
+    attempt.without_room = copies_without_room(*placed, schedule_, space_, budget_);
+    attempt.fits = attempt.without_room.empty() && space_bytes(*placed, space_) <= budget_;
+    if (!attempt.fits) return attempt;
+    StagedSchedule staged = ordered(*std::move(placed), plan);
+    if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
+    return attempt;
   }
   // The parser runs ahead of the kernels by as many as it can issue: what stands among these starts too early, beside
   // kernels that need the port themselves; but what starts late may end late. All are tried.
@@ -184,6 +192,7 @@ class Fitter {
   bool nothing_to_copy_ = false;
   // By work, of the first search: later ones, for less memory, go on from there.
   std::array<std::optional<PrefetchFinding>, kWorks> findings_;
+  std::vector<std::pair<PrefetchPlan, Attempt>> tried_;
   std::map<std::pair<size_t, int>, Attempt> first_rounds_;  // by work and percent: a second search starts with these
   std::span<const BlockConfig> blocks_for_copies_;
   std::optional<StagedSchedule> best_;
