@@ -127,7 +127,9 @@ class Programs {
     if (npu_outputs.empty()) return fail({.where = where_, .what = "the program has no output that is a tensor"});
     CARINA_TRY(answers.npu_scores, numbers_in(npu_outputs.front().tensor, where_));
     if (on_integers_ == nullptr) return {};
-    CARINA_TRY(const std::vector<NamedTensor> integer_outputs, on_integers_->run(sample));
+    auto integers = on_integers_->run(sample);
+    if (!integers && !delegates_->failure().empty()) return fail(delegates_->failure());
+    CARINA_TRY(const std::vector<NamedTensor> integer_outputs, std::move(integers));
     CARINA_TRY(answers.integer_scores, numbers_in(integer_outputs.front().tensor, where_));
     answers.same_bits = identical(integer_outputs.front().tensor, npu_outputs.front().tensor);
     return {};

@@ -35,9 +35,11 @@ ScaleFactor narrow_factor_of(double scale) {
   return {.multiplier = multiplier, .shift = std::clamp(15 - exponent, 2, 62)};
 }
 
-// RESCALE's factors reach from 0 to 2^28; a real factor beyond saturates every value anyway.
-double representable(double scale) {
-  return std::isfinite(scale) ? std::clamp(scale, 0.0, 268435456.0) : 268435456.0;
+// RESCALE's factors reach from 0 to 2^28. One beyond the width of the result saturates all but 0 anyway, and would take
+// products beyond the 32 bits that RESCALE asks for.
+double representable(double scale, DType to) {
+  const double most = std::ldexp(1.0, element_bytes(to) <= 2 ? 8 * static_cast<int>(element_bytes(to)) : 28);
+  return std::isfinite(scale) ? std::clamp(scale, 0.0, most) : most;
 }
 
 }  // namespace
@@ -177,7 +179,8 @@ ValueId Emitter::rescale(ValueId input, const Rescaling& rescaling) {
   const bool wide = from == DType::kInt48;
   std::vector<int64_t> multipliers, shifts;
   for (const double scale : rescaling.scales) {
-    const ScaleFactor factor = wide ? narrow_factor_of(representable(scale)) : scale_factor_of(representable(scale));
+    const double real = representable(scale, rescaling.to);
+    const ScaleFactor factor = wide ? narrow_factor_of(real) : scale_factor_of(real);
     multipliers.push_back(factor.multiplier);
     shifts.push_back(factor.shift);
   }

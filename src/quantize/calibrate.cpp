@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -72,6 +73,7 @@ class Calibration {
                 .hint = "the samples reach outside of what the operator is defined for",
                 .severity = Severity::kWarning});
     warn_of_swamped(log);
+    note_poles(log);
     if (not_numbers_.empty()) return {};
     return fail({.where = not_numbers_,
                  .what = "the float model computes values that are not numbers (NaN) from the calibration samples",
@@ -99,26 +101,56 @@ class Calibration {
   Calibrated take() && { return std::move(result_); }
 
  private:
+  void note_poles(const Log& log) const {
+    if (beside_pole_.empty()) return;
+    std::vector<std::string> names;
+    for (const ValueId id : beside_pole_) names.push_back(aten_[id].name);
+    log.note({.where = fmt::format("{}", fmt::join(names, ", ")),
+              .what = "the samples divide by nearly 0 here; quotients so far away from all others are left out of the "
+                      "range, and saturate",
+              .hint = "x / norm(x) of empty rows is 0 all the same"});
+  }
+
   void warn_of_swamped(const Log& log) const {
+    std::vector<std::string> names;
     for (size_t v = 0; v < aten_.values.size(); ++v) {
-      if (result_.sharing.group[v] != v || !result_.observers[v].is_swamped()) continue;
-      log.note(
-          {.where = aten_[ValueId(v)].name,
-           .what = "one number far away from all others takes nearly all steps of the integers",
-           .hint = "a mask is -infinity, which takes no step: masked_fill(mask, float(\"-inf\")), or a mask of bool",
-           .severity = Severity::kWarning});
+      if (result_.sharing.group[v] == v && result_.observers[v].is_swamped()) names.push_back(aten_[ValueId(v)].name);
     }
+    if (names.empty()) return;
+    log.note({.where = fmt::format("{}", fmt::join(names, ", ")),
+              .what = "one number far away from all others takes nearly all steps of the integers",
+              .hint = "a mask is -infinity, which takes no step: masked_fill(mask, float(\"-inf\")), or a mask of bool",
+              .severity = Severity::kWarning});
   }
 
   // A function at the end of its domain gives infinity, outside of it NaN: no integers stand for these, and they would
   // take the range from the rest. Infinities of other operators are masks, which the observer limits.
   void observe(ValueId id, RangeObserver& observer, std::span<const float> elements) {
     const ir::NodeId maker = makers_[id.index()];
+    std::vector<float> near;
+    if (maker.valid() && aten_[maker].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty())
+      elements = near = away_from_pole(id, elements);
     const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
     if (is_function && observe_finite(id, observer, elements)) return;
     if (observer.observe(elements)) return;
     const bool given = !maker.valid();
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
+  }
+
+  // 1 / x beside its pole, as of an empty row that a norm divides: 0 times that is 0 with any range, and a range as far
+  // as that would leave no step for the others.
+  std::vector<float> away_from_pole(ValueId id, std::span<const float> elements) {
+    constexpr float kFar = 0x1p16F;  // times the median, which has no step left in integers that reach beyond it
+    std::vector<float> sizes(elements.size());
+    std::ranges::transform(elements, sizes.begin(), [](float v) { return std::isnan(v) ? INFINITY : std::abs(v); });
+    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+    std::ranges::nth_element(sizes, middle);
+    const float limit = kFar * *middle;
+    std::vector<float> near;
+    std::ranges::copy_if(elements, std::back_inserter(near),
+                         [&](float v) { return !std::isfinite(v) || std::abs(v) <= limit; });
+    if (near.size() < elements.size()) beside_pole_.insert(id);
+    return near;
   }
 
   // Whether there were elements that are not finite, and others.
@@ -139,7 +171,8 @@ class Calibration {
   Calibrated result_;
   DataCheck data_;
   std::vector<ir::NodeId> makers_;
-  std::set<ValueId> beyond_;  // values that held what is not finite
+  std::set<ValueId> beyond_;       // values that held what is not finite
+  std::set<ValueId> beside_pole_;  // that held 1 / x of an x next to 0
   std::string not_numbers_;
 };
 

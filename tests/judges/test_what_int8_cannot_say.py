@@ -50,3 +50,12 @@ def test_fp64_between_is_computed(run_carina, tmp_path):
     x = torch.randn(4, 16, generator=torch.Generator().manual_seed(3)) * 20
     wanted, got, _ = compiled(run_carina, tmp_path, lambda x: torch.round(x.double()).float(), x)
     assert np.abs(got - wanted).max() <= 1
+
+
+def test_the_norm_of_an_empty_row_takes_no_steps_from_the_others(run_carina, tmp_path):
+    rows = torch.randn(16, 32, generator=torch.Generator().manual_seed(4))
+    rows[3] = 0  # its norm, 0, is taken for 1e-12
+    wanted, got, said = compiled(run_carina, tmp_path, lambda x: torch.nn.functional.normalize(x, dim=-1), rows)
+    assert "divide by nearly 0" in said
+    assert 10 * np.log10((wanted**2).sum() / ((wanted - got) ** 2).sum()) > 30
+    assert not got[3].any()
