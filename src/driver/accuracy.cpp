@@ -229,7 +229,7 @@ std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std:
 
 Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
-  CARINA_TRY(const Model model, import_pt2(file, request.model, log));
+  CARINA_TRY(const Model model, import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
   const std::vector<InputType> inputs = input_types(model.graph);
   CARINA_TRY(SampleReader data, SampleReader::open(request.data, inputs));
   CARINA_TRY(const bool has_labels, data.has_labels());

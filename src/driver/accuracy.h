@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/diagnostic.h"
@@ -13,6 +14,7 @@ struct AccuracyRequest {
   std::string program;      // the .pte
   std::string data;         // .npz with inputs, and labels y or none
   std::string dump_folder;  // of compile; empty: the integer graph is left out
+  int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds, as compile's
   int threads = 1;
 };
 

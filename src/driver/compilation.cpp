@@ -114,7 +114,7 @@ Compilation compile_model(Model model, const CompileOptions& options, const Back
 
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
                         const Backend& backend, const Log& log) {
-  Import import = import_model(file, where, log, options.split.passes);
+  Import import = import_model(file, where, log, {.passes = options.split.passes, .loop_rounds = options.loop_rounds});
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},
                       .package = {},

@@ -25,7 +25,8 @@ struct CompileOptions {
   SplitOptions split;
   DelegateOptions delegate;
   pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
-  bool fix = false;  // rewrite nodes that the target refuses, where no number changes
+  bool fix = false;         // rewrite nodes that the target refuses, where no number changes
+  int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
 };
 
 // Of a model that was quantized here: what the target does not have passes on floats, unless its kernels take integers.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "base/file.h"
 #include "driver/backend.h"
@@ -112,7 +113,8 @@ Result<void> dump(const Compilation& compilation, size_t index, const Backend& b
 }
 
 // A file without a target is written as most that will read it like it.
-const lower::Target kTosaFile{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
+const lower::Target kTosaFile{
+    .limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms, .takes_floats = true, .keeps_integers = true};
 
 // Errors of other choices are no reason to refuse this one.
 void add_savings(report::CompileReport& report, const CompileRequest& request, const Log& log) {
@@ -128,9 +130,25 @@ void add_savings(report::CompileReport& report, const CompileRequest& request, c
   log.note(why);
 }
 
+// A quantized model computes with floats where its quantizer, or ours, has left them.
+void warn_of_floats(const Model& model, const ir::Graph& tosa, const Log& log) {
+  const auto is_quantized = [](const ir::Value& value) { return value.quantization.has_value(); };
+  if (std::ranges::none_of(model.graph.values, is_quantized)) return;
+  std::set<std::string> names;
+  for (const ir::Node& node : tosa.nodes) {
+    if (node.outputs.size() == 1 && is_float(tosa[node.outputs.front()].dtype)) names.insert(node.name);
+  }
+  if (names.empty()) return;
+  log.note({.where = model.name,
+            .what = fmt::format("{} {} with floats in a quantized model, {} is one", names.size(),
+                                names.size() == 1 ? "node computes" : "nodes compute", *names.begin()),
+            .hint = "what reads the file needs TOSA's FP profile beside INT; --profile INT refuses to write it",
+            .severity = Severity::kWarning});
+}
+
 Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, pt2_file(request));
-  CARINA_TRY(Model model, import_pt2(file, request.model, log, request.passes));
+  CARINA_TRY(Model model, import_pt2(file, request.model, log, import_options_of(request)));
   CARINA_TRY(const QuantizeRequest quantize, quantization_of(request));
   CARINA_CHECKED(quantize_model(model, quantize, log));
   return model;
@@ -181,6 +199,7 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
   CARINA_TRY(
       lower::Lowered lowered,
       lower::to_tosa(model.graph, kTosaFile, options_for(request.model.passes, lower::clean_up_pipeline()), log));
+  warn_of_floats(model, lowered.graph, log);
   return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }
 

@@ -49,6 +49,7 @@ struct CompileRequest {
   std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
   // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.
   enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
+  int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
   int threads = 1;
   ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
 };

@@ -57,7 +57,12 @@ Result<CompileOptions> options_of(const CompileRequest& request) {
                                   .passes = request.passes},
                         .delegate = delegate_options_of(request),
                         .cpu_kernels = request.cpu_kernels,
-                        .fix = request.fix};
+                        .fix = request.fix,
+                        .loop_rounds = request.loop_rounds};
+}
+
+ImportOptions import_options_of(const CompileRequest& request) {
+  return {.passes = request.passes, .loop_rounds = request.loop_rounds};
 }
 
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {

@@ -12,6 +12,7 @@ namespace carina::driver {
 
 // What the stages are asked for by a request. Errors (usage): words of quantization that there are not.
 Result<QuantizeRequest> quantization_of(const CompileRequest& request);
+ImportOptions import_options_of(const CompileRequest& request);
 DelegateOptions delegate_options_of(const CompileRequest& request);
 Result<CompileOptions> options_of(const CompileRequest& request);
 

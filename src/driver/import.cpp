@@ -20,21 +20,21 @@ Result<void> prepare(ir::Graph& graph, const ir::PassOptions& passes, const Log&
 
 }  // namespace
 
-Import import_model(const Buffer& file, const std::string& where, const Log& log, const ir::PassOptions& passes) {
-  pt2::Reading reading = pt2::read_model(file, where, log);
+Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
+  pt2::Reading reading = pt2::read_model(file, where, log, {.loop_rounds = options.loop_rounds});
   Import result{
       .nodes = std::move(reading.nodes), .graph = std::move(reading.graph), .readable = std::move(reading.readable)};
   if (!result.graph) return result;
   ir::Graph imported = *result.graph;
-  const auto prepared = prepare(*result.graph, passes, log);
+  const auto prepared = prepare(*result.graph, options.passes, log);
   if (prepared) return result;
   result.graph = std::unexpected(prepared.error());
   result.readable = std::move(imported);
   return result;
 }
 
-Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log, const ir::PassOptions& passes) {
-  Import result = import_model(file, where, log, passes);
+Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
+  Import result = import_model(file, where, log, options);
   if (!result.graph) return std::unexpected(std::move(result.graph).error());
   return Model{.name = where, .nodes = std::move(result.nodes), .graph = *std::move(result.graph)};
 }

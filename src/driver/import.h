@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct Model {
   std::string quantization = "none";  // where that came from, for reports
 };
 
+struct ImportOptions {
+  ir::PassOptions passes = {};  // of preparing
+  int64_t loop_rounds = 0;      // pt2::ReadOptions::loop_rounds
+};
+
 // What became of the bytes of a model.
 struct Import {
   std::vector<pt2::ModelNode> nodes;  // empty when the file itself cannot be read
@@ -31,10 +37,10 @@ struct Import {
 
 // Reads and normalises a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: of the reader;
 // all operators that cannot be normalised; names of passes that there are not (usage).
-Import import_model(const Buffer& file, const std::string& where, const Log& log, const ir::PassOptions& passes = {});
+Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options = {});
 
 // The same for those who need no more than the model.
 Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log,
-                         const ir::PassOptions& passes = {});
+                         const ImportOptions& options = {});
 
 }  // namespace carina::driver

@@ -55,7 +55,7 @@ class Debugger {
 
   Result<void> load() {
     CARINA_TRY(const Buffer file, open_file(request_.model, {FileKind::kPt2}));
-    CARINA_TRY(model_, import_pt2(file, request_.model, log_));
+    CARINA_TRY(model_, import_pt2(file, request_.model, log_, {.loop_rounds = request_.loop_rounds}));
     if (is_quantized(model_.graph))
       return fail({.where = request_.model,
                    .what = "the model is quantized already: there is no float model to compare with",

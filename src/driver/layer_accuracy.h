@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/diagnostic.h"
@@ -14,6 +15,7 @@ struct LayerAccuracyRequest {
   std::string data;         // inputs, with or without labels: .npz, .npy or a folder
   std::string calibration;  // likewise; empty: the data themselves
   QuantizeWords quantize;
+  int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
   int threads = 1;
 };
 

@@ -18,7 +18,7 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
                  .hint = "compile for that target, or name a scheme",
                  .fault = Fault::kUsage});
   CARINA_TRY(const Buffer file, pt2_file(request));
-  CARINA_TRY(prepared.model, import_pt2(file, request.model, log, request.passes));
+  CARINA_TRY(prepared.model, import_pt2(file, request.model, log, import_options_of(request)));
   const bool is_float = !is_quantized(prepared.model.graph);
   CARINA_CHECKED(quantize_model(prepared.model, quantize, log));
   prepared.calibrated = is_float && prepared.model.quantization != "none";

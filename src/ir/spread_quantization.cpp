@@ -66,8 +66,8 @@ bool are_whole(const ir::Value& weight) {
 
 void spread_to_weights(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (!has_result(node) || traits_of(node.op.aten()).family != AtenFamily::kConvolution || node.inputs.size() != 2)
-      continue;
+    const bool has_weights = has_result(node) && traits_of(node.op.aten()).family == AtenFamily::kConvolution;
+    if (!has_weights || (node.inputs.size() != 2 && (node.inputs.size() != 3 || node.inputs[2].valid()))) continue;
     const auto& result = graph[node.outputs[0]].quantization;
     ir::Value& weight = graph[node.inputs[1]];
     if (!result || !is_integer(result->dtype) || !are_whole(weight)) continue;

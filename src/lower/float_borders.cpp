@@ -16,6 +16,7 @@ using ir::Node;
 using ir::ValueId;
 
 bool has_no_integer_form(const Candidate& c) {
+  if (c.target.keeps_integers) return false;
   const LoweringRow* row = lowering_of(c.node.op);
   return row != nullptr && works_on_quantized(c) && traits_of(c.node.op.aten()).family != AtenFamily::kQuantization &&
          row->legal(c).has_value();
@@ -123,15 +124,17 @@ ValueId to_reals(Lowering& in, const Node& node) {
 }  // namespace
 
 bool mixes_reals_and_integers(const ir::Graph& spread, const Node& node) {
+  const bool has_weights = traits_of(node.op.aten()).family == AtenFamily::kConvolution;
   bool reals = false, integers = false;
-  const auto look = [&](ValueId id) {
+  const auto look = [&](ValueId id, bool is_weight) {
     if (!id.valid()) return;
     const ir::Value& value = spread[id];
+    const bool of_lowering = value.constant && takes_float_constants(node.op.aten()) && !is_weight;
     integers = integers || value.quantization.has_value();
-    reals = reals || (!value.quantization && is_float(value.dtype) && !value.constant);
+    reals = reals || (!value.quantization && is_float(value.dtype) && !of_lowering);
   };
-  std::ranges::for_each(node.inputs, look);
-  std::ranges::for_each(node.outputs, look);
+  for (size_t i = 0; i < node.inputs.size(); ++i) look(node.inputs[i], has_weights && i == 1);
+  for (const ValueId output : node.outputs) look(output, false);
   return reals && integers;
 }
 

@@ -152,7 +152,10 @@ class Translation {
       return {};
     }
     const LoweringRow* row = lowering_of(node.op);
-    if (row == nullptr) return fail(no_lowering(node));
+    if (row == nullptr) {
+      CARINA_CHECKED(accepted(node, check_recurrence(in_.candidate(node))));
+      return fail(no_lowering(node));
+    }
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);
     CARINA_CHECKED(check_types(in_.candidate(node)));
     const bool readable =

@@ -12,6 +12,8 @@ struct Target {
   OperatorLimits limits = kPlainTosa.limits;
   LoweringIdioms idioms = kPlainTosa.idioms;
   bool takes_floats = false;  // TOSA's FP profile beside INT: what is not quantized may run there as it is
+  // What is quantized stays integers although `limits` refuse it: floats are only where the model has them.
+  bool keeps_integers = false;
 };
 
 }  // namespace carina::lower

@@ -264,7 +264,6 @@ void Importer::import_node(Scope& scope, JsonView json) {
 }
 
 void Importer::import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node) {
-  const std::string_view name = json["target"].text();
   switch (target.kind) {
     case TargetKind::kOperator:
       return import_operator(scope, json, false, std::move(node));
@@ -274,6 +273,8 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
       return import_region(scope, json, where_of(node));
     case TargetKind::kChoice:
       return import_choice(scope, json, node);
+    case TargetKind::kLoop:
+      return import_loop(scope, json, node);
     case TargetKind::kSymbolic:
     case TargetKind::kNumberOfData:
     case TargetKind::kAssertion:
@@ -281,10 +282,15 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
     case TargetKind::kUnknown:
       break;
   }
+  refuse_operator(scope, json, node, target.reason, "replace it in the model by supported operators");
+}
+
+void Importer::refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason,
+                               std::string hint) {
   refuse({.where = where_of(node),
-          .what = fmt::format("the operator {} is not supported{}{}", name, target.reason.empty() ? "" : ": ",
-                              target.reason),
-          .hint = "replace it in the model by supported operators"});
+          .what = fmt::format("the operator {} is not supported{}{}", json["target"].text(), reason.empty() ? "" : ": ",
+                              reason),
+          .hint = std::move(hint)});
   // Its results still get values, so that the nodes after it can be looked at.
   for (const NamedValue& result : add_results(scope, json["outputs"], where_of(node)))
     aliases_.bind(scope, result.name, result.value);

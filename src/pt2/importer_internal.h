@@ -25,8 +25,15 @@ namespace carina::pt2 {
 class Importer {
  public:
   // All of them outlive the importer.
-  Importer(JsonView program, JsonView weights, JsonView constants, Archive& archive, const Log& log)
-      : program_(program), weights_(weights), constants_(constants), archive_(archive), log_(log), aliases_(graph_) {}
+  Importer(JsonView program, JsonView weights, JsonView constants, Archive& archive, const Log& log,
+           const ReadOptions& options)
+      : program_(program),
+        weights_(weights),
+        constants_(constants),
+        archive_(archive),
+        log_(log),
+        options_(options),
+        aliases_(graph_) {}
 
   Reading run();
 
@@ -55,10 +62,13 @@ class Importer {
   // Nodes with subgraphs (regions.cpp).
   void import_region(Scope& scope, JsonView json, const std::string& where);
   void import_choice(Scope& scope, JsonView json, const ir::Node& node);
+  void import_loop(Scope& scope, JsonView json, const ir::Node& node);
+  bool run_round(const ir::Node& node, std::span<const JsonView> graphs, std::vector<ir::ValueId>& state);
   std::vector<ir::ValueId> inlined(JsonView graph, std::span<const ir::ValueId> operands, const std::string& where);
   void bind_results(Scope& scope, JsonView outputs, std::span<const ir::ValueId> results);
   std::vector<ir::ValueId> choose(const ir::Node& node, ir::ValueId condition, std::span<const ir::ValueId> yes,
                                   std::span<const ir::ValueId> no);
+  void refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason, std::string hint);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
@@ -77,6 +87,7 @@ class Importer {
   JsonView constants_;
   Archive& archive_;
   const Log& log_;
+  const ReadOptions& options_;
   ir::Graph graph_;
   Aliases aliases_;
   Symbols symbols_;

@@ -27,12 +27,12 @@ Result<Documents> open(const Buffer& file, const std::string& where) {
 
 }  // namespace
 
-Reading read_model(const Buffer& file, const std::string& where, const Log& log) {
+Reading read_model(const Buffer& file, const std::string& where, const Log& log, const ReadOptions& options) {
   auto documents = open(file, where);
   if (!documents) return {.nodes = {}, .graph = std::unexpected(std::move(documents).error())};
   JsonErrors errors{.where = documents->archive.model_where(), .context = {}, .first = {}};
   Importer importer(JsonView(&documents->model, &errors), JsonView(&documents->weights, &errors),
-                    JsonView(&documents->constants, &errors), documents->archive, log);
+                    JsonView(&documents->constants, &errors), documents->archive, log, options);
   return importer.run();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct Reading {
   ir::Graph readable = {};
 };
 
+struct ReadOptions {
+  // How many rounds of each while_loop stand in the graph; later ones are not run, a note says so. 0: loops are refused.
+  int64_t loop_rounds = 0;
+};
+
 // Reads what torch.export.save() of torch 2.9 to 2.13 wrote (TRAINING, ATEN and EDGE dialects) as an ATen graph.
 // - inputs and outputs are the user's, in order; parameters, buffers and lifted tensors are constants whose bytes are
 // views
@@ -41,9 +47,10 @@ struct Reading {
 // `where` is what messages call the file. Errors: not such an archive, damaged, of another version, pickled or missing
 // weights, unsupported ops (all of them at once), state that the model keeps between runs. Source:
 // docs/facts/formats.md 1.
+// - both branches of `cond` run, and a choice follows; so do the rounds of while_loop (adr/0051, adr/0096).
 Result<ir::Graph> read_pt2(const Buffer& archive, const std::string& where, const Log& log);
 
 // The same, and what there is to say of a program that cannot be read as a whole.
-Reading read_model(const Buffer& archive, const std::string& where, const Log& log);
+Reading read_model(const Buffer& archive, const std::string& where, const Log& log, const ReadOptions& options = {});
 
 }  // namespace carina::pt2

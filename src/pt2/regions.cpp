@@ -113,8 +113,8 @@ std::vector<ir::ValueId> Importer::choose(const ir::Node& node, ir::ValueId cond
   }
   std::vector<ir::ValueId> results;
   for (size_t i = 0; i < std::min(yes.size(), no.size()); ++i) {
-    results.emplace_back();
-    if (!yes[i].valid() || !no[i].valid()) continue;
+    results.push_back(yes[i] == no[i] ? yes[i] : ir::ValueId());
+    if (!yes[i].valid() || !no[i].valid() || yes[i] == no[i]) continue;
     results.back() = graph_.add_value(node.name, graph_[yes[i]].dtype, Shape(graph_[yes[i]].shape));
     ir::Node chosen = node;
     chosen.op = AtenOp::where_self;
@@ -142,6 +142,42 @@ void Importer::import_choice(Scope& scope, JsonView json, const ir::Node& node) 
   const std::vector<ir::ValueId> no = inlined(arguments.graphs[1], arguments.operands, where);
   if (broken()) return;
   bind_results(scope, json["outputs"], choose(node, *arguments.condition, yes, no));
+}
+
+// Where the condition holds, what the round makes of the values; else the values as they are, of which the condition of
+// the next round will say the same: once it is false it stays so. False: the condition is no tensor, or the file is broken.
+bool Importer::run_round(const ir::Node& node, std::span<const JsonView> graphs, std::vector<ir::ValueId>& state) {
+  const std::string where = where_of(node);
+  const std::vector<ir::ValueId> goes_on = inlined(graphs[0], state, where);
+  if (broken()) return false;
+  if (goes_on.empty() || !goes_on.front().valid()) {
+    refuse({.where = where,
+            .what = "the condition is no tensor",
+            .hint = "compare tensors in it, and carry counters as tensors"});
+    return false;
+  }
+  const std::vector<ir::ValueId> next = inlined(graphs[1], state, where);
+  if (broken()) return false;
+  const std::vector<ir::ValueId> chosen = choose(node, goes_on.front(), next, state);
+  std::ranges::copy(chosen, state.begin());
+  return true;
+}
+
+// while_loop(graph of the condition, graph of a round, values that rounds change, values that they only read)
+void Importer::import_loop(Scope& scope, JsonView json, const ir::Node& node) {
+  if (options_.loop_rounds <= 0)
+    return refuse_operator(scope, json, node, "control flow that depends on data: how often it runs is not known",
+                           "say how often at most: --loop-rounds N");
+  const Arguments arguments = arguments_of(scope, json["inputs"]);
+  if (arguments.graphs.size() != 2) return json["inputs"].complain("two graphs");
+  std::vector<ir::ValueId> state = arguments.operands;
+  for (int64_t round = 0; round < options_.loop_rounds; ++round) {
+    if (!run_round(node, arguments.graphs, state)) return;
+  }
+  bind_results(scope, json["outputs"], state);
+  note(fmt::format("{} runs {} rounds at most: where the data asks for more, its results are those after {}", node.name,
+                   options_.loop_rounds, options_.loop_rounds),
+       "more: --loop-rounds N");
 }
 
 }  // namespace carina::pt2

@@ -16,11 +16,12 @@ enum class TargetKind {
   kAssertion,     // checks something and gives nothing
   kRegion,        // calls a subgraph that can be inlined: its operands follow the graph
   kChoice,        // a condition and two subgraphs, of which the results of one are taken
+  kLoop,          // while_loop: rounds of two subgraphs, one says whether the other runs
   kUnknown,
 };
 struct Target {
   TargetKind kind = TargetKind::kUnknown;
-  AtenOp op{};                   // of kOperator and kInPlace; of kChoice: what chooses
+  AtenOp op{};                   // of kOperator and kInPlace; of kChoice and kLoop: what chooses
   std::string_view reason = {};  // of kUnknown: what the user is told besides the name
 };
 

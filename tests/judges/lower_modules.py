@@ -344,6 +344,7 @@ MODULES = [
     Module("remainders", fn(lambda x, y: (x % 0.7, torch.fmod(x, -1.3), torch.remainder((x * 99).int(), 7), torch.remainder(x * 8, y))), (IMAGE, IMAGE), tolerance=1e-3, int8=False),
     Module("rounding", fn(lambda x: ((x * 4).round() + (x * 2).round() / 2, x.trunc(), x.sign(), x.round(decimals=1))), (IMAGE,), int8=False),
     Module("places", fn(lambda x: (x.argmax(1), x.argmin(-1, keepdim=True), x.argmax() + 1)), (IMAGE,), int8=False),
+    Module("places_among_integers", fn(lambda x: ((x * 3).int().argmax(1), (x * 3).int().argmin(-1, keepdim=True), (x > 0).int().argmax())), (IMAGE,), int8=False),
     Module("running_sum", fn(lambda x: x.cumsum(-1)), (IMAGE,)),
     Module("running_sum_of_integers", fn(lambda x: (x * 9).int().cumsum(1)), (IMAGE,), int8=False),
     Module("limits_that_are_tensors", fn(torch.clamp), (IMAGE, (1, 4, 1, 1), (11,)), int8=False),

@@ -43,6 +43,7 @@ Result<std::string> compared(const Options& options, const Console& console) {
                                              .data = options.program.data,
                                              .calibration = options.model.calibration,
                                              .quantize = options.model.quantize,
+                                             .loop_rounds = options.program.loop_rounds,
                                              .threads = console.threads};
   return written(driver::layer_accuracy(request, console.log()), options, console);
 }
@@ -60,6 +61,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.add_flag("--layers", options.layers,
                "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
+  add_loop_option(app, request.loop_rounds);
   add_quantize_options(app, options.model);
   add_page_option(app, options.page);
   app.callback([&] {

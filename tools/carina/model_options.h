@@ -48,12 +48,21 @@ inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request)
       ->check(path());
 }
 
+inline void add_loop_option(CLI::App& app, int64_t& loop_rounds) {
+  app.add_option(
+         "--loop-rounds", loop_rounds,
+         "How many rounds of a while_loop run at most; where the data asks for more, the results are those after "
+         "so many")
+      ->check(CLI::Range(1, 1024));
+}
+
 // The options of every subcommand that takes a model. Names after the first are those of ExecuTorch's
 // aot_arm_compiler.py, for hands that know them.
 inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
       ->required()
       ->check(path());
+  add_loop_option(app, request.loop_rounds);
   add_quantize_options(app, request);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
@@ -150,16 +151,33 @@ Result<ValueId> extremum(Lowering& in, const Node& node) {
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
+ValueId argmax(Emitter& out, ValueId input, size_t axis) {
+  const std::vector<int64_t> dims = dims_of(out.shape(input));
+  std::vector<int64_t> rest(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  rest.insert(rest.end(), dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end());
+  return out.emit(TosaOp::ARGMAX, {input}, {{"axis", static_cast<int64_t>(axis)}, {"nan_mode", kNanPropagate}},
+                  {.dtype = DType::kInt32, .shape = Shape(rest), .suffix = "argmax"});
+}
+
+// TOSA has no ARGMAX of int32: the least of the places that hold the greatest.
+ValueId argmax_of_int32(Emitter& out, const std::string& name, ValueId input, size_t axis) {
+  const Shape shape = out.shape(input);
+  std::vector<int64_t> numbers(static_cast<size_t>(shape[axis])), dims(shape.rank(), 1);
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  dims[axis] = shape[axis];
+  const ValueId places = out.constant(name + ".places", integer_tensor(DType::kInt32, Shape(dims), numbers));
+  const ValueId none = out.splat(DType::kInt32, static_cast<double>(shape[axis]), shape.rank());
+  const ValueId greatest = out.compare(TosaOp::EQUAL, input, out.reduce(TosaOp::REDUCE_MAX, input, axis));
+  return out.reduce(TosaOp::REDUCE_MIN, out.select(greatest, places, none), axis);
+}
+
 // The place of the greatest along one axis, or among all elements; the first of equals.
 ValueId place_of_greatest(Lowering& in, const Node& node, ValueId input) {
   const bool flat = node.attributes.is_none("dim") || in.shape(node.inputs[0]).rank() == 0;
   if (flat) input = in.out.reshape(input, Shape{in.out.shape(input).elements()});
   const size_t axis = flat ? 0 : axis_of(node.attributes.integer("dim"), in.out.shape(input).rank());
-  const std::vector<int64_t> dims = dims_of(in.out.shape(input));
-  std::vector<int64_t> rest(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
-  rest.insert(rest.end(), dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end());
-  return in.out.emit(TosaOp::ARGMAX, {input}, {{"axis", static_cast<int64_t>(axis)}, {"nan_mode", kNanPropagate}},
-                     {.dtype = DType::kInt32, .shape = Shape(rest), .suffix = "argmax"});
+  return in.out.dtype(input) == DType::kInt32 ? argmax_of_int32(in.out, node.name, input, axis)
+                                              : argmax(in.out, input, axis);
 }
 
 enum class Extreme : uint8_t { kGreatest, kLeast };
@@ -174,13 +192,12 @@ template <Extreme kWhich>
 Result<ValueId> place_of(Lowering& in, const Node& node) {
   ValueId input = in.operand(node.inputs[0]);
   const DType type = in.out.dtype(input);
-  if (type == DType::kInt32) return fail(about(node, "TOSA has no ARGMAX of int32"));
   if (type == DType::kBool) input = in.out.cast(input, DType::kInt8);
   if (kWhich == Extreme::kLeast) input = turned(in.out, input);
   return in.out.reshape(place_of_greatest(in, node, input), in.shape(node.outputs[0]));
 }
 
-// TOSA's ARGMAX knows narrow integers.
+// As TOSA's ARGMAX, which knows narrow integers only.
 Refused narrow(const Candidate& c) {
   const DType type = Candidate::type_of(c.input(0));
   if (type == DType::kInt8 || type == DType::kInt16) return std::nullopt;

@@ -1,8 +1,11 @@
 // LSTM, GRU and RNN, step by step; what the inputs give to the gates is computed once, for all steps.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "facts/aten_traits.h"
+#include "lower/legality_internal.h"
 #include "lower/prepare/decompose_internal.h"
 #include "lower/prepare/pieces_internal.h"
 
@@ -255,6 +258,17 @@ constexpr RewriteRow kRecurrenceRows[] = {
 static_assert(rewrites_what_becomes(kRecurrenceRows));
 
 }  // namespace
+
+Refused check_recurrence(const Candidate& c) {
+  if (std::ranges::find(kRecurrenceRows, c.node.op.aten(), &RewriteRow::op) == std::end(kRecurrenceRows)) return {};
+  const ir::Attribute* batch_first = c.node.attributes.find("batch_first");
+  if (batch_first == nullptr || c.input(0).shape.rank() != 3) return {};
+  const int64_t steps = c.input(0).shape[c.node.attributes.get<bool>("batch_first") ? 1 : 0];
+  if (steps <= kMostSteps) return {};
+  return refused("recurrence.steps",
+                 fmt::format("{} steps of a recurrence, at most {} are written one by one", steps, kMostSteps),
+                 "cut the sequence, pass the state in and return it");
+}
 
 std::span<const RewriteRow> recurrence_rows() {
   return kRecurrenceRows;

@@ -78,6 +78,19 @@ TEST(Legality, QuantizedNodesWithoutAnIntegerFormRunAsFloats) {
   Target floats = npu(kU55Lowering);
   floats.takes_floats = true;
   EXPECT_EQ(rule(product, floats), "");
+  floats.keeps_integers = true;
+  EXPECT_EQ(rule(product, floats), "prod.integers");
+}
+
+TEST(Legality, LongRecurrencesSayHowLongTheyAre) {
+  const auto gru = [](const std::string& steps) {
+    return "  input %x: fp32[" + steps + ",1,2]\n  input %h: fp32[1,1,2]\n  input %w: fp32[6,2]\n  %y: fp32[" + steps +
+           ",1,2], %z: fp32[1,1,2] = aten.gru.input(%x, %h, %w, %w) {has_biases = false, num_layers = 1, dropout = "
+           "0.0, "
+           "train = false, bidirectional = false, batch_first = false}\n  output %y\n";
+  };
+  EXPECT_EQ(rule(gru("1025")), "recurrence.steps");
+  EXPECT_EQ(rule(gru("1024")), "op.unknown");  // nobody has prepared the graph
 }
 
 TEST(Legality, SaysWhyAnOperatorStays) {

@@ -50,6 +50,48 @@ TEST(Reader, FillsInDefaultsAndRepeatsSingleNumbers) {
   EXPECT_EQ(attributes.integer("groups"), 1);
 }
 
+// y = while x > 0: x + x
+ModelBuilder doubling_model() {
+  ModelBuilder condition, round, model;
+  condition.input("x", {1});
+  condition.node("torch.ops.aten.gt.Scalar", "more", {1},
+                 {argument("self", tensor("x")), argument("other", {{"as_float", 0.0}})}, 12);
+  condition.output("more");
+  round.input("x", {1});
+  round.node("torch.ops.aten.add.Tensor", "twice", {1},
+             {argument("self", tensor("x")), argument("other", tensor("x"))});
+  round.output("twice");
+  const auto region = [](const ModelBuilder& of) {
+    return argument("", {{"as_graph", {{"name", "region"}, {"graph", of.graph}}}});
+  };
+  model.input("x", {1});
+  model.node("torch.ops.higher_order.while_loop", "y", {1},
+             {region(condition), region(round), argument("", {{"as_tensors", {{{"name", "x"}}}}}),
+              argument("", {{"as_tensors", json::array()}})});
+  model.output("y");
+  return model;
+}
+
+std::vector<std::string_view> ops(const ir::Graph& graph) {
+  std::vector<std::string_view> list;
+  for (const ir::Node& node : graph.nodes) list.push_back(node.op.name());
+  return list;
+}
+
+TEST(Reader, RoundsOfALoopFollowEachOther) {
+  const Buffer file = Buffer::copy_of(doubling_model().archive());
+  const Result<ir::Graph> graph = read_model(file, "m.pt2", {}, {.loop_rounds = 2}).graph;
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(ops(*graph), ElementsAre("aten.gt.Scalar", "aten.add.Tensor", "aten.view.default", "aten.where.self",
+                                       "aten.gt.Scalar", "aten.add.Tensor", "aten.view.default", "aten.where.self"));
+  EXPECT_EQ(graph->nodes[4].inputs[0], graph->nodes[3].outputs[0]);
+  EXPECT_EQ(graph->outputs.front(), graph->nodes[7].outputs[0]);
+}
+
+TEST(Reader, LoopsWithoutANumberOfRoundsAreRefused) {
+  EXPECT_THAT(doubling_model().refusal(), HasSubstr("--loop-rounds"));
+}
+
 TEST(Reader, EdgeArgumentsArePositional) {
   ModelBuilder model;
   model.input("x", {4});
