@@ -75,9 +75,10 @@ class CopySearch {
     }
   }
 
-  [[nodiscard]] double sweep_cycles() {
+  // Infinite where they are sure to be more than `most`.
+  [[nodiscard]] double sweep_cycles(double most = std::numeric_limits<double>::infinity()) {
     work_ += choice_.size();
-    sweep_.run(choice_);
+    sweep_.run(choice_, most);
     return sweep_.cycles();
   }
   [[nodiscard]] bool is_shared(size_t object) const { return readers_[object].size() > 1; }
@@ -101,7 +102,7 @@ class CopySearch {
       before.push_back(choice_[place.first]);
       choice_[place.first] = static_cast<uint8_t>(change(choice_[place.first], place.second));
     }
-    if (const double now = sweep_cycles(); now + kLeastGainCycles <= cycles_) {
+    if (const double now = sweep_cycles(cycles_ - kLeastGainCycles); now + kLeastGainCycles <= cycles_) {
       cycles_ = now;
       return true;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 namespace carina::plan {
 
@@ -15,24 +16,42 @@ PreviousReaders previous_readers(const PrefetchProblem& problem) {
   return previous;
 }
 
-void Sweep::run(const Choice& choice) {
+Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping)
+    : p_(problem), previous_(previous), keeping_(keeping), stalls_(problem.kernels.size() + 1) {
+  double sum = 0;
+  for (const PrefetchKernel& kernel : problem.kernels) {
+    least_in_front_.push_back(sum);
+    const auto variants = std::span(kernel.variants).first(size_t{1} << kernel.reads);
+    sum += std::ranges::min(variants, {}, &PrefetchKernel::Variant::cycles).cycles;
+  }
+}
+
+void Sweep::run(const Choice& choice, double most_cycles) {
   start(choice);
-  size_t fixed = p_.fixed.size();
+  constexpr double kRounding = 1;  // of sums in another order
   for (size_t k = p_.kernels.size(); k-- > 0;) {
-    let_in(k);
-    fresh_.clear();
-    read(k);
-    serve(k);
-    for (; fixed > 0 && p_.fixed[fixed - 1].kernel == k; --fixed) add_fixed(fixed - 1);
-    for (const size_t d : fresh_) {
-      resident_ += demands_[d].bytes;
-      queue_.push_back(d);
-    }
+    go_through(k);
+    ended_early_ = spent_ + least_in_front_[k] > most_cycles + kRounding;
+    if (ended_early_) return;
   }
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
 }
 
+void Sweep::go_through(size_t k) {
+  let_in(k);
+  fresh_.clear();
+  if (p_.kernels[k].reads > 0 || front_ < queue_.size()) read(k);
+  serve(k);
+  spent_ += p_.kernels[k].variants[staged_[k]].cycles;
+  for (; fixed_ > 0 && p_.fixed[fixed_ - 1].kernel == k; --fixed_) add_fixed(fixed_ - 1);
+  for (const size_t d : fresh_) {
+    resident_ += demands_[d].bytes;
+    queue_.push_back(d);
+  }
+}
+
 double Sweep::cycles() const {
+  if (ended_early_) return std::numeric_limits<double>::infinity();
   double sum = 0;
   for (size_t k = 0; k < staged_.size(); ++k) sum += stalls_[k] + p_.kernels[k].variants[staged_[k]].cycles;
   return sum;
@@ -50,7 +69,10 @@ void Sweep::start(const Choice& choice) {
   readers_.clear();
   queue_.clear();
   front_ = 0;
+  fixed_ = p_.fixed.size();
   resident_ = 0;
+  spent_ = 0;
+  ended_early_ = false;
 }
 
 void Sweep::read(size_t k) {
@@ -170,6 +192,7 @@ void Sweep::wait_for_bytes(int64_t bytes, size_t k) {
 
 void Sweep::wait(double cycles, size_t kernel) {
   stalls_[kernel] += cycles;
+  spent_ += cycles;
   for (size_t i = front_; i < queue_.size(); ++i) demands_[queue_[i]].waited_for = true;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -54,10 +55,10 @@ struct PlacedPart {
 
 class Sweep {
  public:
-  Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping)
-      : p_(problem), previous_(previous), keeping_(keeping), stalls_(problem.kernels.size() + 1) {}
+  Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping);
 
-  void run(const Choice& choice);
+  // Ends early where the whole is sure to take more than `most_cycles`: cycles() is infinite then, the rest unfinished.
+  void run(const Choice& choice, double most_cycles = std::numeric_limits<double>::infinity());
 
   [[nodiscard]] double cycles() const;
   [[nodiscard]] const std::vector<Demand>& demands() const { return demands_; }
@@ -68,6 +69,7 @@ class Sweep {
 
  private:
   void start(const Choice& choice);
+  void go_through(size_t k);
   [[nodiscard]] bool may_copy(size_t k, size_t r) const { return ((*choice_)[k] & copy_bit(r)) != 0; }
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }
 
@@ -98,7 +100,10 @@ class Sweep {
   const PreviousReaders& previous_;
   Keeping keeping_;
   const Choice* choice_ = nullptr;
-  std::vector<double> stalls_;  // by kernel: what it waits for copies
+  std::vector<double> stalls_;          // by kernel: what it waits for copies
+  std::vector<double> least_in_front_;  // by kernel: cycles of those in front of it
+  double spent_ = 0;                    // by the kernels that have been gone through, waiting included
+  bool ended_early_ = false;
   Choice staged_;
   std::vector<int64_t> free_;
   std::vector<size_t> kept_;  // by object: the demand that is kept back to its user in front
@@ -107,6 +112,7 @@ class Sweep {
   std::vector<std::pair<size_t, size_t>> readers_;
   std::vector<size_t> queue_;  // demands under way, those that are read last in front: of which a part may be placed
   size_t front_ = 0;           // of the queue
+  size_t fixed_ = 0;           // copies that have not come yet
   int64_t resident_ = 0;       // what is left of these, in bytes
   std::vector<size_t> fresh_;
 };
