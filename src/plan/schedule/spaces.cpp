@@ -11,6 +11,7 @@
 #include "base/place.h"
 #include "facts/npu_targets.h"
 #include "plan/memory/lives.h"
+#include "plan/memory/place.h"
 #include "plan/schedule/cost.h"
 #include "plan/schedule/transformations.h"
 
@@ -80,13 +81,6 @@ class Chooser {
     bring_back(limit);
   }
 
-  [[nodiscard]] std::vector<Interval> lives() const {
-    std::vector<Interval> lives;
-    for (const Candidate& c : all_) {
-      if (c.chosen) lives.push_back(c.life);
-    }
-    return lives;
-  }
   [[nodiscard]] const std::vector<Candidate>& all() const { return all_; }
 
  private:
@@ -141,17 +135,16 @@ Schedule choose_spaces(Schedule schedule, const Context& context) {
     c.gain_cycles = gains[c.storage.index()];
   }
   Chooser chooser(std::move(candidates), static_cast<int64_t>(schedule.order.size()));
-  // Gaps between storages count as well: less, until what is chosen can be placed.
+  // Gaps between storages count as well, also those that results in their operands' places make: less, until what is
+  // chosen can be placed.
   for (int64_t aim = limit;;) {
     chooser.fit(aim);
-    const int64_t taken = place(chooser.lives(), npu::kBaseAlignmentBytes, Placing::kSearch).total_bytes;
-    if (taken <= limit) break;
+    for (const Candidate& c : chooser.all())
+      schedule.storages[c.storage.index()].space = c.chosen ? Space::kFastScratch : Space::kArena;
+    const int64_t taken = placed_bytes(schedule, Space::kFastScratch);
+    if (taken <= limit) return schedule;
     aim = std::max<int64_t>(0, aim - (taken - limit));
   }
-  for (const Candidate& c : chooser.all()) {
-    if (c.chosen) schedule.storages[c.storage.index()].space = Space::kFastScratch;
-  }
-  return schedule;
 }
 
 }  // namespace carina::plan
