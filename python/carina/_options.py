@@ -48,6 +48,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     optimise: str
     dynamic_weights: bool
     fix: bool
+    loop_rounds: int
     sram_budget: int | str
     extra_flag: Words
     dump: Path | None
@@ -151,6 +152,7 @@ def request_of(
     request.optimise = options.get("optimise", "performance").lower()
     request.dynamic_weights = options.get("dynamic_weights", False)
     request.fix = options.get("fix", False)
+    request.loop_rounds = options.get("loop_rounds", 0)
     request.sram_budget_bytes = byte_size(options.get("sram_budget", 0), "sram_budget")
     request.vela_flags = words(options.get("extra_flag", ()))
     request.dump_folder = os.fspath(options.get("dump") or "")

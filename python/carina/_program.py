@@ -135,7 +135,7 @@ def compile(
     Options, as on the command line: max_cycles, quantize_at, quantize_config, io; system_config, memory_mode, config,
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module,
     cpu_kernels ("portable", or "cortex-m" for int8 on the CPU); optimise ("performance",
-    "size", "3" for seconds of search), dynamic_weights, fix (rewrite what the NPU refuses), sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
+    "size", "3" for seconds of search), dynamic_weights, fix (rewrite what the NPU refuses), loop_rounds (of a while_loop, at most), sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
 
     Raises: InputError: what no target and no kernel can run, data that do not fit; UsageError: wrong arguments;
     KeyboardInterrupt on Ctrl-C.

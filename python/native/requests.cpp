@@ -104,6 +104,7 @@ void bind_request(nb::module_& module) {
           "\"speed\", \"search\" or \"size\"; \"performance\", \"2\", \"3\" and \"s\" are taken too.")
       .def_rw("dynamic_weights", &CompileRequest::dynamic_weights)
       .def_rw("fix", &CompileRequest::fix)
+      .def_rw("loop_rounds", &CompileRequest::loop_rounds, "How many rounds of a while_loop run at most; 0: refused.")
       .def_rw("dump_folder", &CompileRequest::dump_folder)
       .def_rw("locations", &CompileRequest::locations,
               "By the user's nodes, what dumped TOSA files say of the operators made from them.")
