@@ -39,9 +39,14 @@ Result<bool> plus_scalar(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], scalar}, {{"alpha", int64_t{1}}}));
 }
 
+bool mixes_types(const Rewriter& in, const Node& node) {
+  return std::ranges::any_of(node.inputs, [&](ValueId id) { return in[id].dtype != in[node.outputs[0]].dtype; });
+}
+
+// Floats of 16 bits round the product too, as PyTorch's own scalars and the Arm backend do (PyTorch's vectors do not).
 template <AtenOp kTo>
 Result<bool> without_alpha(Rewriter& in, const Node& node) {
-  if (node.attributes.number("alpha") == 1 || waits_for_fp32(in, node)) return false;
+  if (node.attributes.number("alpha") == 1 || (waits_for_fp32(in, node) && mixes_types(in, node))) return false;
   const ValueId other = times_alpha(in, node, node.inputs[1]);
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], other}, {{"alpha", int64_t{1}}}));
 }

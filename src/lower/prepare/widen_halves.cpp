@@ -73,14 +73,12 @@ Result<bool> widen(Rewriter& in, const Node& node) {
   return true;
 }
 
-// A sum, a difference or a product of two tensors rounds once as it is; with a factor, or a scalar of another type, it
-// would round twice.
+// A sum, a difference or a product of two tensors rounds once as it is; with a scalar of another type it would round
+// twice.
 Result<bool> widen_mixture(Rewriter& in, const Node& node) {
-  const ir::Attribute* alpha = node.attributes.find("alpha");
-  const bool scaled = alpha != nullptr && node.attributes.number("alpha") != 1;
   const DType type = in[node.outputs[0]].dtype;
   const bool mixed = std::ranges::any_of(node.inputs, [&](ValueId id) { return in[id].dtype != type; });
-  return scaled || mixed ? widen(in, node) : Result<bool>(false);
+  return mixed ? widen(in, node) : Result<bool>(false);
 }
 
 // What the conversions leave to do is the work of `canonicalize`.

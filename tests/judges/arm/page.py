@@ -48,8 +48,6 @@ CAUSES = [  # (what the reason says, why it is so)
 ]
 CASES = [  # (case and kind, why it is so)
     ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which stands for a number in the middle; ours is the value at the domain's end, next to the float model's"),
-    ("test_add_tensor_tosa_FP_3[4d_randn_diff_rank_bf16]", "FP", "PyTorch's sum with alpha rounds once in vectors, twice in their tails; ours once everywhere"),
-    ("test_sub_tensor_tosa_FP_alpha[rand_2D_pair_bf16]", "FP", "likewise"),
     ("test_sd3_transformer_tosa_INT", "INT", "sin and cos of steps longer than their period stay float: integers would be noise"),
     ("[large_values]", "", "steps longer than the period of tan: it stays float (adr/0070)"),
     ("[exp_one]", "", "pow(x, 1) is x: nothing is left to compute"),
