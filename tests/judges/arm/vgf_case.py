@@ -1,5 +1,6 @@
 """What VGF cases do not say of themselves: under the kind VGF-INT stand tests of all widths, captured without the peer's quantizer."""
 
+DEFAULT_TOLERANCE = 1e-3  # of the suite, also where a test is not run anywhere and so compares no numbers
 WIDTHS = {"a16w8": ("int16x8", "INT-A16W8"), "a8w4": ("int8x4", "INT-A8W4"), "": ("int8", "INT")}
 
 
@@ -13,12 +14,27 @@ def width(case):
     return next(row for word, row in WIDTHS.items() if word in test)
 
 
+def tolerances_of(cases):
+    """{float model: atol and rtol of its FP test}"""
+    return {c["float"]: {"atol": c["atol"], "rtol": c["rtol"]} for c in cases if c["kind"] == "FP" and "float" in c}
+
+
+def has_default_tolerance(case):
+    return case.get("atol") == case.get("rtol") == DEFAULT_TOLERANCE
+
+
 def with_peer_graphs(cases):
-    """The cases of a file; one for VGF gets the graph that the peer's quantizer made for the TOSA test of the same model and width."""
+    """The cases of a file; what one for VGF does not say is taken from the TOSA test of the same model: the graph that the peer's
+    quantizer made for that width, and the tolerance in floats."""
     made = {(c["float"], c["kind"]): c["quantized"] for c in cases if "quantized" in c}
+    tolerances = tolerances_of(cases)
 
     def completed(case):
         key = (case.get("float"), width(case)[1])
-        return {**case, "quantized": made[key]} if is_integer(case) and key in made else case
+        if is_integer(case) and key in made:
+            return {**case, "quantized": made[key]}
+        if case["kind"] == "VGF-FP" and has_default_tolerance(case):
+            return {**case, **tolerances.get(case.get("float"), {})}
+        return case
 
     return [completed(case) for case in cases]
