@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <tuple>
+#include <utility>
 
 #include "npu/swd_internal.h"
 #include "npu/weight_codec.h"
@@ -129,15 +132,6 @@ struct Symbols {
   int finished = 0;       // with a remainder as well
   uint32_t quotient = 0;  // of the symbol under way
 
-  // Writes all four quotients, ended or not: `quotients` has room behind its last symbol, and later symbols overwrite
-  // them.
-  void add(const UnaryStep& step) {
-    uint32_t* const to = quotients.data() + position;
-    std::memcpy(to, step.quotients.data(), sizeof step.quotients);
-    to[0] += quotient;
-    quotient = step.ended != 0 ? step.rest : quotient + step.rest;
-    position += step.ended;
-  }
   // Positions after the last symbol mean nothing.
   void clip() {
     quotient = std::min(quotient, kMaxQuotient);
@@ -147,44 +141,135 @@ struct Symbols {
   }
 };
 
+// Adds the steps' symbols one after the other. Writes all four quotients of a step, ended or not: `quotients` has room behind its
+// last symbol, and later symbols overwrite them.
+template <typename... Step>
+void add_steps(Symbols& symbols, const Step&... steps) {
+  uint32_t* const begin = symbols.quotients.data();
+  uint32_t* to = begin + symbols.position;
+  uint32_t quotient = symbols.quotient;
+  const auto add = [&](const UnaryStep& step) {
+    const uint32_t first = step.quotients[0] + quotient;
+    std::memcpy(to, step.quotients.data(), sizeof step.quotients);
+    *to = first;
+    quotient = step.ended != 0 ? step.rest : quotient + step.rest;
+    to += step.ended;
+  };
+  (add(steps), ...);
+  symbols.position = static_cast<int>(to - begin);
+  symbols.quotient = quotient;
+  symbols.clip();
+}
+
+// What values stand for. The table has all values of ten bits, and for those without a weight one that no weight is.
+constexpr int kValueBits = 10;
+constexpr int16_t kNoWeight = 1 << kValueBits;
+using Weights = std::array<int16_t, size_t{1} << kValueBits>;
+
+// Values that stand for a weight.
+int known_values(const Palette& palette) {
+  return palette.size + kMaxFolded + 1 - palette.direct_offset;
+}
+
+Weights weights_of(const Palette& palette) {
+  Weights weights;
+  weights.fill(kNoWeight);
+  static_assert(kMaxFolded + 1 + kMaxPaletteSize <= std::tuple_size_v<Weights>);
+  for (int v = 0; v < known_values(palette); ++v) {
+    const int folded =
+        v < palette.size ? palette.entries[static_cast<size_t>(v)] : v - palette.size + palette.direct_offset;
+    weights[static_cast<size_t>(v)] = static_cast<int16_t>(unfold(folded));
+  }
+  return weights;
+}
+
+// Whether kNoWeight is among them: of weights, all bits from the ninth on are equal.
+bool has_unknown(std::span<const int16_t> weights) {
+  constexpr uint64_t kMarks = 0x0001000100010001u * uint64_t{kNoWeight};
+  uint64_t marks = 0;
+  size_t i = 0;
+  for (; i + 4 <= weights.size(); i += 4) {
+    uint64_t four = 0;
+    std::memcpy(&four, weights.data() + i, sizeof four);
+    marks |= (four ^ four << 1) & kMarks;
+  }
+  bool found = marks != 0;
+  for (; i < weights.size(); ++i) found |= weights[i] == kNoWeight;
+  return found;
+}
+
+constexpr int kHalf = kUnaryPositions / 2;
+static_assert(kHalf * kMaxWeightBits <= kWindowBits);
+
+// The values of a chunk from their quotients and the bits behind them.
+template <int kDivisorBits, typename Use, int... kAt>
+void for_chunk(const BitReader& bits, const uint32_t* quotients, const Use& use,
+               std::integer_sequence<int, kAt...> /*places*/) {
+  constexpr uint64_t kMask = (uint64_t{1} << kDivisorBits) - 1;
+  const uint64_t first = bits.peek(), second = bits.peek_behind(kHalf * kDivisorBits);
+  const auto remainder = [](uint64_t window, int at) {
+    return static_cast<uint32_t>(window >> (at * kDivisorBits) & kMask);
+  };
+  (use(kAt, (quotients[kAt] << kDivisorBits) + remainder(first, kAt)), ...);
+  (use(kAt + kHalf, (quotients[kAt + kHalf] << kDivisorBits) + remainder(second, kAt)), ...);
+}
+
+// function(std::integral_constant<int, bits>) for bits below kCount.
+template <int kCount, typename Function>
+void with_constant(int bits, const Function& function) {
+  if constexpr (kCount > 1) {
+    if (bits < kCount - 1) return with_constant<kCount - 1>(bits, function);
+  }
+  function(std::integral_constant<int, kCount - 1>());
+}
+
 class Decoder {
  public:
-  Decoder(std::span<const std::byte> stream, size_t max_weights, const std::string& where)
-      : bits_(stream), max_weights_(max_weights), where_(where) {
+  Decoder(std::span<const std::byte> stream, size_t max_weights, std::string where)
+      : bits_(stream), max_weights_(max_weights), where_(std::move(where)) {
     palette_.size = -1;  // none yet
   }
 
-  Result<std::vector<int16_t>> run();
-  Result<size_t> scan(const std::function<void(std::span<const int16_t>)>& part);
+  // The next slice, zeros included; empty at the end.
+  Result<std::span<const int16_t>> next();
+  [[nodiscard]] size_t found() const { return found_; }
 
  private:
-  Result<bool> read_slice();
   Result<bool> read_header(SliceHeader& header);
   void read_palette();
   void read_chunks(const SliceHeader& header, Symbols& weights, Symbols& zeros);
-  void read_weight_chunks(const SliceHeader& header, Symbols& weights);
   void read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated);
   void read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const;
   void read_remainders(Symbols& symbols, int end, int divisor_bits);
-  Result<void> write_slice(const SliceHeader& header);
+  template <int kDivisorBits>
+  void read_dense_slice(const SliceHeader& header, Symbols& weights);
+  Result<void> read_sparse_slice(const SliceHeader& header, Symbols& weights, Symbols& zeros);
+  Result<void> count(size_t more);
   [[nodiscard]] std::unexpected<Diagnostics> bad(std::string what, std::string expected, std::string got) const {
     return fail({.where = fmt::format("{}: weight stream, bit {}", where_, bits_.position()),
                  .what = std::move(what),
                  .expected = std::move(expected),
                  .got = std::move(got)});
   }
+  [[nodiscard]] std::unexpected<Diagnostics> out_of_range() const {
+    return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
+  }
+
+  // For what is read of too many symbols at once.
+  static constexpr size_t kRoom = 2 * kUnaryPositions;
 
   BitReader bits_;
   size_t max_weights_;
-  const std::string& where_;
+  std::string where_;
   Palette palette_;
-  // With room behind for what is read of too many symbols at once.
-  std::vector<uint32_t> weight_quotients_ = std::vector<uint32_t>(kMaxSliceWeights + 2 * kUnaryPositions);
-  std::vector<uint32_t> weight_values_ = weight_quotients_;
-  std::vector<uint32_t> zero_quotients_ = std::vector<uint32_t>(kMaxSliceWeights + 1 + 2 * kUnaryPositions);
-  std::vector<uint32_t> zero_runs_ = zero_quotients_;
-  std::vector<int16_t> out_;
-  size_t handed_over_ = 0;  // weights that were in out_ before
+  Weights weight_of_{};
+  std::vector<uint32_t> weight_quotients_ = std::vector<uint32_t>(kMaxSliceWeights + kRoom);
+  std::vector<uint32_t> weight_values_{};  // of slices with zero runs
+  std::vector<uint32_t> zero_quotients_{};
+  std::vector<uint32_t> zero_runs_{};
+  std::vector<int16_t> dense_ = std::vector<int16_t>(kMaxSliceWeights + kRoom);
+  std::vector<int16_t> sparse_{};
+  size_t found_ = 0;  // weights, zeros included
 };
 
 Result<bool> Decoder::read_header(SliceHeader& header) {
@@ -213,58 +298,63 @@ void Decoder::read_palette() {
   palette_.bits = static_cast<int>(bits_.take(kPaletteBitsBits)) + kPaletteBitsBias;
   for (int i = 0; i < palette_.size; ++i)
     palette_.entries[static_cast<size_t>(i)] = static_cast<uint16_t>(bits_.take(palette_.bits));
+  weight_of_ = weights_of(palette_);
 }
 
 // The second unary field has one bit for each set bit of the first, so where the next field begins is known before the
-// symbols are.
+// symbols are, and so is where each step's part of it begins.
 void Decoder::read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated) {
   const auto& steps = kWeightSteps[truncated ? 1 : 0];
-  auto unary1 = static_cast<uint32_t>(bits_.peek());
+  const auto unary1 = static_cast<uint32_t>(bits_.peek());
   bits_.skip(kSetBits[unary0]);
-  for (int i = 0; i < kUnaryPositions; i += 4) {
-    const UnaryStep& step = steps[(unary0 & 15) | (unary1 & 15) << 4];
-    weights.add(step);
-    unary0 >>= 4;
-    unary1 >>= step.set_bits;
-  }
-  weights.clip();
+  const auto step = [&](int at) -> const UnaryStep& {
+    const uint32_t before = unary0 & ((1u << at) - 1);
+    return steps[(unary0 >> at & 15) | (unary1 >> kSetBits[before] & 15) << 4];
+  };
+  static_assert(kUnaryPositions == 12);
+  add_steps(weights, step(0), step(4), step(8));
 }
 
 void Decoder::read_zero_quotients(Symbols& zeros, uint32_t unary, int positions) const {
-  for (int i = 0; i < positions; i += 4) {
-    zeros.add(kZeroSteps[unary & 15]);
-    unary >>= 4;
-  }
-  zeros.clip();
+  const auto step = [&](int at) -> const UnaryStep& { return kZeroSteps[unary >> at & 15]; };
+  if (positions == kUnaryPositions) return add_steps(zeros, step(0), step(4), step(8));
+  static_assert(kUnaryPositionsZdiv3 == 8);
+  add_steps(zeros, step(0), step(4));
 }
 
 // A whole chunk's at a time, though a chunk ends fewer: what is read too much is overwritten when its turn comes.
 void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
-  constexpr int kHalf = kUnaryPositions / 2;
-  static_assert(kHalf * kMaxWeightBits <= kWindowBits);
-  const uint32_t mask = (1u << divisor_bits) - 1;
-  for (int i = symbols.finished; i < end; i += kUnaryPositions) {
-    const uint32_t* const quotients = symbols.quotients.data() + i;
-    uint32_t* const values = symbols.values.data() + i;
-    uint64_t first = bits_.peek();
-    uint64_t second = bits_.peek_behind(kHalf * divisor_bits);
-    for (int j = 0; j < kHalf; ++j, first >>= divisor_bits, second >>= divisor_bits) {
-      values[j] = (quotients[j] << divisor_bits) + (static_cast<uint32_t>(first) & mask);
-      values[j + kHalf] = (quotients[j + kHalf] << divisor_bits) + (static_cast<uint32_t>(second) & mask);
+  with_constant<kMaxWeightBits + 1>(divisor_bits, [&](auto bits) {
+    for (int i = symbols.finished; i < end; i += kUnaryPositions) {
+      uint32_t* const values = symbols.values.data() + i;
+      for_chunk<decltype(bits)::value>(
+          bits_, symbols.quotients.data() + i, [&](int at, uint32_t value) { values[at] = value; },
+          std::make_integer_sequence<int, kHalf>());
+      bits_.skip(std::min(kUnaryPositions, end - i) * divisor_bits);
     }
-    bits_.skip(std::min(kUnaryPositions, end - i) * divisor_bits);
-  }
+  });
   symbols.finished = std::max(symbols.finished, end);
 }
 
-// Without zero runs.
-void Decoder::read_weight_chunks(const SliceHeader& header, Symbols& weights) {
+// Without zero runs: values become weights at once.
+template <int kDivisorBits>
+void Decoder::read_dense_slice(const SliceHeader& header, Symbols& weights) {
+  BitReader& bits = bits_;
+  const Weights& weight_of = weight_of_;
   bool more = true;
-  while (more && !bits_.overrun()) {
+  while (more && !bits.overrun()) {
     const int due = weights.position;  // of the previous chunk
     more = due < weights.length;
-    if (more) read_weight_quotients(weights, bits_.take(kUnaryPositions), header.truncated);
-    read_remainders(weights, due, header.wdiv);
+    if (more) read_weight_quotients(weights, bits.take(kUnaryPositions), header.truncated);
+    for (; weights.finished < due; weights.finished += kUnaryPositions) {
+      int16_t* const to = dense_.data() + weights.finished;
+      for_chunk<kDivisorBits>(
+          bits, weights.quotients.data() + weights.finished,
+          [&](int at, uint32_t value) { to[at] = weight_of[std::min<size_t>(value, weight_of.size() - 1)]; },
+          std::make_integer_sequence<int, kHalf>());
+      bits.skip(std::min(kUnaryPositions, due - weights.finished) * kDivisorBits);
+    }
+    weights.finished = due;
   }
 }
 
@@ -281,7 +371,6 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
     read_remainders(weights, weights.length, weight_bits);
     return;
   }
-  if (!zero_runs) return read_weight_chunks(header, weights);
   bool previous = false;
   do {
     const int weights_due = weights.position;  // of the previous chunk
@@ -305,94 +394,98 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
   } while (previous);
 }
 
-Result<void> Decoder::write_slice(const SliceHeader& header) {
-  std::array<int16_t, kMaxFolded + 1 + kMaxPaletteSize> weight_of{};
-  const int known = palette_.size + kMaxFolded + 1 - palette_.direct_offset;  // values that stand for a weight
-  for (int v = 0; v < known; ++v) {
-    const int folded =
-        v < palette_.size ? palette_.entries[static_cast<size_t>(v)] : v - palette_.size + palette_.direct_offset;
-    weight_of[static_cast<size_t>(v)] = static_cast<int16_t>(unfold(folded));
-  }
-  const auto length = static_cast<size_t>(header.length);
-  const bool zero_runs = header.zdiv != kZdivNone;
-  const size_t runs = zero_runs ? length + (header.new_palette ? 1 : 0) : 0;
-  size_t total = length;
-  for (size_t i = 0; i < runs; ++i) total += zero_runs_[i];
-  // All bits together are at least the largest, and quick to find; only when they say too much is each value looked at.
-  uint32_t all = 0;
-  for (size_t i = 0; i < length; ++i) all |= weight_values_[i];
-  const auto values_begin = weight_values_.begin();
-  if (all >= static_cast<uint32_t>(known) &&
-      *std::max_element(values_begin, values_begin + static_cast<ptrdiff_t>(length)) >= static_cast<uint32_t>(known))
-    return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
-  const size_t before = handed_over_ + out_.size();
-  if (total > max_weights_ - before) {
+Result<void> Decoder::count(size_t more) {
+  if (more > max_weights_ - found_) {
     return bad("the stream has more weights than its operation", std::to_string(max_weights_),
-               fmt::format("at least {}", before + total));
+               fmt::format("at least {}", found_ + more));
   }
-  const size_t start = out_.size();
-  out_.resize(start + total);  // zeros
-  int16_t* to = out_.data() + start;
-  const uint32_t* const values = weight_values_.data();
-  if (!zero_runs) {
-    for (size_t i = 0; i < length; ++i) to[i] = weight_of[values[i]];
-    return {};
-  }
-  const uint32_t* run = zero_runs_.data();
-  if (header.new_palette) to += *run++;
-  for (size_t i = 0; i < length; ++i) {
-    *to++ = weight_of[values[i]];
-    to += *run++;
+  found_ += more;
+  return {};
+}
+
+// With zero runs, or uncompressed.
+Result<void> Decoder::read_sparse_slice(const SliceHeader& header, Symbols& weights, Symbols& zeros) {
+  read_chunks(header, weights, zeros);
+  if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
+  const auto values = std::span<const uint32_t>(weights.values).first(static_cast<size_t>(header.length));
+  const auto runs = std::span<const uint32_t>(zeros.values).first(static_cast<size_t>(zeros.length));
+  const auto known = static_cast<uint32_t>(known_values(palette_));
+  if (std::ranges::any_of(values, [&](uint32_t value) { return value >= known; })) return out_of_range();
+  size_t total = values.size();
+  for (const uint32_t run : runs) total += run;
+  CARINA_CHECKED(count(total));
+  sparse_.assign(total, 0);
+  int16_t* to = sparse_.data();
+  auto run = runs.begin();
+  if (header.new_palette && run != runs.end()) to += *run++;
+  for (const uint32_t value : values) {
+    *to++ = weight_of_[value];
+    if (run != runs.end()) to += *run++;
   }
   return {};
 }
 
-// False at the end of the stream.
-Result<bool> Decoder::read_slice() {
+Result<std::span<const int16_t>> Decoder::next() {
   SliceHeader header;
   CARINA_TRY(const bool more, read_header(header));
-  if (!more) return false;
-  Symbols weights{.quotients = weight_quotients_, .values = weight_values_, .length = header.length};
+  if (!more) return std::span<const int16_t>();
   const bool zero_runs = header.zdiv != kZdivNone;
+  Symbols weights{.quotients = weight_quotients_, .values = weight_values_, .length = header.length};
   Symbols zeros{.quotients = zero_quotients_,
                 .values = zero_runs_,
                 .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
-  read_chunks(header, weights, zeros);
+  if (zero_runs || header.wdiv == kWdivUncompressed) {
+    weight_values_.resize(weight_quotients_.size());
+    zero_quotients_.resize(kMaxSliceWeights + 1 + kRoom);
+    zero_runs_.resize(zero_quotients_.size());
+    CARINA_CHECKED(read_sparse_slice(header, weights, zeros));
+    return std::span<const int16_t>(sparse_);
+  }
+  with_constant<kMaxWdiv + 1>(header.wdiv,
+                              [&](auto bits) { read_dense_slice<decltype(bits)::value>(header, weights); });
   if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
-  CARINA_CHECKED(write_slice(header));
-  return true;
-}
-
-Result<std::vector<int16_t>> Decoder::run() {
-  // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the
-  // stream could hold.
-  out_.reserve(std::min(max_weights_, bits_.bytes() * kReservedWeightsPerByte));
-  while (true) {
-    CARINA_TRY(const bool more, read_slice());
-    if (!more) return std::move(out_);
-  }
-}
-
-Result<size_t> Decoder::scan(const std::function<void(std::span<const int16_t>)>& part) {
-  while (true) {
-    CARINA_TRY(const bool more, read_slice());
-    if (!more) return handed_over_;
-    part(out_);
-    handed_over_ += out_.size();
-    out_.clear();
-  }
+  const auto slice = std::span<const int16_t>(dense_).first(static_cast<size_t>(header.length));
+  if (has_unknown(slice)) return out_of_range();
+  CARINA_CHECKED(count(slice.size()));
+  return slice;
 }
 
 }  // namespace
 
+struct SwdReader::State : Decoder {
+  using Decoder::Decoder;
+};
+
+SwdReader::SwdReader(std::span<const std::byte> stream, size_t max_weights, std::string where)
+    : state_(std::make_unique<State>(stream, max_weights, std::move(where))) {}
+SwdReader::~SwdReader() = default;
+
+Result<std::span<const int16_t>> SwdReader::next() {
+  return state_->next();
+}
+
 Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
                                         const std::string& where) {
-  return Decoder(stream, max_weights, where).run();
+  Decoder decoder(stream, max_weights, where);
+  std::vector<int16_t> weights;
+  // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the
+  // stream could hold.
+  weights.reserve(std::min(max_weights, stream.size() * kReservedWeightsPerByte));
+  while (true) {
+    CARINA_TRY(const std::span<const int16_t> slice, decoder.next());
+    if (slice.empty()) return weights;
+    weights.insert(weights.end(), slice.begin(), slice.end());
+  }
 }
 
 Result<size_t> scan_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where,
                         const std::function<void(std::span<const int16_t>)>& part) {
-  return Decoder(stream, max_weights, where).scan(part);
+  Decoder decoder(stream, max_weights, where);
+  while (true) {
+    CARINA_TRY(const std::span<const int16_t> slice, decoder.next());
+    if (slice.empty()) return decoder.found();
+    part(slice);
+  }
 }
 
 }  // namespace carina::npu

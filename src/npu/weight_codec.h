@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,20 @@ std::vector<std::byte> encode_swd(std::span<const int16_t> weights);
 // `max_weights` weights.
 Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
                                         const std::string& where);
+
+// The same a part of the stream at a time, in order.
+class SwdReader {
+ public:
+  SwdReader(std::span<const std::byte> stream, size_t max_weights, std::string where);
+  ~SwdReader();
+
+  // The next weights (32,768 and the zeros between them at most), valid until the next call; empty at the end.
+  Result<std::span<const int16_t>> next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // The same a part of the stream at a time (32,768 weights and the zeros between them at most), in order. Returns their
 // number.
