@@ -30,4 +30,26 @@ uint64_t content_hash(std::span<const std::byte> bytes, uint64_t seed) {
   return mix(hash, tail);
 }
 
+// Four chains that do not wait for each other; each word goes into two of them, in different company.
+WideHash wide_content_hash(std::span<const std::byte> bytes) {
+  const size_t size = bytes.size();
+  std::array<uint64_t, 4> chains{1, 2, 3, 4};
+  const auto add = [&](const std::array<uint64_t, 4>& words) {
+    chains[0] = mix(chains[0] ^ words[0], words[1]);
+    chains[1] = mix(chains[1] ^ words[2], words[3]);
+    chains[2] = mix(chains[2] ^ words[0], words[2]);
+    chains[3] = mix(chains[3] ^ words[1], words[3]);
+  };
+  std::array<uint64_t, 4> words{};
+  while (bytes.size() >= sizeof words) {
+    std::memcpy(words.data(), bytes.data(), sizeof words);
+    add(words);
+    bytes = bytes.subspan(sizeof words);
+  }
+  words = {};
+  if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  add(words);
+  return {mix(mix(chains[0], chains[1]), size), mix(mix(chains[2], chains[3]), ~size)};
+}
+
 }  // namespace carina

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -8,5 +9,9 @@ namespace carina {
 
 // A 64-bit hash of bytes, the same on every machine; equal content still has to be compared. Not cryptographic.
 uint64_t content_hash(std::span<const std::byte> bytes, uint64_t seed = 0);
+
+// 128 bits, at the speed of memory: so many that different content with equal hashes is not met by chance.
+using WideHash = std::array<uint64_t, 2>;
+WideHash wide_content_hash(std::span<const std::byte> bytes);
 
 }  // namespace carina

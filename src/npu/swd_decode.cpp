@@ -7,7 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "npu/swd_internal.h"
+#include "npu/swd_bits_internal.h"
+#include "npu/swd_tables_internal.h"
 #include "npu/weight_codec.h"
 
 namespace carina::npu {
@@ -20,100 +21,8 @@ using namespace swd;
 // until then.
 constexpr uint32_t kMaxQuotient = 1u << 24;
 
-constexpr int kWindowBits = 56;
 constexpr int kMaxWeightBits = 9;  // of an uncompressed value
 constexpr size_t kReservedWeightsPerByte = 4;
-
-// Bits from the least significant of each byte on. Reads beyond the end give zeros; overrun() tells.
-class BitReader {
- public:
-  explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  // The next kWindowBits bits at least.
-  [[nodiscard]] uint64_t peek() const { return peek_behind(0); }
-  // The same behind so many bits.
-  [[nodiscard]] uint64_t peek_behind(int bits) const {
-    const size_t position = position_ + static_cast<size_t>(bits);
-    const size_t byte = position >> 3;
-    uint64_t window = 0;
-    if (byte + 8 <= bytes_.size()) [[likely]] {
-      std::memcpy(&window, bytes_.data() + byte, 8);
-    } else if (byte < bytes_.size()) {
-      std::memcpy(&window, bytes_.data() + byte, bytes_.size() - byte);
-    }
-    return window >> (position & 7);
-  }
-  void skip(int bits) { position_ += static_cast<size_t>(bits); }
-  uint32_t take(int bits) {
-    const auto value = static_cast<uint32_t>(peek() & ((uint64_t{1} << bits) - 1));
-    skip(bits);
-    return value;
-  }
-  [[nodiscard]] size_t bytes() const { return bytes_.size(); }
-  [[nodiscard]] size_t position() const { return position_; }
-  [[nodiscard]] bool overrun() const { return position_ > bytes_.size() * 8; }
-
- private:
-  std::span<const std::byte> bytes_;
-  size_t position_ = 0;
-};
-
-// What four unary positions say: the symbols that end in them, and what is left for the symbol that goes on.
-struct UnaryStep {
-  std::array<uint32_t, 4> quotients{};
-  uint8_t ended = 0;
-  uint8_t rest = 0;      // of the symbol under way
-  uint8_t set_bits = 0;  // in the first unary field: as many bits of the second one are used up
-};
-
-// Weights: each position adds 0, 1 or 2; 2 means that the symbol goes on, unless quotients are truncated. Index: four
-// bits of the first unary field, then four of the second.
-constexpr std::array<UnaryStep, 256> weight_steps(bool truncated) {
-  std::array<UnaryStep, 256> steps;
-  for (unsigned index = 0; index < steps.size(); ++index) {
-    UnaryStep& step = steps[index];
-    unsigned second = index >> 4;
-    for (unsigned i = 0; i < 4; ++i) {
-      const unsigned bit0 = index >> i & 1;
-      const unsigned bit1 = bit0 & second;
-      second >>= bit0;
-      step.set_bits = static_cast<uint8_t>(step.set_bits + bit0);
-      step.rest = static_cast<uint8_t>(step.rest + bit0 + bit1);
-      if (bit1 != 0 && !truncated) continue;
-      step.quotients[step.ended++] = step.rest;
-      step.rest = 0;
-    }
-  }
-  return steps;
-}
-
-// Zero runs: a one adds to the quotient, a zero ends the symbol.
-constexpr std::array<UnaryStep, 16> zero_steps() {
-  std::array<UnaryStep, 16> steps;
-  for (unsigned index = 0; index < steps.size(); ++index) {
-    UnaryStep& step = steps[index];
-    for (unsigned i = 0; i < 4; ++i) {
-      if ((index >> i & 1) != 0) {
-        ++step.rest;
-      } else {
-        step.quotients[step.ended++] = step.rest;
-        step.rest = 0;
-      }
-    }
-  }
-  return steps;
-}
-
-constexpr std::array<std::array<UnaryStep, 256>, 2> kWeightSteps{weight_steps(false), weight_steps(true)};
-constexpr std::array<UnaryStep, 16> kZeroSteps = zero_steps();
-
-// Set bits of a unary field.
-constexpr std::array<uint8_t, 1 << kUnaryPositions> set_bits() {
-  std::array<uint8_t, 1 << kUnaryPositions> counts{};
-  for (size_t i = 1; i < counts.size(); ++i) counts[i] = static_cast<uint8_t>(counts[i / 2] + i % 2);
-  return counts;
-}
-constexpr auto kSetBits = set_bits();
 
 struct SliceHeader {
   int zdiv = 0;
@@ -161,57 +70,21 @@ void add_steps(Symbols& symbols, const Step&... steps) {
   symbols.clip();
 }
 
-// What values stand for. The table has all values of ten bits, and for those without a weight one that no weight is.
-constexpr int kValueBits = 10;
-constexpr int16_t kNoWeight = 1 << kValueBits;
-using Weights = std::array<int16_t, size_t{1} << kValueBits>;
-
-// Values that stand for a weight.
-int known_values(const Palette& palette) {
-  return palette.size + kMaxFolded + 1 - palette.direct_offset;
-}
-
-Weights weights_of(const Palette& palette) {
-  Weights weights;
-  weights.fill(kNoWeight);
-  static_assert(kMaxFolded + 1 + kMaxPaletteSize <= std::tuple_size_v<Weights>);
-  for (int v = 0; v < known_values(palette); ++v) {
-    const int folded =
-        v < palette.size ? palette.entries[static_cast<size_t>(v)] : v - palette.size + palette.direct_offset;
-    weights[static_cast<size_t>(v)] = static_cast<int16_t>(unfold(folded));
-  }
-  return weights;
-}
-
-// Whether kNoWeight is among them: of weights, all bits from the ninth on are equal.
-bool has_unknown(std::span<const int16_t> weights) {
-  constexpr uint64_t kMarks = 0x0001000100010001u * uint64_t{kNoWeight};
-  uint64_t marks = 0;
-  size_t i = 0;
-  for (; i + 4 <= weights.size(); i += 4) {
-    uint64_t four = 0;
-    std::memcpy(&four, weights.data() + i, sizeof four);
-    marks |= (four ^ four << 1) & kMarks;
-  }
-  bool found = marks != 0;
-  for (; i < weights.size(); ++i) found |= weights[i] == kNoWeight;
-  return found;
-}
-
-constexpr int kHalf = kUnaryPositions / 2;
-static_assert(kHalf * kMaxWeightBits <= kWindowBits);
-
-// The values of a chunk from their quotients and the bits behind them.
-template <int kDivisorBits, typename Use, int... kAt>
-void for_chunk(const BitReader& bits, const uint32_t* quotients, const Use& use,
-               std::integer_sequence<int, kAt...> /*places*/) {
+// The values of `count` symbols of a chunk from their quotients and the bits behind them: use(place, value) for all places of the
+// chunk's first part, and of the second when the count reaches there. Most chunks end no more symbols than the first part has.
+template <int kDivisorBits, typename Use>
+void for_chunk(const BitReader& bits, const uint32_t* quotients, int count, const Use& use) {
+  constexpr int kFirst = 8 * kDivisorBits <= kWindowBits ? 8 : 6;
+  static_assert(kFirst * kDivisorBits <= kWindowBits && (kUnaryPositions - kFirst) * kDivisorBits <= kWindowBits);
   constexpr uint64_t kMask = (uint64_t{1} << kDivisorBits) - 1;
-  const uint64_t first = bits.peek(), second = bits.peek_behind(kHalf * kDivisorBits);
-  const auto remainder = [](uint64_t window, int at) {
-    return static_cast<uint32_t>(window >> (at * kDivisorBits) & kMask);
+  const auto part = [&]<int... kAt>(uint64_t window, int first, std::integer_sequence<int, kAt...>) {
+    (use(first + kAt,
+         (quotients[first + kAt] << kDivisorBits) + static_cast<uint32_t>(window >> (kAt * kDivisorBits) & kMask)),
+     ...);
   };
-  (use(kAt, (quotients[kAt] << kDivisorBits) + remainder(first, kAt)), ...);
-  (use(kAt + kHalf, (quotients[kAt + kHalf] << kDivisorBits) + remainder(second, kAt)), ...);
+  part(bits.peek(), 0, std::make_integer_sequence<int, kFirst>());
+  if (count > kFirst)
+    part(bits.peek_behind(kFirst * kDivisorBits), kFirst, std::make_integer_sequence<int, kUnaryPositions - kFirst>());
 }
 
 // function(std::integral_constant<int, bits>) for bits below kCount.
@@ -257,17 +130,22 @@ class Decoder {
 
   // For what is read of too many symbols at once.
   static constexpr size_t kRoom = 2 * kUnaryPositions;
+  template <typename T>
+  static void make_room(std::vector<T>& values, int length) {
+    values.resize(std::max(values.size(), static_cast<size_t>(length) + kRoom));
+  }
 
   BitReader bits_;
   size_t max_weights_;
   std::string where_;
   Palette palette_;
   Weights weight_of_{};
-  std::vector<uint32_t> weight_quotients_ = std::vector<uint32_t>(kMaxSliceWeights + kRoom);
+  // As long as the longest slice was.
+  std::vector<uint32_t> weight_quotients_{};
   std::vector<uint32_t> weight_values_{};  // of slices with zero runs
   std::vector<uint32_t> zero_quotients_{};
   std::vector<uint32_t> zero_runs_{};
-  std::vector<int16_t> dense_ = std::vector<int16_t>(kMaxSliceWeights + kRoom);
+  std::vector<int16_t> dense_{};
   std::vector<int16_t> sparse_{};
   size_t found_ = 0;  // weights, zeros included
 };
@@ -327,10 +205,10 @@ void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
   with_constant<kMaxWeightBits + 1>(divisor_bits, [&](auto bits) {
     for (int i = symbols.finished; i < end; i += kUnaryPositions) {
       uint32_t* const values = symbols.values.data() + i;
-      for_chunk<decltype(bits)::value>(
-          bits_, symbols.quotients.data() + i, [&](int at, uint32_t value) { values[at] = value; },
-          std::make_integer_sequence<int, kHalf>());
-      bits_.skip(std::min(kUnaryPositions, end - i) * divisor_bits);
+      const int count = std::min(kUnaryPositions, end - i);
+      for_chunk<decltype(bits)::value>(bits_, symbols.quotients.data() + i, count,
+                                       [&](int at, uint32_t value) { values[at] = value; });
+      bits_.skip(count * divisor_bits);
     }
   });
   symbols.finished = std::max(symbols.finished, end);
@@ -348,11 +226,11 @@ void Decoder::read_dense_slice(const SliceHeader& header, Symbols& weights) {
     if (more) read_weight_quotients(weights, bits.take(kUnaryPositions), header.truncated);
     for (; weights.finished < due; weights.finished += kUnaryPositions) {
       int16_t* const to = dense_.data() + weights.finished;
-      for_chunk<kDivisorBits>(
-          bits, weights.quotients.data() + weights.finished,
-          [&](int at, uint32_t value) { to[at] = weight_of[std::min<size_t>(value, weight_of.size() - 1)]; },
-          std::make_integer_sequence<int, kHalf>());
-      bits.skip(std::min(kUnaryPositions, due - weights.finished) * kDivisorBits);
+      const int count = std::min(kUnaryPositions, due - weights.finished);
+      for_chunk<kDivisorBits>(bits, weights.quotients.data() + weights.finished, count, [&](int at, uint32_t value) {
+        to[at] = weight_of[std::min<size_t>(value, weight_of.size() - 1)];
+      });
+      bits.skip(count * kDivisorBits);
     }
     weights.finished = due;
   }
@@ -430,17 +308,19 @@ Result<std::span<const int16_t>> Decoder::next() {
   CARINA_TRY(const bool more, read_header(header));
   if (!more) return std::span<const int16_t>();
   const bool zero_runs = header.zdiv != kZdivNone;
+  make_room(weight_quotients_, header.length);
   Symbols weights{.quotients = weight_quotients_, .values = weight_values_, .length = header.length};
   Symbols zeros{.quotients = zero_quotients_,
                 .values = zero_runs_,
                 .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
   if (zero_runs || header.wdiv == kWdivUncompressed) {
-    weight_values_.resize(weight_quotients_.size());
-    zero_quotients_.resize(kMaxSliceWeights + 1 + kRoom);
-    zero_runs_.resize(zero_quotients_.size());
+    make_room(weight_values_, header.length);
+    make_room(zero_quotients_, header.length + 1);
+    make_room(zero_runs_, header.length + 1);
     CARINA_CHECKED(read_sparse_slice(header, weights, zeros));
     return std::span<const int16_t>(sparse_);
   }
+  make_room(dense_, header.length);
   with_constant<kMaxWdiv + 1>(header.wdiv,
                               [&](auto bits) { read_dense_slice<decltype(bits)::value>(header, weights); });
   if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");

@@ -1,8 +1,11 @@
 #include "npu/weight_order.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked_math.h"
@@ -173,6 +176,152 @@ bool restore_pairs(const WeightTraversal& t, int stream, std::span<const int16_t
     from += count + zeros;
   });
   return true;
+}
+
+namespace {
+
+constexpr int64_t kQuad = 4;
+
+// Where the weights of a run stand among the quads. Most runs are a neighbour's of the last one, or go on behind the first of
+// such neighbours: their places are found without dividing.
+class QuadPlaces {
+ public:
+  explicit QuadPlaces(const WeightTraversal& t)
+      : depth_(t.ifm_depth),
+        depth_quads_((depth_ + kQuad - 1) / kQuad),
+        channel_elems_(int64_t{t.kernel_height} * t.kernel_width * depth_),
+        group_elems_(channel_elems_ / depth_ * depth_quads_ * kQuadElems),
+        channel_step_(product_of(t) == Product::kU85 ? 1 : t.cores) {}
+
+  // `offset`: dense, of the first weight of a run, whose input channel is a multiple of four.
+  int64_t place(int64_t offset) {
+    if (offset == last_ + channel_elems_ * channel_step_) {
+      channel_ += channel_step_;
+    } else {
+      go(offset);
+    }
+    last_ = offset;
+    return channel_ / kPairedChannels * group_elems_ + in_group_ + channel_ % kPairedChannels * kQuad;
+  }
+  static constexpr int64_t kQuadElems = kQuad * kPairedChannels;  // from one quad of a channel to the next
+
+ private:
+  void go(int64_t offset) {
+    const int64_t on = offset - first_;
+    if (on > 0 && first_input_ + on < depth_) {
+      channel_ = first_channel_;
+      first_input_ += on;
+    } else {
+      channel_ = first_channel_ = offset / channel_elems_;
+      const int64_t rest = offset % channel_elems_;
+      tap_ = rest / depth_;
+      first_input_ = rest % depth_;
+    }
+    first_ = offset;
+    in_group_ = (tap_ * depth_quads_ + first_input_ / kQuad) * kQuadElems;
+  }
+
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 2;  // far behind any offset
+  int64_t depth_, depth_quads_, channel_elems_, group_elems_, channel_step_;
+  int64_t last_ = -kNone, first_ = kNone;  // of the last run, and of the last one that was no neighbour's
+  int64_t first_channel_ = 0, first_input_ = 0, tap_ = 0;
+  int64_t channel_ = 0, in_group_ = 0;
+};
+
+// The parts of a source as one sequence; zeros behind its end.
+class Joined {
+ public:
+  explicit Joined(const WeightSource& source) : source_(source) {}
+
+  // The next `count` weights.
+  const int16_t* take(size_t count) {
+    if (count > part_.size()) return take_across(count);
+    const int16_t* from = part_.data();
+    part_ = part_.subspan(count);
+    return from;
+  }
+  // Whether there were as many as were taken.
+  Result<bool> finish() {
+    while (!ended_) next();
+    if (error_) return std::unexpected(*std::move(error_));
+    return enough_;
+  }
+
+ private:
+  const int16_t* take_across(size_t count) {
+    across_.assign(part_.begin(), part_.end());
+    part_ = {};
+    while (across_.size() < count && !ended_) {
+      next();
+      const size_t more = std::min(count - across_.size(), part_.size());
+      across_.insert(across_.end(), part_.begin(), part_.begin() + static_cast<ptrdiff_t>(more));
+      part_ = part_.subspan(more);
+    }
+    enough_ = enough_ && across_.size() == count;
+    across_.resize(count);
+    return across_.data();
+  }
+  void next() {
+    auto part = source_();
+    if (!part) error_ = std::move(part.error());
+    part_ = part ? *part : std::span<const int16_t>();
+    ended_ = part_.empty();
+  }
+
+  const WeightSource& source_;
+  std::span<const int16_t> part_;
+  std::vector<int16_t> across_;
+  std::optional<Diagnostics> error_;
+  bool ended_ = false, enough_ = true;
+};
+
+// Bits of four weights that differ where a weight is not of 8 bits: from the eighth on all are equal in those that are.
+constexpr uint64_t kWideMarks = 0x0100010001000100;
+
+// Four weights as bytes; sets bits of kWideMarks in `marks` where one is wider.
+[[gnu::always_inline]] inline void put_quad(const int16_t* from, int8_t* to, uint64_t& marks) {
+  uint64_t four = 0;
+  std::memcpy(&four, from, sizeof four);
+  marks |= four ^ four << 1;
+  four &= 0x00FF00FF00FF00FF;
+  four = (four | four >> 8) & 0x0000FFFF0000FFFF;
+  const auto bytes = static_cast<uint32_t>(four | four >> 16);
+  std::memcpy(to, &bytes, sizeof bytes);
+}
+
+}  // namespace
+
+int64_t quad_size(const WeightTraversal& t) {
+  return round_up(int64_t{t.ofm_depth}, kPairedChannels) * t.kernel_height * t.kernel_width *
+         round_up(int64_t{t.ifm_depth}, kQuad);
+}
+
+Result<Restored> restore_quads(const WeightTraversal& t, int stream, const WeightSource& source,
+                               std::span<int8_t> quads) {
+  check(t, stream);
+  CARINA_CHECK(!is_depthwise(t) && static_cast<int64_t>(quads.size()) == quad_size(t),
+               "{} weights in quads for a traversal of {}", quads.size(), dense_size(t));
+  Joined joined(source);
+  QuadPlaces places(t);
+  uint64_t marks = 0;
+  walk(t, stream, [&](int64_t offset, int, int count, int zeros) {
+    const int16_t* from = joined.take(static_cast<size_t>(count + zeros));
+    if (count == 0) return;
+    int8_t* to = quads.data() + places.place(offset);
+    static_assert(kIfmUblockDepth == 2 * kQuad);
+    if (count == kIfmUblockDepth) {  // nearly all
+      put_quad(from, to, marks);
+      return put_quad(from + kQuad, to + QuadPlaces::kQuadElems, marks);
+    }
+    for (int i = 0; i < count; i += kQuad) {
+      std::array<int16_t, kQuad> four{};
+      std::copy_n(from + i, std::min<int64_t>(kQuad, count - i), four.begin());
+      put_quad(four.data(), to + i / kQuad * QuadPlaces::kQuadElems, marks);
+    }
+  });
+  CARINA_TRY(const bool enough, joined.finish());
+  if (!enough) return Restored::kTooFew;
+  return (marks & kWideMarks) != 0 ? Restored::kTooWide : Restored::kAll;
 }
 
 namespace {

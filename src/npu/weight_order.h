@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "base/diagnostic.h"
 #include "facts/npu_targets.h"
 
 namespace carina::npu {
@@ -68,6 +70,21 @@ int64_t paired_size(const WeightTraversal& traversal);
 // magnitudes[channel].
 [[nodiscard]] bool restore_pairs(const WeightTraversal& traversal, int stream, std::span<const int16_t> sequence,
                                  std::span<int16_t> pairs, std::span<int64_t> magnitudes);
+
+// The same as products of four bytes read them: [groups of kPairedChannels output channels][taps][quads of input
+// channels][kPairedChannels][4].
+int64_t quad_size(const WeightTraversal& traversal);
+// The next weights of a stream; empty at its end.
+using WeightSource = std::function<Result<std::span<const int16_t>>()>;
+enum class Restored : uint8_t {
+  kAll,
+  kTooFew,   // the sequence is shorter than sequence_length()
+  kTooWide,  // a weight is not of 8 bits: they belong in pairs
+};
+// restore() to that layout (zeros before; not for kDepthwise), of what the source gives. It is read to its end unless it has
+// an error.
+Result<Restored> restore_quads(const WeightTraversal& traversal, int stream, const WeightSource& source,
+                               std::span<int8_t> quads);
 
 // The fast decoder of U85 reads one stream: blocks of the streams' sequences in turn.
 std::vector<int16_t> interleave_for_fast_decoder(const WeightTraversal& traversal,

@@ -55,7 +55,7 @@ class FastElementwise8 final : public FastOperation {
     }
     const int32_t width = map.box().width;
     const int32_t depth = map.box().depth;
-    const std::span<int16_t> raw = thread_scratch().row.get(static_cast<size_t>(int64_t{width} * depth));
+    const std::span<int16_t> raw = thread_scratch().shorts.row.get(static_cast<size_t>(int64_t{width} * depth));
     read_row(map, broadcast.h ? 0 : y, 0, width, depth, 0, raw.data(), depth);
     const auto value = [&](size_t i) { return table[static_cast<uint8_t>(raw[i])]; };
     if (!broadcast.w && !broadcast.c) {

@@ -8,29 +8,32 @@
 
 namespace carina::simulate {
 
-// The inputs that a few output rows look at, as dense 16-bit values [rows][columns][channels] with padding filled in.
+// The inputs that a few output rows look at, as dense values [rows][columns][channels] with padding filled in: of 16 bits less
+// the zero point, or unsigned bytes as read_row() raises them.
+template <typename T>
 class Window {
  public:
-  // `channels` per column (the map's, padded); `fill` stands where there is no input.
-  Window(const Work& work, size_t channels, int16_t fill);
+  // `channels` per column (the map's, padded). `fill` stands where there is no input, `zero` where upscaling puts one.
+  Window(const Work& work, size_t channels, T fill, T zero);
 
   // Fills the window for output rows `rows`, in the thread's scratch memory.
   void load(Rows rows);
   // The first tap of each output position of the loaded rows, in order.
-  [[nodiscard]] std::span<const int16_t* const> pixels() const { return pixels_; }
+  [[nodiscard]] std::span<const T* const> pixels() const { return pixels_; }
   // From a position's first tap to another tap.
   [[nodiscard]] int64_t tap_offset(int32_t ky, int32_t kx) const;
   [[nodiscard]] int64_t row_elems() const { return row_elems_; }
 
  private:
-  void load_row(int64_t iy, int16_t* out);
+  void load_row(int64_t iy, T* out);
 
   const Work& work_;
   int64_t channels_;
-  int16_t fill_;
+  T fill_;
+  T zero_;
   int64_t columns_;
   int64_t row_elems_;
-  std::span<const int16_t* const> pixels_;
+  std::span<const T* const> pixels_;
 };
 
 // How many output rows make a window and accumulators of a size that caches hold.

@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "simulate/fast.h"
 #include "simulate/fast_output.h"
@@ -15,17 +17,22 @@ namespace {
 constexpr int64_t kMax16 = std::numeric_limits<int16_t>::max();
 constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
 
-int64_t padded_depth(const Operation& op) {
-  return (int64_t{op.ifm_depth} + 1) / 2 * 2;
+constexpr int64_t kPair = 2;  // inputs of a step
+constexpr int64_t kQuad = 4;
+
+int64_t padded_depth(const Operation& op, int64_t together) {
+  return (int64_t{op.ifm_depth} + together - 1) / together * together;
 }
 
-// The pieces of a filter that are contiguous in the window, for `channels` per column.
-std::vector<TapRun> tap_runs(const Operation& op, const Window& window, int64_t channels) {
+// The pieces of a filter that are contiguous in the window, for `channels` per column, `together` of them a step.
+template <typename T>
+std::vector<TapRun> tap_runs(const Operation& op, const Window<T>& window, int64_t channels, int64_t together) {
   std::vector<TapRun> runs;
   size_t at = 0;
   const auto append = [&](int32_t ky, int32_t kx, int64_t elems) {
-    runs.push_back({.offset = window.tap_offset(ky, kx), .pairs = static_cast<size_t>(elems / 2), .weight_pairs = at});
-    at += static_cast<size_t>(elems / 2);
+    const auto steps = static_cast<size_t>(elems / together);
+    runs.push_back({.offset = window.tap_offset(ky, kx), .steps = steps, .weight_steps = at});
+    at += steps;
   };
   for (int32_t ky = 0; ky < op.kernel.height; ++ky) {
     if (op.kernel.dilation_x == 1) {
@@ -37,28 +44,114 @@ std::vector<TapRun> tap_runs(const Operation& op, const Window& window, int64_t 
   return runs;
 }
 
+template <typename T>
+std::vector<int64_t> tap_offsets(const Operation& op, const Window<T>& window) {
+  std::vector<int64_t> taps;
+  for (int32_t ky = 0; ky < op.kernel.height; ++ky) {
+    for (int32_t kx = 0; kx < op.kernel.width; ++kx) taps.push_back(window.tap_offset(ky, kx));
+  }
+  return taps;
+}
+
+// Inputs of 8 bits as unsigned bytes.
+struct RaisedInputs {
+  uint8_t zero;                // what stands for zero
+  std::vector<int32_t> start;  // of each channel's sum: all its weights times that, taken off
+
+  // Nothing when zero is no such byte.
+  static std::optional<RaisedInputs> of(const Work& work) {
+    const FeatureMap& map = work.op->ifm;
+    const int64_t zero = map.zero_point + (map.type.is_signed ? 128 : 0);
+    if (map.type.bytes != 1 || zero < 0 || zero > 255) return std::nullopt;
+    RaisedInputs raised{.zero = static_cast<uint8_t>(zero), .start = {}};
+    for (const int32_t sum : work.weights->packed.sums)
+      raised.start.push_back(static_cast<int32_t>(0U - static_cast<uint32_t>(zero) * static_cast<uint32_t>(sum)));
+    return raised;
+  }
+};
+
+// 32-bit accumulators of bytes.
+class FastByteConvolution final : public FastOperation {
+ public:
+  FastByteConvolution(const Work& work, RaisedInputs inputs, FastOutput output)
+      : work_(work), inputs_(std::move(inputs)), output_(std::move(output)) {}
+
+  void execute(Rows rows) const override {
+    const int64_t channels = padded_depth(*work_.op, kQuad);
+    Window<uint8_t> window(work_, static_cast<size_t>(channels), inputs_.zero, inputs_.zero);
+    window.load(rows);
+    const std::vector<TapRun> runs = tap_runs(*work_.op, window, channels, kQuad);
+    const PackedWeights& packed = work_.weights->packed;
+    int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
+    convolve_bytes({.pixels = window.pixels(),
+                    .runs = runs,
+                    .weights = packed.quads.data(),
+                    .steps = packed.steps_per_group,
+                    .groups = output_.channels() / kChannelGroup,
+                    .start = inputs_.start.data(),
+                    .acc = acc});
+    output_.write_rows(work_, acc, rows);
+  }
+  [[nodiscard]] int32_t rows_together() const override {
+    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kQuad)), output_.channels());
+  }
+
+ private:
+  const Work& work_;
+  RaisedInputs inputs_;
+  FastOutput output_;
+};
+
+class FastByteDepthwise final : public FastOperation {
+ public:
+  FastByteDepthwise(const Work& work, RaisedInputs inputs, FastOutput output)
+      : work_(work), inputs_(std::move(inputs)), output_(std::move(output)) {}
+
+  void execute(Rows rows) const override {
+    Window<uint8_t> window(work_, output_.channels(), inputs_.zero, inputs_.zero);
+    window.load(rows);
+    const std::vector<int64_t> taps = tap_offsets(*work_.op, window);
+    int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
+    depthwise_bytes({.pixels = window.pixels(),
+                     .taps = taps,
+                     .weights = work_.weights->packed.taps.data(),
+                     .channels = output_.channels(),
+                     .start = inputs_.start.data(),
+                     .acc = acc});
+    output_.write_rows(work_, acc, rows);
+  }
+  [[nodiscard]] int32_t rows_together() const override {
+    return rows_for_cache(work_, output_.channels(), output_.channels());
+  }
+
+ private:
+  const Work& work_;
+  RaisedInputs inputs_;
+  FastOutput output_;
+};
+
 // 32-bit accumulators.
 class FastConvolution final : public FastOperation {
  public:
   FastConvolution(const Work& work, FastOutput output) : work_(work), output_(std::move(output)) {}
 
   void execute(Rows rows) const override {
-    const int64_t channels = padded_depth(*work_.op);
-    Window window(work_, static_cast<size_t>(channels), 0);
+    const int64_t channels = padded_depth(*work_.op, kPair);
+    Window<int16_t> window(work_, static_cast<size_t>(channels), 0, 0);
     window.load(rows);
-    const std::vector<TapRun> runs = tap_runs(*work_.op, window, channels);
+    const std::vector<TapRun> runs = tap_runs(*work_.op, window, channels, kPair);
     const PackedWeights& packed = work_.weights->packed;
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
     convolve({.pixels = window.pixels(),
               .runs = runs,
               .weights = packed.pairs.data(),
-              .pairs = packed.pairs_per_group,
+              .steps = packed.steps_per_group,
               .groups = output_.channels() / kChannelGroup,
               .acc = acc});
     output_.write_rows(work_, acc, rows);
   }
   [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op)), output_.channels());
+    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), output_.channels());
   }
 
  private:
@@ -71,12 +164,9 @@ class FastDepthwise final : public FastOperation {
   FastDepthwise(const Work& work, FastOutput output) : work_(work), output_(std::move(output)) {}
 
   void execute(Rows rows) const override {
-    Window window(work_, output_.channels(), 0);
+    Window<int16_t> window(work_, output_.channels(), 0, 0);
     window.load(rows);
-    std::vector<int64_t> taps;
-    for (int32_t ky = 0; ky < work_.op->kernel.height; ++ky) {
-      for (int32_t kx = 0; kx < work_.op->kernel.width; ++kx) taps.push_back(window.tap_offset(ky, kx));
-    }
+    const std::vector<int64_t> taps = tap_offsets(*work_.op, window);
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
     depthwise({.pixels = window.pixels(),
                .taps = taps,
@@ -100,19 +190,19 @@ class FastWideConvolution final : public FastOperation {
   explicit FastWideConvolution(const Work& work) : work_(work), channels_(padded_channels(work.op->ofm_extent.depth)) {}
 
   void execute(Rows rows) const override {
-    const int64_t depth = padded_depth(*work_.op);
-    Window window(work_, static_cast<size_t>(depth), 0);
+    const int64_t depth = padded_depth(*work_.op, kPair);
+    Window<int16_t> window(work_, static_cast<size_t>(depth), 0, 0);
     window.load(rows);
     const size_t values = window.pixels().size() * channels_;
     const std::span<int64_t> sum = thread_scratch().wide.get(values);
     const std::span<int32_t> part = thread_scratch().part.get(values);
     std::ranges::fill(sum, 0);
     const PackedWeights& packed = work_.weights->packed;
-    for (const TapRun& run : short_runs(tap_runs(*work_.op, window, depth))) {
+    for (const TapRun& run : short_runs(tap_runs(*work_.op, window, depth, kPair))) {
       convolve({.pixels = window.pixels(),
                 .runs = std::span(&run, 1),
                 .weights = packed.pairs.data(),
-                .pairs = packed.pairs_per_group,
+                .steps = packed.steps_per_group,
                 .groups = channels_ / kChannelGroup,
                 .acc = part.data()});
       for (size_t i = 0; i < values; ++i) sum[i] += part[i];
@@ -120,7 +210,7 @@ class FastWideConvolution final : public FastOperation {
     write(sum, rows);
   }
   [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op)), 2 * channels_);
+    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), 2 * channels_);
   }
 
  private:
@@ -129,10 +219,10 @@ class FastWideConvolution final : public FastOperation {
     constexpr size_t kMaxPairs = 127;
     std::vector<TapRun> parts;
     for (const TapRun& run : runs) {
-      for (size_t at = 0; at < run.pairs; at += kMaxPairs) {
+      for (size_t at = 0; at < run.steps; at += kMaxPairs) {
         parts.push_back({.offset = run.offset + static_cast<int64_t>(2 * at),
-                         .pairs = std::min(kMaxPairs, run.pairs - at),
-                         .weight_pairs = run.weight_pairs + at});
+                         .steps = std::min(kMaxPairs, run.steps - at),
+                         .weight_steps = run.weight_steps + at});
       }
     }
     return parts;
@@ -171,12 +261,9 @@ class FastPool final : public FastOperation {
     const int16_t fill = fold_ == Fold::kMax   ? kLowest
                          : fold_ == Fold::kMin ? std::numeric_limits<int16_t>::max()
                                                : int16_t{0};
-    Window window(work_, output_.channels(), fill);
+    Window<int16_t> window(work_, output_.channels(), fill, 0);
     window.load(rows);
-    std::vector<int64_t> taps;
-    for (int32_t ky = 0; ky < work_.op->kernel.height; ++ky) {
-      for (int32_t kx = 0; kx < work_.op->kernel.width; ++kx) taps.push_back(window.tap_offset(ky, kx));
-    }
+    const std::vector<int64_t> taps = tap_offsets(*work_.op, window);
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
     pool({.pixels = window.pixels(), .taps = taps, .channels = output_.channels(), .fold = fold_, .acc = acc});
     if (work_.output->mode() == OutputStage::Mode::kDivide) divide(acc, rows);
@@ -256,13 +343,20 @@ std::unique_ptr<FastOperation> make_fast_windowed(const Work& work) {
   if (op.kind == OperationKind::kPool) return make_pool(work, magnitude);
   if (!op.is_convolution_like() || work.weights == nullptr) return nullptr;
   const int64_t largest = work.weights->max_sum_abs * magnitude;
+  const bool quads = !work.weights->packed.quads.empty();
   if (auto output = largest <= kMax32 ? FastOutput::make(work, largest) : std::nullopt) {
+    if (auto raised = RaisedInputs::of(work)) {
+      if (op.kind == OperationKind::kDepthwise)
+        return std::make_unique<FastByteDepthwise>(work, *std::move(raised), *std::move(output));
+      if (quads) return std::make_unique<FastByteConvolution>(work, *std::move(raised), *std::move(output));
+    }
+    if (quads) return nullptr;
     if (op.kind == OperationKind::kDepthwise) return std::make_unique<FastDepthwise>(work, *std::move(output));
     return std::make_unique<FastConvolution>(work, *std::move(output));
   }
   const bool plain = op.acc_input == AccInput::kReset && op.acc_output == AccOutput::kWrite &&
                      op.weight_source == WeightSource::kStream;
-  if (op.kind == OperationKind::kConvolution && plain) return std::make_unique<FastWideConvolution>(work);
+  if (op.kind == OperationKind::kConvolution && plain && !quads) return std::make_unique<FastWideConvolution>(work);
   return nullptr;
 }
 

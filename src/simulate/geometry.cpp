@@ -89,7 +89,7 @@ Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& i
     }
     values[i] = static_cast<int16_t>(row[i]);
   }
-  pack_weights(weights, op.kind, values);
+  pack_weights(weights, op, values);
   return weights;
 }
 

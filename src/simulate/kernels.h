@@ -18,23 +18,38 @@ void widen_u8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out)
 void widen_brick_s8(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 void widen_brick_u8(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 
-// A piece of a filter whose inputs follow each other in the window: `pairs` * 2 values from `offset` on.
+// A piece of a filter whose inputs follow each other in the window, from `offset` on, two or four of them a step.
 struct TapRun {
   int64_t offset = 0;
-  size_t pairs = 0;
-  size_t weight_pairs = 0;  // where its weights begin, in pairs
+  size_t steps = 0;
+  size_t weight_steps = 0;  // where its weights begin
 };
 
 struct ConvolutionTask {
   std::span<const int16_t* const> pixels;  // the first tap of each output position
   std::span<const TapRun> runs;
-  const int16_t* weights = nullptr;  // [groups][pairs][16 channels][2]
-  size_t pairs = 0;                  // of a group
+  const int16_t* weights = nullptr;  // [groups][steps][16 channels][2]
+  size_t steps = 0;                  // of a group
   size_t groups = 0;
   int32_t* acc = nullptr;  // [pixels][groups * 16], overwritten
 };
 // acc = sum of products, modulo 2^32.
 void convolve(const ConvolutionTask& task);
+
+// The same of bytes: each channel's sum begins with `start`, in place of what all its inputs are raised by.
+struct ByteConvolutionTask {
+  std::span<const uint8_t* const> pixels;
+  std::span<const TapRun> runs;
+  const int8_t* weights = nullptr;  // [groups][steps][16 channels][4]
+  size_t steps = 0;                 // of a group
+  size_t groups = 0;
+  const int32_t* start = nullptr;  // [groups * 16]
+  int32_t* acc = nullptr;          // [pixels][groups * 16], overwritten
+};
+void convolve_bytes(const ByteConvolutionTask& task);
+
+// Of a group's weights [steps][16 channels][4]: each channel's sum, and that of the magnitudes; below 2^31.
+void sum_quads(const int8_t* weights, size_t steps, int32_t* sums, int32_t* magnitudes);
 
 struct DepthwiseTask {
   std::span<const int16_t* const> pixels;
@@ -44,6 +59,16 @@ struct DepthwiseTask {
   int32_t* acc = nullptr;            // [pixels][channels], overwritten
 };
 void depthwise(const DepthwiseTask& task);
+
+struct ByteDepthwiseTask {
+  std::span<const uint8_t* const> pixels;
+  std::span<const int64_t> taps;
+  const int32_t* weights = nullptr;  // as DepthwiseTask's
+  size_t channels = 0;
+  const int32_t* start = nullptr;  // as ByteConvolutionTask's
+  int32_t* acc = nullptr;
+};
+void depthwise_bytes(const ByteDepthwiseTask& task);
 
 enum class Fold : uint8_t { kMax, kMin, kSum };
 struct PoolTask {

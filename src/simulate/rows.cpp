@@ -24,9 +24,27 @@ void widen_brick(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* 
   widen_brick_u8(in, pixels, zero_point, out, stride);
 }
 
+// Bytes as unsigned ones.
+template <typename S>
+void raise(const std::byte* in, size_t count, uint8_t* out) {
+  constexpr uint64_t kFlips = std::is_signed_v<S> ? 0x8080808080808080 : 0;
+  for (; count >= sizeof kFlips; count -= sizeof kFlips, in += sizeof kFlips, out += sizeof kFlips) {
+    const uint64_t eight = load<uint64_t>(in) ^ kFlips;
+    std::memcpy(out, &eight, sizeof eight);
+  }
+  for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::to_integer<uint64_t>(in[i]) ^ (kFlips & 255));
+}
+
+template <typename S>
+void raise_brick(const S* in, size_t pixels, uint8_t* out, size_t stride) {
+  for (size_t p = 0; p < pixels; ++p, in += kBrick, out += stride)
+    raise<S>(reinterpret_cast<const std::byte*>(in), kBrick, out);
+}
+
 // `count` elements of type S that follow each other in memory, minus the zero point.
 template <typename S, typename T>
 void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
+  if constexpr (std::is_same_v<T, uint8_t> && sizeof(S) == 1) return raise<S>(p, static_cast<size_t>(count), out);
   if constexpr (std::is_same_v<T, int16_t> && sizeof(S) == 1) {
     if constexpr (std::is_signed_v<S>) {
       widen_s8(reinterpret_cast<const int8_t*>(p), static_cast<size_t>(count), static_cast<int16_t>(zero_point), out);
@@ -43,7 +61,7 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
                T* out, int64_t pixel_elems) {
   const int32_t from = std::max(x0, part.begin);
   const int32_t to = std::min(x1, part.end);
-  if constexpr (std::is_same_v<T, int16_t> && sizeof(S) == 1) {
+  if constexpr (sizeof(T) <= 2 && sizeof(S) == 1) {
     // Whole bricks of a row follow each other; the buffer has room for the channels that pad the last one, but memory
     // may end.
     if (map.brick() && from < to) {
@@ -51,8 +69,13 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
       const std::byte* pixel = part.data + int64_t{from - part.begin} * kBrick;
       T* row = out + int64_t{from - x0} * pixel_elems;
       for (int32_t c = 0; c < whole; c += kBrick) {
-        widen_brick(reinterpret_cast<const S*>(pixel + c / kBrick * map.brick_stride()), static_cast<size_t>(to - from),
-                    static_cast<int16_t>(zero_point), row + c, static_cast<size_t>(pixel_elems));
+        const auto* brick = reinterpret_cast<const S*>(pixel + c / kBrick * map.brick_stride());
+        const auto pixels = static_cast<size_t>(to - from), stride = static_cast<size_t>(pixel_elems);
+        if constexpr (sizeof(T) == 1) {
+          raise_brick(brick, pixels, row + c, stride);
+        } else {
+          widen_brick(brick, pixels, static_cast<int16_t>(zero_point), row + c, stride);
+        }
       }
       if (whole == depth) return;
       pixel += whole / kBrick * map.brick_stride();
@@ -109,6 +132,7 @@ void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t d
       break;
   }
 }
+template void read_row<uint8_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t*, int64_t);
 template void read_row<int16_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int16_t*, int64_t);
 template void read_row<int32_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t*, int64_t);
 template void read_row<int64_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int64_t*, int64_t);

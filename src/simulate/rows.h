@@ -15,7 +15,8 @@ S load(const std::byte* p) {
 }
 
 // Elements of columns [x0, x1) and channels [0, depth) of row y, minus `zero_point`, to out[(x - x0) * pixel_elems +
-// c]. The columns must lie in the map's box.
+// c]. The columns must lie in the map's box. As uint8_t, of maps of 8 bits: raised by 128 where they are signed, and the zero
+// point stays.
 template <typename T>
 void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
               int64_t pixel_elems);

@@ -20,15 +20,22 @@ class Reusable {
   std::vector<T> values_;
 };
 
+// Of a window of elements of this type.
+template <typename T>
+struct WindowScratch {
+  Reusable<T> window;
+  Reusable<T> row;
+  Reusable<const T*> pixels;
+};
+
 struct Scratch {
-  Reusable<int16_t> window;
-  Reusable<int16_t> row;
+  WindowScratch<int16_t> shorts;
+  WindowScratch<uint8_t> bytes;
   Reusable<int32_t> acc;
   Reusable<int32_t> part;
   Reusable<int64_t> wide;
   Reusable<int64_t> wide_second;
   Reusable<int64_t> wide_part;
-  Reusable<const int16_t*> pixels;
   Reusable<std::byte> scaled;
   Reusable<std::byte> looked_up;
   Reusable<int32_t> first;

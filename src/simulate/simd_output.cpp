@@ -1,3 +1,6 @@
+#include <cstddef>
+#include <type_traits>
+
 #include "simulate/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -34,6 +37,73 @@ HWY_INLINE void store(V32 v, T* out) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
+
+// A vector's channels of scale_upper().
+struct UpperScales {
+  __m512i bias, multiplier, odd_multiplier, round, shift;
+
+  HWY_INLINE UpperScales(const ChannelScales& s, size_t at)
+      : bias(_mm512_loadu_si512(s.bias + at)),
+        multiplier(_mm512_loadu_si512(s.multiplier + at)),
+        odd_multiplier(_mm512_shuffle_epi32(multiplier, _MM_PERM_DDBB)),
+        round(_mm512_loadu_si512(s.upper_round + at)),
+        shift(_mm512_loadu_si512(s.upper_shift + at)) {}
+
+  HWY_INLINE __m512i scaled(const int32_t* acc) const {
+    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(acc), bias);
+    const __m512i even = _mm512_mul_epi32(sum, multiplier);
+    const __m512i odd = _mm512_mul_epi32(_mm512_shuffle_epi32(sum, _MM_PERM_DDBB), odd_multiplier);
+    const __m512i upper = _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
+    return _mm512_srav_epi32(_mm512_add_epi32(upper, round), shift);
+  }
+};
+
+// Four vectors of channels from `c` on, of bytes: narrowed together, and limited as bytes. Saturation on the way takes nothing
+// that the limits leave, as zero points are small.
+template <typename T>
+void scale_four(const OutputTask& task, size_t c) {
+  const ChannelScales& s = task.scales;
+  const UpperScales first(s, c), second(s, c + 16), third(s, c + 32), fourth(s, c + 48);
+  const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(task.zero_point));
+  const __m512i low = _mm512_set1_epi8(static_cast<int8_t>(task.min)),
+                high = _mm512_set1_epi8(static_cast<int8_t>(task.max));
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const int32_t* acc = task.acc + c;
+  std::byte* out = task.out + c;
+  for (size_t p = 0; p < task.pixels; ++p, acc += task.channels, out += task.channels) {
+    const __m512i a = _mm512_adds_epi16(_mm512_packs_epi32(first.scaled(acc), second.scaled(acc + 16)), zero_point);
+    const __m512i b =
+        _mm512_adds_epi16(_mm512_packs_epi32(third.scaled(acc + 32), fourth.scaled(acc + 48)), zero_point);
+    __m512i bytes;
+    if constexpr (std::is_signed_v<T>) {
+      bytes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(a, b), low), high);
+    } else {
+      bytes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(a, b), low), high);
+    }
+    _mm512_storeu_si512(out, _mm512_permutexvar_epi32(order, bytes));
+  }
+}
+
+// The channels that it does, from the first on.
+template <typename T>
+size_t scale_by_fours(const OutputTask& task) {
+  constexpr int32_t kSmall = 255;
+  if (sizeof(T) != 1 || task.zero_point < -kSmall || task.zero_point > kSmall) return 0;
+  size_t c = 0;
+  for (; c + 4 * kChannelGroup <= task.channels; c += 4 * kChannelGroup) scale_four<T>(task, c);
+  return c;
+}
+
+#else
+
+template <typename T>
+size_t scale_by_fours(const OutputTask&) {
+  return 0;
+}
+
+#endif
+
 // Half of the products' bits do: what is added and shifted out are whole multiples of 2^32.
 template <typename T>
 void scale_upper(const OutputTask& task) {
@@ -43,7 +113,7 @@ void scale_upper(const OutputTask& task) {
   const V32 low = hn::Set(d, task.min);
   const V32 high = hn::Set(d, task.max);
   const ChannelScales& s = task.scales;
-  for (size_t c = 0; c < task.channels; c += lanes) {
+  for (size_t c = scale_by_fours<T>(task); c < task.channels; c += lanes) {
     const V32 bias = hn::LoadU(d, s.bias + c);
     const V32 multiplier = hn::LoadU(d, s.multiplier + c);
     const V32 odd_multiplier = hn::DupOdd(multiplier);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "base/content_hash.h"
 #include "npu/weight_codec.h"
@@ -21,7 +22,8 @@ namespace {
 constexpr size_t kMaxHeldBytes = size_t{1} << 30;    // then the cache starts anew
 constexpr uint64_t kMaxWeights = uint64_t{1} << 30;  // of one operation
 constexpr size_t kEndPadding = 32768;                // the encoder may pad the end of the last slice
-constexpr size_t kHashedBytes = 512;  // of each end of a stream: the comparison of all bytes follows anyway
+constexpr size_t kPair = 2;                          // inputs of a step
+constexpr size_t kQuad = 4;
 
 npu::WeightTraversal traversal_of(const Operation& op, const npu::AcceleratorConfig& accelerator) {
   return {.accelerator = &accelerator,
@@ -83,18 +85,23 @@ std::array<int64_t, 16> parameters_of(const Operation& op, const npu::Accelerato
           op.weight_streams};
 }
 
+// Of all streams together.
+Result<uint64_t> total_length(const npu::WeightTraversal& traversal, uint64_t max_values) {
+  uint64_t total = 0;
+  for (int s = 0; s < npu::stream_count(traversal); ++s)
+    total += static_cast<uint64_t>(npu::sequence_length(traversal, s));
+  if (total <= max_values) return total;
+  return fail(Diagnostic{.where = {},
+                         .what = "the operation has more weights than the simulator's limit of work",
+                         .expected = fmt::format("at most {}", max_values),
+                         .got = fmt::format("{}", total)});
+}
+
 // The sequences of all streams.
 Result<std::vector<std::vector<int16_t>>> decode_sequences(const Operation& op, const npu::WeightTraversal& traversal,
                                                            const WeightStreams& streams, uint64_t max_values) {
   const int count = npu::stream_count(traversal);
-  uint64_t total = 0;
-  for (int s = 0; s < count; ++s) total += static_cast<uint64_t>(npu::sequence_length(traversal, s));
-  if (total > max_values) {
-    return fail(Diagnostic{.where = {},
-                           .what = "the operation has more weights than the simulator's limit of work",
-                           .expected = fmt::format("at most {}", max_values),
-                           .got = fmt::format("{}", total)});
-  }
+  CARINA_TRY(const uint64_t total, total_length(traversal, max_values));
   if (op.fast_weights) {
     CARINA_TRY(const std::vector<int16_t> sequence,
                npu::decode_fwd(streams[0], static_cast<size_t>(total), "weight stream"));
@@ -143,9 +150,63 @@ class Histogram {
   std::array<uint64_t, 512> counts_{};  // a weight has 9 bits
 };
 
-size_t pairs_per_group(const DecodedWeights& weights) {
+// Steps of a group of channels that take `together` inputs each.
+size_t steps_per_group(const DecodedWeights& weights, size_t together) {
   return static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width) *
-         ((static_cast<size_t>(weights.depth) + 1) / 2);
+         ((static_cast<size_t>(weights.depth) + together - 1) / together);
+}
+
+bool takes_quads(const Operation& op) {
+  return op.kind != OperationKind::kDepthwise && op.ifm.type.bytes == 1;
+}
+
+// The sums of quads, and from them the bound of magnitudes.
+void sum_channels(DecodedWeights& weights) {
+  PackedWeights& packed = weights.packed;
+  constexpr size_t kTogether = 1 << 16;  // quads whose magnitudes fit 32 bits
+  const size_t groups = (static_cast<size_t>(weights.channels) + kChannelGroup - 1) / kChannelGroup;
+  packed.sums.assign(groups * kChannelGroup, 0);
+  for (size_t g = 0; g < groups; ++g) {
+    std::array<int64_t, kChannelGroup> magnitudes{};
+    for (size_t at = 0; at < packed.steps_per_group; at += kTogether) {
+      std::array<int32_t, kChannelGroup> sums{}, part{};
+      sum_quads(packed.quads.data() + (g * packed.steps_per_group + at) * kChannelGroup * kQuad,
+                std::min(kTogether, packed.steps_per_group - at), sums.data(), part.data());
+      for (size_t c = 0; c < kChannelGroup; ++c) {
+        const auto sum = static_cast<uint32_t>(packed.sums[g * kChannelGroup + c]) + static_cast<uint32_t>(sums[c]);
+        packed.sums[g * kChannelGroup + c] = static_cast<int32_t>(sum);
+        magnitudes[c] += part[c];
+      }
+    }
+    weights.max_sum_abs = std::max(weights.max_sum_abs, std::ranges::max(magnitudes));
+  }
+}
+
+// Weights of 8 bits, put where the kernels read them as they are decoded. Nothing when some are wider.
+Result<std::optional<DecodedWeights>> decode_quads(const npu::WeightTraversal& traversal, const WeightStreams& streams,
+                                                   DecodedWeights weights, Counting counting) {
+  Histogram histogram;
+  PackedWeights& packed = weights.packed;
+  packed.quads.resize(static_cast<size_t>(npu::quad_size(traversal)));
+  packed.steps_per_group = steps_per_group(weights, kQuad);
+  for (int s = 0; s < npu::stream_count(traversal); ++s) {
+    const auto length = static_cast<size_t>(npu::sequence_length(traversal, s));
+    if (length == 0) continue;
+    npu::SwdReader reader(streams[static_cast<size_t>(s)], length + kEndPadding, stream_name(s));
+    size_t found = 0;
+    const auto next = [&]() -> Result<std::span<const int16_t>> {
+      CARINA_TRY(const std::span<const int16_t> part, reader.next());
+      found += part.size();
+      if (counting == Counting::kCount) histogram.add(part);
+      return part;
+    };
+    CARINA_TRY(const npu::Restored restored, npu::restore_quads(traversal, s, next, packed.quads));
+    if (restored == npu::Restored::kTooFew) return too_few(s, length, found);
+    if (restored == npu::Restored::kTooWide) return std::nullopt;
+  }
+  sum_channels(weights);
+  if (counting == Counting::kCount) weights.statistics = histogram.statistics();
+  return weights;
 }
 
 // The sequences of all streams, put where the kernels read them.
@@ -165,11 +226,11 @@ Result<void> place_sequences(const Operation& op, const npu::WeightTraversal& tr
     if (!enough) return too_few(s, static_cast<uint64_t>(npu::sequence_length(traversal, s)), sequence.size());
   }
   if (depthwise) {
-    pack_weights(weights, op.kind, values);
+    pack_weights(weights, op, values);
     return {};
   }
   weights.max_sum_abs = magnitudes.empty() ? 0 : std::ranges::max(magnitudes);
-  weights.packed.pairs_per_group = pairs_per_group(weights);
+  weights.packed.steps_per_group = steps_per_group(weights, kPair);
   return {};
 }
 
@@ -191,11 +252,16 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
                            .expected = fmt::format("at most {}", max_values),
                            .got = "more"});
   }
-  CARINA_TRY(const auto sequences, decode_sequences(op, traversal, streams, max_values));
   DecodedWeights weights{.channels = traversal.ofm_depth,
                          .height = traversal.kernel_height,
                          .width = traversal.kernel_width,
                          .depth = traversal.ifm_depth};
+  if (takes_quads(op) && !op.fast_weights) {
+    CARINA_CHECKED(total_length(traversal, max_values));
+    CARINA_TRY(auto narrow, decode_quads(traversal, streams, weights, counting));
+    if (narrow) return *std::move(narrow);
+  }
+  CARINA_TRY(const auto sequences, decode_sequences(op, traversal, streams, max_values));
   if (static_cast<int>(sequences.size()) < npu::stream_count(traversal)) {
     return fail(Diagnostic{.where = {}, .what = "the weight stream holds fewer weights than the operation needs"});
   }
@@ -248,85 +314,84 @@ int16_t DecodedWeights::at(int32_t o, int32_t ky, int32_t kx, int32_t i) const {
   const auto tap = static_cast<size_t>(ky * width + kx);
   const size_t groups = (static_cast<size_t>(channels) + kChannelGroup - 1) / kChannelGroup;
   if (!packed.taps.empty()) return static_cast<int16_t>(packed.taps[tap * groups * kChannelGroup + channel]);
-  const size_t depth_pairs = (static_cast<size_t>(depth) + 1) / 2;
-  const size_t pair = channel / kChannelGroup * packed.pairs_per_group + tap * depth_pairs + input / 2;
-  return packed.pairs[(pair * kChannelGroup + channel % kChannelGroup) * 2 + input % 2];
+  const size_t together = packed.quads.empty() ? kPair : kQuad;
+  const size_t tap_steps = (static_cast<size_t>(depth) + together - 1) / together;
+  const size_t step = channel / kChannelGroup * packed.steps_per_group + tap * tap_steps + input / together;
+  const size_t place = (step * kChannelGroup + channel % kChannelGroup) * together + input % together;
+  return packed.quads.empty() ? packed.pairs[place] : int16_t{packed.quads[place]};
 }
 
-void pack_weights(DecodedWeights& weights, OperationKind kind, std::span<const int16_t> values) {
+namespace {
+
+void pack_taps(DecodedWeights& weights, std::span<const int16_t> values, size_t per_channel) {
   const auto channels = static_cast<size_t>(weights.channels);
-  const size_t per_channel = values.size() / std::max<size_t>(1, channels);
+  const size_t padded = (channels + kChannelGroup - 1) / kChannelGroup * kChannelGroup;
+  weights.packed.taps.assign(per_channel * padded, 0);
+  weights.packed.sums.assign(padded, 0);
+  for (size_t c = 0; c < channels; ++c) {
+    for (size_t t = 0; t < per_channel; ++t) {
+      const int16_t value = values[c * per_channel + t];
+      weights.packed.taps[t * padded + c] = static_cast<uint16_t>(value);
+      weights.packed.sums[c] += value;
+    }
+  }
+}
+
+// To [groups][steps][16 channels][kTogether].
+template <size_t kTogether, typename T>
+void pack_steps(DecodedWeights& weights, std::span<const int16_t> values, size_t per_channel, std::vector<T>& packed) {
+  const auto channels = static_cast<size_t>(weights.channels), depth = static_cast<size_t>(weights.depth);
+  const size_t groups = (channels + kChannelGroup - 1) / kChannelGroup;
+  const size_t taps = static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width);
+  const size_t tap_steps = (depth + kTogether - 1) / kTogether;
+  const size_t steps = weights.packed.steps_per_group = steps_per_group(weights, kTogether);
+  packed.assign(groups * steps * kChannelGroup * kTogether, 0);
+  for (size_t c = 0; c < channels; ++c) {
+    T* to = packed.data() + (c / kChannelGroup * steps * kChannelGroup + c % kChannelGroup) * kTogether;
+    const int16_t* from = values.data() + c * per_channel;
+    for (size_t t = 0; t < taps; ++t) {
+      for (size_t i = 0; i < depth; ++i) {
+        to[(t * tap_steps + i / kTogether) * kChannelGroup * kTogether + i % kTogether] =
+            static_cast<T>(from[t * depth + i]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void pack_weights(DecodedWeights& weights, const Operation& op, std::span<const int16_t> values) {
+  const size_t per_channel = values.size() / std::max<size_t>(1, static_cast<size_t>(weights.channels));
   for (size_t at = 0; at + per_channel <= values.size() && per_channel != 0; at += per_channel) {
     int64_t sum = 0;
     for (size_t i = 0; i < per_channel; ++i) sum += std::abs(values[at + i]);
     weights.max_sum_abs = std::max(weights.max_sum_abs, sum);
   }
-  const size_t groups = (channels + kChannelGroup - 1) / kChannelGroup;
-  if (kind == OperationKind::kDepthwise) {
-    weights.packed.taps.assign(per_channel * groups * kChannelGroup, 0);
-    for (size_t c = 0; c < channels; ++c) {
-      for (size_t t = 0; t < per_channel; ++t)
-        weights.packed.taps[t * groups * kChannelGroup + c] = static_cast<uint16_t>(values[c * per_channel + t]);
-    }
-    return;
-  }
-  const auto depth = static_cast<size_t>(weights.depth);
-  const size_t taps = static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width);
-  const size_t depth_pairs = (depth + 1) / 2;
-  weights.packed.pairs_per_group = pairs_per_group(weights);
-  weights.packed.pairs.assign(groups * weights.packed.pairs_per_group * kChannelGroup * 2, 0);
-  for (size_t c = 0; c < channels; ++c) {
-    int16_t* to = weights.packed.pairs.data() +
-                  (c / kChannelGroup * weights.packed.pairs_per_group * kChannelGroup + c % kChannelGroup) * 2;
-    const int16_t* from = values.data() + c * per_channel;
-    for (size_t t = 0; t < taps; ++t) {
-      for (size_t i = 0; i < depth; ++i)
-        to[(t * depth_pairs + i / 2) * kChannelGroup * 2 + i % 2] = from[t * depth + i];
-    }
-  }
+  if (op.kind == OperationKind::kDepthwise) return pack_taps(weights, values, per_channel);
+  const bool narrow =
+      takes_quads(op) && std::ranges::all_of(values, [](int16_t value) { return value == static_cast<int8_t>(value); });
+  if (!narrow) return pack_steps<kPair>(weights, values, per_channel, weights.packed.pairs);
+  pack_steps<kQuad>(weights, values, per_channel, weights.packed.quads);
+  sum_channels(weights);
 }
 
 Result<std::shared_ptr<const DecodedWeights>> WeightCache::get(const Operation& op,
                                                                const npu::AcceleratorConfig& accelerator,
                                                                const WeightStreams& streams, uint64_t max_values,
                                                                Counting counting) {
-  const std::array<int64_t, 16> parameters = parameters_of(op, accelerator);
-  uint64_t hash = content_hash(std::as_bytes(std::span(parameters)));
-  size_t key_bytes = sizeof(parameters);
-  for (const auto& stream : streams) {
-    hash = content_hash(stream.first(std::min(stream.size(), kHashedBytes)), hash + stream.size());
-    hash = content_hash(stream.last(std::min(stream.size(), kHashedBytes)), hash);
-    key_bytes += stream.size();
+  Key key{.parameters = parameters_of(op, accelerator), .bytes = {}, .digest = {}};
+  for (size_t i = 0; i < streams.size(); ++i) {
+    key.bytes[i] = streams[i].size();
+    key.digest[i] = wide_content_hash(streams[i]);
   }
-  const auto [first, last] = entries_.equal_range(hash);
-  const auto equal_key = [&](const Entry& entry) {
-    if (entry.key.size() != key_bytes || std::memcmp(entry.key.data(), parameters.data(), sizeof(parameters)) != 0)
-      return false;
-    size_t at = sizeof(parameters);
-    for (const auto& stream : streams) {
-      if (!stream.empty() && std::memcmp(entry.key.data() + at, stream.data(), stream.size()) != 0) return false;
-      at += stream.size();
-    }
-    return true;
-  };
-  for (auto it = first; it != last; ++it) {
-    if (equal_key(it->second)) return it->second.weights;
-  }
+  if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
   CARINA_TRY(DecodedWeights decoded, decode_weights(op, accelerator, streams, max_values, counting));
   if (held_bytes_ > kMaxHeldBytes) {
     entries_.clear();
     held_bytes_ = 0;
   }
-  Entry entry;
-  entry.key.reserve(key_bytes);
-  const auto append = [&](std::span<const std::byte> bytes) {
-    entry.key.insert(entry.key.end(), bytes.begin(), bytes.end());
-  };
-  append(std::as_bytes(std::span(parameters)));
-  for (const auto& stream : streams) append(stream);
-  entry.weights = std::make_shared<const DecodedWeights>(std::move(decoded));
-  held_bytes_ += key_bytes + entry.weights->packed.bytes();
-  return entries_.emplace(hash, std::move(entry))->second.weights;
+  held_bytes_ += decoded.packed.bytes();
+  return entries_.emplace(key, std::make_shared<const DecodedWeights>(std::move(decoded))).first->second;
 }
 
 }  // namespace carina::simulate

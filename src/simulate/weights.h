@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -8,9 +9,9 @@
 #include <mutex>
 #include <span>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
+#include "base/content_hash.h"
 #include "base/diagnostic.h"
 #include "base/sha256.h"
 #include "facts/npu_targets.h"
@@ -20,11 +21,16 @@ namespace carina::simulate {
 
 // The same weights as the fast kernels read them (kernels.h).
 struct PackedWeights {
-  std::vector<int16_t> pairs{};  // convolution: [groups][pairs][16 channels][2]
-  size_t pairs_per_group = 0;
-  std::vector<int32_t> taps{};  // depthwise: [taps][channels padded to 16], the lower 16 bits
+  // Convolution: one of the two. Quads where inputs and weights have 8 bits.
+  std::vector<int16_t> pairs{};  // [groups][pairs of inputs][16 channels][2]
+  std::vector<int8_t> quads{};   // [groups][quads of inputs][16 channels][4]
+  size_t steps_per_group = 0;    // pairs or quads
+  std::vector<int32_t> taps{};   // depthwise: [taps][channels padded to 16], the lower 16 bits
+  std::vector<int32_t> sums{};   // quads, taps: of each channel's weights, padded to 16
 
-  [[nodiscard]] size_t bytes() const { return pairs.size() * sizeof(int16_t) + taps.size() * sizeof(int32_t); }
+  [[nodiscard]] size_t bytes() const {
+    return pairs.size() * sizeof(int16_t) + quads.size() + (taps.size() + sums.size()) * sizeof(int32_t);
+  }
 };
 
 // What the time of decoding depends on: of the values of all streams, padding included.
@@ -48,7 +54,7 @@ struct DecodedWeights {
 };
 
 // Fills `packed` and `max_sum_abs` from weights in natural order: values[((o * height + ky) * width + kx) * depth + i].
-void pack_weights(DecodedWeights& weights, OperationKind kind, std::span<const int16_t> values);
+void pack_weights(DecodedWeights& weights, const Operation& op, std::span<const int16_t> values);
 
 // How many input channels an operation that sums over them reads at a time.
 int32_t ifm_block_depth(const Operation& op, const npu::AcceleratorConfig& accelerator);
@@ -93,11 +99,15 @@ class WeightCache {
                                                     Counting counting);
 
  private:
-  struct Entry {
-    std::vector<std::byte> key;
-    std::shared_ptr<const DecodedWeights> weights;
+  // Equal digests of equally many bytes are taken for equal bytes: a copy of each stream would double what is held.
+  struct Key {
+    std::array<int64_t, 16> parameters;
+    std::array<size_t, 4> bytes;
+    std::array<WideHash, 4> digest;
+
+    auto operator<=>(const Key&) const = default;
   };
-  std::unordered_multimap<uint64_t, Entry> entries_;
+  std::map<Key, std::shared_ptr<const DecodedWeights>> entries_;
   size_t held_bytes_ = 0;
 };
 

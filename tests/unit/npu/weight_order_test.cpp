@@ -109,6 +109,72 @@ TEST(WeightOrder, PairsHoldTheWeightsOfEveryStream) {
   }
 }
 
+// Weight (o, tap, i) stands at quad i / 4 of its tap, in channel o's place of its group.
+std::vector<int8_t> in_quads(const WeightTraversal& t, std::span<const int16_t> weights) {
+  std::vector<int8_t> quads(static_cast<size_t>(quad_size(t)));
+  const int64_t taps = int64_t{t.kernel_height} * t.kernel_width;
+  for (size_t at = 0; at < weights.size(); ++at) {
+    const auto place = static_cast<int64_t>(at);
+    const int64_t i = place % t.ifm_depth, tap = place / t.ifm_depth % taps, o = place / t.ifm_depth / taps;
+    const int64_t quad = (o / kPairedChannels * taps + tap) * ((t.ifm_depth + 3) / 4) + i / 4;
+    quads[static_cast<size_t>((quad * kPairedChannels + o % kPairedChannels) * 4 + i % 4)] =
+        static_cast<int8_t>(weights[at]);
+  }
+  return quads;
+}
+
+// A sequence in parts of up to `most` weights.
+WeightSource in_parts(std::span<const int16_t> sequence, size_t most, std::mt19937& random) {
+  return [sequence, most, &random]() mutable -> Result<std::span<const int16_t>> {
+    const auto part = sequence.first(std::min(sequence.size(), 1 + random() % most));
+    sequence = sequence.subspan(part.size());
+    return part;
+  };
+}
+
+TEST(WeightOrder, QuadsHoldTheWeightsOfEveryStream) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 200; ++i) {
+    WeightTraversal t = random_traversal(random);
+    if (t.kind != WeightKind::kConv) continue;
+    if (i % 5 == 0) t.kernel_height = t.kernel_width = t.ifm_depth = 1;
+    std::vector<int16_t> weights = numbered_weights(t);
+    for (int16_t& w : weights) w = static_cast<int16_t>(w % 256 - 128);
+    std::vector<int8_t> quads(static_cast<size_t>(quad_size(t)));
+    for (int stream = 0; stream < stream_count(t); ++stream) {
+      const std::vector<int16_t> sequence = reorder(t, stream, std::span<const int16_t>(weights));
+      const auto restored = restore_quads(t, stream, in_parts(sequence, i % 2 == 0 ? 7 : 5000, random), quads);
+      ASSERT_TRUE(restored);
+      ASSERT_EQ(*restored, Restored::kAll);
+    }
+    ASSERT_EQ(quads, in_quads(t, weights)) << t.accelerator->name;
+  }
+}
+
+TEST(WeightOrder, QuadsSayWhatDoesNotFit) {
+  std::mt19937 random(6);
+  const WeightTraversal t{.accelerator = &kAccelerators[0], .ofm_depth = 5, .ifm_depth = 9, .ofm_block_depth = 16};
+  std::vector<int8_t> quads(static_cast<size_t>(quad_size(t)));
+  const auto restored = [&](std::span<const int16_t> sequence) {
+    const auto result = restore_quads(t, 0, in_parts(sequence, 3, random), quads);
+    return result ? *result : Restored::kAll;
+  };
+  std::vector<int16_t> weights(5 * 9, 1);
+  const auto sequence = [&] { return reorder(t, 0, std::span<const int16_t>(weights)); };
+  EXPECT_EQ(restored(sequence()), Restored::kAll);
+  std::vector<int16_t> cut = sequence();
+  cut.pop_back();
+  EXPECT_EQ(restored(cut), Restored::kTooFew);
+  for (const auto wide : std::to_array<int16_t>({-255, -129, 128, 255})) {
+    weights[17] = wide;
+    EXPECT_EQ(restored(sequence()), Restored::kTooWide) << wide;
+  }
+  const WeightSource broken = [] {
+    return Result<std::span<const int16_t>>(fail(Diagnostic{.where = "a", .what = "b"}));
+  };
+  EXPECT_FALSE(restore_quads(t, 0, broken, quads));
+}
+
 TEST(WeightOrder, Int8AndInt16InputsGiveTheSameSequence) {
   std::mt19937 random(2);
   for (int i = 0; i < 20; ++i) {

@@ -69,7 +69,7 @@ struct Example {
     op.u85 = random.chance(0.5);
     op.ofm_extent = {.height = static_cast<int32_t>(random.in(1, 6)),
                      .width = static_cast<int32_t>(random.in(1, 9)),
-                     .depth = static_cast<int32_t>(random.in(1, 50))};
+                     .depth = static_cast<int32_t>(random.in(1, random.chance(0.3) ? 150 : 50))};
     op.ifm_depth = static_cast<int32_t>(random.in(1, 70));
     choose_kernel(random);
     choose_output(random);
@@ -190,8 +190,9 @@ struct Example {
                  .depth = conv ? op.ifm_depth : 1};
       std::vector<int16_t> values(
           static_cast<size_t>(weights.channels * weights.height * weights.width * weights.depth));
-      for (int16_t& w : values) w = static_cast<int16_t>(random.in(-255, 255));
-      pack_weights(weights, op.kind, values);
+      const bool bytes = random.chance(0.5);
+      for (int16_t& w : values) w = static_cast<int16_t>(random.in(bytes ? -128 : -255, bytes ? 127 : 255));
+      pack_weights(weights, op, values);
       expect_weights(values);
       work.weights = &weights;
       for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {

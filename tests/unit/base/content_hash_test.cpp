@@ -1,0 +1,42 @@
+#include "base/content_hash.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace carina {
+namespace {
+
+// All that can be told apart by a cache: one bit, the length, and where words stand.
+TEST(WideContentHash, DiffersWhereContentDoes) {
+  std::mt19937 random(1);
+  std::set<WideHash> seen;
+  size_t count = 0;
+  const auto add = [&](const std::vector<std::byte>& bytes) {
+    seen.insert(wide_content_hash(bytes));
+    ++count;
+  };
+  for (const size_t size : {1u, 7u, 8u, 31u, 32u, 33u, 64u, 100u, 1000u}) {
+    std::vector<std::byte> bytes(size);
+    add(bytes);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() | 1);
+    add(bytes);
+    for (size_t bit = 0; bit < 8 * size; bit += 3) {
+      bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      add(bytes);
+      bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+    }
+    for (size_t at = 8; at + 8 <= size; at += 8) {
+      std::swap_ranges(bytes.begin(), bytes.begin() + 8, bytes.begin() + static_cast<ptrdiff_t>(at));
+      add(bytes);
+      std::swap_ranges(bytes.begin(), bytes.begin() + 8, bytes.begin() + static_cast<ptrdiff_t>(at));
+    }
+  }
+  EXPECT_EQ(seen.size(), count);
+}
+
+}  // namespace
+}  // namespace carina
