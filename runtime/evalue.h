@@ -31,6 +31,8 @@ class Tensor {
 
   [[nodiscard]] size_t rank() const { return rank_; }
   [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }
+  // The most that the sizes may become: of a resizable tensor those that its memory was planned for.
+  [[nodiscard]] std::span<const int32_t> bounds() const { return {resizable ? sizes_ + rank_ : sizes_, rank_}; }
   [[nodiscard]] std::span<const uint8_t> dim_order() const {  // outermost first; contiguous: 0, 1, 2 ...
     return {dim_order_, rank_};
   }

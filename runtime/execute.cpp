@@ -29,6 +29,12 @@ Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
   return Error::kOk;
 }
 
+Error Method::resize_input(size_t index, std::span<const int64_t> sizes) {
+  if (index >= inputs_.size()) return Error::kInvalidArgument;
+  const EValue& value = values_[static_cast<size_t>(inputs_[index])];
+  return value.is_tensor() && value.tensor.resize(sizes) ? Error::kOk : Error::kInvalidArgument;
+}
+
 void Method::refresh_lists() {
   for (const RuntimeNumber& number : numbers_) *number.entry = number.value->to_int();
 }

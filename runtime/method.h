@@ -69,6 +69,9 @@ class Method {
   // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error:
   // kInvalidArgument when the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
+  // Gives input `index` other sizes, up to those that the program planned, where it says that they may change; the next
+  // set_input() brings as many bytes. Error: kInvalidArgument when they may not, or are more.
+  Error resize_input(size_t index, std::span<const int64_t> sizes);
 
   // From the next run on; nullptr: nobody. Loading forgets it.
   void observe(InstructionObserver* observer) { observer_ = observer; }

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <type_traits>
 
+#include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
@@ -92,6 +93,8 @@ T smaller(T a, T b) {
 }  // namespace
 
 Error add(Arguments arguments, Arena& /*scratch*/) {
+  if (has_complex(arguments) && arguments.size() == 4)
+    return complex_binary(arguments, ComplexOperation::kSum, 3, arguments[2]);
   return with_alpha(arguments, [](auto a, auto b, auto alpha) { return plus(a, times(b, alpha)); });
 }
 
@@ -105,10 +108,12 @@ Error rsub(Arguments arguments, Arena& /*scratch*/) {
 
 // (a, b, out)
 Error mul(Arguments arguments, Arena& /*scratch*/) {
+  if (has_complex(arguments)) return complex_binary(arguments, ComplexOperation::kProduct, 2);
   return binary_kernel(arguments, [](auto a, auto b) { return times(a, b); });
 }
 
 Error div(Arguments arguments, Arena& /*scratch*/) {
+  if (has_complex(arguments)) return complex_binary(arguments, ComplexOperation::kQuotient, 2);
   return binary_kernel(arguments, [](auto a, auto b) { return quotient(a, b); });
 }
 

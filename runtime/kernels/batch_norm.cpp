@@ -24,6 +24,9 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
   const int64_t channels = in.sizes()[1];
   call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) &&
                has_elements(&variance, channels));
+  for (const size_t unused : {size_t{8}, size_t{9}}) {  // the batch's own moments, of which there are none
+    if (const Tensor& moments = call.out(unused); moments.resizable) call.fit(moments, {0});
+  }
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);

@@ -1,5 +1,7 @@
 #include "runtime/kernels/call_internal.h"
 
+#include <algorithm>
+
 #include "runtime/kernels/layout_internal.h"
 
 namespace carina::runtime {
@@ -26,6 +28,15 @@ bool is_complex(PteScalarType type) {
          type == PteScalarType::kComplexDouble;
 }
 
+bool has_complex(Arguments arguments) {
+  return std::ranges::any_of(arguments,
+                             [](const EValue* value) { return value->is_tensor() && is_complex(value->tensor.type); });
+}
+
+bool copies(PteScalarType from, PteScalarType to) {
+  return from == to || (!is_complex(from) && !is_complex(to));
+}
+
 PteScalarType part_of(PteScalarType complex) {
   if (complex == PteScalarType::kComplexHalf) return PteScalarType::kHalf;
   return complex == PteScalarType::kComplexFloat ? PteScalarType::kFloat : PteScalarType::kDouble;
@@ -49,6 +60,21 @@ const Tensor& Call::tensor(size_t index) {
 
 void Call::fit_like(const Tensor& out, const Tensor& other) {
   require(takes_sizes_of(out, other));
+}
+
+void Call::fit_along(const Tensor& out, const Tensor& like, size_t axis, int64_t size) {
+  if (!out.resizable) return;
+  Extents sizes = layout_of(like).sizes;
+  if (axis < like.rank()) sizes[axis] = size;
+  fit(out, {sizes.data(), like.rank()});
+}
+
+void Call::fit_without(const Tensor& out, const Tensor& like, size_t axis) {
+  if (!out.resizable) return;
+  Extents sizes = layout_of(like).sizes;
+  std::copy(sizes.begin() + static_cast<std::ptrdiff_t>(axis) + 1, sizes.end(),
+            sizes.begin() + static_cast<std::ptrdiff_t>(axis));
+  fit(out, {sizes.data(), like.rank() - 1});
 }
 
 const Tensor* Call::optional_tensor(size_t index) {

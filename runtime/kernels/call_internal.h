@@ -39,6 +39,10 @@ class Call {
     fit(out, std::span(sizes.begin(), sizes.size()));
   }
   void fit_like(const Tensor& out, const Tensor& other);
+  // A resizable output gets the sizes of `like`, but `size` along `axis`; others stay, for the kernel to check.
+  void fit_along(const Tensor& out, const Tensor& like, size_t axis, int64_t size);
+  // The same without `axis`.
+  void fit_without(const Tensor& out, const Tensor& like, size_t axis);
   // Anything that `condition` says must hold for the call to make sense.
   void require(bool condition) {
     if (!condition) note(Error::kInvalidArgument);
@@ -63,6 +67,9 @@ class Call {
 // Whether an argument is a tensor that can be read; for elements of tensor lists.
 bool readable(const EValue* value);
 bool is_complex(PteScalarType type);
+bool has_complex(Arguments arguments);  // any tensor among them
+// Whether elements can be copied from one type to the other: complex numbers only to their own.
+bool copies(PteScalarType from, PteScalarType to);
 PteScalarType part_of(PteScalarType complex);  // of the real and the imaginary part
 
 }  // namespace carina::runtime

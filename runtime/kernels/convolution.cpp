@@ -125,20 +125,25 @@ Error convolution(Arguments arguments, Arena& /*scratch*/) {
   Convolution conv;
   conv.groups = call.integer(8);
   call.require(in.rank() == out.rank() && in.rank() == weight.rank() && picture_of(in, Missing::kHeight, conv.in) &&
-               picture_of(weight, Missing::kHeight, conv.weight) && picture_of(out, Missing::kHeight, conv.out));
+               picture_of(weight, Missing::kHeight, conv.weight));
   CARINA_RT_TRY(call.error());
   const size_t axes = in.rank() - 2;
   if (axes == 2) conv.rows = window_of(call, 0, axes, conv.weight.height);
   conv.columns = window_of(call, axes - 1, axes, conv.weight.width);
   const int64_t more_rows = axes == 2 && transposed ? entry_of(call, more, 0, axes, 0) : 0;
   const int64_t more_columns = transposed ? entry_of(call, more, axes - 1, axes, 0) : 0;
-  call.require(is_sane(conv.rows) && is_sane(conv.columns) && channels_fit(conv, transposed) && more_rows >= 0 &&
-               more_rows < conv.rows.stride + conv.rows.dilation && more_columns >= 0 &&
+  call.require(is_sane(conv.rows) && is_sane(conv.columns) && conv.groups >= 1 && conv.groups <= INT32_MAX &&
+               more_rows >= 0 && more_rows < conv.rows.stride + conv.rows.dilation && more_columns >= 0 &&
                more_columns < conv.columns.stride + conv.columns.dilation);
-  call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes()[0] == conv.out.channels));
   CARINA_RT_TRY(call.error());
-  call.require(conv.out.height == convolved_size(conv.rows, conv.in.height, more_rows, transposed) &&
-               conv.out.width == convolved_size(conv.columns, conv.in.width, more_columns, transposed));
+  const Picture wanted{.batches = conv.in.batches,
+                       .channels = transposed ? conv.weight.channels * conv.groups : conv.weight.batches,
+                       .height = convolved_size(conv.rows, conv.in.height, more_rows, transposed),
+                       .width = convolved_size(conv.columns, conv.in.width, more_columns, transposed)};
+  fit_to_picture(call, out, Missing::kHeight, wanted);
+  call.require(picture_of(out, Missing::kHeight, conv.out) && channels_fit(conv, transposed) &&
+               conv.out.height == wanted.height && conv.out.width == wanted.width);
+  call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes()[0] == conv.out.channels));
   CARINA_RT_TRY(call.error());
   if (out.elements() == 0) return Error::kOk;
   in_domain([&](auto domain) { convolve(domain, conv, in, weight, bias, out, transposed); }, in, weight, out,

@@ -29,18 +29,23 @@ void copy_in_order(const Tensor& in, const Tensor& out) {
 
 Error copy_same_count(Call& call, const Tensor& in, const Tensor& out) {
   call.require(in.elements() == out.elements());
+  call.support(copies(in.type, out.type));
   CARINA_RT_TRY(call.error());
   copy_in_order(in, out);
   return Error::kOk;
 }
 
+// Where a resizable output gets its sizes.
+enum class Sizes : uint8_t { kOfInput, kSet };
+
 // (input, ... , out at `out_index`): same sizes, any type and order.
-Error copy_to(Arguments arguments, size_t in_index, size_t out_index) {
-  Call call(arguments);
+Error copy_to(Arguments arguments, size_t in_index, size_t out_index, Sizes sizes = Sizes::kOfInput) {
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(in_index);
   const Tensor& out = call.out(out_index);
+  call.support(copies(in.type, out.type));
   CARINA_RT_TRY(call.error());
-  fit_to_broadcast(out, {&in});
+  if (sizes == Sizes::kOfInput) fit_to_broadcast(out, {&in});
   Walk<2> walk{.rank = out.rank(),
                .sizes = layout_of(out).sizes,
                .strides = {Extents{}, layout_of(out).strides},
@@ -94,7 +99,7 @@ void fit_to_view(Call& call, const Tensor& in, const Tensor& out) {
 
 // (input, size, out)
 Error view_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(2);
   if (out.resizable) fit_to_view(call, in, out);
@@ -104,7 +109,7 @@ Error view_copy(Arguments arguments, Arena& /*scratch*/) {
 
 // (input, size, out): the output is the input's memory.
 Error view_in_place(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   call.require(arguments.size() > 2 && arguments[2]->is_tensor() && arguments[2]->tensor.bytes() == in.bytes() &&
                arguments[2]->tensor.type == in.type && in.contiguous());
@@ -129,28 +134,89 @@ Error to_copy(Arguments arguments, Arena& /*scratch*/) {
 }
 // (self, source, non_blocking, out)
 Error copy_out(Arguments arguments, Arena& /*scratch*/) {
-  return copy_to(arguments, 1, 3);
+  Call call(arguments, Call::Elements::kAny);
+  call.fit_like(call.out(3), call.tensor(0));
+  CARINA_RT_TRY(call.error());
+  return copy_to(arguments, 1, 3, Sizes::kSet);
 }
 // (self, source, non_blocking): into self.
 Error copy_in_place(Arguments arguments, Arena& /*scratch*/) {
-  return copy_to(arguments, 1, 0);
+  return copy_to(arguments, 1, 0, Sizes::kSet);
 }
-// (input, size, implicit, out)
-Error expand_copy(Arguments arguments, Arena& /*scratch*/) {
-  return copy_to(arguments, 0, 3);
+namespace {
+
+// A size of -1: as it is.
+void fit_to_expansion(Call& call, const Tensor& in, std::span<const int64_t> sizes, const Tensor& out) {
+  Extents wanted{};
+  const size_t lead = out.rank() - in.rank();
+  for (size_t axis = 0; axis < out.rank(); ++axis)
+    wanted[axis] = sizes[axis] == -1 && axis >= lead ? in.sizes()[axis - lead] : sizes[axis];
+  call.fit(out, {wanted.data(), out.rank()});
 }
 
-// (input, dim or dims, out)
-Error squeeze_copy(Arguments arguments, Arena& scratch) {
-  return view_copy(arguments, scratch);
+}  // namespace
+
+// (input, size, implicit, out)
+Error expand_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments, Call::Elements::kAny);
+  const Tensor &in = call.tensor(0), &out = call.out(3);
+  const std::span<const int64_t> sizes = call.integers(1);
+  call.require(sizes.size() == out.rank() && in.rank() <= out.rank());
+  CARINA_RT_TRY(call.error());
+  if (out.resizable) fit_to_expansion(call, in, sizes, out);
+  CARINA_RT_TRY(call.error());
+  return copy_to(arguments, 0, 3, Sizes::kSet);
 }
-Error unsqueeze_copy(Arguments arguments, Arena& scratch) {
-  return view_copy(arguments, scratch);
+
+namespace {
+
+// The axes that are named and of one element go; in PyTorch the others stay.
+void fit_to_squeezed(Call& call, const Tensor& in, std::span<const int64_t> dims, const Tensor& out) {
+  uint32_t named = 0;
+  for (const int64_t dim : dims) {
+    size_t axis = 0;
+    if (in.rank() > 0) call.require(axis_of(dim, in.rank(), axis));
+    named |= 1U << axis;
+  }
+  Extents sizes{};
+  size_t rank = 0;
+  for (size_t axis = 0; axis < in.rank(); ++axis) {
+    if ((named >> axis & 1) == 0 || in.sizes()[axis] != 1) sizes[rank++] = in.sizes()[axis];
+  }
+  call.fit(out, {sizes.data(), rank});
+}
+
+}  // namespace
+
+// (input, dim or dims, out)
+Error squeeze_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments, Call::Elements::kAny);
+  const Tensor &in = call.tensor(0), &out = call.out(2);
+  CARINA_RT_TRY(call.error());
+  const bool one = arguments[1]->kind == EValue::Kind::kInt;
+  const int64_t dim = one ? arguments[1]->integer : 0;
+  if (out.resizable) fit_to_squeezed(call, in, one ? std::span(&dim, 1) : call.integers(1), out);
+  return copy_same_count(call, in, out);
+}
+
+// (input, dim, out)
+Error unsqueeze_copy(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments, Call::Elements::kAny);
+  const Tensor &in = call.tensor(0), &out = call.out(2);
+  call.require(in.rank() < kMaxRank);
+  const size_t axis = call.axis(1, in.rank() + 1);
+  CARINA_RT_TRY(call.error());
+  if (out.resizable) {
+    Extents sizes{};
+    for (size_t i = 0; i <= in.rank(); ++i) sizes[i] = i == axis ? 1 : in.sizes()[i < axis ? i : i - 1];
+    call.fit(out, {sizes.data(), in.rank() + 1});
+  }
+  return copy_same_count(call, in, out);
 }
 
 // (input, dims, out)
 Error permute_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> dims = call.integers(1);
   const Tensor& out = call.out(2);
@@ -178,7 +244,7 @@ Error swap_axes(const Tensor& in, size_t first, size_t second, const Tensor& out
 
 // (input, dim0, dim1, out)
 Error transpose_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   size_t first = 0;
   size_t second = 0;
@@ -191,7 +257,7 @@ Error transpose_copy(Arguments arguments, Arena& /*scratch*/) {
 
 // (input of at most two axes, out)
 Error t_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(1);
   call.require(in.rank() <= 2);
@@ -199,14 +265,31 @@ Error t_copy(Arguments arguments, Arena& /*scratch*/) {
   return swap_axes(in, 0, in.rank() == 2 ? 1 : 0, out);
 }
 
+namespace {
+
+void fit_to_repeats(Call& call, const Tensor& in, std::span<const int64_t> repeats, const Tensor& out) {
+  if (!out.resizable) return;
+  Extents sizes{};
+  const size_t lead = out.rank() - in.rank();
+  for (size_t axis = 0; axis < out.rank(); ++axis) {
+    const int64_t size = axis < lead ? 1 : in.sizes()[axis - lead];
+    call.require(!__builtin_mul_overflow(size, repeats[axis], &sizes[axis]));
+  }
+  call.fit(out, {sizes.data(), out.rank()});
+}
+
+}  // namespace
+
 // (input, repeats, out)
 Error repeat(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> repeats = call.integers(1);
   const Tensor& out = call.out(2);
   call.require(repeats.size() == out.rank() && in.rank() <= out.rank() && in.type == out.type &&
                2 * out.rank() <= kMaxRank);
+  CARINA_RT_TRY(call.error());
+  fit_to_repeats(call, in, repeats, out);
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);
@@ -226,7 +309,7 @@ Error repeat(Arguments arguments, Arena& /*scratch*/) {
 
 // (input, dims, out)
 Error flip(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> dims = call.integers(1);
   const Tensor& out = call.out(2);

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -65,6 +67,9 @@ Error full_like(Arguments arguments, Arena& /*scratch*/) {
 }
 // (input, value, out)
 Error fill_scalar(Arguments arguments, Arena& /*scratch*/) {
+  Call call(arguments);
+  call.fit_like(call.out(2), call.tensor(0));
+  CARINA_RT_TRY(call.error());
   return fill_from(arguments, 1, 2);
 }
 // (input, value: a tensor of one element, out)
@@ -75,7 +80,9 @@ Error fill_tensor(Arguments arguments, Arena& /*scratch*/) {
   call.require(value.elements() == 1 && in.type == out.type);
   CARINA_RT_TRY(call.error());
   const Tensor number(value.type, {}, {}, value.data);
-  return map_unary(number, out, [](auto a) { return a; });
+  Tensor whole = out;
+  whole.resizable = false;  // has its sizes: it does not take the number's
+  return map_unary(number, whole, [](auto a) { return a; });
 }
 // (value, out)
 Error scalar_tensor(Arguments arguments, Arena& /*scratch*/) {
@@ -111,7 +118,9 @@ Error arange(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   static_cast<void>(call.number(0));
   static_cast<void>(call.number(2));
+  const double steps = std::ceil((call.number(1) - call.number(0)) / call.number(2));
   const Tensor& out = call.out(3);
+  if (out.resizable) call.fit(out, {to_int64(steps)});
   CARINA_RT_TRY(call.error());
   return count_up(out, *arguments[0], *arguments[2]);
 }
@@ -120,6 +129,7 @@ Error arange(Arguments arguments, Arena& /*scratch*/) {
 Error arange_to(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& out = call.out(1);
+  if (out.resizable) call.fit(out, {to_int64(std::ceil(call.number(0)))});
   CARINA_RT_TRY(call.error());
   return count_up(out, EValue(int64_t{0}), EValue(int64_t{1}));
 }

@@ -47,6 +47,7 @@ Error masked_fill(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(3);
   CARINA_RT_TRY(call.error());
   const EValue& value = *arguments[2];
+  fit_to_broadcast(out, {&in, &mask});
   Extents unused{};
   call.require(broadcast(in, out, unused));
   CARINA_RT_TRY(call.error());
@@ -56,10 +57,16 @@ Error masked_fill(Arguments arguments, Arena& /*scratch*/) {
 
 // (weight [rows, ...], indices, padding_idx, scale_grad_by_freq, sparse, out); no index counts from the end.
 Error embedding(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& weight = call.tensor(0);
   const Tensor& indices = call.tensor(1);
   const Tensor& out = call.out(5);
+  CARINA_RT_TRY(call.error());
+  if (out.resizable && weight.rank() == 2 && indices.rank() < kMaxRank) {
+    Extents sizes = layout_of(indices).sizes;
+    sizes[indices.rank()] = weight.sizes()[1];
+    call.fit(out, {sizes.data(), indices.rank() + 1});
+  }
   call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes().back() == weight.sizes()[1] &&
                weight.type == out.type);
   call.support(holds_places(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
@@ -81,11 +88,13 @@ Error embedding(Arguments arguments, Arena& /*scratch*/) {
 
 // (input, dim, indices of one axis, out)
 Error index_select(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const size_t axis = call.axis(1, in.rank());
   const Tensor& indices = call.tensor(2);
   const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  call.fit_along(out, in, axis, static_cast<int64_t>(indices.elements()));
   call.require(indices.rank() <= 1 && in.rank() == out.rank() && in.type == out.type);
   call.support(holds_places(indices));
   CARINA_RT_TRY(call.error());
@@ -109,13 +118,14 @@ Error index_select(Arguments arguments, Arena& /*scratch*/) {
 
 // (input, dim, indices, sparse_grad, out): out[..., i, ...] = input[..., indices[..., i, ...], ...]
 Error gather(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const Tensor& indices = call.tensor(2);
   const Tensor& out = call.out(4);
   size_t axis = 0;
-  call.require(in.rank() >= 1 && axis_of(call.integer(1), in.rank(), axis) && in.rank() == indices.rank() &&
-               same_sizes(indices, out) && in.type == out.type);
+  CARINA_RT_TRY(call.error());
+  call.require(in.rank() >= 1 && takes_sizes_of(out, indices) && axis_of(call.integer(1), in.rank(), axis) &&
+               in.rank() == indices.rank() && in.type == out.type);
   call.support(holds_places(indices));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);

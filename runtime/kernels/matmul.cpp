@@ -1,4 +1,5 @@
 #include "runtime/kernels/call_internal.h"
+#include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
@@ -109,13 +110,16 @@ Error addmm(Arguments arguments, Arena& /*scratch*/) {
 
 // (a, b, out), three axes each, the first one the batch.
 Error bmm(Arguments arguments, Arena& /*scratch*/) {
+  if (has_complex(arguments)) return complex_products(arguments);
   Call call(arguments);
   const Tensor& a = call.tensor(0);
   const Tensor& b = call.tensor(1);
   const Tensor& out = call.out(2);
-  call.require(a.rank() == 3 && b.rank() == 3 && out.rank() == 3 && a.sizes()[0] == b.sizes()[0] &&
-               a.sizes()[0] == out.sizes()[0] && a.sizes()[2] == b.sizes()[1] && out.sizes()[1] == a.sizes()[1] &&
-               out.sizes()[2] == b.sizes()[2]);
+  call.require(a.rank() == 3 && b.rank() == 3 && out.rank() == 3);
+  CARINA_RT_TRY(call.error());
+  if (out.resizable) call.fit(out, {a.sizes()[0], a.sizes()[1], b.sizes()[2]});
+  call.require(a.sizes()[0] == b.sizes()[0] && a.sizes()[0] == out.sizes()[0] && a.sizes()[2] == b.sizes()[1] &&
+               out.sizes()[1] == a.sizes()[1] && out.sizes()[2] == b.sizes()[2]);
   CARINA_RT_TRY(call.error());
   const Layout la = layout_of(a);
   const Layout lb = layout_of(b);
@@ -146,8 +150,10 @@ Error linear(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& weight = call.tensor(1);
   const Tensor* bias = call.optional_tensor(2);
   const Tensor& out = call.out(3);
-  call.require(in.rank() >= 1 && weight.rank() == 2 && out.rank() == in.rank() &&
-               in.sizes().back() == weight.sizes()[1] && out.sizes().back() == weight.sizes()[0]);
+  call.require(in.rank() >= 1 && weight.rank() == 2 && out.rank() == in.rank());
+  CARINA_RT_TRY(call.error());
+  call.fit_along(out, in, in.rank() - 1, weight.sizes()[0]);
+  call.require(in.sizes().back() == weight.sizes()[1] && out.sizes().back() == weight.sizes()[0]);
   CARINA_RT_TRY(call.error());
   const auto depth = int64_t{weight.sizes()[1]};
   const auto columns = int64_t{weight.sizes()[0]};

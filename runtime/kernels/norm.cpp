@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/kernels/call_internal.h"
@@ -60,6 +61,12 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
   call.require(shape.size() >= 1 && shape.size() <= in.rank() && takes_sizes_of(out, in));
   call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
   CARINA_RT_TRY(call.error());
+  for (const Tensor* figure : {&mean, &deviation}) {  // one for each row that is normalised
+    if (!figure->resizable) continue;
+    Extents sizes = layout_of(in).sizes;
+    std::fill(sizes.begin() + static_cast<std::ptrdiff_t>(in.rank() - shape.size()), sizes.end(), 1);
+    call.fit(*figure, {sizes.data(), in.rank()});
+  }
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     call.require(shape[i] == in.sizes()[in.rank() - shape.size() + i]);
@@ -95,6 +102,8 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
   const int64_t batches = in.sizes()[0];
   const int64_t channels = in.sizes()[1];
   call.require(channels % groups == 0 && has_elements(weight, channels) && has_elements(bias, channels));
+  if (mean.resizable) call.fit(mean, {batches, groups});
+  if (deviation.resizable) call.fit(deviation, {batches, groups});
   CARINA_RT_TRY(call.error());
   if (in.elements() == 0) return Error::kOk;
   const int64_t per_channel = static_cast<int64_t>(in.elements()) / (batches * channels);

@@ -39,14 +39,27 @@ bool fits(const Padding& pad, int64_t in, int64_t out, bool reflects) {
   return out == in + pad.before + pad.after && (in > 0 || out == 0);
 }
 
+void fit_to_padding(Call& call, const Tensor& in, std::span<const int64_t> pad, const Tensor& out) {
+  if (!out.resizable) return;
+  Extents sizes = layout_of(in).sizes;
+  for (size_t axis = 0; axis < in.rank(); ++axis) {
+    const Padding more = padding_of(pad, in.rank(), axis);
+    call.require(!__builtin_add_overflow(sizes[axis], more.before, &sizes[axis]) &&
+                 !__builtin_add_overflow(sizes[axis], more.after, &sizes[axis]));
+  }
+  call.fit(out, {sizes.data(), in.rank()});
+}
+
 // (input, padding [2 * axes], out), of `axes` spatial axes behind one or two others.
 Error pad_edges(Arguments arguments, size_t axes, Edge edge, bool reflects) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> pad = call.integers(1);
   const Tensor& out = call.out(2);
   call.require(in.type == out.type && in.rank() == out.rank() && pad.size() == 2 * axes &&
                (in.rank() == axes + 1 || in.rank() == axes + 2));
+  CARINA_RT_TRY(call.error());
+  fit_to_padding(call, in, pad, out);
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);

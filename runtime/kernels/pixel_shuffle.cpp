@@ -12,7 +12,7 @@ enum class Makes { kPixels, kChannels };
 
 // (input, r, out)
 Error shuffled(Arguments arguments, Makes makes) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const int64_t r = call.integer(1);
   const Tensor& out = call.out(2);

@@ -54,12 +54,17 @@ struct Pool {
 
 // What both pools check of their arguments.
 Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bool ceil_mode) {
-  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, pool.in) &&
-               picture_of(out, Missing::kBatch, pool.out) && is_sane(pool.rows) && is_sane(pool.columns));
+  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, pool.in) && is_sane(pool.rows) &&
+               is_sane(pool.columns));
   CARINA_RT_TRY(call.error());
-  call.require(pool.in.batches == pool.out.batches && pool.in.channels == pool.out.channels &&
-               pool.out.height == out_size(pool.rows, pool.in.height, ceil_mode) &&
-               pool.out.width == out_size(pool.columns, pool.in.width, ceil_mode));
+  const Picture wanted{.batches = pool.in.batches,
+                       .channels = pool.in.channels,
+                       .height = out_size(pool.rows, pool.in.height, ceil_mode),
+                       .width = out_size(pool.columns, pool.in.width, ceil_mode)};
+  fit_to_picture(call, out, Missing::kBatch, wanted);
+  call.require(picture_of(out, Missing::kBatch, pool.out) && pool.in.batches == pool.out.batches &&
+               pool.in.channels == pool.out.channels && pool.out.height == wanted.height &&
+               pool.out.width == wanted.width);
   call.require(2 * pool.rows.padding <= pool.rows.kernel && 2 * pool.columns.padding <= pool.columns.kernel);
   return call.error();
 }
@@ -112,10 +117,15 @@ Error adaptive_avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(2);
+  const std::span<const int64_t> size = call.integers(1);
   Picture from;
   Picture to;
-  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, from) &&
-               picture_of(out, Missing::kBatch, to) && from.batches == to.batches && from.channels == to.channels);
+  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, from));
+  CARINA_RT_TRY(call.error());
+  if (size.size() == 2)
+    fit_to_picture(call, out, Missing::kBatch,
+                   {.batches = from.batches, .channels = from.channels, .height = size[0], .width = size[1]});
+  call.require(picture_of(out, Missing::kBatch, to) && from.batches == to.batches && from.channels == to.channels);
   CARINA_RT_TRY(call.error());
   if (out.elements() == 0) return Error::kOk;
   in_domain(
@@ -143,9 +153,10 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
   const bool ceil_mode = call.flag(5);
   const Tensor& out = call.out(6);
   const Tensor& indices = call.out(7);
-  call.require(same_sizes(out, indices));
   call.support(indices.type == PteScalarType::kLong && in.type == out.type);
   CARINA_RT_TRY(check_pool(call, pool, in, out, ceil_mode));
+  call.require(takes_sizes_of(indices, out));
+  CARINA_RT_TRY(call.error());
   Picture places;
   static_cast<void>(picture_of(indices, Missing::kBatch, places));
   if (out.elements() == 0) return Error::kOk;

@@ -113,6 +113,12 @@ Error unfold_copy(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(4);
   call.require(in.type == out.type && out.rank() == in.rank() + 1 && size >= 1 && step >= 1);
   CARINA_RT_TRY(call.error());
+  if (out.resizable && size <= in.sizes()[axis]) {
+    Extents sizes = layout_of(in).sizes;
+    sizes[axis] = (sizes[axis] - size) / step + 1;
+    sizes[in.rank()] = size;
+    call.fit(out, {sizes.data(), in.rank() + 1});
+  }
   const Layout from = layout_of(in), to = layout_of(out);
   if (size > from.sizes[axis] || to.sizes[axis] != (from.sizes[axis] - size) / step + 1 || to.sizes[from.rank] != size)
     return Error::kInvalidArgument;
@@ -184,8 +190,10 @@ Error topk(Arguments arguments, Arena& /*scratch*/) {
   static_cast<void>(call.flag(4));
   const Tensor& values = call.out(5);
   const Tensor& indices = call.out(6);
+  CARINA_RT_TRY(call.error());
+  call.fit_along(values, in, axis, k);
   call.require(values.type == in.type && values.rank() == in.rank() && indices.type == PteScalarType::kLong &&
-               same_sizes(values, indices));
+               takes_sizes_of(indices, values));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in), to = layout_of(values), places = layout_of(indices);
   Walk<3> rows;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {
@@ -231,6 +232,7 @@ Error any_over(Call& call, const Tensor& in, std::span<const int64_t> dims, cons
 
 // (input, dims, keepdim, dtype, out)
 Error sum(Arguments arguments, Arena& /*scratch*/) {
+  if (has_complex(arguments)) return complex_sum(arguments);
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const std::span<const int64_t> dims = call.integers(1);

@@ -24,12 +24,25 @@ double scale_of(std::span<const double> factors, size_t axis, int64_t in, int64_
   return static_cast<double>(in) / static_cast<double>(out);
 }
 
+void fit_to_resize(Call& call, const Picture& in, std::span<const int64_t> size, std::span<const double> factors,
+                   const Tensor& out) {
+  const auto length = [&](size_t axis, int64_t old) {
+    if (axis < size.size()) return size[axis];
+    return axis < factors.size() ? to_int64(static_cast<double>(old) * factors[axis]) : -1;
+  };
+  fit_to_picture(
+      call, out, Missing::kBatch,
+      {.batches = in.batches, .channels = in.channels, .height = length(0, in.height), .width = length(1, in.width)});
+}
+
 // (.., output_size or None, ..., scale_factors or None, out): exactly one of the two is given.
 Error plan_resize(Call& call, const Tensor& in, size_t factors_at, const Tensor& out, Resize& resize) {
   const std::span<const int64_t> size = call.integers(1);
   const std::span<const double> factors = call.numbers(factors_at);
-  call.require(in.rank() == 4 && out.rank() == 4 && in.type == out.type && picture_of(in, Missing::kBatch, resize.in) &&
-               picture_of(out, Missing::kBatch, resize.out));
+  call.require(in.rank() == 4 && out.rank() == 4 && in.type == out.type && picture_of(in, Missing::kBatch, resize.in));
+  CARINA_RT_TRY(call.error());
+  fit_to_resize(call, resize.in, size, factors, out);
+  call.require(picture_of(out, Missing::kBatch, resize.out));
   call.require(size.empty() ? factors.size() == 2
                             : factors.empty() && size.size() == 2 && size[0] == resize.out.height &&
                                   size[1] == resize.out.width);

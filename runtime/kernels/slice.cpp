@@ -51,7 +51,7 @@ Error copy_range(const Tensor& in, size_t axis, const Range& range, const Tensor
 
 Error paste_range(const Tensor& in, const Tensor& out, size_t axis, const Range& range) {
   Walk<2> walk;
-  if (!range_walk(out, axis, range, in, walk)) return Error::kInvalidArgument;
+  if (!copies(in.type, out.type) || !range_walk(out, axis, range, in, walk)) return Error::kInvalidArgument;
   std::swap(walk.strides[0], walk.strides[1]);
   std::swap(walk.at[0], walk.at[1]);
   copy_elements(in, out, walk);
@@ -82,7 +82,7 @@ Error copy_index(const Tensor& in, size_t axis, int64_t index, const Tensor& out
 
 Error paste_index(const Tensor& in, const Tensor& out, size_t axis, int64_t index) {
   Walk<2> walk;
-  if (!index_walk(out, axis, index, in, walk)) return Error::kInvalidArgument;
+  if (!copies(in.type, out.type) || !index_walk(out, axis, index, in, walk)) return Error::kInvalidArgument;
   std::swap(walk.strides[0], walk.strides[1]);
   std::swap(walk.at[0], walk.at[1]);
   copy_elements(in, out, walk);
@@ -101,7 +101,7 @@ bool writable(const EValue* value) {
 
 // (input, dim, start or None, end or None, step, out)
 Error slice_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const size_t axis = call.axis(1, in.rank());
   const int64_t start = call.integer_or(2, 0);
@@ -110,7 +110,10 @@ Error slice_copy(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(5);
   call.require(step >= 1 && step <= std::numeric_limits<int32_t>::max());
   CARINA_RT_TRY(call.error());
-  return copy_range(in, axis, range_of(start, end, step, in.sizes()[axis]), out);
+  const Range range = range_of(start, end, step, in.sizes()[axis]);
+  call.fit_along(out, in, axis, range.count);
+  CARINA_RT_TRY(call.error());
+  return copy_range(in, axis, range, out);
 }
 
 // (input, source, dim, start or None, end or None, step, out)
@@ -131,7 +134,7 @@ Error slice_scatter(Arguments arguments, Arena& /*scratch*/) {
 
 // (input, dim, start, length, out)
 Error narrow_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const size_t axis = call.axis(1, in.rank());
   int64_t start = call.integer(2);
@@ -141,16 +144,20 @@ Error narrow_copy(Arguments arguments, Arena& /*scratch*/) {
   const auto size = int64_t{in.sizes()[axis]};
   start += start < 0 ? size : 0;
   if (start < 0 || start > size || length < 0 || length > size - start) return Error::kInvalidArgument;
+  call.fit_along(out, in, axis, length);
+  CARINA_RT_TRY(call.error());
   return copy_range(in, axis, {.begin = start, .count = length, .step = 1}, out);
 }
 
 // (input, dim, index, out)
 Error select_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const size_t axis = call.axis(1, in.rank());
   const int64_t index = call.integer(2);
   const Tensor& out = call.out(3);
+  CARINA_RT_TRY(call.error());
+  call.fit_without(out, in, axis);
   CARINA_RT_TRY(call.error());
   return copy_index(in, axis, index < 0 ? index + in.sizes()[axis] : index, out);
 }
@@ -169,18 +176,43 @@ Error select_scatter(Arguments arguments, Arena& /*scratch*/) {
   return paste_index(source, out, axis, index < 0 ? index + out.sizes()[axis] : index);
 }
 
-// (tensors, dim, out); an empty tensor of one axis fits anything, as in PyTorch.
+namespace {
+
+// PyTorch lets an empty tensor of one axis stand beside tensors of any rank.
+bool is_nothing_beside(const Tensor& part, const Tensor& out) {
+  return part.rank() == 1 && part.bytes() == 0 && out.rank() != 1;
+}
+
+// As many as the parts have together along `axis`.
+void fit_to_parts(Call& call, std::span<EValue* const> parts, size_t axis, const Tensor& out) {
+  const Tensor* like = nullptr;
+  int64_t count = 0;
+  for (const EValue* part : parts) {
+    call.require(readable(part));
+    if (call.error() != Error::kOk) return;
+    if (is_nothing_beside(part->tensor, out)) continue;
+    call.require(part->tensor.rank() == out.rank());
+    if (call.error() != Error::kOk) return;
+    like = &part->tensor;
+    count += part->tensor.sizes()[axis];
+  }
+  if (like != nullptr) call.fit_along(out, *like, axis, count);
+}
+
+}  // namespace
+
+// (tensors, dim, out)
 Error cat(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const std::span<EValue* const> parts = call.tensors(0);
   const Tensor& out = call.out(2);
   const size_t axis = call.axis(1, out.rank());
   CARINA_RT_TRY(call.error());
+  fit_to_parts(call, parts, axis, out);
+  CARINA_RT_TRY(call.error());
   int64_t begin = 0;
   for (const EValue* part : parts) {
-    if (!readable(part)) return Error::kInvalidArgument;
-    if (part->tensor.rank() == 1 && part->tensor.bytes() == 0 && out.rank() != 1) continue;
-    if (part->tensor.rank() != out.rank()) return Error::kInvalidArgument;
+    if (is_nothing_beside(part->tensor, out)) continue;
     const int64_t count = part->tensor.sizes()[axis];
     if (count > out.sizes()[axis] - begin) return Error::kInvalidArgument;
     CARINA_RT_TRY(paste_range(part->tensor, out, axis, {.begin = begin, .count = count, .step = 1}));
@@ -189,12 +221,29 @@ Error cat(Arguments arguments, Arena& /*scratch*/) {
   return begin == out.sizes()[axis] ? Error::kOk : Error::kInvalidArgument;
 }
 
+namespace {
+
+// The sizes of a part, and a new axis.
+void fit_to_stack(Call& call, std::span<EValue* const> parts, size_t axis, const Tensor& out) {
+  const Tensor& part = parts[0]->tensor;
+  call.require(part.rank() + 1 == out.rank());
+  if (!out.resizable || call.error() != Error::kOk) return;
+  Extents sizes{};
+  for (size_t i = 0; i < out.rank(); ++i)
+    sizes[i] = i == axis ? static_cast<int64_t>(parts.size()) : part.sizes()[i < axis ? i : i - 1];
+  call.fit(out, {sizes.data(), out.rank()});
+}
+
+}  // namespace
+
 // (tensors, dim, out)
 Error stack(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const std::span<EValue* const> parts = call.tensors(0);
   const Tensor& out = call.out(2);
   const size_t axis = call.axis(1, out.rank());
+  CARINA_RT_TRY(call.error());
+  if (!parts.empty() && readable(parts[0])) fit_to_stack(call, parts, axis, out);
   CARINA_RT_TRY(call.error());
   if (static_cast<int64_t>(parts.size()) != out.sizes()[axis]) return Error::kInvalidArgument;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -206,11 +255,20 @@ Error stack(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// The parts of `in` along `axis`, each as long as its output.
-Error split(const Tensor& in, size_t axis, std::span<EValue* const> outs) {
+// How long part `index` is by the argument: a list of sizes, or one for all, of which the last has what is left.
+int64_t part_size(const EValue& sizes, size_t index, int64_t left) {
+  if (sizes.kind == EValue::Kind::kIntList) return index < sizes.integers.size() ? sizes.integers[index] : -1;
+  return std::min(sizes.to_int(), left);
+}
+
+// The parts of `in` along `axis`, each as long as its output, which gets its size where it can be resized.
+Error split(Call& call, const Tensor& in, const EValue& sizes, size_t axis, std::span<EValue* const> outs) {
   int64_t begin = 0;
-  for (const EValue* out : outs) {
+  for (size_t i = 0; i < outs.size(); ++i) {
+    const EValue* out = outs[i];
     if (!writable(out) || out->tensor.rank() != in.rank()) return Error::kInvalidArgument;
+    call.fit_along(out->tensor, in, axis, part_size(sizes, i, in.sizes()[axis] - begin));
+    CARINA_RT_TRY(call.error());
     const int64_t count = out->tensor.sizes()[axis];
     if (count > in.sizes()[axis] - begin) return Error::kInvalidArgument;
     CARINA_RT_TRY(copy_range(in, axis, {.begin = begin, .count = count, .step = 1}, out->tensor));
@@ -221,19 +279,19 @@ Error split(const Tensor& in, size_t axis, std::span<EValue* const> outs) {
 
 }  // namespace
 
-// (input, split size or sizes, dim, outs): the outputs' sizes say the same.
+// (input, split size or sizes, dim, outs)
 Error split_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const size_t axis = call.axis(2, in.rank());
   const std::span<EValue* const> outs = call.tensors(3);
   CARINA_RT_TRY(call.error());
-  return split(in, axis, outs);
+  return split(call, in, *arguments[1], axis, outs);
 }
 
 // (input, dim, outs)
 Error unbind_copy(Arguments arguments, Arena& /*scratch*/) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const size_t axis = call.axis(1, in.rank());
   const std::span<EValue* const> outs = call.tensors(2);
@@ -241,10 +299,26 @@ Error unbind_copy(Arguments arguments, Arena& /*scratch*/) {
   if (static_cast<int64_t>(outs.size()) != in.sizes()[axis]) return Error::kInvalidArgument;
   for (size_t i = 0; i < outs.size(); ++i) {
     if (!writable(outs[i])) return Error::kInvalidArgument;
+    call.fit_without(outs[i]->tensor, in, axis);
+    CARINA_RT_TRY(call.error());
     CARINA_RT_TRY(copy_index(in, axis, static_cast<int64_t>(i), outs[i]->tensor));
   }
   return Error::kOk;
 }
+
+namespace {
+
+void fit_to_padding(Call& call, const Tensor& in, std::span<const int64_t> pad, const Tensor& out) {
+  if (!out.resizable) return;
+  Extents sizes = layout_of(in).sizes;
+  for (size_t entry = 0; entry < pad.size(); ++entry) {
+    int64_t& size = sizes[in.rank() - 1 - entry / 2];
+    call.require(!__builtin_add_overflow(size, pad[entry], &size));
+  }
+  call.fit(out, {sizes.data(), in.rank()});
+}
+
+}  // namespace
 
 // (input, pad: before and after of the last axis, then of the one before ..., value, out); negative numbers cut off.
 Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
@@ -254,6 +328,8 @@ Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
   static_cast<void>(call.number(2));
   const Tensor& out = call.out(3);
   call.require(in.rank() == out.rank() && in.type == out.type && pad.size() % 2 == 0 && pad.size() / 2 <= in.rank());
+  CARINA_RT_TRY(call.error());
+  fit_to_padding(call, in, pad, out);
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);
@@ -274,7 +350,9 @@ Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
     if (count > 0) walk.at[0] += skipped * from.strides[axis];
     if (count > 0) walk.at[1] += first * to.strides[axis];
   }
-  CARINA_RT_TRY(map_unary(value.tensor(), out, [](auto a) { return a; }));
+  Tensor whole = out;
+  whole.resizable = false;  // has its sizes: it does not take the number's
+  CARINA_RT_TRY(map_unary(value.tensor(), whole, [](auto a) { return a; }));
   copy_elements(in, out, walk);
   return Error::kOk;
 }

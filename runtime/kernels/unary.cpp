@@ -1,6 +1,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
@@ -30,12 +31,19 @@ Error floating(Arguments arguments, const Function& function) {
 
 }  // namespace
 
+Error abs(Arguments arguments, Arena& /*scratch*/) {
+  if (has_complex(arguments)) return complex_magnitude(arguments);
+  return unary_kernel(arguments, [](auto a) {
+    using T = decltype(a);
+    return a < 0 ? minus(T(0), a) : a == 0 ? T(0) : a;
+  });
+}
+
 // All of these: (a, out).
 #define CARINA_UNARY(name, expression)                                                           \
   Error name(Arguments arguments, Arena& /*scratch*/) {                                          \
     return unary_kernel(arguments, [](auto a) { return static_cast<decltype(a)>(expression); }); \
   }
-CARINA_UNARY(abs, a < 0 ? minus(decltype(a)(0), a) : a == 0 ? decltype(a)(0) : a)
 CARINA_UNARY(neg, minus(decltype(a)(0), a))
 CARINA_UNARY(sign, a > 0 ? decltype(a)(1) : a < 0 ? decltype(a)(-1) : a)
 CARINA_UNARY(isnan, a != a)

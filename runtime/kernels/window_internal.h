@@ -81,6 +81,14 @@ inline bool picture_of(const Tensor& tensor, Missing missing, Picture& picture) 
   return true;
 }
 
+// A resizable output becomes a picture of these sizes; others stay, for the kernel to check.
+inline void fit_to_picture(Call& call, const Tensor& out, Missing missing, const Picture& sizes) {
+  if (!out.resizable) return;
+  if (out.rank() == 4) return call.fit(out, {sizes.batches, sizes.channels, sizes.height, sizes.width});
+  if (missing == Missing::kBatch) return call.fit(out, {sizes.channels, sizes.height, sizes.width});
+  call.fit(out, {sizes.batches, sizes.channels, sizes.width});
+}
+
 inline int64_t index_in(const Picture& picture, int64_t n, int64_t c, int64_t y, int64_t x) {
   return n * picture.batch_step + c * picture.channel_step + y * picture.row_step + x * picture.column_step;
 }

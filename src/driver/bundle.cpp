@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/file.h"
 #include "driver/memory_order.h"
 #include "pte/scalar_type.h"
 #include "tensor/elements.h"
@@ -85,17 +86,6 @@ report::OutputCheck no_such_output(const Tensor& expected) {
           .first_wrong = "the program has no such output"};
 }
 
-report::TestCaseReport check_case(const pte::TestCase& test, std::span<const NamedTensor> outputs,
-                                  Tolerance tolerance) {
-  report::TestCaseReport report{.method = {}, .outputs = {}};
-  for (size_t i = 0; i < test.expected_outputs.size(); ++i) {
-    const Tensor expected = tensor_of(test.expected_outputs[i]);
-    report.outputs.push_back(i < outputs.size() ? check_output(outputs[i].tensor, expected, tolerance)
-                                                : no_such_output(expected));
-  }
-  return report;
-}
-
 // A tensor as the format holds it; a number of the program as a number.
 pte::BundledValue value_of(const Tensor& tensor, bool is_number) {
   if (!is_number)
@@ -129,6 +119,30 @@ report::OutputCheck check_output(const Tensor& got, const Tensor& expected, Tole
   return check;
 }
 
+Result<std::vector<pte::TestSuite>> test_suites_of(const std::string& path) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  if (!pte::is_bundled_program(file)) return std::vector<pte::TestSuite>();
+  CARINA_TRY(pte::BundledProgram bundle, pte::read_bundled_program(file, path));
+  return std::move(bundle.suites);
+}
+
+Sample sample_of(const pte::TestCase& test) {
+  Sample sample;
+  for (const pte::BundledValue& value : test.inputs) sample.push_back(tensor_of(value));
+  return sample;
+}
+
+report::TestCaseReport check_case(const pte::TestCase& test, std::span<const NamedTensor> outputs,
+                                  Tolerance tolerance) {
+  report::TestCaseReport report{.method = {}, .outputs = {}};
+  for (size_t i = 0; i < test.expected_outputs.size(); ++i) {
+    const Tensor expected = tensor_of(test.expected_outputs[i]);
+    report.outputs.push_back(i < outputs.size() ? check_output(outputs[i].tensor, expected, tolerance)
+                                                : no_such_output(expected));
+  }
+  return report;
+}
+
 Result<BundleOutcome> run_bundle(const pte::BundledProgram& bundle, const std::string& where, Tolerance tolerance,
                                  const RunOptions& options, const Log& log) {
   BundleOutcome outcome{
@@ -140,8 +154,7 @@ Result<BundleOutcome> run_bundle(const pte::BundledProgram& bundle, const std::s
     RunOptions of_suite = options;
     of_suite.method = suite.method;
     for (size_t i = 0; i < suite.cases.size(); ++i) {
-      Sample sample;
-      for (const pte::BundledValue& value : suite.cases[i].inputs) sample.push_back(tensor_of(value));
+      const Sample sample = sample_of(suite.cases[i]);
       const std::string name = fmt::format("{}: {}, test case {}", where, suite.method, i);
       CARINA_TRY(RunOutcome run,
                  run_program(bundle.program, name, [&](auto) -> Result<Sample> { return sample; }, of_suite, log));

@@ -28,10 +28,17 @@ struct BundleOutcome {
   RunOutcome run;                                 // the first case's figures, the records of all
 };
 
+// The test cases of a file; none of one that is no bundled program. Errors: a file that cannot be read, or is damaged.
+Result<std::vector<pte::TestSuite>> test_suites_of(const std::string& path);
+
 // Runs the test cases of a bundled program, each on the program loaded anew, and compares what comes out. With
 // options.method, those of this method. Errors: as run_program()'s, inputs that are not the program's, no test case.
 Result<BundleOutcome> run_bundle(const pte::BundledProgram& bundle, const std::string& where, Tolerance tolerance,
                                  const RunOptions& options, const Log& log);
+
+// The inputs of a test case, and its outputs beside what they should be; the report's method and index are the caller's.
+Sample sample_of(const pte::TestCase& test);
+report::TestCaseReport check_case(const pte::TestCase& test, std::span<const NamedTensor> outputs, Tolerance tolerance);
 
 // One output of a program beside what it should be.
 report::OutputCheck check_output(const Tensor& got, const Tensor& expected, Tolerance tolerance);

@@ -12,6 +12,7 @@
 #include "driver/delegate_target.h"
 #include "driver/file_kind.h"
 #include "facts/executorch.h"
+#include "pte/bundled.h"
 #include "pte/reader.h"
 
 namespace carina::driver {
@@ -101,6 +102,30 @@ Result<void> check_kernels(const FirmwareRequest& request, const pte::Program& p
        .hint = "--ops-from takes those of a program, --ops further ones; without both, an image has all of them"});
 }
 
+// A program, or that of a bundled one.
+Result<Buffer> open_program(const std::string& path) {
+  CARINA_TRY(Buffer file, open_file(path, {FileKind::kPte, FileKind::kBundledProgram}));
+  if (!pte::is_bundled_program(file)) return file;
+  CARINA_TRY(pte::BundledProgram bundle, pte::read_bundled_program(file, path));
+  return std::move(bundle.program);
+}
+
+Result<void> check_tensors(const pte::Program& program, const std::string& where) {
+  for (const pte::Plan& plan : program.plans) {
+    for (const pte::Value& value : plan.values) {
+      const auto* tensor = std::get_if<pte::TensorSpec>(&value);
+      if (tensor == nullptr || tensor->external_name.empty()) continue;
+      return fail({.where = where,
+                   .what = "a tensor of the program stands in a .ptd, which an image does not take",
+                   .expected = "all tensors in the program",
+                   .got = tensor->external_name,
+                   .hint = "write the program without external constants: ExecutorchBackendConfig("
+                           "external_constants=False)"});
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> image_path(const std::string& image) {
@@ -121,8 +146,9 @@ Result<std::string> image_path(const std::string& image) {
 }
 
 Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
-  CARINA_TRY(const Buffer program, open_file(request.program, {FileKind::kPte}));
+  CARINA_TRY(const Buffer program, open_program(request.program));
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
+  CARINA_CHECKED(check_tensors(parsed, request.program));
   CARINA_TRY(const std::string path, image_path(request.image));
   CARINA_TRY(const std::set<std::string> kernels, chosen_kernels(request.kernels));
   CARINA_TRY(const Buffer image, request.kernels.all() ? map_file(path) : link_image(path, kernels));

@@ -22,9 +22,8 @@ DType dtype_of(PteScalarType type) {
   return pte::dtype_of(type).value_or(DType::kUnknown);
 }
 
-Shape shape_of(const runtime::Tensor& tensor) {
-  const std::vector<int64_t> dims(tensor.sizes().begin(), tensor.sizes().end());
-  return Shape(dims);
+Shape shape_of(std::span<const int32_t> sizes) {
+  return Shape(std::vector<int64_t>(sizes.begin(), sizes.end()));
 }
 
 // What to do about it.
@@ -41,7 +40,8 @@ std::string hint_for(runtime::Error error) {
 NamedTensor output_of(size_t index, const runtime::Tensor& tensor, std::span<const std::byte> bytes) {
   return {
       .name = fmt::format("output_{}", index),
-      .tensor = {.dtype = dtype_of(tensor.type), .shape = shape_of(tensor), .data = from_memory_order(tensor, bytes)}};
+      .tensor = {
+          .dtype = dtype_of(tensor.type), .shape = shape_of(tensor.sizes()), .data = from_memory_order(tensor, bytes)}};
 }
 
 template <typename T>
@@ -68,11 +68,21 @@ std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const st
   return fail({.where = where_, .what = std::move(what), .hint = hint_for(error)});
 }
 
+std::unexpected<Diagnostics> ProgramRunner::pool_lacks(std::string_view pool, const runtime::Arena& arena,
+                                                       const std::string& doing) const {
+  return fail({.where = where_,
+               .what = fmt::format("{}: out of memory: the {} pool lacks at least {} bytes", doing, pool,
+                                   arena.missing_bytes()),
+               .got = fmt::format("{} bytes", arena.total_bytes()),
+               .hint = fmt::format("--{}-pool gives it more", pool)});
+}
+
 Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
                                                            std::span<runtime::Backend* const> backends,
                                                            std::span<const Buffer> data, RunnerKernels kernels,
-                                                           const std::string& method) {
+                                                           const std::string& method, MemoryPools pools) {
   std::unique_ptr<ProgramRunner> runner(new ProgramRunner());
+  runner->pools_ = pools;
   runner->file_ = file;
   runner->where_ = where;
   runner->backends_.assign(backends.begin(), backends.end());
@@ -110,7 +120,25 @@ Result<void> ProgramRunner::load_data(std::span<const Buffer> data) {
   return {};
 }
 
+Result<std::span<std::byte>> ProgramRunner::planned_buffer(size_t bytes) {
+  if (pools_.method_bytes == 0) {
+    planned_memory_.push_back(MutableBuffer::allocate(bytes));
+    return planned_memory_.back().bytes();
+  }
+  auto* memory = static_cast<std::byte*>(method_arena_.allocate(bytes));
+  if (memory == nullptr) return pool_lacks("method", method_arena_, "cannot set up a planned buffer");
+  return std::span(memory, bytes);
+}
+
 Result<void> ProgramRunner::plan_memory() {
+  if (pools_.method_bytes != 0) {
+    method_memory_ = MutableBuffer::allocate(pools_.method_bytes);
+    method_arena_ = runtime::Arena(method_memory_.bytes());
+  }
+  if (pools_.temp_bytes != 0) {
+    scratch_memory_ = MutableBuffer::allocate(pools_.temp_bytes);
+    scratch_arena_ = runtime::Arena(scratch_memory_.bytes());
+  }
   size_t total = 0;
   for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
     const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
@@ -120,25 +148,33 @@ Result<void> ProgramRunner::plan_memory() {
                    .what = fmt::format("the program plans too much memory: {} bytes in buffer {}", bytes, i + 1),
                    .expected = fmt::format("at most {} bytes in all", kMostPlannedBytes),
                    .hint = "is the file damaged, or a tensor of the model far larger than meant?"});
-    planned_memory_.push_back(MutableBuffer::allocate(bytes));
-    planned_.push_back(planned_memory_.back().bytes());
+    CARINA_TRY(const std::span<std::byte> memory, planned_buffer(bytes));
+    planned_.push_back(memory);
     std::ranges::fill(planned_.back(), std::byte{0});  // mutable state starts at zero
   }
   return {};
 }
 
+runtime::Error ProgramRunner::load_into_arena() {
+  const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
+  return method_.load(
+      program_, method_index_, memory,
+      {.kernels = runtime::portable_kernels(), .backends = backends_, .data = data_, .rewriter = host_kernels_.get()});
+}
+
 Result<void> ProgramRunner::load_method() {
+  if (pools_.method_bytes != 0) {
+    const runtime::Error error = load_into_arena();
+    if (error == runtime::Error::kOutOfMemory) return pool_lacks("method", method_arena_, "cannot load the method");
+    if (error != runtime::Error::kOk) return this->error(error, "cannot load the method");
+    return {};
+  }
   runtime::Error error = runtime::Error::kOutOfMemory;
   for (size_t bytes = kFirstArenaBytes; error == runtime::Error::kOutOfMemory && bytes <= kLargestArenaBytes;
        bytes *= 2) {
     method_memory_ = MutableBuffer::allocate(bytes);
     method_arena_ = runtime::Arena(method_memory_.bytes());
-    const runtime::MemoryManager memory{.method = &method_arena_, .scratch = &scratch_arena_, .planned = planned_};
-    error = method_.load(program_, method_index_, memory,
-                         {.kernels = runtime::portable_kernels(),
-                          .backends = backends_,
-                          .data = data_,
-                          .rewriter = host_kernels_.get()});
+    error = load_into_arena();
   }
   if (error != runtime::Error::kOk) return this->error(error, "cannot load the method");
   return {};
@@ -151,7 +187,8 @@ std::vector<InputType> ProgramRunner::inputs() const {
     InputType& type = types.emplace_back(InputType{.name = fmt::format("input_{}", i), .shape = {}});
     if (value.is_tensor()) {
       type.dtype = dtype_of(value.tensor.type);
-      type.shape = shape_of(value.tensor);
+      type.shape = shape_of(value.tensor.bounds());
+      type.at_most = value.tensor.resizable;
     } else {
       type.number = tensor_of_number(value);
       type.dtype = type.number->dtype;
@@ -168,7 +205,8 @@ Result<void> ProgramRunner::check_inputs(const Sample& sample) const {
                  .expected = std::to_string(wanted.size()),
                  .got = std::to_string(sample.size())});
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (sample[i].dtype != wanted[i].dtype || sample[i].shape != wanted[i].shape) {
+    const bool fits = sample[i].shape == wanted[i].shape || is_smaller(sample[i].shape, wanted[i]);
+    if (sample[i].dtype != wanted[i].dtype || !fits) {
       return fail({.where = where_,
                    .what = fmt::format("input {} does not fit", i),
                    .expected = type_text(wanted[i].dtype, wanted[i].shape),
@@ -192,6 +230,10 @@ Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const 
   const bool same_number = wanted.number && std::ranges::equal(bytes, wanted.number->data.bytes());
   if (same_number) return {};
   const runtime::EValue& input = method_.input(index);
+  if (input.is_tensor()) {
+    const runtime::Error refused = method_.resize_input(index, tensor.shape.dims());
+    if (refused != runtime::Error::kOk) return this->error(refused, fmt::format("cannot resize input {}", index));
+  }
   std::span<const std::byte> placed = bytes;
   if (input.is_tensor() && !input.tensor.contiguous()) {
     placed_inputs_.push_back(to_memory_order(input.tensor, bytes));
@@ -202,8 +244,15 @@ Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const 
   return {};
 }
 
-Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
+Result<runtime::Error> ProgramRunner::execute(const Sample& sample) {
   runtime::Error error = runtime::Error::kOutOfMemory;
+  if (pools_.temp_bytes != 0) {
+    CARINA_CHECKED(set_inputs(sample));
+    error = method_.execute();
+    if (error == runtime::Error::kOutOfMemory)
+      return pool_lacks("temp", scratch_arena_, fmt::format("{}", method_.problem().name));
+    return error;
+  }
   for (size_t bytes = std::max(kFirstArenaBytes, scratch_arena_.total_bytes()); bytes <= kLargestArenaBytes;
        bytes *= 2) {
     if (bytes != scratch_arena_.total_bytes()) {
@@ -214,6 +263,11 @@ Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
     error = method_.execute();
     if (error != runtime::Error::kOutOfMemory) break;
   }
+  return error;
+}
+
+Result<std::vector<NamedTensor>> ProgramRunner::run(const Sample& sample) {
+  CARINA_TRY(const runtime::Error error, execute(sample));
   if (error != runtime::Error::kOk) return this->error(error, "the program failed");
   input_bytes_ = 0;
   for (const Tensor& tensor : sample) input_bytes_ += static_cast<int64_t>(tensor.data.size());
@@ -233,6 +287,12 @@ Result<std::vector<Buffer>> ProgramRunner::raw_inputs(const Sample& sample) cons
   for (size_t i = 0; i < sample.size(); ++i) {
     const runtime::EValue& input = method_.input(i);
     if (!input.is_tensor()) continue;
+    if (sample[i].data.size() < input.tensor.bytes())
+      return fail(
+          {.where = where_,
+           .what = fmt::format("input {} is smaller than planned, which the firmware's runner does not take", i),
+           .expected = fmt::format("{} bytes", input.tensor.bytes()),
+           .got = fmt::format("{}", sample[i].data.size())});
     raw[i] = to_memory_order(input.tensor, sample[i].data.bytes().first(input.tensor.bytes()));
   }
   return raw;
@@ -257,14 +317,20 @@ Result<std::vector<NamedTensor>> ProgramRunner::outputs_of(std::span<const Buffe
 std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
   int64_t planned = 0;
   for (const auto& buffer : planned_) planned += static_cast<int64_t>(buffer.size());
-  const auto loaded = static_cast<int64_t>(method_arena_.used_bytes());
-  return {{"model_pte_program_size", static_cast<int64_t>(program_.program_bytes())},
-          {"model_pte_loaded_size", static_cast<int64_t>(program_.file_bytes())},
-          {"method_allocator_used", planned + loaded + input_bytes_},
-          {"method_allocator_planned", planned},
-          {"method_allocator_loaded", loaded},
-          {"method_allocator_input", input_bytes_},
-          {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes())}};
+  const bool in_pool = pools_.method_bytes != 0;  // planned buffers stand in it
+  const auto loaded = static_cast<int64_t>(method_arena_.used_bytes()) - (in_pool ? planned : 0);
+  std::vector<std::pair<std::string, int64_t>> figures{
+      {"model_pte_program_size", static_cast<int64_t>(program_.program_bytes())},
+      {"model_pte_loaded_size", static_cast<int64_t>(program_.file_bytes())},
+      {"method_allocator_used", planned + loaded + (in_pool ? 0 : input_bytes_)},
+      {"method_allocator_planned", planned},
+      {"method_allocator_loaded", loaded},
+      {"method_allocator_input", input_bytes_},
+      {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes())}};
+  if (in_pool) figures.emplace_back("method_allocator_total", static_cast<int64_t>(method_arena_.total_bytes()));
+  if (pools_.temp_bytes != 0)
+    figures.emplace_back("temp_allocator_total", static_cast<int64_t>(scratch_arena_.total_bytes()));
+  return figures;
 }
 
 std::vector<std::string> ProgramRunner::kernels() const {

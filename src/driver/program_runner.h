@@ -24,17 +24,23 @@ struct RunnerKernels {
   int threads = 1;
 };
 
-// The embedded executor on the host: its arenas are vectors that grow until the program fits. Runs the method of the given
-// name, or "forward", else the first.
+// How much memory the runtime is given, as a device's would be; 0: as much as it takes.
+struct MemoryPools {
+  size_t method_bytes = 0;  // planned buffers, and behind them the method's tables (which are larger on 64 bits)
+  size_t temp_bytes = 0;    // of kernels and delegates while they run
+};
+
+// The embedded executor on the host: its arenas are vectors that grow until the program fits, where no pools are given.
+// Runs the method of the given name, or "forward", else the first.
 class ProgramRunner {
  public:
   // `backends` must outlive the runner; `data`: .ptd files with the tensors that stand outside of the program; `method`:
   // by its name, empty: the usual one. Errors: a damaged program, an unknown method, a kernel, backend or tensor that is
-  // missing (by name), memory beyond what a host run is given.
+  // missing (by name), memory beyond what a host run is given or beyond `pools`: which, and how much it lacks.
   static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
                                                      std::span<runtime::Backend* const> backends,
                                                      std::span<const Buffer> data = {}, RunnerKernels kernels = {},
-                                                     const std::string& method = {});
+                                                     const std::string& method = {}, MemoryPools pools = {});
 
   [[nodiscard]] std::vector<InputType> inputs() const;
   [[nodiscard]] size_t outputs() const { return method_.outputs(); }
@@ -53,7 +59,7 @@ class ProgramRunner {
   void observe(runtime::InstructionObserver* observer) { method_.observe(observer); }
 
   // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
-  // used.
+  // used. Of a pool that was given, NAME_total is its size.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> memory() const;
   // Names of the kernels that the method calls, in order, and the number of delegate calls.
   [[nodiscard]] std::vector<std::string> kernels() const;
@@ -64,11 +70,17 @@ class ProgramRunner {
   Result<void> find_method(const std::string& name);
   Result<void> load_data(std::span<const Buffer> data);
   Result<void> plan_memory();
+  Result<std::span<std::byte>> planned_buffer(size_t bytes);
   Result<void> load_method();
+  runtime::Error load_into_arena();
+  // Doubles the scratch arena until the program runs, or runs it in what was given.
+  Result<runtime::Error> execute(const Sample& sample);
   [[nodiscard]] Result<void> check_inputs(const Sample& sample) const;
   Result<void> set_inputs(const Sample& sample);
   Result<void> set_input(size_t index, const Tensor& tensor, const InputType& wanted);
   [[nodiscard]] std::unexpected<Diagnostics> error(runtime::Error error, const std::string& doing) const;
+  [[nodiscard]] std::unexpected<Diagnostics> pool_lacks(std::string_view pool, const runtime::Arena& arena,
+                                                        const std::string& doing) const;
 
   Buffer file_;
   std::string where_;
@@ -78,6 +90,7 @@ class ProgramRunner {
   runtime::Program program_;
   std::unique_ptr<accelerate::HostKernels> host_kernels_;  // nullptr: the runtime's own
   size_t method_index_ = 0;
+  MemoryPools pools_;
   runtime::Method method_;
   MutableBuffer method_memory_;
   MutableBuffer scratch_memory_;

@@ -77,32 +77,16 @@ Result<plan::Target> target_for(const pte::Program& program, const std::string& 
   return names.accelerator.empty() ? target_of_program(program, where, names, log) : find_target(names, log);
 }
 
-// The bytes of each input. Raw files go to the device as they are, which says itself when they do not fit.
-Result<std::vector<Buffer>> input_bytes(const QemuRequest& request, const ProgramRunner& runner) {
-  const bool raw = std::ranges::any_of(request.inputs, [](const std::string& path) { return path.ends_with(".bin"); });
-  if (!raw) {
-    CARINA_TRY(const Sample sample, request.inputs.empty() ? Result<Sample>(ones(runner.inputs()))
-                                                           : load_inputs(request.inputs, runner.inputs()));
-    return runner.raw_inputs(sample);
-  }
-  std::vector<Buffer> inputs;
-  for (const std::string& path : request.inputs) {
-    CARINA_TRY(inputs.emplace_back(), map_file(path));
-  }
-  return inputs;
-}
-
 // Writes the inputs where the device reads them, and gives the image's arguments.
-Result<std::vector<std::string>> arguments_for(const QemuRequest& request, const ProgramRunner& runner,
+Result<std::vector<std::string>> arguments_for(std::span<const Buffer> inputs, int inferences,
                                                const TemporaryFolder& folder) {
-  CARINA_TRY(const std::vector<Buffer> inputs, input_bytes(request, runner));
   std::vector<std::string> arguments;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = fmt::format("in{}", i);
     CARINA_CHECKED(write_file(folder.file(name), inputs[i].bytes()));
     arguments.insert(arguments.end(), {"-i", name});
   }
-  arguments.insert(arguments.end(), {"-o", kOutputPrefix, "-n", std::to_string(request.inferences)});
+  arguments.insert(arguments.end(), {"-o", kOutputPrefix, "-n", std::to_string(inferences)});
   return arguments;
 }
 
@@ -146,39 +130,148 @@ Result<std::vector<NamedTensor>> read_outputs(const ProgramRunner& runner, const
   return runner.outputs_of(raw);
 }
 
+// A device that boots an image once for each sample.
+class Device {
+ public:
+  static Result<std::unique_ptr<Device>> make(const Buffer& image, const std::string& where, const QemuRequest& request,
+                                              const Log& log) {
+    std::unique_ptr<Device> device(new Device(image, where, request, log));
+    CARINA_TRY(const Buffer program, model_of(image, where));
+    CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
+    CARINA_TRY(device->target_, target_for(parsed, where, request.target, log));
+    const std::array<runtime::Backend*, 1> backends{&device->backend_};
+    CARINA_TRY(device->runner_, ProgramRunner::load(program, where, backends));
+    return device;
+  }
+
+  Result<report::QemuReport> run() {
+    const bool raw =
+        std::ranges::any_of(request_.inputs, [](const std::string& path) { return path.ends_with(".bin"); });
+    CARINA_CHECKED(raw ? run_raw() : request_.inputs.empty() && !request_.tests.empty() ? run_tests() : run_samples());
+    return std::move(report_);
+  }
+
+ private:
+  Device(const Buffer& image, const std::string& where, const QemuRequest& request, const Log& log)
+      : image_(image),
+        where_(where),
+        request_(request),
+        log_(log),
+        report_{.image = where, .console = {}, .outputs = {}} {}
+
+  Result<std::vector<NamedTensor>> boot(std::span<const Buffer> inputs) {
+    CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
+    CARINA_CHECKED(write_file(folder->file(kImageFile), image_.bytes()));
+    CARINA_TRY(std::vector<std::string> arguments, arguments_for(inputs, request_.inferences, *folder));
+    CARINA_TRY(const auto ddr, Ddr::make());
+    NpuService npu(target_, ddr->shared(), request_.threads);
+    std::vector<std::string> console;
+    const QemuRun run{.folder = folder->path(),
+                      .image = kImageFile,
+                      .memory = ddr->file(),
+                      .arguments = std::move(arguments),
+                      .timeout_seconds = request_.timeout_seconds,
+                      .on_line =
+                          [&](std::string_view line) {
+                            console.emplace_back(line);
+                            request_.on_line(line);
+                          },
+                      .on_request = [&](int asked, int reply) { serve_one(npu, asked, reply); }};
+    CARINA_TRY(const int status, run_qemu(run));
+    if (status != 0) return device_failure(where_, console, status);
+    report_.console.insert(report_.console.end(), console.begin(), console.end());
+    return read_outputs(*runner_, *folder);
+  }
+
+  Result<std::vector<NamedTensor>> boot(const Sample& sample) {
+    CARINA_TRY(const std::vector<Buffer> inputs, runner_->raw_inputs(sample));
+    return boot(inputs);
+  }
+
+  // Raw files go to the device as they are, which says itself when they do not fit.
+  Result<void> run_raw() {
+    std::vector<Buffer> inputs;
+    for (const std::string& path : request_.inputs) {
+      CARINA_TRY(inputs.emplace_back(), map_file(path));
+    }
+    CARINA_TRY(const std::vector<NamedTensor> outputs, boot(inputs));
+    CARINA_TRY(report_.outputs, report_tensors(outputs, request_.output_folder));
+    return {};
+  }
+
+  Result<void> run_samples() {
+    const std::vector<InputType> types = runner_->inputs();
+    InputBatch batch{.samples = {ones(types)}};
+    if (!request_.inputs.empty()) {
+      CARINA_TRY(batch, load_batch(request_.inputs, types, request_.pictures, log_));
+    }
+    if (batch.samples.size() > 1)
+      log_.note({.where = where_,
+                 .what = fmt::format("the device boots for each of {} samples: state does not go from one to the next",
+                                     batch.samples.size()),
+                 .severity = Severity::kNote});
+    std::vector<std::vector<NamedTensor>> outputs;
+    for (const Sample& sample : batch.samples) {
+      CARINA_TRY(std::vector<NamedTensor> one, boot(sample));
+      outputs.push_back(std::move(one));
+    }
+    report_.samples = static_cast<int64_t>(batch.samples.size());
+    CARINA_TRY(const std::vector<NamedTensor> all, joined_outputs(outputs, batch.join, types, where_));
+    CARINA_TRY(report_.outputs, report_tensors(all, request_.output_folder));
+    return {};
+  }
+
+  Result<void> run_tests() {
+    report::TestsReport tests{.relative_tolerance = request_.tolerance.relative,
+                              .absolute_tolerance = request_.tolerance.absolute,
+                              .cases = {}};
+    for (const pte::TestSuite& suite : request_.tests) {
+      if (suite.method != runner_->method_name()) continue;
+      for (size_t i = 0; i < suite.cases.size(); ++i) {
+        CARINA_TRY(const std::vector<NamedTensor> outputs, boot(sample_of(suite.cases[i])));
+        report::TestCaseReport& test =
+            tests.cases.emplace_back(check_case(suite.cases[i], outputs, request_.tolerance));
+        test.method = suite.method;
+        test.index = static_cast<int64_t>(i);
+        CARINA_CHECKED(write_outputs(test, outputs));
+      }
+    }
+    if (tests.cases.empty())
+      return fail({.where = where_,
+                   .what = "no test case for the method that the device runs",
+                   .expected = std::string(runner_->method_name())});
+    report_.samples = static_cast<int64_t>(tests.cases.size());
+    report_.tests = std::move(tests);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> write_outputs(const report::TestCaseReport& test,
+                                           std::span<const NamedTensor> outputs) const {
+    if (request_.output_folder.empty()) return {};
+    CARINA_TRY(const auto written,
+               report_tensors({outputs.begin(), outputs.end()},
+                              fmt::format("{}/{}_{}", request_.output_folder, test.method, test.index)));
+    static_cast<void>(written);
+    return {};
+  }
+
+  const Buffer& image_;
+  const std::string& where_;
+  const QemuRequest& request_;
+  const Log& log_;
+  report::QemuReport report_;
+  SimulatedNpu unused_{simulate::Options{}};  // the host's runner knows the types; it does not run
+  runtime::EthosUBackend backend_{unused_};
+  plan::Target target_;
+  std::unique_ptr<ProgramRunner> runner_;
+};
+
 }  // namespace
 
 Result<report::QemuReport> run_on_qemu(const Buffer& image, const std::string& where, const QemuRequest& request,
                                        const Log& log) {
-  CARINA_TRY(const Buffer program, model_of(image, where));
-  CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
-  CARINA_TRY(const plan::Target target, target_for(parsed, where, request.target, log));
-  SimulatedNpu unused({});  // the host's runner knows the types; it does not run
-  runtime::EthosUBackend backend(unused);
-  const std::array<runtime::Backend*, 1> backends{&backend};
-  CARINA_TRY(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::load(program, where, backends));
-  CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
-  CARINA_TRY(const auto ddr, Ddr::make());
-  CARINA_CHECKED(write_file(folder->file(kImageFile), image.bytes()));
-  CARINA_TRY(std::vector<std::string> arguments, arguments_for(request, *runner, *folder));
-  NpuService npu(target, ddr->shared(), request.threads);
-  report::QemuReport report{.image = where, .console = {}, .outputs = {}};
-  const QemuRun run{.folder = folder->path(),
-                    .image = kImageFile,
-                    .memory = ddr->file(),
-                    .arguments = std::move(arguments),
-                    .timeout_seconds = request.timeout_seconds,
-                    .on_line =
-                        [&](std::string_view line) {
-                          report.console.emplace_back(line);
-                          request.on_line(line);
-                        },
-                    .on_request = [&](int asked, int reply) { serve_one(npu, asked, reply); }};
-  CARINA_TRY(const int status, run_qemu(run));
-  if (status != 0) return device_failure(where, report.console, status);
-  CARINA_TRY(const std::vector<NamedTensor> outputs, read_outputs(*runner, *folder));
-  CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
-  return report;
+  CARINA_TRY(const std::unique_ptr<Device> device, Device::make(image, where, request, log));
+  return device->run();
 }
 
 Result<report::QemuReport> run_on_qemu(const std::string& image, const QemuRequest& request, const Log& log) {

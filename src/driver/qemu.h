@@ -8,14 +8,21 @@
 #include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "driver/bundle.h"
+#include "driver/run_inputs.h"
 #include "driver/target.h"
+#include "pte/bundled.h"
 #include "report/firmware_report.h"
 
 namespace carina::driver {
 
 struct QemuRequest {
-  // .npy files and numbers as carina run takes them, or raw bytes (.bin) for each input; none: ones
+  // As carina run takes them, or raw bytes (.bin) for each input; none: ones. The device boots once for each sample.
   std::vector<std::string> inputs;
+  PictureOptions pictures = {};
+  // Without inputs: a bundled program's test cases, a boot for each, of the method that the device runs.
+  std::vector<pte::TestSuite> tests = {};
+  Tolerance tolerance = {};
   std::string output_folder;  // output_<n>.npy go there; empty: none are written
   int inferences = 1;
   // The NPU and its memories; empty: those that the program was compiled for.

@@ -29,6 +29,7 @@ Result<RunOptions> options_of(const RunRequest& request, const Buffer& program, 
                      .vgf = request.vgf,
                      .portable_kernels = request.portable_kernels,
                      .method = request.method,
+                     .pools = request.pools,
                      .record = !request.etdump.empty()};
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,

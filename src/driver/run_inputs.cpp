@@ -70,6 +70,10 @@ std::unexpected<Diagnostics> does_not_fit(const Tensor& array, const InputType& 
 // An array as samples of an input: of its type and shape, or what NumPy has in its stead.
 Result<Stack> stack_of(Tensor array, const InputType& input, const std::string& where) {
   if (array.dtype == DType::kInt64 && input.dtype == DType::kInt32) array = narrowed(array).value_or(array);
+  if (is_smaller(array.shape, input) && has_storage_of(array, input.dtype)) {
+    array.dtype = input.dtype;
+    return Stack{.samples = {std::move(array)}};
+  }
   const std::optional<int64_t> count = samples_in(array.shape, input.shape);
   if (!has_storage_of(array, input.dtype) || !count) return does_not_fit(array, input, where);
   array.dtype = input.dtype;

@@ -157,7 +157,8 @@ class Session {
     const RunnerKernels kernels{
         .kind = options_.portable_kernels ? RunnerKernels::Kind::kPortable : RunnerKernels::Kind::kHost,
         .threads = options_.threads};
-    auto runner = ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method);
+    auto runner =
+        ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method, options_.pools);
     if (!runner) return failed(std::move(runner).error());
     runner_ = *std::move(runner);
     notes_ = notes_of_calls(program_, runner_->method_name());

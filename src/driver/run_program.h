@@ -32,6 +32,7 @@ struct RunOptions {
   VgfPlace vgf = VgfPlace::kInterpreter;
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
   std::string method = {};        // by its name; empty: "forward", else the first
+  MemoryPools pools = {};         // that the runtime runs in
   bool record = false;            // whether `records` of the outcome has the events of each run
 };
 

@@ -15,6 +15,11 @@
 
 namespace carina::driver {
 
+bool is_smaller(const Shape& array, const InputType& input) {
+  return input.at_most && array.rank() == input.shape.rank() && array != input.shape &&
+         std::ranges::equal(array.dims(), input.shape.dims(), std::less_equal());
+}
+
 std::optional<int64_t> samples_in(const Shape& array, const Shape& wanted) {
   if (array == wanted) return 1;
   const bool batched = wanted.rank() > 0 && wanted[0] > 0 && array.rank() == wanted.rank() &&

@@ -23,7 +23,10 @@ struct InputType {
   Shape shape;
   // An input that is an int, double or bool, which exporting fixes: its value, as a tensor of no axes.
   std::optional<Tensor> number = std::nullopt;
+  bool at_most = false;  // the shape says the most that the sizes may be: an array may have fewer along each axis
 };
+// Whether an array of this shape is a smaller one of an input whose sizes may differ from run to run.
+bool is_smaller(const Shape& array, const InputType& input);
 std::vector<InputType> input_types(const ir::Graph& graph);
 
 // Gives a program's inputs when it is told what they are.

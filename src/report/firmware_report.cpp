@@ -24,7 +24,7 @@ std::string to_json(const FirmwareReport& report) {
 }
 
 std::string to_text(const QemuReport& report) {
-  std::string text;
+  std::string text = report.tests ? to_text(*report.tests) : std::string();
   for (const TensorReport& tensor : report.outputs) {
     if (!tensor.file.empty()) text += fmt::format("{}: {} -> {}\n", tensor.name, tensor.type, tensor.file);
   }
@@ -36,7 +36,10 @@ std::string to_json(const QemuReport& report) {
   for (const TensorReport& tensor : report.outputs)
     outputs.push_back(
         {{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
-  return json_text({{"image", report.image}, {"console", report.console}, {"outputs", outputs}});
+  nlohmann::ordered_json json = {
+      {"image", report.image}, {"console", report.console}, {"outputs", outputs}, {"samples", report.samples}};
+  if (report.tests) json["tests"] = tests_json(*report.tests);
+  return json_text(json);
 }
 
 }  // namespace carina::report

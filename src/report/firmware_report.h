@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct QemuReport {
   std::string image;
   std::vector<std::string> console;
   std::vector<TensorReport> outputs;
+  int64_t samples = 1;                    // of each a boot
+  std::optional<TestsReport> tests = {};  // of a bundled program
 };
 std::string to_text(const QemuReport& report);
 std::string to_json(const QemuReport& report);

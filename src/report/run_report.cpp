@@ -76,7 +76,53 @@ std::string checks_text(const TestCaseReport& test) {
   return out;
 }
 
-std::string tests_text(const TestsReport& tests) {
+std::string findings_text(const std::vector<std::string>& findings) {
+  std::string out = fmt::format(
+      "check: {} found; the results above are those of the commands one after the other, which an NPU need not give\n",
+      findings.size());
+  for (const std::string& finding : findings) out += "  " + finding + "\n";
+  return out;
+}
+
+int64_t npu_calls(const RunReport& report) {
+  return report.delegate_calls - static_cast<int64_t>(report.vgf_times.size() + report.tosa_times.size());
+}
+
+bool has_npu_figures(const RunReport& report) {
+  return report.timed && npu_calls(report) > 0;
+}
+
+// The calls of delegates that are graphs; nothing when there are none.
+std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view place,
+                        const RunReport& report) {
+  if (times.empty()) return {};
+  std::string out = fmt::format("{} delegations: {} per inference\n", kind, times.size());
+  if (!report.timed) return out;
+  for (size_t i = 0; i < times.size(); ++i)
+    out += fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(times[i]) * 1e-6, place);
+  return out;
+}
+
+// One line for each figure; of a pool of known size as ExecuTorch's runner for Arm prints it.
+std::string memory_text(std::span<const std::pair<std::string, int64_t>> memory) {
+  std::string out;
+  for (const auto& [name, bytes] : memory) {
+    if (name.ends_with("_total")) continue;
+    const std::string pool = name.substr(0, name.ends_with("_used") ? name.size() - 5 : name.size()) + "_total";
+    const auto total = std::ranges::find(memory, pool, &std::pair<std::string, int64_t>::first);
+    if (total == memory.end()) {
+      out += fmt::format("{}: {} bytes\n", name, bytes);
+    } else {
+      out += fmt::format("{}: {} / {}  free: {} ( used: {} % )\n", name, bytes, total->second, total->second - bytes,
+                         total->second == 0 ? 0 : bytes * 100 / total->second);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const TestsReport& tests) {
   const auto passed = std::ranges::count_if(tests.cases, &TestCaseReport::passed);
   std::string out =
       fmt::format("test cases: {} of {} pass (floats within {:g} relative + {:g} absolute, integers equal)\n", passed,
@@ -114,35 +160,6 @@ nlohmann::ordered_json tests_json(const TestsReport& tests) {
           {"cases", cases}};
 }
 
-std::string findings_text(const std::vector<std::string>& findings) {
-  std::string out = fmt::format(
-      "check: {} found; the results above are those of the commands one after the other, which an NPU need not give\n",
-      findings.size());
-  for (const std::string& finding : findings) out += "  " + finding + "\n";
-  return out;
-}
-
-int64_t npu_calls(const RunReport& report) {
-  return report.delegate_calls - static_cast<int64_t>(report.vgf_times.size() + report.tosa_times.size());
-}
-
-bool has_npu_figures(const RunReport& report) {
-  return report.timed && npu_calls(report) > 0;
-}
-
-// The calls of delegates that are graphs; nothing when there are none.
-std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view place,
-                        const RunReport& report) {
-  if (times.empty()) return {};
-  std::string out = fmt::format("{} delegations: {} per inference\n", kind, times.size());
-  if (!report.timed) return out;
-  for (size_t i = 0; i < times.size(); ++i)
-    out += fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(times[i]) * 1e-6, place);
-  return out;
-}
-
-}  // namespace
-
 bool TestCaseReport::passed() const {
   return std::ranges::all_of(outputs, [](const OutputCheck& check) { return check.wrong == 0; });
 }
@@ -152,10 +169,10 @@ bool TestsReport::passed() const {
 }
 
 std::string to_text(const RunReport& report, LayerRows rows) {
-  std::string out = report.tests ? tests_text(*report.tests) : std::string();
+  std::string out = report.tests ? to_text(*report.tests) : std::string();
   out += outputs_text(report.outputs);
   if (report.samples > 1) out += fmt::format("samples: {}\n", report.samples);
-  for (const auto& [name, bytes] : report.memory) out += fmt::format("{}: {} bytes\n", name, bytes);
+  out += memory_text(report.memory);
   if (!report.cpu_kernels.empty()) {
     out += "CPU kernels:";
     for (const std::string& kernel : report.cpu_kernels) out += " " + kernel;

@@ -82,11 +82,14 @@ struct TestsReport {
   [[nodiscard]] bool passed() const;
 };
 
+std::string to_text(const TestsReport& tests);
+
 // What `carina run` says.
 struct RunReport {
   std::string program;
   std::vector<TensorReport> outputs;
-  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes.
+  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes; NAME_total: the size of the
+  // pool, where it was given one.
   std::vector<std::pair<std::string, int64_t>> memory;
   std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
   int64_t delegate_calls = 0;

@@ -144,13 +144,18 @@ class Reader:
 
 def run_calls(calls):
     """Of each call: the outputs, or the name of its error."""
-    done = subprocess.run([program()], input=b"".join(encoded_call(call) for call in calls), capture_output=True)
+    return run_calls_of([program()], calls)
+
+
+def run_calls_of(command, calls):
+    """The same by another program, whose errors may have other names."""
+    done = subprocess.run(command, input=b"".join(encoded_call(call) for call in calls), capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     reader, results = Reader(done.stdout), []
     for call in calls:
         (error,) = reader.take("B")
         if error:
-            results.append(ERRORS[error])
+            results.append(ERRORS[error] if error < len(ERRORS) else f"error {error}")
         else:
             results.append([reader.tensor(out) if isinstance(out.like, torch.Tensor) else reader.number() for out in call.outputs])
     return results

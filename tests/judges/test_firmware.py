@@ -376,6 +376,41 @@ def test_the_model_is_one_segment_more(digits, firmware):
     assert filled[52 : len(plain)] == plain[52:]  # all but the header
 
 
+def test_a_batch_on_the_device(digits, run_carina, tmp_path):
+    pte, _ = digits()
+    np.save(tmp_path / "batch.npy", np.load(DIGITS / "test.npz")["x"][:3])
+    run_carina(["run", pte, "--portable-kernels", "-i", tmp_path / "batch.npy", "-o", tmp_path / "host"])
+    done = run_carina(["run", pte, "--on", "qemu", "-i", tmp_path / "batch.npy", "-o", tmp_path / "device", "--json"])
+    assert done.json["samples"] == 3 and sum("Program complete" in line for line in done.json["console"]) == 3
+    assert "state does not go from one to the next" in done.stderr
+    assert (tmp_path / "host" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
+
+
+def test_test_cases_on_the_device(digits, run_carina, tmp_path):
+    pte, image = digits()
+    bundle = tmp_path / "model.bpte"
+    run_carina(["run", pte, "-i", image, "--bundle", bundle])
+    tests = run_carina(["run", bundle, "--on", "qemu", "--json", "-o", tmp_path / "out"]).json["tests"]
+    assert [(case["method"], case["passed"]) for case in tests["cases"]] == [("forward", True)]
+    assert (tmp_path / "out" / "forward_0" / "output_0.npy").exists()
+    expected = run_carina(["run", pte, "-i", image, "-o", tmp_path / "host"]) and np.load(tmp_path / "host" / "output_0.npy")
+    content = bundle.read_bytes()
+    assert content.count(expected.tobytes()) == 1
+    bundle.write_bytes(content.replace(expected.tobytes(), (expected + 1).tobytes()))
+    failed = run_carina(["run", bundle, "--on", "qemu", "--json"], expect=1).json["tests"]
+    assert not failed["cases"][0]["passed"] and failed["cases"][0]["outputs"][0]["wrong"] == expected.size
+
+
+def test_tensors_outside_of_the_program_are_refused_before_it_runs(run_carina, tmp_path):
+    import torch
+    from executorch.exir import ExecutorchBackendConfig, to_edge
+
+    edge = to_edge(torch.export.export(torch.nn.Linear(3, 2).eval(), (torch.ones(1, 3),)))
+    (tmp_path / "model.pte").write_bytes(edge.to_executorch(ExecutorchBackendConfig(external_constants=True)).buffer)
+    refused = run_carina(["firmware", tmp_path / "model.pte", "-o", tmp_path / "app.elf"], expect=1)
+    assert ".ptd" in refused.stderr and "external_constants" in refused.stderr
+
+
 def test_two_images_are_equal(digits, firmware, tmp_path):
     first = firmware(digits()[0]).read_bytes()
     assert firmware(digits()[0]).read_bytes() == first

@@ -7,54 +7,15 @@ $CARINA_KERNEL_DRAWS: how many random calls of each kernel (24), $CARINA_RANDOM_
 import math
 import operator
 import os
-import warnings
 
 import pytest
 import torch
 from kernel_calls import KernelCall, Out, Placed, kernel_names, run_calls
-from kernel_samples import FLOATS, NAMED, Random
+from kernel_eager import difference, evaluated, is_known, operator_of
+from kernel_samples import NAMED, Random
 
 DRAWS = int(os.environ.get("CARINA_KERNEL_DRAWS", "24"))
 SEED = int(os.environ.get("CARINA_RANDOM_SEED", "1"))
-TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-10, 1e-10), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex64: (1e-4, 1e-4), torch.complex128: (1e-9, 1e-9)}
-
-
-def is_known(name, got, wanted):
-    """Where we are not as eager PyTorch, and why."""
-    if name == "aten::sign.out":  # NaN stays, as in ExecuTorch's kernel
-        return bool((got.isnan() == (got != wanted)).all())
-    if name == "aten::var_mean.correction_out":  # the mean of an infinity is one; PyTorch's running mean loses it
-        return bool((wanted.isnan() == (got != wanted)).all())
-    return False
-
-
-def operator_of(name):
-    """(the functional overload of PyTorch, the out-variant's schema) of an ATen kernel's name."""
-    base, _, overload = name.partition(".")
-    packet = getattr(torch.ops.aten, base)
-    out = getattr(packet, overload or "default")
-    wanted = [(a.name, str(a.type)) for a in out._schema.arguments if not a.is_out]
-    for candidate in packet.overloads():
-        plain = getattr(packet, candidate)
-        if [(a.name, str(a.type)) for a in plain._schema.arguments if not a.kwarg_only or a.name in dict(wanted)] == wanted and not any(a.is_out for a in plain._schema.arguments):
-            return plain, out._schema
-    return out, out._schema
-
-
-def evaluated(operator_, schema, arguments):
-    """What PyTorch says, as a list, and what its arguments hold afterwards; None when it refuses."""
-    kept = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
-    inputs = [a for a in schema.arguments if not a.is_out]
-    positional = [value for value, a in zip(kept, inputs) if not a.kwarg_only]
-    keyword = {a.name: value for value, a in zip(kept, inputs) if a.kwarg_only}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            result = operator_(*positional, **keyword)
-    except (RuntimeError, IndexError, NotImplementedError, ValueError, TypeError, OverflowError):
-        return None
-    flat = [result] if isinstance(result, torch.Tensor) else list(result)
-    return flat, kept
 
 
 def moved_in_memory(random, tensor):
@@ -69,8 +30,8 @@ CONTIGUOUS = {"native_layer_norm.out", "native_group_norm.out", "embedding.out",
 DYNAMIC = {"masked_select.out", "nonzero.out", "repeat_interleave.Tensor_out", "index.Tensor_out"}
 
 
-def drawn_call(name, random):
-    """(call, expected tensors) of an ATen kernel."""
+def drawn_call(name, random, room=None):
+    """(call, expected tensors) of an ATen kernel; `room`: the sizes that an output of these is planned for, where not its own."""
     operator_, schema = operator_of(name)
     for _ in range(200):
         try:
@@ -91,30 +52,13 @@ def drawn_call(name, random):
                 call.arguments.append(value if name in CONTIGUOUS else moved_in_memory(random, value))
         changed = [kept[i] for i in in_place] if training else []
         if any(a.is_out for a in schema.arguments):
-            outs = [Out(w, room=tuple(n + random.randint(0, 2) for n in w.shape) if name in DYNAMIC else ()) for w in wanted]
+            planned = room or (more_room(random) if name in DYNAMIC else lambda sizes: ())
+            outs = [Out(w, room=planned(w.shape)) for w in wanted]
             is_list = any(str(a.type) == "List[Tensor]" and a.is_out for a in schema.arguments)
             call.arguments += [outs] if is_list else outs
         call.note = repr(arguments)
         return call, changed + wanted
     raise AssertionError(f"{name}: PyTorch refuses every draw")
-
-
-def difference(got, wanted, name):
-    if tuple(got.shape) != tuple(wanted.shape):
-        return f"sizes {tuple(got.shape)}, expected {tuple(wanted.shape)}"
-    if wanted.dtype in TOLERANCE:
-        relative, absolute = TOLERANCE[wanted.dtype]
-        kind = torch.complex128 if wanted.is_complex() else torch.float64
-        finite = wanted.to(kind).abs()
-        finite = finite[torch.isfinite(finite)]
-        # Sums of numbers that cancel are as exact as their largest part.
-        absolute *= max(1.0, float(finite.max()) if finite.numel() else 1.0)
-        close = torch.isclose(got.to(kind), wanted.to(kind), rtol=relative, atol=absolute, equal_nan=True)
-    else:
-        close = got == wanted
-    if bool(close.all()):
-        return None
-    return f"got {got[~close][:4].tolist()}, expected {wanted[~close][:4].tolist()}"
 
 
 def check(pairs):
@@ -133,10 +77,25 @@ def check(pairs):
     assert not problems, f"{len(problems)} of {len(pairs)} calls differ:\n" + "\n".join(p[:600] for p in problems[:12])
 
 
+def more_room(random):
+    return lambda sizes: tuple(n + random.randint(0, 2) for n in sizes)
+
+
 @pytest.mark.parametrize("name", [name for name, draw in NAMED.items() if draw])
 def test_kernel_is_as_eager_pytorch(name):
     random = Random(f"{SEED} {name}")
     check([drawn_call(name, random) for _ in range(DRAWS)])
+
+
+# The sizes of these outputs are their arguments, or written in place.
+SIZES_FROM_OUTPUTS = {"index_put_"}
+
+
+@pytest.mark.parametrize("name", [name for name, draw in NAMED.items() if draw and name not in SIZES_FROM_OUTPUTS])
+def test_outputs_planned_larger_get_the_sizes_of_the_inputs(name):
+    """Sizes that are known when a program runs: its memory is planned for the largest."""
+    random = Random(f"{SEED} {name} larger")
+    check([drawn_call(name, random, room=more_room(random)) for _ in range(max(DRAWS // 4, 1))])
 
 
 # --- kernels whose arguments or results are not those of an ATen operator ------------------------------------------

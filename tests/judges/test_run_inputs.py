@@ -1,8 +1,11 @@
 """Inputs of `carina run`: many samples, pictures, text, raw bytes. The judges are torch, and Pillow for pictures."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
 from PIL import Image
 from torch import nn
 
@@ -138,3 +141,22 @@ def test_pictures_that_do_not_fit(run_carina, tmp_path):
     run_carina(["run", path, "-i", file], expect=1)
     file.write_bytes(whole)
     assert "not as many numbers" in run_carina(["run", path, "-i", file, "--mean", "1,2"], expect=2).stderr
+
+
+# --- memory that the caller gives ------------------------------------------------------------------------------------
+
+
+def test_pools_of_a_given_size(run_carina, tmp_path):
+    """As on a device: figures beside the pools' sizes; what lacks is said by pool and bytes, and that much more is enough."""
+    program = tmp_path / "model.pte"
+    run_carina(["compile", ROOT / "models/digits/digits.pt2", "-t", "ethos-u55-128", "--calibrate", ROOT / "models/digits/calibration.npz", "-o", program])
+    said = run_carina(["run", program, "--method-pool", "64K", "--temp-pool", "32K", "-o", tmp_path / "pools"]).stdout
+    used = int(re.search(r"method_allocator_used: (\d+) / 65536  free: \d+ \( used: \d+ % \)", said)[1])
+    temp = int(re.search(r"temp_allocator: (\d+) / 32768  free", said)[1])
+    run_carina(["run", program, "-o", tmp_path / "plain"])
+    assert (tmp_path / "pools/output_0.npy").read_bytes() == (tmp_path / "plain/output_0.npy").read_bytes()
+    run_carina(["run", program, "--method-pool", used, "--temp-pool", temp])
+    for pool, size in (("method", used), ("temp", temp)):
+        refused = run_carina(["run", program, f"--{pool}-pool", size - 64], expect=1).stderr
+        lacks = int(re.search(rf"the {pool} pool lacks at least (\d+) bytes", refused)[1])
+        assert 0 < lacks <= 80, refused

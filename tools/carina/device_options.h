@@ -29,7 +29,9 @@ inline int run_on_device(const Result<Buffer>& image, const std::string& where, 
   request.threads = console.threads;
   if (!console.json)
     request.on_line = [](std::string_view line) { static_cast<void>(print(std::string(line) + "\n")); };
-  return finish(where, shown(driver::run_on_qemu(*image, where, request, console.log()), console), console);
+  const Result<report::QemuReport> report = driver::run_on_qemu(*image, where, request, console.log());
+  const int printed = finish(where, shown(report, console), console);
+  return report && report->tests && !report->tests->passed() ? 1 : printed;
 }
 
 }  // namespace carina::cli

@@ -62,13 +62,27 @@ Result<Buffer> image_of(const driver::RunRequest& request, const Console& consol
         {.where = "--timed", .what = "the log of a run on qemu has the cycles, in total", .severity = Severity::kNote});
   if (!request.data.empty())
     return fail({.where = "--data", .what = "a firmware image takes no tensors from outside", .fault = Fault::kUsage});
-  CARINA_TRY(const driver::Firmware firmware, driver::make_firmware({.program = request.program}, console.log()));
+  if (!request.method.empty() || !request.etdump.empty() || !request.bundle.empty())
+    return fail({.where = "--on qemu",
+                 .what = "the firmware's runner knows no other method, keeps no record and writes no test cases",
+                 .hint = "run it on the host for --method, --etdump and --bundle",
+                 .fault = Fault::kUsage});
+  CARINA_TRY(const driver::Firmware firmware,
+             driver::make_firmware({.program = request.program,
+                                    .pools = {.method_bytes = static_cast<uint32_t>(request.pools.method_bytes),
+                                              .temp_bytes = static_cast<uint32_t>(request.pools.temp_bytes)}},
+                                   console.log()));
   return Buffer::copy_of(firmware.elf);
 }
 
 int run_as_firmware(const driver::RunRequest& request, const Console& console) {
+  const Result<std::vector<pte::TestSuite>> tests = driver::test_suites_of(request.program);
+  if (!tests) return report_failure(request.program, tests.error(), console);
   return run_on_device(image_of(request, console), request.program,
                        {.inputs = request.inputs,
+                        .pictures = request.pictures,
+                        .tests = *tests,
+                        .tolerance = request.tolerance,
                         .output_folder = request.output_folder,
                         .target = {.accelerator = {},
                                    .system_config = request.system_config,
@@ -100,6 +114,17 @@ void add_bundle_options(CLI::App& app, driver::RunRequest& request) {
       ->check(path());
 }
 
+void add_pool_options(CLI::App& app, driver::MemoryPools& pools) {
+  app.add_option(
+         "--method-pool", pools.method_bytes,
+         "Run in memory of this size, as on a device: planned buffers and the program's tables; default: as much "
+         "as it takes")
+      ->transform(byte_size());
+  app.add_option("--temp-pool", pools.temp_bytes,
+                 "The same of what operators and delegates need while they run; default: as much as it takes")
+      ->transform(byte_size());
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::RunRequest request;
   app.add_option("program", request.program, "A .pte; or a .bpte, whose test cases are run and compared")
@@ -118,6 +143,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   add_picture_options(app, request.pictures);
+  add_pool_options(app, request.pools);
   app.add_option("--method", request.method, "The method to run; default: forward, else the program's first");
   add_bundle_options(app, request);
   app.add_option(

@@ -46,6 +46,24 @@ class Layers(nn.Module):
         return torch.relu(self.convolution(x))
 
 
+class Windows(nn.Module):
+    """What looks at windows of an image, puts parts together and takes them apart."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(4)
+        self.first = nn.Conv2d(3, 6, 3, stride=2, padding=1)
+        self.depthwise = nn.Conv2d(6, 6, 3, padding=1, groups=6)
+        self.larger = nn.ConvTranspose2d(6, 4, 2, stride=2)
+
+    def forward(self, x):
+        x = torch.relu(self.first(x))
+        y = torch.cat([x, self.depthwise(x), nn.functional.max_pool2d(x, 3, 1, 1)], 1)
+        parts = torch.split(nn.functional.avg_pool2d(y, 2), [6, 12], 1)
+        z = self.larger(nn.functional.pad(parts[0], (1, 0, 0, 1)))
+        return z[:, :, 1:], torch.stack([parts[1][:, 0], parts[1][:, -1]], 1), nn.functional.adaptive_avg_pool2d(y, 1)
+
+
 class Method(nn.Module):
     def __init__(self, layers, name):
         super().__init__()
@@ -195,6 +213,14 @@ def their_sizes(shop):
     return Made(written(shop, program), [Call("forward", arrays([x]))])
 
 
+def their_windows(shop):
+    """Planned for at most 4 pictures of 32 x 24; run with those, and with fewer and smaller ones."""
+    n, height, width = torch.export.Dim("n", max=4), torch.export.Dim("height", min=2, max=8), torch.export.Dim("width", min=2, max=6)
+    program = edge(Windows(), (seeded(4, 3, 32, 24),), dynamic_shapes={"x": {0: n, 2: 4 * height, 3: 4 * width}}).to_executorch()
+    path = written(shop, program)
+    return Made(path, [Call("forward", arrays([seeded(*shape)])) for shape in ((4, 3, 32, 24), (2, 3, 32, 24), (1, 3, 16, 8), (3, 3, 8, 24))])
+
+
 def with_expected(shop):
     made = their_many(shop)
     for call in made.calls:
@@ -216,4 +242,5 @@ FEATURES = [
     Row("ExecuTorch", "a loop over rows", "float, portable kernels", their_loop),
     Row("ExecuTorch", "channels last", "float, portable kernels", their_layout),
     Row("ExecuTorch", "sizes known when it runs", "float, portable kernels", their_sizes),
+    Row("ExecuTorch", "fewer and smaller pictures than planned", "float, portable kernels", their_windows),
 ]

@@ -1,0 +1,63 @@
+"""What eager PyTorch says of a kernel's arguments, and how near a kernel's results are."""
+
+import warnings
+
+import torch
+
+TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-10, 1e-10), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex64: (1e-4, 1e-4), torch.complex128: (1e-9, 1e-9)}
+
+
+def is_known(name, got, wanted):
+    """Where we are not as eager PyTorch, and why."""
+    if name == "aten::sign.out":  # NaN stays, as in ExecuTorch's kernel
+        return bool((got.isnan() == (got != wanted)).all())
+    if name == "aten::var_mean.correction_out":  # the mean of an infinity is one; PyTorch's running mean loses it
+        return bool((wanted.isnan() == (got != wanted)).all())
+    return False
+
+
+def operator_of(name):
+    """(the functional overload of PyTorch, the out-variant's schema) of an ATen kernel's name."""
+    base, _, overload = name.partition(".")
+    packet = getattr(torch.ops.aten, base)
+    out = getattr(packet, overload or "default")
+    wanted = [(a.name, str(a.type)) for a in out._schema.arguments if not a.is_out]
+    for candidate in packet.overloads():
+        plain = getattr(packet, candidate)
+        if [(a.name, str(a.type)) for a in plain._schema.arguments if not a.kwarg_only or a.name in dict(wanted)] == wanted and not any(a.is_out for a in plain._schema.arguments):
+            return plain, out._schema
+    return out, out._schema
+
+
+def evaluated(operator_, schema, arguments):
+    """What PyTorch says, as a list, and what its arguments hold afterwards; None when it refuses."""
+    kept = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
+    inputs = [a for a in schema.arguments if not a.is_out]
+    positional = [value for value, a in zip(kept, inputs) if not a.kwarg_only]
+    keyword = {a.name: value for value, a in zip(kept, inputs) if a.kwarg_only}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = operator_(*positional, **keyword)
+    except (RuntimeError, IndexError, NotImplementedError, ValueError, TypeError, OverflowError):
+        return None
+    flat = [result] if isinstance(result, torch.Tensor) else list(result)
+    return flat, kept
+
+
+def difference(got, wanted, name):
+    if tuple(got.shape) != tuple(wanted.shape):
+        return f"sizes {tuple(got.shape)}, expected {tuple(wanted.shape)}"
+    if wanted.dtype in TOLERANCE:
+        relative, absolute = TOLERANCE[wanted.dtype]
+        kind = torch.complex128 if wanted.is_complex() else torch.float64
+        finite = wanted.to(kind).abs()
+        finite = finite[torch.isfinite(finite)]
+        # Sums of numbers that cancel are as exact as their largest part.
+        absolute *= max(1.0, float(finite.max()) if finite.numel() else 1.0)
+        close = torch.isclose(got.to(kind), wanted.to(kind), rtol=relative, atol=absolute, equal_nan=True)
+    else:
+        close = got == wanted
+    if bool(close.all()):
+        return None
+    return f"got {got[~close][:4].tolist()}, expected {wanted[~close][:4].tolist()}"
