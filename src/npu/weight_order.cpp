@@ -275,18 +275,24 @@ class Joined {
   bool ended_ = false, enough_ = true;
 };
 
-// Bits of four weights that differ where a weight is not of 8 bits: from the eighth on all are equal in those that are.
-constexpr uint64_t kWideMarks = 0x0100010001000100;
+// Eight weights, and as bytes.
+typedef uint16_t Eight __attribute__((vector_size(16)));
+typedef uint8_t EightBytes __attribute__((vector_size(8)));
 
-// Four weights as bytes; sets bits of kWideMarks in `marks` where one is wider.
-[[gnu::always_inline]] inline void put_quad(const int16_t* from, int8_t* to, uint64_t& marks) {
-  uint64_t four = 0;
-  std::memcpy(&four, from, sizeof four);
-  marks |= four ^ four << 1;
-  four &= 0x00FF00FF00FF00FF;
-  four = (four | four >> 8) & 0x0000FFFF0000FFFF;
-  const auto bytes = static_cast<uint32_t>(four | four >> 16);
-  std::memcpy(to, &bytes, sizeof bytes);
+// A bit that differs from the one below it where a weight of nine bits has not eight.
+constexpr uint16_t kWideMark = 0x0100;
+
+// Two quads; sets kWideMark in `marks` where a weight is wider than 8 bits.
+[[gnu::always_inline]] inline void put_quads(const int16_t* from, int8_t* to, Eight& marks) {
+  Eight eight;
+  std::memcpy(&eight, from, sizeof eight);
+  marks |= eight ^ (eight << 1);
+  const EightBytes bytes = __builtin_convertvector(eight, EightBytes);
+  uint64_t both = 0;
+  std::memcpy(&both, &bytes, sizeof both);
+  const auto first = static_cast<uint32_t>(both), second = static_cast<uint32_t>(both >> 32);
+  std::memcpy(to, &first, sizeof first);
+  std::memcpy(to + QuadPlaces::kQuadElems, &second, sizeof second);
 }
 
 }  // namespace
@@ -303,25 +309,23 @@ Result<Restored> restore_quads(const WeightTraversal& t, int stream, const Weigh
                "{} weights in quads for a traversal of {}", quads.size(), dense_size(t));
   Joined joined(source);
   QuadPlaces places(t);
-  uint64_t marks = 0;
+  Eight marks{};
   walk(t, stream, [&](int64_t offset, int, int count, int zeros) {
     const int16_t* from = joined.take(static_cast<size_t>(count + zeros));
     if (count == 0) return;
     int8_t* to = quads.data() + places.place(offset);
     static_assert(kIfmUblockDepth == 2 * kQuad);
-    if (count == kIfmUblockDepth) {  // nearly all
-      put_quad(from, to, marks);
-      return put_quad(from + kQuad, to + QuadPlaces::kQuadElems, marks);
-    }
-    for (int i = 0; i < count; i += kQuad) {
-      std::array<int16_t, kQuad> four{};
-      std::copy_n(from + i, std::min<int64_t>(kQuad, count - i), four.begin());
-      put_quad(four.data(), to + i / kQuad * QuadPlaces::kQuadElems, marks);
+    if (count == kIfmUblockDepth) return put_quads(from, to, marks);  // nearly all
+    for (int i = 0; i < count; ++i) {
+      marks[0] |= static_cast<uint16_t>(from[i] ^ from[i] << 1);
+      to[i / kQuad * QuadPlaces::kQuadElems + i % kQuad] = static_cast<int8_t>(from[i]);
     }
   });
   CARINA_TRY(const bool enough, joined.finish());
   if (!enough) return Restored::kTooFew;
-  return (marks & kWideMarks) != 0 ? Restored::kTooWide : Restored::kAll;
+  uint16_t all = 0;
+  for (size_t i = 0; i < sizeof marks / sizeof all; ++i) all |= marks[i];
+  return (all & kWideMark) != 0 ? Restored::kTooWide : Restored::kAll;
 }
 
 namespace {

@@ -183,10 +183,10 @@ std::string name_in_npz(const std::string& entry) {
 Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
   CARINA_TRY(const NpyLayout layout, npy_layout(file.bytes(), file.size(), where));
   const size_t bytes = tensor_bytes(layout.dtype, layout.shape);
-  // Copied, as an entry of an archive need not be aligned.
-  const Tensor tensor{.dtype = layout.dtype,
-                      .shape = layout.shape,
-                      .data = Buffer::copy_of(file.slice(layout.data_offset, bytes).bytes())};
+  // Copied, as an entry of an archive need not be aligned; bytes always are.
+  Buffer data = file.slice(layout.data_offset, bytes);
+  if (element_bytes(layout.dtype) > 1) data = Buffer::copy_of(data.bytes());
+  const Tensor tensor{.dtype = layout.dtype, .shape = layout.shape, .data = std::move(data)};
   return layout.column_major ? to_row_major(tensor) : tensor;
 }
 
