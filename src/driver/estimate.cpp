@@ -102,6 +102,10 @@ std::vector<std::pair<std::string, int64_t>> access_cycles(const simulate::Cycle
   return list;
 }
 
+std::string port_memory(const plan::Target& target, int port) {
+  return std::string(npu::name_of(target.system.ports[static_cast<size_t>(port)].kind));
+}
+
 // Of the memories behind the ports, each once.
 std::vector<std::pair<std::string, double>> port_rates(const plan::Target& target) {
   std::vector<std::pair<std::string, double>> rates;
@@ -111,6 +115,31 @@ std::vector<std::pair<std::string, double>> port_rates(const plan::Target& targe
       rates.emplace_back(name, npu::port_bytes_per_cycle(target.accelerator.product, port));
   }
   return rates;
+}
+
+// Of the memories behind the ports, each once.
+std::vector<report::MemoryUse> memory_uses(const simulate::Report& simulated, const npu::CompiledNetwork& network,
+                                           const plan::Target& target) {
+  std::vector<report::MemoryUse> uses;
+  for (const auto& [memory, bytes_per_cycle] : port_rates(target))
+    uses.push_back({.memory = memory, .bytes_per_second = bytes_per_cycle * target.system.core_clock_hz});
+  const auto hold = [&](int port, int64_t bytes) {
+    std::ranges::find(uses, port_memory(target, port), &report::MemoryUse::memory)->held_bytes += bytes;
+  };
+  hold(target.memory.constants_port, static_cast<int64_t>(network.weights.size()));
+  hold(target.memory.arena_port, network.scratch_bytes);
+  hold(target.memory.cache_port, network.fast_scratch_bytes);
+  for (report::MemoryUse& use : uses) {
+    for (int m = 0; m < simulate::kMemoryKinds; ++m) {
+      if (simulate::name_of(static_cast<simulate::MemoryKind>(m)) != use.memory) continue;
+      const simulate::Traffic& traffic = simulated.traffic[static_cast<size_t>(m)];
+      use.feature_map_read_bytes = static_cast<int64_t>(traffic.feature_map_read_bytes);
+      use.feature_map_write_bytes = static_cast<int64_t>(traffic.feature_map_write_bytes);
+      use.weight_read_bytes = static_cast<int64_t>(traffic.weight_read_bytes);
+      use.weight_write_bytes = static_cast<int64_t>(traffic.weight_write_bytes);
+    }
+  }
+  return uses;
 }
 
 report::LayerReport layer_report(const simulate::OperationReport& operation, const npu::LayerNote* note,
@@ -204,7 +233,10 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
                         .traffic_bytes = traffic(simulated.traffic),
                         .pmu = {},
                         .macs_per_cycle = macs_per_cycle,
-                        .bytes_per_cycle = port_rates(target)};
+                        .bytes_per_cycle = port_rates(target),
+                        .memories = memory_uses(simulated, network, target),
+                        .constants_memory = port_memory(target, target.memory.constants_port),
+                        .arena_memory = port_memory(target, target.memory.arena_port)};
   for (const simulate::OperationReport& operation : simulated.operations) {
     const npu::LayerNote* note = note_at(network, operation.word_offset);
     report::LayerReport layer = layer_report(operation, note, macs_per_cycle);

@@ -31,6 +31,17 @@ struct LayerReport {
   std::optional<int64_t> held_sram_bytes = {};
 };
 
+// What an inference does with one of the memories behind the NPU's ports.
+struct MemoryUse {
+  std::string memory;  // "Sram", "OffChipFlash" ...
+  double bytes_per_second = 0;
+  int64_t held_bytes = 0;  // of what lies there: constants, arena, fast scratch
+  int64_t feature_map_read_bytes = 0;
+  int64_t feature_map_write_bytes = 0;
+  int64_t weight_read_bytes = 0;  // also scales and tables, and by transfers
+  int64_t weight_write_bytes = 0;
+};
+
 // The NPU's part of a run, per inference.
 struct NpuReport {
   std::string target;
@@ -45,6 +56,9 @@ struct NpuReport {
   std::vector<std::pair<std::string, int64_t>> pmu;            // event name -> count
   int64_t macs_per_cycle = 0;
   std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // that each memory's port moves at most
+  std::vector<MemoryUse> memories = {};
+  std::string constants_memory = {};  // one of them
+  std::string arena_memory = {};
 };
 
 struct TensorReport {

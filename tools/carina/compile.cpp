@@ -13,6 +13,7 @@
 #include "option_values.h"
 #include "page_option.h"
 #include "report/compile_report.h"
+#include "report/summary_table.h"
 #include "run_options.h"
 #include "stage_clock.h"
 #include "warnings.h"
@@ -26,15 +27,18 @@ struct Outputs {
   driver::BundleRequest bundle;  // of a .bpte
   std::string layers;            // empty: not asked for
   report::LayerRows rows = report::LayerRows::kFolded;
-  std::string page;  // likewise
+  std::string summary;  // likewise
+  std::string page;     // likewise
   bool profile = false;
 };
 
 driver::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
-  driver::CommandFiles files{
-      .inputs = {request.model, request.calibration},
-      .outputs = {{"--output", outputs.program}, {"--per-layer", outputs.layers}, {"--report", outputs.page}},
-      .folders = {{"--dump", request.dump_folder, "output_tag"}}};
+  driver::CommandFiles files{.inputs = {request.model, request.calibration},
+                             .outputs = {{"--output", outputs.program},
+                                         {"--per-layer", outputs.layers},
+                                         {"--summary", outputs.summary},
+                                         {"--report", outputs.page}},
+                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
   return files;
@@ -77,6 +81,11 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   if (!outputs.layers.empty()) {
     CARINA_TRY(layers, OutputFile::prepare(outputs.layers, std::as_bytes(std::span(table))));
   }
+  const std::string whole = outputs.summary.empty() ? std::string() : report::summary_table(compiled.report);
+  std::optional<OutputFile> summary;
+  if (!outputs.summary.empty()) {
+    CARINA_TRY(summary, OutputFile::prepare(outputs.summary, std::as_bytes(std::span(whole))));
+  }
   compiled.report.output = outputs.program;
   const std::string html =
       outputs.page.empty() ? std::string() : to_html(compiled.report, report::CompilePage::kCompile);
@@ -87,6 +96,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   warn_of(request, compiled.report, console);
   CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : report::Profile(), console)));
   if (layers) CARINA_CHECKED(layers->commit());
+  if (summary) CARINA_CHECKED(summary->commit());
   if (page) CARINA_CHECKED(page->commit());
   return program.commit();
 }
@@ -114,6 +124,9 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "Write each delegate's TOSA file and command stream to this folder")
       ->check(path());
   add_layers_option(app, outputs.layers);
+  app.add_option("--summary", outputs.summary,
+                 "Write a row about the whole network to this .csv file, with the columns of Vela's summary")
+      ->check(path());
   add_page_option(app, outputs.page);
   add_all_option(app, outputs.rows);
   app.add_flag("--profile", outputs.profile, "Say what each stage takes: seconds, and the most memory meanwhile");
@@ -136,7 +149,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
     action = [&] {
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
-      request.layers = !outputs.layers.empty() || !outputs.page.empty();
+      request.layers = !outputs.layers.empty() || !outputs.summary.empty() || !outputs.page.empty();
       request.savings = !outputs.page.empty();
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;

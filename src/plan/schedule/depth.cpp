@@ -7,6 +7,8 @@
 // Needs:  blocks, for weights in place; no slices.
 // Gives:  stripes that cover their steps (rule 2), in whole bricks of channels, and their blocks.
 // Legal:  an output channel needs no other; every element is computed once, from the same operands.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/checked_math.h"
@@ -51,6 +53,8 @@ Schedule with_parts(const Schedule& schedule, const std::vector<std::vector<int6
 struct Alternatives {
   Schedule schedule;
   std::vector<BlockConfig> for_copies;
+  int64_t at_the_cap = 0;  // convolutions that are cut into as many parts as they may be
+  int64_t most_parts = 1;
 };
 
 class Cutter {
@@ -66,18 +70,25 @@ class Cutter {
     for (const Stripe& stripe : schedule.stripes) ++stripes_of_[stripe.step.index()];
   }
 
-  // As many parts as may be of use.
+  // As many parts as may be of use, and no more than `most_parts` of a stripe.
   bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t most_parts) {
     bool any = false;
     most_parts_ = most_parts;
+    at_most_.assign(schedule_.stripes.size(), 0);
     for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
-      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i]);
+      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], most_parts_);
+      if (depths_[i].size() > 1 &&
+          parts_of(schedule_.stripes[i], for_copies[i], 2 * most_parts_).size() > depths_[i].size())
+        at_most_[i] = depths_[i].size();
       any = any || depths_[i].size() > 1;
     }
     return any;
   }
   [[nodiscard]] Alternatives alternatives() const {
-    Alternatives both{.schedule = with_parts(schedule_, depths_), .for_copies = {}};
+    Alternatives both{.schedule = with_parts(schedule_, depths_),
+                      .for_copies = {},
+                      .at_the_cap = at_the_cap(),
+                      .most_parts = most_parts_};
     std::vector<BlockQuestion> in_place, copied;
     for (size_t i = 0; i < both.schedule.stripes.size(); ++i) {
       const Stripe& stripe = both.schedule.stripes[i];
@@ -94,6 +105,13 @@ class Cutter {
     for (const Stripe& stripe : both.schedule.stripes) both.for_copies.push_back(stripe.block);
     answer(copied, [&](size_t i, const BlockConfig& block) { both.for_copies[i] = block; }, both.schedule);
     return both;
+  }
+
+  // How many are still cut into as many parts as they may be, where more would be of use.
+  [[nodiscard]] int64_t at_the_cap() const {
+    int64_t count = 0;
+    for (size_t i = 0; i < at_most_.size(); ++i) count += at_most_[i] > 0 && depths_[i].size() == at_most_[i] ? 1 : 0;
+    return count;
   }
 
   // Joins neighbours that gain nothing by being apart: read in place both, or copied before the first of them runs.
@@ -135,7 +153,8 @@ class Cutter {
     }
   }
 
-  [[nodiscard]] std::vector<int64_t> parts_of(const Stripe& stripe, const BlockConfig& for_copy) const {
+  [[nodiscard]] std::vector<int64_t> parts_of(const Stripe& stripe, const BlockConfig& for_copy,
+                                              int64_t most_parts) const {
     const Step& step = schedule_[stripe.step];
     if (step.kind != StepKind::kConv || !step.weights.valid() || step.reads_written_weights() ||
         stripes_of_[stripe.step.index()] != 1)
@@ -149,7 +168,7 @@ class Cutter {
     constexpr double kWorthwhile = 1.05;
     if (in_place < kWorthwhile * staged || feed.weight_bytes < kLeastBytes) return {};
     // Parts have a cost of their own: fewer, where they are dear.
-    for (int64_t parts = std::min<int64_t>(most_parts_, static_cast<int64_t>(feed.weight_bytes) / kLeastPartBytes);
+    for (int64_t parts = std::min<int64_t>(most_parts, static_cast<int64_t>(feed.weight_bytes) / kLeastPartBytes);
          parts > 1; parts /= 2) {
       const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
       if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < kDearest * staged) return depths;
@@ -191,6 +210,7 @@ class Cutter {
   KernelCost cost_;
   Space working_;
   int64_t most_parts_ = 1;                    // of a stripe
+  std::vector<size_t> at_most_;               // by stripe: its parts where most_parts_ kept it from more; else 0
   std::vector<int> stripes_of_;               // by step
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
@@ -238,6 +258,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   }
   std::optional<Schedule> best;
   double best_cycles = 0;
+  int64_t at_the_cap = 0, most_parts = 1;
   for (Alternatives& candidate : candidates) {
     say(CompilePhase::kBlocks, context.log);
     const auto fit = expected_fit(candidate, context);
@@ -245,8 +266,16 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     constexpr double kWorthwhile = 1.005;
     if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
     best_cycles = fit->cycles;
+    at_the_cap = candidate.at_the_cap;
+    most_parts = candidate.most_parts;
     best = with_blocks(std::move(candidate), fit->plan);
   }
+  if (at_the_cap > 0)
+    context.log.note({.where = "weights",
+                      .what = fmt::format("{} of the convolutions are cut into {} parts, and no more were tried",
+                                          at_the_cap, most_parts),
+                      .hint = searches ? "" : "-O3 compares more",
+                      .severity = Severity::kNote});
   return best ? *std::move(best) : schedule;
 }
 
