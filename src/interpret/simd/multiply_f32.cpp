@@ -179,25 +179,47 @@ void depthwise_plain(const DepthwiseF32& job, const float* const* x, float* out,
   }
 }
 
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
+
+// kVectors vectors of channels of one pixel from `c` on.
+template <int kVectors>
+HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* x, float* out, int64_t c) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr int64_t kWide = HWY_LANES(float);
+  const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+  V sums[kVectors];
+  HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
+  const float* weights = job.weights + c;
+  for (int64_t t = 0; t < job.taps; ++t, weights += job.channels) {
+    if (x[t] == nullptr) continue;
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v)
+      sums[v] = hn::MulAdd(hn::LoadU(d, x[t] + c + v * kWide), hn::LoadU(d, weights + v * kWide), sums[v]);
+  }
+  HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v) {
+    V sum = hn::Add(sums[v], hn::LoadU(d, job.bias + c + v * kWide));
+    sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);
+    hn::StoreU(hn::IfThenElse(hn::Ge(sum, high), high, sum), d, out + c + v * kWide);
+  }
+}
+
+#endif
+
 void depthwise_here(const DepthwiseF32& job) {
   for (int64_t p = 0; p < job.pixels; ++p) {
     const float* const* x = job.x + p * job.taps;
     float* out = job.out + p * job.channels;
     int64_t c = 0;
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
-    const hn::ScalableTag<float> d;
     constexpr int64_t kWide = HWY_LANES(float);
-    const auto low = hn::Set(d, job.low);
-    const auto high = hn::Set(d, job.high);
-    for (; c + kWide <= job.channels; c += kWide) {
-      auto sum = hn::Zero(d);
-      for (int64_t t = 0; t < job.taps; ++t) {
-        if (x[t] != nullptr)
-          sum = hn::MulAdd(hn::LoadU(d, x[t] + c), hn::LoadU(d, job.weights + t * job.channels + c), sum);
-      }
-      sum = hn::Add(sum, hn::LoadU(d, job.bias + c));
-      sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);
-      hn::StoreU(hn::IfThenElse(hn::Ge(sum, high), high, sum), d, out + c);
+    for (; c + 4 * kWide <= job.channels; c += 4 * kWide) depthwise_channels<4>(job, x, out, c);
+    for (; c + 2 * kWide <= job.channels; c += 2 * kWide) depthwise_channels<2>(job, x, out, c);
+    if (c + kWide <= job.channels) {
+      depthwise_channels<1>(job, x, out, c);
+      c += kWide;
     }
 #endif
     depthwise_plain(job, x, out, c, job.channels);
