@@ -150,6 +150,6 @@ def text(outcomes):
             parts.append(f"## {name}\n\n{report.by_kind(some)}")
     parts.append("## Failures\n\n" + "\n".join(failures(outcomes)))
     if near := near_the_peer(outcomes):
-        parts.append("## As the peer\n\nSQNR against the float model, of ours and of the peer's own quantized graph: with random weights both are noise.\n\n" + "\n".join(near))
+        parts.append("## As the peer\n\nSQNR against the float model, of ours and of the peer's own quantized graph: both are noise where weights are random, or where 256 steps do not hold what an operator gives.\n\n" + "\n".join(near))
     parts.append("## Not applicable\n\n" + "\n".join(unable(outcomes)))
     return "\n\n".join(parts) + "\n"
