@@ -127,6 +127,7 @@ def interpret(
     dump: Path | None = None,
     threads: int = 1,
     note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
 ) -> Run:
     """Evaluates a TOSA file exactly as its specification says, as `carina interpret` does.
 
@@ -136,17 +137,19 @@ def interpret(
     """
     name, file = file_of(tosa)
     notes = Notes(note)
-    done = _native.interpret(
-        file,
-        None if inputs is None else arrays_of(inputs),
-        name=name,
-        profile=profile,
-        level=level,
-        memory_budget_bytes=byte_size(memory_budget, "memory_budget"),
-        dump_folder=os.fspath(dump or ""),
-        threads=threads,
-        note=notes,
-    )
+    with Shown(progress) as listener:
+        done = _native.interpret(
+            file,
+            None if inputs is None else arrays_of(inputs),
+            name=name,
+            profile=profile,
+            level=level,
+            memory_budget_bytes=byte_size(memory_budget, "memory_budget"),
+            dump_folder=os.fspath(dump or ""),
+            threads=threads,
+            note=notes,
+            progress=listener,
+        )
     return Run(done, notes.all)
 
 
@@ -160,6 +163,7 @@ def npu(
     trace: Path | None = None,
     threads: int = 1,
     note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
     **options: Unpack[MemoryOptions],
 ) -> Run:
     """Runs a command stream on the simulated NPU, as `carina npu run` does.
@@ -172,16 +176,18 @@ def npu(
     check_names(options, MemoryOptions)
     name, file = file_of(stream)
     notes = Notes(note)
-    done = _native.npu(
-        file,
-        None if inputs is None else arrays_of(inputs),
-        name=name,
-        timed=timed,
-        check=check,
-        poison=poison,
-        trace_file=os.fspath(trace or ""),
-        memories=memories(options),
-        threads=threads,
-        note=notes,
-    )
+    with Shown(progress) as listener:
+        done = _native.npu(
+            file,
+            None if inputs is None else arrays_of(inputs),
+            name=name,
+            timed=timed,
+            check=check,
+            poison=poison,
+            trace_file=os.fspath(trace or ""),
+            memories=memories(options),
+            threads=threads,
+            note=notes,
+            progress=listener,
+        )
     return Run(done, notes.all)

@@ -12,6 +12,7 @@
 #include "driver/command_files.h"
 #include "driver/outputs.h"
 #include "driver/run_inputs.h"
+#include "driver/run_progress.h"
 #include "driver/samples.h"
 #include "driver/tosa_file.h"
 #include "interpret/interpreter.h"
@@ -124,12 +125,12 @@ Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, cons
 
 }  // namespace
 
-Result<Interpreted> interpret(const InterpretRequest& request, const Log& /*log*/) {
+Result<Interpreted> interpret(const InterpretRequest& request, const Log& log) {
   CARINA_TRY(const ir::Module module, request.file.size() == 0
                                           ? read_sound_tosa(request.model, request.level)
                                           : sound_graph(request.file, request.model, request.level));
   Dump dump(request.dump_folder, module.main());
-  interpret::Options options{.threads = request.threads, .where = request.model};
+  interpret::Options options{.threads = request.threads, .between_nodes = run_progress(log), .where = request.model};
   CARINA_TRY(options.memory_budget_bytes,
              budget_without_inputs(request.memory_budget_bytes, module.main(), request.model));
   if (request.profile) options.profiling = interpret::Profiling::kOn;

@@ -11,6 +11,7 @@
 #include "driver/estimate.h"
 #include "driver/file_kind.h"
 #include "driver/outputs.h"
+#include "driver/run_progress.h"
 #include "driver/target.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
@@ -239,7 +240,8 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                   .poison = request.poison ? simulate::Poison::kOn : simulate::Poison::kOff,
                                   .threads = request.threads,
                                   .own_system_config = target.system,
-                                  .own_memory_mode = target.memory};
+                                  .own_memory_mode = target.memory,
+                                  .between_operations = run_progress(log)};
   CARINA_TRY(StreamRun run, simulate_stream(request, network, options));
   if (!request.trace_file.empty())
     CARINA_CHECKED(

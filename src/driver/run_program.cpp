@@ -12,6 +12,7 @@
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "driver/run_clock.h"
+#include "driver/run_progress.h"
 #include "driver/simulated_npu.h"
 #include "driver/vgf_delegate.h"
 #include "facts/executorch.h"
@@ -106,7 +107,8 @@ class Session {
                           .occupied = options.timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
                           .threads = options.threads,
                           .own_system_config = session->target_.system,
-                          .own_memory_mode = session->target_.memory});
+                          .own_memory_mode = session->target_.memory,
+                          .between_operations = run_progress(log)});
     session->fast_ = fast_memory_of(session->target_);
     session->ethos_u_.emplace(*session->npu_, session->fast_.bytes());
     CARINA_CHECKED(session->load_runner(program, where));

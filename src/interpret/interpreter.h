@@ -32,6 +32,7 @@ struct Options {
   int threads = 1;                               // >= 1; results do not depend on it
   size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
   Observer observer = {};                        // set: no internal fusing, every value is computed and shown
+  std::function<void()> between_nodes = {};      // called before each node's kernel; what it throws ends the run
   Profiling profiling = Profiling::kOff;
   Packing packing = Packing::kOnce;
   std::string where = {};                 // the file's name, put before node names in messages

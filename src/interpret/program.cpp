@@ -65,6 +65,7 @@ Result<void> Program::execute(std::span<const std::byte* const> inputs, std::spa
   const bool observed = static_cast<bool>(options_.observer);
   for (size_t i = 0; observed && i < graph_.inputs.size(); ++i) observe(graph_.inputs[i], inputs[i]);
   for (Step& step : steps_) {
+    if (options_.between_nodes) options_.between_nodes();
     CARINA_CHECKED(run_step(step, runtime));
     for (size_t i = 0; observed && i < step.writes.size(); ++i) observe(step.writes[i], step.out[i]);
   }

@@ -41,7 +41,7 @@ class Annotator {
       on_kernels[n] = !lowered || scheme_of(n) == kLeftFloat;
     }
     left_ = left_float(graph, on_kernels);
-    sharing_ = sharing_of(graph, left_.nodes);
+    sharing_ = sharing_of(graph, left_.nodes, Extrema::kApart);
   }
 
   Annotations run() {

@@ -43,7 +43,7 @@ Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sam
 class Calibration {
  public:
   Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten), data_(aten), makers_(ir::producers(aten)) {
-    result_.sharing = sharing_of(aten, left.nodes);
+    result_.sharing = sharing_of(aten, left.nodes, Extrema::kShare);
     result_.left = std::move(left);
     clear();
   }

@@ -20,7 +20,7 @@ using ir::ValueId;
 
 // Whether a float value within the graph shares its parameters with none of its inputs and outputs.
 bool has_values_of_its_own(const ir::Graph& graph) {
-  const Sharing sharing = sharing_of(graph, std::vector<bool>(graph.nodes.size(), false));
+  const Sharing sharing = sharing_of(graph, std::vector<bool>(graph.nodes.size(), false), Extrema::kShare);
   std::set<size_t> outside;
   for (const std::vector<ValueId>* ids : {&graph.inputs, &graph.outputs}) {
     for (const ValueId id : *ids) {

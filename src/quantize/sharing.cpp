@@ -20,8 +20,10 @@ bool is_zero(const ir::Value& value) {
 }
 
 // None: the result has parameters of its own.
-std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node) {
+std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, Extrema extrema) {
   const Keeps keeps = traits_of(node.op.aten()).quantization;
+  const bool is_extremum = keeps == Keeps::kAll && traits_of(node.op.aten()).family == AtenFamily::kArithmetic;
+  if (is_extremum && extrema == Extrema::kApart) return std::nullopt;
   if (keeps == Keeps::kBranches) {
     const bool apart = std::ranges::any_of(
         node.inputs, [&](ValueId id) { return id.valid() && graph[id].constant && !is_zero(graph[id]); });
@@ -33,10 +35,10 @@ std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node) {
 // The activation takes the place of the value before it: nobody else reads that value, and the node that makes it
 // chooses its result's parameters freely.
 bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers,
-           const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output) {
+           const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output, Extrema extrema) {
   const ir::NodeId producer = producers[before.index()];
   if (!producer.valid() || users[before.index()].size() != 1 || is_output[before.index()]) return false;
-  const std::optional<Keeps> keeps = keeps_of(graph, graph[producer]);
+  const std::optional<Keeps> keeps = keeps_of(graph, graph[producer], extrema);
   return !keeps || *keeps == Keeps::kActivation;
 }
 
@@ -70,7 +72,7 @@ std::optional<WeightRole> weight_role_of(const Node& node) {
   }
 }
 
-Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float) {
+Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, Extrema extrema) {
   const auto producers = ir::producers(graph);
   const auto users = ir::users(graph);
   const auto is_output = ir::is_output(graph);
@@ -79,7 +81,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float) 
                   .is_observed = std::vector<bool>(graph.values.size(), true)};
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    const std::optional<Keeps> keeps = keeps_of(graph, node);
+    const std::optional<Keeps> keeps = keeps_of(graph, node, extrema);
     if (left_float[n] || !keeps || node.outputs.empty()) continue;
     if (*keeps == Keeps::kOperands) join_operands(graph, node, groups);
     if (!is_a_real(graph, node.outputs.front())) continue;
@@ -92,7 +94,8 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float) 
       if (*keeps != Keeps::kAll) break;
     }
     const ValueId before = node.inputs.front();
-    if (*keeps == Keeps::kActivation && is_a_real(graph, before) && fuses(graph, before, producers, users, is_output))
+    if (*keeps == Keeps::kActivation && is_a_real(graph, before) &&
+        fuses(graph, before, producers, users, is_output, extrema))
       sharing.is_observed[before.index()] = false;
   }
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);

@@ -192,6 +192,7 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
     default:
       break;
   }
+  if (persistent_.options.between_operations) persistent_.options.between_operations();
   auto done = operate(command);
   if (!done) {
     return fail(located(std::move(done).error(), fmt::format("command {} at word 0x{:x} ({})", command_index_,

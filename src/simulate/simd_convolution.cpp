@@ -1,4 +1,3 @@
-#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -89,7 +88,10 @@ struct OfQuads {
 template <class Of, size_t P, size_t G>
 struct Tile {
   static constexpr size_t kColumns = G * kVectors;
-  std::array<std::array<V32, kColumns>, P> acc;
+  V32 acc[P][kColumns];
+
+  // NEON's vectors want a constructor that is compiled for the target: neither the implicit one is, nor std::array's.
+  HWY_INLINE Tile() {}
 
   template <class Task, size_t... C>
   HWY_INLINE void clear(const Task& task, size_t channel, std::index_sequence<C...>) {
@@ -106,7 +108,7 @@ struct Tile {
                        std::index_sequence<C...>) {
     const D16 d16;
     constexpr size_t lanes = hn::MaxLanes(D32()), together = Of::kTogether;
-    const std::array<typename Of::Weights, kColumns> weights = {typename Of::Weights(
+    const typename Of::Weights weights[kColumns] = {typename Of::Weights(
         hn::LoadU(d16, reinterpret_cast<const int16_t*>(w[C / kVectors] + at * together * kChannelGroup) +
                            (C % kVectors) * 2 * lanes))...};
     rows(

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,6 +66,8 @@ struct Options {
   std::optional<npu::MemoryMode> own_memory_mode = {};
   // What other simulators know of weights already, and may learn here; nullptr: nothing.
   StatisticsCache* statistics = nullptr;
+  // Called before each operation, where it is set. What it throws ends the run.
+  std::function<void()> between_operations = {};
 };
 
 // An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second

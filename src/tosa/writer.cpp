@@ -24,7 +24,11 @@ constexpr size_t kMaxFileBytes = size_t{1} << 31;
 class GraphWriter {
  public:
   GraphWriter(FlatBufferBuilder& builder, const ir::Graph& graph)
-      : builder_(builder), graph_(graph), names_(graph.values.size()), is_input_(graph.values.size(), false) {}
+      : builder_(builder),
+        graph_(graph),
+        names_(graph.values.size()),
+        is_input_(graph.values.size(), false),
+        is_located_(std::ranges::any_of(graph.nodes, [](const ir::Node& node) { return !node.source.empty(); })) {}
 
   Result<Offset<format::TosaRegion>> write() {
     for (const ir::ValueId input : graph_.inputs) is_input_[input.index()] = true;
@@ -130,7 +134,7 @@ class GraphWriter {
     const auto inputs = builder_.CreateVector(op.inputs);
     const auto outputs = builder_.CreateVector(op.outputs);
     Offset<format::OpLocation> location;
-    if (!op.source.empty()) location = format::CreateOpLocation(builder_, builder_.CreateString(op.source));
+    if (is_located_) location = format::CreateOpLocation(builder_, builder_.CreateString(op.source));
     operators_.push_back(format::CreateTosaOperator(builder_, static_cast<uint32_t>(op.op),
                                                     static_cast<format::Attribute>(op.tag), op.attributes, inputs,
                                                     outputs, location));
@@ -206,6 +210,7 @@ class GraphWriter {
   const ir::Graph& graph_;
   std::vector<Name> names_;
   std::vector<bool> is_input_;
+  bool is_located_;  // where one operator says what it comes from, all have a location: readers expect it
   std::vector<Offset<format::TosaOperator>> operators_;
   std::vector<Offset<format::TosaTensor>> tensors_;
   std::vector<Offset<format::TosaShape>> shapes_;

@@ -267,6 +267,38 @@ def test_a_signal_from_outside_ends_a_compile_too():
     assert process.returncode != 0 and "KeyboardInterrupt" in errors
 
 
+def test_ctrl_c_ends_a_run_on_the_simulator_and_one_in_the_interpreter():
+    done = in_a_process(
+        """
+        import os, signal, torch, carina
+
+        class Deep(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = torch.nn.Conv2d(32, 32, 3, padding=1)
+
+            def forward(self, x):
+                for _ in range(60):
+                    x = self.conv(x)
+                return x
+
+        model, inputs = Deep().eval(), (torch.rand(1, 32, 96, 96),)
+        program = carina.compile(model, inputs, target="ethos-u55-128", calibration=[inputs])
+        tosa = carina.tosa(model, inputs, quantize="none")
+        for run in (lambda **listener: program.run(*inputs, **listener), lambda **listener: carina.interpret(tosa, **listener)):
+            heard = []
+            def interrupt(step, done, total):
+                heard.append(step)
+                os.kill(os.getpid(), signal.SIGINT)
+            try:
+                run(progress=interrupt)
+            except KeyboardInterrupt:
+                print(*heard)
+        """
+    )
+    assert done.stdout.split() == ["run", "run"], done.stderr
+
+
 def test_importing_loads_neither_torch_nor_numpy_nor_the_compiler():
     done = in_a_process("import carina, sys; print([m for m in ('torch', 'numpy', 'carina._native') if m in sys.modules], 'compile' in dir(carina))")
     assert done.stdout.strip() == "[] True", done.stderr

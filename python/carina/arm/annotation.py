@@ -41,6 +41,11 @@ class Plan:
     general: int | None
     of_node: Mapping[str, int | None] = field(default_factory=dict)
 
+    def config_of(self, name: str) -> QuantizationConfig | None:
+        """The config that a node of this name has; None: it stays float."""
+        number = self.of_node.get(name, self.general)
+        return None if number is None else self.configs[number]
+
 
 def number_of(scheme: int | None) -> int:
     """The number of a config as C++ has it."""
@@ -68,9 +73,10 @@ def is_annotated(node: Node) -> bool:
 
 
 def mark(node: Node, annotation: QuantizationAnnotation) -> None:
-    """Gives a node its annotation, and the mark that partitioners of the Arm backend look for."""
+    """Gives a node its annotation, and an operator's the mark that partitioners of the Arm backend look for."""
     node.meta[Q_ANNOTATION_KEY] = annotation
-    node.meta.setdefault("custom", {})[CUSTOM_META_KEY] = {"quantized": True}
+    if node.op == "call_function":
+        node.meta.setdefault("custom", {})[CUSTOM_META_KEY] = {"quantized": True}
 
 
 class _Annotator:

@@ -174,8 +174,9 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         """Writes onto the nodes what torchao is to observe; see carina.arm.annotation."""
         for quantizer in self._quantizers:
             model = quantizer.annotate(model)
-        self._annotate_io(model)
-        annotate(model, self._plan(model))
+        plan = self._plan(model)
+        annotate(model, plan)
+        self._annotate_ends(model, plan)
         return model
 
     def validate(self, model: GraphModule) -> None:
@@ -270,14 +271,13 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         }
         return Plan(configs, general, of_node)
 
-    def _annotate_io(self, model: GraphModule) -> None:
-        for end, config in self._io:
-            if config is None:
-                continue
-            if end == "input":
-                _annotate_inputs(model, config)
-            else:
-                _annotate_output(model, config)
+    def _annotate_ends(self, model: GraphModule, plan: Plan) -> None:
+        """Inputs and outputs are as set_io() says; where it has not been called they follow the general config."""
+        given = dict(self._io)
+        for node in model.graph.find_nodes(op="placeholder"):
+            _annotate_input(node, given.get("input", plan.config_of(node.name)))
+        output = model.graph.output_node()
+        _annotate_output(output, given.get("output", plan.config_of(output.name)))
 
     def _quantize_with_submodules(self, model: GraphModule, calibration_samples: list[tuple[Any, ...]],
                                   is_qat: bool = False, fold_quantize: bool = True) -> Any:
@@ -309,15 +309,13 @@ def _is_float(node: Node) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
 
-def _annotate_inputs(model: GraphModule, config: QuantizationConfig) -> None:
-    for node in model.graph.find_nodes(op="placeholder"):
-        if node.users and _is_float(node) and not is_annotated(node):
-            mark(node, QuantizationAnnotation(output_qspec=config.get_output_act_qspec(), _annotated=True))
+def _annotate_input(node: Node, config: Config) -> None:
+    if config is not None and node.users and _is_float(node) and not is_annotated(node):
+        mark(node, QuantizationAnnotation(output_qspec=config.get_output_act_qspec(), _annotated=True))
 
 
-def _annotate_output(model: GraphModule, config: QuantizationConfig) -> None:
-    node = model.graph.output_node()
-    if is_annotated(node):
+def _annotate_output(node: Node, config: Config) -> None:
+    if config is None or is_annotated(node):
         return
     specs = {source: config.get_input_act_qspec() for source in node.all_input_nodes if _is_float(source)}
     mark(node, QuantizationAnnotation(input_qspec_map=specs, _annotated=True))

@@ -42,7 +42,6 @@ APART = {
     "misc/test_public_api_manifest.py": "its generator of API manifests",
     "misc/test_rescale_range.py": "its TOSA dialect",
     "misc/test_runner_utils.py": "its test runner",
-    "misc/test_shared_qspecs.py": "which annotation stands where, on inputs and outputs too: its SharedQspecQuantizer",
     "misc/test_silero_vad_example.py": "an example that is not in the wheel",
     "misc/test_symbolic_materialization_helper.py": "its passes",
     "misc/test_tosa_operator_support.py": "its checks of operators, by their classes",
@@ -50,13 +49,14 @@ APART = {
     "misc/test_transpose_counts.py": "how many TRANSPOSE its passes leave",
     "misc/test_validate_public_api_manifest.py": "its checker of API manifests",
     "misc/test_vgf_backend.py": "how it calls Arm's model converter, which Carina does not use",
-    "misc/test_vgf_smoke.py": "how it calls Arm's model converter, in whose place it puts a mock",
+    "misc/test_vgf_smoke.py": "how it calls Arm's model converter: it puts a mock in the place of the function that does",
     "misc/test_vgf_check_env.py": "its check of the machine, by its functions (ours: carina.vgf.check_env)",
 }
 # Single tests of files that apply otherwise.
 APART_TESTS = {
     "misc/test_external_vela_blocks.py::test_vela_compile": "how it calls Vela, which Carina does not use",
     "misc/test_external_vela_blocks.py::test_ethosu_preprocess": "how it calls Vela, which Carina does not use",
+    "misc/test_extract_io_params_tosa.py::test_only_vgf_partitioner_registers": "its custom shaders, by a private attribute",
     "misc/test_high_rank_permute_view_invariants.py::test_transpose_invariants": "how many TRANSPOSE its passes leave",
 }
 FAST = ("misc/test_compile_spec.py", "misc/test_save_exported_model.py", "recipes/test_arm_recipes.py", "public_api_bc/test_ethosu_flow.py")

@@ -1,7 +1,11 @@
-"""What the tutorials compile here: the blocks of mobilenet_v2, small, with weights from a seed."""
+"""What the tutorials compile here: the blocks of mobilenet_v2, small, with weights from a seed; all of it with TUTORIAL_NETWORK=mobilenet_v2."""
+
+import os
 
 import torch
 from torch import nn
+
+from mobilenet_v2 import mobilenet_v2
 
 
 class InvertedResidual(nn.Module):
@@ -30,5 +34,7 @@ class Network(nn.Module):
 
 
 torch.manual_seed(7)
-network = Network().eval()
-example_inputs = (torch.randn(1, 3, 32, 32),)
+if os.environ.get("TUTORIAL_NETWORK") == "mobilenet_v2":
+    network, example_inputs = mobilenet_v2(), (torch.randn(1, 3, 224, 224),)
+else:
+    network, example_inputs = Network().eval(), (torch.randn(1, 3, 32, 32),)

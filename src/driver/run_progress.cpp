@@ -1,0 +1,17 @@
+#include "driver/run_progress.h"
+
+#include <chrono>
+
+namespace carina::driver {
+
+std::function<void()> run_progress(const Log& log) {
+  using Clock = std::chrono::steady_clock;
+  return [&log, last = Clock::now()]() mutable {
+    const Clock::time_point now = Clock::now();
+    if (now - last < std::chrono::milliseconds(100)) return;
+    last = now;
+    log.progress("run", 0, 0);
+  };
+}
+
+}  // namespace carina::driver
