@@ -55,12 +55,13 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
 	@$(if $(filter large,$(BENCH)),tests/judges/setup.sh arm && $(JUDGE_PYTHON) bench/large.py,$(JUDGE_PYTHON) bench/run.py)
 
-conformance: setup-full judges build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
+conformance: setup-full judges build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
 	@N=3000 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_plan.py -q -n $(JOBS)
 	@tests/judges/setup.sh arm
 	@nice build/judges/arm/bin/python tests/judges/arm/run.py --kind all --jobs $(JOBS) --json build/judges/arm-outcomes.json
 	@nice build/judges/arm/bin/python tests/judges/arm/run.py --page build/judges/arm-outcomes.json --choose build/judges/arm-outcomes.json
 	@OMP_NUM_THREADS=1 nice $(JUDGE_PYTHON) tests/judges/interop/run.py --page
+	@TUTORIAL_NETWORK=mobilenet_v2 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_arm_names.py -q -k "programs_of_the_command_line or our_own_way_gives"
 	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_vgf_conformance.py -q
 	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
 
@@ -70,11 +71,12 @@ wheel: build ## the Python package as a wheel, with the program in it: build/whe
 wheel-test: wheel ## install the wheel in a new environment and run models/digits there
 	@python3 scripts/wheel_test.py
 
-wheel-aarch64: build ## the program for 64-bit Arm by Debian's cross compiler; the same bytes under qemu-user
+wheel-aarch64: wheel ## the wheel for 64-bit Arm by Debian's cross compiler; its program gives the same bytes under qemu-user
 	@scripts/setup.sh --aarch64
 	@scripts/sysroot.sh arm64 build/aarch64/sysroot
 	@cmake --preset aarch64
-	@cmake --build build/aarch64/release -j $(JOBS) --target carina
+	@cmake --build build/aarch64/release -j $(JOBS) --target carina carina_native
+	@python3 scripts/wheel_aarch64.py
 	@python3 scripts/aarch64_test.py
 
 format: ## clang-format over our sources
