@@ -1,5 +1,6 @@
 #include "base/content_hash.h"
 
+#include <array>
 #include <cstring>
 
 namespace carina {
@@ -7,6 +8,8 @@ namespace carina {
 namespace {
 
 constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+
+constexpr size_t kLanes = 4;  // a product waits for the one before it, unless there are several rows of them
 
 __extension__ typedef unsigned __int128 Wide;
 
@@ -19,6 +22,16 @@ uint64_t mix(uint64_t a, uint64_t b) {
 
 uint64_t content_hash(std::span<const std::byte> bytes, uint64_t seed) {
   uint64_t hash = mix(seed, bytes.size());
+  if (bytes.size() >= kLanes * 8) {
+    std::array<uint64_t, kLanes> lanes{};
+    for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = hash + lane;
+    for (; bytes.size() >= kLanes * 8; bytes = bytes.subspan(kLanes * 8)) {
+      std::array<uint64_t, kLanes> words;
+      std::memcpy(words.data(), bytes.data(), sizeof words);
+      for (size_t lane = 0; lane < kLanes; ++lane) lanes[lane] = mix(lanes[lane], words[lane]);
+    }
+    for (const uint64_t lane : lanes) hash = mix(hash, lane);
+  }
   while (bytes.size() >= 8) {
     uint64_t word = 0;
     std::memcpy(&word, bytes.data(), 8);

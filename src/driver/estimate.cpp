@@ -186,9 +186,18 @@ void add_views(std::vector<report::LayerReport>& layers, const ir::Graph& tosa) 
   for (report::LayerReport& layer : layers) std::ranges::copy(views[layer.name], std::back_inserter(layer.nodes));
 }
 
+std::vector<simulate::KnownStream> known_streams(const npu::CompiledNetwork& network) {
+  std::vector<simulate::KnownStream> streams;
+  streams.reserve(network.streams.size());
+  for (const npu::StreamNote& note : network.streams)
+    streams.push_back(
+        {.bytes = std::span(network.weights).subspan(static_cast<size_t>(note.offset), static_cast<size_t>(note.bytes)),
+         .values = note.values});
+  return streams;
+}
+
 Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const plan::Target& target,
-                                   simulate::Occupied occupied, simulate::StatisticsCache* known,
-                                   simulate::Execution execution) {
+                                   simulate::Occupied occupied, simulate::Execution execution) {
   const ZeroedPages scratch(static_cast<size_t>(network.scratch_bytes));
   const ZeroedPages fast(static_cast<size_t>(network.fast_scratch_bytes));
   simulate::Memory memory;
@@ -205,7 +214,7 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
                                   .occupied = occupied,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory,
-                                  .statistics = known};
+                                  .known_streams = known_streams(network)};
   return simulate::run(network.command_payload, memory, options);
 }
 
@@ -213,9 +222,9 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
 
 // Only a network that writes weights of its own has to be executed to know how long it takes to decode them.
 Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
-                                      simulate::Occupied occupied, simulate::StatisticsCache* known) {
-  auto timed = simulated(network, target, occupied, known, simulate::Execution::kTimeOnly);
-  return timed ? std::move(timed) : simulated(network, target, occupied, known, simulate::Execution::kFull);
+                                      simulate::Occupied occupied) {
+  auto timed = simulated(network, target, occupied, simulate::Execution::kTimeOnly);
+  return timed ? std::move(timed) : simulated(network, target, occupied, simulate::Execution::kFull);
 }
 
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,

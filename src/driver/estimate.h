@@ -14,10 +14,8 @@
 namespace carina::driver {
 
 // Runs a compiled network once on the timed simulator with zeros as inputs: what it costs does not depend on the data.
-// `known`: what other runs have learned of weights; nullptr: nothing.
 Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
-                                      simulate::Occupied occupied = simulate::Occupied::kOff,
-                                      simulate::StatisticsCache* known = nullptr);
+                                      simulate::Occupied occupied = simulate::Occupied::kOff);
 
 // The simulator's report as users read it: layers are named by the network's notes where it has them, and by the
 // operators of the graph that it was made from where that is given. `occupied`: as the run was asked for.

@@ -79,8 +79,7 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
   log.progress("estimate", 0, 1);
   const bool layers = is_shown(options);
   const auto occupied = layers ? simulate::Occupied::kOn : simulate::Occupied::kOff;
-  simulate::StatisticsCache* known = options.memo == nullptr ? nullptr : &options.memo->statistics;
-  const auto timing = guarded([&] { return time_network(network, target, occupied, known); });
+  const auto timing = guarded([&] { return time_network(network, target, occupied); });
   if (!timing) {
     log.note({.where = std::string(target.accelerator.name),
               .what = fmt::format("cycles could not be estimated: {}", timing.error().front().what),

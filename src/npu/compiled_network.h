@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "npu/value_counts.h"
+
 namespace carina::npu {
 
 // A network input or output as the NPU sees it: where it lies in which region, and its shape padded with ones in front.
@@ -29,6 +31,14 @@ struct LayerNote {
   bool operator==(const LayerNote&) const = default;
 };
 
+// What a stream of encoded weights holds.
+struct StreamNote {
+  int64_t offset = 0;  // bytes from the start of `weights`
+  int64_t bytes = 0;
+  ValueCounts values = {};
+  bool operator==(const StreamNote&) const = default;
+};
+
 // A network compiled for one NPU configuration: what a program file carries and what a driver or the simulator runs.
 struct CompiledNetwork {
   std::vector<std::byte> command_payload = {};  // driver payload, "COP1" first (npu/payload.h)
@@ -42,7 +52,8 @@ struct CompiledNetwork {
   int32_t fast_scratch_region = 2;
   std::vector<IoTensor> inputs = {};
   std::vector<IoTensor> outputs = {};
-  std::vector<LayerNote> layers = {};  // not part of any file format; empty after reading one
+  std::vector<LayerNote> layers = {};    // not part of any file format; empty after reading one
+  std::vector<StreamNote> streams = {};  // the same; a stream may be named more than once
 };
 
 }  // namespace carina::npu

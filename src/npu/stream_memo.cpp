@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "npu/weight_codec.h"
-
 namespace carina::npu {
 
 namespace {
@@ -11,7 +9,7 @@ namespace {
 constexpr size_t kMaxHeldBytes = size_t{256} << 20;  // then the memo starts anew
 
 StreamMemo::Stream encode(std::span<const int16_t> weights) {
-  return std::make_shared<const std::vector<std::byte>>(encode_swd(weights));
+  return std::make_shared<const EncodedWeights>(encode_swd_counted(weights));
 }
 
 }  // namespace
@@ -36,7 +34,7 @@ StreamMemo::Stream StreamMemo::encoded(std::span<const int16_t> weights) {
   const std::shared_ptr<Entry> entry = entry_of(sha256(std::array{std::as_bytes(weights)}));
   std::call_once(entry->once, [&] {
     entry->stream = encode(weights);
-    count(entry->stream->size());
+    count(entry->stream->bytes.size());
   });
   return entry->stream;
 }

@@ -9,15 +9,16 @@
 #include <vector>
 
 #include "base/sha256.h"
+#include "npu/weight_codec.h"
 
 namespace carina::npu {
 
 // Streams of weights by the content of what they encode, for networks that are compiled for several targets: most of
 // their weights stand in the same order there. Safe for concurrent calls; what two threads ask for at once is encoded
-// once. Results are those of encode_swd().
+// once. Results are those of encode_swd_counted().
 class StreamMemo {
  public:
-  using Stream = std::shared_ptr<const std::vector<std::byte>>;
+  using Stream = std::shared_ptr<const EncodedWeights>;
 
   Stream encoded(std::span<const int16_t> weights);
 

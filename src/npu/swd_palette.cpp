@@ -29,9 +29,9 @@ struct Folded {
 
 Folded all_of(const Statistics& statistics, std::span<const uint16_t> frequent, size_t distinct) {
   Folded folded{.count = statistics.count, .frequent = frequent, .distinct = distinct};
+  folded.max = static_cast<int>(std::max<size_t>(statistics.end, 1)) - 1;
   uint32_t at_least = 0;
-  for (size_t f = kFoldedValues; f-- > 0;) {
-    if (at_least == 0 && statistics.count[f] != 0) folded.max = static_cast<int>(f);
+  for (size_t f = statistics.end; f-- > 0;) {
     at_least += statistics.count[f];
     folded.at_least[f] = at_least;
     if (f > 0) folded.sum += at_least;
@@ -168,7 +168,7 @@ struct Frequent {
 Frequent most_frequent(const Statistics& statistics) {
   std::array<uint64_t, kFoldedValues> keys;
   Frequent result;
-  for (size_t f = 0; f < kFoldedValues; ++f) {
+  for (size_t f = 0; f < statistics.end; ++f) {
     keys[result.distinct] = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
     result.distinct += statistics.count[f] != 0 ? 1 : 0;
   }

@@ -18,44 +18,71 @@ struct Candidate {
 
 }  // namespace
 
-// Neighbours are joined in rounds, pair by pair, for as long as that saves bits.
-std::vector<Section> make_sections(std::span<const int16_t> weights) {
-  const size_t block = std::clamp<size_t>(weights.size() / 64, 512, 4096);
+namespace {
+
+std::vector<Candidate> blocks_of(std::span<const int16_t> weights) {
+  const size_t block = std::clamp<size_t>(weights.size() / 64, 512, kMostCounted);
   std::vector<Candidate> sections;
+  sections.reserve(weights.size() / block + 1);
   for (size_t begin = 0; begin < weights.size(); begin += block) {
     const size_t end = std::min(begin + block, weights.size());
-    Candidate section{
-        .begin = begin, .end = end, .statistics = statistics_of(weights.subspan(begin, end - begin)), .choice = {}};
+    Candidate& section = sections.emplace_back();
+    section.begin = begin;
+    section.end = end;
+    section.statistics = statistics_of(weights.subspan(begin, end - begin));
     section.choice = choose(section.statistics);
-    sections.push_back(section);
   }
-  for (bool joined = true; joined && sections.size() > 1;) {
-    joined = false;
-    std::vector<Candidate> next;
-    for (size_t i = 0; i < sections.size(); ++i) {
-      if (i + 1 == sections.size() || sections[i].alone_before == sections[i + 1].end) {
-        next.push_back(sections[i]);
-        continue;
-      }
-      Candidate both{
-          .begin = sections[i].begin, .end = sections[i + 1].end, .statistics = sections[i].statistics, .choice = {}};
-      both.statistics += sections[i + 1].statistics;
-      const uint64_t apart = sections[i].choice.bits + sections[i + 1].choice.bits;
-      both.choice = choose(both.statistics, apart + 1);
-      if (both.choice.bits <= apart) {
-        next.push_back(both);
+  return sections;
+}
+
+// Joins `next` to `section` if that saves bits.
+bool join(Candidate& section, const Candidate& next) {
+  Statistics both = section.statistics;
+  both += next.statistics;
+  const uint64_t apart = section.choice.bits + next.choice.bits;
+  const Choice choice = choose(both, apart + 1);
+  if (choice.bits > apart) return false;
+  section = {.begin = section.begin, .end = next.end, .statistics = both, .choice = choice};
+  return true;
+}
+
+// One round, pair by pair. Returns whether any were joined.
+bool join_pairs(std::vector<Candidate>& sections) {
+  size_t kept = 0;
+  bool joined = false;
+  const auto keep = [&](size_t i) -> Candidate& {
+    if (kept != i) sections[kept] = sections[i];
+    return sections[kept++];
+  };
+  for (size_t i = 0; i < sections.size(); ++i) {
+    const bool has_next = i + 1 < sections.size();
+    const size_t next_end = has_next ? sections[i + 1].end : 0;
+    if (has_next && sections[i].alone_before != next_end) {
+      if (join(sections[i], sections[i + 1])) {
+        keep(i);
         ++i;
         joined = true;
-      } else {
-        next.push_back(sections[i]);
-        next.back().alone_before = sections[i + 1].end;
+        continue;
       }
+      sections[i].alone_before = next_end;
     }
-    sections = std::move(next);
+    keep(i);
   }
-  std::vector<Section> out;
+  sections.resize(kept);
+  return joined;
+}
+
+}  // namespace
+
+// Neighbours are joined in rounds for as long as that saves bits.
+Sections make_sections(std::span<const int16_t> weights) {
+  std::vector<Candidate> sections = blocks_of(weights);
+  while (sections.size() > 1 && join_pairs(sections)) {
+  }
+  Sections out;
   for (const Candidate& section : sections) {
-    out.push_back({.begin = section.begin, .end = section.end, .choice = section.choice});
+    out.list.push_back({.begin = section.begin, .end = section.end, .choice = section.choice});
+    out.values += section.statistics.values();
   }
   return out;
 }

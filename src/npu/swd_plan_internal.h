@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "npu/swd_internal.h"
+#include "npu/value_counts.h"
 
 // How the encoder decides: the sequence is cut into blocks; neighbouring blocks that cost less with one palette than
 // with two become a section (one palette, zero runs or not). Within a section the divisors may change from slice to
@@ -54,14 +55,6 @@ inline uint64_t bits_of(const Quotients& quotients, WeightCode code, const Palet
          (code.truncated ? quotients.twos : 0);
 }
 
-inline std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {
-  std::array<uint16_t, kFoldedValues> value{};
-  for (int f = palette.direct_offset; f <= kMaxFolded; ++f)
-    value[static_cast<size_t>(f)] = static_cast<uint16_t>(f - palette.direct_offset + palette.size);
-  for (int i = 0; i < palette.size; ++i) value[palette.entries[static_cast<size_t>(i)]] = static_cast<uint16_t>(i);
-  return value;
-}
-
 // What a section costs with its best palette and one slice.
 struct Choice {
   uint64_t bits = kImpossible;
@@ -74,13 +67,18 @@ struct Choice {
 struct Statistics {
   std::array<uint32_t, kFoldedValues> count{};
   std::array<uint64_t, kMaxZdiv + 1> run_bits{};
+  size_t end = 0;  // behind the largest folded weight that comes
 
+  [[nodiscard]] ValueCounts values() const;
   Statistics& operator+=(const Statistics& other) {
-    for (size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
+    end = std::max(end, other.end);
+    for (size_t i = 0; i < end; ++i) count[i] += other.count[i];
     for (size_t i = 0; i < run_bits.size(); ++i) run_bits[i] += other.run_bits[i];
     return *this;
   }
 };
+// Of at most kMostCounted weights.
+inline constexpr size_t kMostCounted = 4096;
 Statistics statistics_of(std::span<const int16_t> weights);
 
 // The best that takes fewer bits than `limit`; when there is none, one of `limit` bits that is none.
@@ -93,7 +91,11 @@ struct Section {
   Choice choice;
 };
 
-// Cuts the weights into the sections that cost least.
-std::vector<Section> make_sections(std::span<const int16_t> weights);
+// The weights cut into the sections that cost least.
+struct Sections {
+  std::vector<Section> list = {};
+  ValueCounts values = {};  // of all weights
+};
+Sections make_sections(std::span<const int16_t> weights);
 
 }  // namespace carina::npu::swd

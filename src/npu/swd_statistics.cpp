@@ -1,79 +1,130 @@
-#include <utility>
+#include <bit>
+#include <cstring>
 
+#include "base/check.h"
 #include "npu/swd_plan_internal.h"
+#include "npu/weight_codec.h"
 
 namespace carina::npu::swd {
 
 namespace {
 
-using RunBits = std::array<uint64_t, kMaxZdiv + 1>;
+constexpr size_t kGroup = 64;
 
-// Lengths of runs of zeros.
-class RunCounter {
- public:
-  void add(uint32_t length, uint32_t times = 1) {
-    if (length < short_.size()) {
-      short_[length] += times;
-    } else {
-      add_bits(length, times);
-    }
+// A bit for each weight that is 0.
+uint64_t zeros_of(std::span<const int16_t, kGroup> weights) {
+  constexpr size_t kLanes = 8;
+  constexpr uint64_t kGather =
+      0x0102040810204080;  // a byte's lowest bit to the byte's place among the highest eight bits
+  static_assert(std::endian::native == std::endian::little);
+  std::array<uint8_t, kGroup> is_zero{};
+  for (size_t i = 0; i < kGroup; ++i) is_zero[i] = weights[i] == 0 ? 1 : 0;
+  uint64_t zeros = 0;
+  for (size_t i = 0; i < kGroup; i += kLanes) {
+    uint64_t lanes = 0;
+    std::memcpy(&lanes, is_zero.data() + i, sizeof lanes);
+    zeros |= (lanes * kGather >> (kGroup - kLanes)) << i;
   }
-  [[nodiscard]] const RunBits& bits() {
-    for (uint32_t length = 0; length < short_.size(); ++length) add_bits(length, std::exchange(short_[length], 0));
-    return bits_;
+  return zeros;
+}
+
+// The quotients of the lengths of runs of zeros, summed for each divisor.
+class RunQuotients {
+ public:
+  // The next `count` weights, as zeros_of() says.
+  void add(uint64_t zeros, size_t count) {
+    if (zeros == 0) {
+      end_run();
+      return;
+    }
+    const auto first = static_cast<size_t>(std::countr_one(zeros));
+    run_ += first;
+    if (first >= count) return;
+    end_run();
+    const auto last = static_cast<size_t>(std::countl_one(zeros << (kGroup - count)));
+    add_inner(zeros >> first & ~uint64_t{0} >> (kGroup - count + last) >> first);
+    run_ = last;
+  }
+  [[nodiscard]] const std::array<uint64_t, kMaxZdiv + 1>& finish() {
+    end_run();
+    return sums_;
   }
 
  private:
-  void add_bits(uint32_t length, uint64_t times) {
-    for (size_t d = 0; d < bits_.size(); ++d) bits_[d] += times * ((length >> d) + 1 + d);
+  void end_run() {
+    for (size_t d = 0; d < sums_.size(); ++d) sums_[d] += run_ >> d;
+    run_ = 0;
   }
-
-  std::array<uint32_t, 32> short_{};  // most are
-  RunBits bits_{};
-};
-
-constexpr size_t kLanes = 16;
-
-bool has_zero(std::span<const int16_t, kLanes> weights) {
-  int16_t zeros = 0;
-  for (const int16_t weight : weights) zeros |= static_cast<int16_t>(weight == 0 ? 1 : 0);
-  return zeros != 0;
-}
-
-RunBits run_bits_of(std::span<const int16_t> weights) {
-  RunCounter runs;
-  uint32_t run = 0;
-  const auto see = [&](int16_t weight) {
-    if (weight != 0) runs.add(run);
-    run = weight != 0 ? 0 : run + 1;
-  };
-  for (; weights.size() >= kLanes; weights = weights.subspan(kLanes)) {
-    if (has_zero(weights.first<kLanes>())) {
-      for (const int16_t weight : weights.first<kLanes>()) see(weight);
-    } else {
-      runs.add(std::exchange(run, 0));
-      runs.add(0, kLanes - 1);
+  // Runs that neither start nor end outside. As many of them reach a length as there are runs of what is left when all
+  // are made shorter by that, less one; and the quotient of a length is the number of multiples that it reaches.
+  void add_inner(uint64_t zeros) {
+    sums_[0] += static_cast<uint64_t>(std::popcount(zeros));
+    for (size_t length = 2; (zeros &= zeros >> 1) != 0; ++length) {
+      const auto runs = static_cast<uint64_t>(std::popcount(zeros & ~(zeros << 1)));
+      for (size_t d = 1; d < sums_.size() && length % (size_t{1} << d) == 0; ++d) sums_[d] += runs;
     }
   }
-  for (const int16_t weight : weights) see(weight);
-  runs.add(run);
-  return runs.bits();
+
+  uint64_t run_ = 0;  // under way
+  std::array<uint64_t, kMaxZdiv + 1> sums_{};
+};
+
+std::array<uint64_t, kMaxZdiv + 1> run_quotients(std::span<const int16_t> weights) {
+  RunQuotients quotients;
+  for (; weights.size() >= kGroup; weights = weights.subspan(kGroup))
+    quotients.add(zeros_of(weights.first<kGroup>()), kGroup);
+  if (weights.empty()) return quotients.finish();
+  std::array<int16_t, kGroup> rest{};
+  std::ranges::copy(weights, rest.begin());
+  quotients.add(zeros_of(rest) & ~uint64_t{0} >> (kGroup - weights.size()), weights.size());
+  return quotients.finish();
 }
 
-}  // namespace
+// How often each value comes, by value - kMinWeight. Counted in turns, so that no counter waits for itself when equal
+// weights follow one another.
+constexpr size_t kTurns = 4;
+using Counts = std::array<uint16_t, kFoldedValues>;
 
-// Counted in turns, so that no counter waits for itself when equal weights follow one another.
-Statistics statistics_of(std::span<const int16_t> weights) {
-  constexpr size_t kTurns = 2;
-  std::array<std::array<uint32_t, kFoldedValues>, kTurns> counts{};
+std::array<Counts, kTurns> counts_of(std::span<const int16_t> weights) {
+  static_assert(kMostCounted <= UINT16_MAX);
+  std::array<Counts, kTurns> counts{};
   const size_t whole = weights.size() - weights.size() % kTurns;
-  const auto index = [](int16_t weight) { return static_cast<size_t>(fold(weight)); };
+  const auto index = [](int16_t weight) { return static_cast<size_t>(weight - kMinWeight); };
   for (size_t i = 0; i < whole; i += kTurns) {
     for (size_t turn = 0; turn < kTurns; ++turn) ++counts[turn][index(weights[i + turn])];
   }
   for (const int16_t weight : weights.subspan(whole)) ++counts[0][index(weight)];
-  Statistics statistics{.count = counts[0], .run_bits = run_bits_of(weights)};
-  for (size_t f = 0; f < kFoldedValues; ++f) statistics.count[f] += counts[1][f];
+  return counts;
+}
+
+}  // namespace
+
+ValueCounts Statistics::values() const {
+  ValueCounts values{.zeros = count[0]};
+  for (size_t f = 0; f < end; ++f) {
+    values.values += count[f];
+    if (count[f] != 0) values.present.set(static_cast<size_t>(unfold(static_cast<int>(f)) - kMinWeight));
+  }
+  return values;
+}
+
+Statistics statistics_of(std::span<const int16_t> weights) {
+  CARINA_CHECK(weights.size() <= kMostCounted, "{} weights", weights.size());
+  const std::array<Counts, kTurns> counts = counts_of(weights);
+  Statistics statistics{.run_bits = run_quotients(weights)};
+  const auto times = [&](int weight) {
+    uint32_t sum = 0;
+    for (const Counts& turn : counts) sum += turn[static_cast<size_t>(weight - kMinWeight)];
+    return sum;
+  };
+  for (int weight = 0; weight <= kMaxWeight; ++weight)
+    statistics.count[static_cast<size_t>(fold(weight))] = times(weight);
+  for (int weight = kMinWeight; weight < 0; ++weight)
+    statistics.count[static_cast<size_t>(fold(weight))] = times(weight);
+  statistics.end = kFoldedValues;
+  while (statistics.end > 0 && statistics.count[statistics.end - 1] == 0) --statistics.end;
+  const uint64_t runs = weights.size() - statistics.count[0] + 1;  // before each other weight, and behind the last
+  for (size_t d = 0; d < statistics.run_bits.size(); ++d) statistics.run_bits[d] += runs * (1 + d);
   return statistics;
 }
 

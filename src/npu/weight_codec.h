@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "npu/value_counts.h"
 
 namespace carina::npu {
 
@@ -20,6 +21,13 @@ inline constexpr int kMaxWeight = 255;
 // end-of-stream mark and is padded with 0xFF to a multiple of 16 bytes. Same weights, same bytes. Format:
 // docs/npu-encoding.md.
 std::vector<std::byte> encode_swd(std::span<const int16_t> weights);
+
+// The same, with the spread of the weights, which encoding finds on its way.
+struct EncodedWeights {
+  std::vector<std::byte> bytes = {};
+  ValueCounts values = {};
+};
+EncodedWeights encode_swd_counted(std::span<const int16_t> weights);
 
 // Decompresses up to the end-of-stream mark. Errors, with the bit offset: cut off, impossible header, more than
 // `max_weights` weights.

@@ -48,7 +48,11 @@ std::vector<int16_t> reorder_values(const WeightTraversal& t, int stream, std::s
   int16_t* to = sequence.data();
   walk(t, stream, [&](int64_t offset, int step, int count, int zeros) {
     const T* from = weights.data() + offset;
-    for (int i = 0; i < count; ++i) to[i] = from[static_cast<int64_t>(i) * step];
+    if (count == kIfmUblockDepth && step == 1) {  // nearly all runs: loops of a known length become vectors
+      for (int i = 0; i < kIfmUblockDepth; ++i) to[i] = from[i];
+    } else {
+      for (int i = 0; i < count; ++i) to[i] = from[static_cast<int64_t>(i) * step];
+    }
     to += count + zeros;  // the zeros stand there already
   });
   CARINA_CHECK(to == sequence.data() + sequence.size(), "{} weights walked, {} expected", to - sequence.data(),

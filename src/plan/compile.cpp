@@ -34,12 +34,14 @@ npu::IoTensor io_tensor(const Schedule& schedule, TensorId id) {
   return io;
 }
 
-npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> constants) {
+npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> constants,
+                              std::vector<npu::StreamNote> streams) {
   npu::CompiledNetwork compiled;
   Stream stream = emit_stream(what);
   compiled.command_payload = npu::build_payload(what.target.accelerator, stream.words);
   compiled.layers = std::move(stream.notes);
   compiled.weights = std::move(constants);
+  compiled.streams = std::move(streams);
   compiled.scratch_bytes = space_bytes(what.schedule, Space::kArena);
   compiled.fast_scratch_bytes = space_bytes(what.schedule, Space::kFastScratch);
   compiled.working_bound_bytes = bound_bytes(what.schedule, working_space(what.target, what.family));
@@ -90,7 +92,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
                    .family = *family,
                    .target = target,
                    .overlap = options.variation.overlap},
-                  std::move(encoded.constants));
+                  std::move(encoded.constants), std::move(encoded.streams));
 }
 
 }  // namespace carina::plan

@@ -327,7 +327,7 @@ Result<void> Machine::resolve_weights(Prepared& prepared) {
 Result<void> Machine::read_weights(Prepared& prepared, const WeightStreams& streams) {
   const Operation& op = prepared.op;
   if (!computes()) {
-    CARINA_TRY(prepared.statistics, persistent_.known_statistics().get(op, accelerator_, streams));
+    CARINA_TRY(prepared.statistics, persistent_.statistics.get(op, accelerator_, streams));
     return {};
   }
   const uint64_t left = persistent_.options.max_work - work_done_;

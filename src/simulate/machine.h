@@ -23,8 +23,6 @@ struct Persistent {
   WeightCache weights;
   StatisticsCache statistics;
   ThreadPool pool;
-
-  StatisticsCache& known_statistics() { return options.statistics != nullptr ? *options.statistics : statistics; }
 };
 
 // A result of one operation in a chaining buffer of U85: a whole temporary tensor.

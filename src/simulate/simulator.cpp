@@ -11,8 +11,10 @@ namespace carina::simulate {
 struct Simulator::State : Persistent {};
 
 Simulator::Simulator(Options options)
-    : state_(new State{
-          {.options = options, .weights = {}, .statistics = {}, .pool = ThreadPool(std::max(1, options.threads))}}) {}
+    : state_(new State{{.options = options,
+                        .weights = {},
+                        .statistics = StatisticsCache(options.known_streams),
+                        .pool = ThreadPool(std::max(1, options.threads))}}) {}
 Simulator::~Simulator() = default;
 Simulator::Simulator(Simulator&&) noexcept = default;
 Simulator& Simulator::operator=(Simulator&&) noexcept = default;

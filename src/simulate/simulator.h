@@ -12,6 +12,7 @@
 
 #include "base/diagnostic.h"
 #include "facts/npu_targets.h"
+#include "npu/value_counts.h"
 #include "simulate/report.h"
 
 namespace carina::simulate {
@@ -32,7 +33,11 @@ struct Memory {
   std::vector<MemoryRange> defined = {};
 };
 
-class StatisticsCache;  // simulate/weights.h
+// A stream of encoded weights, which must outlive the simulator, and what it holds.
+struct KnownStream {
+  std::span<const std::byte> bytes = {};
+  npu::ValueCounts values = {};
+};
 
 enum class Timing : uint8_t { kOff, kOn };
 // kTimeOnly: kernels are decoded, held against memory and timed, but compute nothing; transfers are carried out, since
@@ -64,8 +69,8 @@ struct Options {
   // Those of another vela.ini than the one built in; they come before the names.
   std::optional<npu::SystemConfig> own_system_config = {};
   std::optional<npu::MemoryMode> own_memory_mode = {};
-  // What other simulators know of weights already, and may learn here; nullptr: nothing.
-  StatisticsCache* statistics = nullptr;
+  // What is known of streams of weights, so that runs that only take time need not decode them.
+  std::vector<KnownStream> known_streams = {};
   // Called before each operation, where it is set. What it throws ends the run.
   std::function<void()> between_operations = {};
 };

@@ -121,6 +121,12 @@ Result<std::vector<std::vector<int16_t>>> decode_sequences(const Operation& op, 
   return sequences;
 }
 
+WeightStatistics statistics_of(const npu::ValueCounts& counts) {
+  return {.values = counts.values,
+          .zero_rate = counts.values == 0 ? 0 : static_cast<double>(counts.zeros) / static_cast<double>(counts.values),
+          .distinct_values = counts.present.count()};
+}
+
 // How often each value occurs.
 class Histogram {
  public:
@@ -139,16 +145,26 @@ class Histogram {
     for (size_t v = 0; v < others.size(); ++v) counts_[v] += others[v];
   }
   [[nodiscard]] WeightStatistics statistics() const {
-    const uint64_t values = std::reduce(counts_.begin(), counts_.end());
-    const uint64_t zeros = counts_[static_cast<size_t>(-npu::kMinWeight)];
-    return {.values = values,
-            .zero_rate = values == 0 ? 0 : static_cast<double>(zeros) / static_cast<double>(values),
-            .distinct_values = static_cast<size_t>(std::ranges::count_if(counts_, [](uint64_t n) { return n != 0; }))};
+    npu::ValueCounts counts{.values = std::reduce(counts_.begin(), counts_.end()),
+                            .zeros = counts_[static_cast<size_t>(-npu::kMinWeight)]};
+    for (size_t v = 0; v < counts_.size(); ++v) counts.present.set(v, counts_[v] != 0);
+    return statistics_of(counts);
   }
 
  private:
   std::array<uint64_t, 512> counts_{};  // a weight has 9 bits
 };
+
+// Of its length and its ends: the comparison of all bytes follows anyway.
+uint64_t hash_of(std::span<const std::byte> stream) {
+  constexpr size_t kHashedBytes = 512;
+  const uint64_t hash = content_hash(stream.first(std::min(stream.size(), kHashedBytes)), stream.size());
+  return content_hash(stream.last(std::min(stream.size(), kHashedBytes)), hash);
+}
+
+bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return a.size() == b.size() && (a.data() == b.data() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
 
 // Steps of a group of channels that take `together` inputs each.
 size_t steps_per_group(const DecodedWeights& weights, size_t together) {
@@ -295,17 +311,32 @@ Result<WeightStatistics> weight_statistics(const Operation& op, const npu::Accel
   return histogram.statistics();
 }
 
+StatisticsCache::StatisticsCache(std::span<const KnownStream> known) {
+  for (const KnownStream& stream : known) known_.emplace(hash_of(stream.bytes), stream);
+}
+
+std::optional<WeightStatistics> StatisticsCache::known(const WeightStreams& streams) const {
+  if (known_.empty()) return std::nullopt;
+  npu::ValueCounts all;
+  for (const auto& stream : streams) {
+    if (stream.empty()) continue;
+    const auto [first, last] = known_.equal_range(hash_of(stream));
+    const auto found =
+        std::find_if(first, last, [&](const auto& entry) { return same_bytes(entry.second.bytes, stream); });
+    if (found == last) return std::nullopt;
+    all += found->second.values;
+  }
+  return statistics_of(all);
+}
+
 Result<WeightStatistics> StatisticsCache::get(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                               const WeightStreams& streams) {
+  if (const auto statistics = known(streams)) return *statistics;
   std::array<size_t, 4> bytes{};
   std::ranges::transform(streams, bytes.begin(), [](const auto& stream) { return stream.size(); });
   const Key key(parameters_of(op, accelerator), bytes, sha256(streams));
-  {
-    const std::scoped_lock lock(mutex_);
-    if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
-  }
+  if (const auto entry = entries_.find(key); entry != entries_.end()) return entry->second;
   CARINA_TRY(const WeightStatistics statistics, weight_statistics(op, accelerator, streams));
-  const std::scoped_lock lock(mutex_);
   return entries_.emplace(key, statistics).first->second;
 }
 

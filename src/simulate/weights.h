@@ -6,9 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "base/content_hash.h"
@@ -16,6 +17,7 @@
 #include "base/sha256.h"
 #include "facts/npu_targets.h"
 #include "simulate/operation.h"
+#include "simulate/simulator.h"
 
 namespace carina::simulate {
 
@@ -73,19 +75,23 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
 Result<WeightStatistics> weight_statistics(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                            const WeightStreams& streams);
 
-// Statistics by the content of streams, which stripes of one layer share, and networks of one model. Safe for
-// concurrent calls.
+// Statistics by the content of streams, which stripes of one layer share.
 class StatisticsCache {
  public:
+  // Streams in `known` are not decoded; their bytes must outlive the cache.
+  explicit StatisticsCache(std::span<const KnownStream> known);
   // As weight_statistics().
   Result<WeightStatistics> get(const Operation& op, const npu::AcceleratorConfig& accelerator,
                                const WeightStreams& streams);
 
  private:
+  // Of all streams of an operation, if all of them are known.
+  [[nodiscard]] std::optional<WeightStatistics> known(const WeightStreams& streams) const;
+
   // What decides the order of the weights, the bytes of each stream, and the digest of them all.
   using Key = std::tuple<std::array<int64_t, 16>, std::array<size_t, 4>, Sha256Digest>;
 
-  std::mutex mutex_;
+  std::unordered_multimap<uint64_t, KnownStream> known_;
   std::map<Key, WeightStatistics> entries_;
 };
 

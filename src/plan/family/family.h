@@ -13,6 +13,7 @@
 #include "facts/tosa_ops.h"
 #include "npu/stream_memo.h"
 #include "npu/weight_order.h"
+#include "plan/family/encoded_slice.h"
 #include "plan/schedule/schedule.h"
 #include "plan/target.h"
 
@@ -45,12 +46,6 @@ struct TableMemory {
   int slots = 0;
   bool shared_with_accumulators = false;  // whether steps without a table may overwrite it
   int64_t address = 0;                    // of slot 0
-};
-
-// Scales and weights of a slice, encoded.
-struct EncodedSlice {
-  std::vector<std::byte> bytes;
-  std::vector<CoreStream> cores;
 };
 
 // What some lines have and others not, where general code has a way for both.

@@ -26,31 +26,14 @@ npu::WeightTraversal shram::traversal(const Step& piece, const BlockConfig& bloc
 
 namespace {
 
-// Appends what core number `core` reads.
-void append_core(EncodedSlice& slice, const npu::WeightTraversal& traversal, const Weights& weights,
-                 int64_t first_channel, int core, npu::StreamMemo* streams) {
+std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
+                                   int core) {
   std::vector<npu::ChannelScale> scales;
   for (int64_t o = core; o < traversal.ofm_depth; o += traversal.cores) {
     const auto c = static_cast<size_t>(first_channel + o);
     scales.push_back({.bias = weights.biases[c], .scale = weights.multipliers[c], .shift = weights.shifts[c]});
   }
-  const std::vector<std::byte> table = npu::encode_scales(scales, npu::ScaleForm::kBias40Scale32, 1);
-  CoreStream stream{.scale_offset = static_cast<int64_t>(slice.bytes.size()),
-                    .scale_bytes = static_cast<int64_t>(table.size())};
-  slice.bytes.insert(slice.bytes.end(), table.begin(), table.end());
-  stream.weight_offset = static_cast<int64_t>(slice.bytes.size());
-  if (!weights.values.empty()) {
-    const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
-    const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
-      return npu::reorder(
-          traversal, core,
-          values.subspan(static_cast<size_t>(first_channel) * each, static_cast<size_t>(traversal.ofm_depth) * each));
-    });
-    const npu::StreamMemo::Stream encoded = npu::encoded_by(streams, sequence);
-    stream.weight_bytes = static_cast<int64_t>(encoded->size());
-    slice.bytes.insert(slice.bytes.end(), encoded->begin(), encoded->end());
-  }
-  slice.cores.push_back(stream);
+  return npu::encode_scales(scales, npu::ScaleForm::kBias40Scale32, 1);
 }
 
 }  // namespace
@@ -58,8 +41,22 @@ void append_core(EncodedSlice& slice, const npu::WeightTraversal& traversal, con
 EncodedSlice shram::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
                            npu::StreamMemo* streams) {
   EncodedSlice slice;
-  for (int core = 0; core < std::min(traversal.cores, traversal.ofm_depth); ++core)
-    append_core(slice, traversal, weights, first_channel, core, streams);
+  const int cores = std::min(traversal.cores, traversal.ofm_depth);
+  slice.cores.resize(static_cast<size_t>(cores));
+  for (int core = 0; core < cores; ++core)
+    append_scales(slice, static_cast<size_t>(core), scale_table(traversal, weights, first_channel, core));
+  if (weights.values.empty()) return slice;
+  const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
+  std::vector<npu::StreamMemo::Stream> encoded;
+  for (int core = 0; core < cores; ++core) {
+    const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
+      return npu::reorder(
+          traversal, core,
+          values.subspan(static_cast<size_t>(first_channel) * each, static_cast<size_t>(traversal.ofm_depth) * each));
+    });
+    encoded.push_back(npu::encoded_by(streams, sequence));
+  }
+  set_weights(slice, encoded);
   return slice;
 }
 

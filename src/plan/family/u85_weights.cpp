@@ -41,20 +41,20 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
 EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
                          npu::StreamMemo* streams) {
   const auto first = static_cast<size_t>(first_channel), count = static_cast<size_t>(traversal.ofm_depth);
-  EncodedSlice slice{.bytes = scale_table(traversal, weights, first), .cores = {}};
+  EncodedSlice slice;
   slice.cores.resize(static_cast<size_t>(npu::stream_count(traversal)));
-  slice.cores.front().scale_bytes = static_cast<int64_t>(slice.bytes.size());  // one table for all decoders
+  append_scales(slice, 0, scale_table(traversal, weights, first));  // one table for all decoders
+  for (size_t stream = 1; stream < slice.cores.size(); ++stream) append_scales(slice, stream, {});
   if (weights.values.empty()) return slice;
   const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
+  std::vector<npu::StreamMemo::Stream> encoded;
   for (size_t stream = 0; stream < slice.cores.size(); ++stream) {
     const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
       return npu::reorder(traversal, static_cast<int>(stream), values.subspan(first * each, count * each));
     });
-    const npu::StreamMemo::Stream bytes = npu::encoded_by(streams, sequence);
-    slice.cores[stream].weight_offset = static_cast<int64_t>(slice.bytes.size());
-    slice.cores[stream].weight_bytes = static_cast<int64_t>(bytes->size());
-    slice.bytes.insert(slice.bytes.end(), bytes->begin(), bytes->end());
+    encoded.push_back(npu::encoded_by(streams, sequence));
   }
+  set_weights(slice, encoded);
   return slice;
 }
 

@@ -105,36 +105,6 @@ std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Mater
   return leaders;
 }
 
-// A slice with its scales apart from its weights; offsets count from the start of each.
-struct Parts {
-  std::vector<std::byte> scales = {};
-  std::vector<std::byte> weights = {};
-  std::vector<CoreStream> cores = {};
-};
-
-int64_t append_aligned(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
-  to.resize(round_up<size_t>(to.size(), npu::kBaseAlignmentBytes));
-  const auto offset = static_cast<int64_t>(to.size());
-  to.insert(to.end(), bytes.begin(), bytes.end());
-  return offset;
-}
-
-Parts parts_of(const EncodedSlice& slice) {
-  Parts parts{.cores = slice.cores};
-  const auto range = [&](int64_t offset, int64_t bytes) {
-    return std::span(slice.bytes).subspan(static_cast<size_t>(offset), static_cast<size_t>(bytes));
-  };
-  for (CoreStream& core : parts.cores) {
-    core.scale_offset = append_aligned(parts.scales, range(core.scale_offset, core.scale_bytes));
-    core.weight_offset = append_aligned(parts.weights, range(core.weight_offset, core.weight_bytes));
-  }
-  return parts;
-}
-
-Parts encode(const Request& request, const Weights& weights, const Context& context) {
-  return parts_of(context.family.encode(request.traversal, weights, request.first_channel, context.options.streams));
-}
-
 Weights scales_only(const Weights& weights) {
   return {.name = weights.name,
           .out_channels = weights.out_channels,
@@ -168,9 +138,12 @@ class EncodingProgress {
 };
 
 // All requests; those that follow a leader have their own scales and the leader's weights.
-std::vector<Parts> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
-                              const Material& material, const Context& context, ThreadPool& threads) {
-  std::vector<Parts> encoded(requests.size());
+std::vector<EncodedSlice> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
+                                     const Material& material, const Context& context, ThreadPool& threads) {
+  std::vector<EncodedSlice> encoded(requests.size());
+  const auto encode = [&](const Request& request, const Weights& weights) {
+    return context.family.encode(request.traversal, weights, request.first_channel, context.options.streams);
+  };
   const auto size = [&](size_t i) {
     return leaders[i] == i ? static_cast<size_t>(weights_in(requests[i], material[requests[i].weights])) : size_t{0};
   };
@@ -179,14 +152,15 @@ std::vector<Parts> encode_all(const std::vector<Request>& requests, const std::v
   EncodingProgress progress(total, context.log);
   threads.parallel_for(requests.size(), [&](size_t i) {
     if (leaders[i] != i) return;
-    encoded[i] = encode(requests[i], material[requests[i].weights], context);
+    encoded[i] = encode(requests[i], material[requests[i].weights]);
     progress.add(size(i));
   });
   for (size_t i = 0; i < requests.size(); ++i) {
     if (leaders[i] == i) continue;
-    encoded[i] = encode(requests[i], scales_only(material[requests[i].weights]), context);
-    const Parts& leader = encoded[leaders[i]];
+    encoded[i] = encode(requests[i], scales_only(material[requests[i].weights]));
+    const EncodedSlice& leader = encoded[leaders[i]];
     encoded[i].weights = leader.weights;
+    encoded[i].values = leader.values;
     for (size_t core = 0; core < leader.cores.size(); ++core) {
       encoded[i].cores[core].weight_offset = leader.cores[core].weight_offset;
       encoded[i].cores[core].weight_bytes = leader.cores[core].weight_bytes;
@@ -195,10 +169,14 @@ std::vector<Parts> encode_all(const std::vector<Request>& requests, const std::v
   return encoded;
 }
 
-size_t bytes_of(const std::vector<Parts>& encoded) {
+std::span<const std::byte> weights_of(const EncodedSlice& slice) {
+  return slice.weights ? std::span<const std::byte>(*slice.weights) : std::span<const std::byte>();
+}
+
+size_t bytes_of(const std::vector<EncodedSlice>& encoded) {
   size_t bytes = 0;
-  for (const Parts& parts : encoded)
-    bytes += parts.scales.size() + parts.weights.size() + 2 * size_t{npu::kBaseAlignmentBytes};
+  for (const EncodedSlice& slice : encoded)
+    bytes += slice.scales.size() + weights_of(slice).size() + 2 * size_t{npu::kBaseAlignmentBytes};
   return bytes;
 }
 
@@ -211,7 +189,12 @@ class Layout {
     space_.reserve(expected_bytes + expected_bytes / 16);
   }
 
-  StorageId append(std::span<const std::byte> bytes) {
+  // One storage of both, the second behind the first where bases may stand.
+  StorageId append(std::span<const std::byte> first, std::optional<std::span<const std::byte>> second = std::nullopt) {
+    const size_t before = space_.size();
+    const int64_t address = append_aligned(space_, first);
+    if (second) append_aligned(space_, *second);
+    const auto bytes = std::span<const std::byte>(space_).subspan(static_cast<size_t>(address));
     const uint64_t hash = content_hash(bytes);
     const auto [begin, end] = by_hash_.equal_range(hash);
     const auto same = std::find_if(begin, end, [&](const auto& entry) {
@@ -219,10 +202,12 @@ class Layout {
       return std::ranges::equal(
           bytes, std::span(space_).subspan(static_cast<size_t>(storage.address), static_cast<size_t>(storage.bytes)));
     });
-    if (same != end) return same->second;
-    const StorageId id = schedule_.add({.space = Space::kConstants,
-                                        .bytes = static_cast<int64_t>(bytes.size()),
-                                        .address = append_aligned(space_, bytes)});
+    if (same != end) {
+      space_.resize(before);
+      return same->second;
+    }
+    const StorageId id =
+        schedule_.add({.space = Space::kConstants, .bytes = static_cast<int64_t>(bytes.size()), .address = address});
     by_hash_.emplace(hash, id);
     return id;
   }
@@ -232,6 +217,7 @@ class Layout {
     if (tensor.kind == TensorKind::kConstant && !tensor.storage.valid())
       tensor.storage = append(material.constants[id.index()].bytes());
   }
+  [[nodiscard]] int64_t address_of(StorageId id) const { return schedule_[id].address; }
   std::vector<std::byte> take() && {
     space_.resize(round_up<size_t>(space_.size(), npu::kBaseAlignmentBytes));
     return std::move(space_);
@@ -247,36 +233,46 @@ class Layout {
 // so that one transfer copies them.
 class SliceStore {
  public:
-  SliceStore(Layout& layout, std::vector<Parts>& encoded, const std::vector<size_t>& leaders)
+  SliceStore(Layout& layout, std::vector<EncodedSlice>& encoded, const std::vector<size_t>& leaders)
       : layout_(layout), encoded_(encoded), leaders_(leaders), apart_(encoded.size(), false), slices_(encoded.size()) {
     for (size_t i = 0; i < encoded.size(); ++i) {
       if (encoded[i].scales != encoded[leaders[i]].scales) apart_[leaders[i]] = true;
     }
   }
-  // Where request `r` stands, and its streams. The first call takes its parts: they are not held twice.
+  // Where request `r` stands, and its streams. The first call takes what was encoded: it is not held twice.
   const WeightSlice& operator[](size_t r) {
     WeightSlice& slice = slices_[r];
     if (slice.stored.valid()) return slice;
-    const Parts parts = std::exchange(encoded_[r], {});
-    slice.cores = parts.cores;
-    if (apart_[leaders_[r]] && !parts.weights.empty()) {
-      slice.scales = layout_.append(parts.scales);
-      slice.stored = layout_.append(parts.weights);
-      return slice;
+    EncodedSlice encoded = std::exchange(encoded_[r], {});
+    slice.cores = std::move(encoded.cores);
+    const std::span<const std::byte> weights = weights_of(encoded);
+    if (apart_[leaders_[r]] && !weights.empty()) {
+      slice.scales = layout_.append(encoded.scales);
+      slice.stored = layout_.append(weights);
+    } else {
+      const auto offset = round_up<int64_t>(static_cast<int64_t>(encoded.scales.size()), npu::kBaseAlignmentBytes);
+      for (CoreStream& core : slice.cores) core.weight_offset += offset;
+      slice.scales = slice.stored = layout_.append(encoded.scales, weights);
     }
-    std::vector<std::byte> both = parts.scales;
-    const int64_t offset = append_aligned(both, parts.weights);
-    for (CoreStream& core : slice.cores) core.weight_offset += offset;
-    slice.scales = slice.stored = layout_.append(both);
+    note(slice, encoded.values);
     return slice;
   }
+  std::vector<npu::StreamNote> take_notes() && { return std::move(notes_); }
 
  private:
+  void note(const WeightSlice& slice, const std::vector<npu::ValueCounts>& values) {
+    for (size_t core = 0; core < values.size(); ++core)
+      notes_.push_back({.offset = layout_.address_of(slice.stored) + slice.cores[core].weight_offset,
+                        .bytes = slice.cores[core].weight_bytes,
+                        .values = values[core]});
+  }
+
   Layout& layout_;
-  std::vector<Parts>& encoded_;
+  std::vector<EncodedSlice>& encoded_;
   const std::vector<size_t>& leaders_;
   std::vector<bool> apart_;  // by leader
   std::vector<WeightSlice> slices_;
+  std::vector<npu::StreamNote> notes_;
 };
 
 // The weights of a step that are written while the network runs: the slice has their scales only.
@@ -294,7 +290,7 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
                               ThreadPool& threads) {
   const Requests requests = requests_of(schedule, material, context);
   const std::vector<size_t> leaders = leaders_of(requests.distinct, material);
-  std::vector<Parts> encoded = encode_all(requests.distinct, leaders, material, context, threads);
+  std::vector<EncodedSlice> encoded = encode_all(requests.distinct, leaders, material, context, threads);
   for (size_t i = 0; i < encoded.size(); ++i)
     CARINA_CHECKED(check_lengths(encoded[i].cores, material[requests.distinct[i].weights], context.family.limits,
                                  node_of(schedule, requests, i)));
@@ -317,7 +313,8 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
     if (step.reads_second_map()) layout.append(step.ifm2.tensor, material);
   }
   std::vector<std::byte> constants = std::move(layout).take();
-  return Encoded{.schedule = std::move(schedule), .constants = std::move(constants)};
+  return Encoded{
+      .schedule = std::move(schedule), .constants = std::move(constants), .streams = std::move(store).take_notes()};
 }
 
 }  // namespace carina::plan

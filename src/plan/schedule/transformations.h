@@ -63,6 +63,7 @@ Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& th
 struct Encoded {
   Schedule schedule;
   std::vector<std::byte> constants;  // the space, as it will be loaded
+  std::vector<npu::StreamNote> streams;
 };
 Result<Encoded> encode_slices(Schedule schedule, const Material& material, const Context& context, ThreadPool& threads);
 

@@ -19,8 +19,8 @@ std::vector<int16_t> weights_of(int seed) {
 TEST(StreamMemo, GivesWhatIsEncodedWithoutIt) {
   StreamMemo memo;
   for (const int seed : {1, 3, 1, 5, 3}) {
-    EXPECT_EQ(*memo.encoded(weights_of(seed)), encode_swd(weights_of(seed)));
-    EXPECT_EQ(*encoded_by(nullptr, weights_of(seed)), encode_swd(weights_of(seed)));
+    EXPECT_EQ(memo.encoded(weights_of(seed))->bytes, encode_swd(weights_of(seed)));
+    EXPECT_EQ(encoded_by(nullptr, weights_of(seed))->bytes, encode_swd(weights_of(seed)));
   }
 }
 

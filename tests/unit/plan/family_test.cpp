@@ -125,7 +125,7 @@ TEST(Family, GivesEachCoreItsChannels) {
   ASSERT_EQ(all.cores.size(), 2U);
   EXPECT_EQ(all.cores[0].scale_bytes, 32);  // two entries of 10 bytes
   EXPECT_EQ(all.cores[1].scale_bytes, 16);
-  EXPECT_EQ(static_cast<int>(all.bytes[static_cast<size_t>(all.cores[1].scale_offset)]), 20);
+  EXPECT_EQ(static_cast<int>(all.scales[static_cast<size_t>(all.cores[1].scale_offset)]), 20);
   EXPECT_EQ(cores_of(1).cores.size(), 1U);  // nothing for the second
 }
 

@@ -106,7 +106,7 @@ TEST(U85Family, StoresOneTableOfScalesAndAStreamPerDecoder) {
     EXPECT_GE(slice.cores.front().scale_bytes, 400);
     for (const CoreStream& core : slice.cores) {
       EXPECT_EQ(core.weight_offset % npu::kBaseAlignmentBytes, 0);
-      const auto stream = std::span(slice.bytes)
+      const auto stream = std::span(*slice.weights)
                               .subspan(static_cast<size_t>(core.weight_offset), static_cast<size_t>(core.weight_bytes));
       EXPECT_TRUE(npu::decode_swd(stream, 1 << 20, name).has_value());
     }

@@ -1,0 +1,159 @@
+#include <algorithm>
+
+#include "npu/swd_symbols_internal.h"
+
+namespace carina::npu::swd {
+
+namespace {
+
+// The bits of a piece of the section under each weight code and each divisor of zero runs.
+struct PieceCost {
+  std::array<uint64_t, kWeightCodes> weight{};
+  std::array<uint64_t, kMaxZdiv + 1> zero{};
+};
+
+constexpr size_t kLanes = 16;
+
+// Sums of function(value), in lanes, which compilers make vectors of. A piece's quotients fit 16 bits in each.
+template <typename Function>
+uint64_t sum_of(std::span<const uint16_t> values, const Function& function) {
+  static_assert(kPieceValues / kLanes * (kMaxFolded + kMaxPaletteSize) <= UINT16_MAX);
+  std::array<uint16_t, kLanes> sums{};
+  const size_t whole = values.size() - values.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      sums[lane] = static_cast<uint16_t>(sums[lane] + function(values[i + lane]));
+  }
+  uint64_t total = 0;
+  for (const uint16_t sum : sums) total += sum;
+  for (const uint16_t value : values.subspan(whole)) total += function(value);
+  return total;
+}
+
+// Values are small enough for signed lanes, which all vectors can compare.
+uint32_t max_of(std::span<const uint16_t> values) {
+  std::array<int16_t, kLanes> largest{};
+  const size_t whole = values.size() - values.size() % kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      largest[lane] = std::max(largest[lane], static_cast<int16_t>(values[i + lane]));
+  }
+  int16_t max = std::ranges::max(largest);
+  for (const uint16_t value : values.subspan(whole)) max = std::max(max, static_cast<int16_t>(value));
+  return static_cast<uint32_t>(max);
+}
+
+void add_weight_cost(PieceCost& cost, std::span<const uint16_t> values, const Palette& palette) {
+  Quotients quotients{.values = values.size(), .max = max_of(values)};
+  for (int d = 0; d <= kMaxWdiv; ++d) {
+    quotients.sum = sum_of(values, [d](uint16_t value) { return static_cast<uint16_t>(value >> d); });
+    const bool truncates = quotients.max >> d <= 2;
+    if (truncates) {
+      const auto first = static_cast<uint16_t>(2 << d);  // whose quotient is 2; none is more
+      quotients.twos =
+          sum_of(values, [first](uint16_t value) { return static_cast<uint16_t>(value >= first ? 1 : 0); });
+    }
+    for (const int i : {2 * d, 2 * d + 1})
+      cost.weight[static_cast<size_t>(i)] = bits_of(quotients, weight_code(i), palette);
+  }
+  cost.weight[kWeightCodes - 1] = bits_of(quotients, weight_code(kWeightCodes - 1), palette);
+}
+
+// The run before the section's first weight belongs to its first piece; each piece has those behind its weights.
+void add_zero_cost(PieceCost& cost, std::span<const uint32_t> runs) {
+  for (size_t d = 0; d < cost.zero.size(); ++d) {
+    uint64_t sum = 0;
+    for (const uint32_t run : runs) sum += run >> d;
+    cost.zero[d] = sum + runs.size() * (1 + d);
+  }
+}
+
+PieceCost cost_of(const Symbols& piece, bool is_first, const Palette& palette) {
+  PieceCost cost;
+  add_weight_cost(cost, piece.values, palette);
+  if (!piece.runs.empty()) add_zero_cost(cost, piece.runs.subspan(is_first ? 0 : 1));
+  return cost;
+}
+
+// The cheapest ways to code the pieces so far: per code of the last one, staying with the code or changing for a header.
+class SliceSearch {
+ public:
+  explicit SliceSearch(ZeroRuns zero_runs)
+      : zero_codes_(zero_runs == ZeroRuns::kYes ? kMaxZdiv + 1 : 0),
+        states_(static_cast<size_t>(kWeightCodes * std::max(zero_codes_, 1))) {}
+
+  void add(const PieceCost& piece) {
+    constexpr uint64_t kSwitchBits = kSliceHeaderBits + kSliceTailBits;
+    const auto best = static_cast<uint8_t>(best_state());
+    const uint64_t switched = cost_[best] + kSwitchBits;
+    from_.resize(from_.size() + states_);
+    uint8_t* const from = from_.data() + from_.size() - states_;
+    for (size_t s = 0; s < states_; ++s) {
+      from[s] = cost_[s] <= switched ? static_cast<uint8_t>(s) : best;
+      const uint64_t own = std::min(cost_[s], switched) + piece.weight[weight_code_of(s)] +
+                           (zero_codes_ > 0 ? piece.zero[static_cast<size_t>(zdiv_of(s))] : 0);
+      cost_[s] = std::min(own, kImpossible);
+    }
+  }
+  // Of all pieces, which start at `places` and have kPieceValues each, the last one fewer where `values` end.
+  [[nodiscard]] std::vector<Slice> finish(std::span<const size_t> places, size_t values) const {
+    std::vector<Slice> slices;
+    size_t state = best_state();
+    for (size_t p = places.size(); p-- > 0;) {
+      const Slice piece{.place = places[p],
+                        .values = std::min(kPieceValues, values - p * kPieceValues),
+                        .code = weight_code(static_cast<int>(weight_code_of(state))),
+                        .zdiv = zdiv_of(state)};
+      if (!slices.empty() && same_code(slices.back(), piece) &&
+          slices.back().values + piece.values <= kMaxSliceWeights) {
+        slices.back().place = piece.place;
+        slices.back().values += piece.values;
+      } else {
+        slices.push_back(piece);
+      }
+      state = from_[p * states_ + state];
+    }
+    std::ranges::reverse(slices);
+    return slices;
+  }
+
+ private:
+  static constexpr size_t kMostStates = kWeightCodes * (kMaxZdiv + 1);
+  static_assert(kMostStates <= UINT8_MAX);
+
+  static bool same_code(const Slice& a, const Slice& b) {
+    return a.zdiv == b.zdiv && a.code.wdiv == b.code.wdiv && a.code.truncated == b.code.truncated;
+  }
+  [[nodiscard]] size_t weight_code_of(size_t state) const {
+    return state / static_cast<size_t>(std::max(zero_codes_, 1));
+  }
+  [[nodiscard]] int zdiv_of(size_t state) const {
+    return zero_codes_ > 0 ? static_cast<int>(state) % zero_codes_ : kZdivNone;
+  }
+  [[nodiscard]] size_t best_state() const {
+    const auto end = cost_.begin() + static_cast<ptrdiff_t>(states_);
+    return static_cast<size_t>(std::min_element(cost_.begin(), end) - cost_.begin());
+  }
+
+  int zero_codes_;
+  size_t states_;
+  std::array<uint64_t, kMostStates> cost_{};
+  std::vector<uint8_t> from_;  // [pieces][states]
+};
+
+}  // namespace
+
+std::vector<Slice> choose_slices(SymbolReader& section, const Choice& choice) {
+  SliceSearch search(choice.zero_runs);
+  std::vector<size_t> places;
+  size_t values = 0;
+  while (!section.at_end()) {
+    places.push_back(section.place());
+    const Symbols piece = section.read(kPieceValues);
+    search.add(cost_of(piece, places.size() == 1, choice.palette));
+    values += piece.values.size();
+  }
+  return search.finish(places, values);
+}
+
+}  // namespace carina::npu::swd

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "npu/swd_plan_internal.h"
+
+namespace carina::npu::swd {
+
+inline constexpr size_t kPieceValues = 512;
+
+// Symbols under way: values of a palette, the run of zeros before the first value, and the runs behind each of them.
+struct Symbols {
+  std::span<const uint16_t> values;
+  std::span<const uint32_t> runs;  // one more than values; empty without zero runs
+};
+
+// Reads a section as symbols, a stretch at a time: a whole section's would be three times the weights.
+class SymbolReader {
+ public:
+  // Values behind the last of a stretch that may be looked at, whatever they are.
+  static constexpr size_t kReadFurther = 3;
+
+  SymbolReader(std::span<const int16_t> weights, const Choice& choice);
+
+  // The weight at which the next stretch begins: where a stretch ended, another reader of the section may go on.
+  [[nodiscard]] size_t place() const { return at_; }
+  void go_to(size_t place) { at_ = place; }
+  [[nodiscard]] bool at_end() const { return at_ == weights_.size(); }
+  // At most `most` values (kMaxSliceWeights); valid until the next call. Only the section's first stretch has a run
+  // before its first value.
+  Symbols read(size_t most);
+
+ private:
+  [[nodiscard]] uint16_t value_of(int16_t weight) const { return table_[static_cast<size_t>(weight - kFirst)]; }
+  Symbols read_plain(size_t most);
+  Symbols read_zeros();
+  Symbols read_runs(size_t most);
+
+  static constexpr int kFirst = -(kMaxFolded / 2);
+  std::span<const int16_t> weights_;
+  ZeroRuns zero_runs_;
+  bool all_zero_;
+  size_t at_ = 0;
+  std::array<uint16_t, kFoldedValues> table_;  // by weight
+  std::unique_ptr<uint16_t[]> values_;
+  std::unique_ptr<uint32_t[]> runs_;
+};
+
+// A series of values of a section with one code.
+struct Slice {
+  size_t place = 0;  // of a SymbolReader at its first value
+  size_t values = 0;
+  WeightCode code;
+  int zdiv = kZdivNone;
+};
+
+// The cheapest series of slices.
+std::vector<Slice> choose_slices(SymbolReader& section, const Choice& choice);
+
+}  // namespace carina::npu::swd
