@@ -7,6 +7,7 @@ One thread unless a row says two; CPU time, user and system, so that other work 
 """
 
 import argparse
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -18,15 +19,17 @@ TARGET = "ethos-u55-128"
 EXPORTER = ROOT / "build" / "judges" / "arm" / "bin" / "python"
 DIGITS = ROOT / "models" / "digits"
 MANY = 64  # samples
+# Models that differ in one size only: the smaller, the larger, and how many times larger.
+GROWTH = {"nodes": ("chain_100", "chain_800", 8), "weights": ("wide_1000", "wide_4000", 16)}
 
 
 class Bench:
-    def __init__(self, work, only):
-        self.work, self.only = work, only
+    def __init__(self, work, only, models):
+        self.work, self.only, self.models = work, only, models or work
 
     def model(self, name):
         """(.pt2, .npy), exported once."""
-        files = self.work / f"{name}.pt2", self.work / f"{name}.npy"
+        files = self.models / f"{name}.pt2", self.models / f"{name}.npy"
         if not files[0].exists():
             process([EXPORTER, ROOT / "bench" / "large_models.py", name, *files])
         return files
@@ -39,11 +42,11 @@ class Bench:
         words = ["--target", TARGET, "--quantize", "int8", "--calibrate", data or sample, "--threads", threads, "-o", self.work / f"{name}.pte"]
         return process(carina("compile", model, *words, *more))[0]
 
-    def many(self, name):
+    def many(self, name, count=MANY):
         """As many samples of noise in one file."""
-        path = self.work / f"{name}_{MANY}.npy"
+        path = self.work / f"{name}_{count}.npy"
         shape = np.load(self.model(name)[1], mmap_mode="r").shape
-        samples = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(MANY, *shape[1:]))
+        samples = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(count, *shape[1:]))
         noise = np.random.default_rng(0)
         for sample in samples:
             sample[:] = noise.standard_normal(shape[1:], dtype=np.float32)
@@ -91,6 +94,26 @@ def thread_rows(bench):
         print(f"{row:46} {two.wall:7.2f} s on the clock, one thread {one.wall:.2f} s ({one.wall / two.wall:.2f}x, 1.7x asked)", flush=True)
 
 
+def growth_rows(bench):
+    """Exponents of time and memory in the size of a model."""
+    for size, (small, large, times) in GROWTH.items():
+        row = f"growth with {size}"
+        if not bench.is_wanted(row):
+            continue
+        few, many = (min((bench.compile(name) for _ in range(3)), key=lambda cost: cost.seconds) for name in (small, large))
+        seconds, megabytes = (math.log(b / a, times) for a, b in ((few.seconds, many.seconds), (few.megabytes, many.megabytes)))
+        print(f"{row:46} {few.seconds:7.2f} s and {many.seconds:.2f} s, {times} times the {size}: exponents {seconds:.2f} of time, {megabytes:.2f} of memory (1.05 asked)", flush=True)
+
+
+def stream_rows(bench):
+    """The peak of 2,000 samples beside that of 10."""
+    row = "compile resnet18: 2,000 samples"
+    if not bench.is_wanted(row):
+        return
+    few, many = (bench.compile("resnet18", bench.many("resnet18", count)).megabytes for count in (10, 2000))
+    print(f"{row:46} {many:7.1f} MB, of 10 samples {few:.1f} MB ({many / few:.2f} times, 1.2 asked)", flush=True)
+
+
 def data_rows(bench):
     """The peak of 100,000 samples beside that of 10."""
     if not bench.is_wanted("digits: 100,000 samples"):
@@ -113,10 +136,11 @@ def data_rows(bench):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only rows whose name holds this word")
+    parser.add_argument("--models", type=Path, metavar="FOLDER", help="where exported models are, and stay")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="carina_large_") as folder:
-        bench = Bench(Path(folder), options.only)
-        for rows in (compile_rows, vela_row, thread_rows, data_rows):
+        bench = Bench(Path(folder), options.only, options.models)
+        for rows in (compile_rows, vela_row, thread_rows, growth_rows, data_rows, stream_rows):
             rows(bench)
 
 

@@ -4,6 +4,7 @@ usage: large_models.py NAME OUT.pt2 OUT.npy        NAME: one of MODELS; needs to
 """
 
 import sys
+from functools import partial
 
 import numpy as np
 import torch
@@ -23,6 +24,16 @@ def perceptron():
     return nn.Sequential(*[layer for _ in range(20) for layer in (nn.Linear(2500, 2500), nn.ReLU())])
 
 
+def chain(layers):
+    """As many small layers: convolutions and relus in turns."""
+    return nn.Sequential(*[layer for _ in range(layers // 2) for layer in (nn.Conv2d(8, 8, 3, padding=1), nn.ReLU())])
+
+
+def wide(width):
+    """Five square layers."""
+    return nn.Sequential(*[layer for _ in range(5) for layer in (nn.Linear(width, width), nn.ReLU())])
+
+
 def convolutions():
     """Eight convolutions of 128 channels."""
     layers = [nn.Conv2d(3, 128, 3, padding=1)]
@@ -38,6 +49,8 @@ MODELS = {
     "vit_base": (zoo.vit_b_16, (1, 3, 224, 224)),
     "mobilenet_v2_896": (zoo.mobilenet_v2, (1, 3, 896, 896)),
     "convolutions_1024": (convolutions, (1, 3, 1024, 1024)),
+    **{f"chain_{layers}": (partial(chain, layers), (1, 8, 8, 8)) for layers in (100, 800)},
+    **{f"wide_{width}": (partial(wide, width), (1, width)) for width in (1000, 4000)},
 }
 
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/crc32.h"
 #include "base/mapped_pages.h"
 
 namespace carina {
@@ -47,7 +48,7 @@ class Inflater {
       if (status != Z_OK && status != Z_STREAM_END) return false;
       if (made == 0 && stream_.avail_in == 0 && rest_.empty()) return false;
     }
-    crc_ = static_cast<uint32_t>(crc32_z(crc_, reinterpret_cast<const Bytef*>(to.data()), to.size()));
+    crc_ = crc32_of(to, crc_);
     position_ += to.size();
     return true;
   }

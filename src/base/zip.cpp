@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/checked_math.h"
+#include "base/crc32.h"
 #include "base/mapped_pages.h"
 
 namespace carina {
@@ -130,10 +131,6 @@ struct Extent {
     return false;
   }
 };
-
-uint32_t crc_of(std::span<const std::byte> bytes) {
-  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
 
 // Whether the record that ends an archive is there to its last byte: minizip takes what is cut off it for zeros.
 bool has_whole_end(std::span<const std::byte> archive) {
@@ -255,7 +252,7 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
     CARINA_CHECKED(stream.read(0, inflated.bytes()));
     return std::move(inflated).freeze();
   }
-  if (crc_of(data.bytes()) != entry->crc) return fail(wrong_checksum(where));
+  if (crc32_of(data.bytes()) != entry->crc) return fail(wrong_checksum(where));
   return data;
 }
 
@@ -265,10 +262,10 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
   const Buffer data = archive_.slice(entry->offset, entry->compressed_bytes);
   if (entry->method == Z_DEFLATED) return ByteStream::inflating(data, entry->bytes, entry->crc, where);
   constexpr size_t kPart = size_t{1} << 20;
-  uLong crc = 0;
+  uint32_t crc = 0;
   for (size_t at = 0; at < data.size(); at += kPart) {
     const auto part = data.bytes().subspan(at, std::min(kPart, data.size() - at));
-    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(part.data()), part.size());
+    crc = crc32_of(part, crc);
     leave_pages(data, at, at + part.size());
   }
   if (crc != entry->crc) return fail(wrong_checksum(where));

@@ -323,7 +323,7 @@ void check_range(std::span<const int16_t> weights) {
 size_t expected_bytes(const Sections& sections) {
   uint64_t bits = 0;
   for (const Section& section : sections.list) bits += section.choice.bits;
-  return static_cast<size_t>(bits / 8) + 64;
+  return static_cast<size_t>(bits / 8 + bits / 2048) + 64;  // slices that are too long for one header take more
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/parallel.h"
 #include "lower/prepare.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/domains_internal.h"
@@ -64,8 +65,9 @@ class Quantizer {
     leave_coarse_functions_float(log);
     compare_with_infinity();
     count_readers();
+    const std::vector<WeightFigures> figures = weight_figures();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], *scheme_of_node(n).scheme));
+      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], figures[n]));
     }
     keep_results_float();
     limit_domains(graph_);
@@ -253,21 +255,56 @@ class Quantizer {
     return bounds;
   }
 
-  Result<void> set_weights(Node& node, const NodeScheme& scheme) {
+  // What takes a look at all of a node's weights, and changes nothing.
+  struct WeightFigures {
+    std::optional<WeightRole> role = {};  // none: the node has no weights to quantize
+    bool finite = true;
+    std::optional<Quantization> parameters = {};
+    std::optional<Tensor> rounded = {};    // else the integers nearest to the weights
+    std::vector<double> mean_errors = {};  // that the bias takes in; empty: none
+  };
+
+  // By node, on all threads: a node's figures depend on no other's.
+  std::vector<WeightFigures> weight_figures() const {
+    std::vector<WeightFigures> figures(graph_.nodes.size());
+    ThreadPool threads(options_.threads);
+    threads.parallel_for(figures.size(), [&](size_t n) {
+      if (!calibrated_.left.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
+    });
+    return figures;
+  }
+
+  [[nodiscard]] WeightFigures figures_of(const Node& node, const NodeScheme& scheme) const {
+    WeightFigures figures;
     const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || !is_real(graph_, node.inputs.front())) return {};
-    ir::Value& weight = graph_[node.inputs[role->weight]];
-    if (!weight.constant || weight.dtype != DType::kFp32) return {};
-    if (!are_finite(weight.constant->values<float>()))
-      return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
-    const Quantization input = *graph_[node.inputs.front()].quantization;
-    weight.quantization =
-        weight_parameters(*weight.constant, role->axis, weights_beside(input, scheme.weights), scheme.smallest_scale);
-    const LayerStatistics* statistics = statistics_of(node, weight.constant->shape);
+    if (!role || !is_real(graph_, node.inputs.front())) return figures;
+    ir::Value weight = graph_[node.inputs[role->weight]];
+    if (!weight.constant || weight.dtype != DType::kFp32) return figures;
+    figures.role = role;
     const Tensor reals = *weight.constant;
-    if (statistics != nullptr && scheme.weights.rounding == Rounding::kForInputs)
-      weight.constant = rounded_for_inputs(reals, *weight.quantization, *statistics);
-    return set_bias(node, *role, scheme, input, reals, statistics);
+    figures.finite = are_finite(reals.values<float>());
+    if (!figures.finite) return figures;
+    const Quantization& input = *graph_[node.inputs.front()].quantization;
+    figures.parameters =
+        weight_parameters(reals, role->axis, weights_beside(input, scheme.weights), scheme.smallest_scale);
+    const LayerStatistics* statistics = statistics_of(node, reals.shape);
+    if (statistics == nullptr) return figures;
+    if (scheme.weights.rounding == Rounding::kForInputs)
+      weight.constant = figures.rounded = rounded_for_inputs(reals, *figures.parameters, *statistics);
+    weight.quantization = figures.parameters;
+    if (scheme.weights.mean_error == MeanError::kTakenFromBias)
+      figures.mean_errors = mean_errors(reals, weight, *statistics);
+    return figures;
+  }
+
+  Result<void> set_weights(Node& node, const WeightFigures& figures) {
+    if (!figures.role) return {};
+    ir::Value& weight = graph_[node.inputs[figures.role->weight]];
+    if (!figures.finite)
+      return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
+    weight.quantization = figures.parameters;
+    if (figures.rounded) weight.constant = figures.rounded;
+    return set_bias(node, *figures.role, *graph_[node.inputs.front()].quantization, figures.mean_errors);
   }
 
   // What the layer's inputs are like; none: calibration has not seen it as a layer of these weights.
@@ -280,16 +317,15 @@ class Quantizer {
     return &calibrated_.layers[result];
   }
 
-  Result<void> set_bias(Node& node, const WeightRole& role, const NodeScheme& scheme, const Quantization& input,
-                        const Tensor& reals, const LayerStatistics* statistics) {
+  Result<void> set_bias(Node& node, const WeightRole& role, const Quantization& input,
+                        const std::vector<double>& mean_errors) {
     const ir::Value weight = graph_[node.inputs[role.weight]];
     const bool has_bias = role.bias < node.inputs.size() && node.inputs[role.bias].valid();
     if (has_bias && (!is_real(graph_, node.inputs[role.bias]) || !graph_[node.inputs[role.bias]].constant)) return {};
     if (has_bias && !are_finite(graph_[node.inputs[role.bias]].constant->values<float>()))
       return fail({.where = fmt::format("{} ({})", node.name, graph_[node.inputs[role.bias]].name),
                    .what = "the bias is not finite"});
-    if (statistics != nullptr && scheme.weights.mean_error == MeanError::kTakenFromBias)
-      correct_bias(node, role, mean_errors(reals, weight, *statistics));
+    if (!mean_errors.empty()) correct_bias(node, role, mean_errors);
     if (role.bias < node.inputs.size() && node.inputs[role.bias].valid())
       graph_[node.inputs[role.bias]].quantization =
           bias_parameters(input, *weight.quantization, graph_[node.inputs[role.bias]].shape.elements());
