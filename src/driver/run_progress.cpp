@@ -6,7 +6,7 @@ namespace carina::driver {
 
 std::function<void()> run_progress(const Log& log) {
   using Clock = std::chrono::steady_clock;
-  return [&log, last = Clock::now()]() mutable {
+  return [&log, last = Clock::time_point()]() mutable {
     const Clock::time_point now = Clock::now();
     if (now - last < std::chrono::milliseconds(100)) return;
     last = now;
