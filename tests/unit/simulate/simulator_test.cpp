@@ -26,7 +26,7 @@ struct Machine {
   [[nodiscard]] int at(size_t i) const { return static_cast<int8_t>(arena[i]); }
 };
 
-constexpr Options kChecked{.checking = Checking::kOn};
+const Options kChecked{.checking = Checking::kOn};
 
 std::string error_of(const Result<Report>& result) {
   return result ? "no error" : to_string(result.error());
