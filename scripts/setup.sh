@@ -10,7 +10,7 @@ set -euo pipefail
 
 build=(
   g++ cmake ninja-build pkg-config python3
-  libflatbuffers-dev flatbuffers-compiler nlohmann-json3-dev libminizip-dev zlib1g-dev libfmt-dev libcli11-dev libinih-dev
+  libflatbuffers-dev flatbuffers-compiler nlohmann-json3-dev libminizip-dev zlib1g-dev libdeflate-dev libfmt-dev libcli11-dev libinih-dev
   libhwy-dev libtbb-dev libvulkan-dev libpng-dev libjpeg-dev libjs-vega libgtest-dev libgmock-dev libbenchmark-dev
 )
 full=(

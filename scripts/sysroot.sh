@@ -8,7 +8,7 @@ set -euo pipefail
 
 architecture=${1:?usage: sysroot.sh ARCHITECTURE DIR} sysroot=$(realpath -m "${2:?usage: sysroot.sh ARCHITECTURE DIR}")
 packages=(
-  libc6-dev libstdc++6 libtbb-dev libhwy-dev libfmt-dev libminizip-dev libinih-dev zlib1g-dev
+  libc6-dev libstdc++6 libtbb-dev libhwy-dev libfmt-dev libminizip-dev libinih-dev zlib1g-dev libdeflate-dev
   libflatbuffers-dev nlohmann-json3-dev libcli11-dev libvulkan-dev libpng-dev libjpeg62-turbo-dev libpython3.11-dev
 )
 stamp="$architecture ${packages[*]}"

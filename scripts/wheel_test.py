@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "models" / "digits"
 COMPILE = ["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "-o"]
-BUNDLED = ("libtbb", "libfmt", "libhwy", "libminizip", "libinih")
+BUNDLED = ("libtbb", "libfmt", "libhwy", "libminizip", "libdeflate", "libinih")
 IN_PYTHON = """
 import sys, numpy, carina
 assert carina.__file__.startswith(sys.prefix), carina.__file__

@@ -1,5 +1,6 @@
 #include "base/byte_stream.h"
 
+#include <libdeflate.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/crc32.h"
 #include "base/mapped_pages.h"
 
 namespace carina {
@@ -48,7 +48,7 @@ class Inflater {
       if (status != Z_OK && status != Z_STREAM_END) return false;
       if (made == 0 && stream_.avail_in == 0 && rest_.empty()) return false;
     }
-    crc_ = crc32_of(to, crc_);
+    crc_ = libdeflate_crc32(crc_, to.data(), to.size());
     position_ += to.size();
     return true;
   }

@@ -1,6 +1,7 @@
 #include "base/zip.h"
 
 #include <fmt/format.h>
+#include <libdeflate.h>
 #include <minizip/ioapi.h>
 #include <minizip/unzip.h>
 #include <minizip/zip.h>
@@ -11,7 +12,6 @@
 #include <memory>
 
 #include "base/checked_math.h"
-#include "base/crc32.h"
 #include "base/mapped_pages.h"
 
 namespace carina {
@@ -252,7 +252,7 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
     CARINA_CHECKED(stream.read(0, inflated.bytes()));
     return std::move(inflated).freeze();
   }
-  if (crc32_of(data.bytes()) != entry->crc) return fail(wrong_checksum(where));
+  if (libdeflate_crc32(0, data.bytes().data(), data.bytes().size()) != entry->crc) return fail(wrong_checksum(where));
   return data;
 }
 
@@ -265,7 +265,7 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
   uint32_t crc = 0;
   for (size_t at = 0; at < data.size(); at += kPart) {
     const auto part = data.bytes().subspan(at, std::min(kPart, data.size() - at));
-    crc = crc32_of(part, crc);
+    crc = libdeflate_crc32(crc, part.data(), part.size());
     leave_pages(data, at, at + part.size());
   }
   if (crc != entry->crc) return fail(wrong_checksum(where));
