@@ -304,7 +304,8 @@ class Quantizer {
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
     weight.quantization = figures.parameters;
     if (figures.rounded) weight.constant = figures.rounded;
-    return set_bias(node, *figures.role, *graph_[node.inputs.front()].quantization, figures.mean_errors);
+    const Quantization input = *graph_[node.inputs.front()].quantization;  // the graph moves when it gets a bias
+    return set_bias(node, *figures.role, input, figures.mean_errors);
   }
 
   // What the layer's inputs are like; none: calibration has not seen it as a layer of these weights.
