@@ -7,6 +7,9 @@
 // The operations that rules are made of. Each splits what it is asked for into as many NPU operations as needed.
 namespace carina::plan {
 
+// The elements of a dense view as one row of channels.
+FeatureMap flat_map(const View& view, ElementType type);
+
 // dst = src, element by element; both have the same shape and type.
 void emit_copy(Selection& s, const View& dst, const View& src, ElementType type);
 

@@ -27,11 +27,6 @@ bool fits_dma(const View& view, int64_t element_bytes) {
          view.elements() * element_bytes % npu::kBaseAlignmentBytes == 0;
 }
 
-FeatureMap flat_map(const View& view, ElementType type) {
-  return {
-      .tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
-}
-
 void push_dma(Selection& s, const View& dst, const View& src, ElementType type) {
   s.push({.kind = StepKind::kDma,
           .ofm = flat_map(dst, type),
@@ -41,6 +36,11 @@ void push_dma(Selection& s, const View& dst, const View& src, ElementType type) 
 }
 
 }  // namespace
+
+FeatureMap flat_map(const View& view, ElementType type) {
+  return {
+      .tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
+}
 
 void emit_copy(Selection& s, const View& dst, const View& src, ElementType type) {
   if (fits_dma(dst, type.bytes()) && fits_dma(src, type.bytes())) return push_dma(s, dst, src, type);

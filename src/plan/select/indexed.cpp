@@ -14,11 +14,6 @@ View side_by_side(Selection& s, const Operand& x) {
   return dense;
 }
 
-FeatureMap flat_map(const View& view, ElementType type) {
-  return {
-      .tensor = view.tensor, .offset = view.offset, .height = 1, .width = 1, .depth = view.elements(), .type = type};
-}
-
 struct Rows {
   View from;
   View to;
