@@ -34,9 +34,10 @@ HWY_INLINE V32 multiply_pairs(V32 acc, V16 x, V16 w) {
   asm("vpdpwssd %2, %1, %0" : "+v"(acc.raw) : "v"(x.raw), "v"(w.raw));
   return acc;
 #else
+  // NEON's sums stand in other lanes until they are rearranged: what is in its lane already may not be among them.
   V32 rest = hn::Zero(d);
-  acc = hn::ReorderWidenMulAccumulate(d, x, w, acc, rest);
-  return hn::RearrangeToOddPlusEven(acc, rest);
+  const V32 products = hn::ReorderWidenMulAccumulate(d, x, w, hn::Zero(d), rest);
+  return hn::Add(acc, hn::RearrangeToOddPlusEven(products, rest));
 #endif
 }
 
