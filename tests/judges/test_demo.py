@@ -12,8 +12,15 @@ DATA = ROOT / "models" / "digits" / "test.npz"
 
 
 @pytest.fixture(scope="module")
-def demo(carina):
-    done = subprocess.run(["scripts/demo.sh"], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "CARINA_BIN": str(carina)})
+def made(tmp_path_factory):
+    """Where the demo writes: several workers may run it at a time."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def demo(carina, made):
+    names = {"CARINA_BIN": str(carina), "DEMO_DIR": str(made)}
+    done = subprocess.run(["scripts/demo.sh"], cwd=ROOT, capture_output=True, text=True, env={**os.environ, **names})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -47,9 +54,9 @@ def test_each_node_says_where_it_runs(demo):
     assert rows.count("NPU") == int(on_npu)
 
 
-def test_sizes(demo):
+def test_sizes(demo, made):
     sram, flash = re.search(r"memory: SRAM ([\d,]+) B .* flash ([\d,]+) B", demo).groups()
-    size = (ROOT / "build" / "demo" / "digits.pte").stat().st_size
+    size = (made / "digits.pte").stat().st_size
     assert number(flash) == size == int(re.search(r"model_pte_program_size: (\d+) bytes", demo).group(1))
     assert number(sram) > 0
 
