@@ -114,9 +114,7 @@ class Programs {
     if (request.dump_folder.empty()) return programs;
     CARINA_TRY(programs->delegates_, InterpretedDelegates::load(request.dump_folder, threads));
     const std::array<runtime::Backend*, 1> integers{&*programs->delegates_};
-    auto loaded = ProgramRunner::load(program, request.program, integers);
-    if (!loaded && !programs->delegates_->failure().empty()) return fail(programs->delegates_->failure());
-    CARINA_TRY(programs->on_integers_, std::move(loaded));
+    CARINA_TRY(programs->on_integers_, programs->explained(ProgramRunner::load(program, request.program, integers)));
     return programs;
   }
   [[nodiscard]] bool has_integer_graph() const { return on_integers_ != nullptr; }
@@ -127,9 +125,7 @@ class Programs {
     if (npu_outputs.empty()) return fail({.where = where_, .what = "the program has no output that is a tensor"});
     CARINA_TRY(answers.npu_scores, numbers_in(npu_outputs.front().tensor, where_));
     if (on_integers_ == nullptr) return {};
-    auto integers = on_integers_->run(sample);
-    if (!integers && !delegates_->failure().empty()) return fail(delegates_->failure());
-    CARINA_TRY(const std::vector<NamedTensor> integer_outputs, std::move(integers));
+    CARINA_TRY(const std::vector<NamedTensor> integer_outputs, explained(on_integers_->run(sample)));
     CARINA_TRY(answers.integer_scores, numbers_in(integer_outputs.front().tensor, where_));
     answers.same_bits = identical(integer_outputs.front().tensor, npu_outputs.front().tensor);
     return {};
@@ -141,6 +137,13 @@ class Programs {
         fast_(fast_memory_of(target)),
         npu_(simulate::Options{.threads = threads}),
         npu_backend_(npu_, fast_.bytes()) {}
+
+  // With the integer graphs' own words in the place of the runtime's, where it is they who failed.
+  template <typename T>
+  [[nodiscard]] Result<T> explained(Result<T> result) const {
+    if (!result && !delegates_->failure().empty()) return fail(delegates_->failure());
+    return result;
+  }
 
   std::string where_;
   ZeroedPages fast_;
