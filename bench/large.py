@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from large_runs import run_rows
 from processes import ROOT, carina, process
 
 TARGET = "ethos-u55-128"
@@ -41,6 +42,17 @@ class Bench:
         model, sample = self.model(name)
         words = ["--target", TARGET, "--quantize", "int8", "--calibrate", data or sample, "--threads", threads, "-o", self.work / f"{name}.pte"]
         return process(carina("compile", model, *words, *more))[0]
+
+    def program(self, name):
+        """Its .pte, compiled now."""
+        self.compile(name)
+        return self.work / f"{name}.pte"
+
+    def tosa(self, name):
+        """Its integer graph, compiled now."""
+        dump = self.work / f"dump_{name}"
+        self.compile(name, more=["--dump", dump])
+        return next(dump.glob("*.tosa"))
 
     def many(self, name, count=MANY):
         """As many samples of noise in one file."""
@@ -73,9 +85,7 @@ def vela_row(bench):
     row = "resnet50: TOSA to NPU"
     if not bench.is_wanted(row):
         return
-    dump = bench.work / "dump"
-    bench.compile("resnet50", more=["--dump", dump])
-    tosa = next(dump.glob("*.tosa"))
+    tosa = bench.tosa("resnet50")
     ours, _ = process(carina("compile", tosa, "--target", TARGET, "--threads", 1, "-o", bench.work / "tosa.pte"), repeat=3)
     flags = [f"--accelerator-config={TARGET}", "--output-format=raw", "--config=Arm/vela.ini", "--system-config=Ethos_U55_High_End_Embedded", "--memory-mode=Shared_Sram"]
     vela, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={bench.work}/vela", tosa], repeat=2, cwd=bench.work)
@@ -140,7 +150,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="carina_large_") as folder:
         bench = Bench(Path(folder), options.only, options.models)
-        for rows in (compile_rows, vela_row, thread_rows, growth_rows, data_rows, stream_rows):
+        for rows in (compile_rows, vela_row, thread_rows, growth_rows, data_rows, stream_rows, run_rows):
             rows(bench)
 
 

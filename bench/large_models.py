@@ -42,10 +42,16 @@ def convolutions():
     return nn.Sequential(*layers)
 
 
+def vit_small():
+    """ViT-S/16: 22 million parameters."""
+    return zoo.VisionTransformer(image_size=224, patch_size=16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536)
+
+
 MODELS = {
     "resnet18": (zoo.resnet18, (1, 3, 224, 224)),
     "resnet50": (zoo.resnet50, (1, 3, 224, 224)),
     "mlp125": (perceptron, (1, 2500)),
+    "vit_small": (vit_small, (1, 3, 224, 224)),
     "vit_base": (zoo.vit_b_16, (1, 3, 224, 224)),
     "mobilenet_v2_896": (zoo.mobilenet_v2, (1, 3, 896, 896)),
     "convolutions_1024": (convolutions, (1, 3, 1024, 1024)),

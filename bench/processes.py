@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,3 +39,47 @@ def process(command, repeat=1, **options):
         cost = Cost(measured["cpu"], measured["wall"], measured["megabytes"])
         best = cost if best is None or cost.seconds < best.seconds else best
     return best, done.stdout
+
+
+# Benchmarks with several threads, of which only the calling one's CPU time is known.
+WALL_ONLY = ("two",)
+
+
+def google_benchmark(program, *args, repetitions=3, seconds=0.2):
+    """{name: Cost} of one of our benchmark programs: the best of the repetitions."""
+    command = [BUILD / program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}", *args]
+    cost, text = process(command)
+    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    costs = {}
+    for run in json.loads(text)["benchmarks"]:
+        if run.get("error_occurred"):
+            raise RuntimeError(f"{program} {run['name']}: {run['error_message']}")
+        if run["run_type"] != "iteration":
+            continue
+        name, factor = run["name"].split("/")[0], unit[run["time_unit"]]
+        new = Cost(run["cpu_time"] * factor, run["real_time"] * factor, cost.megabytes)
+        costs[name] = min(new, costs.get(name, new), key=lambda c: c.wall if name in WALL_ONLY else c.seconds)
+    return costs
+
+
+def best_of(function, seconds=0.6, least=3):
+    """Cost of the fastest call in this process, after one that warms up."""
+    function()
+    best, end, calls = None, time.perf_counter() + seconds, 0
+    while calls < least or time.perf_counter() < end:
+        wall, cpu = time.perf_counter(), time.process_time()
+        function()
+        cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)
+        best, calls = min(cost, best or cost, key=lambda c: c.seconds), calls + 1
+    return best
+
+
+def program_peer(*arguments):
+    """What program_peer.py prints."""
+    return process([sys.executable, ROOT / "bench" / "program_peer.py", *arguments])[1]
+
+
+def peer_inference(program, input_file):
+    """Cost of a warm inference of a program in the official ExecuTorch runtime, one thread."""
+    measured = json.loads(program_peer("run", program, input_file).splitlines()[-1])
+    return Cost(measured["cpu"], measured["wall"])

@@ -1,8 +1,9 @@
 """Runs a program in the official ExecuTorch runtime: for bench/run.py.
 
-usage: program_peer.py make MODEL.pt2 FOLDER             writes FOLDER/portable.pte (undelegated, float) and FOLDER/xnnpack.pte
-       program_peer.py make8 MODEL.pt2 INPUT.npy FOLDER  writes FOLDER/cortex_m.pte (ExecuTorch's Cortex-M operators) and FOLDER/xnnpack8.pte, both int8
-       program_peer.py run PROGRAM.pte INPUT.npy         prints {"cpu": seconds, "wall": seconds} of the fastest inference, one thread
+usage: program_peer.py make MODEL.pt2 FOLDER                writes FOLDER/portable.pte (undelegated, float) and FOLDER/xnnpack.pte
+       program_peer.py cortex_m MODEL.pt2 INPUT.npy FOLDER  writes FOLDER/cortex_m.pte: int8, ExecuTorch's Cortex-M operators
+       program_peer.py xnnpack8 MODEL.pt2 INPUT.npy FOLDER  writes FOLDER/xnnpack8.pte: int8
+       program_peer.py run PROGRAM.pte INPUT.npy            prints {"cpu": seconds, "wall": seconds} of the fastest inference, one thread
 """
 
 import json
@@ -32,34 +33,48 @@ def quantized(model, inputs, quantizer):
     return convert_pt2e(prepared)
 
 
-def make_int8(model, input_file, folder):
+def exported(module, inputs):
+    import torch
+
+    return torch.export.export(module, inputs)
+
+
+def int8_inputs(input_file):
     import numpy as np
+    import torch
+
+    return (torch.from_numpy(np.load(input_file)),)
+
+
+def make_cortex_m(model, input_file, folder):
     import torch
     from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
     from executorch.backends.cortex_m.passes.cortex_m_pass_manager import CortexMPassManager
     from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
     from executorch.backends.cortex_m.target_config import CortexM, CortexMTargetConfig
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
-    from executorch.exir import EdgeProgramManager, to_edge, to_edge_transform_and_lower
-
-    def exported(module, inputs):
-        return torch.export.export(module, inputs)
+    from executorch.exir import EdgeProgramManager, to_edge
 
     float_module = torch.export.load(model).module(check_guards=False)
-    plain = (torch.from_numpy(np.load(input_file)),)
-    last = tuple(x.to(memory_format=torch.channels_last) for x in plain)
     # That backend's convolutions want their channels last from the beginning.
+    last = tuple(x.to(memory_format=torch.channels_last) for x in int8_inputs(input_file))
     module = quantized(exported(float_module.to(memory_format=torch.channels_last), last).module(check_guards=False), last, CortexMQuantizer())
     edge = to_edge(exported(module, last), compile_config=cortex_m_edge_compile_config())
     passes = CortexMPassManager(edge.exported_program(), CortexMPassManager.pass_list, target_config=CortexMTargetConfig(cpu=CortexM.M55))
-    cortex_m = EdgeProgramManager(passes.transform(), compile_config=cortex_m_edge_compile_config())
+    program = EdgeProgramManager(passes.transform(), compile_config=cortex_m_edge_compile_config())
+    (Path(folder) / "cortex_m.pte").write_bytes(program.to_executorch().buffer)
 
+
+def make_xnnpack_int8(model, input_file, folder):
+    import torch
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from executorch.exir import to_edge_transform_and_lower
+
+    inputs = int8_inputs(input_file)
     quantizer = XNNPACKQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
-    module = quantized(torch.export.load(model).module(check_guards=False), plain, quantizer)
-    xnnpack = to_edge_transform_and_lower(exported(module, plain), partitioner=[XnnpackPartitioner()])
-    for name, program in {"cortex_m": cortex_m, "xnnpack8": xnnpack}.items():
-        (Path(folder) / f"{name}.pte").write_bytes(program.to_executorch().buffer)
+    module = quantized(torch.export.load(model).module(check_guards=False), inputs, quantizer)
+    program = to_edge_transform_and_lower(exported(module, inputs), partitioner=[XnnpackPartitioner()])
+    (Path(folder) / "xnnpack8.pte").write_bytes(program.to_executorch().buffer)
 
 
 def run(program, input_file):
@@ -82,4 +97,4 @@ def run(program, input_file):
 
 
 if __name__ == "__main__":
-    {"make": make, "make8": make_int8, "run": run}[sys.argv[1]](*sys.argv[2:])
+    {"make": make, "cortex_m": make_cortex_m, "xnnpack8": make_xnnpack_int8, "run": run}[sys.argv[1]](*sys.argv[2:])

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import against_vela
-from processes import BUILD, ROOT, SHARED, Cost, carina, process
+from processes import ROOT, SHARED, Cost, best_of, carina, google_benchmark, peer_inference, process, program_peer
 from streams import deit_tiny
 
 DIGITS = ROOT / "models" / "digits"
@@ -43,40 +43,7 @@ class Row:
 # The peak of a process counts that of measured.py, which starts it.
 LAUNCHER_MB = 10
 
-# Benchmarks with several threads, of which only the calling one's CPU time is known.
-WALL_ONLY = ("two",)
-
-
 # --- measuring -----------------------------------------------------------------------------------------------------
-
-
-def google_benchmark(program, *args, repetitions=3, seconds=0.2):
-    """{name: Cost} of one of our benchmark programs: the best of the repetitions."""
-    command = [BUILD / program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}", *args]
-    cost, text = process(command)
-    unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-    costs = {}
-    for run in json.loads(text)["benchmarks"]:
-        if run.get("error_occurred"):
-            raise RuntimeError(f"{program} {run['name']}: {run['error_message']}")
-        if run["run_type"] != "iteration":
-            continue
-        name, factor = run["name"].split("/")[0], unit[run["time_unit"]]
-        new = Cost(run["cpu_time"] * factor, run["real_time"] * factor, cost.megabytes)
-        costs[name] = min(new, costs.get(name, new), key=lambda c: c.wall if name in WALL_ONLY else c.seconds)
-    return costs
-
-
-def best_of(function, seconds=0.6, least=3):
-    """Cost of the fastest call in this process, after one that warms up."""
-    function()
-    best, end, calls = None, time.perf_counter() + seconds, 0
-    while calls < least or time.perf_counter() < end:
-        wall, cpu = time.perf_counter(), time.process_time()
-        function()
-        cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)
-        best, calls = min(cost, best or cost, key=lambda c: c.seconds), calls + 1
-    return best
 
 
 @contextlib.contextmanager
@@ -257,18 +224,13 @@ def eager_rows(model, work, options):
     yield Row(f"interpret {model.name}: fp32, two threads", *two_threads(tosa, [model.input_file]), "Carina with one thread, wall time")
 
 
-def program_peer(*arguments):
-    return process([sys.executable, ROOT / "bench" / "program_peer.py", *arguments])[1]
-
-
 def program_rows(model, work, options):
     folder = work / f"programs_{model.name}"
     folder.mkdir()
     program_peer("make", model.float_model, folder)
     portable = folder / "portable.pte"
     ours = google_benchmark("program_bench", "--benchmark_filter=host|two", portable, model.input_file, repetitions=8, seconds=0.1)
-    peers = {name: json.loads(program_peer("run", folder / f"{name}.pte", model.input_file).splitlines()[-1]) for name in ("portable", "xnnpack")}
-    costs = {name: Cost(peer["cpu"], peer["wall"]) for name, peer in peers.items()}
+    costs = {name: peer_inference(folder / f"{name}.pte", model.input_file) for name in ("portable", "xnnpack")}
     yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["portable"], "ExecuTorch's portable kernels, the same .pte")
     yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["xnnpack"], "ExecuTorch with XNNPACK, one thread")
     tosa = folder / "float.tosa"
@@ -281,10 +243,10 @@ def program_rows(model, work, options):
 def int8_program_rows(model, work, options):
     folder = work / f"programs8_{model.name}"
     folder.mkdir()
-    program_peer("make8", model.float_model, model.input_file, folder)
+    for kind in ("cortex_m", "xnnpack8"):
+        program_peer(kind, model.float_model, model.input_file, folder)
     ours = google_benchmark("program_bench", folder / "cortex_m.pte", model.input_file, repetitions=8, seconds=0.1)
-    measured = json.loads(program_peer("run", folder / "xnnpack8.pte", model.input_file).splitlines()[-1])
-    peer = Cost(measured["cpu"], measured["wall"])
+    peer = peer_inference(folder / "xnnpack8.pte", model.input_file)
     yield Row(f"program {model.name}: int8, undelegated", ours["host"], peer, "ExecuTorch with XNNPACK's int8, one thread; ours: the Cortex-M backend's operators")
     interpreter = google_benchmark("interpret_bench", "--benchmark_filter=warm", model.tosa, *model.tosa_inputs)["warm"]
     yield Row(f"interpret {model.name}: int8, warm", interpreter, peer, "ExecuTorch with XNNPACK's int8, one thread")
