@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/mapped_pages.h"
 #include "driver/compile_memo.h"
 
 namespace carina::driver {
@@ -36,6 +37,14 @@ bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& re
                        .hint = error.hint.empty() ? std::string(kGeneralHint) : error.hint});
   }
   return refused.size() > before;
+}
+
+// The delegates' graphs hold their weights rounded. The floats' pages of a mapped model come back when they are read
+// again.
+void leave_weights(const ir::Graph& prepared) {
+  for (const ir::Value& value : prepared.values) {
+    if (value.constant) leave_pages(value.constant->data, 0, value.constant->data.size());
+  }
 }
 
 // Errors: the backend's about all delegates, each with the node that the TOSA node comes from.
@@ -85,6 +94,7 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backe
       if (!add_refusals(split.error(), "lower", refused)) return std::unexpected(std::move(split).error());
       continue;
     }
+    leave_weights(prepared);
     auto delegates = compile_all(split->tosa, backend, options, log);
     if (delegates) {
       drop_constants(*split, options);

@@ -252,6 +252,16 @@ size_t data_bytes(const Program& program) {
   return total;
 }
 
+size_t spec_bytes(const Program& program) {
+  size_t total = 0;
+  for (const Plan& plan : program.plans) {
+    for (const Delegate& delegate : plan.delegates) {
+      for (const auto& [key, value] : delegate.compile_specs) total += key.size() + value.size();
+    }
+  }
+  return total;
+}
+
 }  // namespace
 
 bool delegates_fit_inline(const Program& program) {
@@ -267,7 +277,8 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
   constexpr size_t kBesideData = 1 << 16;
   const size_t inlined = options.delegate_data == DelegateData::kInline ? data_bytes(program) : 0;
   Memory memory;
-  FlatBufferBuilder builder(inlined + kBesideData, &memory);
+  // A builder that has to grow takes three times its bytes.
+  FlatBufferBuilder builder(inlined + spec_bytes(program) + kBesideData, &memory);
   Segments segments;
   const std::vector<Piece> constants_laid = lay_out_constants(program.constants);
   const std::vector<uint64_t> constant_offsets = offsets_of(constants_laid);
