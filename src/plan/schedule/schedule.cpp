@@ -53,7 +53,7 @@ Schedule first_schedule(Network& network) {
   Schedule schedule{.tensors = std::move(network.tensors),
                     .inputs = std::move(network.inputs),
                     .outputs = std::move(network.outputs),
-                    .steps = std::move(network.steps)};
+                    .steps = SharedList(std::move(network.steps))};
   const std::vector<bool> used = used_tensors(schedule);
   for (size_t i = 0; i < used.size(); ++i) {
     PlanTensor& tensor = schedule.tensors[i];

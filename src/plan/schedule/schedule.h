@@ -6,6 +6,7 @@
 
 #include "facts/npu_enums.h"
 #include "plan/network.h"
+#include "plan/schedule/shared_list.h"
 
 // The schedule of a network: every decision about where, in which pieces and in which order it is computed, as data that
 // can be printed, parsed, verified, costed and dropped. docs/plan.md says what it means; plan/schedule/verify.h numbers
@@ -109,7 +110,7 @@ struct Schedule {
   std::vector<PlanTensor> tensors = {};
   std::vector<TensorId> inputs = {};  // in the graph's order
   std::vector<TensorId> outputs = {};
-  std::vector<Step> steps = {};
+  SharedList<Step> steps = {};  // no transformation changes them
   std::vector<Stripe> stripes = {};
   std::vector<WeightSlice> slices = {};
   std::vector<Storage> storages = {};

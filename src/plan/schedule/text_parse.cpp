@@ -176,7 +176,7 @@ bool read_line(Line& line, Schedule& schedule) {
   if (keyword == "tensor") return numbered<TensorId>(line, schedule.tensors);
   if (keyword == "inputs") return line.value(schedule.inputs) && line.at_end();
   if (keyword == "outputs") return line.value(schedule.outputs) && line.at_end();
-  if (keyword == "step") return numbered<StepId>(line, schedule.steps);
+  if (keyword == "step") return numbered<StepId>(line, schedule.steps.own());
   if (keyword == "stripe") return numbered<StripeId>(line, schedule.stripes);
   if (keyword == "slice") return numbered<SliceId>(line, schedule.slices);
   if (keyword == "storage") return numbered<StorageId>(line, schedule.storages);

@@ -108,7 +108,7 @@ std::string print(const Schedule& schedule) {
   printer.lines("tensor", kIdLetter<TensorId>, schedule.tensors);
   printer.list("inputs", schedule.inputs);
   printer.list("outputs", schedule.outputs);
-  printer.lines("step", kIdLetter<StepId>, schedule.steps);
+  printer.lines("step", kIdLetter<StepId>, schedule.steps.all());
   printer.lines("stripe", kIdLetter<StripeId>, schedule.stripes);
   printer.lines("slice", kIdLetter<SliceId>, schedule.slices);
   printer.lines("storage", kIdLetter<StorageId>, schedule.storages);

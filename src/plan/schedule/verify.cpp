@@ -84,7 +84,7 @@ class Verifier {
         broken(1, fmt::format("s{} ({})", i, step.name), "a tensor is out of range or missing");
     }
     for (size_t i = 0; i < s_.stripes.size(); ++i) {
-      if (!in(s_.stripes[i].step, s_.steps) || !none_or_in(s_.stripes[i].slice, s_.slices))
+      if (!in(s_.stripes[i].step, s_.steps.all()) || !none_or_in(s_.stripes[i].slice, s_.slices))
         broken(1, fmt::format("p{}", i), "its step or slice is out of range");
     }
     for (size_t i = 0; i < s_.slices.size(); ++i) {
@@ -94,7 +94,8 @@ class Verifier {
         broken(1, fmt::format("w{}", i), "a storage is out of range or missing");
     }
     for (const Cascade& cascade : s_.cascades) {
-      if (!in(cascade.first, s_.steps) || !in(cascade.last, s_.steps)) broken(1, "cascade", "a step is out of range");
+      if (!in(cascade.first, s_.steps.all()) || !in(cascade.last, s_.steps.all()))
+        broken(1, "cascade", "a step is out of range");
     }
     for (size_t i = 0; i < s_.order.size(); ++i) {
       if (!in(s_.order[i].stripe, s_.stripes)) broken(1, fmt::format("command {}", i), "its stripe is out of range");

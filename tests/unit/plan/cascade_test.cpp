@@ -61,9 +61,9 @@ TEST(Cascades, NeedStepsThatAreComputedByRows) {
   const Cascade cascade{.first = StepId(0), .last = StepId(2), .stripe_rows = 2};
   EXPECT_TRUE(plan_cascade(schedule, users, cascade).has_value());
   Schedule strided = schedule;
-  strided.steps[1].ifm.stride_y *= 2;  // rows of the map that are no rows of the tensor
+  strided.steps.own()[1].ifm.stride_y *= 2;  // rows of the map that are no rows of the tensor
   EXPECT_FALSE(plan_cascade(strided, users, cascade).has_value());
-  schedule.steps[1].kind = StepKind::kDma;
+  schedule.steps.own()[1].kind = StepKind::kDma;
   EXPECT_FALSE(plan_cascade(schedule, users, cascade).has_value());
 }
 

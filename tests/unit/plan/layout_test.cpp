@@ -41,7 +41,7 @@ struct Layouts : GraphBuilder {
 };
 
 std::vector<Step> steps_of(const ir::Graph& graph, const char* npu = "ethos-u55-128") {
-  return schedule_of(graph, *find_target(npu, "", ""), {}, "selection").steps;
+  return schedule_of(graph, *find_target(npu, "", ""), {}, "selection").steps.all();
 }
 int64_t count(const std::vector<Step>& steps, StepKind kind) {
   return std::ranges::count(steps, kind, &Step::kind);

@@ -101,7 +101,7 @@ TEST(ScheduleText, IsTotal) {
     random.fill(schedule.tensors);
     random.fill(schedule.inputs);
     random.fill(schedule.outputs);
-    random.fill(schedule.steps);
+    random.fill(schedule.steps.own());
     random.fill(schedule.stripes);
     random.fill(schedule.slices);
     random.fill(schedule.storages);

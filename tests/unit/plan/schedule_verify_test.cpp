@@ -62,7 +62,7 @@ TEST(Verify, HoldsAfterEveryTransformation) {
 
 TEST(Verify, Rule1IdsInRange) {
   Case c = case_of("residual_add");
-  c.schedule.steps[0].ifm.tensor = TensorId(999);
+  c.schedule.steps.own()[0].ifm.tensor = TensorId(999);
   EXPECT_THAT(c.broken(), HasSubstr("rule 1"));
   c = case_of("residual_add");
   c.schedule.stripes[0].step = StepId();
@@ -192,7 +192,7 @@ TEST(Verify, Rule10OnlyElementwiseStepsTakeAnOperandsPlace) {
   const auto storage_of = [&](TensorId id) { return c.schedule.tensors[id.index()].storage; };
   EXPECT_EQ(storage_of(c.schedule.steps[1].ofm.tensor), storage_of(c.schedule.steps[1].ifm.tensor));
   EXPECT_EQ(c.broken(), "");
-  c.schedule.steps[1].ifm.stride_x = 8;  // reads other elements than it writes
+  c.schedule.steps.own()[1].ifm.stride_x = 8;  // reads other elements than it writes
   EXPECT_THAT(c.broken(), HasSubstr("rule 10"));
   c = case_of("residual_add");
   c.schedule.tensors[c.schedule.steps[1].ofm.tensor.index()].format = Format::kNhcwb16;
@@ -219,12 +219,13 @@ TEST(Piece, ReadsWhatItsOutputsRead) {
     for (const int64_t pad : {0, 1, 2}) {
       Schedule schedule;
       const int64_t inputs = 17, kernel = 5, outputs = (inputs + 2 * pad - kernel) / stride + 1;
-      schedule.steps.push_back({.kind = StepKind::kConv,
-                                .ofm = {.height = outputs, .width = 4, .depth = 8, .stride_y = 100, .stride_x = 8},
-                                .ifm = {.height = inputs, .width = 4, .depth = 3, .stride_y = 12, .stride_x = 3},
-                                .kernel = {.height = kernel, .stride_y = stride},
-                                .padding = {.top = pad, .bottom = pad},
-                                .name = {}});
+      schedule.steps.own().push_back(
+          {.kind = StepKind::kConv,
+           .ofm = {.height = outputs, .width = 4, .depth = 8, .stride_y = 100, .stride_x = 8},
+           .ifm = {.height = inputs, .width = 4, .depth = 3, .stride_y = 12, .stride_x = 3},
+           .kernel = {.height = kernel, .stride_y = stride},
+           .padding = {.top = pad, .bottom = pad},
+           .name = {}});
       for (int64_t y = 0; y < outputs; ++y) {
         for (int64_t rows = 1; y + rows <= outputs; ++rows) {
           const Step piece =
@@ -244,21 +245,21 @@ TEST(Piece, ReadsWhatItsOutputsRead) {
 
 TEST(Piece, TakesItsChannelsOfWeightsAndOperands) {
   Schedule schedule;
-  schedule.steps.push_back({.kind = StepKind::kDepthwise,
-                            .ofm = {.height = 2, .width = 2, .depth = 32, .stride_y = 64, .stride_x = 32},
-                            .ifm = {.height = 2, .width = 2, .depth = 32, .stride_y = 64, .stride_x = 32},
-                            .first_channel = 5,
-                            .name = {}});
+  schedule.steps.own().push_back({.kind = StepKind::kDepthwise,
+                                  .ofm = {.height = 2, .width = 2, .depth = 32, .stride_y = 64, .stride_x = 32},
+                                  .ifm = {.height = 2, .width = 2, .depth = 32, .stride_y = 64, .stride_x = 32},
+                                  .first_channel = 5,
+                                  .name = {}});
   Stripe stripe{.step = StepId(0), .ofm = {.c = 16, .height = 2, .width = 2, .depth = 16}};
   EXPECT_EQ(piece_of(schedule, stripe).ifm.offset, 16);
   EXPECT_EQ(piece_of(schedule, stripe).ifm.depth, 16);
   EXPECT_EQ(piece_of(schedule, stripe).first_channel, 21);
-  schedule.steps[0].kind = StepKind::kConv;
+  schedule.steps.own()[0].kind = StepKind::kConv;
   EXPECT_EQ(piece_of(schedule, stripe).ifm.depth, 32);
-  schedule.steps[0].kind = StepKind::kElementwise;
-  schedule.steps[0].second = SecondOperand::kFeatureMap;
-  schedule.steps[0].ifm2 = {.height = 2, .width = 2, .depth = 1, .stride_y = 2, .stride_x = 1};
-  schedule.steps[0].broadcast = {.depth = true};
+  schedule.steps.own()[0].kind = StepKind::kElementwise;
+  schedule.steps.own()[0].second = SecondOperand::kFeatureMap;
+  schedule.steps.own()[0].ifm2 = {.height = 2, .width = 2, .depth = 1, .stride_y = 2, .stride_x = 1};
+  schedule.steps.own()[0].broadcast = {.depth = true};
   EXPECT_EQ(piece_of(schedule, stripe).ifm2, schedule.steps[0].ifm2);
 }
 

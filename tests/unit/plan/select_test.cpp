@@ -8,7 +8,7 @@ namespace carina::plan {
 namespace {
 
 std::vector<Step> steps_of(const ir::Graph& graph, const char* npu = "ethos-u55-128") {
-  return schedule_of(graph, *find_target(npu, "", "Sram_Only"), {}).steps;
+  return schedule_of(graph, *find_target(npu, "", "Sram_Only"), {}).steps.all();
 }
 
 ir::Graph dilated(int64_t size, int64_t dilation) {
