@@ -166,7 +166,11 @@ class Debugger {
     for (const report::LayerAccuracy& layer : report.layers) layers.push_back(&layer);
     std::ranges::stable_sort(layers, std::ranges::greater(), &report::LayerAccuracy::entered_db);
     std::vector<std::string> names;
-    for (size_t i = 0; i < std::min(kWorstLayers, layers.size()); ++i) names.push_back(layers[i]->node);
+    for (const report::LayerAccuracy* layer : layers) {
+      // A node of the model may have become several layers.
+      if (names.size() < kWorstLayers && std::ranges::find(names, layer->node) == names.end())
+        names.push_back(layer->node);
+    }
     return names;
   }
 
@@ -193,10 +197,11 @@ class Debugger {
     general("weights per tensor", "int8+per-tensor");
     general("16-bit activations", "int16x8");
     general("16-bit activations, weights rounded for the layers' inputs", "int16x8+rounded-for-inputs");
-    Change worst{.what = fmt::format("16 bits where most error enters ({} layers)", kWorstLayers),
+    const std::vector<std::string> names = worst_layers(report);
+    Change worst{.what = fmt::format("16 bits where most error enters ({} layers)", names.size()),
                  .options = {},
                  .scheme = asked};
-    for (const std::string& name : worst_layers(report)) {
+    for (const std::string& name : names) {
       const std::string words = "node:" + name + "=int16x8";
       worst.options += (worst.options.empty() ? "" : " ") + ("--quantize-at " + words);
       worst.scheme.overrides.push_back(*quantize::override_of_words(words));

@@ -26,10 +26,15 @@ Shape shape_of(std::span<const int32_t> sizes) {
   return Shape(std::vector<int64_t>(sizes.begin(), sizes.end()));
 }
 
+std::string hint_for_backend(std::string_view missing, std::span<runtime::Backend* const> backends) {
+  if (missing == kVgfBackendId || missing == kTosaBackendId) return "`carina run` runs such delegates";
+  std::string ids;
+  for (const runtime::Backend* backend : backends) ids += fmt::format("{}{}", ids.empty() ? "" : ", ", backend->id());
+  return fmt::format("Carina runs CPU kernels and delegates of {}: export the model for one of these", ids);
+}
+
 // What to do about it.
 std::string hint_for(runtime::Error error) {
-  if (error == runtime::Error::kBackendMissing)
-    return "Carina runs CPU kernels and Ethos-U delegates (EthosUBackend): export the model for one of these";
   if (error == runtime::Error::kOperatorMissing)
     return "Carina has no kernel of this name; `carina ops` lists the operators that it compiles and runs";
   if (error == runtime::Error::kDataMissing) return "give the .ptd that was written with the program: --data FILE.ptd";
@@ -65,7 +70,9 @@ std::unexpected<Diagnostics> ProgramRunner::error(runtime::Error error, const st
   std::string what = fmt::format("{}: {}", doing, runtime::name_of(error));
   if (!name.empty()) what += fmt::format(" ({})", name);
   if (method_.problem().instruction >= 0) what += fmt::format(" at instruction {}", method_.problem().instruction);
-  return fail({.where = where_, .what = std::move(what), .hint = hint_for(error)});
+  return fail({.where = where_,
+               .what = std::move(what),
+               .hint = error == runtime::Error::kBackendMissing ? hint_for_backend(name, backends_) : hint_for(error)});
 }
 
 std::unexpected<Diagnostics> ProgramRunner::pool_lacks(std::string_view pool, const runtime::Arena& arena,

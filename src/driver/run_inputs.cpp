@@ -133,7 +133,7 @@ Result<Stack> stack_of_file(const std::string& path, const InputType& input, con
   if (kind == FileKind::kNpz || kind == FileKind::kVelaRaw) {
     CARINA_TRY(const Arrays arrays, load_arrays(path));
     const Tensor* array = array_for(arrays, input, 1);
-    if (array == nullptr) return fail(missing(arrays, input, path));
+    if (array == nullptr) return fail(missing(arrays, input, std::span(&input, 1), path));
     return stack_of(*array, input, path);
   }
   CARINA_TRY(const Buffer checked, open_file(path, {FileKind::kNpy}));
@@ -232,7 +232,7 @@ Result<std::vector<Stack>> stacks_of_archive(const std::string& path, std::span<
   std::vector<Stack> stacks;
   for (const InputType& input : inputs) {
     const Tensor* array = array_for(arrays, input, inputs.size());
-    if (array == nullptr) return fail(missing(arrays, input, path));
+    if (array == nullptr) return fail(missing(arrays, input, inputs, path));
     CARINA_TRY(Stack stack, stack_of(*array, input, path));
     stacks.push_back(std::move(stack));
   }

@@ -71,14 +71,24 @@ const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inp
   return found;
 }
 
-Diagnostic missing(const Arrays& arrays, const InputType& input, const std::string& where) {
+// A .pte keeps no names: its inputs are input_0, input_1 ...
+std::string names_wanted(std::span<const InputType> inputs) {
+  std::string names;
+  for (const InputType& input : inputs) names += (names.empty() ? "" : ", ") + input.name;
+  return "name the arrays as the inputs: " + names +
+         (inputs.front().name == "input_0" ? "; or give an -i FILE.npy for each, in order" : "");
+}
+
+Diagnostic missing(const Arrays& arrays, const InputType& input, std::span<const InputType> inputs,
+                   const std::string& where) {
   std::string names;
   for (const auto& [name, tensor] : arrays)
     names += fmt::format("{}{}: {}", names.empty() ? "" : ", ", name, type_text(tensor.dtype, tensor.shape));
   return {.where = where,
           .what = fmt::format("no array for the input {}", input.name),
           .expected = fmt::format("an array of that name: {}", wanted_text(input)),
-          .got = names.empty() ? "no array of numbers" : names};
+          .got = names.empty() ? "no array of numbers" : names,
+          .hint = names_wanted(inputs)};
 }
 
 Result<std::vector<const Tensor*>> arrays_of_inputs(const Arrays& arrays, std::span<const InputType> inputs,
@@ -86,7 +96,7 @@ Result<std::vector<const Tensor*>> arrays_of_inputs(const Arrays& arrays, std::s
   std::vector<const Tensor*> found;
   for (const InputType& input : inputs) {
     found.push_back(array_for(arrays, input, inputs.size()));
-    if (found.back() == nullptr) return fail(missing(arrays, input, where));
+    if (found.back() == nullptr) return fail(missing(arrays, input, inputs, where));
     const Tensor &array = *found.back(), &first = *found.front();
     const auto count = samples_in(array.shape, input.shape);
     if (array.dtype != input.dtype || !count) {

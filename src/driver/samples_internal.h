@@ -25,8 +25,9 @@ const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inp
 Result<std::vector<const Tensor*>> arrays_of_inputs(const Arrays& arrays, std::span<const InputType> inputs,
                                                     const std::string& where);
 
-// That there is none.
-Diagnostic missing(const Arrays& arrays, const InputType& input, const std::string& where);
+// That there is none for this one of the inputs.
+Diagnostic missing(const Arrays& arrays, const InputType& input, std::span<const InputType> inputs,
+                   const std::string& where);
 
 // What brings an array of one type to another, where NumPy can do it in a word.
 std::string conversion_hint(DType got, DType wanted);

@@ -44,6 +44,13 @@ void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnosti
   });
 }
 
+// Scales that are found while the model runs: torchao's dynamic quantization.
+std::string_view hint_without_kernel(const ir::Node& node) {
+  if (node.op.name().starts_with("quantized_decomposed."))
+    return "quantize with scales that are known before: is_dynamic=False, or the float model with --quantize int8";
+  return "write the model with other operators; run_decompositions() before saving may do it";
+}
+
 // Everything that cannot be written, in one go.
 Diagnostics unwritable(const ir::Graph& graph) {
   Diagnostics errors;
@@ -57,7 +64,7 @@ Diagnostics unwritable(const ir::Graph& graph) {
     errors.push_back(
         {.where = place_of(node),
          .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name()),
-         .hint = "write the model with other operators; run_decompositions() before saving may do it",
+         .hint = std::string(hint_without_kernel(node)),
          .node = n});
   }
   for (const ir::Value& value : graph.values) {

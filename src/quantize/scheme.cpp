@@ -138,6 +138,7 @@ Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, 
     if (!is_found)
       errors.push_back({.where = "quantization scheme",
                         .what = "the model does not have " + name_of(override),
+                        .hint = "`carina explain` lists the nodes; what is folded away there is so before quantization",
                         .fault = Fault::kUsage});
   }
   if (!errors.empty()) return fail(std::move(errors));

@@ -19,17 +19,31 @@ DType product_of(DType type) {
   return DType::kFp32;
 }
 
-struct ZeroPoints {
-  int64_t a = 0;
-  int64_t b = 0;
+struct Factor {
+  ValueId value;
+  int64_t zero_point = 0;
 };
 
-ValueId matmul(Lowering& in, const Node& node, const ZeroPoints& zero_points) {
-  const ValueId a = in.operand(node.inputs[0]), b = in.operand(node.inputs[1]);
-  const DType type = in.out.dtype(a);
-  const ValueId a_zp = in.out.zero_point(type, zero_points.a), b_zp = in.out.zero_point(in.out.dtype(b), zero_points.b);
-  return in.out.emit(TosaOp::MATMUL, {a, b, a_zp, b_zp}, {},
+ValueId matmul(Lowering& in, const Node& node, const Factor& a, const Factor& b) {
+  const DType type = in.out.dtype(a.value);
+  const ValueId a_zp = in.out.zero_point(type, a.zero_point),
+                b_zp = in.out.zero_point(in.out.dtype(b.value), b.zero_point);
+  return in.out.emit(TosaOp::MATMUL, {a.value, b.value, a_zp, b_zp}, {},
                      {.dtype = product_of(type), .shape = in.shape(node.outputs[0]), .suffix = "acc"});
+}
+
+ValueId plain_matmul(Lowering& in, const Node& node) {
+  return matmul(in, node, {.value = in.operand(node.inputs[0])}, {.value = in.operand(node.inputs[1])});
+}
+
+// MATMUL has no row for factors of two widths. Eight bits less their zero point are the same number in sixteen.
+Factor factor(Lowering& in, const Node& node, size_t index) {
+  const ValueId value = in.operand(node.inputs[index]), other = in.operand(node.inputs[1 - index]);
+  const int64_t zero_point = in.quantization(node.inputs[index]).zero_point();
+  if (in.out.dtype(value) != DType::kInt8 || in.out.dtype(other) != DType::kInt16)
+    return {.value = value, .zero_point = zero_point};
+  return {.value =
+              in.out.rescale(value, {.scales = {1.0}, .input_zp = zero_point, .output_zp = 0, .to = DType::kInt16})};
 }
 
 // Integers that stand for nothing else wrap around, as PyTorch's do. MATMUL takes int8 only and keeps its sums to 32 bits
@@ -38,7 +52,7 @@ ValueId integer_product(Lowering& in, const Node& node) {
   Emitter& out = in.out;
   const Shape shape = in.shape(node.outputs[0]);
   const DType type = in.value(node.outputs[0]).dtype;
-  if (type == DType::kInt8) return out.cast(matmul(in, node, {}), type);
+  if (type == DType::kInt8) return out.cast(plain_matmul(in, node), type);
   const ValueId a = out.cast(in.operand(node.inputs[0]), DType::kInt32),
                 b = out.cast(in.operand(node.inputs[1]), DType::kInt32);
   const int64_t depth = out.shape(a)[2];
@@ -52,11 +66,11 @@ Result<ValueId> bmm(Lowering& in, const Node& node) {
   if (!in.is_quantized(node)) {
     const DType type = in.value(node.outputs[0]).dtype;
     if (!is_float(type)) return integer_product(in, node);
-    return in.out.cast(matmul(in, node, {}), type);
+    return in.out.cast(plain_matmul(in, node), type);
   }
   const Quantization &a = in.quantization(node.inputs[0]), &b = in.quantization(node.inputs[1]),
                      &q = in.quantization(node.outputs[0]);
-  const ValueId product = matmul(in, node, {.a = a.zero_point(), .b = b.zero_point()});
+  const ValueId product = matmul(in, node, factor(in, node, 0), factor(in, node, 1));
   const double scale = a.scale() * b.scale() / q.scale();
   return in.within_range(
       in.out.rescale(product, {.scales = {scale}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
