@@ -1,11 +1,10 @@
 #pragma once
 
-#include <string>
+#include "report/operator_list.h"
 
 namespace carina::driver {
 
-// docs/SUPPORTED_OPS.md: every ATen and TOSA operator that Carina knows, and what its parts do with it, from the tables
-// that the parts work by.
-std::string supported_ops_markdown();
+// Every ATen and TOSA operator that Carina knows, and what its parts do with it, from the tables that the parts work by.
+report::OperatorList supported_ops();
 
 }  // namespace carina::driver

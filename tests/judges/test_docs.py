@@ -1,5 +1,6 @@
 """What the documentation says is what the program does."""
 
+import json
 import re
 import subprocess
 
@@ -9,6 +10,9 @@ from conftest import ROOT
 def test_supported_ops_is_current(run_carina):
     printed = run_carina(["ops"]).stdout
     assert (ROOT / "docs" / "SUPPORTED_OPS.md").read_text() == printed, "run `carina ops > docs/SUPPORTED_OPS.md`"
+    listed = json.loads(run_carina(["ops", "--json"]).stdout)
+    names = re.findall(r"^\| (\w+\.\S+) \|", printed, flags=re.MULTILINE)
+    assert [row["name"] for kind in ("aten", "tosa") for row in listed[kind]] == names
 
 
 def test_every_subcommand_has_help_with_examples(run_carina):

@@ -188,6 +188,14 @@ def test_what_cannot_be_printed_is_an_error(carina, tmp_path, args, trouble):
     assert "carina: error: standard output: cannot write: " in done.stderr
 
 
+def test_all_streams_closed_is_an_exit_code_and_no_file(carina, tmp_path):
+    """Where the lowest descriptors are free, an output file must not become stdout or stderr."""
+    line = 'exec 0<&- 1>&- 2>&-; exec "$@"'
+    command = ["sh", "-c", line, "sh", carina, *COMPILE, "--report", tmp_path / "page.html", "-o", tmp_path / "x.pte"]
+    assert subprocess.run(command, timeout=60).returncode == 1
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("command", ["compile", "tosa"])
 def test_a_run_that_cannot_print_writes_nothing(carina, tmp_path, command):
     args = COMPILE if command == "compile" else ["tosa", MODEL, "--calibrate", CALIBRATION]

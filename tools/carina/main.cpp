@@ -96,6 +96,7 @@ int run(int argc, char** argv) {
 }  // namespace carina::cli
 
 int main(int argc, char** argv) {
+  carina::cli::open_closed_streams();
   carina::cli::install_signal_handlers();
 #ifdef __GLIBC__
   // A layer's weights go back to the system when they are freed. The library's own limit rises with every such block.

@@ -1,5 +1,6 @@
 #include "signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -40,6 +41,14 @@ void on_bus_error(int number, siginfo_t* info, void* /*context*/) {
 }
 
 }  // namespace
+
+// The lowest free descriptor is the one that open() gives. One that is open for reading alone keeps to EBADF in write().
+void open_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    static_cast<void>(::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR));
+  }
+}
 
 void install_signal_handlers() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
