@@ -47,7 +47,8 @@ Result<Program*> Interpreter::Session::program(const std::string& graph_name, co
   const ir::Graph* graph = module.find(graph_name);
   if (graph == nullptr) return fail({.where = where, .what = fmt::format("there is no graph {}", graph_name)});
   being_planned.push_back(graph_name);
-  auto planned = Program::plan(*graph, options, *this);
+  const bool is_watched = options.watch && graph == &module.main();
+  auto planned = Program::plan(*graph, options, is_watched ? &*options.watch : nullptr, *this);
   being_planned.pop_back();
   if (!planned) return fail(std::move(planned).error());
   Program* result = planned->get();

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "interpret/extremes.h"
 #include "ir/graph.h"
 #include "tensor/tensor.h"
 
@@ -20,18 +22,27 @@ namespace carina::interpret {
 // execution.
 using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor)>;
 
+// Sees some values of the main graph, as the observer sees all of them. The others may be computed together with their
+// neighbours, and kernels find the extremes of what they write while it is in the cache.
+struct Watch {
+  std::vector<bool> values;  // per value of the graph: it is seen
+  // `extremes`: of fp32 values.
+  std::function<void(ir::ValueId value, const Tensor& tensor, const Extremes& extremes)> see;
+};
+
 enum class Profiling { kOff, kOn };
 
 // When convolutions lay out their weights as their kernels want them.
 enum class Packing {
   kOnce,     // a copy of all weights is held
-  kEachRun,  // of one node's at a time: for few runs of large networks
+  kEachRun,  // of one node's at a time, where they are fp32: for few runs of large networks
 };
 
 struct Options {
   int threads = 1;                               // >= 1; results do not depend on it
   size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
   Observer observer = {};                        // set: no internal fusing, every value is computed and shown
+  std::optional<Watch> watch = {};               // not beside an observer
   std::function<void()> between_nodes = {};      // called before each node's kernel; what it throws ends the run
   Profiling profiling = Profiling::kOff;
   Packing packing = Packing::kOnce;

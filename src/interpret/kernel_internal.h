@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "interpret/interpreter.h"
 #include "interpret/workers_internal.h"
 #include "ir/graph.h"
 
@@ -42,7 +43,8 @@ struct Call {
   std::span<std::byte* const> out;
   std::byte* scratch;  // Kernel::scratch_bytes, aligned to 64
   Runtime& runtime;
-  std::string_view where;  // "model.tosa: conv_7", for messages
+  std::string_view where;        // "model.tosa: conv_7", for messages
+  Extremes* extremes = nullptr;  // by slot, of the fp32 elements that are written; null: nobody asks
 
   template <typename T>
   [[nodiscard]] const T* input(size_t i) const {
@@ -52,13 +54,18 @@ struct Call {
   [[nodiscard]] T* output(size_t i) const {
     return reinterpret_cast<T*>(out[i]);
   }
+  // Where a kernel that finds extremes adds them; null: nowhere.
+  [[nodiscard]] Extremes* extremes_of_slot(int64_t slot) const {
+    return extremes == nullptr ? nullptr : extremes + slot;
+  }
 };
 
 // A node made ready: everything that does not depend on the data is done.
 struct Kernel {
   std::function<Result<void>(const Call&)> run;
   size_t scratch_bytes = 0;
-  size_t packed_bytes = 0;  // weights and tables that the kernel keeps
+  size_t packed_bytes = 0;      // weights and tables that the kernel keeps
+  bool finds_extremes = false;  // it adds those of all that it writes to Call::extremes
 };
 
 // What is known of an operand before running.
@@ -92,6 +99,7 @@ struct NodePlan {
   std::string where;
   Linker& linker;
   int threads = 1;
+  Packing packing = Packing::kOnce;
   // Nodes to compute together with this one, in order: each is the only user of the one before, its other operands are
   // constants. The kernel writes the last one's output. Empty: this node alone.
   std::vector<NodePlan> tail = {};

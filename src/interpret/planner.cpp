@@ -12,8 +12,9 @@
 
 namespace carina::interpret {
 
-Result<std::unique_ptr<Program>> Program::plan(const ir::Graph& graph, const Options& options, Linker& linker) {
-  return Planner(graph, options, linker).plan();
+Result<std::unique_ptr<Program>> Program::plan(const ir::Graph& graph, const Options& options, const Watch* watch,
+                                               Linker& linker) {
+  return Planner(graph, options, watch, linker).plan();
 }
 
 Result<std::unique_ptr<Program>> Planner::plan() {
@@ -126,7 +127,8 @@ NodePlan Planner::node_plan(const ir::Node& node) const {
                 .out = {},
                 .where = where_of(node),
                 .linker = linker_,
-                .threads = options_.threads};
+                .threads = options_.threads,
+                .packing = options_.packing};
   for (const ir::ValueId input : node.inputs) plan.in.push_back(operand(input));
   for (const ir::ValueId output : node.outputs) plan.out.push_back(operand(output));
   return plan;
@@ -145,26 +147,6 @@ void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
       .dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
 }
 
-// Weights so small are not worth packing again.
-bool Planner::packs_each_run(const NodePlan& plan) const {
-  constexpr size_t kSmall = size_t{1} << 16;
-  return options_.packing == Packing::kEachRun && plan.node.op == ir::Op(TosaOp::CONV2D) &&
-         plan.in[1].constant != nullptr && plan.in[1].constant->data.size() > kSmall;
-}
-
-// A kernel that is made when it runs, and gone with its weights afterwards.
-Kernel Planner::packing_each_run(Prepare prepare, const NodePlan& plan) {
-  return {.run = [prepare, plan](const Call& call) -> Result<void> {
-    CARINA_TRY(const Kernel kernel, prepare(plan));
-    MutableBuffer scratch = MutableBuffer::allocate(kernel.scratch_bytes);
-    return kernel.run({.in = call.in,
-                       .out = call.out,
-                       .scratch = scratch.bytes().data(),
-                       .runtime = call.runtime,
-                       .where = call.where});
-  }};
-}
-
 Result<void> Planner::make_step(size_t node_index) {
   const ir::Node& node = graph_.nodes[node_index];
   if (!node.op.is_tosa())
@@ -179,12 +161,11 @@ Result<void> Planner::make_step(size_t node_index) {
     return {};
   }
   const NodePlan plan = node_plan(node);
-  CARINA_TRY(Kernel kernel,
-             packs_each_run(plan) ? Result<Kernel>(packing_each_run(row->prepare, plan)) : row->prepare(plan));
+  CARINA_TRY(Kernel kernel, row->prepare(plan));
   // With an observer nothing changes: a shared value is shown with the node's own type and shape.
   if (copies_nothing(node)) {
     share_bytes(node.inputs[0], node.outputs[0]);
-    if (!options_.observer) return {};
+    if (!options_.observer && !program_->is_watched(node.outputs[0])) return {};
     kernel.run = [](const Call&) -> Result<void> { return {}; };
   }
   add_step(node_index, std::move(kernel), node.inputs, node.outputs);
@@ -211,7 +192,7 @@ std::vector<size_t> Planner::tail_of(size_t node_index) const {
   const ir::Node* node = &graph_.nodes[node_index];
   while (tail.size() < kLongest && node->outputs.size() == 1) {
     const ir::ValueId value = node->outputs.front();
-    if (is_output_[value.index()] || users_[value.index()].size() != 1) break;
+    if (is_seen_[value.index()] || users_[value.index()].size() != 1) break;
     const size_t next = users_[value.index()].front().index();
     node = &graph_.nodes[next];
     const bool first =
@@ -230,7 +211,7 @@ std::vector<size_t> Planner::front_of(size_t node_index) const {
   for (size_t i = 0; i < 2 && i < node.inputs.size(); ++i) {
     const ir::ValueId value = node.inputs[i];
     const ir::NodeId producer = producers_[value.index()];
-    if (!producer.valid() || done_[producer.index()] || is_output_[value.index()] || users_[value.index()].size() != 1)
+    if (!producer.valid() || done_[producer.index()] || is_seen_[value.index()] || users_[value.index()].size() != 1)
       return {};
     const ir::Node& made_by = graph_[producer];
     if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {})) return {};
@@ -277,7 +258,8 @@ Result<void> Planner::make_steps() {
   Diagnostics all;
   constexpr size_t kEnough = 20;
   users_ = ir::users(graph_);
-  is_output_ = ir::is_output(graph_);
+  is_seen_ = ir::is_output(graph_);
+  for (size_t v = 0; v < is_seen_.size(); ++v) is_seen_[v] = is_seen_[v] || program_->is_watched(ir::ValueId(v));
   producers_ = ir::producers(graph_);
   done_.assign(graph_.nodes.size(), false);
   if (!options_.observer) fuse_nodes();

@@ -12,8 +12,8 @@ namespace carina::interpret {
 // Makes a Program of a graph, in the order of its methods below.
 class Planner {
  public:
-  Planner(const ir::Graph& graph, const Options& options, Linker& linker)
-      : graph_(graph), options_(options), linker_(linker), program_(new Program(graph, options)) {}
+  Planner(const ir::Graph& graph, const Options& options, const Watch* watch, Linker& linker)
+      : graph_(graph), options_(options), linker_(linker), program_(new Program(graph, options, watch)) {}
 
   Result<std::unique_ptr<Program>> plan();
 
@@ -40,8 +40,6 @@ class Planner {
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
   [[nodiscard]] NodePlan node_plan(const ir::Node& node) const;
   [[nodiscard]] bool copies_nothing(const ir::Node& node) const;
-  [[nodiscard]] bool packs_each_run(const NodePlan& plan) const;
-  [[nodiscard]] static Kernel packing_each_run(Prepare prepare, const NodePlan& plan);
   [[nodiscard]] size_t root(size_t value) const { return roots_[value]; }
 
   const ir::Graph& graph_;
@@ -57,7 +55,7 @@ class Planner {
   std::map<size_t, Fused> fused_;  // by node
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<ir::NodeId> producers_;
-  std::vector<bool> is_output_;
+  std::vector<bool> is_seen_;      // outside of the graph: an output, or watched
   std::vector<bool> done_;         // by node: a step computes it already
   std::vector<size_t> roots_;      // by value: the value whose bytes it uses
   std::vector<size_t> first_use_;  // by root: step that writes it

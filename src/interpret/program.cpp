@@ -1,11 +1,33 @@
+#include <algorithm>
 #include <cstring>
 
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {
 
+namespace {
+
+Extremes all_of(std::span<const Extremes> found) {
+  Extremes all;
+  for (const Extremes& part : found) all.add(part);
+  return all;
+}
+
+Extremes find_extremes(std::span<const float> elements, Workers& workers) {
+  constexpr int64_t kGrain = 32 * 1024;
+  std::vector<Extremes> found(static_cast<size_t>(workers.threads()));
+  split_slots(workers, static_cast<int64_t>(elements.size()), kGrain, [&](int64_t slot, int64_t begin, int64_t end) {
+    found[static_cast<size_t>(slot)].add(
+        extremes_of(elements.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
+  });
+  return all_of(found);
+}
+
+}  // namespace
+
 void Program::allocate() {
   if (allocated_) return;
+  found_.resize(static_cast<size_t>(options_.threads));
   arena_ = MutableBuffer::allocate(arena_bytes_);
   allocated_ = true;
 }
@@ -36,12 +58,17 @@ void Program::bind(std::span<const std::byte* const> inputs, std::span<std::byte
   }
 }
 
-void Program::observe(ir::ValueId value, const std::byte* data) const {
+void Program::show(ir::ValueId value, const std::byte* data, std::span<const Extremes> found, Workers& workers) const {
+  if (!options_.observer && !is_watched(value)) return;
   const ir::Value& described = graph_[value];
   const Tensor view{.dtype = described.dtype,
                     .shape = described.shape,
                     .data = Buffer(nullptr, {data, tensor_bytes(described.dtype, described.shape)})};
-  options_.observer(graph_, value, view);
+  if (options_.observer) options_.observer(graph_, value, view);
+  if (!is_watched(value)) return;
+  Extremes extremes = all_of(found);
+  if (found.empty() && view.dtype == DType::kFp32) extremes = find_extremes(view.values<float>(), workers);
+  watch_->see(value, view, extremes);
 }
 
 Result<void> Program::run_step(Step& step, Runtime& runtime) {
@@ -49,7 +76,8 @@ Result<void> Program::run_step(Step& step, Runtime& runtime) {
                   .out = step.out,
                   .scratch = arena_.bytes().data() + step.scratch_offset,
                   .runtime = runtime,
-                  .where = step.where};
+                  .where = step.where,
+                  .extremes = watch_ != nullptr && step.kernel.finds_extremes ? found_.data() : nullptr};
   if (options_.profiling == Profiling::kOff) return step.kernel.run(call);
   const auto begin = std::chrono::steady_clock::now();
   Result<void> result = step.kernel.run(call);
@@ -59,15 +87,22 @@ Result<void> Program::run_step(Step& step, Runtime& runtime) {
   return result;
 }
 
+Result<void> Program::run_and_show(Step& step, Runtime& runtime) {
+  std::ranges::fill(found_, Extremes());
+  CARINA_CHECKED(run_step(step, runtime));
+  const std::span<const Extremes> found =
+      step.kernel.finds_extremes ? std::span<const Extremes>(found_) : std::span<const Extremes>();
+  for (size_t i = 0; i < step.writes.size(); ++i) show(step.writes[i], step.out[i], found, runtime.workers);
+  return {};
+}
+
 Result<void> Program::execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs,
                               Runtime& runtime) {
   bind(inputs, outputs);
-  const bool observed = static_cast<bool>(options_.observer);
-  for (size_t i = 0; observed && i < graph_.inputs.size(); ++i) observe(graph_.inputs[i], inputs[i]);
+  for (size_t i = 0; i < graph_.inputs.size(); ++i) show(graph_.inputs[i], inputs[i], {}, runtime.workers);
   for (Step& step : steps_) {
     if (options_.between_nodes) options_.between_nodes();
-    CARINA_CHECKED(run_step(step, runtime));
-    for (size_t i = 0; observed && i < step.writes.size(); ++i) observe(step.writes[i], step.out[i]);
+    CARINA_CHECKED(run_and_show(step, runtime));
   }
   for (const OutputCopy& copy : output_copies_) {
     const ir::Value& value = graph_[copy.value];

@@ -21,8 +21,9 @@ struct Place {
 // One planned graph: kernels in order, and an arena in which every value made on the way has its place.
 class Program {
  public:
-  // `graph` must outlive the program. Errors as Interpreter::create.
-  static Result<std::unique_ptr<Program>> plan(const ir::Graph& graph, const Options& options, Linker& linker);
+  // `graph`, `options` and `watch` (null: nobody) must outlive the program. Errors as Interpreter::create.
+  static Result<std::unique_ptr<Program>> plan(const ir::Graph& graph, const Options& options, const Watch* watch,
+                                               Linker& linker);
 
   // Runs on dense inputs in graph order (aligned for their types) and fills outputs, which do not overlap the inputs.
   Result<void> execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Runtime& runtime);
@@ -55,17 +56,22 @@ class Program {
     size_t output;
   };
 
-  Program(const ir::Graph& graph, const Options& options) : graph_(graph), options_(options) {}
+  Program(const ir::Graph& graph, const Options& options, const Watch* watch)
+      : graph_(graph), options_(options), watch_(watch) {}
   friend class Planner;
 
   void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
   [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs,
                                    std::span<std::byte* const> outputs);
-  void observe(ir::ValueId value, const std::byte* data) const;
+  // What the observer and the watch want to know of a value. `found`: its extremes by slot; none: they are not known.
+  void show(ir::ValueId value, const std::byte* data, std::span<const Extremes> found, Workers& workers) const;
+  [[nodiscard]] bool is_watched(ir::ValueId value) const { return watch_ != nullptr && watch_->values[value.index()]; }
   Result<void> run_step(Step& step, Runtime& runtime);
+  Result<void> run_and_show(Step& step, Runtime& runtime);
 
   const ir::Graph& graph_;
   const Options& options_;
+  const Watch* watch_;
   std::vector<Step> steps_;
   std::vector<Place> places_;      // by value; values that share bytes have equal places
   std::vector<Tensor> constants_;  // by value; aligned for their types
@@ -73,6 +79,7 @@ class Program {
   size_t arena_bytes_ = 0;
   size_t packed_bytes_ = 0;
   MutableBuffer arena_;
+  std::vector<Extremes> found_;  // by slot, of what a step writes
   bool allocated_ = false;
 };
 

@@ -18,6 +18,11 @@ namespace {
 
 using ir::ValueId;
 
+// Elements of a value that its histogram counts, over all samples, where it has more of them: the places of 4096 bins
+// are known to a few percent where it matters (docs/adr/0106).
+constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
+// Places of a layer's window in all samples, and at most and at least in one: enough for means within a percent.
+constexpr int64_t kPlaces = 8192, kMostPlaces = 512, kLeastPlaces = 32;
 constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
 
 Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
@@ -42,20 +47,26 @@ Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sam
 
 class Calibration {
  public:
-  Calibration(const ir::Graph& aten, LeftFloat left) : aten_(aten), data_(aten), makers_(ir::producers(aten)) {
+  // `samples`: how many there are.
+  Calibration(const ir::Graph& aten, LeftFloat left, size_t samples)
+      : aten_(aten),
+        data_(aten),
+        makers_(ir::producers(aten)),
+        enough_(std::max(kCounted / samples, kCountedOfSample)),
+        places_(std::clamp(kPlaces / static_cast<int64_t>(samples), kLeastPlaces, kMostPlaces)) {
     result_.sharing = sharing_of(aten, left.nodes, Extrema::kShare);
     result_.left = std::move(left);
     clear();
   }
 
   // Elements that stand for several values of a group count once.
-  void see(std::span<const ValueId> values, const Tensor& tensor) {
+  void see(std::span<const ValueId> values, const Tensor& tensor, const interpret::Extremes& extremes) {
     std::vector<size_t> groups;
     for (const ValueId id : values) {
       const size_t group = result_.sharing.group[id.index()];
       if (!is_observed(id.index()) || std::ranges::find(groups, group) != groups.end()) continue;
       groups.push_back(group);
-      observe(id, result_.observers[group], tensor.values<float>());
+      observe(id, result_.observers[group], tensor.values<float>(), extremes);
     }
   }
 
@@ -95,7 +106,14 @@ class Calibration {
     result_.layers.assign(aten_.values.size(), {});
   }
   void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
-    result_.layers[layer.result.index()].see(layer, image, gathered);
+    const int64_t places = gathered == Gathered::kProducts ? kMostPlaces : places_;
+    result_.layers[layer.result.index()].see(layer, image, gathered, places);
+  }
+  // Per value.
+  [[nodiscard]] std::vector<bool> observed() const {
+    std::vector<bool> observed(aten_.values.size());
+    for (size_t v = 0; v < observed.size(); ++v) observed[v] = is_observed(v);
+    return observed;
   }
   [[nodiscard]] const DataCheck& data() const { return data_; }
   Calibrated take() && { return std::move(result_); }
@@ -125,14 +143,16 @@ class Calibration {
 
   // A function at the end of its domain gives infinity, outside of it NaN: no integers stand for these, and they would
   // take the range from the rest. Infinities of other operators are masks, which the observer limits.
-  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements) {
+  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, interpret::Extremes extremes) {
     const ir::NodeId maker = makers_[id.index()];
     std::vector<float> near;
-    if (maker.valid() && aten_[maker].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty())
+    if (maker.valid() && aten_[maker].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty()) {
       elements = near = away_from_pole(id, elements);
+      extremes = interpret::extremes_of(elements);
+    }
     const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
-    if (is_function && observe_finite(id, observer, elements)) return;
-    if (observer.observe(elements)) return;
+    if (is_function && !extremes.are_finite() && observe_finite(id, observer, elements)) return;
+    if (observer.observe(elements, extremes, enough_)) return;
     const bool given = !maker.valid();
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
   }
@@ -171,6 +191,8 @@ class Calibration {
   Calibrated result_;
   DataCheck data_;
   std::vector<ir::NodeId> makers_;
+  size_t enough_;                  // elements of a tensor, for its histogram
+  int64_t places_;                 // of a layer's window
   std::set<ValueId> beyond_;       // values that held what is not finite
   std::set<ValueId> beside_pole_;  // that held 1 / x of an x next to 0
   std::string not_numbers_;
@@ -186,16 +208,20 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, cons
   FloatRunOptions run{
       .threads = options.threads,
       .evaluator = options.evaluator,
-      .observer = [&](std::span<const ValueId> values, const Tensor& tensor) { calibration->see(values, tensor); },
+      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
+                      const interpret::Extremes& extremes) { calibration->see(values, tensor, extremes); },
+      .observed =
+          [&](std::vector<bool> stays_float) {
+            for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
+            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
+            return calibration->observed();
+          },
       .layers = [&](const WeightedLayer& layer,
                     const Tensor& image) { calibration->see(layer, image, options.gathered); },
       .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
                                                : FloatRunOptions::Weights::kPacked,
       .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
-  std::vector<bool> stays_float = model.on_kernels();
-  for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
-  calibration.emplace(aten, left_float(aten, stays_float));
   CARINA_CHECKED(calibration->run(model, samples, log));
   if (calibration->unseen()) {
     calibration->clear();

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "interpret/extremes.h"
 #include "quantize/data_check_internal.h"
 
 namespace carina::quantize {
 
 void DataCheck::widen(Extent& extent, const Tensor& tensor) {
   if (tensor.dtype != DType::kFp32 || tensor.elements() == 0) return;
-  const auto [min, max] = std::ranges::minmax(tensor.values<float>());
+  const auto [min, max, numbers] = interpret::extremes_of(tensor.values<float>());
+  if (!numbers) return;
   extent.min = extent.elements == 0 ? min : std::min(extent.min, min);
   extent.max = extent.elements == 0 ? max : std::max(extent.max, max);
   extent.elements += static_cast<size_t>(tensor.elements());

@@ -1,6 +1,7 @@
 #include "quantize/float_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "interpret/interpreter.h"
@@ -49,15 +50,20 @@ Tensor as_type(const Tensor& tensor, DType wanted) {
   return tensor;
 }
 
+interpret::Extremes extremes_of(const Tensor& tensor) {
+  return tensor.dtype == DType::kFp32 ? interpret::extremes_of(tensor.values<float>()) : interpret::Extremes();
+}
+
 // Per value of the TOSA graph those of the whole graph that it stands for and that the segment's nodes make.
 using Shown = std::vector<std::vector<ValueId>>;
 
-Shown values_shown(const Segment& segment) {
+Shown values_shown(const Segment& segment, const std::vector<bool>& observed) {
   Shown shown(segment.lowered.graph.values.size());
   for (const ir::Node& node : segment.part.graph.nodes) {
     for (const ValueId output : node.outputs) {
       if (!output.valid() || !segment.lowered.value_of[output.index()].valid()) continue;
-      shown[segment.lowered.value_of[output.index()].index()].push_back(segment.part.origin[output.index()]);
+      const ValueId origin = segment.part.origin[output.index()];
+      if (observed[origin.index()]) shown[segment.lowered.value_of[output.index()].index()].push_back(origin);
     }
   }
   return shown;
@@ -101,13 +107,19 @@ Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Show
                             .where = options.where};
   if (options.observer || options.layers) {
     const Read read = options.layers ? layers_read(segment) : Read(shown.size());
-    wanted.observer = [shown, read, read_as = quantizations(segment), observer = options.observer,
-                       layers = options.layers](const ir::Graph&, ValueId value, const Tensor& tensor) {
-      if (value.index() >= shown.size()) return;
-      if (observer && !shown[value.index()].empty())
-        observer(shown[value.index()], as_reals(tensor, read_as[value.index()]));
-      for (const WeightedLayer& layer : read[value.index()]) layers(layer, tensor);
-    };
+    std::vector<bool> watched(shown.size());
+    for (size_t v = 0; v < shown.size(); ++v) watched[v] = !shown[v].empty() || !read[v].empty();
+    wanted.watch = {
+        .values = watched,
+        .see = [shown, read, read_as = quantizations(segment), observer = options.observer, layers = options.layers](
+                   ValueId value, const Tensor& tensor, const interpret::Extremes& extremes) {
+          if (!shown[value.index()].empty()) {
+            const Tensor reals = as_reals(tensor, read_as[value.index()]);
+            const bool are_others = tensor.dtype != DType::kFp32;
+            observer(shown[value.index()], reals, are_others ? extremes_of(reals) : extremes);
+          }
+          for (const WeightedLayer& layer : read[value.index()]) layers(layer, tensor);
+        }};
   }
   return interpret::Interpreter::create({.graphs = {segment.lowered.graph}}, wanted);
 }
@@ -121,6 +133,13 @@ struct FloatRun::Session {
   std::vector<std::optional<interpret::Interpreter>> interpreters;  // per segment; none where kernels run it
   std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;   // what the lowering has computed of a node
   std::vector<std::optional<Tensor>> known;                         // per value of the graph, during a run
+  std::vector<bool> observed;                                       // per value; none where nobody observes
+
+  void show(std::span<const ValueId> values, const Tensor& tensor) const {
+    std::vector<ValueId> wanted;
+    std::ranges::copy_if(values, std::back_inserter(wanted), [&](ValueId id) { return observed[id.index()]; });
+    if (!wanted.empty()) options.observer(wanted, tensor, extremes_of(tensor));
+  }
 
   void learn(ValueId id, const Tensor& tensor) {
     known[id.index()] = as_type(as_reals(tensor, aten[id].quantization), aten[id].dtype);
@@ -146,15 +165,14 @@ Result<std::vector<Tensor>> FloatRun::Session::run_segment(size_t index) {
   }
   if (segment.kernels == nullptr) return interpreters[index]->run(inputs);
   CARINA_TRY(std::vector<Tensor> outputs, segment.kernels->run(inputs));
-  for (size_t i = 0; i < outputs.size() && options.observer; ++i)
-    options.observer({&segment.part.outputs[i], 1}, outputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) show({&segment.part.outputs[i], 1}, outputs[i]);
   return outputs;
 }
 
 Result<void> FloatRun::Session::add_interpreter(const Segment& segment) {
   interpreters.emplace_back();
   if (segment.kernels != nullptr) return {};
-  const Shown shown = values_shown(segment);
+  const Shown shown = values_shown(segment, observed);
   const auto read_as = quantizations(segment);
   for (size_t v = 0; v < shown.size(); ++v) {
     const std::optional<Tensor>& constant = segment.lowered.graph.values[v].constant;
@@ -170,6 +188,8 @@ Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& 
   ir::spread_quantization(session->aten);
   session->options = options;
   CARINA_TRY(session->segments, cut_into_segments(session->aten, options.evaluator, lowering_passes(options), log));
+  session->observed.assign(aten.values.size(), static_cast<bool>(options.observer));
+  if (options.observer && options.observed) session->observed = options.observed(session->segments.on_kernels);
   for (const Segment& segment : session->segments.segments) CARINA_CHECKED(session->add_interpreter(segment));
   return FloatRun(std::move(session));
 }
@@ -179,11 +199,9 @@ Result<std::vector<Tensor>> FloatRun::run(std::span<const Tensor> inputs) {
   session.known.assign(session.aten.values.size(), std::nullopt);
   for (size_t i = 0; i < inputs.size(); ++i) {
     session.learn(session.aten.inputs[i], inputs[i]);
-    if (session.options.observer) session.options.observer({&session.aten.inputs[i], 1}, inputs[i]);
+    session.show({&session.aten.inputs[i], 1}, inputs[i]);
   }
-  for (const auto& [values, constant] : session.constants) {
-    if (session.options.observer) session.options.observer(values, constant);
-  }
+  for (const auto& [values, constant] : session.constants) session.show(values, constant);
   for (size_t s = 0; s < session.segments.segments.size(); ++s) {
     CARINA_TRY(const std::vector<Tensor> made, session.run_segment(s));
     const std::vector<ValueId>& ids = session.segments.segments[s].part.outputs;

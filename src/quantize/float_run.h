@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "interpret/extremes.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
 #include "tensor/tensor.h"
@@ -28,7 +29,12 @@ struct FloatRunOptions {
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
   // Called with the graph's inputs and what its nodes make as soon as it is known: all values that these elements stand
   // for, perhaps in another layout. Each value comes once per run. The tensor is valid during the call only.
-  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor)> observer = {};
+  // `extremes`: of its elements, where they are fp32.
+  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const interpret::Extremes& extremes)>
+      observer = {};
+  // Per value whether the observer is to see it, once it is known which nodes kernels run; none: all. What nobody wants
+  // to see is computed faster, with its neighbours.
+  std::function<std::vector<bool>(const std::vector<bool>& on_kernels)> observed = {};
   // Called with what each weighted layer reads, [N,H,W,C].
   std::function<void(const WeightedLayer& layer, const Tensor& image)> layers = {};
   enum class Values {

@@ -6,8 +6,7 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kLanes = 16;         // compilers make vectors of them
-constexpr int64_t kMostPlaces = 512;  // of a window, in one run: enough for means within a few percent
+constexpr size_t kLanes = 16;  // compilers make vectors of them
 
 struct Window {
   int64_t rows, columns;
@@ -52,8 +51,8 @@ int64_t places_of(const Window& w) {
 }
 
 // What the window reads on the way over the same places, added up: [row, column, channel].
-std::vector<double> sums_of(const Window& w, std::span<const float> image) {
-  const int64_t places = places_of(w), count = std::min(places, kMostPlaces), depth = w.image[3];
+std::vector<double> sums_of(const Window& w, std::span<const float> image, int64_t most) {
+  const int64_t places = places_of(w), count = std::min(places, most), depth = w.image[3];
   std::vector<double> sums(static_cast<size_t>(w.rows * w.columns * depth), 0);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t place = i * places / count, x = place % w.output[2], y = place / w.output[2] % w.output[1];
@@ -80,8 +79,9 @@ std::vector<double> part_of(const std::vector<double>& sums, const Window& w, in
   return part;
 }
 
-std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
-  const int64_t places = places_of(w), count = std::min(places, kMostPlaces);
+std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t most, int64_t first,
+                              int64_t channels) {
+  const int64_t places = places_of(w), count = std::min(places, most);
   const int64_t terms = channels * w.rows * w.columns;
   std::vector<float> patches(static_cast<size_t>(count * terms));
   for (int64_t i = 0; i < count; ++i)
@@ -140,7 +140,7 @@ std::vector<double> InputStatistics::covariance() const {
   return result;
 }
 
-void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
+void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathered gathered, int64_t most) {
   if (image.dtype != DType::kFp32 || image.shape.rank() != 4) return;
   const Window window = window_of(layer, image.shape);
   const bool depthwise = is_depthwise(layer);
@@ -150,14 +150,13 @@ void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathe
   const size_t first = depthwise ? 0 : layer.part;
   while (groups.size() < first + count) groups.emplace_back(terms, gathered);
   const auto values = image.values<float>();
-  const std::vector<double> sums = gathered == Gathered::kMeans ? sums_of(window, values) : std::vector<double>();
+  const std::vector<double> sums = gathered == Gathered::kMeans ? sums_of(window, values, most) : std::vector<double>();
   for (size_t g = 0; g < count; ++g) {
     const int64_t from = static_cast<int64_t>(g) * each;
     if (sums.empty())
-      groups[first + g].add(patches_of(window, values, from, each));
+      groups[first + g].add(patches_of(window, values, most, from, each));
     else
-      groups[first + g].add(part_of(sums, window, from, each),
-                            static_cast<size_t>(std::min(places_of(window), kMostPlaces)));
+      groups[first + g].add(part_of(sums, window, from, each), static_cast<size_t>(std::min(places_of(window), most)));
   }
 }
 

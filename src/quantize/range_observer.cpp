@@ -12,40 +12,36 @@ namespace {
 constexpr int64_t kMaxBins = 4096;
 constexpr size_t kCandidates = 96;  // of each end of the range
 
-// Least, greatest, how many are exactly zero, and whether each is a number. In lanes, which compilers make vectors of.
-struct Extremes {
-  float min = INFINITY;
-  float max = -INFINITY;
-  uint64_t zeros = 0;
-  bool numbers = true;
+// Which elements of a tensor a histogram counts: all of few; of many a line out of each `every` lines, at places that
+// follow no period (multiples of the golden ratio), so that all channels, columns and rows have their share.
+struct Lattice {
+  static constexpr size_t kLine = 16;
+  static constexpr uint32_t kGolden = 2'654'435'769;  // 2^32 divided by the golden ratio
+  size_t lines;
+  size_t every;
+
+  Lattice(size_t elements, size_t enough) : lines(elements / kLine), every(std::max<size_t>(elements / enough, 1)) {}
+
+  [[nodiscard]] size_t count() const { return lines / every; }
+  [[nodiscard]] size_t place(size_t line) const {
+    const uint64_t turned = static_cast<uint32_t>(line) * kGolden;
+    return (line * every + (turned * every >> 32)) * kLine;
+  }
 };
 
-Extremes extremes_of(std::span<const float> elements) {
-  constexpr size_t kLanes = 16;
-  std::array<float, kLanes> least, greatest;
-  std::array<uint32_t, kLanes> zeros{}, not_numbers{};
-  least.fill(INFINITY);
-  greatest.fill(-INFINITY);
-  const auto see = [&](size_t lane, float value) {
-    least[lane] = value < least[lane] ? value : least[lane];
-    greatest[lane] = value > greatest[lane] ? value : greatest[lane];
-    zeros[lane] += value == 0 ? 1 : 0;
-    not_numbers[lane] += value != value ? 1 : 0;
-  };
-  const size_t whole = elements.size() - elements.size() % kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) see(lane, elements[i + lane]);
-  }
-  for (size_t i = whole; i < elements.size(); ++i) see(0, elements[i]);
-  return {.min = std::ranges::min(least),
-          .max = std::ranges::max(greatest),
-          .zeros = std::accumulate(zeros.begin(), zeros.end(), uint64_t{0}),
-          .numbers = std::ranges::max(not_numbers) == 0};
+// The counted elements one after the other.
+std::vector<float> lines_of(std::span<const float> elements, const Lattice& lattice) {
+  std::vector<float> lines(lattice.count() * Lattice::kLine);
+  for (size_t i = 0; i < lattice.count(); ++i)
+    std::copy_n(elements.data() + lattice.place(i), Lattice::kLine, lines.data() + i * Lattice::kLine);
+  return lines;
 }
 
-// How many elements each bin gets: the place of `value` is value * scale - first, which is not negative. Places are
-// computed in blocks, which compilers make vectors of; counters take turns, as equal elements follow one another.
-void count_places(std::span<const float> elements, double scale, double first, std::span<uint64_t> counts) {
+// How many elements each bin gets, times `weight`: the place of `value` is value * scale - first, which is not
+// negative. Places are computed in blocks, which compilers make vectors of; counters take turns, as equal elements
+// follow one another.
+void count_places(std::span<const float> elements, double scale, double first, uint64_t weight,
+                  std::span<uint64_t> counts) {
   constexpr size_t kBlock = 256, kTurns = 4;
   std::array<std::vector<uint32_t>, kTurns> turns;
   for (auto& turn : turns) turn.assign(counts.size(), 0);
@@ -58,8 +54,12 @@ void count_places(std::span<const float> elements, double scale, double first, s
     for (size_t k = 0; k < block.size(); ++k) ++turns[k % kTurns][static_cast<uint32_t>(places[k])];
   }
   for (const auto& turn : turns) {
-    for (size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += turn[bin];
+    for (size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += weight * turn[bin];
   }
+}
+
+uint64_t zeros_of(std::span<const float> elements) {
+  return static_cast<uint64_t>(std::ranges::count(elements, 0.0F));
 }
 
 bool is_beyond(float value) {
@@ -118,25 +118,39 @@ std::vector<size_t> candidates(size_t from, size_t to) {
 }  // namespace
 
 bool RangeObserver::observe(std::span<const float> elements) {
+  return observe(elements, interpret::extremes_of(elements), std::max<size_t>(elements.size(), 1));
+}
+
+bool RangeObserver::observe(std::span<const float> elements, const interpret::Extremes& extremes, size_t enough) {
   if (elements.empty()) return true;
-  const Extremes seen = extremes_of(elements);
-  if (!seen.numbers) return false;
-  if (is_beyond(seen.min) || is_beyond(seen.max)) {
-    has_low_infinities_ |= seen.min < 0 && is_beyond(seen.min);
+  if (!extremes.numbers) return false;
+  if (is_beyond(extremes.min) || is_beyond(extremes.max)) {
+    has_low_infinities_ |= extremes.min < 0 && is_beyond(extremes.min);
     return observe(without_infinities(elements));
   }
-  average(seen.min, seen.max);
-  cover(seen.min, seen.max);
+  average(extremes.min, extremes.max);
+  cover(extremes.min, extremes.max);
+  if (const Lattice lattice(elements.size(), enough); lattice.every > 1) {
+    count(lines_of(elements, lattice), lattice.every);
+    count(std::array{extremes.min, extremes.max}, 1);  // whose bins are empty else
+  } else {
+    count(elements, 1);
+  }
+  return true;
+}
+
+// Each element stands for `weight` of them.
+void RangeObserver::count(std::span<const float> elements, uint64_t weight) {
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   constexpr size_t kMany = 4 * kMaxBins;
-  if (elements.size() > kMany) {
-    count_places(elements, scale, first, counts_);
+  if (elements.size() >= kMany) {
+    count_places(elements, scale, first, weight, counts_);
   } else {
-    for (const float value : elements) ++counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
+    for (const float value : elements)
+      counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)] += weight;
   }
-  count_ += elements.size();
-  zeros_ += seen.zeros;
-  return true;
+  count_ += weight * elements.size();
+  zeros_ += weight * zeros_of(elements);
 }
 
 // As PyTorch's MovingAverageMinMaxObserver.
@@ -158,6 +172,7 @@ void RangeObserver::cover(float min, float max) {
   const auto bins = [&] { return bin_of(high, width_log2_) - bin_of(low, width_log2_) + 1; };
   while (bins() > kMaxBins) halve_resolution();
   const int64_t first = bin_of(low, width_log2_);
+  if (first == first_ && static_cast<size_t>(bins()) == counts_.size()) return;
   std::vector<uint64_t> wider(static_cast<size_t>(bins()), 0);
   for (size_t i = 0; i < counts_.size(); ++i) wider[static_cast<size_t>(first_ - first) + i] += counts_[i];
   first_ = first;

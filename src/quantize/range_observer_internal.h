@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "interpret/extremes.h"
 #include "quantize/scheme.h"
 #include "tensor/quantization.h"
 
@@ -23,6 +24,9 @@ class RangeObserver {
   // Adds the elements. Infinities, and the limits of fp32 that stand for them, are masks: they count as lying kMasked
   // from the farthest other element. Returns false when one is no number.
   bool observe(std::span<const float> elements);
+  // The same, given their extremes. Of more than `enough` elements (at least 1) the histogram counts about so many, each
+  // for several of its neighbours: which ones depends on the numbers of elements alone.
+  bool observe(std::span<const float> elements, const interpret::Extremes& extremes, size_t enough);
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // The range that the integers, in so many steps, are to cover; zero always lies inside.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
@@ -41,6 +45,7 @@ class RangeObserver {
 
  private:
   void cover(float min, float max);
+  void count(std::span<const float> elements, uint64_t weight);
   void halve_resolution();
   [[nodiscard]] Range least_square_error(int64_t steps, double clipping) const;
   [[nodiscard]] Range percentile() const;

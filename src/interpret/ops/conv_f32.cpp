@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
+#include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
 #include "interpret/ops/product_cut_internal.h"
 #include "interpret/simd/simd_internal.h"
@@ -21,23 +21,8 @@ using enum DType;
 constexpr int64_t kBlockRows = 66;
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
-
-// Bounds of a CLAMP that was fused in; infinities for none. The specification's mode that ignores NaN is not fused.
-struct Bounds {
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
-};
-std::optional<Bounds> bounds_of(const NodePlan& plan) {
-  if (plan.tail.empty()) return Bounds{};
-  const NodePlan& clamp = plan.tail.front();
-  constexpr int64_t kPropagate = 1;
-  if (plan.tail.size() > 1 || clamp.node.op != ir::Op(TosaOp::CLAMP) ||
-      clamp.node.attributes.integer("nan_mode") != kPropagate)
-    return std::nullopt;
-  if (clamp.out[0].dtype != kFp32 || !(*clamp.out[0].shape == *plan.out[0].shape)) return std::nullopt;
-  return Bounds{.low = static_cast<float>(clamp.node.attributes.number("min_val")),
-                .high = static_cast<float>(clamp.node.attributes.number("max_val"))};
-}
+constexpr int64_t kPackGrain = 64 * 1024;        // weights
+constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
 
 bool is_f32(const NodePlan& plan) {
   return plan.in[0].dtype == kFp32 && plan.in[1].dtype == kFp32 && plan.out[0].dtype == kFp32 &&
@@ -55,15 +40,21 @@ struct DenseF32 {
   ConvGeometry g;
   int64_t k;
   bool in_place;
-  Buffer panels;
+  Tensor weights;
+  Buffer panels;  // of the weights; empty: they are packed in each run, a block of columns at a time for few rows
   std::vector<float> bias;
-  Bounds bounds;
+  ClampBounds bounds;
   ProductCut cut;
 
   [[nodiscard]] size_t row_area() const {
     return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows * k) * sizeof(float), kArenaAlignment);
   }
-  [[nodiscard]] size_t scratch_bytes() const { return row_area() + kBlockRows * kBlockColumns * sizeof(float); }
+  [[nodiscard]] static size_t product_area() { return kBlockRows * kBlockColumns * sizeof(float); }
+  [[nodiscard]] bool packs_as_it_goes() const { return panels.size() == 0 && cut.blocks == 1; }
+  [[nodiscard]] size_t scratch_bytes() const {
+    const size_t panel_area = packs_as_it_goes() ? static_cast<size_t>(k * kBlockColumns) * sizeof(float) : 0;
+    return row_area() + product_area() + panel_area;
+  }
 
   void gather(const float* in, int64_t first, int64_t rows, float* to) const {
     ConvPixel pixel = pixel_of(g, first);
@@ -79,11 +70,31 @@ struct DenseF32 {
     }
   }
 
-  void run_unit(const Call& call, const ProductCut::Unit& unit, std::byte* scratch) const {
+  // Panels of the output channels from `first` on, a multiple of kLanes.
+  const float* pack(int64_t first, int64_t channels, float* to) const {
+    simd::pack_matrix_f32(weights.values<float>().data() + first * k, 1, k, k, channels, to);
+    return to;
+  }
+  [[nodiscard]] size_t packed_bytes() const { return static_cast<size_t>(simd::padded(g.oc) * k) * sizeof(float); }
+  [[nodiscard]] MutableBuffer pack_now(Workers& workers) const {
+    MutableBuffer packed = MutableBuffer::allocate(packed_bytes());
+    auto* to = reinterpret_cast<float*>(packed.bytes().data());
+    split(workers, simd::padded(g.oc) / simd::kLanes, 1 + kPackGrain / (simd::kLanes * k),
+          [&](int64_t begin, int64_t end) {
+            const int64_t first = begin * simd::kLanes;
+            pack(first, std::min(end * simd::kLanes, g.oc) - first, to + first * k);
+          });
+    return packed;
+  }
+
+  // `packed`: null where they are packed here.
+  void run_unit(const Call& call, const float* packed, const ProductCut::Unit& unit, int64_t slot) const {
     const auto [first, rows, part, columns] = unit;
+    std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
     const auto* in = call.input<float>(0);
     auto* gathered = reinterpret_cast<float*>(scratch);
     auto* products = reinterpret_cast<float*>(scratch + row_area());
+    auto* block = reinterpret_cast<float*>(scratch + row_area() + product_area());
     if (!in_place) gather(in, first, rows, gathered);
     for (int64_t column = part; column < part + columns; column += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, part + columns - column);
@@ -91,7 +102,7 @@ struct DenseF32 {
                           .row_stride = k,
                           .rows = rows,
                           .k = k,
-                          .panels = reinterpret_cast<const float*>(panels.data()) + column * k,
+                          .panels = packed == nullptr ? pack(column, channels, block) : packed + column * k,
                           .panel_count = simd::padded(channels) / simd::kLanes,
                           .c = products,
                           .c_stride = kBlockColumns});
@@ -103,14 +114,17 @@ struct DenseF32 {
                         .channels = channels,
                         .column = bias.data() + column,
                         .low = bounds.low,
-                        .high = bounds.high});
+                        .high = bounds.high,
+                        .extremes = call.extremes_of_slot(slot)});
     }
   }
 
   Result<void> run(const Call& call) const {
+    Buffer held = panels;
+    if (panels.size() == 0 && !packs_as_it_goes()) held = pack_now(call.runtime.workers).freeze();
+    const auto* packed = reinterpret_cast<const float*>(held.data());
     split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
-      std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
-      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, cut.unit(unit), scratch);
+      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, packed, cut.unit(unit), slot);
     });
     return {};
   }
@@ -120,11 +134,11 @@ struct DepthwiseF32 {
   ConvGeometry g;
   Tensor weights;
   std::vector<float> bias;
-  Bounds bounds;
+  ClampBounds bounds;
 
   [[nodiscard]] size_t scratch_bytes() const { return static_cast<size_t>(g.out[2] * g.taps()) * sizeof(const float*); }
 
-  void run_row(const Call& call, int64_t row, std::byte* scratch) const {
+  void run_row(const Call& call, int64_t row, std::byte* scratch, int64_t slot) const {
     auto** x = reinterpret_cast<const float**>(scratch);
     const auto* in = call.input<float>(0);
     const int64_t first = row * g.out[2];
@@ -143,7 +157,8 @@ struct DepthwiseF32 {
                          .bias = bias.data(),
                          .low = bounds.low,
                          .high = bounds.high,
-                         .out = call.output<float>(0) + first * g.ic});
+                         .out = call.output<float>(0) + first * g.ic,
+                         .extremes = call.extremes_of_slot(slot)});
   }
 
   Result<void> run(const Call& call) const {
@@ -151,7 +166,7 @@ struct DepthwiseF32 {
     split_slots(
         call.runtime.workers, g.batch * g.out[0] * g.out[1], grain, [&](int64_t slot, int64_t begin, int64_t end) {
           std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
-          for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch);
+          for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch, slot);
         });
     return {};
   }
@@ -162,34 +177,39 @@ Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
   const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
   return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
           .scratch_bytes = scratch,
-          .packed_bytes = packed_bytes};
+          .packed_bytes = packed_bytes,
+          .finds_extremes = true};
 }
 
 }  // namespace
 
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
-  const auto bounds = bounds_of(plan);
+  const auto bounds = clamp_bounds_of(plan);
   if (!bounds || !is_f32(plan) || g.multiplier > 0 || g.oc == 0 || g.ic == 0) return std::nullopt;
   const auto weights = plan.in[1].constant->values<float>();
   // Padding is multiplied as zeros here, which only finite weights turn into nothing.
   if (!are_finite(weights)) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
-  MutableBuffer panels = MutableBuffer::allocate(static_cast<size_t>(simd::padded(g.oc) * k) * sizeof(float));
-  simd::pack_matrix_f32(weights.data(), 1, k, k, g.oc, reinterpret_cast<float*>(panels.bytes().data()));
   DenseF32 conv{.g = g,
                 .k = k,
                 .in_place = is_pointwise(g),
-                .panels = std::move(panels).freeze(),
+                .weights = *plan.in[1].constant,
+                .panels = {},
                 .bias = bias_of(plan, g),
                 .bounds = *bounds,
                 .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
                                    plan.threads)};
+  if (plan.packing == Packing::kOnce || conv.packed_bytes() <= kSmallBytes) {
+    Workers alone(1);
+    conv.panels = conv.pack_now(alone).freeze();
+    conv.weights = {};
+  }
   const size_t packed = conv.panels.size();
   return kernel_of(std::move(conv), plan.threads, packed);
 }
 
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& g) {
-  const auto bounds = bounds_of(plan);
+  const auto bounds = clamp_bounds_of(plan);
   if (!bounds || !is_f32(plan) || g.multiplier != 1 || g.ic == 0) return std::nullopt;
   return kernel_of(DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = bias_of(plan, g), .bounds = *bounds},
                    plan.threads, 0);

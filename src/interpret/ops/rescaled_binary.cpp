@@ -6,6 +6,7 @@
 #include "interpret/checks_internal.h"
 #include "interpret/ops/integer_finish_internal.h"
 #include "interpret/ops/rescale_internal.h"
+#include "interpret/ops/sum_f32_internal.h"
 
 namespace carina::interpret {
 
@@ -113,6 +114,7 @@ std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
 }  // namespace
 
 std::optional<Kernel> fuse_ADD(const NodePlan& plan) {
+  if (auto kernel = clamped_sum_f32(plan)) return kernel;
   return fuse(plan, simd::Combine::kAdd);
 }
 std::optional<Kernel> fuse_SUB(const NodePlan& plan) {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "interpret/elementwise_internal.h"
+#include "interpret/ops/clamp_bounds_internal.h"
 #include "tensor/fixed_point.h"
 
 namespace carina::interpret {
@@ -116,6 +117,18 @@ Kernel clamp_float(const NodePlan& plan) {
 }
 
 }  // namespace
+
+std::optional<ClampBounds> clamp_bounds_of(const NodePlan& plan) {
+  if (plan.tail.empty()) return ClampBounds{};
+  const NodePlan& clamp = plan.tail.front();
+  constexpr int64_t kPropagate = 1;
+  if (plan.tail.size() > 1 || clamp.node.op != ir::Op(TosaOp::CLAMP) ||
+      clamp.node.attributes.integer("nan_mode") != kPropagate)
+    return std::nullopt;
+  if (clamp.out[0].dtype != kFp32 || !(*clamp.out[0].shape == *plan.out[0].shape)) return std::nullopt;
+  return ClampBounds{.low = static_cast<float>(number(clamp, "min_val")),
+                     .high = static_cast<float>(number(clamp, "max_val"))};
+}
 
 Result<Kernel> prepare_ABS(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {

@@ -4,10 +4,12 @@
 #define HWY_TARGET_INCLUDE "interpret/simd/multiply_f32.cpp"
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
+#include "interpret/simd/extremes_inl.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 #include "interpret/simd/simd_internal.h"
@@ -150,22 +152,44 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
   }
 }
 
-// NaN fails both comparisons and stays, as CLAMP wants it.
-void finish_here(const FinishF32& job) {
-  for (int64_t r = 0; r < job.rows; ++r) {
-    const float* HWY_RESTRICT in = job.in + r * job.in_stride;
-    float* HWY_RESTRICT out = job.out + r * job.out_stride;
-    for (int64_t c = 0; c < job.channels; ++c) {
-      float value = in[c] + job.column[c];
-      value = value < job.low ? job.low : value;
-      out[c] = value >= job.high ? job.high : value;  // of equal zeros the bound, as CLAMP
-    }
-  }
-}
-
+// NaN fails both comparisons and stays, as CLAMP wants it; of equal zeros it is the upper bound.
 float clamp_one(float value, float low, float high) {
   value = value < low ? low : value;
   return value >= high ? high : value;
+}
+
+template <typename V>
+HWY_INLINE V clamp_vector(V value, V low, V high) {
+  value = hn::IfThenElse(hn::Lt(value, low), low, value);
+  return hn::IfThenElse(hn::Ge(value, high), high, value);
+}
+
+template <bool kSees>
+void finish_rows(const FinishF32& job) {
+  const hn::ScalableTag<float> d;
+  const auto wide = static_cast<int64_t>(hn::Lanes(d));
+  const auto low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+  auto least = hn::Set(d, std::numeric_limits<float>::infinity()), greatest = hn::Neg(least);
+  auto not_numbers = hn::IsNaN(least);
+  for (int64_t r = 0; r < job.rows; ++r) {
+    const float* in = job.in + r * job.in_stride;
+    float* out = job.out + r * job.out_stride;
+    int64_t c = 0;
+    for (; c + wide <= job.channels; c += wide) {
+      const auto value = clamp_vector(hn::Add(hn::LoadU(d, in + c), hn::LoadU(d, job.column + c)), low, high);
+      if constexpr (kSees) see(value, least, greatest, not_numbers);
+      hn::StoreU(value, d, out + c);
+    }
+    for (; c < job.channels; ++c) {
+      out[c] = clamp_one(in[c] + job.column[c], job.low, job.high);
+      if constexpr (kSees) job.extremes->add(seen(out[c]));
+    }
+  }
+  if constexpr (kSees) job.extremes->add(seen(d, least, greatest, not_numbers));
+}
+
+void finish_here(const FinishF32& job) {
+  job.extremes == nullptr ? finish_rows<false>(job) : finish_rows<true>(job);
 }
 
 // Channels [from, to) of one pixel, one at a time.
@@ -176,16 +200,17 @@ void depthwise_plain(const DepthwiseF32& job, const float* const* x, float* out,
       if (x[t] != nullptr) sum = std::fma(x[t][c], job.weights[t * job.channels + c], sum);
     }
     out[c] = clamp_one(sum + job.bias[c], job.low, job.high);
+    if (job.extremes != nullptr) job.extremes->add(seen(out[c]));
   }
 }
 
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 // kVectors vectors of channels of one pixel from `c` on.
-template <int kVectors>
-HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* x, float* out, int64_t c) {
+template <bool kSees, int kVectors, typename V, typename M>
+HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* x, float* out, int64_t c, V& least,
+                                   V& greatest, M& not_numbers) {
   const hn::ScalableTag<float> d;
-  using V = hn::Vec<decltype(d)>;
   constexpr int64_t kWide = HWY_LANES(float);
   const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
   V sums[kVectors];
@@ -200,31 +225,47 @@ HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* 
   }
   HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v) {
-    V sum = hn::Add(sums[v], hn::LoadU(d, job.bias + c + v * kWide));
-    sum = hn::IfThenElse(hn::Lt(sum, low), low, sum);
-    hn::StoreU(hn::IfThenElse(hn::Ge(sum, high), high, sum), d, out + c + v * kWide);
+    const V value = clamp_vector(hn::Add(sums[v], hn::LoadU(d, job.bias + c + v * kWide)), low, high);
+    if constexpr (kSees) see(value, least, greatest, not_numbers);
+    hn::StoreU(value, d, out + c + v * kWide);
   }
 }
 
-#endif
-
-void depthwise_here(const DepthwiseF32& job) {
+template <bool kSees>
+void depthwise_pixels(const DepthwiseF32& job) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t kWide = HWY_LANES(float);
+  auto least = hn::Set(d, std::numeric_limits<float>::infinity()), greatest = hn::Neg(least);
+  auto not_numbers = hn::IsNaN(least);
   for (int64_t p = 0; p < job.pixels; ++p) {
     const float* const* x = job.x + p * job.taps;
     float* out = job.out + p * job.channels;
     int64_t c = 0;
-#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
-    constexpr int64_t kWide = HWY_LANES(float);
-    for (; c + 4 * kWide <= job.channels; c += 4 * kWide) depthwise_channels<4>(job, x, out, c);
-    for (; c + 2 * kWide <= job.channels; c += 2 * kWide) depthwise_channels<2>(job, x, out, c);
+    for (; c + 4 * kWide <= job.channels; c += 4 * kWide)
+      depthwise_channels<kSees, 4>(job, x, out, c, least, greatest, not_numbers);
+    for (; c + 2 * kWide <= job.channels; c += 2 * kWide)
+      depthwise_channels<kSees, 2>(job, x, out, c, least, greatest, not_numbers);
     if (c + kWide <= job.channels) {
-      depthwise_channels<1>(job, x, out, c);
+      depthwise_channels<kSees, 1>(job, x, out, c, least, greatest, not_numbers);
       c += kWide;
     }
-#endif
     depthwise_plain(job, x, out, c, job.channels);
   }
+  if constexpr (kSees) job.extremes->add(seen(d, least, greatest, not_numbers));
 }
+
+void depthwise_here(const DepthwiseF32& job) {
+  job.extremes == nullptr ? depthwise_pixels<false>(job) : depthwise_pixels<true>(job);
+}
+
+#else
+
+void depthwise_here(const DepthwiseF32& job) {
+  for (int64_t p = 0; p < job.pixels; ++p)
+    depthwise_plain(job, job.x + p * job.taps, job.out + p * job.channels, 0, job.channels);
+}
+
+#endif
 
 }  // namespace
 }  // namespace carina::interpret::simd::HWY_NAMESPACE

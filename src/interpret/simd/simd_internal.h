@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "interpret/extremes.h"
 #include "interpret/int8_kernels.h"
 #include "tensor/dtype.h"
 #include "tensor/fixed_point.h"
@@ -102,7 +103,8 @@ struct MatrixJobF32 {
   int64_t c_stride;
 };
 void multiply_f32(const MatrixJobF32& job);
-// out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`; a NaN stays.
+// out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`; a NaN stays. What is written is added to
+// `extremes` if there are some.
 struct FinishF32 {
   const float* in;
   int64_t in_stride;
@@ -113,6 +115,7 @@ struct FinishF32 {
   const float* column;
   float low;
   float high;
+  Extremes* extremes = nullptr;
 };
 void finish_f32(const FinishF32& job);
 
@@ -128,7 +131,8 @@ struct DepthwiseF32 {
   const float* bias;  // per channel
   float low;
   float high;
-  float* out;  // rows of `channels`
+  float* out;                    // rows of `channels`
+  Extremes* extremes = nullptr;  // what is written is added to them
 };
 void depthwise_f32(const DepthwiseF32& job);
 

@@ -119,6 +119,26 @@ bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
          std::equal(a.begin(), a.end(), b.begin(), [](const Tensor& x, const Tensor& y) { return identical(x, y); });
 }
 
+// Who watches some values sees them, and their extremes, whatever is computed with their neighbours.
+void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs, const Options& options) {
+  Options watching = options;
+  std::vector<bool> wanted(module.main().values.size(), false);
+  for (const ir::Node& node : module.main().nodes)
+    wanted[node.outputs.front().index()] = node.op == ir::Op(TosaOp::CLAMP);
+  size_t seen = 0;
+  watching.watch = Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const Extremes& found) {
+                           EXPECT_TRUE(wanted[value.index()]);
+                           ++seen;
+                           if (tensor.dtype != kFp32) return;
+                           const auto [min, max] = std::ranges::minmax(tensor.values<float>());
+                           EXPECT_EQ(found.min, min);
+                           EXPECT_EQ(found.max, max);
+                           EXPECT_TRUE(found.numbers);
+                         }};
+  EXPECT_TRUE(equal(outputs_of(module, inputs, options), outputs_of(module, inputs, watching))) << "watched";
+  EXPECT_EQ(seen, static_cast<size_t>(std::ranges::count(wanted, true)));
+}
+
 void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& inputs) {
   const std::vector<Tensor> wanted = outputs_of(module, inputs, {});
   Options watched;
@@ -128,6 +148,9 @@ void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& input
     Options threads;
     threads.threads = count;
     EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, threads))) << count << " threads";
+    threads.packing = Packing::kEachRun;
+    EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, threads))) << "packed in each run";
+    expect_extremes(module, inputs, threads);
   }
   const int64_t supported = hwy::SupportedTargets();
   for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
@@ -135,6 +158,7 @@ void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& input
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(target);
     EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, {}))) << hwy::TargetName(target);
+    expect_extremes(module, inputs, {});
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -167,6 +191,36 @@ TEST(SameBits, FloatConvolutions) {
       expect_same_bits(float_module(random, 11, channels, oc, w, true), {x});
     }
   }
+}
+
+TEST(SameBits, ClampedSums) {
+  Random random(3);
+  for (const int64_t channels : {1, 24, 67}) {
+    const Shape shape{2, 40, 5, channels};
+    Builder b;
+    const ir::ValueId sum = b.add(TosaOp::ADD, {b.input("x", kFp32, shape), b.input("y", kFp32, shape)}, kFp32, shape);
+    const ir::ValueId clamped =
+        b.add(TosaOp::CLAMP, {sum}, kFp32, shape, {{"min_val", 0.0}, {"max_val", 1.0}, {"nan_mode", int64_t{1}}});
+    b.output(b.add(TosaOp::TANH, {clamped}, kFp32, shape));
+    expect_same_bits(b.module, {random_floats(random, shape), random_floats(random, shape)});
+  }
+}
+
+// What is no number stays none, and is told.
+TEST(SameBits, WatchSeesWhatIsNoNumber) {
+  Random random(4);
+  const ir::Module module = float_module(random, 11, 3, 17, {.kernel = 3, .stride = 1, .pad = 1}, false);
+  MutableTensor x(kFp32, {2, 11, 11, 3});
+  std::ranges::fill(x.values<float>(), 1.0F);
+  x.values<float>()[100] = NAN;
+  Options options;
+  bool numbers = true;
+  options.watch = Watch{.values = std::vector<bool>(module.main().values.size(), true),
+                        .see = [&](ir::ValueId value, const Tensor&, const Extremes& found) {
+                          if (value == module.main().nodes.front().outputs.front()) numbers = found.numbers;
+                        }};
+  outputs_of(module, {std::move(x).freeze()}, options);
+  EXPECT_FALSE(numbers);
 }
 
 // MATMUL of two inputs, int8 with a RESCALE or fp32.

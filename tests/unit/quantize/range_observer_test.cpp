@@ -1,0 +1,102 @@
+#include "quantize/range_observer_internal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace carina::quantize {
+namespace {
+
+constexpr size_t kEnough = 16'384;
+
+// [pixels, channels]: each channel has a width of its own, and so has each column of an image of so many.
+std::vector<float> image(size_t pixels, size_t channels, size_t columns) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> elements;
+  for (size_t i = 0; i < pixels * channels; ++i) {
+    const float width = 1.0F + static_cast<float>(i % channels % 5) + static_cast<float>(i / channels % columns % 3);
+    elements.push_back(std::max(0.0F, width * normal(random)));
+  }
+  return elements;
+}
+
+struct Both {
+  RangeObserver all, lattice;
+};
+Both observed(const std::vector<float>& elements) {
+  Both both;
+  EXPECT_TRUE(both.all.observe(elements));
+  EXPECT_TRUE(both.lattice.observe(elements, interpret::extremes_of(elements), kEnough));
+  return both;
+}
+
+constexpr int64_t kSteps = 255;
+
+// The square error of elements that are not negative in so many steps up to the range's end; that of clipped ones counts
+// as the choice has it.
+double noise(const std::vector<float>& elements, const Range& range, RangeChoice choice) {
+  const double clipping = choice == RangeChoice::kHistogram ? 2 : 1;
+  const double scale = range.max / static_cast<double>(kSteps);
+  double sum = 0;
+  for (const float element : elements) {
+    const double exact = static_cast<double>(element);
+    const double error = std::min(std::round(exact / scale), static_cast<double>(kSteps)) * scale - exact;
+    sum += (exact > range.max ? clipping : 1) * error * error;
+  }
+  return sum;
+}
+
+// As calibration has it: a million elements of all samples together.
+TEST(RangeObserver, TellsNearlyTheSameOfALattice) {
+  constexpr size_t kSamples = 16;
+  for (const size_t channels : {3, 96, 160}) {
+    Both both;
+    const std::vector<float> elements = image(600'000 / channels, channels, 112);
+    for (size_t sample = 0; sample < kSamples; ++sample) {
+      std::vector<float> other = elements;
+      std::ranges::rotate(other, other.begin() + static_cast<std::ptrdiff_t>(sample * 101 * channels));
+      EXPECT_TRUE(both.all.observe(other));
+      EXPECT_TRUE(both.lattice.observe(other, interpret::extremes_of(other), (size_t{1} << 20) / kSamples));
+    }
+    for (const RangeChoice choice : {RangeChoice::kHistogram, RangeChoice::kSquareError, RangeChoice::kPercentile}) {
+      // A percentile is not where the noise is least, so that it counts in full where it lies: 0.4 dB.
+      const double tolerance = choice == RangeChoice::kPercentile ? 0.1 : 0.05;
+      const double all = noise(elements, both.all.choose(choice, kSteps), choice);
+      const double some = noise(elements, both.lattice.choose(choice, kSteps), choice);
+      EXPECT_NEAR(some, all, tolerance * all) << channels;
+    }
+  }
+}
+
+TEST(RangeObserver, HasTheExtremesOfAllElements) {
+  std::vector<float> elements = image(100'000, 16, 100);
+  elements[777'777] = 1000;
+  elements[777'779] = -50;
+  const Both both = observed(elements);
+  const Range range = both.lattice.choose(RangeChoice::kMinMax, kSteps);
+  EXPECT_EQ(range.min, -50);
+  EXPECT_EQ(range.max, 1000);
+}
+
+TEST(RangeObserver, KnowsALoneNumberFarAwayOfMany) {
+  std::vector<float> elements = image(100'000, 16, 100);
+  elements[777'777] = -1e9F;
+  const Both both = observed(elements);
+  EXPECT_TRUE(both.all.is_swamped());
+  EXPECT_TRUE(both.lattice.is_swamped());
+}
+
+TEST(RangeObserver, CountsFewElementsWhole) {
+  const std::vector<float> elements = image(kEnough / 16, 16, 32);
+  const Both both = observed(elements);
+  const Range all = both.all.choose(RangeChoice::kHistogram, kSteps),
+              some = both.lattice.choose(RangeChoice::kHistogram, kSteps);
+  EXPECT_EQ(some.max, all.max);
+}
+
+}  // namespace
+}  // namespace carina::quantize
