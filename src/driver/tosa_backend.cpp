@@ -82,11 +82,14 @@ Result<Spec> read_spec(std::string_view text) {
 Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
   ir::Graph graph = tosa;
   graph.name = "main";  // the name by which the reference model's program looks for it
-  CARINA_TRY(const std::vector<std::byte> file,
-             write_sound_tosa({.graphs = {std::move(graph)}}, "1.0", spec.limits, "delegate"));
+  auto file = write_sound_tosa({.graphs = {std::move(graph)}}, "1.0", spec.limits, "delegate");
+  if (!file) {
+    for (Diagnostic& error : file.error()) error.hint = "a target with that profile or extension takes it";
+    return std::unexpected(std::move(file).error());
+  }
   return Delegate{
       .packaged = {.backend = std::string(kTosaBackendId),
-                   .blob = Buffer::copy_of(file),
+                   .blob = Buffer::copy_of(*file),
                    .compile_specs = {{"tosa_spec", text_bytes(spec.text)}, {"output_format", text_bytes("tosa")}}},
       .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size())},
       .cycles_of_node = {},

@@ -11,7 +11,7 @@ namespace carina::driver {
 bool is_tosa_spec(std::string_view target);
 
 // No accelerator: a delegate is its TOSA graph (FlatBuffer 1.0), as ExecuTorch's TOSABackend gives it. What the profiles
-// and extensions of the specification do not have is refused. Errors (usage): not such a specification.
+// and extensions of the specification do not have stays on the CPU. Errors (usage): not such a specification.
 Result<Backend> tosa_backend(std::string_view spec);
 
 }  // namespace carina::driver

@@ -129,6 +129,7 @@ std::optional<Violation> first_broken(const RuleContext& at, std::span<const Rul
                      .graph = at.graph.name,
                      .op = std::string(name_of(at.row.op)),
                      .node = at.node.name,
+                     .index = static_cast<size_t>(&at.node - at.graph.nodes.data()),
                      .source = at.node.source};
   }
   return std::nullopt;
@@ -145,6 +146,7 @@ Violation not_an_operator(const ir::Graph& graph, const ir::Node& node) {
           .graph = graph.name,
           .op = std::string(node.op.name()),
           .node = node.name,
+          .index = static_cast<size_t>(&node - graph.nodes.data()),
           .source = node.source};
 }
 
@@ -171,7 +173,8 @@ Diagnostic to_diagnostic(const Violation& violation, const std::string& where) {
   if (!violation.source.empty()) place += ", " + violation.source;
   return {.where = place + ")",
           .what = fmt::format("rule {} (TOSA 1.0, section {}): {}", violation.rule, violation.section, violation.must),
-          .got = violation.found};
+          .got = violation.found,
+          .node = violation.index};
 }
 
 std::vector<Violation> violations(const ir::Module& module, const VerifyOptions& options) {
