@@ -98,7 +98,8 @@ struct ByteStream::State {
   void leave_behind(size_t position) {
     if (position < left) left = 0;
     if (position - left < kBehind) return;
-    leave_pages(bytes, left, position);
+    // From further before: the system brings pages in by dozens, so that some of those that had left came back.
+    leave_pages(bytes, left - std::min(left, kBehind), position);
     left = position;
   }
 

@@ -43,6 +43,14 @@ uint64_t content_hash(std::span<const std::byte> bytes, uint64_t seed) {
   return mix(hash, tail);
 }
 
+uint64_t sampled_hash(std::span<const std::byte> bytes) {
+  constexpr size_t kSample = 64, kStep = 4096;
+  uint64_t hash = bytes.size();
+  if (bytes.size() <= kStep) return content_hash(bytes, hash);
+  for (size_t at = 0; at + kSample <= bytes.size(); at += kStep) hash = content_hash(bytes.subspan(at, kSample), hash);
+  return content_hash(bytes.last(kSample), hash);
+}
+
 // Four chains that do not wait for each other; each word goes into two of them, in different company.
 WideHash wide_content_hash(std::span<const std::byte> bytes) {
   const size_t size = bytes.size();

@@ -104,8 +104,14 @@ Result<Buffer> map_file(const std::string& path) {
   return file_bytes(path, kReadBytes);
 }
 
+// In small pages: a part of a large one cannot leave, so that two readers of one file would hold megabytes.
 Result<Buffer> map_large_file(const std::string& path) {
-  return file_bytes(path, 0);
+  CARINA_TRY(Buffer file, file_bytes(path, 0));
+#ifdef MADV_NOHUGEPAGE
+  // It only costs memory when that fails.
+  if (file.size() > 0) static_cast<void>(::madvise(const_cast<std::byte*>(file.data()), file.size(), MADV_NOHUGEPAGE));
+#endif
+  return file;
 }
 
 const char* mapped_file_at(const void* address) noexcept {

@@ -5,10 +5,30 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "base/check.h"
 
 namespace carina {
+
+namespace {
+
+thread_local ThreadPool* lent = nullptr;
+
+// A body that divides its work again does so alone: the others are busy.
+class Unlent {
+ public:
+  Unlent() = default;
+  ~Unlent() { lent = before_; }
+  Unlent(const Unlent&) = delete;
+  Unlent& operator=(const Unlent&) = delete;
+
+ private:
+  ThreadPool* before_ = std::exchange(lent, nullptr);
+};
+
+}  // namespace
 
 struct ThreadPool::Arena {
   explicit Arena(int threads) : arena(threads) {}
@@ -24,12 +44,37 @@ ThreadPool::ThreadPool(int threads) : threads_(threads) {
 
 ThreadPool::~ThreadPool() = default;
 
+// Each thread takes the next number: the library's ranges are halves, of which the second may hold all that is large.
 void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& body) {
   if (arena_ == nullptr || count < 2) {
     for (size_t i = 0; i < count; ++i) body(i);
     return;
   }
-  arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, count, body); });
+  const Unlent unlent;
+  std::atomic<size_t> next = 0;
+  const auto take = [&](size_t) {
+    for (size_t i = next++; i < count; i = next++) body(i);
+  };
+  const size_t takers = std::min(count, static_cast<size_t>(arena_->arena.max_concurrency()));
+  arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, takers, take, oneapi::tbb::simple_partitioner()); });
+}
+
+LentPool::LentPool(int threads) : pool_(threads), before_(std::exchange(lent, &pool_)) {}
+
+LentPool::~LentPool() {
+  lent = before_;
+}
+
+void in_parallel(size_t count, const std::function<void(size_t)>& body) {
+  if (lent == nullptr || count < 2) {
+    for (size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  lent->parallel_for(count, body);
+}
+
+void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
+  in_parallel((size + part - 1) / part, [&](size_t i) { body(i * part, std::min(size, (i + 1) * part)); });
 }
 
 }  // namespace carina

@@ -16,8 +16,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   [[nodiscard]] int threads() const { return threads_; }
-  // Calls body(i) for each i in [0, count), in any order and possibly at the same time; returns when all are done. An
-  // exception of a body is thrown here; some of the other calls may then not have been made.
+  // Calls body(i) for each i in [0, count), possibly at the same time; returns when all are done. They begin in the order
+  // of their numbers, so that large pieces of work are best given first. An exception of a body is thrown here; some of
+  // the other calls may then not have been made.
   void parallel_for(size_t count, const std::function<void(size_t)>& body);
 
  private:
@@ -25,5 +26,27 @@ class ThreadPool {
   int threads_;
   std::unique_ptr<Arena> arena_;
 };
+
+// Lends a pool to in_parallel() of this thread for as long as it lives: one pool for a whole task, which those that have
+// work to divide find without being handed it.
+class LentPool {
+ public:
+  // `threads` as of ThreadPool.
+  explicit LentPool(int threads);
+  ~LentPool();
+  LentPool(const LentPool&) = delete;
+  LentPool& operator=(const LentPool&) = delete;
+
+ private:
+  ThreadPool pool_;
+  ThreadPool* before_;
+};
+
+// ThreadPool::parallel_for() of the pool that is lent to this thread; one after the other where none is, and within a
+// body.
+void in_parallel(size_t count, const std::function<void(size_t)>& body);
+
+// Calls body(begin, end) for parts of [0, size), each of `part` elements but for the last.
+void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body);
 
 }  // namespace carina

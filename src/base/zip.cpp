@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "base/checked_math.h"
 #include "base/mapped_pages.h"
+#include "base/parallel.h"
 
 namespace carina {
 
@@ -235,6 +237,31 @@ Result<const ZipReader::Entry*> ZipReader::readable(std::string_view name, const
   return &entry;
 }
 
+namespace {
+
+bool has_checksum(std::span<const std::byte> bytes, uint32_t crc) {
+  return libdeflate_crc32(0, bytes.data(), bytes.size()) == crc;
+}
+
+}  // namespace
+
+void ZipReader::check_ahead(std::string_view prefix) {
+  std::vector<Entry*> stored;
+  size_t bytes = 0;
+  for (auto entry = entries_.lower_bound(prefix); entry != entries_.end() && entry->first.starts_with(prefix);
+       ++entry) {
+    if (entry->second.method != 0 || entry->second.checked) continue;
+    stored.push_back(&entry->second);
+    bytes = checked_add(bytes, entry->second.compressed_bytes).value_or(SIZE_MAX);
+  }
+  if (bytes > archive_.size()) return;
+  std::ranges::stable_sort(stored, std::greater(), &Entry::compressed_bytes);
+  in_parallel(stored.size(), [&](size_t i) {
+    Entry& entry = *stored[i];
+    entry.checked = has_checksum(archive_.bytes().subspan(entry.offset, entry.compressed_bytes), entry.crc);
+  });
+}
+
 Result<Buffer> ZipReader::read(std::string_view name) const {
   const std::string where = fmt::format("{}:{}", name_, name);
   CARINA_TRY(const Entry* const entry, readable(name, where));
@@ -252,7 +279,7 @@ Result<Buffer> ZipReader::read(std::string_view name) const {
     CARINA_CHECKED(stream.read(0, inflated.bytes()));
     return std::move(inflated).freeze();
   }
-  if (libdeflate_crc32(0, data.bytes().data(), data.bytes().size()) != entry->crc) return fail(wrong_checksum(where));
+  if (!entry->checked && !has_checksum(data.bytes(), entry->crc)) return fail(wrong_checksum(where));
   return data;
 }
 
@@ -261,12 +288,12 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
   CARINA_TRY(const Entry* const entry, readable(name, where));
   const Buffer data = archive_.slice(entry->offset, entry->compressed_bytes);
   if (entry->method == Z_DEFLATED) return ByteStream::inflating(data, entry->bytes, entry->crc, where);
-  constexpr size_t kPart = size_t{1} << 20;
+  constexpr size_t kPart = size_t{1} << 18;
   uint32_t crc = 0;
   for (size_t at = 0; at < data.size(); at += kPart) {
     const auto part = data.bytes().subspan(at, std::min(kPart, data.size() - at));
     crc = libdeflate_crc32(crc, part.data(), part.size());
-    leave_pages(data, at, at + part.size());
+    leave_pages(data, at - std::min(at, kPart), at + part.size());
   }
   if (crc != entry->crc) return fail(wrong_checksum(where));
   return ByteStream::of(data, where);

@@ -34,6 +34,9 @@ class ZipReader {
   [[nodiscard]] bool contains(std::string_view entry) const { return entries_.contains(entry); }
   // What all deflated entries together claim to inflate to; saturates.
   [[nodiscard]] size_t inflated_bytes() const { return inflated_bytes_; }
+  // Checks the CRCs of the stored entries whose names begin with `prefix`, on all threads (parallel.h): read() takes the
+  // right ones as they are, and finds what is wrong with others. Does nothing where entries overlay each other.
+  void check_ahead(std::string_view prefix);
   // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
   [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
   // The same a part at a time. The CRC of a stored entry is checked at once, of a deflated one when its end is reached.
@@ -45,7 +48,8 @@ class ZipReader {
     size_t compressed_bytes = 0;
     size_t bytes = 0;
     uint32_t crc = 0;
-    int method = 0;  // 0 stored, 8 deflated
+    int method = 0;        // 0 stored, 8 deflated
+    bool checked = false;  // its CRC is right
   };
   Result<void> add_entry(std::span<const std::byte> header);
   [[nodiscard]] Result<const Entry*> readable(std::string_view name, const std::string& where) const;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/guarded.h"
+#include "base/parallel.h"
 #include "driver/backend.h"
 #include "driver/cpu_modules.h"
 #include "driver/tosa_file.h"
@@ -128,6 +129,7 @@ Result<Model> quantize(Model model, std::span<const Sample> samples, const Quant
   const driver::QuantizeRequest request{
       .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
   return guarded([&]() -> Result<Model> {
+    const LentPool pool(options.threads);
     CARINA_CHECKED(driver::quantize_model(model, request, log));
     return std::move(model);
   });
@@ -192,6 +194,7 @@ Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
 Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const TargetNames& target,
                                       const DelegateOptions& options, const Log& log) {
   return guarded([&]() -> Result<DelegateBlob> {
+    const LentPool pool(options.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(const ir::Graph graph, only_graph(tosa));
     CARINA_TRY(const driver::Delegate delegate, backend.compile(graph, delegate_options(options), log));
@@ -217,6 +220,7 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
 
 Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& log) {
   return guarded([&]() -> Result<Program> {
+    const LentPool pool(options.delegate.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend,
                     options.delegate);
@@ -226,6 +230,7 @@ Result<Program> compile(Model model, const TargetNames& target, const CompileOpt
 Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames& target, const DelegateOptions& options,
                              const Log& log) {
   return guarded([&]() -> Result<Program> {
+    const LentPool pool(options.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(ir::Graph graph, only_graph(tosa));
     const CompileOptions whole{.partition = {}, .delegate = options};
@@ -237,6 +242,7 @@ Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames&
 Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
                                       const TargetNames& target, const CompileOptions& options, const Log& log) {
   return guarded([&]() -> Result<report::CompileReport> {
+    const LentPool pool(options.delegate.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     driver::CompileOptions whole = compile_options(options);
     whole.quantize.samples = source_of(samples);

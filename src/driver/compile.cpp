@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/parallel.h"
 #include "driver/backend.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
@@ -157,6 +158,7 @@ Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
 }  // namespace
 
 Result<Compiled> compile(const CompileRequest& given, const Log& log) {
+  const LentPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
@@ -180,6 +182,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
 }
 
 Result<report::CompileReport> explain(const CompileRequest& given, const Log& log) {
+  const LentPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
@@ -190,6 +193,7 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
 }
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
+  const LentPool pool(request.model.threads);
   const std::string& path = request.model.model;
   if (is_graph(request.model)) {
     CARINA_TRY(const ir::Module module, graph_of(request.model, request.limits.level));

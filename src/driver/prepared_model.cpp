@@ -1,10 +1,12 @@
 #include "driver/prepared_model.h"
 
+#include "base/parallel.h"
 #include "driver/compile_options.h"
 
 namespace carina::driver {
 
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
+  const LentPool pool(request.threads);
   PreparedModel prepared{
       .file = request.model, .model = {}, .is_tosa = is_graph(request), .memo = std::make_shared<CompileMemo>()};
   if (prepared.is_tosa) {

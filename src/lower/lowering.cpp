@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/parallel.h"
+#include "base/prefetch.h"
 #include "tensor/elements.h"
 
 namespace carina::lower {
@@ -40,6 +42,8 @@ int64_t quantized(float value, double scale, int64_t zero_point, int64_t qmin, i
 
 namespace {
 
+constexpr size_t kPartElements = size_t{1} << 17;  // worth a thread's while
+
 // The same as quantized(), of elements that share a scale, in a form that compilers make vectors of: limited first, which
 // whole limits allow, so that adding and taking away 1.5 * 2^23 rounds to even.
 template <typename T>
@@ -48,12 +52,20 @@ void quantize_run(std::span<const float> reals, T* to, const Quantization& q, si
   const float inverse = static_cast<float>(1.0 / q.scales[channel]);
   const auto zero_point = static_cast<int32_t>(q.zero_points[channel]);
   const auto least = static_cast<float>(q.qmin - zero_point), most = static_cast<float>(q.qmax - zero_point);
-  for (size_t i = 0; i < reals.size(); ++i) {
-    const float steps = reals[i] * inverse;
+  const auto round = [&](float real) {
+    const float steps = real * inverse;
     const float number = steps == steps ? steps : 0.0F;
-    const float limited = number < least ? least : (number > most ? most : number);
-    to[i] = static_cast<T>(static_cast<int32_t>((limited + kRounding) - kRounding) + zero_point);
+    const float raised = number > least ? number : least;
+    const float limited = raised < most ? raised : most;
+    return static_cast<T>(static_cast<int32_t>((limited + kRounding) - kRounding) + zero_point);
+  };
+  constexpr size_t kLine = kLineBytes / sizeof(float);
+  const size_t whole = reals.size() - reals.size() % kLine;
+  for (size_t i = 0; i < whole; i += kLine) {
+    prefetch_ahead(reals.data() + i);
+    for (size_t lane = 0; lane < kLine; ++lane) to[i + lane] = round(reals[i + lane]);
   }
+  for (size_t i = whole; i < reals.size(); ++i) to[i] = round(reals[i]);
 }
 
 // How many elements follow one another in one channel.
@@ -71,10 +83,13 @@ Tensor quantized_narrow(const ir::Value& value) {
   MutableTensor integers(q.dtype, value.shape);
   const ChannelOf channel(value.shape, q);
   const size_t run = run_of(channel, reals.size());
-  for (size_t i = 0; i < reals.size(); i += run) {
-    const size_t count = std::min(run, reals.size() - i);
-    quantize_run(reals.subspan(i, count), integers.values<T>().data() + i, q, channel(i));
-  }
+  const size_t runs = run == 0 ? 0 : (reals.size() + run - 1) / run;
+  in_parallel_parts(runs, std::max<size_t>(1, kPartElements / std::max<size_t>(1, run)), [&](size_t begin, size_t end) {
+    for (size_t i = begin * run; i < std::min(end * run, reals.size()); i += run) {
+      const size_t count = std::min(run, reals.size() - i);
+      quantize_run(reals.subspan(i, count), integers.values<T>().data() + i, q, channel(i));
+    }
+  });
   return std::move(integers).freeze();
 }
 

@@ -59,7 +59,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   say(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, context).run());
-  const std::vector<WeightFacts> facts = weight_facts(network.material);
+  const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
   context.weights = facts;
   say(CompilePhase::kBlocks, log);
   Schedule schedule = checked("selection", first_schedule(network), context);

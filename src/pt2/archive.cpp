@@ -129,6 +129,10 @@ Result<nlohmann::json> Archive::read_config(Store store) const {
   return parse_json(text_of(content), fmt::format("{}: {}", where_, path));
 }
 
+void Archive::check_ahead() {
+  for (const Store store : {Store::kWeights, Store::kConstants}) zip_.check_ahead(entry(folder_of(store)));
+}
+
 Result<Buffer> Archive::read_storage(Store store, std::string_view path_name) {
   const std::string path = fmt::format("{}{}", folder_of(store), path_name);
   if (const auto known = storages_.find(path); known != storages_.end()) return known->second;

@@ -27,6 +27,8 @@ class Archive {
   [[nodiscard]] Result<nlohmann::json> read_model() const;
   // The table of the store's tensors by name, {"config": {...}}; an empty one when the archive has none.
   [[nodiscard]] Result<nlohmann::json> read_config(Store store) const;
+  // Checks the bytes of all storages on all threads; what is wrong is said where they are read.
+  void check_ahead();
   // The bytes of a tensor's storage; read and checked once, however many tensors share it.
   Result<Buffer> read_storage(Store store, std::string_view path_name);
 

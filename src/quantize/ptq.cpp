@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numbers>
+#include <numeric>
 
 #include "base/parallel.h"
 #include "lower/prepare.h"
@@ -257,21 +259,29 @@ class Quantizer {
 
   // What takes a look at all of a node's weights, and changes nothing.
   struct WeightFigures {
-    std::optional<WeightRole> role = {};  // none: the node has no weights to quantize
-    bool finite = true;
-    std::optional<Quantization> parameters = {};
-    std::optional<Tensor> rounded = {};    // else the integers nearest to the weights
-    std::vector<double> mean_errors = {};  // that the bias takes in; empty: none
+    std::optional<WeightRole> role = {};          // none: the node has no weights to quantize
+    std::optional<Quantization> parameters = {};  // none: the weights are not finite
+    std::optional<Tensor> rounded = {};           // else the integers nearest to the weights
+    std::vector<double> mean_errors = {};         // that the bias takes in; empty: none
   };
 
-  // By node, on all threads: a node's figures depend on no other's.
+  // By node, on all threads, the most weights first: a node's figures depend on no other's.
   std::vector<WeightFigures> weight_figures() const {
+    std::vector<size_t> nodes(graph_.nodes.size());
+    std::iota(nodes.begin(), nodes.end(), size_t{0});
+    std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_.nodes[n]); });
     std::vector<WeightFigures> figures(graph_.nodes.size());
     ThreadPool threads(options_.threads);
-    threads.parallel_for(figures.size(), [&](size_t n) {
+    threads.parallel_for(nodes.size(), [&](size_t i) {
+      const size_t n = nodes[i];
       if (!calibrated_.left.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
     });
     return figures;
+  }
+
+  [[nodiscard]] int64_t weights_of(const Node& node) const {
+    const std::optional<WeightRole> role = weight_role_of(node);
+    return role && role->weight < node.inputs.size() ? graph_[node.inputs[role->weight]].shape.elements() : 0;
   }
 
   [[nodiscard]] WeightFigures figures_of(const Node& node, const NodeScheme& scheme) const {
@@ -282,11 +292,10 @@ class Quantizer {
     if (!weight.constant || weight.dtype != DType::kFp32) return figures;
     figures.role = role;
     const Tensor reals = *weight.constant;
-    figures.finite = are_finite(reals.values<float>());
-    if (!figures.finite) return figures;
     const Quantization& input = *graph_[node.inputs.front()].quantization;
     figures.parameters =
         weight_parameters(reals, role->axis, weights_beside(input, scheme.weights), scheme.smallest_scale);
+    if (!figures.parameters) return figures;
     const LayerStatistics* statistics = statistics_of(node, reals.shape);
     if (statistics == nullptr) return figures;
     if (scheme.weights.rounding == Rounding::kForInputs)
@@ -300,7 +309,7 @@ class Quantizer {
   Result<void> set_weights(Node& node, const WeightFigures& figures) {
     if (!figures.role) return {};
     ir::Value& weight = graph_[node.inputs[figures.role->weight]];
-    if (!figures.finite)
+    if (!figures.parameters)
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
     weight.quantization = figures.parameters;
     if (figures.rounded) weight.constant = figures.rounded;

@@ -2,29 +2,40 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <span>
 
+#include "base/prefetch.h"
 #include "quantize/range_observer_internal.h"
 
 namespace carina::quantize {
 
 namespace {
 
-// In lanes, which compilers make vectors of.
+// The largest magnitude; infinite or NaN where an element is. Magnitudes are compared by their bits, of which those that
+// are not finite have the largest. In lanes, which compilers make vectors of.
 float magnitude_of(std::span<const float> values) {
   constexpr size_t kLanes = 16;
-  std::array<float, kLanes> most{};
+  constexpr int32_t kMagnitude = 0x7FFFFFFF;
+  const auto bits_of = [](float value) { return std::bit_cast<int32_t>(value) & kMagnitude; };
+  std::array<int32_t, kLanes> most{};
   const size_t whole = values.size() - values.size() % kLanes;
+  static_assert(kLanes * sizeof(float) == kLineBytes);
   for (size_t i = 0; i < whole; i += kLanes) {
+    prefetch_ahead(values.data() + i);
     for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float magnitude = std::abs(values[i + lane]);
-      most[lane] = magnitude > most[lane] ? magnitude : most[lane];
+      const int32_t bits = bits_of(values[i + lane]);
+      most[lane] = bits > most[lane] ? bits : most[lane];
     }
   }
-  float magnitude = *std::ranges::max_element(most);
-  for (size_t i = whole; i < values.size(); ++i) magnitude = std::max(magnitude, std::abs(values[i]));
-  return magnitude;
+  int32_t bits = *std::ranges::max_element(most);
+  for (size_t i = whole; i < values.size(); ++i) bits = std::max(bits, bits_of(values[i]));
+  return std::bit_cast<float>(bits);
+}
+
+float larger(float a, float b) {
+  return a > b || std::isnan(a) ? a : b;
 }
 
 // Of all elements, or of each index of `axis`.
@@ -38,15 +49,17 @@ std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity gra
   std::vector<float> magnitudes(count, 0);
   for (size_t i = 0; i < values.size(); i += run) {
     float& magnitude = magnitudes[i / run % count];
-    magnitude = std::max(magnitude, magnitude_of(values.subspan(i, run)));
+    magnitude = larger(magnitude_of(values.subspan(i, run)), magnitude);
   }
   return magnitudes;
 }
 
 }  // namespace
 
-Quantization weight_parameters(const Tensor& weight, int axis, const WeightScheme& integers, double smallest_scale) {
+std::optional<Quantization> weight_parameters(const Tensor& weight, int axis, const WeightScheme& integers,
+                                              double smallest_scale) {
   const std::vector<float> magnitudes = magnitudes_of(weight, axis, integers.granularity);
+  if (!std::ranges::all_of(magnitudes, [](float magnitude) { return std::isfinite(magnitude); })) return std::nullopt;
   Quantization q{.dtype = integers.dtype,
                  .scales = {},
                  .zero_points = std::vector<int64_t>(magnitudes.size(), 0),

@@ -14,6 +14,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/parallel.h"
+#include "base/prefetch.h"
 #include "lower/prepare.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
@@ -75,15 +77,27 @@ std::optional<ir::NodeId> norm_after(const Rewriter& in, const Node& node) {
   return reader;
 }
 
+void scale_row(std::span<const float> from, double scale, std::span<float> to) {
+  constexpr size_t kLine = kLineBytes / sizeof(float);
+  const size_t whole = from.size() - from.size() % kLine;
+  for (size_t i = 0; i < whole; i += kLine) {
+    prefetch_ahead(from.data() + i);
+    for (size_t lane = 0; lane < kLine; ++lane) to[i + lane] = static_cast<float>(from[i + lane] * scale);
+  }
+  for (size_t i = whole; i < from.size(); ++i) to[i] = static_cast<float>(from[i] * scale);
+}
+
 Tensor scaled_weight(const Tensor& weight, const Affine& affine) {
   MutableTensor folded(DType::kFp32, weight.shape);
   const auto from = weight.values<float>();
   auto to = folded.values<float>();
   const size_t per_channel = from.size() / affine.scale.size();
-  for (size_t c = 0; c < affine.scale.size(); ++c) {
-    const double scale = affine.scale[c];
-    for (size_t i = c * per_channel; i < (c + 1) * per_channel; ++i) to[i] = static_cast<float>(from[i] * scale);
-  }
+  constexpr size_t kPartElements = size_t{1} << 16;  // worth a thread's while
+  const size_t part = std::max<size_t>(1, kPartElements / std::max<size_t>(1, per_channel));
+  in_parallel_parts(affine.scale.size(), part, [&](size_t begin, size_t end) {
+    for (size_t c = begin; c < end; ++c)
+      scale_row(from.subspan(c * per_channel, per_channel), affine.scale[c], to.subspan(c * per_channel, per_channel));
+  });
   return std::move(folded).freeze();
 }
 

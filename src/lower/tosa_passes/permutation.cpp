@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/parallel.h"
+
 namespace carina::lower {
 
 namespace {
@@ -66,10 +68,12 @@ std::vector<size_t> source_indices(const Shape& shape, const Perms& perms) {
 
 namespace {
 
-// `sizes` and `strides` (in elements of `from`): of the result's axes, of which there is one at least.
+constexpr size_t kPartElements = size_t{1} << 17;  // worth a thread's while
+
+// `sizes` and `strides` (in elements of `from`): of the result's axes, of which there is one at least. Fills `to`, which
+// may end before the outermost axis does.
 template <typename T>
-void copy_permuted(const T* from, std::span<T> to, const std::vector<int64_t>& sizes,
-                   const std::vector<int64_t>& strides) {
+void copy_permuted(const T* from, std::span<T> to, const Perms& sizes, const Perms& strides) {
   const size_t last = sizes.size() - 1;
   std::vector<int64_t> at(sizes.size(), 0);
   for (size_t next = 0; next < to.size();) {
@@ -83,18 +87,32 @@ void copy_permuted(const T* from, std::span<T> to, const std::vector<int64_t>& s
   }
 }
 
+// The same, with parts of the outermost axis on all threads.
+template <typename T>
+void copy_permuted_parts(const T* from, std::span<T> to, const Perms& sizes, const Perms& strides) {
+  if (to.empty()) return;
+  const auto rows = static_cast<size_t>(sizes.front());
+  const size_t each = to.size() / rows;
+  in_parallel_parts(rows, std::max<size_t>(1, kPartElements / each), [&](size_t begin, size_t end) {
+    copy_permuted(from + static_cast<int64_t>(begin) * strides.front(), to.subspan(begin * each, (end - begin) * each),
+                  sizes, strides);
+  });
+}
+
 }  // namespace
 
 Tensor permuted(const Tensor& tensor, const Perms& perms) {
   if (is_identity(perms)) return tensor;
   const Shape& shape = tensor.shape;
+  if (keeps_element_order(shape, perms))
+    return {.dtype = tensor.dtype, .shape = permuted(shape, perms), .data = tensor.data};
   Perms steps(shape.rank(), 1);
   for (size_t axis = shape.rank(); axis-- > 1;) steps[axis - 1] = steps[axis] * shape[axis];
   const Shape to = permuted(shape, perms);
   MutableTensor result(tensor.dtype, to);
   const Perms sizes(to.dims().begin(), to.dims().end()), strides = permuted(steps, perms);
   const auto copy = [&]<typename T>(T) {
-    copy_permuted(reinterpret_cast<const T*>(tensor.data.data()), result.values<T>(), sizes, strides);
+    copy_permuted_parts(reinterpret_cast<const T*>(tensor.data.data()), result.values<T>(), sizes, strides);
   };
   switch (element_bytes(tensor.dtype)) {
     case 1:

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -88,7 +90,7 @@ std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Mater
   const auto first_of = [&](WeightsId id) {
     const auto [known, is_new] = first_of_values.emplace(id, id);
     if (!is_new) return known->second;
-    const uint64_t hash = content_hash(material[id].values.bytes());
+    const uint64_t hash = sampled_hash(material[id].values.bytes());
     const auto [begin, end] = by_hash.equal_range(hash);
     const auto same = std::find_if(
         begin, end, [&](const auto& entry) { return material[entry.second].values == material[id].values; });
@@ -137,7 +139,7 @@ class EncodingProgress {
   const Log& log_;
 };
 
-// All requests; those that follow a leader have their own scales and the leader's weights.
+// All requests, the largest first; those that follow a leader have their own scales and the leader's weights.
 std::vector<EncodedSlice> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
                                      const Material& material, const Context& context, ThreadPool& threads) {
   std::vector<EncodedSlice> encoded(requests.size());
@@ -150,7 +152,11 @@ std::vector<EncodedSlice> encode_all(const std::vector<Request>& requests, const
   size_t total = 0;
   for (size_t i = 0; i < requests.size(); ++i) total += size(i);
   EncodingProgress progress(total, context.log);
-  threads.parallel_for(requests.size(), [&](size_t i) {
+  std::vector<size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), size);
+  threads.parallel_for(order.size(), [&](size_t n) {
+    const size_t i = order[n];
     if (leaders[i] != i) return;
     encoded[i] = encode(requests[i], material[requests[i].weights]);
     progress.add(size(i));
@@ -195,7 +201,7 @@ class Layout {
     const int64_t address = append_aligned(space_, first);
     if (second) append_aligned(space_, *second);
     const auto bytes = std::span<const std::byte>(space_).subspan(static_cast<size_t>(address));
-    const uint64_t hash = content_hash(bytes);
+    const uint64_t hash = sampled_hash(bytes);
     const auto [begin, end] = by_hash_.equal_range(hash);
     const auto same = std::find_if(begin, end, [&](const auto& entry) {
       const Storage& storage = schedule_[entry.second];

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/parallel.h"
 #include "plan/network.h"
 
 namespace carina::plan {
@@ -13,6 +14,6 @@ struct WeightFacts {
 };
 
 // By WeightsId.
-std::vector<WeightFacts> weight_facts(const Material& material);
+std::vector<WeightFacts> weight_facts(const Material& material, ThreadPool& threads);
 
 }  // namespace carina::plan

@@ -38,5 +38,21 @@ TEST(WideContentHash, DiffersWhereContentDoes) {
   EXPECT_EQ(seen.size(), count);
 }
 
+// Long content is told apart where it is looked at: at its start, its end and every few kilobytes.
+TEST(SampledHash, DiffersWhereItLooks) {
+  std::set<uint64_t> seen;
+  for (const size_t size : {0u, 1u, 4096u, 4097u, 100'000u}) {
+    std::vector<std::byte> bytes(size);
+    seen.insert(sampled_hash(bytes));
+    EXPECT_EQ(sampled_hash(bytes), sampled_hash(std::vector<std::byte>(size)));
+  }
+  std::vector<std::byte> bytes(100'000);
+  for (const size_t at : {0u, 63u, 4096u, 20 * 4096u + 5, 99'999u}) {
+    bytes[at] = std::byte{1};
+    seen.insert(sampled_hash(bytes));
+  }
+  EXPECT_EQ(seen.size(), 10);
+}
+
 }  // namespace
 }  // namespace carina

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
+
+#include "base/parallel.h"
 
 namespace carina {
 namespace {
@@ -86,6 +89,28 @@ TEST(Zip, WhatItWritesItReads) {
   EXPECT_LT(held, names.size() * 64);  // not 64 KiB each
   EXPECT_EQ(zip->read("folder/entry_7")->size(), text.size());
   EXPECT_EQ(zip->inflated_bytes(), 0);
+}
+
+// What is looked at ahead changes nothing that is said afterwards.
+TEST(Zip, DamageIsSaidWhereItIsReadAlsoAfterALookAhead) {
+  const std::string texts[] = {std::string(100'000, 'a'), std::string(50'000, 'b'), "c"};
+  std::vector<ZipEntry> entries;
+  for (const std::string& text : texts)
+    entries.push_back({.name = std::string("data/") + text[0], .data = std::as_bytes(std::span(text))});
+  auto bytes = write_zip(entries);
+  ASSERT_TRUE(bytes);
+  const auto run = std::ranges::search_n(*bytes, 1000, std::byte{'b'});
+  ASSERT_FALSE(run.empty());
+  run[500] = std::byte{'x'};
+  for (const int threads : {1, 2}) {
+    const LentPool lent(threads);
+    auto zip = ZipReader::open(Buffer::copy_of(*bytes), "x.zip");
+    ASSERT_TRUE(zip);
+    zip->check_ahead("data/");
+    EXPECT_EQ(zip->read("data/a")->size(), 100'000);
+    EXPECT_THAT(to_string(zip->read("data/b").error()), HasSubstr("data/b"));
+    EXPECT_EQ(zip->read("data/c")->size(), 1);
+  }
 }
 
 TEST(Zip, AnyCutIsRefused) {

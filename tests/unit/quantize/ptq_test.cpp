@@ -7,7 +7,11 @@
 #include <limits>
 #include <random>
 
+#include "base/parallel.h"
+#include "facts/lowering_targets.h"
 #include "graphs.h"
+#include "lower/lower.h"
+#include "lower/prepare.h"
 
 namespace carina::quantize {
 namespace {
@@ -104,6 +108,88 @@ TEST(Ptq, ALayerWithoutABiasGetsOneForTheMeanError) {
   run(b, {{floats({1, 2}, {1, 2})}});
   ASSERT_EQ(b.graph.nodes[0].inputs.size(), 3U);
   EXPECT_FLOAT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->values<float>()[0], -0.5F);
+}
+
+// Two convolutions with batch norms, the second of more weights than a thread takes at a time.
+ir::Graph two_convolutions() {
+  GraphBuilder b;
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  const auto noise = [&](const std::string& name, const Shape& shape) {
+    std::vector<float> values(static_cast<size_t>(shape.elements()));
+    for (float& value : values) value = normal(random);
+    return b.constant<float>(name, shape, values);
+  };
+  const auto layer = [&](const std::string& name, ir::ValueId x, int64_t from, int64_t to, int64_t kernel) {
+    const Shape shape{1, to, 4, 4};
+    const int64_t pad = kernel / 2;
+    const auto sum =
+        b.node(AtenOp::conv2d_default, name, {x, noise(name + "_w", {to, from, kernel, kernel}), {}}, shape,
+               {{"stride", std::vector<int64_t>{1, 1}},
+                {"padding", std::vector<int64_t>{pad, pad}},
+                {"dilation", std::vector<int64_t>{1, 1}},
+                {"groups", int64_t{1}}});
+    const auto variance = b.constant<float>(name + "_var", {to}, std::vector<float>(static_cast<size_t>(to), 2.5F));
+    const auto gamma = noise(name + "_gamma", {to}), beta = noise(name + "_beta", {to}),
+               mean = noise(name + "_mean", {to});
+    return b.node(AtenOp::batch_norm_default, name + "_bn", {sum, gamma, beta, mean, variance}, shape,
+                  {{"training", false}, {"momentum", 0.1}, {"eps", 1e-5}, {"cudnn_enabled", false}});
+  };
+  const auto first = layer("first", b.input("x", {1, 67, 4, 4}), 67, 130, 1);
+  b.graph.outputs = {layer("second", first, 130, 260, 3)};
+  return b.graph;
+}
+
+TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
+  const lower::Target npu{.name = "npu", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms};
+  std::vector<float> values(67 * 16);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
+  std::vector<ir::Graph> made;
+  for (const int threads : {1, 2, 3}) {
+    const LentPool lent(threads);
+    ir::Graph graph = two_convolutions();
+    ASSERT_TRUE(lower::prepare(graph, Log{}));
+    PtqOptions options;
+    options.threads = threads;
+    const Samples samples{{floats({1, 67, 4, 4}, values)}};
+    const Result<void> done = quantize(graph, samples, options, {});
+    ASSERT_TRUE(done) << to_string(done.error());
+    auto tosa = lower::to_tosa(graph, npu, Log{});
+    ASSERT_TRUE(tosa) << to_string(tosa.error());
+    made.push_back(std::move(tosa->graph));
+  }
+  int64_t weights = 0;
+  for (size_t v = 0; v < made[0].values.size(); ++v) {
+    const std::optional<Tensor>& constant = made[0].values[v].constant;
+    if (!constant) continue;
+    weights += constant->elements();
+    EXPECT_TRUE(identical(*constant, *made[1].values[v].constant)) << made[0].values[v].name;
+    EXPECT_TRUE(identical(*constant, *made[2].values[v].constant)) << made[0].values[v].name;
+  }
+  EXPECT_GT(weights, 130 * 67 + 260 * 130 * 9);
+}
+
+// Wherever the element stands, and whoever finds it first.
+TEST(Ptq, WeightsThatAreNotFiniteAreRefusedInTheOrderOfTheModel) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const float bad : {kInfinity, -kInfinity, kNan, -kNan}) {
+    for (const size_t at : {0u, 5u, 20u, 39u}) {
+      GraphBuilder b;
+      std::vector<float> small(40, 1), large(2 * 20, 1);
+      small[at] = large[39 - at] = bad;
+      const auto x = b.input("x", {1, 20});
+      const auto y =
+          b.linear("first", x, b.constant<float>("w1", {2, 20}, small), b.constant<float>("b1", {2}, {0, 0}));
+      const auto z =
+          b.linear("second", x, b.constant<float>("w2", {2, 20}, large), b.constant<float>("b2", {2}, {0, 0}));
+      b.graph.outputs = {y, z};
+      PtqOptions options = with(RangeChoice::kMinMax);
+      options.threads = 2;
+      const Result<void> done = quantize(b.graph, Samples{{floats({1, 20}, std::vector<float>(20, 0))}}, options, {});
+      ASSERT_FALSE(done);
+      EXPECT_THAT(to_string(done.error()), AllOf(HasSubstr("finite"), HasSubstr("w1")));
+    }
+  }
 }
 
 // Inputs of which one is twice the other: only the sum of w0 + 2 w1 counts, and rounding for them finds it where

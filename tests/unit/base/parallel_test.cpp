@@ -1,0 +1,81 @@
+#include "base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace carina {
+namespace {
+
+TEST(ThreadPool, CallsEachNumberOnce) {
+  for (const int threads : {1, 2, 5}) {
+    ThreadPool pool(threads);
+    for (const size_t count : {0u, 1u, 2u, 1000u}) {
+      std::vector<std::atomic<int>> calls(count);
+      pool.parallel_for(count, [&](size_t i) { ++calls[i]; });
+      for (const auto& each : calls) EXPECT_EQ(each, 1);
+    }
+  }
+}
+
+TEST(ThreadPool, ThrowsWhatABodyThrows) {
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    const auto body = [](size_t i) {
+      if (i == 7) throw std::runtime_error("seven");
+    };
+    EXPECT_THROW(pool.parallel_for(100, body), std::runtime_error);
+    std::atomic<int> calls = 0;
+    pool.parallel_for(10, [&](size_t) { ++calls; });  // it goes on
+    EXPECT_EQ(calls, 10);
+  }
+}
+
+// Which threads run `count` bodies.
+std::vector<std::thread::id> runners(size_t count) {
+  std::vector<std::thread::id> ids(count);
+  in_parallel(count, [&](size_t i) { ids[i] = std::this_thread::get_id(); });
+  return ids;
+}
+
+TEST(LentPool, WithoutOneTheCallerDoesAll) {
+  for (const std::thread::id id : runners(100)) EXPECT_EQ(id, std::this_thread::get_id());
+}
+
+TEST(LentPool, WorkWithinABodyIsItsThreadsOwn) {
+  const LentPool lent(4);
+  std::atomic<int> strangers = 0;
+  in_parallel(50, [&](size_t) {
+    for (const std::thread::id id : runners(20)) strangers += id == std::this_thread::get_id() ? 0 : 1;
+  });
+  EXPECT_EQ(strangers, 0);
+}
+
+TEST(LentPool, AThrowLeavesItLent) {
+  const LentPool lent(2);
+  EXPECT_THROW(in_parallel(2, [](size_t) { throw std::runtime_error("both"); }), std::runtime_error);
+  std::atomic<int> calls = 0;
+  in_parallel(10, [&](size_t) { ++calls; });
+  EXPECT_EQ(calls, 10);
+}
+
+TEST(InParallelParts, CoverEachElementOnce) {
+  for (const int threads : {1, 3}) {
+    const LentPool lent(threads);
+    for (const size_t size : {0u, 1u, 9u, 10u, 11u, 1003u}) {
+      std::vector<std::atomic<int>> seen(size);
+      in_parallel_parts(size, 10, [&](size_t begin, size_t end) {
+        EXPECT_LT(begin, end);
+        EXPECT_LE(end - begin, 10);
+        for (size_t i = begin; i < end; ++i) ++seen[i];
+      });
+      for (const auto& each : seen) EXPECT_EQ(each, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace carina
