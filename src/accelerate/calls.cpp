@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "accelerate/packed_product_internal.h"
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
 
@@ -28,20 +29,25 @@ struct Sizes {
   int64_t batch, rows, depth, columns;
 };
 
-// out[b] = a[b] * right[b] (+ bias along the columns), all plain. `right_` is the tensor, or a copy turned over.
+// Columns [begin, begin + count) of a product, for all rows.
+struct Columns {
+  int64_t begin, count;
+};
+
+// out[b] = a[b] * right[b] (+ bias along the columns), all plain. A right side that stays is packed, its columns as rows: then `a` is
+// multiplied from its other side.
 class Products final : public Step {
  public:
   Products(const Sizes& sizes, const EValue* a, const EValue* b, const EValue* bias, EValue* out)
       : sizes_(sizes), a_(a), b_(b), bias_(bias), out_(out) {}
 
-  // The right side is a constant [columns, depth]: it is turned over once.
-  void turn_over() {
-    const auto* from = b_->tensor.as<const float>();
-    turned_.resize(static_cast<size_t>(sizes_.depth * sizes_.columns));
-    for (int64_t n = 0; n < sizes_.columns; ++n) {
-      for (int64_t k = 0; k < sizes_.depth; ++k)
-        turned_[static_cast<size_t>(k * sizes_.columns + n)] = from[n * sizes_.depth + k];
-    }
+  // The right side is a constant and there is one; column n at depth k stands at n * column_step + k * depth_step.
+  void pack_right(int64_t column_step, int64_t depth_step) {
+    packed_ = pack({.from = b_->tensor.as<const float>(),
+                    .rows = sizes_.columns,
+                    .depth = sizes_.depth,
+                    .row_step = column_step,
+                    .depth_step = depth_step});
   }
 
   void run(ThreadPool& pool) override {
@@ -50,31 +56,53 @@ class Products final : public Step {
     const int64_t each = (columns + threads - 1) / threads;
     const int64_t step = threads == 1 ? columns : (each + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
     const int64_t parts = (columns + step - 1) / step;
-    const float* right = turned_.empty() ? b_->tensor.as<const float>() : turned_.data();
     pool.parallel_for(static_cast<size_t>(batch * parts), [&](size_t unit) {
-      const int64_t n = static_cast<int64_t>(unit) / parts, begin = static_cast<int64_t>(unit) % parts * step;
-      const float* column = bias_ == nullptr ? nullptr : bias_->tensor.as<const float>() + begin;
-      multiply({.a = a_->tensor.as<const float>() + n * rows * depth,
-                .a_stride = depth,
-                .rows = rows,
-                .depth = depth,
-                .b = right + n * depth * columns + begin,
-                .b_stride = columns,
-                .columns = std::min(step, columns - begin),
-                .out = out_->tensor.as<float>() + n * rows * columns + begin,
-                .out_stride = columns,
-                .finish = {
-                    .scale = nullptr, .shift = nullptr, .column = column, .low = Bounds{}.low, .high = Bounds{}.high}});
+      const int64_t begin = static_cast<int64_t>(unit) % parts * step;
+      const Columns part{.begin = begin, .count = std::min(step, columns - begin)};
+      packed_.panels == nullptr ? run_plain(static_cast<int64_t>(unit) / parts, part) : run_packed(part);
     });
   }
 
  private:
+  [[nodiscard]] Finish finish(int64_t begin) const {
+    const float* column = bias_ == nullptr ? nullptr : bias_->tensor.as<const float>() + begin;
+    return {.scale = nullptr, .shift = nullptr, .column = column, .low = Bounds{}.low, .high = Bounds{}.high};
+  }
+
+  void run_plain(int64_t n, const Columns& part) const {
+    const auto& [batch, rows, depth, columns] = sizes_;
+    multiply(Product{.a = a_->tensor.as<const float>() + n * rows * depth,
+                     .a_stride = depth,
+                     .rows = rows,
+                     .depth = depth,
+                     .b = b_->tensor.as<const float>() + n * depth * columns + part.begin,
+                     .b_stride = columns,
+                     .columns = part.count,
+                     .out = out_->tensor.as<float>() + n * rows * columns + part.begin,
+                     .out_stride = columns,
+                     .finish = finish(part.begin)});
+  }
+
+  void run_packed(const Columns& part) const {
+    multiply(PackedProduct{.a = &packed_,
+                           .first = part.begin,
+                           .rows = part.count,
+                           .b = a_->tensor.as<const float>(),
+                           .b_step = 1,
+                           .b_column_step = sizes_.depth,
+                           .columns = sizes_.rows,
+                           .out = out_->tensor.as<float>() + part.begin,
+                           .out_row_step = 1,
+                           .out_column_step = sizes_.columns,
+                           .finish = finish(part.begin)});
+  }
+
   Sizes sizes_;
   const EValue* a_;
   const EValue* b_;
   const EValue* bias_;
   EValue* out_;
-  std::vector<float> turned_;
+  PackedMatrix packed_;
 };
 
 bool is_bias(const EValue& bias, int64_t columns) {
@@ -92,7 +120,9 @@ std::unique_ptr<Step> make_product(const EValue& a, const EValue& b, const EValu
                     (!batched || (right[0] == left[0] && to[0] == left[0]));
   if (!fits || out.tensor.elements() == 0 || sizes.depth == 0) return nullptr;
   if (bias != nullptr && !is_bias(*bias, sizes.columns)) return nullptr;
-  return std::make_unique<Products>(sizes, &a, &b, bias, &out);
+  auto step = std::make_unique<Products>(sizes, &a, &b, bias, &out);
+  if (!batched && is_constant(b)) step->pack_right(1, sizes.columns);
+  return step;
 }
 
 std::unique_ptr<Step> make_mm(Arguments arguments) {
@@ -123,7 +153,7 @@ std::unique_ptr<Step> make_linear(Arguments arguments) {
   if (!bias.is_none() && !is_bias(bias, columns)) return nullptr;
   auto step = std::make_unique<Products>(Sizes{.batch = 1, .rows = rows, .depth = depth, .columns = columns}, &in,
                                          &weight, bias.is_none() ? nullptr : &bias, &out);
-  step->turn_over();
+  step->pack_right(depth, 1);
   return step;
 }
 

@@ -10,12 +10,12 @@ namespace carina::accelerate {
 
 namespace {
 
-// Columns of `size` columns in `parts` runs of whole panels.
+// Columns of `size` columns in `parts` runs of whole tiles.
 struct Cut {
   int64_t columns, step;
   Cut(int64_t all, int64_t least, int threads) : columns(all) {
     const int64_t each = (all + threads - 1) / threads;
-    step = threads == 1 ? all : std::max((each + kPanelColumns - 1) / kPanelColumns * kPanelColumns, least);
+    step = threads == 1 ? all : std::max((each + kTileColumns - 1) / kTileColumns * kTileColumns, least);
     step = std::max<int64_t>(step, 1);
   }
   [[nodiscard]] int64_t parts() const { return (columns + step - 1) / step; }
@@ -28,6 +28,7 @@ struct Cut {
 Convolution::Convolution(const Geometry& geometry, Arguments arguments, const Tail& tail)
     : g_(geometry), in_(arguments[0]), weight_(arguments[1]), out_(tail.out), bounds_(tail.bounds) {
   set_factors(arguments[2], tail.batch_norm);
+  if (!g_.is_depthwise()) pack_weights();
   if (overlap(in_->tensor, out_->tensor)) own_.resize(out_->tensor.elements());
 }
 
@@ -64,6 +65,16 @@ void Convolution::set_factors(const EValue* bias, Arguments norm) {
   }
 }
 
+void Convolution::pack_weights() {
+  const int64_t depth = g_.group_in() * g_.plane.taps();
+  for (int64_t group = 0; group < g_.groups; ++group)
+    packed_.push_back(pack({.from = weight_->tensor.as<const float>() + group * g_.group_out() * depth,
+                            .rows = g_.group_out(),
+                            .depth = depth,
+                            .row_step = depth,
+                            .depth_step = 1}));
+}
+
 Finish Convolution::finish(int64_t first) const {
   return {.scale = scale_.data() + first,
           .shift = shift_.data() + first,
@@ -90,16 +101,17 @@ void Convolution::run_planes(const float* in, int64_t first, int64_t count, floa
 }
 
 void Convolution::run_rows(const float* in, int64_t first, int64_t count, float* out) const {
-  multiply({.a = weight_->tensor.as<const float>() + first * g_.channels,
-            .a_stride = g_.channels,
-            .rows = count,
-            .depth = g_.channels,
-            .b = in,
-            .b_stride = g_.plane.in_elems(),
-            .columns = g_.plane.out_elems(),
-            .out = out,
-            .out_stride = g_.plane.out_elems(),
-            .finish = finish(first)});
+  multiply(PackedProduct{.a = &packed_[0],
+                         .first = first,
+                         .rows = count,
+                         .b = in,
+                         .b_step = g_.plane.in_elems(),
+                         .b_column_step = 1,
+                         .columns = g_.plane.out_elems(),
+                         .out = out,
+                         .out_row_step = g_.plane.out_elems(),
+                         .out_column_step = 1,
+                         .finish = finish(first)});
 }
 
 void Convolution::run_depthwise(ThreadPool& pool, const float* in, float* out) const {
@@ -115,8 +127,8 @@ void Convolution::run_products(ThreadPool& pool, const float* in, float* out) co
   const int64_t depth = g_.group_in() * g_.plane.taps();
   // Gathered columns stay in the second-level cache.
   constexpr int64_t kGatheredFloats = 32 * 1024;
-  const int64_t fit = std::max(kGatheredFloats / depth / kPanelColumns * kPanelColumns, kPanelColumns);
-  Cut cut(g_.plane.out_elems(), kPanelColumns, pool.threads());
+  const int64_t fit = std::max(kGatheredFloats / depth / kTileColumns * kTileColumns, kTileColumns);
+  Cut cut(g_.plane.out_elems(), kTileColumns, pool.threads());
   if (!g_.is_pointwise()) cut.step = std::min(cut.step, fit);
   const int64_t parts = cut.parts();
   pool.parallel_for(static_cast<size_t>(g_.groups * parts), [&](size_t unit) {
@@ -132,16 +144,17 @@ void Convolution::run_products(ThreadPool& pool, const float* in, float* out) co
       b_stride = count;
     }
     const int64_t first = group * g_.group_out();
-    multiply({.a = weight_->tensor.as<const float>() + first * depth,
-              .a_stride = depth,
-              .rows = g_.group_out(),
-              .depth = depth,
-              .b = b,
-              .b_stride = b_stride,
-              .columns = count,
-              .out = out + first * g_.plane.out_elems() + begin,
-              .out_stride = g_.plane.out_elems(),
-              .finish = finish(first)});
+    multiply(PackedProduct{.a = &packed_[static_cast<size_t>(group)],
+                           .first = 0,
+                           .rows = g_.group_out(),
+                           .b = b,
+                           .b_step = b_stride,
+                           .b_column_step = 1,
+                           .columns = count,
+                           .out = out + first * g_.plane.out_elems() + begin,
+                           .out_row_step = g_.plane.out_elems(),
+                           .out_column_step = 1,
+                           .finish = finish(first)});
   });
 }
 
@@ -177,7 +190,11 @@ void Convolution::gather_run(const float* row, int64_t column, int64_t run, floa
   const int64_t end = row == nullptr ? before : std::max(before, inside);
   std::fill_n(to, before, 0.0F);
   if (step == 1 && end > before) std::copy_n(row + column + before, end - before, to + before);
-  for (int64_t i = before; step > 1 && i < end; ++i) to[i] = row[column + i * step];
+  if (step == 2) {  // the compiler makes vectors of a step that it knows
+    for (int64_t i = before; i < end; ++i) to[i] = row[column + i * 2];
+  } else if (step > 2) {
+    for (int64_t i = before; i < end; ++i) to[i] = row[column + i * step];
+  }
   std::fill_n(to + end, run - end, 0.0F);
 }
 
@@ -188,7 +205,7 @@ int64_t entry_of(const EValue& list, size_t axis, size_t axes) {
   return list.integers.size() == 1 || list.integers.size() == axes ? list.integers[at] : -1;
 }
 
-bool geometry_of(Arguments arguments, const EValue& out, Geometry& g) {
+bool read_geometry(Arguments arguments, const EValue& out, Geometry& g) {
   const auto in = arguments[0]->tensor.sizes(), weight = arguments[1]->tensor.sizes(), to = out.tensor.sizes();
   if (in.size() != weight.size() || in.size() != to.size() || (in.size() != 3 && in.size() != 4)) return false;
   const size_t axes = in.size() - 2;
@@ -232,25 +249,26 @@ bool is_finite(const Tensor& tensor) {
 
 // (input, weight, bias or None, stride, padding, dilation, transposed, output_padding, groups, out). Weights are
 // constant and finite: padding is multiplied as zeros here.
-std::unique_ptr<Convolution> convolution_of(Arguments arguments, const Tail& tail) {
+std::optional<Geometry> geometry_of(Arguments arguments, const Tail& tail) {
   using Kind = EValue::Kind;
-  if (arguments.size() < 10 || tail.out == nullptr || arguments[6]->to_int() != 0) return nullptr;
+  if (arguments.size() < 10 || tail.out == nullptr || arguments[6]->to_int() != 0) return std::nullopt;
   for (const size_t list : {3, 4, 5}) {
-    if (arguments[list]->kind != Kind::kIntList) return nullptr;
+    if (arguments[list]->kind != Kind::kIntList) return std::nullopt;
   }
   const EValue &in = *arguments[0], &weight = *arguments[1], &bias = *arguments[2];
   Geometry geometry{};
   if (!is_plain(in) || !is_plain(weight) || !is_constant(weight) || !is_plain(*tail.out) || tail.out->tensor.read_only)
-    return nullptr;
-  if (!geometry_of(arguments, *tail.out, geometry) || !is_finite(weight.tensor)) return nullptr;
+    return std::nullopt;
+  if (!read_geometry(arguments, *tail.out, geometry) || !is_finite(weight.tensor)) return std::nullopt;
   const bool bias_fits = bias.is_none() || (is_plain(bias) && is_constant(bias) &&
                                             static_cast<int64_t>(bias.tensor.elements()) == geometry.out_channels);
-  if (!bias_fits) return nullptr;
-  return std::make_unique<Convolution>(geometry, arguments, tail);
+  if (!bias_fits) return std::nullopt;
+  return geometry;
 }
 
 std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail) {
-  return convolution_of(arguments, tail);
+  const auto geometry = geometry_of(arguments, tail);
+  return geometry ? std::make_unique<Convolution>(*geometry, arguments, tail) : nullptr;
 }
 
 }  // namespace carina::accelerate

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "accelerate/packed_product_internal.h"
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
 
@@ -33,7 +35,7 @@ class Convolution final : public Step {
   // For one picture of those that is_depthwise(): channels [first, first + count) of the output to `out`, from the planes of the
   // inputs that they read, the first of them at `in`.
   void run_planes(const float* in, int64_t first, int64_t count, float* out) const;
-  // The same for those that is_pointwise() without groups; `in` is the whole picture.
+  // The same for those that is_pointwise() without groups; `in` is the whole picture, `first` a multiple of kPanelRows / 2.
   void run_rows(const float* in, int64_t first, int64_t count, float* out) const;
 
   [[nodiscard]] const Geometry& geometry() const { return g_; }
@@ -42,6 +44,7 @@ class Convolution final : public Step {
 
  private:
   void set_factors(const EValue* bias, Arguments norm);
+  void pack_weights();
   void run_depthwise(ThreadPool& pool, const float* in, float* out) const;
   void run_products(ThreadPool& pool, const float* in, float* out) const;
   [[nodiscard]] Finish finish(int64_t first) const;
@@ -54,11 +57,12 @@ class Convolution final : public Step {
   EValue* weight_;
   EValue* out_;
   Bounds bounds_;
+  std::vector<PackedMatrix> packed_;  // the weights of each group, where they are those of products
   std::vector<float> scale_, shift_;
   std::vector<float> own_;  // where the output would overwrite the input, it is written here first
 };
 
 // Nothing where make_convolution() gives nothing.
-std::unique_ptr<Convolution> convolution_of(Arguments arguments, const Tail& tail);
+std::optional<Geometry> geometry_of(Arguments arguments, const Tail& tail);
 
 }  // namespace carina::accelerate

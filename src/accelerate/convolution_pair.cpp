@@ -37,10 +37,10 @@ class ConvolutionPair final : public Step {
  private:
   [[nodiscard]] int64_t channels_together(int threads) const {
     constexpr int64_t kCacheFloats = 64 * 1024;
-    constexpr int64_t kRows = 6;  // of a product's tile
     const Geometry& g = second_->geometry();
     const int64_t fit = std::min(kCacheFloats / g.plane.in_elems(), (g.channels + threads - 1) / threads);
-    return std::max<int64_t>(fit / kRows, 1) * kRows;
+    // Whole panels, or half of one.
+    return fit < kPanelRows ? kPanelRows / 2 : fit / kPanelRows * kPanelRows;
   }
 
   std::unique_ptr<Convolution> first_, second_;
@@ -50,12 +50,10 @@ class ConvolutionPair final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second) {
-  auto a = convolution_of(first.arguments, first.tail);
-  auto b = a == nullptr ? nullptr : convolution_of(second.arguments, second.tail);
-  if (b == nullptr || !a->geometry().is_pointwise() || a->geometry().groups != 1 || !b->geometry().is_depthwise() ||
-      b->geometry().group_out() != 1)
-    return nullptr;
-  return std::make_unique<ConvolutionPair>(std::move(a), std::move(b));
+  const auto a = geometry_of(first.arguments, first.tail), b = geometry_of(second.arguments, second.tail);
+  if (!a || !b || !a->is_pointwise() || a->groups != 1 || !b->is_depthwise() || b->group_out() != 1) return nullptr;
+  return std::make_unique<ConvolutionPair>(std::make_unique<Convolution>(*a, first.arguments, first.tail),
+                                           std::make_unique<Convolution>(*b, second.arguments, second.tail));
 }
 
 }  // namespace carina::accelerate

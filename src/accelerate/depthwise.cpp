@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "accelerate/depthwise_threes_internal.h"
 #include "accelerate/tail_inl.h"
 #include "accelerate/vector_internal.h"
 
@@ -216,11 +217,13 @@ namespace carina::accelerate {
 HWY_EXPORT(depthwise_here);
 
 int64_t plane_elems(const Plane& plane) {
+  if (is_three(plane)) return plane.width;
   const Padded padded(plane);
   return padded.pitch * padded.rows * plane.stride_x;
 }
 
 void depthwise(const Depthwise& job) {
+  if (is_three(job.plane)) return depthwise_threes(job);
   HWY_DYNAMIC_DISPATCH(depthwise_here)(job);
 }
 

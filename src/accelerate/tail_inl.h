@@ -30,6 +30,33 @@ HWY_INLINE void store_first(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, in
 #endif
 }
 
+// Lanes [first, end) of vectors, of all of them: memory of the others is not touched, and they are 0.
+template <class D>
+class LanesInside {
+ public:
+#if HWY_ARCH_X86
+  HWY_INLINE LanesInside(D d, size_t first, size_t end)
+      : mask_(hwy::HWY_NAMESPACE::AndNot(hwy::HWY_NAMESPACE::FirstN(d, first), hwy::HWY_NAMESPACE::FirstN(d, end))) {}
+  HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load(D d, const float* from) const {
+    return hwy::HWY_NAMESPACE::MaskedLoad(mask_, d, from);
+  }
+
+ private:
+  hwy::HWY_NAMESPACE::Mask<D> mask_;
+#else
+  HWY_INLINE LanesInside(D /*d*/, size_t first, size_t end) : first_(first), end_(end) {}
+  HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load(D d, const float* from) const {
+    if (first_ == 0 && end_ == HWY_LANES(float)) return hwy::HWY_NAMESPACE::LoadU(d, from);
+    float lanes[HWY_LANES(float)] = {};
+    for (size_t i = first_; i < end_; ++i) lanes[i] = from[i];
+    return hwy::HWY_NAMESPACE::LoadU(d, lanes);
+  }
+
+ private:
+  size_t first_, end_;
+#endif
+};
+
 // A NaN stays: where one of two is a NaN, x86 takes the second.
 template <class V>
 HWY_INLINE V clamped(V value, V low, V high) {

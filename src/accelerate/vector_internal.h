@@ -10,7 +10,7 @@ namespace carina::accelerate {
 struct Finish {
   const float* scale = nullptr;   // per row; nullptr: 1
   const float* shift = nullptr;   // per row; nullptr: 0
-  const float* column = nullptr;  // per column, added last; nullptr: 0
+  const float* column = nullptr;  // per column, added to that; nullptr: 0
   float low;
   float high;
 };
