@@ -1,0 +1,116 @@
+#include "driver/delegate_map.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "../pt2/model_builder.h"
+#include "driver/tosa_backend.h"
+
+namespace carina::driver {
+namespace {
+
+using pt2::argument;
+using pt2::json;
+using pt2::ModelBuilder;
+using pt2::tensor;
+using testing::HasSubstr;
+
+constexpr int kCpu = -1;
+
+// x [1,2]; nodes of this shape follow.
+ModelBuilder beginning() {
+  ModelBuilder model;
+  model.input("x", {1, 2});
+  return model;
+}
+
+void add(ModelBuilder& model, const std::string& op, const std::string& name, const std::string& from,
+         const std::string& other = {}) {
+  json arguments{argument("self", tensor(from))};
+  if (!other.empty()) arguments.push_back(argument("other", tensor(other)));
+  model.node("torch.ops.aten." + op, name, {1, 2}, std::move(arguments));
+}
+
+// From int8 with a scale of 1/16, or to it.
+void add_step(ModelBuilder& model, const std::string& step, const std::string& name, const std::string& from) {
+  constexpr int kInt8 = 2, kFp32 = 7;  // as the file counts types
+  model.node("torch.ops.quantized_decomposed." + step + "_per_tensor.default", name, {1, 2},
+             {argument("input", tensor(from)), argument("scale", {{"as_float", 0.0625}}),
+              argument("zero_point", {{"as_int", 0}}), argument("quant_min", {{"as_int", -128}}),
+              argument("quant_max", {{"as_int", 127}}), argument("dtype", {{"as_scalar_type", kInt8}})},
+             step == "quantize" ? kInt8 : kFp32);
+}
+
+std::vector<NodePlace> mapped(ModelBuilder& model, const std::string& output, const std::string& spec,
+                              SplitOptions split = {}) {
+  model.output(output);
+  split.delegates = DelegateMode::kAll;
+  const auto places = map_delegates(Buffer::copy_of(model.archive()), "m.pt2", *tosa_backend(spec), split, {}, {});
+  EXPECT_TRUE(places.has_value()) << to_string(places.error());
+  return places ? *places : std::vector<NodePlace>{};
+}
+
+NodePlace place_of(const std::vector<NodePlace>& places, const std::string& name) {
+  const auto found = std::ranges::find(places, name, &NodePlace::name);
+  EXPECT_NE(found, places.end()) << name;
+  return found == places.end() ? NodePlace{} : *found;
+}
+
+TEST(DelegateMap, NodesOfTheUsersGraphAreNamed) {
+  ModelBuilder model = beginning();
+  add(model, "neg.default", "neg", "x");
+  add(model, "tanh.default", "tanh", "neg");
+  const auto places = mapped(model, "tanh", "TOSA-1.0+FP");
+  ASSERT_EQ(places.size(), 2U);
+  EXPECT_EQ(places[0].name, "neg");
+  EXPECT_EQ(places[0].op, "aten.neg.default");
+  EXPECT_EQ(places[0].delegate, 0);
+  EXPECT_EQ(places[1].delegate, 0);
+}
+
+TEST(DelegateMap, NoDelegateWaitsForItself) {
+  ModelBuilder model = beginning();
+  add(model, "neg.default", "first", "x");
+  add(model, "tanh.default", "between", "first");
+  add(model, "add.Tensor", "last", "first", "between");
+  const auto places = mapped(model, "last", "TOSA-1.0+FP", {.cpu_nodes = {"between"}});
+  EXPECT_EQ(place_of(places, "between").delegate, kCpu);
+  EXPECT_THAT(place_of(places, "between").reason, HasSubstr("as asked"));
+  EXPECT_EQ(place_of(places, "first").delegate, 0);
+  EXPECT_EQ(place_of(places, "last").delegate, 1);
+}
+
+TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbours) {
+  ModelBuilder model = beginning();
+  add(model, "neg.default", "first", "x");
+  add(model, "alias.default", "same", "first");
+  add(model, "tanh.default", "last", "same");
+  const auto places = mapped(model, "last", "TOSA-1.0+FP");
+  EXPECT_EQ(place_of(places, "same").delegate, 0);
+}
+
+TEST(DelegateMap, IntegersPassBetweenDelegatesAndTheCpu) {
+  ModelBuilder model = beginning();
+  add_step(model, "quantize", "q_in", "x");
+  add_step(model, "dequantize", "dq_in", "q_in");
+  add(model, "relu.default", "relu", "dq_in");
+  add_step(model, "quantize", "q_out", "relu");
+  add_step(model, "dequantize", "dq_out", "q_out");
+  const auto places = mapped(model, "dq_out", "TOSA-1.0+INT");
+  EXPECT_EQ(place_of(places, "q_in").delegate, kCpu);
+  for (const char* inside : {"dq_in", "relu", "q_out"}) EXPECT_EQ(place_of(places, inside).delegate, 0) << inside;
+  EXPECT_EQ(place_of(places, "dq_out").delegate, kCpu);
+}
+
+TEST(DelegateMap, WhatTheBackendRefusesHasItsReason) {
+  ModelBuilder model = beginning();
+  add(model, "neg.default", "neg", "x");
+  const auto places = mapped(model, "neg", "TOSA-1.0+INT");
+  EXPECT_EQ(place_of(places, "neg").delegate, kCpu);
+  EXPECT_THAT(place_of(places, "neg").reason, HasSubstr("x is not quantized"));
+}
+
+}  // namespace
+}  // namespace carina::driver
