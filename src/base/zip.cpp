@@ -245,7 +245,7 @@ bool has_checksum(std::span<const std::byte> bytes, uint32_t crc) {
 
 }  // namespace
 
-void ZipReader::check_ahead(std::string_view prefix) {
+void ZipReader::check_ahead(std::string_view prefix, const std::function<void()>& beside) {
   std::vector<Entry*> stored;
   size_t bytes = 0;
   for (auto entry = entries_.lower_bound(prefix); entry != entries_.end() && entry->first.starts_with(prefix);
@@ -254,10 +254,11 @@ void ZipReader::check_ahead(std::string_view prefix) {
     stored.push_back(&entry->second);
     bytes = checked_add(bytes, entry->second.compressed_bytes).value_or(SIZE_MAX);
   }
-  if (bytes > archive_.size()) return;
+  if (bytes > archive_.size()) stored.clear();
   std::ranges::stable_sort(stored, std::greater(), &Entry::compressed_bytes);
-  in_parallel(stored.size(), [&](size_t i) {
-    Entry& entry = *stored[i];
+  in_parallel(1 + stored.size(), [&](size_t i) {
+    if (i == 0) return beside();
+    Entry& entry = *stored[i - 1];
     entry.checked = has_checksum(archive_.bytes().subspan(entry.offset, entry.compressed_bytes), entry.crc);
   });
 }

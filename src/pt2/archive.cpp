@@ -129,8 +129,8 @@ Result<nlohmann::json> Archive::read_config(Store store) const {
   return parse_json(text_of(content), fmt::format("{}: {}", where_, path));
 }
 
-void Archive::check_ahead() {
-  for (const Store store : {Store::kWeights, Store::kConstants}) zip_.check_ahead(entry(folder_of(store)));
+void Archive::check_ahead(const std::function<void()>& beside) {
+  zip_.check_ahead(entry("data/"), beside);
 }
 
 Result<Buffer> Archive::read_storage(Store store, std::string_view path_name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,8 +28,9 @@ class Archive {
   [[nodiscard]] Result<nlohmann::json> read_model() const;
   // The table of the store's tensors by name, {"config": {...}}; an empty one when the archive has none.
   [[nodiscard]] Result<nlohmann::json> read_config(Store store) const;
-  // Checks the bytes of all storages on all threads; what is wrong is said where they are read.
-  void check_ahead();
+  // Checks the bytes of all storages on all threads, and calls `beside` meanwhile; what is wrong is said where they are
+  // read.
+  void check_ahead(const std::function<void()>& beside);
   // The bytes of a tensor's storage; read and checked once, however many tensors share it.
   Result<Buffer> read_storage(Store store, std::string_view path_name);
 

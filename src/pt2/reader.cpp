@@ -16,10 +16,11 @@ struct Documents {
 
 Result<Documents> open(const Buffer& file, const std::string& where) {
   CARINA_TRY(Archive archive, Archive::open(file, where));
-  CARINA_TRY(nlohmann::json model, archive.read_model());
+  Result<nlohmann::json> parsed;
+  archive.check_ahead([&] { parsed = archive.read_model(); });
+  CARINA_TRY(nlohmann::json model, std::move(parsed));
   CARINA_TRY(nlohmann::json weights, archive.read_config(Store::kWeights));
   CARINA_TRY(nlohmann::json constants, archive.read_config(Store::kConstants));
-  archive.check_ahead();
   return Documents{.archive = std::move(archive),
                    .model = std::move(model),
                    .weights = std::move(weights),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/populate.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
 #include "pte/scalar_type.h"
@@ -225,7 +226,13 @@ std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<con
 // The builder's memory, so that what it has built leaves without a copy.
 class Memory : public flatbuffers::Allocator {
  public:
-  uint8_t* allocate(size_t size) override { return reinterpret_cast<uint8_t*>(blocks_.emplace_back(size).data()); }
+  uint8_t* allocate(size_t size) override {
+    std::vector<std::byte>& block = blocks_.emplace_back();
+    block.reserve(size);
+    populate_in_parallel({block.data(), size});
+    block.resize(size);
+    return reinterpret_cast<uint8_t*>(block.data());
+  }
   void deallocate(uint8_t* block, size_t /*size*/) override {
     std::erase_if(blocks_, [&](const auto& own) { return own.data() == reinterpret_cast<std::byte*>(block); });
   }

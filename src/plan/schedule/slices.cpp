@@ -19,6 +19,7 @@
 
 #include "base/checked_math.h"
 #include "base/content_hash.h"
+#include "base/populate.h"
 #include "plan/schedule/transformations.h"
 
 namespace carina::plan {
@@ -198,6 +199,8 @@ class Layout {
   // One storage of both, the second behind the first where bases may stand.
   StorageId append(std::span<const std::byte> first, std::optional<std::span<const std::byte>> second = std::nullopt) {
     const size_t before = space_.size();
+    const size_t wanted = first.size() + (second ? second->size() : 0);
+    populate_in_parallel({space_.data() + before, std::min(wanted, space_.capacity() - before)});
     const int64_t address = append_aligned(space_, first);
     if (second) append_aligned(space_, *second);
     const auto bytes = std::span<const std::byte>(space_).subspan(static_cast<size_t>(address));

@@ -1,0 +1,37 @@
+#include "base/populate.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "base/checked_math.h"
+#include "base/parallel.h"
+
+namespace carina {
+
+namespace {
+
+constexpr size_t kWorthAsking = size_t{1} << 16;  // bytes
+constexpr size_t kPart = size_t{1} << 20;
+
+}  // namespace
+
+// Source: madvise(2). Other systems bring pages in as they are touched.
+void populate([[maybe_unused]] std::span<std::byte> memory) {
+#ifdef MADV_POPULATE_WRITE
+  if (memory.size() < kWorthAsking) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = round_up(reinterpret_cast<uintptr_t>(memory.data()), page);
+  const auto last = reinterpret_cast<uintptr_t>(memory.data() + memory.size()) / page * page;
+  // It only costs time when that fails.
+  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_POPULATE_WRITE));
+#endif
+}
+
+void populate_in_parallel(std::span<std::byte> memory) {
+  in_parallel_parts(memory.size(), kPart,
+                    [&](size_t begin, size_t end) { populate(memory.subspan(begin, end - begin)); });
+}
+
+}  // namespace carina
