@@ -67,6 +67,23 @@ T remainder_of_floor(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+// PyTorch converts both operands to the result's type before it divides them: the remainder of a rounded number is another.
+template <typename Function>
+Error remainder_kernel(Arguments arguments, const Function& function) {
+  const PteScalarType type =
+      arguments.size() > 2 && arguments[2]->is_tensor() ? arguments[2]->tensor.type : PteScalarType::kDouble;
+  if (!is_floating(type) && !is_integer(type)) return binary_kernel(arguments, function);
+  return binary_kernel(arguments, [&](auto a, auto b) {
+    if constexpr (std::is_same_v<decltype(a), double>) {
+      return function(rounded_to(type, a), rounded_to(type, b));
+    } else if constexpr (std::is_same_v<decltype(a), int64_t>) {
+      return function(wrapped_to(type, a), wrapped_to(type, b));
+    } else {
+      return function(a, b);
+    }
+  });
+}
+
 template <typename T>
 T power(T base, T exponent) {
   if constexpr (kWhole<T>) {
@@ -95,6 +112,10 @@ T smaller(T a, T b) {
 Error add(Arguments arguments, Arena& /*scratch*/) {
   if (has_complex(arguments) && arguments.size() == 4)
     return complex_binary(arguments, ComplexOperation::kSum, 3, arguments[2]);
+  const bool flags =
+      arguments.size() == 4 && arguments[3]->is_tensor() && arguments[3]->tensor.type == PteScalarType::kBool;
+  if (flags)  // whose `alpha` is one too
+    return with_alpha(arguments, [](auto a, auto b, auto alpha) { return a != 0 || (b != 0 && alpha != 0); });
   return with_alpha(arguments, [](auto a, auto b, auto alpha) { return plus(a, times(b, alpha)); });
 }
 
@@ -123,6 +144,7 @@ Error div_mode(Arguments arguments, Arena& /*scratch*/) {
   const std::string_view mode = call.is_none(2) ? std::string_view() : call.text(2);
   CARINA_RT_TRY(call.error());
   if (mode.empty()) {
+    if (has_complex(arguments)) return complex_binary(arguments, ComplexOperation::kQuotient, 3);
     return binary_kernel(arguments, [](auto a, auto b) { return quotient(a, b); }, 3);
   }
   if (mode == "floor") {
@@ -143,11 +165,11 @@ Error floor_divide(Arguments arguments, Arena& /*scratch*/) {
 }
 
 Error fmod(Arguments arguments, Arena& /*scratch*/) {
-  return binary_kernel(arguments, [](auto a, auto b) { return remainder_of_truncation(a, b); });
+  return remainder_kernel(arguments, [](auto a, auto b) { return remainder_of_truncation(a, b); });
 }
 
 Error remainder(Arguments arguments, Arena& /*scratch*/) {
-  return binary_kernel(arguments, [](auto a, auto b) { return remainder_of_floor(a, b); });
+  return remainder_kernel(arguments, [](auto a, auto b) { return remainder_of_floor(a, b); });
 }
 
 Error maximum(Arguments arguments, Arena& /*scratch*/) {
@@ -162,7 +184,16 @@ Error atan2(Arguments arguments, Arena& /*scratch*/) {
   return binary_kernel(arguments, [](auto a, auto b) { return std::atan2(a, b); });
 }
 
+// PyTorch takes roots for these numbers, so that -inf has none, but not of halves.
 Error pow(Arguments arguments, Arena& /*scratch*/) {
+  const bool root = arguments.size() > 1 && arguments[1]->kind == EValue::Kind::kDouble &&
+                    !(arguments[0]->is_tensor() && arguments[0]->tensor.type == PteScalarType::kHalf);
+  if (root && arguments[1]->number == 0.5) {
+    return binary_kernel(arguments, [](auto a, auto /*half*/) { return std::sqrt(static_cast<double>(a)); });
+  }
+  if (root && arguments[1]->number == -0.5) {
+    return binary_kernel(arguments, [](auto a, auto /*half*/) { return 1 / std::sqrt(static_cast<double>(a)); });
+  }
   return binary_kernel(arguments, [](auto a, auto b) { return power(a, b); });
 }
 

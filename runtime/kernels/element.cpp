@@ -1,5 +1,6 @@
 #include "runtime/kernels/element_internal.h"
 
+#include <algorithm>
 #include <bit>
 #include <iterator>
 #include <type_traits>
@@ -151,6 +152,11 @@ const Row& find(PteScalarType type) {
 bool is_floating(PteScalarType type) {
   return find(type).floating;
 }
+bool is_integer(PteScalarType type) {
+  constexpr PteScalarType kTypes[] = {PteScalarType::kByte, PteScalarType::kChar, PteScalarType::kShort,
+                                      PteScalarType::kInt, PteScalarType::kLong};
+  return std::ranges::find(kTypes, type) != std::end(kTypes);
+}
 NumberLoader number_loader(PteScalarType type) {
   return find(type).load_number;
 }
@@ -162,6 +168,18 @@ NumberStorer number_storer(PteScalarType type) {
 }
 IntegerStorer integer_storer(PteScalarType type) {
   return find(type).store_integer;
+}
+
+double rounded_to(PteScalarType type, double value) {
+  if (type == PteScalarType::kDouble) return value;
+  double element = 0;  // memory for one of any type
+  number_storer(type)(&element, 0, value);
+  return number_loader(type)(&element, 0);
+}
+int64_t wrapped_to(PteScalarType type, int64_t value) {
+  int64_t element = 0;
+  integer_storer(type)(&element, 0, value);
+  return integer_loader(type)(&element, 0);
 }
 
 }  // namespace carina::runtime

@@ -13,6 +13,7 @@ namespace carina::runtime {
 // of one float operation on floats exactly enough to round it to float correctly.
 
 bool is_floating(PteScalarType type);
+bool is_integer(PteScalarType type);  // uint8, int8, int16, int32, int64
 
 // `index`: in elements.
 using NumberLoader = double (*)(const void* data, size_t index);
@@ -25,6 +26,10 @@ NumberLoader number_loader(PteScalarType type);
 IntegerLoader integer_loader(PteScalarType type);  // floats: towards zero, saturated
 NumberStorer number_storer(PteScalarType type);    // integers: towards zero, saturated; NaN is 0
 IntegerStorer integer_storer(PteScalarType type);  // narrower integers: the low bits
+
+// A value as an element of this type holds it.
+double rounded_to(PteScalarType type, double value);
+int64_t wrapped_to(PteScalarType type, int64_t value);
 
 // A double as an int64: towards zero, saturated; NaN is 0.
 inline int64_t to_int64(double value) {

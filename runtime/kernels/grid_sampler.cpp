@@ -106,6 +106,46 @@ T sample(const Sampler& sampler, const Reader& read, int64_t base, T grid_y, T g
   return element_at(sampler, read, base, T(std::nearbyint(at_y)), T(std::nearbyint(at_x)));
 }
 
+// Integers, as ExecuTorch computes them; eager PyTorch has none. All is of the tensors' own type, where a place is whole, so
+// that all interpolations take the element there.
+class WholeSampler {
+ public:
+  WholeSampler(const Sampler& sampler, PteScalarType type) : sampler_(sampler), type_(type) {}
+
+  template <typename Reader>
+  int64_t sample(const Reader& read, int64_t base, int64_t grid_y, int64_t grid_x) const {
+    const Picture& in = sampler_.in;
+    const int64_t y = place(grid_y, in.height), x = place(grid_x, in.width);
+    if (y < 0 || y >= in.height || x < 0 || x >= in.width) return 0;
+    return read(base + y * in.row_step + x * in.column_step);
+  }
+
+ private:
+  [[nodiscard]] int64_t own(int64_t value) const { return wrapped_to(type_, value); }
+  [[nodiscard]] int64_t reflected(int64_t place, int64_t twice_low, int64_t twice_high) const {
+    const int64_t low = own(twice_low) / 2, span = own(twice_high - twice_low) / 2;
+    if (span == 0) return 0;
+    const int64_t from_low = minus(place, low), way = own(from_low < 0 ? minus<int64_t>(0, from_low) : from_low);
+    const int64_t rest = remainder_of(way, span), flips = quotient_of(way, span);
+    return own(flips % 2 == 0 ? rest + low : span - rest + low);
+  }
+  // The least of int64 by -1 is no int64.
+  static int64_t quotient_of(int64_t a, int64_t b) { return b == -1 ? minus<int64_t>(0, a) : a / b; }
+  static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+  [[nodiscard]] int64_t place(int64_t grid, int64_t size) const {
+    const int64_t next = plus<int64_t>(grid, 1);
+    int64_t at =
+        sampler_.align_corners ? own(times(next / 2, size - 1)) : own(minus<int64_t>(times(next, size), 1) / 2);
+    if (sampler_.padding == kZeros) return at;
+    if (sampler_.padding == kReflection)
+      at = sampler_.align_corners ? reflected(at, 0, 2 * (size - 1)) : reflected(at, -1, 2 * size - 1);
+    return std::clamp<int64_t>(std::min(at, own(size - 1)), 0, size - 1);
+  }
+
+  const Sampler& sampler_;
+  PteScalarType type_;
+};
+
 }  // namespace
 
 // (input [N, C, H, W], grid [N, OH, OW, 2], interpolation, padding, align_corners, out [N, C, OH, OW])
@@ -117,7 +157,7 @@ Error grid_sampler_2d(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(5);
   call.require(in.rank() == 4 && grid.rank() == 4 && out.rank() == 4 && sampler.interpolation >= kBilinear &&
                sampler.interpolation <= kBicubic && sampler.padding >= kZeros && sampler.padding <= kReflection);
-  call.support(is_floating(in.type) && in.type == grid.type && in.type == out.type);
+  call.support((is_floating(in.type) || is_integer(in.type)) && in.type == grid.type && in.type == out.type);
   CARINA_RT_TRY(call.error());
   const Layout places = layout_of(grid);
   call.fit(out, {in.sizes()[0], in.sizes()[1], places.sizes[1], places.sizes[2]});
@@ -130,16 +170,18 @@ Error grid_sampler_2d(Arguments arguments, Arena& /*scratch*/) {
   in_domain(
       [&](auto domain) {
         using Value = typename decltype(domain)::Value;
-        if constexpr (!std::is_same_v<Value, int64_t>) {
-          const auto read = domain.reader(in), read_grid = domain.reader(grid);
-          const auto write = domain.writer(out);
-          for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-            const int64_t at = n * places.strides[0] + y * places.strides[1] + x * places.strides[2];
-            const int64_t base = n * sampler.in.batch_step + c * sampler.in.channel_step;
-            write(index_in(to, n, c, y, x),
-                  sample<decltype(read), Value>(sampler, read, base, read_grid(at + places.strides[3]), read_grid(at)));
-          });
-        }
+        const auto read = domain.reader(in), read_grid = domain.reader(grid);
+        const auto write = domain.writer(out);
+        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
+          const int64_t at = n * places.strides[0] + y * places.strides[1] + x * places.strides[2];
+          const int64_t base = n * sampler.in.batch_step + c * sampler.in.channel_step;
+          const Value grid_y = read_grid(at + places.strides[3]), grid_x = read_grid(at);
+          if constexpr (std::is_same_v<Value, int64_t>) {
+            write(index_in(to, n, c, y, x), WholeSampler(sampler, in.type).sample(read, base, grid_y, grid_x));
+          } else {
+            write(index_in(to, n, c, y, x), sample<decltype(read), Value>(sampler, read, base, grid_y, grid_x));
+          }
+        });
       },
       in, grid, out);
   return Error::kOk;

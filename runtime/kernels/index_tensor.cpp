@@ -38,7 +38,7 @@ bool steps_of_values(const Indexing& indexing, const Tensor& values, Extents& st
   return true;
 }
 
-// target[places] = values, or += values in the order of the places.
+// target[places] = values, or += values in the order of the places; complex numbers are not added.
 Error put(Call& call, const Tensor& target, std::span<EValue* const> list, const Tensor& values, bool accumulate,
           Arena& scratch) {
   Indexing indexing;
@@ -49,6 +49,17 @@ Error put(Call& call, const Tensor& target, std::span<EValue* const> list, const
                all_inside(indexing, to));
   CARINA_RT_TRY(call.error());
   const int64_t count = walk.count();
+  if (is_complex(target.type)) {
+    call.support(!accumulate);
+    CARINA_RT_TRY(call.error());
+    for (int64_t i = 0; i < count; ++i, walk.next()) {
+      Walk<2> one;
+      static_cast<void>(indexed_element(indexing, to, walk.index, one.at[1]));
+      one.at[0] = walk.at[0];
+      copy_elements(values, target, one);
+    }
+    return Error::kOk;
+  }
   in_domain(
       [&](auto domain) {
         const auto read = domain.reader(values), sum = domain.reader(target);
@@ -92,7 +103,7 @@ Error index_tensor(Arguments arguments, Arena& scratch) {
 
 // (input, indices, values, accumulate, out)
 Error index_put(Arguments arguments, Arena& scratch) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
   const std::span<EValue* const> list = call.tensors(1);
   const Tensor& values = call.tensor(2);
@@ -101,13 +112,18 @@ Error index_put(Arguments arguments, Arena& scratch) {
   call.fit_like(out, in);
   call.require(in.type == out.type);
   CARINA_RT_TRY(call.error());
-  CARINA_RT_TRY(map_unary(in, out, [](auto a) { return a; }));
+  Walk<2> all{.rank = out.rank(),
+              .sizes = layout_of(out).sizes,
+              .strides = {layout_of(in).strides, layout_of(out).strides},
+              .at = {},
+              .index = {}};
+  copy_elements(in, out, all);
   return put(call, out, list, values, accumulate, scratch);
 }
 
 // (target, indices, values, accumulate): in place
 Error index_put_in_place(Arguments arguments, Arena& scratch) {
-  Call call(arguments);
+  Call call(arguments, Call::Elements::kAny);
   const Tensor& target = call.out(0);
   const std::span<EValue* const> list = call.tensors(1);
   const Tensor& values = call.tensor(2);

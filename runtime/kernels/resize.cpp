@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/kernels/byte_picture_internal.h"
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -102,6 +103,7 @@ void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
       in, out);
 }
 
+// Of integers, but bytes, as ExecuTorch's kernel: in floats, towards zero. Eager PyTorch has none.
 template <typename T>
 void blend(const Resize& resize, bool align_corners, const Tensor& in, const Tensor& out) {
   const Picture &from = resize.in, &to = resize.out;
@@ -113,12 +115,21 @@ void blend(const Resize& resize, bool align_corners, const Tensor& in, const Ten
           const Blend rows = blend_of<T>(resize.row_scale, align_corners, y, from.height);
           const Blend columns = blend_of<T>(resize.column_scale, align_corners, x, from.width);
           using Value = typename decltype(domain)::Value;
-          const auto row = [&](int64_t at) {
-            return static_cast<Value>(1 - columns.weight) * read(index_in(from, n, c, at, columns.first)) +
-                   static_cast<Value>(columns.weight) * read(index_in(from, n, c, at, columns.second));
+          using Real = std::conditional_t<std::is_same_v<Value, int64_t>, float, Value>;
+          const auto element = [&](int64_t row, int64_t column) {
+            return static_cast<Real>(read(index_in(from, n, c, row, column)));
           };
-          write(index_in(to, n, c, y, x), static_cast<Value>(1 - rows.weight) * row(rows.first) +
-                                              static_cast<Value>(rows.weight) * row(rows.second));
+          const auto row = [&](int64_t at) {
+            return static_cast<Real>(1 - columns.weight) * element(at, columns.first) +
+                   static_cast<Real>(columns.weight) * element(at, columns.second);
+          };
+          const Real value =
+              static_cast<Real>(1 - rows.weight) * row(rows.first) + static_cast<Real>(rows.weight) * row(rows.second);
+          if constexpr (std::is_same_v<Value, int64_t>) {
+            write(index_in(to, n, c, y, x), to_int64(value));
+          } else {
+            write(index_in(to, n, c, y, x), value);
+          }
         });
       },
       in, out);
@@ -140,19 +151,25 @@ Error upsample_nearest2d(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input [N, C, H, W], output_size [2] or None, align_corners, scale_factors [2] or None, out); floats only.
+// (input [N, C, H, W], output_size [2] or None, align_corners, scale_factors [2] or None, out)
 Error upsample_bilinear2d(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const bool align_corners = call.flag(2);
   const Tensor& out = call.out(4);
-  call.support(is_floating(in.type));
+  call.support(is_floating(in.type) || is_integer(in.type));
   Resize resize;
   CARINA_RT_TRY(plan_resize(call, in, 3, out, resize));
   const Picture &from = resize.in, &to = resize.out;
   if (align_corners) {
     resize.row_scale = corner_scale(from.height, to.height);
     resize.column_scale = corner_scale(from.width, to.width);
+  }
+  if (in.type == PteScalarType::kByte) {
+    resize_bytes(
+        in, from, [&](int64_t y) { return narrow_triangle(resize.row_scale, align_corners, y, from.height); },
+        [&](int64_t x) { return narrow_triangle(resize.column_scale, align_corners, x, from.width); }, out, to);
+    return Error::kOk;
   }
   with_places(in, [&](auto kind) { blend<decltype(kind)>(resize, align_corners, in, out); });
   return Error::kOk;

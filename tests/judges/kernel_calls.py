@@ -58,10 +58,10 @@ def contiguous_order(tensor):
 
 
 def raw(tensor):
-    tensor = tensor.detach().contiguous()
+    tensor = tensor.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
     if tensor.is_complex():
-        tensor = torch.view_as_real(tensor)
-    return tensor.flatten().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        tensor = torch.view_as_real(tensor).reshape(-1)
+    return tensor.view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
 
 
 def text(content):

@@ -4,15 +4,15 @@ import warnings
 
 import torch
 
-TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-10, 1e-10), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex64: (1e-4, 1e-4), torch.complex128: (1e-9, 1e-9)}
+TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-10, 1e-10), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex32: (4e-3, 4e-3), torch.complex64: (1e-4, 1e-4), torch.complex128: (1e-9, 1e-9)}
 
 
 def is_known(name, got, wanted):
     """Where we are not as eager PyTorch, and why."""
     if name == "aten::sign.out":  # NaN stays, as in ExecuTorch's kernel
-        return bool((got.isnan() == (got != wanted)).all())
+        return difference(torch.where(got.isnan(), wanted, got), wanted, name) is None
     if name == "aten::var_mean.correction_out":  # the mean of an infinity is one; PyTorch's running mean loses it
-        return bool((wanted.isnan() == (got != wanted)).all())
+        return difference(torch.where(wanted.isnan(), wanted, got), wanted, name) is None
     return False
 
 

@@ -5,13 +5,17 @@ kernel_page.py [PAGE]: writes it (docs/kernels.md). The tables are those of the 
 
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import yaml
-from kernel_calls import ROOT, kernel_names
+from cortex_m_samples import INT16_TOO
+from kernel_calls import ROOT, kernel_names, run_calls
 from kernel_eager import operator_of
-from kernel_types import NAMES, official_program, plain_names, types_taken
+from kernel_official import DEVIATIONS, official_program
+from kernel_types import NAMES, plain_names, types_taken
+from quantized_types import quantized_calls, taken_of, text_of
 
 REAL = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
 GROUPS = {
@@ -19,14 +23,6 @@ GROUPS = {
     "integers": REAL[:5],
     "floats": REAL[5:],
     "complex": (torch.complex32, torch.complex64, torch.complex128),
-}
-
-# Types that an official kernel takes and ours does not, and why.
-LEFT_OUT = {
-    "_upsample_bilinear2d_aa.out": "of integers eager PyTorch has uint8 only; ours is as that",
-    "upsample_bilinear2d.vec_out": "of integers eager PyTorch has uint8 only, with a rounding of its own",
-    "grid_sampler_2d.out": "places between elements, given as integers; eager PyTorch has none",
-    "topk.values": "complex numbers have no order; the official kernel takes them for integers",
 }
 
 # Kernels that no draw of kernel_samples.py calls: the test that judges them.
@@ -92,25 +88,41 @@ def portable_rows(taken):
     for name, schema in portable_schemas().items():
         ours = taken.get(name)
         if ours is None:
-            yield f"| `{schema}` | | | {BY_HAND[full_name(name)]} |"
-            continue
-        beyond = [kind for kind in ours.official if kind not in ours.ours]
-        says = f"{types_text(beyond)}: {LEFT_OUT[name]}" if beyond else ""
-        yield f"| `{schema}` | {types_text(ours.ours)} | {says} | |"
+            yield f"| `{schema}` | | {BY_HAND[full_name(name)]} |"
+        else:
+            yield f"| `{schema}` | {types_text(ours.ours)} | |"
 
 
-def plain_rows(schemas):
-    return [f"| `{schema}` |" for _, schema in sorted(schemas.items())]
+def quantized_rows(schemas, taken):
+    return [f"| `{schema}` | {text_of(taken[name.removeprefix('quantized_decomposed::')])} |" for name, schema in sorted(schemas.items())]
+
+
+def cortex_m_rows(schemas):
+    return [f"| `{schema}` | {'i8, i16' if name.removeprefix('cortex_m::').removesuffix('.out') in INT16_TOO else 'i8'} |" for name, schema in sorted(schemas.items())]
+
+
+def deviation_rows():
+    return [f"| {', '.join(f'`{name}`' for name in row.kernels)} | {row.reason} |" for row in DEVIATIONS]
+
+
+@dataclass
+class Probed:
+    """What was found by calling kernels: {kernel: Taken} and {quantized kernel: types that ours takes}."""
+
+    portable: dict
+    quantized: dict
 
 
 def probed():
     with tempfile.TemporaryDirectory() as folder:
-        return types_taken([official_program(Path(folder))], plain_names())
+        portable = types_taken([official_program(Path(folder))], plain_names())
+    calls = quantized_calls("page")
+    return Probed(portable, taken_of(run_calls([call for *_, call in calls]), calls))
 
 
 def missing_types(taken):
-    """[(kernel, types)] that the official kernel takes and ours does not, and that LEFT_OUT does not name."""
-    return [(name, types_text(set(row.official) - set(row.ours))) for name, row in taken.items() if set(row.official) - set(row.ours) and name not in LEFT_OUT]
+    """[(kernel, types)] that the official kernel takes and ours does not."""
+    return [(name, types_text(set(row.official) - set(row.ours))) for name, row in taken.portable.items() if set(row.official) - set(row.ours)]
 
 
 def page(taken):
@@ -127,19 +139,22 @@ A program that calls another one is refused by its name when it is loaded.
 ## The portable library
 Types: those of the tensors that are not indices, masks or counts, found by calling our kernel and the official one with the same random arguments. **real**: **integers** (u8, i8, i16, i32,
 i64) and **floats** (f16, bf16, f32, f64); **complex**: c32, c64, c128. Judge: eager PyTorch, on random shapes, orders of axes, types and values
-(`tests/judges/test_kernels.py`), where the last column names no other test. Rows without types make tensors from numbers, or have one type only.
+(`tests/judges/test_kernels.py`), where the last column names no other test; and the official kernels (`tests/judges/test_official_kernels.py`), but for what the table at the end
+names. Ours take every type that they take. Rows without types make tensors from numbers, or have one type only.
 
-| kernel | types | types of the official kernel beyond | test |
-|---|---|---|---|
+| kernel | types | test |
+|---|---|---|
 """.splitlines()
-    lines += list(portable_rows(taken))
-    for title, judge, schemas in (
-        ("Quantized", "Judge: the official kernels themselves, as operators of PyTorch (`tests/judges/test_kernels.py`).", quantized),
-        ("Of the Cortex-M backend", "Judge: the backend's Python implementations (`tests/judges/test_cortex_m_kernels.py`).", cortex_m),
+    lines += list(portable_rows(taken.portable))
+    for title, judge, rows in (
+        ("Quantized", "Types: of what is quantized or comes of it, with those of the codes; the official kernels take the same. Judge: the official kernels, bit for bit (`tests/judges/test_kernels.py`, `test_official_kernels.py`).", quantized_rows(quantized, taken.quantized)),
+        ("Of the Cortex-M backend", "Types: of the codes; those of the backend's C++ kernels, which are not in the package. Judge: the backend's Python implementations, bit for bit, on random calls (`tests/judges/test_cortex_m_kernels.py`).", cortex_m_rows(cortex_m)),
     ):
-        lines += ["", f"## {title}", judge, "", "| kernel |", "|---|", *plain_rows(schemas)]
+        lines += ["", f"## {title}", judge, "", "| kernel | types |", "|---|---|", *rows]
     lines += ["", "## Beside these", "Of the runtime itself (numbers of a program, views, orders of axes), and embeddings of ExecuTorch's passes. Judges: Python's arithmetic, PyTorch, the passes' own functions.", ""]
     lines += [", ".join(f"`{name}`" for name in beyond)]
+    lines += ["", "## Where official kernels differ", "Their values are not eager PyTorch's in these calls; ours are. All else is equal, to the bit where it is integers (a test fails for a row that no call needs).", ""]
+    lines += ["| kernels | what the official kernel does |", "|---|---|", *deviation_rows()]
     return "\n".join(lines) + "\n"
 
 

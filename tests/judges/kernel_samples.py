@@ -77,6 +77,10 @@ def binary(kinds=REALS, same=False, edges=True):
         # PyTorch takes a tensor without axes for a number of the other's type, where -1 becomes 255: ExecuTorch does not.
         if torch.uint8 in (x.dtype, y.dtype) and x.dtype != y.dtype:
             x, y = (v if v.dtype == torch.bool else v.abs() for v in (x, y))
+            x, y = (v.clamp(min=0) if v.dtype == torch.int8 else v for v in (x, y))  # |-128| is -128
+        if x.dtype in WHOLE and y.dtype in WHOLE:
+            narrow = min((x.dtype, y.dtype), key=lambda kind: torch.iinfo(kind).max)
+            x, y = (v.clamp(torch.iinfo(narrow).min, torch.iinfo(narrow).max) if v.dim() == 0 else v for v in (x, y))
         return [x, y]
 
     return draw
@@ -137,6 +141,13 @@ def new_view(r, a):
         sizes.append(factor)
         count //= factor
     return sizes + [count]
+
+
+def copied(r):
+    pair = r.broadcast_pair()
+    to, source = r.tensor(max(pair, key=len), r.dtype()), r.tensor(min(pair, key=len), r.dtype(), edges=False)
+    # PyTorch leaves negative floats as bytes open.
+    return [to, source.abs() if to.dtype == torch.uint8 and source.is_floating_point() else source, False]
 
 
 def expand_size(r, a):
@@ -361,7 +372,8 @@ def grid(r):
 
 def upsampled(corners, vector=True):
     def draw(r):
-        x = picture(r, (torch.float32, torch.float64))
+        x = picture(r, (torch.float32, torch.float64) + ((torch.uint8,) if corners else ()))
+        x = x * 12 if x.dtype == torch.uint8 else x  # bytes, up to 240
         size, factors = [r.randint(2, 12), r.randint(2, 12)], [r.uniform(0.4, 2.5), r.uniform(0.4, 2.5)]
         if not vector:
             return [x, size, flip_coin(r, 0), None, None]
@@ -488,7 +500,7 @@ NAMED = {
     "constant_pad_nd.out": then(unary(), padding, lambda r, a: r.scalar(not a[0].is_floating_point())),
     "convolution.out": convolutions,
     "convolution_backward.out": convolution_backward,
-    "copy.out": lambda r: [*(lambda pair: [r.tensor(max(pair, key=len), r.dtype()), r.tensor(min(pair, key=len), r.dtype(), edges=False)])(r.broadcast_pair()), False],
+    "copy.out": copied,
     "cumsum.out": then(unary(), dim_of(), None),
     "detach_copy.out": ANY,
     "diagonal_copy.out": lambda r: (lambda x, d: [x, r.randint(-3, 3), d[0], d[1]])(r.tensor(r.full_shape(2, 4), r.dtype()), r.sample(range(2), 2)),
@@ -538,7 +550,7 @@ NAMED = {
     "pixel_shuffle.out": shuffled_pixels(False),
     "pixel_unshuffle.out": shuffled_pixels(True),
     "pow.Scalar_out": lambda r: [r.scalar(), r.tensor(r.shape(), r.dtype(FLOATS[:3]))],
-    "pow.Tensor_Scalar_out": lambda r: [r.tensor(r.shape(), r.dtype(REALS[:-1])), r.choice((2, 3, 0.5, 2.0, 1, 0))],
+    "pow.Tensor_Scalar_out": lambda r: [r.tensor(r.shape(), r.dtype(REALS[:-1])), r.choice((2, 3, 0.5, -0.5, 2.0, 1, 0))],
     "pow.Tensor_Tensor_out": lambda r: [x.abs() if x.is_floating_point() else (x % 5).abs() for x in binary(REALS[:-1], same=True, edges=False)(r)],
     "prod.int_out": then(unary(), dim_of(), flip_coin, None),
     "prod.out": then(unary(), None),

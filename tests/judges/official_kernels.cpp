@@ -71,6 +71,7 @@ struct Storage {
   std::deque<std::vector<uint8_t>> orders;
   std::deque<TensorImpl> tensors;
   std::vector<EValue*> outputs;
+  std::vector<size_t> output_bytes;     // what there is memory for; SIZE_MAX: a number
   bool takes_optional_tensors = false;  // in lists
   std::deque<EValue> values;            // last: to be destroyed before the lists that they point to
 };
@@ -99,7 +100,10 @@ EValue* get_tensor(Storage& storage) {
   TensorImpl& impl = storage.tensors.emplace_back(type, static_cast<ssize_t>(rank), sizes.data(), data, order.data(),
                                                   strides.data(), dynamism);
   EValue* value = &storage.values.emplace_back(Tensor(&impl));
-  if (is_output) storage.outputs.push_back(value);
+  if (is_output) {
+    storage.outputs.push_back(value);
+    storage.output_bytes.push_back(content.size());
+  }
   return value;
 }
 
@@ -166,6 +170,7 @@ EValue* get_argument(Storage& storage) {
       return get_list_of_arguments(storage);
     case 'v':
       storage.outputs.push_back(&storage.values.emplace_back());
+      storage.output_bytes.push_back(SIZE_MAX);
       return storage.outputs.back();
     default:
       return &storage.values.emplace_back();
@@ -209,7 +214,13 @@ std::string called(const std::string& name, Storage& storage, std::vector<EValue
   }
   std::string result(1, static_cast<char>(context.failure_state()));
   if (context.failure_state() != Error::Ok) return result;
-  for (const EValue* value : storage.outputs) result += result_of(*value);
+  for (size_t i = 0; i < storage.outputs.size(); ++i) {
+    const EValue& value = *storage.outputs[i];
+    // A kernel that wrote beyond its tensors may have written over what describes them.
+    if (value.isTensor() && value.toTensor().nbytes() > storage.output_bytes[i])
+      return std::string(1, static_cast<char>(kProcessEnded));
+    result += result_of(value);
+  }
   return result;
 }
 

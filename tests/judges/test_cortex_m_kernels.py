@@ -2,10 +2,15 @@
 backend's Python implementations in our runtime."""
 
 import executorch.backends.cortex_m.passes.replace_quant_nodes_pass  # noqa: F401  defines torch.ops.cortex_m
+import os
+
+import cortex_m_samples
 import numpy as np
 import pytest
 import torch
 from executorch.exir import EdgeCompileConfig, to_edge
+from kernel_calls import KernelCall, Out, Placed, run_calls
+from kernel_samples import Random
 from torch import nn
 
 OPS = torch.ops.cortex_m
@@ -214,3 +219,36 @@ def test_dilated_convolutions_have_a_devices_bits_on_the_host(run_carina, tmp_pa
     for got in host:
         np.testing.assert_array_equal(got, device)
     assert len(np.unique(device)) > 2
+
+
+def plain(value):
+    return value.tensor.to(memory_format=LAST) if isinstance(value, Placed) else value
+
+
+def drawn(name, random):
+    """(call, what the Python implementation gives), of a draw that it takes."""
+    for _ in range(200):
+        arguments = cortex_m_samples.NAMES[name](random)
+        try:
+            wanted = getattr(OPS, name)(*[plain(value) for value in arguments])
+        except (RuntimeError, AssertionError):  # a window that the picture has no room for
+            continue
+        order = cortex_m_samples.LAST if isinstance(arguments[0], Placed) else ()
+        return KernelCall(f"cortex_m::{name}.out", [*arguments, Out(wanted, order=order)], repr(arguments)), wanted
+    raise AssertionError(f"{name}: the Python implementation refuses every draw")
+
+
+@pytest.mark.parametrize("name", cortex_m_samples.NAMES)
+def test_random_calls_have_the_bits_of_the_python_implementation(name):
+    random = Random(f"{os.environ.get('CARINA_RANDOM_SEED', '1')} {name}")
+    pairs = [drawn(name, random) for _ in range(int(os.environ.get("CARINA_KERNEL_DRAWS", "24")))]
+    for (call, wanted), got in zip(pairs, run_calls([call for call, _ in pairs]), strict=True):
+        assert not isinstance(got, str), f"{got}: {call.note}"
+        assert torch.equal(got[0], wanted), call.note
+    assert len(torch.cat([wanted.flatten().double() for _, wanted in pairs]).unique()) > 2
+
+
+def test_every_operator_is_drawn_for():
+    from kernel_calls import kernel_names
+
+    assert set(cortex_m_samples.NAMES) == {name.removeprefix("cortex_m::").removesuffix(".out") for name in kernel_names() if name.startswith("cortex_m::")}

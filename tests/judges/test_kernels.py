@@ -10,55 +10,13 @@ import os
 
 import pytest
 import torch
-from kernel_calls import KernelCall, Out, Placed, kernel_names, run_calls
-from kernel_eager import difference, evaluated, is_known, operator_of
+from kernel_calls import KernelCall, Out, kernel_names, run_calls
+from kernel_draws import drawn_call, more_room, moved_in_memory
+from kernel_eager import difference, is_known
 from kernel_samples import NAMED, Random
 
 DRAWS = int(os.environ.get("CARINA_KERNEL_DRAWS", "24"))
 SEED = int(os.environ.get("CARINA_RANDOM_SEED", "1"))
-
-
-def moved_in_memory(random, tensor):
-    """Now and then a channels-last tensor."""
-    if isinstance(tensor, torch.Tensor) and tensor.dim() == 4 and random.random() < 0.25:
-        return Placed(tensor, (0, 2, 3, 1))
-    return tensor
-
-
-# Kernels that take plain layouts only, as ExecuTorch's do.
-CONTIGUOUS = {"native_layer_norm.out", "native_group_norm.out", "embedding.out", "linear.out", "as_strided_copy.out", "allclose.out"}
-DYNAMIC = {"masked_select.out", "nonzero.out", "repeat_interleave.Tensor_out", "index.Tensor_out"}
-
-
-def drawn_call(name, random, room=None):
-    """(call, expected tensors) of an ATen kernel; `room`: the sizes that an output of these is planned for, where not its own."""
-    operator_, schema = operator_of(name)
-    for _ in range(200):
-        try:
-            arguments = NAMED[name](random)
-        except (IndexError, ValueError, RuntimeError):  # a shape without the axis that the draw needs
-            continue
-        done = evaluated(operator_, schema, arguments)
-        if done is None:
-            continue
-        wanted, kept = done
-        call = KernelCall(f"aten::{name}", [])
-        in_place = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write and not a.is_out]
-        training = name == "_native_batch_norm_legit.out" and arguments[5]
-        for i, value in enumerate(arguments):
-            if i in in_place and (training or len(in_place) == 1):
-                call.arguments.append(Out(kept[i], start=value))
-            else:
-                call.arguments.append(value if name in CONTIGUOUS else moved_in_memory(random, value))
-        changed = [kept[i] for i in in_place] if training else []
-        if any(a.is_out for a in schema.arguments):
-            planned = room or (more_room(random) if name in DYNAMIC else lambda sizes: ())
-            outs = [Out(w, room=planned(w.shape)) for w in wanted]
-            is_list = any(str(a.type) == "List[Tensor]" and a.is_out for a in schema.arguments)
-            call.arguments += [outs] if is_list else outs
-        call.note = repr(arguments)
-        return call, changed + wanted
-    raise AssertionError(f"{name}: PyTorch refuses every draw")
 
 
 def check(pairs):
@@ -75,10 +33,6 @@ def check(pairs):
                 problems.append(f"{call.name}: {said}\n  {call.note}")
                 break
     assert not problems, f"{len(problems)} of {len(pairs)} calls differ:\n" + "\n".join(p[:600] for p in problems[:12])
-
-
-def more_room(random):
-    return lambda sizes: tuple(n + random.randint(0, 2) for n in sizes)
 
 
 @pytest.mark.parametrize("name", [name for name, draw in NAMED.items() if draw])

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/kernels/element_internal.h"
+
+namespace carina::runtime {
+
+// The input elements that one output element of a bilinear resize takes in along an axis, weighted by a triangle over them.
+// T: what places and weights are computed in.
+template <typename T>
+struct Triangle {
+  int64_t begin = 0, count = 0;
+  T centre = 0, inverse_width = 1, total = 0;
+
+  [[nodiscard]] T raw(int64_t i) const {
+    const T x = (static_cast<T>(begin + i) - centre + T{0.5}) * inverse_width;
+    return std::max(1 - std::fabs(x), T{0});
+  }
+  [[nodiscard]] T weight(int64_t i) const { return total == 0 ? 0 : raw(i) / total; }
+};
+
+template <typename T>
+Triangle<T> summed(Triangle<T> triangle) {
+  for (int64_t i = 0; i < triangle.count; ++i) triangle.total += triangle.raw(i);
+  return triangle;
+}
+
+// Wider where the picture shrinks, against aliasing; `scale`: input elements per output element.
+template <typename T>
+Triangle<T> wide_triangle(T scale, int64_t index, int64_t size) {
+  Triangle<T> triangle;
+  const T support = std::max(scale, T{1});
+  triangle.inverse_width = 1 / support;
+  triangle.centre = scale * (static_cast<T>(index) + T{0.5});
+  triangle.begin = std::max<int64_t>(to_int64(static_cast<double>(triangle.centre - support + T{0.5})), 0);
+  triangle.count = std::min(to_int64(static_cast<double>(triangle.centre + support + T{0.5})), size) - triangle.begin;
+  return summed(triangle);
+}
+
+// The two neighbours of a place, or the one at the end; corners aligned or centres.
+inline Triangle<double> narrow_triangle(double scale, bool align_corners, int64_t index, int64_t size) {
+  const double at = static_cast<double>(index);
+  const double place = align_corners ? scale * at : std::max(scale * (at + 0.5) - 0.5, 0.0);
+  Triangle<double> triangle;
+  triangle.centre = place + 0.5;
+  triangle.begin = std::min(to_int64(place), size - 1);
+  triangle.count = std::min<int64_t>(size - triangle.begin, 2);
+  return summed(triangle);
+}
+
+}  // namespace carina::runtime
