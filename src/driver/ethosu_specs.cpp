@@ -1,4 +1,5 @@
 #include "driver/ethosu_specs.h"
+#include "base/number.h"
 
 #include <fmt/format.h>
 
@@ -38,13 +39,6 @@ std::string flag_value(std::string_view flags, std::string_view flag) {
   if (at == std::string_view::npos) return {};
   const size_t start = at + flag.size();
   return std::string(flags.substr(start, flags.find(' ', start) - start));
-}
-
-// 0 where the text is no number.
-int64_t number_in(const std::string& text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
 std::optional<size_t> take_number(std::string_view& line) {
@@ -95,7 +89,7 @@ EthosUSpecs read_specs(const CompileSpecs& specs) {
           .accelerator = flag_value(flags, kAcceleratorFlag),
           .system_config = flag_value(flags, kSystemFlag),
           .memory_mode = flag_value(flags, kMemoryFlag),
-          .arena_cache_bytes = number_in(flag_value(flags, kCacheFlag)),
+          .arena_cache_bytes = number_in<int64_t>(flag_value(flags, kCacheFlag)).value_or(0),
           .layers = layers_of(text_of(specs, kLayers))};
 }
 

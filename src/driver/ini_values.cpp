@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/number.h"
 #include "driver/ini_values_internal.h"
 #include "facts/ethosu_delegates.h"
 #include "npu/table_names.h"
@@ -54,13 +54,11 @@ void IniValues::refuse(std::string_view key, std::string expected) {
 
 template <typename Number>
 Number IniValues::number(std::string_view key, const std::string& text, Range<Number> range) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::optional<Number> value = number_in<Number>(text);
   // Written so that a NaN is refused too.
-  const bool fits =
-      error == std::errc{} && end == text.data() + text.size() && value >= range.smallest && value <= range.largest;
+  const bool fits = value && *value >= range.smallest && *value <= range.largest;
   if (!fits) refuse(key, fmt::format("a number from {} to {}", range.smallest, range.largest));
-  return fits ? value : range.smallest;
+  return fits ? *value : range.smallest;
 }
 
 double IniValues::real(std::string_view key, Range<double> range) {

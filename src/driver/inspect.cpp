@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <charconv>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "driver/file_kind.h"
 #include "driver/outputs.h"
 #include "driver/samples.h"
@@ -214,10 +214,7 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
 
 // A field as a number where its text is one: no name of an enumeration is.
 Listing::Value value_of(const npu::FieldText& field) {
-  const char* end = field.text.data() + field.text.size();
-  int64_t number = 0;
-  const auto [rest, error] = std::from_chars(field.text.data(), end, number);
-  if (error == std::errc() && rest == end) return number;
+  if (const auto number = number_in<int64_t>(field.text)) return *number;
   return field.text;
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <span>
 
+#include "base/number.h"
 #include "driver/kernel_evaluator.h"
 #include "driver/sample_reader.h"
 #include "quantize/nearness.h"
@@ -31,10 +31,11 @@ struct Budget {
 
 Result<Budget> budget_of(std::string_view text) {
   if (text.empty()) return Budget{};
-  Budget budget{.number = 0, .is_percent = text.ends_with('%')};
-  const std::string_view digits = text.substr(0, text.size() - (budget.is_percent ? 1 : 0));
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), budget.number);
-  if (error == std::errc() && end == digits.data() + digits.size() && budget.number > 0) return budget;
+  const bool is_percent = text.ends_with('%');
+  const auto number = number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0)));
+  constexpr double kMostPercent = 1e6, kMostCycles = 1e15;
+  if (number && *number > 0 && *number <= (is_percent ? kMostPercent : kMostCycles))
+    return Budget{.number = *number, .is_percent = is_percent};
   return fail({.where = "--max-cycles",
                .what = "this is no number of cycles",
                .expected = "1200000, or in percent of what 8 bits take: 150%",

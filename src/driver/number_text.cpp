@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
+#include "base/number.h"
 #include "tensor/float_formats.h"
 
 namespace carina::driver {
@@ -16,11 +16,8 @@ namespace {
 constexpr std::string_view kSeparators = ",; \t\r";
 
 std::optional<double> number_of(std::string_view text) {
-  double number = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size() || text.empty()) return std::nullopt;
-  return number;
+  return number_in<double>(text);
 }
 
 template <typename T>
@@ -57,11 +54,9 @@ bool store_element(std::byte* place, DType dtype, double number) {
 
 template <typename T>
 std::optional<Tensor> scalar_tensor(DType dtype, const std::string& text) {
-  T number{};
-  const char* end = text.data() + text.size();
-  if (const auto [stop, error] = std::from_chars(text.data(), end, number); error != std::errc() || stop != end)
-    return std::nullopt;
-  return Tensor{.dtype = dtype, .shape = Shape{}, .data = Buffer::copy_of(std::as_bytes(std::span(&number, 1)))};
+  const std::optional<T> number = number_in<T>(text);
+  if (!number) return std::nullopt;
+  return Tensor{.dtype = dtype, .shape = Shape{}, .data = Buffer::copy_of(std::as_bytes(std::span(&*number, 1)))};
 }
 
 template <typename T>

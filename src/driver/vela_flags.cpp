@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <sstream>
 
 #include "base/nearest.h"
+#include "base/number.h"
 #include "npu/table_names.h"
 
 namespace carina::driver {
@@ -57,11 +57,9 @@ Result<void> set_optimise(VelaFlags& flags, const std::string& value) {
   return {};
 }
 Result<void> set_arena_cache(VelaFlags& flags, const std::string& value) {
-  int64_t bytes = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), bytes);
-  if (error != std::errc() || end != value.data() + value.size() || bytes <= 0)
-    return wrong_value("--arena-cache-size", "a number of bytes", value);
-  flags.target.arena_cache_bytes = bytes;
+  const auto bytes = number_in<int64_t>(value);
+  if (!bytes || *bytes <= 0) return wrong_value("--arena-cache-size", "a number of bytes", value);
+  flags.target.arena_cache_bytes = *bytes;
   return {};
 }
 Result<void> check_format(VelaFlags&, const std::string& value) {

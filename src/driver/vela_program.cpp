@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <optional>
 
 #include "base/file.h"
+#include "base/number.h"
 #include "base/temporary_folder.h"
 #include "driver/child_program.h"
 #include "driver/file_kind.h"
@@ -76,19 +76,13 @@ std::vector<std::string> fields_of(std::string_view line) {
   return fields;
 }
 
-std::optional<size_t> number_of(const std::string& text) {
-  size_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 // Name of the tensor that a scheduled operation writes, by its id.
 std::map<size_t, std::string> names_of_operations(std::string_view xml) {
   constexpr size_t kId = 0, kName = 4;  // of "perf"
   std::map<size_t, std::string> names;
   for (const std::string_view line : lines_of(xml, "perf")) {
     const std::vector<std::string> fields = fields_of(line);
-    const auto id = number_of(fields[kId]);
+    const auto id = number_in<size_t>(fields[kId]);
     if (id && fields.size() > kName) names.emplace(*id, fields[kName]);
   }
   return names;
@@ -104,8 +98,8 @@ std::vector<npu::LayerNote> notes_of_debug_db(std::string_view xml, size_t strea
   size_t begin = 0;
   for (const std::string_view line : lines_of(xml, "queue")) {
     const std::vector<std::string> fields = fields_of(line);
-    const auto offset = number_of(fields[kOffset]);
-    const auto id = fields.size() > kScheduled ? number_of(fields[kScheduled]) : std::nullopt;
+    const auto offset = number_in<size_t>(fields[kOffset]);
+    const auto id = fields.size() > kScheduled ? number_in<size_t>(fields[kScheduled]) : std::nullopt;
     const auto name = id ? names.find(*id) : names.end();
     const size_t end = offset ? *offset / sizeof(uint32_t) + 1 : 0;
     if (name == names.end() || end <= begin || end > stream_words) continue;

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <charconv>
 
 #include "base/checked_math.h"
+#include "base/number.h"
 #include "facts/tosa_rows.h"
 #include "ir/pass.h"
 #include "ir/text.h"
@@ -24,14 +24,11 @@ Result<uint64_t> parse_bits(Scanner& scan) {
   CARINA_CHECKED(scan.expect("bits"));
   CARINA_CHECKED(scan.expect("("));
   const std::string_view raw = scan.now().raw;
-  uint64_t bits = 0;
-  if (!raw.starts_with("0x") ||
-      std::from_chars(raw.data() + 2, raw.data() + raw.size(), bits, 16).ptr != raw.data() + raw.size()) {
-    return scan.error("unexpected text", "hexadecimal digits as in 0x7fc00000");
-  }
+  const auto bits = raw.starts_with("0x") ? number_in<uint64_t>(raw.substr(2), 16) : std::nullopt;
+  if (!bits) return scan.error("unexpected text", "hexadecimal digits as in 0x7fc00000");
   scan.advance();
   CARINA_CHECKED(scan.expect(")"));
-  return bits;
+  return *bits;
 }
 
 template <typename T>
@@ -41,14 +38,10 @@ Result<T> parse_real(Scanner& scan) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     return std::bit_cast<T>(static_cast<Bits>(bits));
   }
-  T value = 0;
-  const std::string_view raw = scan.now().raw;
-  const auto [end, status] = std::from_chars(raw.data(), raw.data() + raw.size(), value);
-  if (scan.now().kind != Token::Kind::kWord || status != std::errc() || end != raw.data() + raw.size()) {
-    return scan.error("unexpected text", "a number");
-  }
+  const std::optional<T> value = number_in<T>(scan.now().raw);
+  if (scan.now().kind != Token::Kind::kWord || !value) return scan.error("unexpected text", "a number");
   scan.advance();
-  return value;
+  return *value;
 }
 
 Result<std::vector<uint8_t>> parse_hex(Scanner& scan) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/number.h"
 #include "ir/text_scan_internal.h"
 
 namespace carina::ir {
@@ -75,14 +76,10 @@ Result<std::string> Scanner::name(std::string_view what) {
 }
 
 Result<int64_t> Scanner::integer() {
-  int64_t value = 0;
-  const std::string_view digits = now_.raw;
-  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (now_.kind != Token::Kind::kWord || status != std::errc() || end != digits.data() + digits.size()) {
-    return error("unexpected text", "a whole number");
-  }
+  const auto value = number_in<int64_t>(now_.raw);
+  if (now_.kind != Token::Kind::kWord || !value) return error("unexpected text", "a whole number");
   advance();
-  return value;
+  return *value;
 }
 
 std::unexpected<Diagnostics> Scanner::error(std::string what, std::string expected) const {

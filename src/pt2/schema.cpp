@@ -2,10 +2,10 @@
 
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <utility>
 
 #include "base/check.h"
+#include "base/number.h"
 
 namespace carina::pt2 {
 
@@ -125,11 +125,9 @@ class Parser {
   }
   int64_t whole_number() {
     const std::string_view digits = number_text();
-    int64_t value = 0;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    CARINA_CHECK(!digits.empty() && end == digits.data() + digits.size(), "schema {}: whole number '{}'", text_,
-                 digits);
-    return value;
+    const auto value = number_in<int64_t>(digits);
+    CARINA_CHECK(value.has_value(), "schema {}: whole number '{}'", text_, digits);
+    return *value;
   }
   ir::Attribute number() {
     const std::string_view digits = number_text();
@@ -137,10 +135,9 @@ class Parser {
       position_ -= digits.size();
       return whole_number();
     }
-    double value = 0;
-    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    CARINA_CHECK(end == digits.data() + digits.size(), "schema {}: number '{}'", text_, digits);
-    return value;
+    const auto value = number_in<double>(digits);
+    CARINA_CHECK(value.has_value(), "schema {}: number '{}'", text_, digits);
+    return *value;
   }
 
   bool take_word(std::string_view wanted) {

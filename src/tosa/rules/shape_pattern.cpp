@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/checked_math.h"
+#include "base/number.h"
 #include "tosa/rules/shape_pattern_internal.h"
 
 namespace carina::tosa {
@@ -81,8 +81,7 @@ std::optional<int64_t> ShapePattern::evaluate(std::string_view expression) const
 }
 
 std::optional<int64_t> ShapePattern::factor(std::string_view text) const {
-  int64_t number = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ptr == text.data() + text.size()) return number;
+  if (const auto number = number_in<int64_t>(text)) return *number;
   if (text.starts_with("rank(") && text.ends_with(')')) {
     const auto shape = shapes_.find(text.substr(5, text.size() - 6));
     return shape == shapes_.end() ? std::nullopt : std::optional(static_cast<int64_t>(shape->second.shape.rank()));
