@@ -5,84 +5,49 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/checked_math.h"
 #include "facts/npu_performance.h"
 #include "npu/cost.h"
 #include "npu/table_names.h"
+#include "simulate/cycle_model_internal.h"
 #include "simulate/work.h"
 
 namespace carina::simulate {
 
 namespace {
 
-enum class Kind : uint8_t { kDepthFirst, kPartKernel, kReduceSum, kDepthwise, kPool, kElementwise, kResize };
-
-Kind kind_of(const Operation& op) {
+WorkKind kind_of(const Operation& op) {
   switch (op.kind) {
     case OperationKind::kConvolution:
-      return op.traversal == Traversal::kPartKernel ? Kind::kPartKernel : Kind::kDepthFirst;
+      return op.traversal == Traversal::kPartKernel ? WorkKind::kPartKernel : WorkKind::kDepthFirst;
     case OperationKind::kDepthwise:
-      return Kind::kDepthwise;
+      return WorkKind::kDepthwise;
     case OperationKind::kPool:
-      return op.pool == PoolMode::kReduceSum ? Kind::kReduceSum : Kind::kPool;
+      return op.pool == PoolMode::kReduceSum ? WorkKind::kReduceSum : WorkKind::kPool;
     case OperationKind::kElementwise:
-      return Kind::kElementwise;
+      return WorkKind::kElementwise;
     default:
-      return Kind::kResize;
+      return WorkKind::kResize;
   }
 }
 
-bool sums_over_depth(Kind kind) {
-  return kind == Kind::kDepthFirst || kind == Kind::kPartKernel || kind == Kind::kReduceSum;
-}
-npu::MacKind mac_kind(Kind kind) {
+npu::MacKind mac_kind(WorkKind kind) {
   switch (kind) {
-    case Kind::kDepthFirst:
+    case WorkKind::kDepthFirst:
       return npu::MacKind::kDepthFirst;
-    case Kind::kPartKernel:
+    case WorkKind::kPartKernel:
       return npu::MacKind::kPartKernel;
-    case Kind::kReduceSum:
+    case WorkKind::kReduceSum:
       return npu::MacKind::kReduceSum;
-    case Kind::kDepthwise:
+    case WorkKind::kDepthwise:
       return npu::MacKind::kDepthwise;
     default:
       return npu::MacKind::kPool;
   }
 }
-npu::WeightOrder order_of(Kind kind) {
-  return kind == Kind::kPartKernel ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
+npu::WeightOrder order_of(WorkKind kind) {
+  return kind == WorkKind::kPartKernel ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
 }
-bool is_bricked(const FeatureMap& map) {
-  return map.format == Format::kNhcwb16;
-}
-int64_t elements(const Extent& e) {
-  return int64_t{e.height} * e.width * e.depth;
-}
-Extent clipped(const Extent& a, const Extent& b) {
-  return {
-      .height = std::min(a.height, b.height), .width = std::min(a.width, b.width), .depth = std::min(a.depth, b.depth)};
-}
-// Elements that move when a tensor of this format is read or written: bricks are whole.
-int64_t stored_elements(const FeatureMap& map, const Extent& e) {
-  return int64_t{e.height} * e.width * (is_bricked(map) ? round_up(e.depth, int32_t{npu::kBrickDepth}) : e.depth);
-}
-
 }  // namespace
-
-// The pieces that an operation is cut into.
-struct CycleModel::Geometry {
-  Kind kind;
-  Extent ublock;           // of the OFM
-  Extent block;            // of the OFM, clipped to it
-  Extent ifm;              // the window space
-  Extent ifm_block;        // clipped
-  int64_t ublocks_xy = 1;  // in a block
-  int64_t ublocks_z = 1;
-  double blocks = 1;      // that the OFM has, in blocks' worth of ublocks
-  int64_t blocks_xy = 1;  // whole blocks
-  int64_t blocks_z = 1;
-  int64_t sub_kernels = 1;
-};
 
 Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, const Options& options) {
   const npu::FamilyDefaults& defaults = npu::defaults_of(accelerator.product);
@@ -172,7 +137,7 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
   g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h),
                  .width = along(g.block.width, k.stride_x, k.extent_w),
                  .depth = depth};
-  if (g.kind == Kind::kElementwise || g.kind == Kind::kResize) {
+  if (g.kind == WorkKind::kElementwise || g.kind == WorkKind::kResize) {
     g.ifm = ifm_box(op);
     g.ifm_block = g.block;
   }
@@ -260,64 +225,6 @@ double CycleModel::output_cycles_per_element(const Operation& op) const {
                                          .cores = op.cores});
 }
 
-// ---- Memory ----
-
-double CycleModel::bandwidth(const Port& port, int read_buffer_words) const {
-  if (accelerator_->product != npu::Product::kU85) return port.bytes_per_cycle;
-  return npu::u85_channel_bytes_per_cycle({.port_bytes_per_cycle = port.bytes_per_cycle,
-                                           .burst_bytes = port.burst_bytes,
-                                           .bursts_outstanding = port.bursts_outstanding,
-                                           .read_latency_cycles = port.read_latency_cycles,
-                                           .read_buffer_words = read_buffer_words});
-}
-
-// Bytes on the bus for `bytes` useful ones, which come in runs as the format lays them.
-double CycleModel::transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const {
-  const int es = map.type.bytes;
-  const int cores = writes && accelerator_->product == npu::Product::kU65 ? accelerator_->cores : 1;
-  const Port& port = port_of_region(map.region);
-  double burst = 0;
-  if (is_bricked(map)) {
-    burst = static_cast<double>(npu::kBrickDepth) * es * block.width * cores;
-  } else if (map.stride_x == int64_t{block.depth} * es) {
-    burst = static_cast<double>(es) * block.width * block.depth;
-  } else {
-    burst = static_cast<double>(es) * block.depth;
-    if (writes) burst = std::min({64.0, static_cast<double>(npu::kBrickDepth) * es * cores, burst});
-  }
-  return npu::bus_bytes(
-      {.bytes = bytes, .run_bytes = burst, .burst_bytes = port.burst_bytes, .beat_bytes = port.beat_bytes});
-}
-
-double CycleModel::read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const {
-  if (map.storage == Storage::kChained) return 0;
-  return transferred(map, block, bytes, false) /
-         bandwidth(port_of_region(map.region), op.u85 ? accelerator_->u85.read_buffer_ifm_words : 0);
-}
-
-double CycleModel::write_cycles(const Operation& op, const Extent& block, double bytes) const {
-  if (op.ofm.storage == Storage::kChained || op.acc_output == AccOutput::kKeep) return 0;
-  return transferred(op.ofm, block, bytes, true) / port_of_region(op.ofm.region).bytes_per_cycle;
-}
-
-// `planes`: blocks in the plane of the OFM, for each of which U55 and U65 decode all weights again.
-double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
-  if (weights.encoded_bytes == 0) return 0;
-  const auto values = static_cast<double>(weights.statistics.values);
-  const double rate = npu::weights_per_cycle({.npu = *accelerator_,
-                                              .zero_rate = weights.statistics.zero_rate,
-                                              .distinct_values = weights.statistics.distinct_values,
-                                              .fast = op.fast_weights,
-                                              .cores = op.cores});
-  if (!op.u85) return values * static_cast<double>(planes) / rate;
-  const Port& port = port_of_region(op.weight_region);
-  const int words =
-      op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
-  const double fetch =
-      npu::access_cycles(static_cast<double>(weights.encoded_bytes), bandwidth(port, words), port.read_latency_cycles);
-  return std::max(values / rate, fetch);
-}
-
 // ---- Operations ----
 
 void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights,
@@ -345,13 +252,6 @@ void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const W
   cycles.issue = cycles.npu - std::min(cycles.npu, std::max(cycles.mac, cycles.output));
 }
 
-// Latency and transfer of the first block of one operand; nothing for a scalar or a chaining buffer.
-double CycleModel::first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const {
-  if (map.storage == Storage::kChained || map.storage == Storage::kNone) return 0;
-  const double bytes = static_cast<double>(elements(block)) * map.type.bytes;
-  return port_of_region(map.region).read_latency_cycles + read_cycles(op, map, block, bytes);
-}
-
 // The pipeline of estimate_blocks() without its MAC stage: operands in, output unit, result out.
 void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const {
   const double per_element = output_cycles_per_element(op);
@@ -373,90 +273,10 @@ void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cy
   cycles.issue = cycles.npu - std::min(cycles.npu, cycles.output);
 }
 
-// Calls add(map, bytes, block) for each operand in memory.
-template <typename Add>
-void CycleModel::add_operands(const Operation& op, const Geometry& g, const Add& add) const {
-  if (g.kind == Kind::kElementwise) {
-    // Each block of the OFM reads its part of each operand, broadcast or not.
-    const double blocks = static_cast<double>(stored_elements(op.ofm, op.ofm_extent)) /
-                          static_cast<double>(stored_elements(op.ofm, g.block));
-    const auto add_part = [&](const FeatureMap& map, const Extent& box) {
-      const Extent part = clipped(g.block, box);
-      add(map, static_cast<double>(stored_elements(map, part)) * blocks * map.type.bytes, part);
-    };
-    if (!op.ifm_broadcast.scalar) add_part(op.ifm, ifm_box(op));
-    if (op.reads_ifm2()) add_part(op.ifm2, ifm2_box(op));
-    return;
-  }
-  const bool all_depth = sums_over_depth(g.kind);
-  const auto area = static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width);
-  const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
-  const auto stored_depth =
-      static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
-  const auto repeats = static_cast<double>(g.sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
-  if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool)
-    add(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
-  if (op.reads_ifm2())
-    add(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
-}
-
-namespace {
-
-// What one operation moves over the ports. All of it shares a port's width; on U85 each channel also has a limit of its
-// own, from its read buffer and the memory's latency, and the channels run beside each other.
-struct PortLoad {
-  std::array<double, kMemoryKinds> shared{};
-  std::array<double, kMemoryKinds> slowest_channel{};
-  void add(MemoryKind memory, double port_cycles, double channel_cycles) {
-    const auto m = static_cast<size_t>(memory);
-    shared[m] += port_cycles;
-    slowest_channel[m] = std::max(slowest_channel[m], channel_cycles);
-  }
-};
-
-}  // namespace
-
-PortShares CycleModel::estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
-                                       OperationReport& report) const {
-  PortLoad load;
-  const auto add_read = [&](const FeatureMap& map, double bytes, const Extent& block) {
-    if (map.storage == Storage::kChained || map.storage == Storage::kNone) return;
-    const Port& port = port_of_region(map.region);
-    report.traffic[static_cast<size_t>(port.memory)].feature_map_read_bytes += static_cast<uint64_t>(bytes);
-    load.add(port.memory, transferred(map, block, bytes, false) / port.bytes_per_cycle,
-             read_cycles(op, map, block, bytes));
-  };
-  add_operands(op, g, add_read);
-  if (op.ofm.storage != Storage::kChained && op.acc_output == AccOutput::kWrite) {
-    const Port& port = port_of_region(op.ofm.region);
-    const double bytes = static_cast<double>(stored_elements(op.ofm, stored_extent(op))) * op.ofm.type.bytes;
-    report.traffic[static_cast<size_t>(port.memory)].feature_map_write_bytes += static_cast<uint64_t>(bytes);
-    const double cycles = write_cycles(op, g.block, bytes);
-    load.add(port.memory, cycles, cycles);
-  }
-  if (weights.encoded_bytes != 0) {
-    // A block of the OFM wants all weights of its channels: each is fetched once per block of the plane.
-    const Port& port = port_of_region(op.weight_region);
-    const auto add_stream = [&](double bytes, int read_buffer_words) {
-      report.traffic[static_cast<size_t>(port.memory)].weight_read_bytes += static_cast<uint64_t>(bytes);
-      load.add(port.memory, bytes / port.bytes_per_cycle, bytes / bandwidth(port, read_buffer_words));
-    };
-    const npu::U85Rams& buffers = accelerator_->u85;
-    const auto repeats = static_cast<double>(g.blocks_xy);
-    add_stream(static_cast<double>(weights.encoded_bytes) * repeats,
-               op.fast_weights ? buffers.read_buffer_fast_weights_words : buffers.read_buffer_weights_words);
-    // U85 fetches the scales again for each block.
-    add_stream(static_cast<double>(weights.scale_bytes) * (op.u85 ? repeats : 1), buffers.read_buffer_scale_words);
-  }
-  for (size_t m = 0; m < load.shared.size(); ++m)
-    report.cycles.access[m] = static_cast<uint64_t>(std::max(load.shared[m], load.slowest_channel[m]));
-  return load.shared;
-}
-
 PortShares CycleModel::estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const {
   const Geometry g = geometry(op);
   Cycles& cycles = report.cycles;
-  if (g.kind == Kind::kElementwise || g.kind == Kind::kResize) {
+  if (g.kind == WorkKind::kElementwise || g.kind == WorkKind::kResize) {
     estimate_elementwise(op, g, cycles);
   } else {
     estimate_blocks(op, g, weights, cycles);
@@ -468,35 +288,6 @@ PortShares CycleModel::estimate_kernel(const Operation& op, const WeightFacts& w
   for (const uint64_t access : cycles.access) cycles.total = std::max(cycles.total, access);
   for (double& share : shares) share = std::min(1.0, share / std::max(1.0, static_cast<double>(cycles.total)));
   return shares;
-}
-
-PortShares CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const {
-  double read = 0, write = 0;
-  PortShares busy{};
-  if (!dma.source_internal) {
-    const Port& port = port_of_region(dma.source_region);
-    busy[static_cast<size_t>(port.memory)] += static_cast<double>(bytes) / port.bytes_per_cycle;
-    read =
-        npu::access_cycles(static_cast<double>(bytes), bandwidth(port, accelerator_->u85.read_buffer_mem_to_mem_words),
-                           port.read_latency_cycles);
-  }
-  if (!dma.destination_internal) {
-    const Port& port = port_of_region(dma.destination_region);
-    busy[static_cast<size_t>(port.memory)] += static_cast<double>(bytes) / port.bytes_per_cycle;
-    write = npu::access_cycles(static_cast<double>(bytes), port.bytes_per_cycle, port.write_latency_cycles);
-  }
-  report.cycles.dma = static_cast<uint64_t>(std::max(read, write));
-  // Region 0 holds weights, scales and tables; what moves between the others is feature maps.
-  const bool constants = dma.source_region == 0;
-  const auto memory_of = [&](bool internal, int region) {
-    return static_cast<size_t>(internal ? MemoryKind::kInternal : port_of_region(region).memory);
-  };
-  Traffic& from = report.traffic[memory_of(dma.source_internal, dma.source_region)];
-  Traffic& to = report.traffic[memory_of(dma.destination_internal, dma.destination_region)];
-  (constants ? from.weight_read_bytes : from.feature_map_read_bytes) += bytes;
-  (constants ? to.weight_write_bytes : to.feature_map_write_bytes) += bytes;
-  for (double& share : busy) share = std::min(1.0, share / std::max<double>(1, static_cast<double>(report.cycles.dma)));
-  return busy;
 }
 
 }  // namespace carina::simulate

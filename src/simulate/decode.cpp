@@ -4,61 +4,22 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "base/check.h"
-#include "npu/field_values.h"
+#include "simulate/decode_internal.h"
 #include "simulate/decode_tables_internal.h"
 
 namespace carina::simulate {
 
 using npu::Op;
-using npu::Product;
-using npu::Reg;
 
 namespace {
-
-// A field that all products have under one name, though not always in the same
-// bits.
-#define FIELD(reg, name)                                                    \
-  (npu::is_u85(r.product()) ? npu::field_of(Reg::reg, name, Product::kU85)  \
-                            : npu::field_of(Reg::reg, name, Product::kU55)) \
-      .get(r.data(Reg::reg))
-#define FIELD_U55(reg, name) npu::field_of(Reg::reg, name, Product::kU55).get(r.data(Reg::reg))
-#define FIELD_U65(reg, name) npu::field_of(Reg::reg, name, Product::kU65).get(r.data(Reg::reg))
-#define FIELD_U85(reg, name) npu::field_of(Reg::reg, name, Product::kU85).get(r.data(Reg::reg))
-
-// An address: the bits of the register, zero-extended.
-uint64_t base_at(const npu::RegisterFile& r, Reg reg) {
-  return static_cast<uint64_t>(r.address(reg)) & ((uint64_t{1} << npu::address_bits(r.product())) - 1);
-}
-
-Diagnostic bad_value(std::string_view reg, std::string_view field, uint64_t value, std::string_view expected) {
-  return {.where = {},
-          .what = fmt::format("register {} has no meaning in field {}", reg, field),
-          .expected = std::string(expected),
-          .got = fmt::format("{}", value)};
-}
-
-// A field as its enum. Errors: a value that the product does not have.
-template <typename E>
-Result<E> value_of(const npu::FieldRow& field, std::string_view owner, uint64_t data, Product product) {
-  const uint32_t value = field.get(data);
-  if (!npu::has_value(field, value, product))
-    return fail(bad_value(owner, field.name, value, npu::legal_values(field, product)));
-  return static_cast<E>(value);
-}
-#define VALUE_U55(Type, reg, name) \
-  value_of<npu::Type>(npu::field_of(Reg::reg, name, Product::kU55), #reg, r.data(Reg::reg), r.product())
-#define VALUE_U85(Type, reg, name) \
-  value_of<npu::Type>(npu::field_of(Reg::reg, name, Product::kU85), #reg, r.data(Reg::reg), r.product())
 
 int32_t zero_point_of(uint32_t field, const ElementType& type) {
   return type.is_signed ? static_cast<int16_t>(field) : static_cast<int32_t>(field);
 }
 
-// The eight registers of a feature map's place; IFM, IFM2 and OFM have the same
-// in different numbers.
+// The registers of a feature map's place; IFM, IFM2 and OFM have the same in different numbers.
 struct PlaceRegisters {
   std::array<Reg, 4> base;
   Reg stride_y, stride_x, stride_c, width0, height0, height1;
@@ -185,108 +146,6 @@ Result<void> decode_kernel(const npu::RegisterFile& r, Operation& op) {
   return {};
 }
 
-Result<void> decode_scaling_u85(const npu::RegisterFile& r, Operation& op) {
-  CARINA_TRY(const auto mode, VALUE_U85(RoundModeOfm, OFM_SCALE, "round_mode"));
-  const auto scaling = [](uint32_t multiplier, uint32_t shift, uint32_t dbl, RoundMode round) {
-    return Scaling{.multiplier = multiplier,
-                   .shift = static_cast<uint8_t>(shift),
-                   .mode = round,
-                   .double_round = static_cast<uint8_t>(dbl)};
-  };
-  const auto ifm_mode = [](uint32_t m) {
-    return m == static_cast<uint32_t>(npu::RoundModeIfm::NATURAL) ? RoundMode::kNatural : RoundMode::kDoubleSymmetric;
-  };
-  op.output = scaling(FIELD_U85(OFM_SCALE, "scale"), FIELD_U85(OFM_SCALE, "shift"), FIELD_U85(OFM_SCALE, "dbl_rnd"),
-                      ours(kRoundModesU85, mode));
-  // Streams of Vela 4 never write the operand scales: then they are one.
-  if (r.written(Reg::IFM_SCALE)) {
-    op.first = scaling(FIELD_U85(IFM_SCALE, "scale"), FIELD_U85(IFM_SCALE, "shift"), FIELD_U85(IFM_SCALE, "dbl_rnd"),
-                       ifm_mode(FIELD_U85(IFM_SCALE, "round_mode")));
-  }
-  if (r.written(Reg::IFM2_SCALE)) {
-    op.second = scaling(FIELD_U85(IFM2_SCALE, "scale"), FIELD_U85(IFM2_SCALE, "shift"),
-                        FIELD_U85(IFM2_SCALE, "dbl_rnd"), ifm_mode(FIELD_U85(IFM2_SCALE, "round_mode")));
-  }
-  if (!r.written(Reg::OFM_SCALE)) op.output = Scaling{};
-  op.operand_scaling = OperandScaling::kBothFull;
-  return {};
-}
-
-Result<void> decode_scaling_u55(const npu::RegisterFile& r, Operation& op) {
-  CARINA_TRY(const auto ofm_mode, VALUE_U55(RoundMode, OFM_PRECISION, "round_mode"));
-  CARINA_TRY(const auto ifm_mode, VALUE_U55(RoundMode, IFM_PRECISION, "round_mode"));
-  CARINA_TRY(const auto scale_mode, VALUE_U55(IfmScaleMode, IFM_PRECISION, "scale_mode"));
-  const RoundMode ofm_rounding = ours(kRoundModesU55, ofm_mode), ifm_rounding = ours(kRoundModesU55, ifm_mode);
-  op.operand_scaling = ours(kOperandScalings, scale_mode);
-  op.output = {.multiplier = FIELD_U55(OFM_SCALE, "scale"),
-               .shift = static_cast<uint8_t>(FIELD_U55(OFM_SCALE, "shift")),
-               .mode = ofm_rounding};
-  if (!r.written(Reg::OFM_SCALE)) op.output = {.mode = ofm_rounding};
-  // The exact half-way position of the second rounding depends on the operands'
-  // width (docs/facts/ethosu.md 4.4).
-  const uint8_t d = op.ifm.type.bytes == 1 ? 20 : 15;
-  op.first = {.multiplier = FIELD_U55(OPA_SCALE, "scale"),
-              .shift = static_cast<uint8_t>(FIELD_U55(OPA_SCALE, "shift")),
-              .mode = ifm_rounding,
-              .double_round = d};
-  op.second = {.multiplier = FIELD_U55(OPB_SCALE, "scale"), .mode = ifm_rounding};
-  return {};
-}
-
-// Bounds of a type as 64-bit numbers; an 8-byte element is wide enough never to
-// clamp.
-int64_t type_min(const ElementType& t) {
-  return t.is_signed ? -(int64_t{1} << (8 * std::min<int>(t.bytes, 7) - 1)) : 0;
-}
-int64_t type_max(const ElementType& t) {
-  return (int64_t{1} << (8 * std::min<int>(t.bytes, 7) - (t.is_signed ? 1 : 0))) - 1;
-}
-
-int64_t bound_of(uint64_t data, bool is_signed) {
-  return is_signed ? static_cast<int16_t>(data) : static_cast<int64_t>(data & 0xFFFF);
-}
-
-Result<void> decode_activation_u85(const npu::RegisterFile& r, Operation& op) {
-  CARINA_TRY(const auto function, VALUE_U85(ActivationFunction, ACTIVATION, "activation_function"));
-  const auto row = std::ranges::find(kLutFunctionsU85, function, &LutFunction::function);
-  CARINA_CHECK(row != kLutFunctionsU85.end(), "a lookup function that the simulator does not know");
-  Activation& a = op.activation;
-  a = {.lut = row->lut,
-       .slot = static_cast<uint8_t>(FIELD_U85(ACTIVATION, "table")),
-       .lut_input = row->input,
-       .lut_output = row->output};
-  a.clamp = FIELD_U85(ACTIVATION, "activation_clip_range") == static_cast<uint32_t>(npu::ActivationClipRange::B16);
-  const bool is_signed = row->lut == Lut::kNone ? op.ofm.type.is_signed : row->input.is_signed;
-  a.min = bound_of(r.data(Reg::ACTIVATION_MIN), is_signed);
-  a.max = bound_of(r.data(Reg::ACTIVATION_MAX), is_signed);
-  return {};
-}
-
-Result<void> decode_activation_u55(const npu::RegisterFile& r, Operation& op) {
-  using npu::ActivationClipRange;
-  using npu::ActivationFunction;
-  CARINA_TRY(const auto function, VALUE_U55(ActivationFunction, ACTIVATION, "activation_function"));
-  CARINA_TRY(const auto clip, VALUE_U55(ActivationClipRange, ACTIVATION, "activation_clip_range"));
-  Activation& a = op.activation;
-  a = {.lut_input = op.ofm.type, .lut_output = op.ofm.type};
-  if (function >= ActivationFunction::TABLE_0) {
-    a.lut = Lut::kTable;
-    a.slot = static_cast<uint8_t>(static_cast<int>(function) - static_cast<int>(ActivationFunction::TABLE_0));
-  } else if (function != ActivationFunction::RELU) {
-    a.lut = function == ActivationFunction::TANH ? Lut::kTanh : Lut::kSigmoid;
-  }
-  if (clip != ActivationClipRange::OFM_PRECISION) a.lut_input = ours(kForcedTypes, clip);
-  a.min = type_min(a.lut_input);
-  a.max = type_max(a.lut_input);
-  if (a.lut_input.bytes <= 2) {
-    a.min = std::max(a.min, bound_of(r.data(Reg::ACTIVATION_MIN), a.lut_input.is_signed));
-    a.max = std::min(a.max, bound_of(r.data(Reg::ACTIVATION_MAX), a.lut_input.is_signed));
-  } else {
-    a.clamp = false;
-  }
-  return {};
-}
-
 Result<void> decode_accumulator(const npu::RegisterFile& r, const CoreShape& core, Operation& op) {
   const bool u85 = npu::is_u85(r.product());
   CARINA_TRY(const auto format,
@@ -310,9 +169,7 @@ Result<void> decode_accumulator(const npu::RegisterFile& r, const CoreShape& cor
   op.microblock = static_cast<uint8_t>(microblock);
   op.microblock_height = size.height;
   op.microblock_width = size.width;
-  // The MAC array's positions times its depth is the same for each microblock
-  // of a configuration: 16 (128 MACs), 32,
-  // ...
+  // The MAC array's positions times its depth is the same for each microblock of a configuration: 16 for 128 MACs.
   op.microblock_depth = std::max(1, core.macs / 8 / (op.microblock_height * op.microblock_width));
   return {};
 }
@@ -361,58 +218,6 @@ void decode_resize(const npu::RegisterFile& r, Operation& op) {
                      FIELD_U85(RESIZE_X, "one_step_mod"), FIELD_U85(RESIZE_X_OFFSET, "resize_x_offset"));
   op.resize_y = step(FIELD_U85(RESIZE_Y_SCALE_N_M1, "resize_y_scale_n_m1"), FIELD_U85(RESIZE_Y, "one_step_int"),
                      FIELD_U85(RESIZE_Y, "one_step_mod"), FIELD_U85(RESIZE_Y_OFFSET, "resize_y_offset"));
-}
-
-Result<Operation> decode_dma(const npu::RegisterFile& r) {
-  Operation op{.kind = OperationKind::kDma, .name = "DMA"};
-  DmaTransfer& d = op.dma;
-  d.source = base_at(r, Reg::DMA0_SRC);
-  d.destination = base_at(r, Reg::DMA0_DST);
-  d.length = base_at(r, Reg::DMA0_LEN);
-  d.source_region = static_cast<uint8_t>(FIELD(DMA0_SRC_REGION, "region"));
-  d.destination_region = static_cast<uint8_t>(FIELD(DMA0_DST_REGION, "region"));
-  d.source_internal = FIELD(DMA0_SRC_REGION, "region_mode") != 0;
-  d.destination_internal = FIELD(DMA0_DST_REGION, "region_mode") != 0;
-  if (r.product() == Product::kU55) {
-    if (FIELD_U55(DMA0_SRC_REGION, "custom_dma_cs") != 0 || FIELD_U55(DMA0_DST_REGION, "custom_dma_cs") != 0) {
-      return fail(bad_value("DMA0_SRC_REGION", "custom_dma_cs", 1, "0: there is no custom DMA"));
-    }
-    return op;
-  }
-  CARINA_TRY(const auto source_stride, VALUE_U55(DmaStrideMode, DMA0_SRC_REGION, "stride_mode"));
-  const auto source_mode = static_cast<uint32_t>(source_stride);
-  uint32_t destination_mode = 0;
-  if (r.product() == Product::kU65) {
-    CARINA_TRY(const auto stride, VALUE_U55(DmaStrideMode, DMA0_DST_REGION, "stride_mode"));
-    destination_mode = static_cast<uint32_t>(stride);
-  }
-  const uint32_t mode = std::max(source_mode, destination_mode);
-  d.dimensions = static_cast<int>(mode) + 1;
-  if (mode >= 1) d.count0 = static_cast<int64_t>(FIELD(DMA0_SIZE0, "size"));
-  if (mode >= 2) d.count1 = static_cast<int64_t>(FIELD(DMA0_SIZE1, "size"));
-  if (npu::is_u85(r.product())) {
-    d.gather = FIELD_U85(DMA0_SRC_REGION, "idx_mode") != 0;
-    d.scatter = FIELD_U85(DMA0_DST_REGION, "idx_mode") != 0;
-    d.source_stride0 = r.address(Reg::DMA0_SRC_STRIDE0);
-    d.source_stride1 = r.address(Reg::DMA0_SRC_STRIDE1);
-    d.destination_stride0 = r.address(Reg::DMA0_DST_STRIDE0);
-    d.destination_stride1 = r.address(Reg::DMA0_DST_STRIDE1);
-    d.index = base_at(r, Reg::DMA0_IDX);
-    d.index_region = static_cast<uint8_t>(FIELD_U85(DMA0_IDX_REGION, "region"));
-    d.index_max = static_cast<int64_t>(FIELD_U85(DMA0_IDX_MAX, "idx_max"));
-    d.index_skip1 = r.address(Reg::DMA0_IDX_SKIP1);
-    return op;
-  }
-  // U65: SKIP is the gap after each row (0) and each plane (1), on the sides
-  // whose stride mode has that dimension; the other side is packed
-  // (docs/npu-open-points.md).
-  const auto strides = [&](uint32_t side, int64_t& stride0, int64_t& stride1) {
-    stride0 = static_cast<int64_t>(d.length) + (side >= 1 ? r.address(Reg::DMA0_SKIP0) : 0);
-    stride1 = d.count0 * stride0 + (side >= 2 ? r.address(Reg::DMA0_SKIP1) : 0);
-  };
-  strides(source_mode, d.source_stride0, d.source_stride1);
-  strides(destination_mode, d.destination_stride0, d.destination_stride1);
-  return op;
 }
 
 Result<void> decode_kind(Op op_code, uint64_t data, const npu::RegisterFile& r, Operation& op) {
@@ -465,9 +270,9 @@ Result<Operation> decode(Op op_code, uint64_t data, const npu::RegisterFile& r, 
   CARINA_CHECKED(decode_kind(op_code, data, r, op));
   decode_operands(r, op);
   CARINA_CHECKED(decode_kernel(r, op));
-  CARINA_CHECKED(npu::is_u85(r.product()) ? decode_scaling_u85(r, op) : decode_scaling_u55(r, op));
+  CARINA_CHECKED(decode_scaling(r, op));
   op.per_channel = FIELD(OFM_PRECISION, "scale_mode") == static_cast<uint32_t>(npu::OfmScaleMode::PER_CHANNEL);
-  CARINA_CHECKED(npu::is_u85(r.product()) ? decode_activation_u85(r, op) : decode_activation_u55(r, op));
+  CARINA_CHECKED(decode_activation(r, op));
   CARINA_CHECKED(decode_accumulator(r, core, op));
   decode_weights(r, core, op);
   if (npu::is_u85(r.product())) {
