@@ -70,13 +70,29 @@ bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
 
 namespace {
 
+// `count` elements, each so many bytes behind the one before.
+template <size_t kBytes>
+void copy_row(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
+  constexpr auto kStep = static_cast<int64_t>(kBytes);
+  if (from_step == kStep && to_step == kStep) {
+    std::memcpy(to, from, static_cast<size_t>(count) * kBytes);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
+}
+
 template <size_t kBytes>
 void copy_bytes(const Tensor& from, const Tensor& to, Walk<2>& walk) {
-  const int64_t count = walk.count();
-  for (int64_t i = 0; i < count; ++i, walk.next()) {
-    std::memcpy(to.as<std::byte>() + static_cast<size_t>(walk.at[1]) * kBytes,
-                from.as<std::byte>() + static_cast<size_t>(walk.at[0]) * kBytes, kBytes);
-  }
+  constexpr auto kStep = static_cast<int64_t>(kBytes);
+  const size_t last = walk.rank - 1;  // a row of its own, so that the walk is asked for each row only
+  const bool one = walk.rank == 0;
+  const int64_t row = one ? 1 : walk.sizes[last], all = walk.count();
+  const int64_t from_step = one ? 0 : walk.strides[0][last] * kStep, to_step = one ? 0 : walk.strides[1][last] * kStep;
+  if (!one) walk.rank = last;
+  for (int64_t i = 0; i < all; i += row, walk.next())
+    copy_row<kBytes>(from.as<std::byte>() + walk.at[0] * kStep, from_step, to.as<std::byte>() + walk.at[1] * kStep,
+                     to_step, row);
+  if (!one) walk.rank = last + 1;
 }
 
 void convert(const Tensor& from, const Tensor& to, Walk<2>& walk) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "accelerate/elementwise_internal.h"
 #include "accelerate/packed_product_internal.h"
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
@@ -214,8 +215,9 @@ std::unique_ptr<Step> make_combination(Arithmetic op, Arguments arguments) {
   const EValue &a = *arguments[0], &b = *arguments[1];
   EValue& out = *arguments[out_at];
   const bool number = b.kind == Kind::kInt || b.kind == Kind::kDouble;
-  if (!is_fixed(a) || !is_fixed(out) || out.tensor.read_only || !same_layout(a, out) || (!number && !same_layout(a, b)))
-    return nullptr;
+  if (!is_fixed(a) || !is_fixed(out) || out.tensor.read_only) return nullptr;
+  const bool same = same_layout(a, out) && (number || same_layout(a, b));
+  if (!same) return b.is_tensor() ? make_broadcast(op, {.a = &a, .b = &b, .out = &out}) : nullptr;
   return std::make_unique<Combination>(op, arguments, &out);
 }
 

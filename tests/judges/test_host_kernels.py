@@ -80,6 +80,7 @@ CASES = {
     "linear_3d": lambda: (nn.Linear(24, 65, bias=False), [seeded(2, 5, 24)]),
     "matmul": lambda: (Function(lambda a, b: (torch.mm(a, b), torch.bmm(a.unsqueeze(0), b.unsqueeze(0)))), [seeded(9, 40), seeded(40, 70)]),
     "arithmetic": lambda: (Function(lambda a, b: (a + b, a - b, a * b, a / b, a + 1.5, a * 0.3, torch.add(a, b, alpha=2), a + b[0])), [seeded(3, 50), seeded(3, 50)]),
+    "repeated": lambda: (Function(lambda a, row, all, plane: (a - row, a * all, all / a, row + a, a + plane, plane - a, row * all, a / row)), [seeded(2, 3, 5, 40), seeded(3, 5, 1), seeded(40), seeded(2, 1, 5, 40)]),
     "limits": lambda: (Function(lambda x: (F.relu(x), F.hardtanh(x, -0.2, 0.4), x.clamp(min=0.1), x.clamp(max=0.1))), [torch.cat([seeded(100), torch.tensor([float("nan"), float("inf"), -float("inf")])])]),
     "mean": lambda: (Function(lambda x: (x.mean([2, 3]), x.mean([-1], keepdim=True), x.mean([0, 1]))), [seeded(2, 5, 7, 9)]),
     "softmax": lambda: (Function(lambda x: (torch.softmax(x, -1), torch.log_softmax(x, 2), torch.softmax(x, 1))), [seeded(2, 3, 101) * 20]),
