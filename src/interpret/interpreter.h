@@ -38,6 +38,12 @@ enum class Packing {
   kEachRun,  // of one node's at a time, where they are fp32: for few runs of large networks
 };
 
+// How convolutions of fp32 add up. Results depend neither on the processor nor on threads in any case.
+enum class Sums {
+  kInOrder,      // every output is one chain of sums, as the other engines' of this program
+  kFewProducts,  // large windows of 3x3 in a quarter of the products: up to 1e-5 of the range away (docs/adr/0107)
+};
+
 struct Options {
   int threads = 1;                               // >= 1; results do not depend on it
   size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
@@ -46,6 +52,7 @@ struct Options {
   std::function<void()> between_nodes = {};      // called before each node's kernel; what it throws ends the run
   Profiling profiling = Profiling::kOff;
   Packing packing = Packing::kOnce;
+  Sums sums = Sums::kInOrder;
   std::string where = {};                 // the file's name, put before node names in messages
   int64_t loop_limit = int64_t{1} << 32;  // iterations of one WHILE_LOOP execution before it is an error
 };

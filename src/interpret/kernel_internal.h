@@ -100,6 +100,7 @@ struct NodePlan {
   Linker& linker;
   int threads = 1;
   Packing packing = Packing::kOnce;
+  Sums sums = Sums::kInOrder;
   // Nodes to compute together with this one, in order: each is the only user of the one before, its other operands are
   // constants. The kernel writes the last one's output. Empty: this node alone.
   std::vector<NodePlan> tail = {};

@@ -128,7 +128,8 @@ NodePlan Planner::node_plan(const ir::Node& node) const {
                 .where = where_of(node),
                 .linker = linker_,
                 .threads = options_.threads,
-                .packing = options_.packing};
+                .packing = options_.packing,
+                .sums = options_.sums};
   for (const ir::ValueId input : node.inputs) plan.in.push_back(operand(input));
   for (const ir::ValueId output : node.outputs) plan.out.push_back(operand(output));
   return plan;

@@ -104,6 +104,7 @@ Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Show
   const bool packed = options.weights == FloatRunOptions::Weights::kPacked;
   interpret::Options wanted{.threads = options.threads,
                             .packing = packed ? interpret::Packing::kOnce : interpret::Packing::kEachRun,
+                            .sums = options.sums,
                             .where = options.where};
   if (options.observer || options.layers) {
     const Read read = options.layers ? layers_read(segment) : Read(shown.size());

@@ -8,7 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
-#include "interpret/extremes.h"
+#include "interpret/interpreter.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
 #include "tensor/tensor.h"
@@ -45,6 +45,7 @@ struct FloatRunOptions {
     kPacked,  // a second copy of them, for many runs
     kOneLayerAtATime,
   } weights = Weights::kPacked;
+  interpret::Sums sums = interpret::Sums::kInOrder;
   std::string where = {};  // put before node names in messages
 };
 

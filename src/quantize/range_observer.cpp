@@ -22,44 +22,48 @@ struct Lattice {
 
   Lattice(size_t elements, size_t enough) : lines(elements / kLine), every(std::max<size_t>(elements / enough, 1)) {}
 
-  [[nodiscard]] size_t count() const { return lines / every; }
+  // Of so many elements.
+  [[nodiscard]] size_t counted(size_t elements) const { return every == 1 ? elements : lines / every * kLine; }
   [[nodiscard]] size_t place(size_t line) const {
     const uint64_t turned = static_cast<uint32_t>(line) * kGolden;
     return (line * every + (turned * every >> 32)) * kLine;
   }
+  // The counted elements from number `at` on, a multiple of kLine: as many as `to` holds, which serves to gather them.
+  [[nodiscard]] std::span<const float> block(std::span<const float> elements, size_t at, std::span<float> to) const {
+    if (every == 1) return elements.subspan(at, to.size());
+    for (size_t i = 0; i < to.size(); i += kLine)
+      std::copy_n(elements.data() + place((at + i) / kLine), kLine, to.data() + i);
+    return to;
+  }
 };
 
-// The counted elements one after the other.
-std::vector<float> lines_of(std::span<const float> elements, const Lattice& lattice) {
-  std::vector<float> lines(lattice.count() * Lattice::kLine);
-  for (size_t i = 0; i < lattice.count(); ++i)
-    std::copy_n(elements.data() + lattice.place(i), Lattice::kLine, lines.data() + i * Lattice::kLine);
-  return lines;
-}
+// How many elements each bin gets, and how many are exactly 0.
+struct Counts {
+  std::span<uint64_t> bins;
+  uint64_t* zeros;
+};
 
-// How many elements each bin gets, times `weight`: the place of `value` is value * scale - first, which is not
-// negative. Places are computed in blocks, which compilers make vectors of; counters take turns, as equal elements
-// follow one another.
-void count_places(std::span<const float> elements, double scale, double first, uint64_t weight,
-                  std::span<uint64_t> counts) {
-  constexpr size_t kBlock = 256, kTurns = 4;
+// The place of `value` is value * scale - first, which is not negative. Places are computed in blocks, which compilers
+// make vectors of; counters take turns, as equal elements follow one another.
+void count_places(std::span<const float> elements, const Lattice& lattice, double scale, double first,
+                  const Counts& counts) {
+  constexpr size_t kBlock = 16 * Lattice::kLine, kTurns = 4;
   std::array<std::vector<uint32_t>, kTurns> turns;
-  for (auto& turn : turns) turn.assign(counts.size(), 0);
+  for (auto& turn : turns) turn.assign(counts.bins.size(), 0);
+  std::array<float, kBlock> gathered;
   std::array<int32_t, kBlock> places;
-  for (size_t i = 0; i < elements.size(); i += kBlock) {
-    const auto block = elements.subspan(i, std::min(kBlock, elements.size() - i));
+  const size_t total = lattice.counted(elements.size());
+  for (size_t i = 0; i < total; i += kBlock) {
+    const size_t size = std::min(kBlock, total - i);
+    const auto block = lattice.block(elements, i, {gathered.data(), size});
     // No difference is negative: cutting it off is its floor.
-    for (size_t k = 0; k < block.size(); ++k)
-      places[k] = static_cast<int32_t>(static_cast<double>(block[k]) * scale - first);
-    for (size_t k = 0; k < block.size(); ++k) ++turns[k % kTurns][static_cast<uint32_t>(places[k])];
+    for (size_t k = 0; k < size; ++k) places[k] = static_cast<int32_t>(static_cast<double>(block[k]) * scale - first);
+    for (size_t k = 0; k < size; ++k) ++turns[k % kTurns][static_cast<uint32_t>(places[k])];
+    *counts.zeros += lattice.every * static_cast<uint64_t>(std::ranges::count(block, 0.0F));
   }
   for (const auto& turn : turns) {
-    for (size_t bin = 0; bin < counts.size(); ++bin) counts[bin] += weight * turn[bin];
+    for (size_t bin = 0; bin < counts.bins.size(); ++bin) counts.bins[bin] += lattice.every * turn[bin];
   }
-}
-
-uint64_t zeros_of(std::span<const float> elements) {
-  return static_cast<uint64_t>(std::ranges::count(elements, 0.0F));
 }
 
 bool is_beyond(float value) {
@@ -130,27 +134,24 @@ bool RangeObserver::observe(std::span<const float> elements, const interpret::Ex
   }
   average(extremes.min, extremes.max);
   cover(extremes.min, extremes.max);
-  if (const Lattice lattice(elements.size(), enough); lattice.every > 1) {
-    count(lines_of(elements, lattice), lattice.every);
-    count(std::array{extremes.min, extremes.max}, 1);  // whose bins are empty else
-  } else {
-    count(elements, 1);
-  }
+  count(elements, enough);
+  if (elements.size() >= 2 * enough) count(std::array{extremes.min, extremes.max}, 2);  // their bins are empty else
   return true;
 }
 
-// Each element stands for `weight` of them.
-void RangeObserver::count(std::span<const float> elements, uint64_t weight) {
+// Each that is counted stands for its neighbours.
+void RangeObserver::count(std::span<const float> elements, size_t enough) {
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   constexpr size_t kMany = 4 * kMaxBins;
   if (elements.size() >= kMany) {
-    count_places(elements, scale, first, weight, counts_);
+    const Lattice lattice(elements.size(), enough);
+    count_places(elements, lattice, scale, first, {.bins = counts_, .zeros = &zeros_});
+    count_ += lattice.every * lattice.counted(elements.size());
   } else {
-    for (const float value : elements)
-      counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)] += weight;
+    for (const float value : elements) ++counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
+    zeros_ += static_cast<uint64_t>(std::ranges::count(elements, 0.0F));
+    count_ += elements.size();
   }
-  count_ += weight * elements.size();
-  zeros_ += weight * zeros_of(elements);
 }
 
 // As PyTorch's MovingAverageMinMaxObserver.

@@ -45,7 +45,7 @@ class RangeObserver {
 
  private:
   void cover(float min, float max);
-  void count(std::span<const float> elements, uint64_t weight);
+  void count(std::span<const float> elements, size_t enough);
   void halve_resolution();
   [[nodiscard]] Range least_square_error(int64_t steps, double clipping) const;
   [[nodiscard]] Range percentile() const;

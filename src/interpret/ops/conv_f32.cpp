@@ -14,27 +14,27 @@
 
 namespace carina::interpret {
 
-namespace {
-
 using enum DType;
+
+bool has_f32_constants(const NodePlan& plan) {
+  return plan.in[0].dtype == kFp32 && plan.in[1].dtype == kFp32 && plan.out[0].dtype == kFp32 &&
+         plan.in[1].constant != nullptr && plan.in[2].constant != nullptr;
+}
+
+std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& g) {
+  const auto values = plan.in[2].constant->values<float>();
+  std::vector<float> bias(static_cast<size_t>(simd::padded(g.oc)), 0.0F);
+  for (size_t c = 0; c < static_cast<size_t>(g.oc); ++c) bias[c] = values[g.bias_count == 1 ? 0 : c];
+  return bias;
+}
+
+namespace {
 
 constexpr int64_t kBlockRows = 66;
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
 constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
-
-bool is_f32(const NodePlan& plan) {
-  return plan.in[0].dtype == kFp32 && plan.in[1].dtype == kFp32 && plan.out[0].dtype == kFp32 &&
-         plan.in[1].constant != nullptr && plan.in[2].constant != nullptr;
-}
-
-std::vector<float> bias_of(const NodePlan& plan, const ConvGeometry& g) {
-  const auto values = plan.in[2].constant->values<float>();
-  std::vector<float> bias(static_cast<size_t>(simd::padded(g.oc)), 0.0F);
-  for (size_t c = 0; c < static_cast<size_t>(g.oc); ++c) bias[c] = values[g.bias_count == 1 ? 0 : c];
-  return bias;
-}
 
 struct DenseF32 {
   ConvGeometry g;
@@ -96,8 +96,20 @@ struct DenseF32 {
     auto* products = reinterpret_cast<float*>(scratch + row_area());
     auto* block = reinterpret_cast<float*>(scratch + row_area() + product_area());
     if (!in_place) gather(in, first, rows, gathered);
-    for (int64_t column = part; column < part + columns; column += kBlockColumns) {
-      const int64_t channels = std::min(kBlockColumns, part + columns - column);
+    // Blocks of about the same width: a narrow one takes rows for few columns.
+    const int64_t width = round_up(ceil_div(columns, ceil_div(columns, kBlockColumns)), simd::kLanes);
+    for (int64_t column = part; column < part + columns; column += width) {
+      const int64_t channels = std::min(width, part + columns - column);
+      const simd::FinishF32 finish{.in = nullptr,
+                                   .in_stride = 0,
+                                   .out = call.output<float>(0) + first * g.oc + column,
+                                   .out_stride = g.oc,
+                                   .rows = rows,
+                                   .channels = channels,
+                                   .column = bias.data() + column,
+                                   .low = bounds.low,
+                                   .high = bounds.high,
+                                   .extremes = call.extremes_of_slot(slot)};
       simd::multiply_f32({.a = in_place ? in + first * k : gathered,
                           .row_stride = k,
                           .rows = rows,
@@ -105,17 +117,8 @@ struct DenseF32 {
                           .panels = packed == nullptr ? pack(column, channels, block) : packed + column * k,
                           .panel_count = simd::padded(channels) / simd::kLanes,
                           .c = products,
-                          .c_stride = kBlockColumns});
-      simd::finish_f32({.in = products,
-                        .in_stride = kBlockColumns,
-                        .out = call.output<float>(0) + first * g.oc + column,
-                        .out_stride = g.oc,
-                        .rows = rows,
-                        .channels = channels,
-                        .column = bias.data() + column,
-                        .low = bounds.low,
-                        .high = bounds.high,
-                        .extremes = call.extremes_of_slot(slot)});
+                          .c_stride = kBlockColumns,
+                          .finish = &finish});
     }
   }
 
@@ -185,7 +188,7 @@ Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
 
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
-  if (!bounds || !is_f32(plan) || g.multiplier > 0 || g.oc == 0 || g.ic == 0) return std::nullopt;
+  if (!bounds || !has_f32_constants(plan) || g.multiplier > 0 || g.oc == 0 || g.ic == 0) return std::nullopt;
   const auto weights = plan.in[1].constant->values<float>();
   // Padding is multiplied as zeros here, which only finite weights turn into nothing.
   if (!are_finite(weights)) return std::nullopt;
@@ -195,7 +198,7 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
                 .in_place = is_pointwise(g),
                 .weights = *plan.in[1].constant,
                 .panels = {},
-                .bias = bias_of(plan, g),
+                .bias = padded_bias_of(plan, g),
                 .bounds = *bounds,
                 .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
                                    plan.threads)};
@@ -210,9 +213,10 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
 
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
-  if (!bounds || !is_f32(plan) || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  return kernel_of(DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = bias_of(plan, g), .bounds = *bounds},
-                   plan.threads, 0);
+  if (!bounds || !has_f32_constants(plan) || g.multiplier != 1 || g.ic == 0) return std::nullopt;
+  return kernel_of(
+      DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = padded_bias_of(plan, g), .bounds = *bounds},
+      plan.threads, 0);
 }
 
 }  // namespace carina::interpret

@@ -47,6 +47,11 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& geometr
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& geometry);
+std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& geometry);
+// Whether all is fp32, and weights and bias are constants.
+bool has_f32_constants(const NodePlan& plan);
+// One for each output channel, padded to a multiple of the vectors' lanes.
+std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& geometry);
 
 // The kernel of a convolution: a vector kernel where there is one, else the plain one.
 Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry);

@@ -15,13 +15,10 @@ inline NanMode nan_mode_of(const NodePlan& plan) {
 // The larger operand. A NaN wins (kPropagate) or loses against any number (kIgnore).
 template <NanMode Mode>
 float float_max(float a, float b) {
-  if constexpr (Mode == NanMode::kPropagate) {
-    if (std::isnan(a)) return a;
-    if (std::isnan(b)) return b;
-  } else {
-    if (std::isnan(a)) return b;
-    if (std::isnan(b)) return a;
-  }
+  // Without jumps, so that loops of it become vectors; a comparison with NaN is false.
+  if constexpr (Mode == NanMode::kPropagate) return static_cast<int>(a >= b) | static_cast<int>(a != a) ? a : b;
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
   return a >= b ? a : b;
 }
 template <NanMode Mode>

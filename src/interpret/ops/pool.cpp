@@ -179,7 +179,8 @@ Kernel maximum_float_with(const Geometry& g) {
         const int64_t count = std::min(kSide, g.c - c0);
         float best[kSide];
         std::fill_n(best, kSide, start);
-        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, best, &float_max<Mode>);
+        fold_window<Element>(g, call.input<S>(0) + image, w, c0, count, best,
+                             [](float a, float b) { return float_max<Mode>(a, b); });
         for (int64_t c = 0; c < count; ++c) call.output<S>(0)[out_at + c0 + c] = Element::store(best[c]);
       }
     });

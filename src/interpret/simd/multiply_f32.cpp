@@ -20,138 +20,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The part of a product that is computed at a time: rows [row, ...), depth [begin, end). Sums begin with what stands in C
-// unless begin is 0, so each output stays one chain.
-struct Part {
-  int64_t row;
-  int64_t begin;
-  int64_t end;
-};
-
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
-#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
-
-template <int kRows, int kPanels>
-void multiply_tile(const MatrixJobF32& job, const Part& part) {
-  const hn::ScalableTag<float> d;
-  constexpr int kWide = static_cast<int>(HWY_LANES(float));
-  constexpr int kOfPanel = static_cast<int>(kLanes) / kWide;
-  constexpr int kVectors = kPanels * kOfPanel;
-  const float* a = job.a + part.row * job.row_stride;
-  float* c = job.c + part.row * job.c_stride;
-  hn::Vec<decltype(d)> sums[kRows][kVectors];
-  HWY_UNROLL(16)
-  for (int r = 0; r < kRows; ++r) {
-    HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v)
-      sums[r][v] = part.begin == 0 ? hn::Zero(d) : hn::LoadU(d, c + r * job.c_stride + v * kWide);
-  }
-  for (int64_t k = part.begin; k < part.end; ++k) {
-    hn::Vec<decltype(d)> b[kVectors];
-    HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v)
-      b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
-    HWY_UNROLL(16)
-    for (int r = 0; r < kRows; ++r) {
-      const auto x = hn::Set(d, a[r * job.row_stride + k]);
-      HWY_UNROLL(8)
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
-    }
-  }
-  HWY_UNROLL(16)
-  for (int r = 0; r < kRows; ++r) {
-    HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, c + r * job.c_stride + v * kWide);
-  }
-}
-
-#else
-
-template <int kRows, int kPanels>
-void multiply_tile(const MatrixJobF32& job, const Part& part) {
-  for (int r = 0; r < kRows; ++r) {
-    const float* a = job.a + (part.row + r) * job.row_stride;
-    for (int p = 0; p < kPanels; ++p) {
-      float* c = job.c + (part.row + r) * job.c_stride + p * kLanes;
-      float sums[kLanes] = {};
-      if (part.begin != 0) std::memcpy(sums, c, sizeof(sums));
-      for (int64_t k = part.begin; k < part.end; ++k) {
-        const float* b = job.panels + (p * job.k + k) * kLanes;
-        for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] = std::fma(a[k], b[lane], sums[lane]);
-      }
-      std::memcpy(c, sums, sizeof(sums));
-    }
-  }
-}
-
-#endif
-
-template <int kRows, int kPanels>
-void multiply_rows(const MatrixJobF32& job, int64_t begin, int64_t end) {
-  constexpr int kHalf = kRows / 2;
-  Part part{.row = 0, .begin = begin, .end = end};
-  for (; part.row + kRows <= job.rows; part.row += kRows) multiply_tile<kRows, kPanels>(job, part);
-  for (; part.row + kHalf <= job.rows; part.row += kHalf) multiply_tile<kHalf, kPanels>(job, part);
-  for (; part.row < job.rows; ++part.row) multiply_tile<1, kPanels>(job, part);
-}
-
-// A part of the depth at a time, whose piece of the panels stays in the first-level cache for all rows.
-template <int kRows, int kPanels>
-void multiply_parts(const MatrixJobF32& job) {
-  constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
-  if (job.k == 0) return multiply_rows<kRows, kPanels>(job, 0, 0);
-  for (int64_t k = 0; k < job.k; k += kDepth) multiply_rows<kRows, kPanels>(job, k, std::min(k + kDepth, job.k));
-}
-
-#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
-void multiply_here(const MatrixJobF32& job) {
-  switch (job.panel_count) {
-    case 1:
-      return multiply_parts<12, 1>(job);
-    case 2:
-      return multiply_parts<10, 2>(job);
-    case 3:
-      return multiply_parts<8, 3>(job);
-    case 4:
-      return multiply_parts<6, 4>(job);
-    default:
-      CARINA_UNREACHABLE("panels", job.panel_count);
-  }
-}
-#else
-// One panel fills the registers.
-void multiply_here(const MatrixJobF32& job) {
-  constexpr int kRows = HWY_LANES(float) >= 8 ? 6 : 2;
-  MatrixJobF32 one = job;
-  one.panel_count = 1;
-  for (int64_t p = 0; p < job.panel_count; ++p) {
-    multiply_parts<kRows, 1>(one);
-    one.panels += job.k * kLanes;
-    one.c += kLanes;
-  }
-}
-#endif
-
-void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
-  for (int64_t panel = 0; panel < padded(n) / kLanes; ++panel) {
-    float* out = panels + panel * k * kLanes;
-    const int64_t columns = std::min(kLanes, n - panel * kLanes);
-    const float* in = b + panel * kLanes * stride_n;
-    if (stride_n == 1 && columns == kLanes) {
-      for (int64_t at = 0; at < k; ++at) std::memcpy(out + at * kLanes, in + at * stride_k, kLanes * sizeof(float));
-      continue;
-    }
-    constexpr int64_t kBlock = 64;  // rows whose lines stay in the cache while the columns are gathered
-    for (int64_t begin = 0; begin < k; begin += kBlock) {
-      const int64_t end = std::min(k, begin + kBlock);
-      for (int64_t lane = 0; lane < kLanes; ++lane) {
-        for (int64_t at = begin; at < end; ++at)
-          out[at * kLanes + lane] = lane < columns ? in[at * stride_k + lane * stride_n] : 0.0F;
-      }
-    }
-  }
-}
-
 // NaN fails both comparisons and stays, as CLAMP wants it; of equal zeros it is the upper bound.
 float clamp_one(float value, float low, float high) {
   value = value < low ? low : value;
@@ -190,6 +58,227 @@ void finish_rows(const FinishF32& job) {
 
 void finish_here(const FinishF32& job) {
   job.extremes == nullptr ? finish_rows<false>(job) : finish_rows<true>(job);
+}
+
+// The part of a product that is computed at a time: rows [row, ...), depth [begin, end). Sums begin with what stands in C
+// unless begin is 0, so each output stays one chain.
+struct Part {
+  int64_t row;
+  int64_t begin;
+  int64_t end;
+};
+
+// Extremes of what the tiles of one job have written, by lane.
+struct Running {
+  float least[kLanes];
+  float greatest[kLanes];
+  bool numbers = true;
+
+  Running() {
+    std::fill_n(least, kLanes, std::numeric_limits<float>::infinity());
+    std::fill_n(greatest, kLanes, -std::numeric_limits<float>::infinity());
+  }
+  [[nodiscard]] Extremes all() const {
+    return {.min = *std::min_element(least, least + kLanes) + 0.0F,
+            .max = *std::max_element(greatest, greatest + kLanes) + 0.0F,
+            .numbers = numbers};
+  }
+};
+
+// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
+
+// A tile's sums become results: a vector of columns at a time, of which the last may have some lanes too many.
+template <bool kSees, int kRows, int kVectors, typename V>
+HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[kRows][kVectors], Running& running) {
+  const hn::ScalableTag<float> d;
+  constexpr int64_t kWide = HWY_LANES(float);
+  const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+  V least = hn::LoadU(d, running.least), greatest = hn::LoadU(d, running.greatest);
+  auto not_numbers = hn::IsNaN(low);
+  HWY_UNROLL(8)
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t left = job.channels - v * kWide;
+    if (left <= 0) break;
+    const V bias = hn::LoadU(d, job.column + v * kWide);
+    const auto inside = hn::FirstN(d, static_cast<size_t>(left));
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) {
+      const V value = clamp_vector(hn::Add(sums[r][v], bias), low, high);
+      float* out = job.out + (row + r) * job.out_stride + v * kWide;
+      if (left >= kWide) {
+        if constexpr (kSees) see(value, least, greatest, not_numbers);
+        hn::StoreU(value, d, out);
+      } else {
+        if constexpr (kSees) {
+          least = hn::IfThenElse(inside, hn::Min(value, least), least);
+          greatest = hn::IfThenElse(inside, hn::Max(value, greatest), greatest);
+          not_numbers = hn::Or(not_numbers, hn::And(inside, hn::IsNaN(value)));
+        }
+        hn::BlendedStore(value, inside, d, out);
+      }
+    }
+  }
+  if constexpr (kSees) {
+    hn::StoreU(least, d, running.least);
+    hn::StoreU(greatest, d, running.greatest);
+    running.numbers = running.numbers && hn::AllFalse(d, not_numbers);
+  }
+}
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) {
+  const hn::ScalableTag<float> d;
+  constexpr int kWide = static_cast<int>(HWY_LANES(float));
+  constexpr int kOfPanel = static_cast<int>(kLanes) / kWide;
+  constexpr int kVectors = kPanels * kOfPanel;
+  const float* a = job.a + part.row * job.row_stride;
+  float* c = job.c + part.row * job.c_stride;
+  hn::Vec<decltype(d)> sums[kRows][kVectors];
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = part.begin == 0 ? hn::Zero(d) : hn::LoadU(d, c + r * job.c_stride + v * kWide);
+  }
+  for (int64_t k = part.begin; k < part.end; ++k) {
+    hn::Vec<decltype(d)> b[kVectors];
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v)
+      b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) {
+      const auto x = hn::Set(d, a[r * job.row_stride + k]);
+      HWY_UNROLL(8)
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
+    }
+  }
+  if (job.finish != nullptr && part.end == job.k) {
+    if (job.finish->extremes == nullptr) return finish_tile<false>(*job.finish, part.row, sums, running);
+    return finish_tile<true>(*job.finish, part.row, sums, running);
+  }
+  HWY_UNROLL(16)
+  for (int r = 0; r < kRows; ++r) {
+    HWY_UNROLL(8)
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sums[r][v], d, c + r * job.c_stride + v * kWide);
+  }
+}
+
+#else
+
+template <int kRows, int kPanels>
+void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) {
+  for (int r = 0; r < kRows; ++r) {
+    const float* a = job.a + (part.row + r) * job.row_stride;
+    for (int p = 0; p < kPanels; ++p) {
+      float* c = job.c + (part.row + r) * job.c_stride + p * kLanes;
+      float sums[kLanes] = {};
+      if (part.begin != 0) std::memcpy(sums, c, sizeof(sums));
+      for (int64_t k = part.begin; k < part.end; ++k) {
+        const float* b = job.panels + (p * job.k + k) * kLanes;
+        for (int64_t lane = 0; lane < kLanes; ++lane) sums[lane] = std::fma(a[k], b[lane], sums[lane]);
+      }
+      std::memcpy(c, sums, sizeof(sums));
+    }
+  }
+  if (job.finish == nullptr || part.end != job.k) return;
+  FinishF32 finish = *job.finish;
+  Extremes found;
+  finish.in = job.c + part.row * job.c_stride;
+  finish.in_stride = job.c_stride;
+  finish.out += part.row * finish.out_stride;
+  finish.rows = kRows;
+  finish.channels = std::min(finish.channels, kPanels * kLanes);
+  finish.extremes = &found;
+  finish_rows<true>(finish);
+  running.least[0] = std::min(running.least[0], found.min);
+  running.greatest[0] = std::max(running.greatest[0], found.max);
+  running.numbers = running.numbers && found.numbers;
+}
+
+#endif
+
+template <int kRows, int kPanels>
+void multiply_rows(const MatrixJobF32& job, int64_t begin, int64_t end, Running& running) {
+  constexpr int kHalf = kRows / 2;
+  // Tiles with a row less rather than tiles of a row: those wait for their own sums.
+  const int64_t lacking = (kRows - job.rows % kRows) % kRows;
+  Part part{.row = 0, .begin = begin, .end = end};
+  if (lacking * (kRows - 1) <= job.rows) {
+    for (int64_t tile = 0; tile < lacking; ++tile, part.row += kRows - 1)
+      multiply_tile<kRows - 1, kPanels>(job, part, running);
+  }
+  for (; part.row + kRows <= job.rows; part.row += kRows) multiply_tile<kRows, kPanels>(job, part, running);
+  for (; part.row + kHalf <= job.rows; part.row += kHalf) multiply_tile<kHalf, kPanels>(job, part, running);
+  for (; part.row < job.rows; ++part.row) multiply_tile<1, kPanels>(job, part, running);
+}
+
+// A part of the depth at a time, whose piece of the panels stays in the first-level cache for all rows.
+template <int kRows, int kPanels>
+void multiply_parts(const MatrixJobF32& job) {
+  constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
+  Running running;
+  if (job.k == 0) multiply_rows<kRows, kPanels>(job, 0, 0, running);
+  for (int64_t k = 0; k < job.k; k += kDepth)
+    multiply_rows<kRows, kPanels>(job, k, std::min(k + kDepth, job.k), running);
+  if (job.finish != nullptr && job.finish->extremes != nullptr) job.finish->extremes->add(running.all());
+}
+
+#if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
+void multiply_here(const MatrixJobF32& job) {
+  switch (job.panel_count) {
+    case 1:
+      return multiply_parts<12, 1>(job);
+    case 2:
+      return multiply_parts<10, 2>(job);
+    case 3:
+      return multiply_parts<8, 3>(job);
+    case 4:
+      return multiply_parts<6, 4>(job);
+    default:
+      CARINA_UNREACHABLE("panels", job.panel_count);
+  }
+}
+#else
+// One panel fills the registers.
+void multiply_here(const MatrixJobF32& job) {
+  constexpr int kRows = HWY_LANES(float) >= 8 ? 6 : 2;
+  MatrixJobF32 one = job;
+  FinishF32 finish{};
+  if (job.finish != nullptr) {
+    finish = *job.finish;
+    one.finish = &finish;
+  }
+  one.panel_count = 1;
+  for (int64_t p = 0; p < job.panel_count; ++p) {
+    multiply_parts<kRows, 1>(one);
+    one.panels += job.k * kLanes;
+    one.c += kLanes;
+    finish.out += kLanes;
+    finish.column += kLanes;
+    finish.channels -= kLanes;
+  }
+}
+#endif
+
+void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
+  for (int64_t panel = 0; panel < padded(n) / kLanes; ++panel) {
+    float* out = panels + panel * k * kLanes;
+    const int64_t columns = std::min(kLanes, n - panel * kLanes);
+    const float* in = b + panel * kLanes * stride_n;
+    if (stride_n == 1 && columns == kLanes) {
+      for (int64_t at = 0; at < k; ++at) std::memcpy(out + at * kLanes, in + at * stride_k, kLanes * sizeof(float));
+      continue;
+    }
+    constexpr int64_t kBlock = 64;  // rows whose lines stay in the cache while the columns are gathered
+    for (int64_t begin = 0; begin < k; begin += kBlock) {
+      const int64_t end = std::min(k, begin + kBlock);
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        for (int64_t at = begin; at < end; ++at)
+          out[at * kLanes + lane] = lane < columns ? in[at * stride_k + lane * stride_n] : 0.0F;
+      }
+    }
+  }
 }
 
 // Channels [from, to) of one pixel, one at a time.

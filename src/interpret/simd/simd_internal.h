@@ -92,17 +92,6 @@ ByteSums byte_sums(const int8_t* in, int64_t count);
 // --- products of fp32 matrices; B is [k][kLanes] per panel
 
 void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels);
-struct MatrixJobF32 {
-  const float* a;
-  int64_t row_stride;  // elements
-  int64_t rows;
-  int64_t k;
-  const float* panels;
-  int64_t panel_count;
-  float* c;
-  int64_t c_stride;
-};
-void multiply_f32(const MatrixJobF32& job);
 // out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`; a NaN stays. What is written is added to
 // `extremes` if there are some.
 struct FinishF32 {
@@ -118,6 +107,45 @@ struct FinishF32 {
   Extremes* extremes = nullptr;
 };
 void finish_f32(const FinishF32& job);
+// C = A * B; where it is to be finished, C only serves while it is computed, and `finish` says what becomes of it (but
+// for its `in` and `rows`).
+struct MatrixJobF32 {
+  const float* a;
+  int64_t row_stride;  // elements
+  int64_t rows;
+  int64_t k;
+  const float* panels;
+  int64_t panel_count;
+  float* c;
+  int64_t c_stride;
+  const FinishF32* finish = nullptr;
+};
+void multiply_f32(const MatrixJobF32& job);
+
+// --- Winograd's F(4x4, 3x3); channels are multiples of kLanes
+
+// B^T x B of a tile [6][6] of pixels, per channel: place p of the result at out + p * stride.
+struct WinogradTile {
+  const float* const* x;  // 36 pixels
+  int64_t channels;
+  float* out;
+  int64_t stride;
+};
+void transform_winograd(const WinogradTile& job);
+// A^T m A of the products of a tile's places, p at products + p * stride, then as FinishF32.
+struct WinogradFinish {
+  const float* products;
+  int64_t stride;
+  int64_t channels;
+  const float* bias;
+  float low;
+  float high;
+  float* const* out;  // 16 pixels; null: outside
+  Extremes* extremes;
+};
+void finish_winograd(const WinogradFinish& job);
+// Place p of G w G^T, per input channel, of one output channel's weights [3][3][channels].
+void transform_winograd_weights(const float* weights, int64_t channels, int64_t place, float* out);
 
 // --- depthwise: one output pixel from its taps
 // ---------------------------------------------------------------------------

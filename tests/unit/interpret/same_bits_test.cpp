@@ -139,13 +139,15 @@ void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs
   EXPECT_EQ(seen, static_cast<size_t>(std::ranges::count(wanted, true)));
 }
 
-void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& inputs) {
-  const std::vector<Tensor> wanted = outputs_of(module, inputs, {});
-  Options watched;
+void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& inputs, Sums sums = Sums::kInOrder) {
+  Options alone;
+  alone.sums = sums;
+  const std::vector<Tensor> wanted = outputs_of(module, inputs, alone);
+  Options watched = alone;
   watched.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
   EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, watched))) << "not fused";
   for (const int count : {2, 3, 8}) {
-    Options threads;
+    Options threads = alone;
     threads.threads = count;
     EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, threads))) << count << " threads";
     threads.packing = Packing::kEachRun;
@@ -157,8 +159,8 @@ void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& input
     const int64_t target = rest & -rest;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(target);
-    EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, {}))) << hwy::TargetName(target);
-    expect_extremes(module, inputs, {});
+    EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, alone))) << hwy::TargetName(target);
+    expect_extremes(module, inputs, alone);
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -190,6 +192,42 @@ TEST(SameBits, FloatConvolutions) {
       expect_same_bits(float_module(random, 11, channels, oc, w, false), {x});
       expect_same_bits(float_module(random, 11, channels, oc, w, true), {x});
     }
+  }
+}
+
+// 3x3 windows with stride 1, of an image that tiles do not fill: other sums than the direct kernel's, but the same ones
+// everywhere, and near it.
+ir::Module window_module(Random& random, const Shape& image, int64_t oc, const std::vector<int64_t>& pad) {
+  Builder b;
+  const ir::ValueId x = b.input("x", kFp32, image);
+  const Shape shape{image[0], image[1] + pad[0] + pad[1] - 2, image[2] + pad[2] + pad[3] - 2, oc};
+  ir::Attributes attributes = conv_attributes({.kernel = 3, .stride = 1, .pad = 0}, kFp32);
+  attributes.set("pad", pad);
+  const ir::ValueId sums =
+      b.add(TosaOp::CONV2D,
+            {x, b.constant(random_floats(random, {oc, 3, 3, image[3]})), b.constant(random_floats(random, {oc})),
+             b.constant(zero_point(kFp32)), b.constant(zero_point(kFp32))},
+            kFp32, shape, attributes);
+  b.output(b.add(TosaOp::CLAMP, {sums}, kFp32, shape, {{"min_val", -9.0}, {"max_val", 1e9}, {"nan_mode", int64_t{1}}}));
+  return std::move(b.module);
+}
+
+TEST(SameBits, WindowsInFewProducts) {
+  Random random(5);
+  Options few;
+  few.sums = Sums::kFewProducts;
+  for (const auto& [image, oc, pad] :
+       {std::tuple{Shape{1, 33, 30, 48}, int64_t{80}, std::vector<int64_t>{1, 1, 1, 1}},
+        std::tuple{Shape{2, 31, 30, 32}, int64_t{64}, std::vector<int64_t>{0, 0, 0, 0}},
+        std::tuple{Shape{1, 30, 35, 64}, int64_t{48}, std::vector<int64_t>{2, 0, 0, 2}}}) {
+    const ir::Module module = window_module(random, image, oc, pad);
+    const Tensor x = random_floats(random, image);
+    const std::vector<Tensor> direct = outputs_of(module, {x}, {}), other = outputs_of(module, {x}, few);
+    EXPECT_FALSE(equal(direct, other)) << "not what is to be tested";
+    const auto a = direct.front().values<float>(), b = other.front().values<float>();
+    const auto [min, max] = std::ranges::minmax(a);
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5F * (max - min));
+    expect_same_bits(module, {x}, Sums::kFewProducts);
   }
 }
 

@@ -1,0 +1,174 @@
+// Convolutions of fp32 with a window of 3x3 and stride 1 in a quarter of the products: F(4x4, 3x3), tiles of 6x6 inputs
+// give 4x4 outputs. Other sums than the direct kernel's, so it is for those who do not ask for the same bits; the same on
+// every processor and with any number of threads all the same.
+// Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked_math.h"
+#include "interpret/arena_internal.h"
+#include "interpret/ops/clamp_bounds_internal.h"
+#include "interpret/ops/conv_internal.h"
+#include "interpret/ops/product_cut_internal.h"
+#include "interpret/simd/simd_internal.h"
+#include "tensor/finite.h"
+
+namespace carina::interpret {
+
+namespace {
+
+constexpr int64_t kPlaces = 36;  // of a transformed tile
+constexpr int64_t kTile = 4;     // outputs along an axis
+constexpr int64_t kMostTiles = 48;
+constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
+
+struct WinogradF32 {
+  ConvGeometry g;
+  Tensor weights;
+  Buffer panels;  // per place those of a matrix [ic, oc]; empty: made in each run
+  std::vector<float> bias;
+  std::vector<float> zeros;  // a pixel of the padding
+  ClampBounds bounds;
+
+  [[nodiscard]] int64_t tiles_along(size_t axis) const { return ceil_div(g.out[axis], kTile); }
+  [[nodiscard]] int64_t tiles() const { return g.batch * tiles_along(1) * tiles_along(2); }
+  [[nodiscard]] int64_t block() const {
+    constexpr int64_t kTileRows = 6;  // of the vector kernels
+    return std::clamp(kBlockFloats / (kPlaces * g.ic) / kTileRows * kTileRows, kTileRows, kMostTiles);
+  }
+  [[nodiscard]] size_t input_area() const { return static_cast<size_t>(kPlaces * block() * g.ic) * sizeof(float); }
+  [[nodiscard]] size_t scratch_bytes() const {
+    return input_area() + static_cast<size_t>(kPlaces * block() * kBlockColumns) * sizeof(float);
+  }
+
+  struct Tile {
+    int64_t n, y, x;  // of its first output
+  };
+  [[nodiscard]] Tile tile(int64_t number) const {
+    const int64_t across = tiles_along(2), down = tiles_along(1);
+    return {.n = number / (across * down), .y = number / across % down * kTile, .x = number % across * kTile};
+  }
+
+  void transform(const float* in, const Tile& tile, float* out, int64_t stride) const {
+    std::array<const float*, kPlaces> x;
+    for (int64_t place = 0; place < kPlaces; ++place) {
+      const int64_t row = tile.y - g.pad[1] + place / 6, column = tile.x - g.pad[2] + place % 6;
+      const bool inside = row >= 0 && row < g.in[1] && column >= 0 && column < g.in[2];
+      x[static_cast<size_t>(place)] = inside ? in + ((tile.n * g.in[1] + row) * g.in[2] + column) * g.ic : zeros.data();
+    }
+    simd::transform_winograd({.x = x.data(), .channels = g.ic, .out = out, .stride = stride});
+  }
+
+  void finish(const Call& call, const float* products, const Tile& tile, int64_t column, int64_t channels,
+              int64_t slot) const {
+    std::array<float*, kTile * kTile> out;
+    for (int64_t i = 0; i < kTile * kTile; ++i) {
+      const int64_t y = tile.y + i / kTile, x = tile.x + i % kTile;
+      out[static_cast<size_t>(i)] =
+          y < g.out[1] && x < g.out[2]
+              ? call.output<float>(0) + ((tile.n * g.out[1] + y) * g.out[2] + x) * g.oc + column
+              : nullptr;
+    }
+    simd::finish_winograd({.products = products,
+                           .stride = block() * kBlockColumns,
+                           .channels = channels,
+                           .bias = bias.data() + column,
+                           .low = bounds.low,
+                           .high = bounds.high,
+                           .out = out.data(),
+                           .extremes = call.extremes_of_slot(slot)});
+  }
+
+  void run_block(const Call& call, const float* packed, int64_t first, int64_t slot) const {
+    std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
+    auto* inputs = reinterpret_cast<float*>(scratch);
+    auto* products = reinterpret_cast<float*>(scratch + input_area());
+    const int64_t count = std::min(block(), tiles() - first);
+    for (int64_t t = 0; t < count; ++t)
+      transform(call.input<float>(0), tile(first + t), inputs + t * g.ic, block() * g.ic);
+    for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
+      const int64_t channels = std::min(kBlockColumns, g.oc - column);
+      for (int64_t place = 0; place < kPlaces; ++place)
+        simd::multiply_f32({.a = inputs + place * block() * g.ic,
+                            .row_stride = g.ic,
+                            .rows = count,
+                            .k = g.ic,
+                            .panels = packed + (place * g.oc + column) * g.ic,
+                            .panel_count = channels / simd::kLanes,
+                            .c = products + place * block() * kBlockColumns,
+                            .c_stride = kBlockColumns});
+      for (int64_t t = 0; t < count; ++t)
+        finish(call, products + t * kBlockColumns, tile(first + t), column, channels, slot);
+    }
+  }
+
+  [[nodiscard]] Buffer pack(Workers& workers) const {
+    MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(kPlaces * g.ic * g.oc) * sizeof(float));
+    auto* to = reinterpret_cast<float*>(packed.bytes().data());
+    split(workers, kPlaces, 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> matrix(static_cast<size_t>(g.oc * g.ic));
+      for (int64_t place = begin; place < end; ++place) {
+        for (int64_t o = 0; o < g.oc; ++o)
+          simd::transform_winograd_weights(weights.values<float>().data() + o * 9 * g.ic, g.ic, place,
+                                           matrix.data() + o * g.ic);
+        simd::pack_matrix_f32(matrix.data(), 1, g.ic, g.ic, g.oc, to + place * g.oc * g.ic);
+      }
+    });
+    return std::move(packed).freeze();
+  }
+
+  Result<void> run(const Call& call) const {
+    const Buffer held = panels.size() == 0 ? pack(call.runtime.workers) : panels;
+    const auto* packed = reinterpret_cast<const float*>(held.data());
+    split_slots(call.runtime.workers, ceil_div(tiles(), block()), 1, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) run_block(call, packed, b * block(), slot);
+    });
+    return {};
+  }
+};
+
+// Whether so many products are saved that the transforms are worth it: of inputs and outputs in any case, of weights
+// too when they are made in each run.
+bool is_worth_it(const NodePlan& plan, const ConvGeometry& g) {
+  constexpr int64_t kLeastChannels = 32, kLeastPixels = 14 * 14, kLeastPixelsOnce = 28 * 28;
+  constexpr double kLeastWork = 16e6;  // multiply-adds: less takes no time in any way
+  const int64_t pixels = g.pixels();
+  const double work = static_cast<double>(pixels) * 9 * static_cast<double>(g.ic) * static_cast<double>(g.oc);
+  return std::min(g.ic, g.oc) >= kLeastChannels && work >= kLeastWork &&
+         pixels >= (plan.packing == Packing::kOnce ? kLeastPixels : kLeastPixelsOnce);
+}
+
+bool fits(const ConvGeometry& g) {
+  constexpr std::array<int64_t, 3> kWindow{1, 3, 3}, kOnes{1, 1, 1};
+  return g.multiplier == 0 && g.kernel == kWindow && g.stride == kOnes && g.dilation == kOnes && g.in[0] == 1 &&
+         g.ic % simd::kLanes == 0 && g.oc % simd::kLanes == 0;
+}
+
+}  // namespace
+
+std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) {
+  const auto bounds = clamp_bounds_of(plan);
+  if (plan.sums != Sums::kFewProducts || !bounds || !fits(g) || !is_worth_it(plan, g) || !has_f32_constants(plan) ||
+      !are_finite(plan.in[1].constant->values<float>()))
+    return std::nullopt;
+  WinogradF32 conv{.g = g,
+                   .weights = *plan.in[1].constant,
+                   .panels = {},
+                   .bias = padded_bias_of(plan, g),
+                   .zeros = std::vector<float>(static_cast<size_t>(g.ic), 0.0F),
+                   .bounds = *bounds};
+  if (plan.packing == Packing::kOnce) {
+    Workers alone(1);
+    conv.panels = conv.pack(alone);
+    conv.weights = {};
+  }
+  const size_t packed = conv.panels.size();
+  const size_t scratch = static_cast<size_t>(plan.threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
+  return Kernel{.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
+                .scratch_bytes = scratch,
+                .packed_bytes = packed,
+                .finds_extremes = true};
+}
+
+}  // namespace carina::interpret
