@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/parallel.h"
 #include "base/populate.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
@@ -148,7 +149,11 @@ struct DelegateWriter {
  private:
   Offset<fb::BackendDelegateDataReference> write_inline(const Buffer& blob) {
     builder.ForceVectorAlignment(blob.size(), 1, kPteConstantAlignmentBytes);
-    const auto data = builder.CreateVector(reinterpret_cast<const uint8_t*>(blob.data()), blob.size());
+    uint8_t* to = nullptr;
+    const Offset<flatbuffers::Vector<uint8_t>> data = builder.CreateUninitializedVector<uint8_t>(blob.size(), &to);
+    constexpr size_t kPart = size_t{1} << 20;
+    in_parallel_parts(blob.size(), kPart,
+                      [&](size_t begin, size_t end) { std::memcpy(to + begin, blob.data() + begin, end - begin); });
     inline_data.push_back(fb::CreateBackendDelegateInlineData(builder, data));
     return fb::CreateBackendDelegateDataReference(builder, 0, static_cast<uint32_t>(inline_data.size() - 1));
   }

@@ -2,19 +2,38 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+
+#include "base/parallel.h"
+#include "base/prefetch.h"
 
 namespace carina {
 
+namespace {
+
 // A value that is not finite leaves more than 0 when it is taken from itself. In lanes, which compilers make vectors of.
-bool are_finite(std::span<const float> values) {
-  constexpr size_t kLanes = 16;
+bool is_part_finite(std::span<const float> values) {
+  constexpr size_t kLanes = kLineBytes / sizeof(float);
   std::array<float, kLanes> left{};
   const size_t whole = values.size() - values.size() % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
+    prefetch_ahead(values.data() + i);
     for (size_t lane = 0; lane < kLanes; ++lane) left[lane] += values[i + lane] - values[i + lane];
   }
   for (size_t i = whole; i < values.size(); ++i) left[0] += values[i] - values[i];
   return std::ranges::all_of(left, [](float l) { return l == 0; });
+}
+
+}  // namespace
+
+bool are_finite(std::span<const float> values) {
+  constexpr size_t kPart = size_t{1} << 18;  // worth a thread's while
+  if (values.size() <= kPart) return is_part_finite(values);
+  std::atomic<bool> finite = true;
+  in_parallel_parts(values.size(), kPart, [&](size_t begin, size_t end) {
+    if (!is_part_finite(values.subspan(begin, end - begin))) finite = false;
+  });
+  return finite;
 }
 
 }  // namespace carina

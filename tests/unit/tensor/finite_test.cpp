@@ -1,0 +1,34 @@
+#include "tensor/finite.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "base/parallel.h"
+
+namespace carina {
+namespace {
+
+// One element, wherever it stands: in the lanes, behind them, and in each thread's part.
+TEST(Finite, OneElementIsEnough) {
+  for (const int threads : {1, 2}) {
+    const LentPool lent(threads);
+    for (const size_t size : {1u, 15u, 16u, 33u, 1'000'003u}) {
+      std::vector<float> values(size, -1e30F);
+      EXPECT_TRUE(are_finite(values));
+      for (const size_t at : {size_t{0}, size / 3, size / 2, size - 1}) {
+        for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                                std::numeric_limits<float>::quiet_NaN()}) {
+          values[at] = bad;
+          EXPECT_FALSE(are_finite(values)) << size << ", " << at;
+        }
+        values[at] = 0;
+      }
+    }
+  }
+  EXPECT_TRUE(are_finite({}));
+}
+
+}  // namespace
+}  // namespace carina
