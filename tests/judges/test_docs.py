@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 
+import guide_pages
+import pytest
 from conftest import ROOT
 
 
@@ -21,6 +23,13 @@ def test_every_subcommand_has_help_with_examples(run_carina):
     assert {"compile", "run", "explain", "tosa", "interpret", "inspect", "disasm"} <= set(commands)
     for command in commands:
         assert "Examples:" in run_carina([command, "--help"]).stdout
+
+
+@pytest.mark.parametrize("page", guide_pages.pages(), ids=lambda page: page.stem)
+def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
+    for session, lines in guide_pages.run_page(page, tmp_path, carina):
+        now = "\n".join(lines)
+        assert guide_pages.agrees(session, lines), f"run python tests/judges/guide_pages.py: $ {session.command}\n{now}"
 
 
 # --- what the pages and the code's comments point to ---------------------------------------------------------------
