@@ -27,6 +27,7 @@ struct Interpreter::Session final : Linker {
   [[nodiscard]] int64_t loop_limit() const override { return options.loop_limit; }
   [[nodiscard]] size_t planned_bytes() const;
   Result<void> check_budget() const;
+  void drop_packed();
 
   ir::Module module;
   Options options;
@@ -96,6 +97,15 @@ Result<void> Interpreter::Session::check_budget() const {
                .got = fmt::format("{}", bytes)});
 }
 
+// Kernels have their copies, so the module's go.
+void Interpreter::Session::drop_packed() {
+  for (ir::Graph& graph : module.graphs) {
+    const auto planned = programs.find(graph.name);
+    if (planned == programs.end()) continue;
+    for (const ir::ValueId value : planned->second->packed()) graph[value].constant.reset();
+  }
+}
+
 Interpreter::Interpreter(std::unique_ptr<Session> session) : session_(std::move(session)) {}
 Interpreter::Interpreter(Interpreter&&) noexcept = default;
 Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
@@ -108,6 +118,7 @@ Result<Interpreter> Interpreter::create(const ir::Module& module, const Options&
   CARINA_TRY(session->main, session->program(session->module.main().name, options.where));
   CARINA_CHECKED(session->check_budget());
   for (const auto& [name, program] : session->programs) program->allocate();
+  session->drop_packed();
   return Interpreter(std::move(session));
 }
 

@@ -65,6 +65,7 @@ struct Kernel {
   std::function<Result<void>(const Call&)> run;
   size_t scratch_bytes = 0;
   size_t packed_bytes = 0;      // weights and tables that the kernel keeps
+  bool has_weights = false;     // its own copy of operand 1, a constant: a run does not read that
   bool finds_extremes = false;  // it adds those of all that it writes to Call::extremes
 };
 

@@ -24,6 +24,7 @@ Result<std::unique_ptr<Program>> Planner::plan() {
   place_outputs();
   number_uses();
   CARINA_CHECKED(place_rest());
+  drop_packed();
   return std::move(program_);
 }
 
@@ -282,6 +283,20 @@ void Planner::place_outputs() {
     } else {
       program_->output_copies_.push_back({.value = graph_.outputs[i], .output = i});
     }
+  }
+}
+
+void Planner::drop_packed() {
+  std::vector<bool> is_packed(graph_.values.size(), false), is_read = ir::is_output(graph_);
+  for (const Program::Step& step : program_->steps_) {
+    for (size_t i = 0; i < step.reads.size(); ++i)
+      (step.kernel.has_weights && i == 1 ? is_packed : is_read)[step.reads[i].index()] = true;
+  }
+  for (size_t v = 0; v < is_packed.size(); ++v) {
+    if (!is_packed[v] || is_read[v] || program_->places_[v].kind != Place::Kind::kConstant) continue;
+    program_->constants_[v] = {};
+    program_->places_[v] = {};
+    program_->packed_.emplace_back(v);
   }
 }
 

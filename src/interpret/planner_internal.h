@@ -35,6 +35,8 @@ class Planner {
   void place_outputs();
   void number_uses();
   Result<void> place_rest();
+  // Constants of which kernels have their own copies.
+  void drop_packed();
 
   [[nodiscard]] Operand operand(ir::ValueId value) const;
   [[nodiscard]] std::string where_of(const ir::Node& node) const;

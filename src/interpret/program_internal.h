@@ -31,6 +31,8 @@ class Program {
   [[nodiscard]] const ir::Graph& graph() const { return graph_; }
   // Known after plan(): arena and packed weights.
   [[nodiscard]] size_t planned_bytes() const { return arena_bytes_ + packed_bytes_; }
+  // Constants that nobody reads any more: kernels have copies.
+  [[nodiscard]] const std::vector<ir::ValueId>& packed() const { return packed_; }
   // Allocates the arena; before the first execute().
   void allocate();
   void add_times(std::vector<NodeTime>& times) const;
@@ -76,6 +78,7 @@ class Program {
   std::vector<Place> places_;      // by value; values that share bytes have equal places
   std::vector<Tensor> constants_;  // by value; aligned for their types
   std::vector<OutputCopy> output_copies_;
+  std::vector<ir::ValueId> packed_;
   size_t arena_bytes_ = 0;
   size_t packed_bytes_ = 0;
   MutableBuffer arena_;

@@ -191,7 +191,10 @@ Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& 
   CARINA_TRY(session->segments, cut_into_segments(session->aten, options.evaluator, lowering_passes(options), log));
   session->observed.assign(aten.values.size(), static_cast<bool>(options.observer));
   if (options.observer && options.observed) session->observed = options.observed(session->segments.on_kernels);
-  for (const Segment& segment : session->segments.segments) CARINA_CHECKED(session->add_interpreter(segment));
+  for (Segment& segment : session->segments.segments) {
+    CARINA_CHECKED(session->add_interpreter(segment));
+    for (ir::Value& value : segment.lowered.graph.values) value.constant.reset();  // the interpreter has its own
+  }
   return FloatRun(std::move(session));
 }
 

@@ -181,6 +181,7 @@ Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
   return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
           .scratch_bytes = scratch,
           .packed_bytes = packed_bytes,
+          .has_weights = packed_bytes > 0,
           .finds_extremes = true};
 }
 

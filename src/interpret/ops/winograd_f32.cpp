@@ -168,6 +168,7 @@ std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) 
   return Kernel{.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
                 .scratch_bytes = scratch,
                 .packed_bytes = packed,
+                .has_weights = packed > 0,
                 .finds_extremes = true};
 }
 
