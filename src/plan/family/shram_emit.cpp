@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "plan/emit/emitter.h"
+#include "plan/family/map_emitter_internal.h"
 #include "plan/family/shram_internal.h"
-#include "plan/schedule/rows.h"
 
 namespace carina::plan {
 namespace {
@@ -12,20 +11,6 @@ using npu::Reg;
 
 // Both lines have the fields that are used here at the same bits.
 #define CARINA_FIELD(reg, name) npu::field_of(Reg::reg, name, npu::Product::kU55)
-
-// The registers of one feature map operand.
-struct MapRegisters {
-  Reg region, base0, base1, base2, base3, height0, height1, width0, stride_y, stride_x, stride_c, zero_point;
-};
-constexpr MapRegisters kIfm{Reg::IFM_REGION,   Reg::IFM_BASE0,      Reg::IFM_BASE1,      Reg::IFM_BASE2,
-                            Reg::IFM_BASE3,    Reg::IFM_HEIGHT0_M1, Reg::IFM_HEIGHT1_M1, Reg::IFM_WIDTH0_M1,
-                            Reg::IFM_STRIDE_Y, Reg::IFM_STRIDE_X,   Reg::IFM_STRIDE_C,   Reg::IFM_ZERO_POINT};
-constexpr MapRegisters kIfm2{Reg::IFM2_REGION,   Reg::IFM2_BASE0,      Reg::IFM2_BASE1,      Reg::IFM2_BASE2,
-                             Reg::IFM2_BASE3,    Reg::IFM2_HEIGHT0_M1, Reg::IFM2_HEIGHT1_M1, Reg::IFM2_WIDTH0_M1,
-                             Reg::IFM2_STRIDE_Y, Reg::IFM2_STRIDE_X,   Reg::IFM2_STRIDE_C,   Reg::IFM2_ZERO_POINT};
-constexpr MapRegisters kOfm{Reg::OFM_REGION,   Reg::OFM_BASE0,      Reg::OFM_BASE1,      Reg::OFM_BASE2,
-                            Reg::OFM_BASE3,    Reg::OFM_HEIGHT0_M1, Reg::OFM_HEIGHT1_M1, Reg::OFM_WIDTH0_M1,
-                            Reg::OFM_STRIDE_Y, Reg::OFM_STRIDE_X,   Reg::OFM_STRIDE_C,   Reg::OFM_ZERO_POINT};
 
 npu::ActivationPrecision precision_of(ElementType type) {
   switch (type.bits) {
@@ -70,13 +55,10 @@ const Scaling& long_factor(const OperandScaling& operands) {
   return operands.precise == OperandScaling::Precise::kSecond ? operands.second : operands.first;
 }
 
-class ShramEmitter final : public Emitter {
+class ShramEmitter final : public MapEmitter {
  public:
   ShramEmitter(const Schedule& schedule, const Target& target)
-      : Emitter(target.accelerator.product),
-        schedule_(schedule),
-        target_(target),
-        spaces_(*(*find_family(target))->spaces(target)) {}
+      : MapEmitter(schedule, target, *(*find_family(target))->spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
     const Step piece = piece_of(schedule_, stripe);
@@ -113,35 +95,9 @@ class ShramEmitter final : public Emitter {
   }
 
  private:
-  [[nodiscard]] int region_of(Space space) const {
-    const auto& place = spaces_[static_cast<size_t>(space)];
-    CARINA_CHECK(place.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));
-    return place->region;
-  }
-
   void cores() {
     if (target_.accelerator.product != npu::Product::kU65) return;
     out_.set(Reg::PARALLEL_MODE, target_.accelerator.cores - 1);
-  }
-
-  void map(const FeatureMap& map, const MapRegisters& r) {
-    const MapPlace place = place_of(schedule_, map);
-    out_.set(r.region, region_of(schedule_.space_of(map.tensor)));
-    out_.set(r.base0, place.upper);
-    out_.set(r.base2, place.lower);
-    for (const Reg unused : {r.base1, r.base3}) out_.set(unused, 0);
-    out_.set(r.height0, place.upper_rows - 1);
-    out_.set(r.height1, map.height - 1);
-    out_.set(r.width0, map.width - 1);
-    out_.set(r.stride_y, place.stride_y);
-    out_.set(r.stride_x, place.stride_x);
-    out_.set(r.stride_c, place.stride_c);
-    out_.set(r.zero_point, map.zero_point);
-  }
-
-  [[nodiscard]] npu::ActivationFormat format_of(const FeatureMap& map) const {
-    return schedule_[map.tensor].format == Format::kNhcwb16 ? npu::ActivationFormat::NHCWB16
-                                                            : npu::ActivationFormat::NHWC;
   }
 
   void ifm(const Step& op) {
@@ -283,10 +239,6 @@ class ShramEmitter final : public Emitter {
     }
     CARINA_UNREACHABLE("operation", op.kind);
   }
-
-  const Schedule& schedule_;
-  const Target& target_;
-  Spaces spaces_;
 };
 
 #undef CARINA_FIELD

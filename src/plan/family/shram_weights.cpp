@@ -2,26 +2,16 @@
 
 #include "npu/scales.h"
 #include "plan/family/shram_internal.h"
+#include "plan/family/weight_traversal_internal.h"
 
 // One stream of weights for each core, behind its scales; the cores take the output channels in turn.
 namespace carina::plan {
 
 npu::WeightTraversal shram::traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
                                       const Target& target) {
-  return {.accelerator = &target.accelerator,
-          .kind = piece.kind == StepKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
-          .order = block.order,
-          .ofm_depth = static_cast<int>(piece.ofm.depth),
-          .ifm_depth = static_cast<int>(weights.in_channels),
-          .kernel_height = static_cast<int>(weights.height),
-          .kernel_width = static_cast<int>(weights.width),
-          .dilation_y = static_cast<int>(piece.kernel.dilation_y),
-          .dilation_x = static_cast<int>(piece.kernel.dilation_x),
-          .ofm_block_depth = static_cast<int>(block.depth),
-          .ifm_bits = piece.ifm.type.bits,
-          .cores = target.accelerator.cores,
-          .stride_y = static_cast<int>(piece.kernel.stride_y),
-          .stride_x = static_cast<int>(piece.kernel.stride_x)};
+  npu::WeightTraversal traversal = traversal_of(piece, block, weights, target);
+  traversal.cores = target.accelerator.cores;
+  return traversal;
 }
 
 namespace {

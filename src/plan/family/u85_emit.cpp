@@ -2,9 +2,8 @@
 #include <array>
 #include <utility>
 
-#include "plan/emit/emitter.h"
+#include "plan/family/map_emitter_internal.h"
 #include "plan/family/u85_internal.h"
-#include "plan/schedule/rows.h"
 
 namespace carina::plan {
 namespace {
@@ -12,20 +11,6 @@ namespace {
 using npu::Reg;
 
 #define CARINA_FIELD(reg, name) npu::field_of(Reg::reg, name, npu::Product::kU85)
-
-// The registers of one feature map operand.
-struct MapRegisters {
-  Reg region, base0, base1, base2, base3, height0, height1, width0, stride_y, stride_x, stride_c, zero_point;
-};
-constexpr MapRegisters kIfm{Reg::IFM_REGION,   Reg::IFM_BASE0,      Reg::IFM_BASE1,      Reg::IFM_BASE2,
-                            Reg::IFM_BASE3,    Reg::IFM_HEIGHT0_M1, Reg::IFM_HEIGHT1_M1, Reg::IFM_WIDTH0_M1,
-                            Reg::IFM_STRIDE_Y, Reg::IFM_STRIDE_X,   Reg::IFM_STRIDE_C,   Reg::IFM_ZERO_POINT};
-constexpr MapRegisters kIfm2{Reg::IFM2_REGION,   Reg::IFM2_BASE0,      Reg::IFM2_BASE1,      Reg::IFM2_BASE2,
-                             Reg::IFM2_BASE3,    Reg::IFM2_HEIGHT0_M1, Reg::IFM2_HEIGHT1_M1, Reg::IFM2_WIDTH0_M1,
-                             Reg::IFM2_STRIDE_Y, Reg::IFM2_STRIDE_X,   Reg::IFM2_STRIDE_C,   Reg::IFM2_ZERO_POINT};
-constexpr MapRegisters kOfm{Reg::OFM_REGION,   Reg::OFM_BASE0,      Reg::OFM_BASE1,      Reg::OFM_BASE2,
-                            Reg::OFM_BASE3,    Reg::OFM_HEIGHT0_M1, Reg::OFM_HEIGHT1_M1, Reg::OFM_WIDTH0_M1,
-                            Reg::OFM_STRIDE_Y, Reg::OFM_STRIDE_X,   Reg::OFM_STRIDE_C,   Reg::OFM_ZERO_POINT};
 
 uint64_t number(auto value) {
   return static_cast<uint64_t>(value);
@@ -90,10 +75,9 @@ constexpr std::array kStreams{
     StreamRegisters{Reg::WEIGHT_BASE, Reg::WEIGHT_LENGTH}, StreamRegisters{Reg::WEIGHT1_BASE, Reg::WEIGHT1_LENGTH},
     StreamRegisters{Reg::WEIGHT2_BASE, Reg::WEIGHT2_LENGTH}, StreamRegisters{Reg::WEIGHT3_BASE, Reg::WEIGHT3_LENGTH}};
 
-class U85Emitter final : public Emitter {
+class U85Emitter final : public MapEmitter {
  public:
-  U85Emitter(const Schedule& schedule, const Target& target)
-      : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(*kU85.spaces(target)) {}
+  U85Emitter(const Schedule& schedule, const Target& target) : MapEmitter(schedule, target, *kU85.spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
     const Step piece = piece_of(schedule_, stripe);
@@ -134,12 +118,6 @@ class U85Emitter final : public Emitter {
   }
 
  private:
-  [[nodiscard]] int region_of(Space space) const {
-    const auto& place = spaces_[static_cast<size_t>(space)];
-    CARINA_CHECK(place.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));
-    return place->region;
-  }
-
   // Rows one after the other on one side, where an index says on the other.
   void index(const Transfer& transfer, uint64_t& source, uint64_t& destination) {
     source = CARINA_FIELD(DMA0_SRC_REGION, "stride_mode").set(source, number(npu::DmaStrideMode::D2));
@@ -154,26 +132,6 @@ class U85Emitter final : public Emitter {
     out_.set(Reg::DMA0_IDX_REGION, region_of(transfer.index_space));
     out_.set(Reg::DMA0_IDX, transfer.index);
     out_.set(Reg::DMA0_IDX_MAX, transfer.places - 1);
-  }
-
-  void map(const FeatureMap& map, const MapRegisters& r) {
-    const MapPlace place = place_of(schedule_, map);
-    out_.set(r.region, region_of(schedule_.space_of(map.tensor)));
-    out_.set(r.base0, place.upper);
-    out_.set(r.base2, place.lower);
-    for (const Reg unused : {r.base1, r.base3}) out_.set(unused, 0);
-    out_.set(r.height0, place.upper_rows - 1);
-    out_.set(r.height1, map.height - 1);
-    out_.set(r.width0, map.width - 1);
-    out_.set(r.stride_y, place.stride_y);
-    out_.set(r.stride_x, place.stride_x);
-    out_.set(r.stride_c, place.stride_c);
-    out_.set(r.zero_point, map.zero_point);
-  }
-
-  [[nodiscard]] npu::ActivationFormat format_of(const FeatureMap& map) const {
-    return schedule_[map.tensor].format == Format::kNhcwb16 ? npu::ActivationFormat::NHCWB16
-                                                            : npu::ActivationFormat::NHWC;
   }
 
   // IFM and IFM2 have their fields at the same bits.
@@ -378,10 +336,6 @@ class U85Emitter final : public Emitter {
     }
     CARINA_UNREACHABLE("operation", op.kind);
   }
-
-  const Schedule& schedule_;
-  const Target& target_;
-  Spaces spaces_;
 };
 
 #undef CARINA_FIELD

@@ -1,26 +1,16 @@
 #include "base/checked_math.h"
 #include "npu/scales.h"
 #include "plan/family/u85_internal.h"
+#include "plan/family/weight_traversal_internal.h"
 
 // One table of scales, and behind it a stream of weights per decoder.
 namespace carina::plan {
 
 npu::WeightTraversal u85::traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
                                     const Target& target) {
-  return {.accelerator = &target.accelerator,
-          .kind = piece.kind == StepKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
-          .order = block.order,
-          .ofm_depth = static_cast<int>(piece.ofm.depth),
-          .ifm_depth = static_cast<int>(weights.in_channels),
-          .kernel_height = static_cast<int>(weights.height),
-          .kernel_width = static_cast<int>(weights.width),
-          .dilation_y = static_cast<int>(piece.kernel.dilation_y),
-          .dilation_x = static_cast<int>(piece.kernel.dilation_x),
-          .ofm_block_depth = static_cast<int>(block.depth),
-          .ifm_bits = piece.ifm.type.bits,
-          .stride_y = static_cast<int>(piece.kernel.stride_y),
-          .stride_x = static_cast<int>(piece.kernel.stride_x),
-          .microblock = block.ublock};
+  npu::WeightTraversal traversal = traversal_of(piece, block, weights, target);
+  traversal.microblock = block.ublock;
+  return traversal;
 }
 
 namespace {

@@ -97,10 +97,6 @@ int64_t CascadeSearch::whole_bytes() const {
   return live_.empty() ? 0 : std::ranges::max(live_);
 }
 
-StepId CascadeSearch::fullest_step() const {
-  return StepId(static_cast<size_t>(std::ranges::max_element(live_) - live_.begin()));
-}
-
 // What the stripes of a plan take more than whole steps do. The plan may end early: the rows behind are taken to be alike.
 double CascadeSearch::extra_cycles(const CascadePlan& plan, size_t first, size_t last) const {
   const int64_t unit = context_.target.accelerator.ofm_ublocks[0].block.height;

@@ -29,8 +29,6 @@ class CascadeSearch {
 
   // Bytes of the working space when the whole of every step is computed at once.
   [[nodiscard]] int64_t whole_bytes() const;
-  // The step at which that is needed.
-  [[nodiscard]] StepId fullest_step() const;
   // The fewest bytes that any choice needs.
   [[nodiscard]] int64_t fewest_bytes() const;
   // The fastest choice that needs no more than `limit_bytes`, if there is one.
