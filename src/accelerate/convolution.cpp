@@ -129,7 +129,8 @@ void Convolution::run_products(ThreadPool& pool, const float* in, float* out) co
   constexpr int64_t kGatheredFloats = 32 * 1024;
   const int64_t fit = std::max(kGatheredFloats / depth / kTileColumns * kTileColumns, kTileColumns);
   Cut cut(g_.plane.out_elems(), kTileColumns, pool.threads());
-  if (!g_.is_pointwise()) cut.step = std::min(cut.step, fit);
+  // A few columns more are no reason to read the weights once more.
+  if (!g_.is_pointwise() && cut.step > fit + kTileColumns / 2) cut.step = fit;
   const int64_t parts = cut.parts();
   pool.parallel_for(static_cast<size_t>(g_.groups * parts), [&](size_t unit) {
     const int64_t group = static_cast<int64_t>(unit) / parts, part = static_cast<int64_t>(unit) % parts;
