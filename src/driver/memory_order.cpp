@@ -1,8 +1,6 @@
 #include "driver/memory_order.h"
 
-#include <algorithm>
 #include <cstring>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,6 +29,12 @@ std::vector<Axis> axes_of(const runtime::Tensor& tensor) {
     in_memory *= static_cast<size_t>(tensor.sizes()[tensor.dim_order()[i]]);
   }
   return axes;
+}
+
+std::vector<Axis> in_memory(const runtime::Tensor& tensor, std::span<const Axis> axes) {
+  std::vector<Axis> ordered;
+  for (const uint8_t axis : tensor.dim_order()) ordered.push_back(axes[axis]);
+  return ordered;
 }
 
 // function(in the order of the shape, in memory): where each element of the axes but the last two stands.
@@ -62,8 +66,8 @@ void copy(std::span<const Axis> axes, Way way, const std::byte* from, std::byte*
 Buffer reordered(const runtime::Tensor& tensor, Way way, std::span<const std::byte> elements) {
   if (tensor.contiguous()) return Buffer::copy_of(elements);
   std::vector<Axis> axes = axes_of(tensor);
+  if (way == Way::kToMemory) axes = in_memory(tensor, axes);
   // What is written together lies together; the longer of the two innermost axes is gone through at once.
-  std::ranges::stable_sort(axes, std::greater(), way == Way::kToMemory ? &Axis::step_in_memory : &Axis::step_in_shape);
   if (Axis& outer = axes[axes.size() - 2], &inner = axes.back(); inner.count < outer.count) std::swap(outer, inner);
   MutableBuffer buffer = MutableBuffer::allocate(elements.size());
   std::byte* to = buffer.bytes().data();
