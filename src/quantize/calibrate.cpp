@@ -21,8 +21,6 @@ using ir::ValueId;
 // Elements of a value that its histogram counts, over all samples, where it has more of them: the places of 4096 bins
 // are known to a few percent where it matters (docs/adr/0106).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
-// Places of a layer's window in all samples, and at most and at least in one: enough for means within a percent.
-constexpr int64_t kPlaces = 8192, kMostPlaces = 512, kLeastPlaces = 32;
 constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
 
 Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
@@ -52,8 +50,7 @@ class Calibration {
       : aten_(aten),
         data_(aten),
         makers_(ir::producers(aten)),
-        enough_(std::max(kCounted / samples, kCountedOfSample)),
-        places_(std::clamp(kPlaces / static_cast<int64_t>(samples), kLeastPlaces, kMostPlaces)) {
+        enough_(std::max(kCounted / samples, kCountedOfSample)) {
     result_.sharing = sharing_of(aten, left.nodes, Extrema::kShare);
     result_.left = std::move(left);
     clear();
@@ -106,8 +103,7 @@ class Calibration {
     result_.layers.assign(aten_.values.size(), {});
   }
   void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
-    const int64_t places = gathered == Gathered::kProducts ? kMostPlaces : places_;
-    result_.layers[layer.result.index()].see(layer, image, gathered, places);
+    result_.layers[layer.result.index()].see(layer, image, gathered);
   }
   // Per value.
   [[nodiscard]] std::vector<bool> observed() const {
@@ -192,7 +188,6 @@ class Calibration {
   DataCheck data_;
   std::vector<ir::NodeId> makers_;
   size_t enough_;                  // elements of a tensor, for its histogram
-  int64_t places_;                 // of a layer's window
   std::set<ValueId> beyond_;       // values that held what is not finite
   std::set<ValueId> beside_pole_;  // that held 1 / x of an x next to 0
   std::string not_numbers_;

@@ -6,7 +6,8 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kLanes = 16;  // compilers make vectors of them
+constexpr size_t kLanes = 16;         // compilers make vectors of them
+constexpr int64_t kMostPlaces = 512;  // of a window, in one run: enough for means within a few percent
 
 struct Window {
   int64_t rows, columns;
@@ -50,20 +51,31 @@ int64_t places_of(const Window& w) {
   return w.output[0] * w.output[1] * w.output[2];
 }
 
+// What a tap of the window reads at the `place`-th element of the output image; null: padding.
+const float* pixel_of(const Window& w, const float* image, int64_t place, int64_t tap) {
+  const int64_t x = place % w.output[2], y = place / w.output[2] % w.output[1], n = place / w.output[2] / w.output[1];
+  const int64_t row = y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
+  const int64_t column = x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
+  const bool inside = row >= 0 && row < w.image[1] && column >= 0 && column < w.image[2];
+  return inside ? image + ((n * w.image[1] + row) * w.image[2] + column) * w.image[3] : nullptr;
+}
+
 // What the window reads on the way over the same places, added up: [row, column, channel].
-std::vector<double> sums_of(const Window& w, std::span<const float> image, int64_t most) {
-  const int64_t places = places_of(w), count = std::min(places, most), depth = w.image[3];
+std::vector<double> sums_of(const Window& w, std::span<const float> image) {
+  const int64_t places = places_of(w), count = std::min(places, kMostPlaces), depth = w.image[3];
+  constexpr int64_t kRun = 8;  // places that are added as floats
   std::vector<double> sums(static_cast<size_t>(w.rows * w.columns * depth), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t place = i * places / count, x = place % w.output[2], y = place / w.output[2] % w.output[1];
-    const int64_t n = place / w.output[2] / w.output[1];
+  std::vector<float> run(static_cast<size_t>(depth));
+  for (int64_t i = 0; i < count; i += kRun) {
     for (int64_t tap = 0; tap < w.rows * w.columns; ++tap) {
-      const int64_t row = y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
-      const int64_t column = x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
-      if (row < 0 || row >= w.image[1] || column < 0 || column >= w.image[2]) continue;
-      const float* pixel = image.data() + ((n * w.image[1] + row) * w.image[2] + column) * depth;
+      std::ranges::fill(run, 0.0F);
+      for (int64_t k = i; k < std::min(i + kRun, count); ++k) {
+        const float* const pixel = pixel_of(w, image.data(), k * places / count, tap);
+        if (pixel == nullptr) continue;
+        for (int64_t c = 0; c < depth; ++c) run[static_cast<size_t>(c)] += pixel[c];
+      }
       double* const sum = sums.data() + tap * depth;
-      for (int64_t c = 0; c < depth; ++c) sum[c] += static_cast<double>(pixel[c]);
+      for (int64_t c = 0; c < depth; ++c) sum[c] += static_cast<double>(run[static_cast<size_t>(c)]);
     }
   }
   return sums;
@@ -79,9 +91,8 @@ std::vector<double> part_of(const std::vector<double>& sums, const Window& w, in
   return part;
 }
 
-std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t most, int64_t first,
-                              int64_t channels) {
-  const int64_t places = places_of(w), count = std::min(places, most);
+std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
+  const int64_t places = places_of(w), count = std::min(places, kMostPlaces);
   const int64_t terms = channels * w.rows * w.columns;
   std::vector<float> patches(static_cast<size_t>(count * terms));
   for (int64_t i = 0; i < count; ++i)
@@ -140,7 +151,7 @@ std::vector<double> InputStatistics::covariance() const {
   return result;
 }
 
-void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathered gathered, int64_t most) {
+void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
   if (image.dtype != DType::kFp32 || image.shape.rank() != 4) return;
   const Window window = window_of(layer, image.shape);
   const bool depthwise = is_depthwise(layer);
@@ -150,13 +161,14 @@ void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathe
   const size_t first = depthwise ? 0 : layer.part;
   while (groups.size() < first + count) groups.emplace_back(terms, gathered);
   const auto values = image.values<float>();
-  const std::vector<double> sums = gathered == Gathered::kMeans ? sums_of(window, values, most) : std::vector<double>();
+  const std::vector<double> sums = gathered == Gathered::kMeans ? sums_of(window, values) : std::vector<double>();
   for (size_t g = 0; g < count; ++g) {
     const int64_t from = static_cast<int64_t>(g) * each;
     if (sums.empty())
-      groups[first + g].add(patches_of(window, values, most, from, each));
+      groups[first + g].add(patches_of(window, values, from, each));
     else
-      groups[first + g].add(part_of(sums, window, from, each), static_cast<size_t>(std::min(places_of(window), most)));
+      groups[first + g].add(part_of(sums, window, from, each),
+                            static_cast<size_t>(std::min(places_of(window), kMostPlaces)));
   }
 }
 

@@ -42,8 +42,8 @@ class InputStatistics {
 struct LayerStatistics {
   std::vector<InputStatistics> groups;
 
-  // Adds what one run showed, of at most so many places of the window: evenly spread.
-  void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered, int64_t most);
+  // Adds what one run showed, at most so many places of the window in each: evenly spread.
+  void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered);
 };
 
 }  // namespace carina::quantize
