@@ -34,6 +34,9 @@ namespace {
 constexpr uint64_t kMaxElementsPerRow = uint64_t{1} << 24;  // bounds what one row's accumulators allocate
 constexpr uint64_t kMaxWindowElements = uint64_t{1} << 26;  // bounds what one row's window allocates
 
+// Less takes longer to share out than to do. Scalar kernels, which are for tests, are divided always.
+constexpr uint64_t kWorthDividing = uint64_t{1} << 17;
+
 size_t internal_bytes(const npu::AcceleratorConfig& accelerator) {
   if (accelerator.product == npu::Product::kU85) return npu::kLutBytes;
   return static_cast<size_t>(accelerator.shram.banks) * npu::kShramBankBytes;
@@ -374,7 +377,8 @@ void Machine::execute(const Prepared& prepared) {
   const bool scalar =
       persistent_.options.kernels == Kernels::kScalar || alone || (work.overflow != nullptr && may_overflow(work));
   const std::unique_ptr<FastOperation> fast = scalar ? nullptr : FastOperation::make(work);
-  const int threads = alone ? 1 : persistent_.pool.threads();
+  const bool is_small = work_of(op) < kWorthDividing && persistent_.options.kernels != Kernels::kScalar;
+  const int threads = alone || is_small ? 1 : persistent_.pool.threads();
   // With several threads, pieces small enough that all have work; never so small that results would depend on them.
   const int32_t share = std::max(1, height / (threads == 1 ? 1 : 2 * threads));
   const int32_t together = alone ? height : fast ? std::min(fast->rows_together(), share) : share;
