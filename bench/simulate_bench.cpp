@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/mapped_pages.h"
 #include "npu/vela_raw.h"
 #include "simulate/simulator.h"
 
@@ -19,41 +19,47 @@ namespace {
 
 // A network with its memories; stays where it is, because `memory` points into it.
 struct Subject {
-  npu::CompiledNetwork network;
+  npu::NetworkInFile raw;
   std::vector<std::byte> scratch;
   std::vector<std::byte> fast;
   simulate::Memory memory;
 };
 
 Result<void> load(const std::string& path, Subject& subject) {
-  CARINA_TRY(const Buffer file, map_file(path));
-  CARINA_TRY(subject.network, npu::read_vela_raw(file, path));
-  npu::CompiledNetwork& network = subject.network;
+  CARINA_TRY(const Buffer file, map_large_file(path));
+  CARINA_TRY(subject.raw, npu::read_vela_raw_in_place(file, path));
+  const npu::CompiledNetwork& network = subject.raw.network;
+  const std::span<const std::byte> weights = subject.raw.weights.bytes();
+  leave_pages_around(weights);
   subject.scratch.resize(static_cast<size_t>(network.scratch_bytes));
   subject.fast.resize(static_cast<size_t>(network.fast_scratch_bytes));
   // Without a fast scratch of its own, that region is the arena.
   subject.memory.regions[static_cast<size_t>(network.fast_scratch_region)] =
       subject.fast.empty() ? subject.scratch : subject.fast;
   subject.memory.regions[static_cast<size_t>(network.scratch_region)] = subject.scratch;
-  subject.memory.regions[static_cast<size_t>(network.weight_region)] = network.weights;
+  subject.memory.read_only[static_cast<size_t>(network.weight_region)] = true;
+  subject.memory.regions[static_cast<size_t>(network.weight_region)] = {const_cast<std::byte*>(weights.data()),
+                                                                        weights.size()};
   return {};
 }
 
 void infer(benchmark::State& state, const Subject& subject, simulate::Simulator& simulator) {
-  auto report = simulator.run(subject.network.command_payload, subject.memory);
+  auto report = simulator.run(subject.raw.network.command_payload, subject.memory);
   if (!report) state.SkipWithError(to_string(report.error()).c_str());
   benchmark::DoNotOptimize(report);
 }
 
 void measure_cold(benchmark::State& state, const Subject& subject) {
   for (auto _ : state) {
-    simulate::Simulator simulator({.threads = 1});
+    simulate::Simulator simulator(
+        {.threads = 1, .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); }});
     infer(state, subject, simulator);
   }
 }
 
 void measure_warm(benchmark::State& state, const Subject& subject, simulate::Timing timing) {
-  simulate::Simulator simulator({.timing = timing, .threads = 1});
+  simulate::Simulator simulator(
+      {.timing = timing, .threads = 1, .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); }});
   infer(state, subject, simulator);
   for (auto _ : state) infer(state, subject, simulator);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -124,14 +125,47 @@ const char* mapped_file_at(const void* address) noexcept {
   return nullptr;
 }
 
+namespace {
+
+uintptr_t page_bytes() {
+  return static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Both at the border of a page, in a mapped file.
+void leave(uintptr_t first, uintptr_t last) {
+  // It only costs memory when that fails.
+  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
+}
+
+}  // namespace
+
 // Whole pages: the ends of a part may stand on pages with others.
 void leave_pages(const Buffer& buffer, size_t begin, size_t end) {
   if (begin >= end || mapped_file_at(buffer.data()) == nullptr) return;
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first = round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page);
-  const auto last = reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page;
-  // It only costs memory when that fails.
-  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
+  const uintptr_t page = page_bytes();
+  leave(round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page),
+        reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page);
+}
+
+void leave_pages_around(std::span<const std::byte> bytes) {
+  if (bytes.empty() || mapped_file_at(bytes.data()) == nullptr) return;
+  const uintptr_t page = page_bytes();
+  leave(reinterpret_cast<uintptr_t>(bytes.data()) / page * page,
+        round_up(reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()), page));
+}
+
+void PagesBehind::add(std::span<const std::byte> read) {
+  if (read.empty() || mapped_file_at(read.data()) == nullptr) return;
+  const std::byte* end = read.data() + read.size();
+  if (read_.empty())
+    read_ = read;
+  else
+    read_ = {std::min(read_.data(), read.data()), std::max(read_.data() + read_.size(), end)};
+  bytes_ += read.size();
+  if (bytes_ < kWorthLeaving) return;
+  leave_pages_around(read_);
+  read_ = {};
+  bytes_ = 0;
 }
 
 Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {

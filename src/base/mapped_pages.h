@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "base/buffer.h"
@@ -14,6 +15,20 @@ Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size);
 
 // The pages of bytes [begin, end) of a mapped file leave the process's memory; nothing happens to other buffers.
 void leave_pages(const Buffer& buffer, size_t begin, size_t end);
+
+// The same for all pages that hold any of `bytes`, wherever these stand. They come back when they are read again.
+void leave_pages_around(std::span<const std::byte> bytes);
+
+// Lets the pages of mapped files go behind one who reads on through them, a MiB at a time: each call of the system has its
+// cost, and neighbours share pages.
+class PagesBehind {
+ public:
+  void add(std::span<const std::byte> read);
+
+ private:
+  std::span<const std::byte> read_;  // from the first to the last byte
+  size_t bytes_ = 0;                 // of them that were read
+};
 
 // Maps a regular file of any size, for those who read it once from end to end. What becomes of it afterwards shows.
 // Errors: as of map_file().

@@ -16,8 +16,8 @@ namespace {
 
 // The NPU that a delegate's stream is for: "" when Carina does not know it.
 Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
-  CARINA_TRY(const npu::CompiledNetwork network, npu::read_delegate_blob(delegate.blob, where));
-  CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, where));
+  CARINA_TRY(const npu::NetworkInFile read, npu::read_delegate_blob_in_place(delegate.blob, where));
+  CARINA_TRY(const npu::Payload payload, npu::parse_payload(read.network.command_payload, where));
   return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
 }
 

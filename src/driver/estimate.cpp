@@ -119,14 +119,14 @@ std::vector<std::pair<std::string, double>> port_rates(const plan::Target& targe
 
 // Of the memories behind the ports, each once.
 std::vector<report::MemoryUse> memory_uses(const simulate::Report& simulated, const npu::CompiledNetwork& network,
-                                           const plan::Target& target) {
+                                           const plan::Target& target, size_t other_weight_bytes) {
   std::vector<report::MemoryUse> uses;
   for (const auto& [memory, bytes_per_cycle] : port_rates(target))
     uses.push_back({.memory = memory, .bytes_per_second = bytes_per_cycle * target.system.core_clock_hz});
   const auto hold = [&](int port, int64_t bytes) {
     std::ranges::find(uses, port_memory(target, port), &report::MemoryUse::memory)->held_bytes += bytes;
   };
-  hold(target.memory.constants_port, static_cast<int64_t>(network.weights.size()));
+  hold(target.memory.constants_port, static_cast<int64_t>(network.weights.size() + other_weight_bytes));
   hold(target.memory.arena_port, network.scratch_bytes);
   hold(target.memory.cache_port, network.fast_scratch_bytes);
   for (report::MemoryUse& use : uses) {
@@ -228,7 +228,8 @@ Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const
 }
 
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
-                             const plan::Target& target, simulate::Occupied occupied, const ir::Graph* tosa) {
+                             const plan::Target& target, simulate::Occupied occupied, const ir::Graph* tosa,
+                             size_t other_weight_bytes) {
   const int macs_per_cycle = target.accelerator.macs_per_cycle;
   report::NpuReport npu{.target = std::string(target.accelerator.name),
                         .system_config = std::string(target.system.name),
@@ -243,7 +244,7 @@ report::NpuReport npu_report(const simulate::Report& simulated, const npu::Compi
                         .pmu = {},
                         .macs_per_cycle = macs_per_cycle,
                         .bytes_per_cycle = port_rates(target),
-                        .memories = memory_uses(simulated, network, target),
+                        .memories = memory_uses(simulated, network, target, other_weight_bytes),
                         .constants_memory = port_memory(target, target.memory.constants_port),
                         .arena_memory = port_memory(target, target.memory.arena_port)};
   for (const simulate::OperationReport& operation : simulated.operations) {

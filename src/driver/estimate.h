@@ -19,9 +19,10 @@ Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const
 
 // The simulator's report as users read it: layers are named by the network's notes where it has them, and by the
 // operators of the graph that it was made from where that is given. `occupied`: as the run was asked for.
+// `other_weight_bytes`: of weights that `network` does not hold.
 report::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
                              const plan::Target& target, simulate::Occupied occupied = simulate::Occupied::kOff,
-                             const ir::Graph* tosa = nullptr);
+                             const ir::Graph* tosa = nullptr, size_t other_weight_bytes = 0);
 
 // Cycles of the TOSA nodes, by their index; an operation of several nodes counts for its first. The last element is
 // what belongs to no node: `nodes` + 1 in all, and their sum is the network's total.

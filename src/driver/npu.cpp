@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/file.h"
+#include "base/mapped_pages.h"
 #include "base/zeroed_pages.h"
 #include "driver/estimate.h"
 #include "driver/file_kind.h"
@@ -15,6 +16,7 @@
 #include "driver/target.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
+#include "npu/written_regions.h"
 #include "simulate/simulator.h"
 #include "tensor/npy.h"
 
@@ -35,33 +37,56 @@ Shape shape_of(const npu::IoTensor& io) {
 
 // The regions' memory, from the network's sizes.
 struct Memories {
-  std::vector<std::byte> weights;
+  std::vector<std::byte> weights;  // a copy, of weights that the stream may write
   ZeroedPages scratch;
   ZeroedPages fast;
   simulate::Memory memory;
 };
 
-Result<void> check_budget(const NpuRunRequest& request, const npu::CompiledNetwork& network) {
+Result<void> check_budget(const NpuRunRequest& request, const npu::NetworkInFile& raw) {
+  const npu::CompiledNetwork& network = raw.network;
   // The reader keeps each below 2^40. The checker notes for each byte whether it is defined, and runs a second time.
   const auto regions = static_cast<uint64_t>(network.scratch_bytes) + static_cast<uint64_t>(network.fast_scratch_bytes);
-  const uint64_t bytes = network.weights.size() + (request.check    ? 4 * regions
-                                                   : request.poison ? 2 * regions
-                                                                    : regions);
+  const uint64_t bytes = raw.weights.size() + (request.check ? 4 * regions : request.poison ? 2 * regions : regions);
   if (bytes <= request.memory_budget_bytes) return {};
   return fail({.where = request.stream,
                .what = "the stream's memories do not fit the memory budget",
                .expected = fmt::format("at most {} bytes", request.memory_budget_bytes),
                .got = fmt::format("{} (scratch {}, fast scratch {}, weights {})", bytes, network.scratch_bytes,
-                                  network.fast_scratch_bytes, network.weights.size()),
+                                  network.fast_scratch_bytes, raw.weights.size()),
                .hint = "--memory-budget sets another"});
 }
 
-Memories make_memories(const npu::CompiledNetwork& network) {
-  Memories m{.weights = network.weights,
+// A network, and whether its stream may write its weights.
+struct Subject {
+  npu::NetworkInFile raw;
+  bool writes_weights = false;
+};
+
+// Its region may also be one that is written: the arena, or where inputs are copied to. What is wrong with a stream, the
+// simulator says.
+bool writes_weights(const npu::CompiledNetwork& network, const npu::Payload& payload) {
+  auto found = npu::written_regions(payload.accelerator()->product, payload.stream, {});
+  if (!found) return true;
+  auto written = *found;
+  for (const int32_t region : {network.scratch_region, network.fast_scratch_region})
+    written.set(static_cast<size_t>(region));
+  for (const npu::IoTensor& input : network.inputs) written.set(static_cast<size_t>(input.region));
+  return written.test(static_cast<size_t>(network.weight_region));
+}
+
+Memories make_memories(const Subject& subject) {
+  const npu::CompiledNetwork& network = subject.raw.network;
+  const std::span<const std::byte> weights = subject.raw.weights.bytes();
+  Memories m{.weights = {},
              .scratch = ZeroedPages(static_cast<size_t>(network.scratch_bytes)),
              .fast = ZeroedPages(static_cast<size_t>(network.fast_scratch_bytes)),
              .memory = {}};
-  m.memory.regions[static_cast<size_t>(network.weight_region)] = m.weights;
+  if (subject.writes_weights) m.weights.assign(weights.begin(), weights.end());
+  const auto region = static_cast<size_t>(network.weight_region);
+  m.memory.read_only[region] = !subject.writes_weights;
+  m.memory.regions[region] =
+      subject.writes_weights ? std::span(m.weights) : std::span(const_cast<std::byte*>(weights.data()), weights.size());
   m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch.bytes();
   // Without fast scratch of its own, its region is the arena itself, as in TFLite files for Shared_Sram; Vela then
   // names any region for it.
@@ -89,9 +114,12 @@ Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::M
 }
 
 Result<Buffer> stream_file(const NpuRunRequest& request) {
-  if (request.file.size() == 0) return open_file(request.stream, {FileKind::kVelaRaw});
-  CARINA_CHECKED(check_kind(request.file, request.stream, {FileKind::kVelaRaw}));
-  return request.file;
+  Buffer file = request.file;
+  if (file.size() == 0) {
+    CARINA_TRY(file, map_large_file(request.stream));
+  }
+  CARINA_CHECKED(check_kind(file, request.stream, {FileKind::kVelaRaw}));
+  return file;
 }
 
 struct GivenInput {
@@ -170,9 +198,10 @@ struct StreamRun {
   std::vector<NamedTensor> outputs;
 };
 
-Result<StreamRun> simulate_stream(const NpuRunRequest& request, const npu::CompiledNetwork& network,
+Result<StreamRun> simulate_stream(const NpuRunRequest& request, const Subject& subject,
                                   const simulate::Options& options) {
-  StreamRun run{.memories = make_memories(network), .simulated = {}, .outputs = {}};
+  const npu::CompiledNetwork& network = subject.raw.network;
+  StreamRun run{.memories = make_memories(subject), .simulated = {}, .outputs = {}};
   CARINA_CHECKED(load_stream_inputs(request, network, run.memories.memory));
   CARINA_TRY(run.simulated, simulate::run(network.command_payload, run.memories.memory, options));
   CARINA_TRY(run.outputs, stream_outputs(network, run.memories.memory, request.stream));
@@ -187,12 +216,12 @@ size_t different_bytes(const Tensor& a, const Tensor& b) {
 
 // Outputs with bytes that change with what is in memory before the run: the stream does not write them, or computes them
 // from what it did not write.
-Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request, const npu::CompiledNetwork& network,
+Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request, const Subject& subject,
                                                    simulate::Options options, const std::vector<NamedTensor>& outputs) {
   options.timing = simulate::Timing::kOff;
   options.checking = simulate::Checking::kOff;
   options.poison = request.poison ? simulate::Poison::kOff : simulate::Poison::kOn;
-  CARINA_TRY(const StreamRun other, simulate_stream(request, network, options));
+  CARINA_TRY(const StreamRun other, simulate_stream(request, subject, options));
   std::vector<std::string> findings;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const size_t open = different_bytes(outputs[i].tensor, other.outputs[i].tensor);
@@ -205,13 +234,12 @@ Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request,
 }
 
 // What checking the stream found; nothing when it was not asked for.
-Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest& request,
-                                                            const npu::CompiledNetwork& network,
+Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest& request, const Subject& subject,
                                                             const simulate::Options& options, const StreamRun& run) {
   if (!request.check) return std::nullopt;
   std::vector<std::string> findings;
   for (const Diagnostic& finding : run.simulated.findings) findings.push_back(to_string(finding));
-  CARINA_TRY(const auto open, outputs_left_open(request, network, options, run.outputs));
+  CARINA_TRY(const auto open, outputs_left_open(request, subject, options, run.outputs));
   std::ranges::copy(open, std::back_inserter(findings));
   return findings;
 }
@@ -220,8 +248,12 @@ Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest&
 
 Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, stream_file(request));
-  CARINA_TRY(const npu::CompiledNetwork network, npu::read_vela_raw(file, request.stream, request.memory_budget_bytes));
-  CARINA_CHECKED(check_budget(request, network));
+  Subject subject;
+  CARINA_TRY(subject.raw, npu::read_vela_raw_in_place(file, request.stream, request.memory_budget_bytes));
+  // Reading has gone through all of them, to check the archive.
+  leave_pages_around(subject.raw.weights.bytes());
+  CARINA_CHECKED(check_budget(request, subject.raw));
+  const npu::CompiledNetwork& network = subject.raw.network;
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
   if (payload.accelerator() == nullptr)
     return fail({.where = request.stream,
@@ -232,6 +264,7 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                                      .memory_mode = request.memory_mode,
                                                      .config_files = request.config_files},
                                                     log));
+  subject.writes_weights = writes_weights(network, payload);
   const bool timed = request.timed || !request.trace_file.empty();
   const auto occupied = timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;
   const simulate::Options options{.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,
@@ -241,20 +274,22 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                   .threads = request.threads,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory,
+                                  .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); },
                                   .between_operations = run_progress(log)};
-  CARINA_TRY(StreamRun run, simulate_stream(request, network, options));
+  CARINA_TRY(StreamRun run, simulate_stream(request, subject, options));
   if (!request.trace_file.empty())
     CARINA_CHECKED(
         write_file(request.trace_file, simulate::perfetto_trace(run.simulated, target.system.core_clock_hz)));
-  CARINA_TRY(auto findings, findings_of(request, network, options, run));
-  report::RunReport report{.program = request.stream,
-                           .outputs = {},
-                           .memory = {},
-                           .cpu_kernels = {},
-                           .delegate_calls = 1,
-                           .timed = timed,
-                           .npu = npu_report(run.simulated, network, target, occupied),
-                           .findings = std::move(findings)};
+  CARINA_TRY(auto findings, findings_of(request, subject, options, run));
+  report::RunReport report{
+      .program = request.stream,
+      .outputs = {},
+      .memory = {},
+      .cpu_kernels = {},
+      .delegate_calls = 1,
+      .timed = timed,
+      .npu = npu_report(run.simulated, network, target, occupied, nullptr, subject.raw.weights.size()),
+      .findings = std::move(findings)};
   CARINA_TRY(report.outputs, report_tensors(run.outputs, request.output_folder));
   return StreamOutcome{.outputs = std::move(run.outputs), .report = std::move(report)};
 }

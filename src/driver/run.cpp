@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.h"
+#include "base/mapped_pages.h"
 #include "driver/external_data.h"
 #include "driver/file_kind.h"
 #include "pte/etdump.h"
@@ -13,7 +14,7 @@ namespace {
 
 // The program's reader says more of what is nearly a program.
 Result<Buffer> open_program(const std::string& path) {
-  CARINA_TRY(Buffer file, map_file(path));
+  CARINA_TRY(Buffer file, map_large_file(path));
   const FileKind kind = kind_of(file);
   if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
       kind != FileKind::kPtd && kind != FileKind::kEmpty)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/mapped_pages.h"
 #include "base/zeroed_pages.h"
 #include "driver/delegate_target.h"
 #include "driver/estimate.h"
@@ -108,6 +109,7 @@ class Session {
                           .threads = options.threads,
                           .own_system_config = session->target_.system,
                           .own_memory_mode = session->target_.memory,
+                          .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); },
                           .between_operations = run_progress(log)});
     session->fast_ = fast_memory_of(session->target_);
     session->ethos_u_.emplace(*session->npu_, session->fast_.bytes());

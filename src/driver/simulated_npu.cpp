@@ -9,6 +9,7 @@ namespace carina::driver {
 
 runtime::Error SimulatedNpu::invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) {
   simulate::Memory memory;
+  memory.read_only[0] = true;  // the program's own bytes, maybe of a mapped file
   std::ranges::copy(bases.first(std::min(bases.size(), memory.regions.size())), memory.regions.begin());
   // The runtime between here and our caller is built without exceptions.
   auto report = guarded([&] { return simulator_.run(payload, memory); });

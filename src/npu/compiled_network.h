@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"
 #include "npu/value_counts.h"
 
 namespace carina::npu {
@@ -54,6 +55,12 @@ struct CompiledNetwork {
   std::vector<IoTensor> outputs = {};
   std::vector<LayerNote> layers = {};    // not part of any file format; empty after reading one
   std::vector<StreamNote> streams = {};  // the same; a stream may be named more than once
+};
+
+// A network whose weights stay in the file that it was read from: `network` has none.
+struct NetworkInFile {
+  CompiledNetwork network = {};
+  Buffer weights = {};
 };
 
 }  // namespace carina::npu

@@ -124,7 +124,7 @@ class BlobReader {
   BlobReader(const Buffer& blob, const std::string& where, const NamedData& named_data)
       : blob_(blob), where_(where), named_data_(named_data) {}
 
-  Result<CompiledNetwork> read(BlobAlignment alignment);
+  Result<NetworkInFile> read(BlobAlignment alignment);
 
  private:
   [[nodiscard]] std::unexpected<Diagnostics> bad(size_t offset, std::string what, std::string expected = {},
@@ -244,14 +244,15 @@ Result<std::vector<IoTensor>> BlobReader::tensors(std::string_view name) const {
   return out;
 }
 
-Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
+Result<NetworkInFile> BlobReader::read(BlobAlignment alignment) {
   if (alignment == BlobAlignment::kRequire16 && reinterpret_cast<uintptr_t>(blob_.data()) % kAlignmentBytes != 0) {
     return bad(0, "the blob is not aligned in memory", "a multiple of 16 bytes");
   }
   if (blob_.size() % kAlignmentBytes != 0 || blob_.size() == 0)
     return bad(0, "the blob's size is impossible", "a multiple of 16", std::to_string(blob_.size()));
   CARINA_CHECKED(read_blocks());
-  CompiledNetwork network;
+  NetworkInFile read;
+  CompiledNetwork& network = read.network;
   CARINA_TRY(const Block* commands, block(kCommands));
   const auto payload = commands->data.bytes();
   if (payload.size() < 4 ||
@@ -261,13 +262,13 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
   network.command_payload.assign(payload.begin(), payload.end());
   if (blocks_.contains(kWeights)) {
     CARINA_TRY(const Block* weights, block(kWeights));
-    network.weights.assign(weights->data.bytes().begin(), weights->data.bytes().end());
+    read.weights = weights->data;
   }
   CARINA_TRY(network.inputs, tensors(kInputs));
   CARINA_TRY(network.outputs, tensors(kOutputs));
   if (const auto old = blocks_.find(kOldScratch); old != blocks_.end()) {
     network.scratch_bytes = static_cast<int64_t>(old->second.data.size());
-    return network;
+    return read;
   }
   CARINA_TRY(const Block* scratch, block(kScratch));
   uint32_t scratch_bytes = 0;
@@ -275,7 +276,7 @@ Result<CompiledNetwork> BlobReader::read(BlobAlignment alignment) {
     return bad(scratch->offset, "block 'scratch_size' has a wrong size", "4", std::to_string(scratch->data.size()));
   std::memcpy(&scratch_bytes, scratch->data.data(), sizeof scratch_bytes);
   network.scratch_bytes = scratch_bytes;
-  return network;
+  return read;
 }
 
 void append_rest(std::vector<std::byte>& out, const CompiledNetwork& network) {
@@ -321,10 +322,15 @@ Result<std::vector<std::byte>> turn_into_delegate_blob(CompiledNetwork&& network
 
 Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment,
                                            const NamedData& named_data) {
-  return BlobReader(blob, where, named_data).read(alignment);
+  CARINA_TRY(NetworkInFile read, BlobReader(blob, where, named_data).read(alignment));
+  read.network.weights.assign(read.weights.bytes().begin(), read.weights.bytes().end());
+  return std::move(read.network);
 }
 Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where) {
   return read_delegate_blob(blob, where, BlobAlignment::kAny, {});
+}
+Result<NetworkInFile> read_delegate_blob_in_place(const Buffer& blob, const std::string& where) {
+  return BlobReader(blob, where, {}).read(BlobAlignment::kAny);
 }
 
 }  // namespace carina::npu

@@ -48,5 +48,7 @@ enum class BlobAlignment : uint8_t { kRequire16, kAny };
 Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where, BlobAlignment alignment,
                                            const NamedData& named_data);
 Result<CompiledNetwork> read_delegate_blob(const Buffer& blob, const std::string& where);
+// The same, of a blob at any place and without named data, with a view of its weights.
+Result<NetworkInFile> read_delegate_blob_in_place(const Buffer& blob, const std::string& where);
 
 }  // namespace carina::npu

@@ -22,10 +22,12 @@ class RawReader {
  public:
   RawReader(const NpzContent& content, const std::string& where) : content_(content), where_(where) {}
 
-  Result<CompiledNetwork> read() const {
-    CompiledNetwork network;
-    CARINA_TRY(network.command_payload, bytes("cmd_data", kMaxPayloadBytes));
-    CARINA_TRY(network.weights, bytes("weight_data", kMaxBytes));
+  Result<NetworkInFile> read() const {
+    NetworkInFile raw;
+    CompiledNetwork& network = raw.network;
+    CARINA_TRY(const Buffer commands, bytes("cmd_data", kMaxPayloadBytes));
+    network.command_payload.assign(commands.bytes().begin(), commands.bytes().end());
+    CARINA_TRY(raw.weights, bytes("weight_data", kMaxBytes));
     CARINA_TRY(network.weight_region, region("weight_region", static_cast<int>(Region::kConstants)));
     CARINA_TRY(network.scratch_region, region("scratch_region", static_cast<int>(Region::kArena)));
     CARINA_TRY(network.fast_scratch_region, region("scratch_fast_region", static_cast<int>(Region::kFastScratch)));
@@ -33,7 +35,7 @@ class RawReader {
     CARINA_TRY(network.fast_scratch_bytes, size("scratch_fast"));
     CARINA_TRY(network.inputs, tensors("input"));
     CARINA_TRY(network.outputs, tensors("output"));
-    return network;
+    return raw;
   }
 
  private:
@@ -43,20 +45,19 @@ class RawReader {
     return found == content_.arrays.end() ? nullptr : &found->second;
   }
 
-  [[nodiscard]] Result<std::vector<std::byte>> bytes(std::string_view name, int64_t max) const {
+  [[nodiscard]] Result<Buffer> bytes(std::string_view name, int64_t max) const {
     const Tensor* tensor = find(name);
     if (tensor == nullptr)
       return fail({.where = where_, .what = fmt::format("not a raw output of Vela: '{}' is missing", name)});
     if (tensor->dtype != DType::kUInt8)
       return fail({.where = entry(name), .what = "not bytes", .got = std::string(name_of(tensor->dtype))});
-    const auto data = tensor->data.bytes();
-    if (data.size() > static_cast<size_t>(max)) {
+    if (tensor->data.size() > static_cast<size_t>(max)) {
       return fail({.where = entry(name),
                    .what = "too many bytes",
                    .expected = fmt::format("at most {}", max),
-                   .got = std::to_string(data.size())});
+                   .got = std::to_string(tensor->data.size())});
     }
-    return std::vector<std::byte>(data.begin(), data.end());
+    return tensor->data;
   }
 
   // All elements of an integer array; nothing when there is no such array.
@@ -188,9 +189,15 @@ void add_tensors(std::map<std::string, Tensor>& arrays, const std::string& kind,
 
 }  // namespace
 
-Result<CompiledNetwork> read_vela_raw(const Buffer& npz, const std::string& where, size_t max_inflated_bytes) {
+Result<NetworkInFile> read_vela_raw_in_place(const Buffer& npz, const std::string& where, size_t max_inflated_bytes) {
   CARINA_TRY(const NpzContent content, read_npz(npz, where, max_inflated_bytes));
   return RawReader(content, where).read();
+}
+
+Result<CompiledNetwork> read_vela_raw(const Buffer& npz, const std::string& where, size_t max_inflated_bytes) {
+  CARINA_TRY(NetworkInFile raw, read_vela_raw_in_place(npz, where, max_inflated_bytes));
+  raw.network.weights.assign(raw.weights.bytes().begin(), raw.weights.bytes().end());
+  return std::move(raw.network);
 }
 
 Result<std::vector<std::byte>> write_vela_raw(const CompiledNetwork& network) {

@@ -17,6 +17,10 @@ namespace carina::npu {
 Result<CompiledNetwork> read_vela_raw(const Buffer& npz, const std::string& where,
                                       size_t max_inflated_bytes = kMaxInflatedBytes);
 
+// The same, with views of the weights in the file, or in what a compressed array unpacks to.
+Result<NetworkInFile> read_vela_raw_in_place(const Buffer& npz, const std::string& where,
+                                             size_t max_inflated_bytes = kMaxInflatedBytes);
+
 // The same file for a network; NumPy reads it. Quantization entries are not written.
 Result<std::vector<std::byte>> write_vela_raw(const CompiledNetwork& network);
 

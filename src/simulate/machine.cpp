@@ -224,9 +224,15 @@ Result<void> Machine::spend(uint64_t work) {
   return {};
 }
 
+void Machine::note_read(const HostRange& range) const {
+  if (persistent_.options.has_read && !range.empty())
+    persistent_.options.has_read({range.begin, static_cast<size_t>(range.end - range.begin)});
+}
+
 Result<void> Machine::run_dma(const Operation& op) {
   CARINA_CHECKED(spend(dma_work(op.dma)));
   CARINA_TRY(const DmaEffect effect, execute_dma(op.dma, memory_));
+  note_read(effect.source);
   if (observers_->checker) observers_->checker->dma(op, effect, memory_);
   if (observers_->occupancy) observers_->occupancy->dma(effect);
   OperationReport& entry = report_operation(op);
@@ -322,6 +328,7 @@ Result<void> Machine::resolve_weights(Prepared& prepared) {
       prepared.weight_ranges[s] = {.begin = streams[s].data(), .end = streams[s].data() + streams[s].size()};
     }
     CARINA_CHECKED(read_weights(prepared, streams));
+    for (const HostRange& range : prepared.weight_ranges) note_read(range);
   }
   prepared.work.weights = prepared.weights.get();
   return {};

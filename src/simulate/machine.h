@@ -94,6 +94,7 @@ class Machine {
   Result<void> resolve_output(Prepared& prepared);
   [[nodiscard]] bool computes() const { return persistent_.options.execution == Execution::kFull; }
   Result<void> spend(uint64_t work);
+  void note_read(const HostRange& range) const;
   void execute(const Prepared& prepared);
   void note_result_flag(const Prepared& prepared);
   OperationReport& report_operation(const Operation& op);

@@ -71,6 +71,9 @@ struct Options {
   std::optional<npu::MemoryMode> own_memory_mode = {};
   // What is known of streams of weights, so that runs that only take time need not decode them.
   std::vector<KnownStream> known_streams = {};
+  // Called, where it is set, with bytes of the regions that weights have been decoded from or a transfer has copied: who
+  // has mapped a file there may let its pages go. They may be read again.
+  std::function<void(std::span<const std::byte>)> has_read = {};
   // Called before each operation, where it is set. What it throws ends the run.
   std::function<void()> between_operations = {};
 };

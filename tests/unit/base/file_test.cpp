@@ -9,6 +9,9 @@
 #include <csetjmp>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+
+#include "base/mapped_pages.h"
 
 namespace carina {
 namespace {
@@ -37,6 +40,43 @@ TEST_F(File, AFileThatShrinksAfterwardsDoesNotMatter) {
   ASSERT_TRUE(file);
   ASSERT_EQ(::truncate(path("x").c_str(), 0), 0);
   EXPECT_EQ(file->bytes()[9'999], std::byte{'x'});
+}
+
+// Of mapped files, in this process's memory. Source: proc(5), status.
+int64_t mapped_kilobytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    int64_t kilobytes = 0;
+    if (word == "RssFile:" && status >> kilobytes) return kilobytes;
+  }
+  ADD_FAILURE() << "the system does not say";
+  return 0;
+}
+
+TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
+  constexpr size_t kBytes = size_t{4} << 20, kPart = 5000;
+  ASSERT_TRUE(write_file(path("x"), std::string(kBytes, 'x')));
+  const auto file = map_large_file(path("x"));
+  ASSERT_TRUE(file);
+  const auto sum = [&](size_t at, size_t size) {
+    return std::ranges::count(file->bytes().subspan(at, size), std::byte{'x'});
+  };
+  const int64_t before = mapped_kilobytes();
+  ASSERT_EQ(sum(0, kBytes), kBytes);
+  constexpr int64_t kHalf = kBytes / 1024 / 2;
+  EXPECT_GE(mapped_kilobytes(), before + kHalf);
+  PagesBehind behind;
+  for (size_t at = 0; at + kPart <= kBytes; at += kPart) behind.add(file->bytes().subspan(at, kPart));
+  EXPECT_LT(mapped_kilobytes(), before + kHalf);
+  EXPECT_EQ(sum(0, kBytes), kBytes);
+}
+
+TEST_F(File, PagesOfOtherMemoryStay) {
+  const Buffer own = Buffer::copy_of(std::vector<std::byte>(size_t{2} << 20, std::byte{7}));
+  PagesBehind behind;
+  behind.add(own.bytes());
+  leave_pages_around(own.bytes());
+  EXPECT_EQ(std::ranges::count(own.bytes(), std::byte{7}), own.size());
 }
 
 sigjmp_buf back;

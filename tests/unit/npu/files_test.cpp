@@ -8,7 +8,9 @@
 #include "base/sha256.h"
 #include "npu/delegate_blob.h"
 #include "npu/payload.h"
+#include "npu/registers.h"
 #include "npu/vela_raw.h"
+#include "npu/written_regions.h"
 #include "shared_data.h"
 #include "tensor/npy.h"
 
@@ -47,6 +49,39 @@ TEST(VelaRaw, ComesBackAsWritten) {
   expect_equal(*back, network);
   EXPECT_EQ(back->fast_scratch_bytes, 128);
   EXPECT_EQ(*write_vela_raw(*back), *file);
+}
+
+TEST(VelaRaw, WeightsMayStayInTheFile) {
+  const CompiledNetwork network = small_network();
+  const Buffer file = Buffer::copy_of(*write_vela_raw(network));
+  const auto read = read_vela_raw_in_place(file, "test.npz");
+  ASSERT_TRUE(read) << to_string(read.error());
+  EXPECT_TRUE(read->network.weights.empty());
+  EXPECT_TRUE(std::ranges::equal(read->weights.bytes(), network.weights));
+  EXPECT_GE(read->weights.data(), file.data());
+  EXPECT_LE(read->weights.data() + read->weights.size(), file.data() + file.size());
+}
+
+TEST(WrittenRegions, AreThoseOfResultsAndOfTransfersOutOfTheNpu) {
+  StreamWriter writer(Product::kU55);
+  const auto written = [&] { return written_regions(Product::kU55, writer.words(), "test")->to_ulong(); };
+  EXPECT_EQ(written(), 0U);
+  writer.set(Reg::DMA0_DST_REGION, 1 << 8 | 3);  // inside the NPU
+  EXPECT_EQ(written(), 0U);
+  writer.set(Reg::OFM_REGION, 1);
+  writer.set(Reg::IFM_REGION, 5);
+  EXPECT_EQ(written(), 0b10U);
+  writer.set(Reg::DMA0_DST_REGION, 2);
+  EXPECT_EQ(written(), 0b110U);
+}
+
+TEST(WrittenRegions, ARegisterThatIsNotSetNamesTheFirst) {
+  for (const Op op : {Op::CONV, Op::DMA_START}) {
+    StreamWriter writer(Product::kU55);
+    writer.op(op, 0);
+    EXPECT_EQ(written_regions(Product::kU55, writer.words(), "test")->to_ulong(), 1U);
+  }
+  EXPECT_FALSE(written_regions(Product::kU55, std::vector<uint32_t>{0x3FF}, "test"));
 }
 
 TEST(VelaRaw, MissingAndDamagedEntriesAreNamed) {

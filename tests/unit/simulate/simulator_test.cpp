@@ -49,6 +49,18 @@ TEST(Simulator, PoolOfOneElementCopies) {
   EXPECT_EQ(report->npu, "ethos-u55-128");
 }
 
+TEST(Simulator, SaysWhatTransfersHaveRead) {
+  Machine m;
+  TinyStream s;
+  s.dma(0, 32, 1, 0x400, 64).op(Op::DMA_WAIT, 0);
+  std::vector<std::span<const std::byte>> read;
+  const auto report = run(s.payload(), m.memory, {.has_read = [&](auto bytes) { read.push_back(bytes); }});
+  ASSERT_TRUE(report.has_value()) << error_of(report);
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read.front().data(), m.constants.data() + 32);
+  EXPECT_EQ(read.front().size(), 64U);
+}
+
 TEST(Simulator, AdditionSaturatesAndRounds) {
   Machine m;
   TinyStream s;

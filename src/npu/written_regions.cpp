@@ -1,0 +1,40 @@
+#include "npu/written_regions.h"
+
+#include "npu/registers.h"
+
+namespace carina::npu {
+
+namespace {
+
+bool computes(Op op) {
+  return op == Op::CONV || op == Op::DEPTHWISE || op == Op::POOL || op == Op::ELEMENTWISE || op == Op::RESIZE;
+}
+
+}  // namespace
+
+Result<std::bitset<kMaxRegions>> written_regions(Product product, std::span<const uint32_t> words,
+                                                 const std::string& where) {
+  // The same on all products.
+  constexpr FieldRow kOutput = field_of(Reg::OFM_REGION, "region", Product::kU55);
+  constexpr FieldRow kTarget = field_of(Reg::DMA0_DST_REGION, "region", Product::kU55);
+  constexpr FieldRow kMode = field_of(Reg::DMA0_DST_REGION, "region_mode", Product::kU55);
+  StreamReader reader(product, words, where);
+  RegisterFile registers(product);
+  std::bitset<kMaxRegions> written;
+  for (Command command;;) {
+    CARINA_TRY(const bool more, reader.next(command));
+    if (!more) return written;
+    if (command.kind == Command::Kind::kOperation) {
+      const bool output = computes(command.op) && !registers.written(Reg::OFM_REGION);
+      const bool target = command.op == Op::DMA_START && !registers.written(Reg::DMA0_DST_REGION);
+      if (output || target) written.set(0);
+      continue;
+    }
+    registers.write(command);
+    const bool external = kMode.get(command.data()) == static_cast<uint32_t>(DmaRegionMode::EXTERNAL);
+    if (command.reg == Reg::OFM_REGION) written.set(kOutput.get(command.data()));
+    if (command.reg == Reg::DMA0_DST_REGION && external) written.set(kTarget.get(command.data()));
+  }
+}
+
+}  // namespace carina::npu
