@@ -316,6 +316,10 @@ bool write_entry(zipFile handle, std::span<const std::byte> data) {
 
 Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
   MemoryFile file;
+  constexpr size_t kBesideData = 256;  // of an entry: its headers and names
+  size_t bytes = kBesideData;
+  for (const ZipEntry& entry : entries) bytes += entry.data.size() + 2 * entry.name.size() + kBesideData;
+  file.sink.reserve(bytes);
   zlib_filefunc64_def functions = memory_functions(file);
   zipFile handle = zipOpen2_64("", APPEND_STATUS_CREATE, nullptr, &functions);
   bool good = handle != nullptr;

@@ -39,14 +39,6 @@ bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& re
   return refused.size() > before;
 }
 
-// The delegates' graphs hold their weights rounded. The floats' pages of a mapped model come back when they are read
-// again.
-void leave_weights(const ir::Graph& prepared) {
-  for (const ir::Value& value : prepared.values) {
-    if (value.constant) leave_pages(value.constant->data, 0, value.constant->data.size());
-  }
-}
-
 // Errors: the backend's about all delegates, each with the node that the TOSA node comes from.
 Result<std::vector<Delegate>> compile_all(const std::vector<ir::Graph>& graphs, const Backend& backend,
                                           const DelegateOptions& options, const Log& log) {
@@ -75,6 +67,12 @@ void drop_constants(Split& split, const DelegateOptions& options) {
 }
 
 }  // namespace
+
+void leave_weights(const ir::Graph& prepared) {
+  for (const ir::Value& value : prepared.values) {
+    if (value.constant) leave_pages_around(value.constant->data.bytes());
+  }
+}
 
 Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,
                                     const Log& log) {

@@ -16,6 +16,10 @@ struct Delegated {
   std::vector<Delegate> delegates;
 };
 
+// What was made of a prepared graph holds its weights rounded, or will read them once more: the pages of a mapped model
+// leave the process's memory until then.
+void leave_weights(const ir::Graph& prepared);
+
 // Compiles the delegates of a split. Errors: the backend's.
 Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,
                                     const Log& log);

@@ -159,8 +159,9 @@ class RawReader {
   const std::string& where_;
 };
 
+// A view: `bytes` must outlive it.
 Tensor byte_array(const std::vector<std::byte>& bytes) {
-  return {.dtype = DType::kUInt8, .shape = {static_cast<int64_t>(bytes.size())}, .data = Buffer::copy_of(bytes)};
+  return {.dtype = DType::kUInt8, .shape = {static_cast<int64_t>(bytes.size())}, .data = Buffer({}, bytes)};
 }
 Tensor int64_array(const Shape& shape, const std::vector<int64_t>& values) {
   return Tensor::of<int64_t>(DType::kInt64, shape, values);

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <list>
 #include <numeric>
 #include <utility>
 
 #include "base/checked_math.h"
+#include "base/flatbuffer_memory.h"
 #include "base/parallel.h"
-#include "base/populate.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
 #include "pte/scalar_type.h"
@@ -228,34 +227,6 @@ std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<con
   return file;
 }
 
-// The builder's memory, so that what it has built leaves without a copy.
-class Memory : public flatbuffers::Allocator {
- public:
-  uint8_t* allocate(size_t size) override {
-    std::vector<std::byte>& block = blocks_.emplace_back();
-    block.reserve(size);
-    populate_in_parallel({block.data(), size});
-    block.resize(size);
-    return reinterpret_cast<uint8_t*>(block.data());
-  }
-  void deallocate(uint8_t* block, size_t /*size*/) override {
-    std::erase_if(blocks_, [&](const auto& own) { return own.data() == reinterpret_cast<std::byte*>(block); });
-  }
-  // The block that ends with `built`, cut to it.
-  std::vector<std::byte> take(std::span<const std::byte> built) {
-    const auto found = std::ranges::find_if(
-        blocks_, [&](const auto& own) { return own.data() + own.size() == built.data() + built.size(); });
-    CARINA_CHECK(found != blocks_.end(), "{} bytes were built elsewhere", built.size());
-    std::vector<std::byte> block = std::exchange(*found, {});
-    std::memmove(block.data(), built.data(), built.size());
-    block.resize(built.size());
-    return block;
-  }
-
- private:
-  std::list<std::vector<std::byte>> blocks_;
-};
-
 size_t data_bytes(const Program& program) {
   size_t total = 0;
   for (const Plan& plan : program.plans) {
@@ -288,7 +259,7 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
   }
   constexpr size_t kBesideData = 1 << 16;
   const size_t inlined = options.delegate_data == DelegateData::kInline ? data_bytes(program) : 0;
-  Memory memory;
+  FlatbufferMemory memory;
   // A builder that has to grow takes three times its bytes.
   FlatBufferBuilder builder(inlined + spec_bytes(program) + kBesideData, &memory);
   Segments segments;

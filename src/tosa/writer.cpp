@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/flatbuffer_memory.h"
+#include "base/mapped_pages.h"
 #include "facts/tosa_rows.h"
 #include "ir/tosa_type.h"
 #include "tosa/flatbuffer.h"
@@ -101,7 +103,10 @@ class GraphWriter {
     names_[id.index()] = builder_.CreateString(value.name);
     const bool constant = value.constant && !is_input_[id.index()];
     Offset<flatbuffers::Vector<uint8_t>> bytes;
-    if (constant) bytes = data(*value.constant, *file_bytes(value.dtype, value.shape.elements()));
+    if (constant) {
+      bytes = data(*value.constant, *file_bytes(value.dtype, value.shape.elements()));
+      leave_pages_around(value.constant->data.bytes());
+    }
     if (value.dtype == DType::kShape) {
       const auto rank = static_cast<uint32_t>(value.shape.elements());
       shapes_.push_back(format::CreateTosaShape(builder_, names_[id.index()], rank, bytes));
@@ -247,7 +252,8 @@ Result<size_t> estimated_file_bytes(const ir::Module& module, size_t more_bytes)
 
 Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
   CARINA_TRY(const size_t estimate, estimated_file_bytes(module, 0));
-  FlatBufferBuilder builder(estimate);
+  FlatbufferMemory memory;
+  FlatBufferBuilder builder(estimate, &memory);
   std::vector<Offset<format::TosaRegion>> regions;
   for (const ir::Graph& graph : module.graphs) {
     CARINA_TRY(const auto region, GraphWriter(builder, graph).write());
@@ -256,8 +262,7 @@ Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
   const auto version = format::CreateVersion(builder, 1, 0, 0, false);
   const auto list = builder.CreateVector(regions);
   builder.Finish(format::CreateTosaGraph(builder, version, list), "TOSA");
-  const auto* bytes = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
-  return std::vector<std::byte>(bytes, bytes + builder.GetSize());
+  return memory.take(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
 }
 
 Result<std::vector<std::byte>> write_tosa(const ir::Module& module, const WriteOptions& options) {
