@@ -100,7 +100,7 @@ def thread_rows(bench):
         row = f"compile {name}: two threads"
         if not bench.is_wanted(row):
             continue
-        one, two = bench.compile(name), bench.compile(name, threads=2)
+        one, two = (min((bench.compile(name, threads=threads) for _ in range(3)), key=lambda cost: cost.wall) for threads in (1, 2))
         print(f"{row:46} {two.wall:7.2f} s on the clock, one thread {one.wall:.2f} s ({one.wall / two.wall:.2f}x, 1.7x asked)", flush=True)
 
 
