@@ -162,41 +162,45 @@ void Convolution::run_products(ThreadPool& pool, const float* in, float* out) co
 // For each input channel and tap, what the outputs [begin, begin + count) see.
 void Convolution::gather(const float* in, int64_t begin, int64_t count, float* to) const {
   const Plane& p = g_.plane;
+  const Outputs outputs{.y = begin / p.out_width, .x = begin % p.out_width, .count = count};
   for (int64_t c = 0; c < g_.group_in(); ++c) {
     for (int64_t ky = 0; ky < p.kernel_height; ++ky) {
       for (int64_t kx = 0; kx < p.kernel_width; ++kx, to += count)
         gather_tap(in + c * g_.plane.in_elems(), ky * p.dilation_y - p.padding_y, kx * p.dilation_x - p.padding_x,
-                   begin, count, to);
+                   outputs, to);
     }
   }
 }
 
-void Convolution::gather_tap(const float* in, int64_t down, int64_t right, int64_t begin, int64_t count,
-                             float* to) const {
+void Convolution::gather_tap(const float* in, int64_t down, int64_t right, const Outputs& outputs, float* to) const {
   const Plane& p = g_.plane;
-  for (int64_t done = 0; done < count;) {
-    const int64_t y = (begin + done) / p.out_width, x = (begin + done) % p.out_width;
-    const int64_t run = std::min(p.out_width - x, count - done);
-    const int64_t row = y * p.stride_y + down;
-    gather_run(row < 0 || row >= p.height ? nullptr : in + row * p.width, x * p.stride_x + right, run, to + done);
-    done += run;
+  int64_t x = outputs.x, row = outputs.y * p.stride_y + down;
+  for (int64_t left = outputs.count; left > 0; x = 0, row += p.stride_y) {
+    const int64_t run = std::min(p.out_width - x, left);
+    gather_run(row < 0 || row >= p.height ? nullptr : in + row * p.width, x * p.stride_x + right, run, to);
+    left -= run;
+    to += run;
   }
 }
 
 // Every stride-th column of a row from `column` on; zeros outside. nullptr: no such row.
 void Convolution::gather_run(const float* row, int64_t column, int64_t run, float* to) const {
   const int64_t step = g_.plane.stride_x, width = g_.plane.width;
-  const int64_t before = std::min(column >= 0 ? 0 : (-column + step - 1) / step, run);
-  const int64_t inside = column >= width ? 0 : std::min((width - 1 - column) / step + 1, run);
-  const int64_t end = row == nullptr ? before : std::max(before, inside);
-  std::fill_n(to, before, 0.0F);
-  if (step == 1 && end > before) std::copy_n(row + column + before, end - before, to + before);
-  if (step == 2) {  // the compiler makes vectors of a step that it knows
+  const auto steps = [step](int64_t columns) {  // a division takes as long as a short row
+    if (columns <= 0) return int64_t{0};
+    return step == 1 ? columns : step == 2 ? (columns + 1) / 2 : (columns + step - 1) / step;
+  };
+  const int64_t before = std::min(steps(-column), run);
+  const int64_t end = row == nullptr ? before : std::clamp(steps(width - column), before, run);
+  if (before > 0) std::fill_n(to, before, 0.0F);
+  if (step == 1) {
+    if (end > before) std::copy_n(row + column + before, end - before, to + before);
+  } else if (step == 2) {  // the compiler makes vectors of a step that it knows
     for (int64_t i = before; i < end; ++i) to[i] = row[column + i * 2];
-  } else if (step > 2) {
+  } else {
     for (int64_t i = before; i < end; ++i) to[i] = row[column + i * step];
   }
-  std::fill_n(to + end, run - end, 0.0F);
+  if (end < run) std::fill_n(to + end, run - end, 0.0F);
 }
 
 namespace {

@@ -49,7 +49,10 @@ class Convolution final : public Step {
   void run_products(ThreadPool& pool, const float* in, float* out) const;
   [[nodiscard]] Finish finish(int64_t first) const;
   void gather(const float* in, int64_t begin, int64_t count, float* to) const;
-  void gather_tap(const float* in, int64_t down, int64_t right, int64_t begin, int64_t count, float* to) const;
+  struct Outputs {  // from (y, x) on, row by row
+    int64_t y, x, count;
+  };
+  void gather_tap(const float* in, int64_t down, int64_t right, const Outputs& outputs, float* to) const;
   void gather_run(const float* row, int64_t column, int64_t run, float* to) const;
 
   Geometry g_;
