@@ -36,12 +36,29 @@ bool lies_in_one_place(const std::vector<const Decision*>& parts) {
 }
 
 using Places = std::vector<std::optional<int>>;  // per node of the user's model; none: it came to nothing
+using Kept = std::map<size_t, ir::Refusal>;      // nodes of the user's model that must stay on the CPU, and why
+
+ir::Refusal not_whole() {
+  return {.node = {},
+          .rule = "whole node",
+          .reason = "it could not be cut out of the graph as a whole",
+          .hint = "export it as operators of its own: run_decompositions()"};
+}
+
+// Delegates have integers of 32 bits; who cuts a graph converts nothing at their borders.
+ir::Refusal wide_border(const ir::Value& value) {
+  return {.node = {},
+          .rule = "types.border",
+          .reason = value.name + " is i64 where a delegate would begin or end, delegates take and give 32 bits",
+          .hint = "convert it to int32 in the model"};
+}
 
 // The user's graph as it was read, and where its nodes go.
 class Colouring {
  public:
-  Colouring(const ir::Graph& graph, Places of_node)
+  Colouring(const ir::Graph& graph, Places of_node, const Kept& kept)
       : graph_(graph),
+        kept_(kept),
         producers_(ir::producers(graph)),
         users_(ir::users(graph)),
         is_output_(ir::is_output(graph)),
@@ -62,6 +79,23 @@ class Colouring {
 
   [[nodiscard]] const Places& places() const { return place_; }
 
+  // Nodes of the user's model in delegates that give 64-bit integers away, or take them.
+  void keep_wide_borders(Kept& kept) const {
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      const ir::Value& value = graph_.values[v];
+      if (value.dtype != DType::kInt64 || value.constant) continue;
+      const ir::NodeId maker = producers_[v];
+      const int made = place_or_cpu(maker);
+      bool leaves = is_output_[v];
+      for (const ir::NodeId reader : users_[v]) {
+        const int read = place_or_cpu(reader);
+        leaves |= read != made;
+        if (read != made && read != kCpu) kept.emplace(graph_[reader].origin.index(), wide_border(value));
+      }
+      if (leaves && made != kCpu) kept.emplace(graph_[maker].origin.index(), wide_border(value));
+    }
+  }
+
   // Nodes of the user's model that read, by way of nodes outside, what their own delegate makes: it would wait for itself.
   [[nodiscard]] std::set<size_t> waiting() const {
     std::set<int> delegates;
@@ -76,7 +110,13 @@ class Colouring {
  private:
   std::optional<int>& place(size_t node) { return place_[graph_.nodes[node].origin.index()]; }
   [[nodiscard]] std::optional<int> place(size_t node) const { return place_[graph_.nodes[node].origin.index()]; }
-  [[nodiscard]] bool is_open(size_t node) const { return graph_.nodes[node].origin.valid() && !place(node); }
+  [[nodiscard]] bool is_open(size_t node) const {
+    const ir::NodeId origin = graph_.nodes[node].origin;
+    return origin.valid() && !place(node) && !kept_.contains(origin.index());
+  }
+  [[nodiscard]] int place_or_cpu(ir::NodeId node) const {
+    return node.valid() && graph_[node].origin.valid() ? place(node.index()).value_or(kCpu) : kCpu;
+  }
   [[nodiscard]] std::optional<QuantizationStep> step_of(size_t node) const {
     return quantization_step_of(graph_.nodes[node].op.aten());
   }
@@ -152,6 +192,7 @@ class Colouring {
   }
 
   const ir::Graph& graph_;
+  const Kept& kept_;
   std::vector<ir::NodeId> producers_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
@@ -168,17 +209,14 @@ Places places_of(const PartsOfNodes& parts) {
 }
 
 // What the user wants, and these nodes of the user's model on the CPU too.
-SplitOptions keeping(const SplitOptions& split, const std::set<size_t>& kept) {
+SplitOptions keeping(const SplitOptions& split, const Kept& kept) {
   SplitOptions choices = split;
   choices.keep = [&split, &kept](const ir::Node& node) -> std::optional<ir::Refusal> {
     if (split.keep) {
       if (auto wish = split.keep(node)) return wish;
     }
-    if (!node.origin.valid() || !kept.contains(node.origin.index())) return std::nullopt;
-    return ir::Refusal{.node = {},
-                       .rule = "whole node",
-                       .reason = "it could not be cut out of the graph as a whole",
-                       .hint = "export it as operators of its own: run_decompositions()"};
+    const auto found = node.origin.valid() ? kept.find(node.origin.index()) : kept.end();
+    return found == kept.end() ? std::nullopt : std::optional(found->second);
   };
   return choices;
 }
@@ -211,18 +249,20 @@ Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::strin
   CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, where, Log{}));
   CARINA_TRY(Model model, import_pt2(pt2, where, log));
   CARINA_CHECKED(quantize_model(model, {.mode = QuantizeMode::kAuto, .samples = {}}, log));
-  std::set<size_t> kept;
+  Kept kept;
   for (;;) {  // ends: each time at least one node more is kept
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));
     const PartsOfNodes parts = parts_of(model, delegated.split.partitioned.decisions);
-    Colouring colouring(graph, places_of(parts));
+    Colouring colouring(graph, places_of(parts), kept);
     colouring.run();
-    std::set<size_t> more = colouring.waiting();
+    Kept more = kept;
+    for (const size_t node : colouring.waiting()) more.emplace(node, not_whole());
     for (size_t n = 0; n < parts.size(); ++n) {
-      if (!parts[n].empty() && !lies_in_one_place(parts[n])) more.insert(n);
+      if (!parts[n].empty() && !lies_in_one_place(parts[n])) more.emplace(n, not_whole());
     }
-    if (std::ranges::includes(kept, more)) return described_all(model, colouring.places(), parts);
-    kept.insert(more.begin(), more.end());
+    colouring.keep_wide_borders(more);
+    if (more.size() == kept.size()) return described_all(model, colouring.places(), parts);
+    kept = std::move(more);
   }
 }
 

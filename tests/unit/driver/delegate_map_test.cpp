@@ -104,6 +104,32 @@ TEST(DelegateMap, IntegersPassBetweenDelegatesAndTheCpu) {
   EXPECT_EQ(place_of(places, "dq_out").delegate, kCpu);
 }
 
+// argmax of x, [1,2] to [1], and what reads it.
+void add_argmax(ModelBuilder& model) {
+  constexpr int kInt64 = 5;
+  model.node("torch.ops.aten.argmax.default", "places", {1},
+             {argument("self", tensor("x")), argument("dim", {{"as_int", 1}})}, kInt64);
+}
+
+TEST(DelegateMap, NoDelegateGivesIntegersOf64Bits) {
+  ModelBuilder model = beginning();
+  add_argmax(model);
+  const auto places = mapped(model, "places", "TOSA-1.0+INT+FP");
+  EXPECT_EQ(place_of(places, "places").delegate, kCpu);
+  EXPECT_THAT(place_of(places, "places").reason, HasSubstr("places is i64 where a delegate would begin or end"));
+}
+
+TEST(DelegateMap, IntegersOf64BitsWithinADelegateAreItsAffair) {
+  ModelBuilder model = beginning();
+  add_argmax(model);
+  constexpr int kInt32 = 4;
+  model.node("torch.ops.aten.to.dtype", "narrow", {1},
+             {argument("self", tensor("places")), argument("dtype", {{"as_scalar_type", kInt32}})}, kInt32);
+  const auto places = mapped(model, "narrow", "TOSA-1.0+INT+FP");
+  EXPECT_EQ(place_of(places, "places").delegate, 0);
+  EXPECT_EQ(place_of(places, "narrow").delegate, 0);
+}
+
 TEST(DelegateMap, WhatTheBackendRefusesHasItsReason) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "neg", "x");
