@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{64} << 20;
 constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes: less is not worth asking the system
+constexpr size_t kWorthPassing = size_t{8} << 20;  // bytes of a file whose pages go behind its reader
 
 // A file in the address space, for the handler of SIGBUS.
 struct Mapping {
@@ -115,14 +116,23 @@ Result<Buffer> map_large_file(const std::string& path) {
   return file;
 }
 
-const char* mapped_file_at(const void* address) noexcept {
+namespace {
+
+// Async-signal-safe, as it has to be for mapped_file_at().
+const Mapping* mapping_at(const void* address) noexcept {
   const auto* byte = static_cast<const std::byte*>(address);
   for (const auto& slot : mappings) {
     const Mapping* mapping = slot.load();
-    if (mapping != nullptr && byte >= mapping->begin && byte < mapping->begin + mapping->size)
-      return mapping->path.c_str();
+    if (mapping != nullptr && byte >= mapping->begin && byte < mapping->begin + mapping->size) return mapping;
   }
   return nullptr;
+}
+
+}  // namespace
+
+const char* mapped_file_at(const void* address) noexcept {
+  const Mapping* mapping = mapping_at(address);
+  return mapping == nullptr ? nullptr : mapping->path.c_str();
 }
 
 namespace {
@@ -155,7 +165,8 @@ void leave_pages_around(std::span<const std::byte> bytes) {
 }
 
 void PagesBehind::add(std::span<const std::byte> read) {
-  if (read.empty() || mapped_file_at(read.data()) == nullptr) return;
+  const Mapping* mapping = read.empty() ? nullptr : mapping_at(read.data());
+  if (mapping == nullptr || mapping->size <= kWorthPassing) return;
   const std::byte* end = read.data() + read.size();
   if (read_.empty())
     read_ = read;

@@ -19,8 +19,8 @@ void leave_pages(const Buffer& buffer, size_t begin, size_t end);
 // The same for all pages that hold any of `bytes`, wherever these stand. They come back when they are read again.
 void leave_pages_around(std::span<const std::byte> bytes);
 
-// Lets the pages of mapped files go behind one who reads on through them, a MiB at a time: each call of the system has its
-// cost, and neighbours share pages.
+// Lets the pages of mapped files of more than 8 MiB go behind one who reads on through them, a MiB at a time: each call of
+// the system has its cost, neighbours share pages, and who reads small files again and again should not wait for pages.
 class PagesBehind {
  public:
   void add(std::span<const std::byte> read);

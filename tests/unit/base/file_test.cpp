@@ -54,7 +54,7 @@ int64_t mapped_kilobytes() {
 }
 
 TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
-  constexpr size_t kBytes = size_t{4} << 20, kPart = 5000;
+  constexpr size_t kBytes = size_t{12} << 20, kPart = 5000;
   ASSERT_TRUE(write_file(path("x"), std::string(kBytes, 'x')));
   const auto file = map_large_file(path("x"));
   ASSERT_TRUE(file);
