@@ -115,7 +115,10 @@ HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[k
           greatest = hn::IfThenElse(inside, hn::Max(value, greatest), greatest);
           not_numbers = hn::Or(not_numbers, hn::And(inside, hn::IsNaN(value)));
         }
-        hn::BlendedStore(value, inside, d, out);
+        // A masked store writes all lanes on some targets: those of another thread's columns, or behind the tensor.
+        HWY_ALIGN float lanes[kWide];
+        hn::Store(value, d, lanes);
+        std::memcpy(out, lanes, static_cast<size_t>(left) * sizeof(float));
       }
     }
   }
