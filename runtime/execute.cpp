@@ -90,6 +90,10 @@ std::string_view Method::instruction_name(size_t index) const {
   return instructions_[index].name;
 }
 
+Arguments Method::instruction_arguments(size_t index) const {
+  return instructions_[index].arguments;
+}
+
 bool Method::calls_delegate(size_t index) const {
   return instructions_[index].kind == Instruction::Kind::kDelegate;
 }

@@ -87,6 +87,8 @@ class Method {
   [[nodiscard]] size_t instructions() const { return instructions_.size(); }
   [[nodiscard]] std::string_view instruction_name(size_t index) const;
   [[nodiscard]] bool calls_delegate(size_t index) const;
+  // What it is called with; of a kernel the last is what it returns, of a delegate inputs stand before outputs.
+  [[nodiscard]] Arguments instruction_arguments(size_t index) const;
 
  private:
   friend class MethodCalls;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "driver/memory_order.h"
 #include "pte/scalar_type.h"
@@ -61,6 +62,25 @@ Tensor tensor_of_number(const runtime::EValue& value) {
     return tensor_of(DType::kBool, static_cast<uint8_t>(value.boolean ? 1 : 0));
   if (value.kind == runtime::EValue::Kind::kInt) return tensor_of(DType::kInt64, value.integer);
   return {};
+}
+
+int64_t planned_apart(const runtime::Program& program) {
+  size_t bytes = 0;
+  for (size_t m = 0; m < program.methods(); ++m) {
+    for (size_t i = 0; i < program.planned_buffers(m); ++i) bytes += program.planned_buffer_bytes(m, i);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+// When buffer i of every method lies in the same memory.
+int64_t planned_shared(const runtime::Program& program) {
+  std::vector<size_t> largest;
+  for (size_t m = 0; m < program.methods(); ++m) {
+    largest.resize(std::max(largest.size(), program.planned_buffers(m)));
+    for (size_t i = 0; i < program.planned_buffers(m); ++i)
+      largest[i] = std::max(largest[i], program.planned_buffer_bytes(m, i));
+  }
+  return static_cast<int64_t>(std::reduce(largest.begin(), largest.end()));
 }
 
 }  // namespace
@@ -334,10 +354,20 @@ std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
       {"method_allocator_loaded", loaded},
       {"method_allocator_input", input_bytes_},
       {"temp_allocator", static_cast<int64_t>(scratch_arena_.peak_bytes())}};
+  if (program_.methods() > 1) {
+    figures.emplace_back("all_methods_planned_apart", planned_apart(program_));
+    figures.emplace_back("all_methods_planned_shared", planned_shared(program_));
+  }
   if (in_pool) figures.emplace_back("method_allocator_total", static_cast<int64_t>(method_arena_.total_bytes()));
   if (pools_.temp_bytes != 0)
     figures.emplace_back("temp_allocator_total", static_cast<int64_t>(scratch_arena_.total_bytes()));
   return figures;
+}
+
+std::vector<std::string> ProgramRunner::methods() const {
+  std::vector<std::string> names;
+  for (size_t m = 0; m < program_.methods(); ++m) names.emplace_back(program_.method_name(m));
+  return names;
 }
 
 std::vector<std::string> ProgramRunner::kernels() const {

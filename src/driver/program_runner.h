@@ -56,10 +56,12 @@ class ProgramRunner {
   // What runs, and who is told of its instructions: from the next run on, nullptr nobody.
   [[nodiscard]] const runtime::Method& method() const { return method_; }
   [[nodiscard]] std::string_view method_name() const { return program_.method_name(method_index_); }
+  [[nodiscard]] std::vector<std::string> methods() const;  // of the program, by name
   void observe(runtime::InstructionObserver* observer) { method_.observe(observer); }
 
   // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
-  // used. Of a pool that was given, NAME_total is its size.
+  // used. Of a pool that was given, NAME_total is its size. Of a program with several methods, also what all of them plan,
+  // each apart and in the same buffers.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> memory() const;
   // Names of the kernels that the method calls, in order, and the number of delegate calls.
   [[nodiscard]] std::vector<std::string> kernels() const;

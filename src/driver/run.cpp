@@ -31,7 +31,8 @@ Result<RunOptions> options_of(const RunRequest& request, const Buffer& program, 
                      .portable_kernels = request.portable_kernels,
                      .method = request.method,
                      .pools = request.pools,
-                     .record = !request.etdump.empty()};
+                     .record = !request.etdump.empty(),
+                     .record_values = !request.debug_buffer.empty()};
   CARINA_TRY(options.memories, read_names({.accelerator = {},
                                            .system_config = request.system_config,
                                            .memory_mode = request.memory_mode,
@@ -51,12 +52,33 @@ report::RunReport figures_of(const RunOutcome& outcome, const std::string& progr
           .npu = outcome.npu,
           .vgf_place = vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
           .vgf_times = outcome.vgf_times,
-          .tosa_times = outcome.tosa_times};
+          .tosa_times = outcome.tosa_times,
+          .method = outcome.method,
+          .methods = outcome.methods};
+}
+
+Result<void> write_record(const RunRequest& request, std::span<const pte::RunRecord> records) {
+  if (request.etdump.empty()) return {};
+  const pte::EtDump dump = pte::write_etdump(records);
+  CARINA_CHECKED(write_file(request.etdump, dump.record));
+  if (!request.debug_buffer.empty()) CARINA_CHECKED(write_file(request.debug_buffer, dump.debug_buffer));
+  return {};
+}
+
+// The Inspector takes runs of one method for repetitions, whose values must be equal.
+Result<void> check_values_of_one(const RunRequest& request, size_t samples) {
+  if (request.debug_buffer.empty() || samples <= 1) return {};
+  return fail({.where = "--debug-buffer",
+               .what = "ExecuTorch's Inspector wants the values of one sample",
+               .expected = "1 sample",
+               .got = fmt::format("{}", samples),
+               .hint = "give one sample; of a .bpte all test cases are kept apart",
+               .fault = Fault::kUsage});
 }
 
 Result<report::RunReport> report_of(const RunRequest& request, const RunOutcome& outcome,
                                     const std::vector<NamedTensor>& outputs) {
-  if (!request.etdump.empty()) CARINA_CHECKED(write_file(request.etdump, pte::write_etdump(outcome.records)));
+  CARINA_CHECKED(write_record(request, outcome.records));
   report::RunReport report = figures_of(outcome, request.program, request.timed, request.vgf);
   CARINA_TRY(report.outputs, report_tensors(outputs, request.output_folder));
   return report;
@@ -71,6 +93,7 @@ Result<report::RunReport> run_samples(const Buffer& program, const RunRequest& r
     } else {
       CARINA_TRY(given, load_batch(request.inputs, types, request.pictures, log));
     }
+    CARINA_CHECKED(check_values_of_one(request, given.samples.size()));
     return given.samples;
   };
   CARINA_TRY(BatchOutcome batch, run_batch(program, request.program, source, options, log));
@@ -120,6 +143,11 @@ Result<report::RunReport> describe(const RunOutcome& outcome, const std::string&
 }
 
 Result<report::RunReport> run(const RunRequest& request, const Log& log) {
+  if (!request.debug_buffer.empty() && request.etdump.empty())
+    return fail({.where = "--debug-buffer",
+                 .what = "the bytes of tensors say nothing without the record of what they are",
+                 .hint = "give --etdump FILE too",
+                 .fault = Fault::kUsage});
   CARINA_TRY(const Buffer file, open_program(request.program));
   if (!pte::is_bundled_program(file)) return run_samples(file, request, log);
   CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, request.program));

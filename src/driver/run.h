@@ -27,9 +27,10 @@ struct RunRequest {
   std::string method = {};        // by its name; empty: "forward", else the first
   MemoryPools pools = {};         // that the runtime runs in
   PictureOptions pictures = {};
-  Tolerance tolerance = {};  // of the test cases of a .bpte
-  std::string etdump = {};   // the record of the runs goes to this file; empty: to none
-  std::string bundle = {};   // a .bpte with what went in and came out is written there; empty: none
+  Tolerance tolerance = {};       // of the test cases of a .bpte
+  std::string etdump = {};        // the record of the runs goes to this file; empty: to none
+  std::string debug_buffer = {};  // what each instruction wrote goes there, for the record; empty: nowhere
+  std::string bundle = {};        // a .bpte with what went in and came out is written there; empty: none
 };
 
 // What `carina run` says of an outcome, its tensors in no file.

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "driver/memory_order.h"
+
 namespace carina::driver {
 
 namespace {
@@ -46,10 +50,47 @@ void RunClock::before(size_t instruction) {
   steps_.back().start_ns = now_ns();
 }
 
-void RunClock::after(size_t /*instruction*/) {
+void RunClock::keep(int32_t instruction, const runtime::EValue& value) {
+  using Kind = pte::RecordedValue::Kind;
+  pte::RecordedValue kept{.kind = value.is_tensor() ? Kind::kTensor : Kind::kTensorList, .instruction = instruction};
+  const auto add = [&](const runtime::Tensor& tensor) {
+    if (tensor.data == nullptr || !pte::is_recordable(tensor.type)) return;
+    const Buffer elements = from_memory_order(tensor, {static_cast<const std::byte*>(tensor.data), tensor.bytes()});
+    kept.tensors.push_back({.type = tensor.type,
+                            .sizes = {tensor.sizes().begin(), tensor.sizes().end()},
+                            .elements = {elements.bytes().begin(), elements.bytes().end()}});
+  };
+  if (value.is_tensor()) add(value.tensor);
+  if (value.kind == runtime::EValue::Kind::kTensorList) {
+    for (const runtime::EValue* entry : value.tensors) {
+      if (entry != nullptr && entry->is_tensor()) add(entry->tensor);
+    }
+  }
+  if (!kept.tensors.empty()) values_.push_back(std::move(kept));
+}
+
+// As ExecuTorch keeps them: all that a delegate takes and gives; of a kernel what it gives, one tensor after another
+// unless it gives a list.
+void RunClock::keep_values(size_t instruction) {
+  const runtime::Arguments arguments = method_->instruction_arguments(instruction);
+  const auto index = static_cast<int32_t>(instruction);
+  if (method_->calls_delegate(instruction)) {
+    for (const runtime::EValue* argument : arguments) keep(index, *argument);
+    return;
+  }
+  if (arguments.empty() || method_->instruction_name(instruction).empty()) return;
+  const runtime::EValue& given = *arguments.back();
+  const bool several = given.kind == runtime::EValue::Kind::kTensorList && arguments.size() > 1 &&
+                       arguments[arguments.size() - 2]->is_tensor();
+  if (!several) return keep(index, given);
+  for (const runtime::EValue* entry : given.tensors) keep(index, *entry);
+}
+
+void RunClock::after(size_t instruction) {
   Step& step = steps_.back();
   step.end_ns = now_ns();
   step.invocations = npu_.reports().size() - step.first_invocation;
+  if (method_ != nullptr) keep_values(instruction);
 }
 
 pte::RunRecord RunClock::take(const runtime::Method& method, const Invocation& invocation) {
@@ -79,6 +120,10 @@ pte::RunRecord RunClock::take(const runtime::Method& method, const Invocation& i
   }
   record.events.push_back({.name = kMethodExecute, .start_ns = start, .end_ns = at});
   steps_.clear();
+  if (method_ != nullptr) {
+    for (size_t i = 0; i < method_->outputs(); ++i) keep(-1, method_->output(i));
+    record.values = std::exchange(values_, {});
+  }
   return record;
 }
 

@@ -12,10 +12,12 @@
 
 namespace carina::driver {
 
-// Takes the time of each instruction of a method, and which invocations of the NPU belong to it.
+// Takes the time of each instruction of a method, and which invocations of the NPU belong to it; and the values that it
+// writes, where it is given the method.
 class RunClock final : public runtime::InstructionObserver {
  public:
-  explicit RunClock(const SimulatedNpu& npu) : npu_(npu) {}
+  // `method`: whose values are kept, for the clock's life; nullptr: none are.
+  explicit RunClock(const SimulatedNpu& npu, const runtime::Method* method = nullptr) : npu_(npu), method_(method) {}
 
   void before(size_t instruction) override;
   void after(size_t instruction) override;
@@ -35,10 +37,14 @@ class RunClock final : public runtime::InstructionObserver {
     size_t invocations = 0;
   };
   [[nodiscard]] uint64_t now_ns() const;
+  void keep_values(size_t instruction);
+  void keep(int32_t instruction, const runtime::EValue& value);
 
   const SimulatedNpu& npu_;
+  const runtime::Method* method_;
   std::chrono::steady_clock::time_point zero_ = std::chrono::steady_clock::now();
   std::vector<Step> steps_;
+  std::vector<pte::RecordedValue> values_;
 };
 
 }  // namespace carina::driver

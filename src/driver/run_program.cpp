@@ -142,7 +142,9 @@ class Session {
             .npu = joined(reports, target_),
             .vgf_times = std::move(vgf_times_),
             .tosa_times = std::move(tosa_times_),
-            .records = std::move(records_)};
+            .records = std::move(records_),
+            .method = method(),
+            .methods = runner_->methods()};
   }
 
  private:
@@ -159,14 +161,17 @@ class Session {
   Result<void> load_runner(const Buffer& program, const std::string& where) {
     const std::array<runtime::Backend*, 3> backends{&*ethos_u_, vgf_.get(), &*tosa_};
     const RunnerKernels kernels{
-        .kind = options_.portable_kernels ? RunnerKernels::Kind::kPortable : RunnerKernels::Kind::kHost,
+        // The host's own take several calls together, so that what stands between them is nowhere.
+        .kind = options_.portable_kernels || options_.record_values ? RunnerKernels::Kind::kPortable
+                                                                    : RunnerKernels::Kind::kHost,
         .threads = options_.threads};
     auto runner =
         ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method, options_.pools);
     if (!runner) return failed(std::move(runner).error());
     runner_ = *std::move(runner);
     notes_ = notes_of_calls(program_, runner_->method_name());
-    if (options_.record) runner_->observe(&clock_.emplace(*npu_));
+    const runtime::Method* kept = options_.record_values ? &runner_->method() : nullptr;
+    if (options_.record) runner_->observe(&clock_.emplace(*npu_, kept));
     return {};
   }
 

@@ -34,6 +34,7 @@ struct RunOptions {
   std::string method = {};        // by its name; empty: "forward", else the first
   MemoryPools pools = {};         // that the runtime runs in
   bool record = false;            // whether `records` of the outcome has the events of each run
+  bool record_values = false;     // and what each instruction wrote, on the runtime's own kernels
 };
 
 // What one inference gave and took.
@@ -47,6 +48,8 @@ struct RunOutcome {
   std::vector<int64_t> vgf_times = {};   // of VGF delegates, per call, in nanoseconds
   std::vector<int64_t> tosa_times = {};  // of TOSA delegates, in the interpreter, likewise
   std::vector<pte::RunRecord> records = {};
+  std::string method = {};                // that ran
+  std::vector<std::string> methods = {};  // of the program
 };
 
 // What several inferences gave, one after another on one loaded program: state that the program keeps goes from each to

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "facts/executorch.h"
+
 namespace carina::pte {
 
 // Something that took time, in nanoseconds of one clock.
@@ -18,15 +20,38 @@ struct ProfileEvent {
   uint64_t end_ns = 0;
 };
 
+struct RecordedTensor {
+  PteScalarType type = PteScalarType::kFloat;
+  std::vector<int64_t> sizes = {};
+  std::vector<std::byte> elements = {};  // in the order of the sizes
+};
+
+// What an instruction wrote, or the program gives.
+struct RecordedValue {
+  enum class Kind : uint8_t { kTensor, kTensorList };
+  Kind kind = Kind::kTensor;
+  int32_t instruction = -1;  // -1: an output of the program
+  std::vector<RecordedTensor> tensors = {};
+};
+
+// Whether the Inspector knows tensors of this type.
+bool is_recordable(PteScalarType type);
+
 // One run of a method. The format has room for what was allocated; the Inspector refuses a file that says it.
 struct RunRecord {
   std::string name = "Execute";
   int32_t test_case = -1;  // of a bundled program; -1: none
   std::vector<ProfileEvent> events = {};
+  std::vector<RecordedValue> values = {};
 };
 
-// The bytes of an ETDump, which ExecuTorch's Inspector reads (executorch.devtools.Inspector). Source: ExecuTorch's
-// etdump_schema_flatcc.fbs (facts/schemas); names of events as method.cpp and the generated kernel calls give them.
-std::vector<std::byte> write_etdump(std::span<const RunRecord> runs);
+// An ETDump, which ExecuTorch's Inspector reads (executorch.devtools.Inspector), and the bytes of its tensors, which
+// stand in a file of their own (its `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs (facts/schemas);
+// names of events as method.cpp and the generated kernel calls give them.
+struct EtDump {
+  std::vector<std::byte> record;
+  std::vector<std::byte> debug_buffer;
+};
+EtDump write_etdump(std::span<const RunRecord> runs);
 
 }  // namespace carina::pte

@@ -1,6 +1,7 @@
 #include "report/run_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -172,6 +173,8 @@ std::string to_text(const RunReport& report, LayerRows rows) {
   std::string out = report.tests ? to_text(*report.tests) : std::string();
   out += outputs_text(report.outputs);
   if (report.samples > 1) out += fmt::format("samples: {}\n", report.samples);
+  if (report.methods.size() > 1)
+    out += fmt::format("method: {} (of {})\n", report.method, fmt::join(report.methods, ", "));
   out += memory_text(report.memory);
   if (!report.cpu_kernels.empty()) {
     out += "CPU kernels:";
@@ -196,6 +199,10 @@ std::string to_json(const RunReport& report) {
   if (!report.vgf_times.empty()) json["vgf_nanoseconds"] = report.vgf_times;
   if (!report.tosa_times.empty()) json["tosa_nanoseconds"] = report.tosa_times;
   if (report.findings) json["findings"] = *report.findings;
+  if (report.methods.size() > 1) {
+    json["method"] = report.method;
+    json["methods"] = report.methods;
+  }
   json["samples"] = report.samples;
   if (report.tests) json["tests"] = tests_json(*report.tests);
   return json_text(json);

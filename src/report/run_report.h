@@ -116,6 +116,8 @@ struct RunReport {
   std::optional<std::vector<std::string>> findings = {};
   int64_t samples = 1;  // inferences; figures are those of the first
   std::optional<TestsReport> tests = {};
+  std::string method = {};                // that ran
+  std::vector<std::string> methods = {};  // of the program
 };
 
 // One row for the operations of a layer together, or one for each.

@@ -30,6 +30,7 @@ Result<void> check(const driver::RunRequest& request, const Tables& tables = {})
                              .outputs = {{"--per-layer", tables.layers},
                                          {"--report", tables.page},
                                          {"--etdump", request.etdump},
+                                         {"--debug-buffer", request.debug_buffer},
                                          {"--bundle", request.bundle}},
                              .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.program);
@@ -62,7 +63,7 @@ Result<Buffer> image_of(const driver::RunRequest& request, const Console& consol
         {.where = "--timed", .what = "the log of a run on qemu has the cycles, in total", .severity = Severity::kNote});
   if (!request.data.empty())
     return fail({.where = "--data", .what = "a firmware image takes no tensors from outside", .fault = Fault::kUsage});
-  if (!request.method.empty() || !request.etdump.empty() || !request.bundle.empty())
+  if (!request.method.empty() || !request.etdump.empty() || !request.debug_buffer.empty() || !request.bundle.empty())
     return fail({.where = "--on qemu",
                  .what = "the firmware's runner knows no other method, keeps no record and writes no test cases",
                  .hint = "run it on the host for --method, --etdump and --bundle",
@@ -150,6 +151,10 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "--etdump", request.etdump,
          "Write what ran, and for how long, to this file, for ExecuTorch's Inspector; with --timed, delegates by "
          "the NPU's cycles")
+      ->check(path());
+  app.add_option(
+         "--debug-buffer", request.debug_buffer,
+         "Write what each instruction computed to this file, for the record of --etdump; on the portable kernels")
       ->check(path());
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   static Tables tables;
