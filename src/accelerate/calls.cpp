@@ -49,6 +49,7 @@ class Products final : public Step {
                     .depth = sizes_.depth,
                     .row_step = column_step,
                     .depth_step = depth_step});
+    leave_packed(b_->tensor);
   }
 
   void run(ThreadPool& pool) override {

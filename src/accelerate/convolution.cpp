@@ -73,6 +73,7 @@ void Convolution::pack_weights() {
                             .depth = depth,
                             .row_step = depth,
                             .depth_step = 1}));
+  leave_packed(weight_->tensor);
 }
 
 Finish Convolution::finish(int64_t first) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/mapped_pages.h"
 #include "base/parallel.h"
 #include "runtime/kernel.h"
 
@@ -54,6 +55,12 @@ inline bool is_plain(const EValue& value) {
 }
 inline bool is_constant(const EValue& value) {
   return value.is_tensor() && value.tensor.read_only && value.tensor.data != nullptr;
+}
+// Nobody reads weights again that have been packed: their pages of a mapped program leave the process's memory.
+inline void leave_packed(const Tensor& weights) {
+  constexpr size_t kWorthACall = 64 * 1024;
+  if (weights.bytes() >= kWorthACall)
+    leave_pages_around({static_cast<const std::byte*>(weights.data), static_cast<size_t>(weights.bytes())});
 }
 inline bool overlap(const Tensor& a, const Tensor& b) {
   const auto* from = static_cast<const std::byte*>(a.data);
