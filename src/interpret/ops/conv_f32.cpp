@@ -187,12 +187,24 @@ Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
 
 }  // namespace
 
+namespace {
+
+bool reads_padding(const ConvGeometry& g) {
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const int64_t last = tap_position(g, axis, g.out[axis] - 1, g.kernel[axis] - 1);
+    if (g.pad[axis] != 0 || last >= g.in[axis]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
   if (!bounds || !has_f32_constants(plan) || g.multiplier > 0 || g.oc == 0 || g.ic == 0) return std::nullopt;
   const auto weights = plan.in[1].constant->values<float>();
   // Padding is multiplied as zeros here, which only finite weights turn into nothing.
-  if (!are_finite(weights)) return std::nullopt;
+  if (reads_padding(g) && !are_finite(weights)) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
   DenseF32 conv{.g = g,
                 .k = k,
