@@ -19,7 +19,9 @@ Error with_alpha(Arguments arguments, const Function& function) {
   Call call(arguments);
   static_cast<void>(call.number(2));
   CARINA_RT_TRY(call.error());
-  const EValue& alpha = *arguments[2];
+  EValue alpha = *arguments[2];
+  if (call.out(3).type == PteScalarType::kBool) alpha = EValue(int64_t{alpha.to_double() != 0});  // one of them, too
+  CARINA_RT_TRY(call.error());
   return binary_kernel(arguments, [&](auto a, auto b) { return function(a, b, scalar_in<decltype(a)>(alpha)); }, 3);
 }
 
@@ -72,7 +74,6 @@ template <typename Function>
 Error remainder_kernel(Arguments arguments, const Function& function) {
   const PteScalarType type =
       arguments.size() > 2 && arguments[2]->is_tensor() ? arguments[2]->tensor.type : PteScalarType::kDouble;
-  if (!is_floating(type) && !is_integer(type)) return binary_kernel(arguments, function);
   return binary_kernel(arguments, [&](auto a, auto b) {
     if constexpr (std::is_same_v<decltype(a), double>) {
       return function(rounded_to(type, a), rounded_to(type, b));
@@ -112,10 +113,6 @@ T smaller(T a, T b) {
 Error add(Arguments arguments, Arena& /*scratch*/) {
   if (has_complex(arguments) && arguments.size() == 4)
     return complex_binary(arguments, ComplexOperation::kSum, 3, arguments[2]);
-  const bool flags =
-      arguments.size() == 4 && arguments[3]->is_tensor() && arguments[3]->tensor.type == PteScalarType::kBool;
-  if (flags)  // whose `alpha` is one too
-    return with_alpha(arguments, [](auto a, auto b, auto alpha) { return a != 0 || (b != 0 && alpha != 0); });
   return with_alpha(arguments, [](auto a, auto b, auto alpha) { return plus(a, times(b, alpha)); });
 }
 
@@ -187,14 +184,14 @@ Error atan2(Arguments arguments, Arena& /*scratch*/) {
 // PyTorch takes roots for these numbers, so that -inf has none, but not of halves.
 Error pow(Arguments arguments, Arena& /*scratch*/) {
   const bool root = arguments.size() > 1 && arguments[1]->kind == EValue::Kind::kDouble &&
+                    std::fabs(arguments[1]->number) == 0.5 &&
                     !(arguments[0]->is_tensor() && arguments[0]->tensor.type == PteScalarType::kHalf);
-  if (root && arguments[1]->number == 0.5) {
-    return binary_kernel(arguments, [](auto a, auto /*half*/) { return std::sqrt(static_cast<double>(a)); });
-  }
-  if (root && arguments[1]->number == -0.5) {
-    return binary_kernel(arguments, [](auto a, auto /*half*/) { return 1 / std::sqrt(static_cast<double>(a)); });
-  }
-  return binary_kernel(arguments, [](auto a, auto b) { return power(a, b); });
+  return binary_kernel(arguments, [root](auto a, auto b) {
+    if constexpr (!kWhole<decltype(a)>) {
+      if (root) return b < 0 ? 1 / std::sqrt(a) : std::sqrt(a);
+    }
+    return power(a, b);
+  });
 }
 
 // (base: scalar, exponent, out)

@@ -376,6 +376,24 @@ def test_the_model_is_one_segment_more(digits, firmware):
     assert filled[52 : len(plain)] == plain[52:]  # all but the header
 
 
+def test_sizes_known_at_run_time_are_the_planned_ones_on_the_device(run_carina, tmp_path):
+    import torch
+    from executorch.exir import to_edge
+
+    shapes = ({0: torch.export.Dim("rows", min=1, max=4)},)
+    exported = torch.export.export(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Softmax(-1)).eval(), (torch.ones(3, 5),), dynamic_shapes=shapes)
+    to_edge(exported).to_executorch().save(str(tmp_path / "model.pte"))
+    x = np.random.default_rng(4).normal(size=(4, 5)).astype(np.float32)
+    for rows, name in ((4, "whole"), (2, "part")):
+        np.save(tmp_path / f"{name}.npy", x[:rows])
+        run_carina(["run", tmp_path / "model.pte", "--portable-kernels", "-i", tmp_path / f"{name}.npy", "-o", tmp_path / name])
+        assert np.load(tmp_path / name / "output_0.npy").shape == (rows, 5)
+    run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "whole.npy", "-o", tmp_path / "device"])
+    assert (tmp_path / "whole" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
+    refused = run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "part.npy"], expect=1).stderr
+    assert "smaller than planned, which the firmware's runner does not take" in refused and "expected 80 bytes, got 40" in refused
+
+
 def test_a_batch_on_the_device(digits, run_carina, tmp_path):
     pte, _ = digits()
     np.save(tmp_path / "batch.npy", np.load(DIGITS / "test.npz")["x"][:3])

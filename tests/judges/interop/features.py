@@ -138,7 +138,8 @@ def their_methods(shop):
     return Made(written(shop, to_edge(methods).to_executorch()), method_calls(x))
 
 
-def quantized_methods():
+def quantized_methods(float_linear):
+    """(methods, partitioners, input); `float_linear`: linear layers stay on the CPU, with constants of their own."""
     from carina.arm import EthosUCompileSpec, EthosUPartitioner, EthosUQuantizer, get_symmetric_quantization_config
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
@@ -147,6 +148,8 @@ def quantized_methods():
     methods = {}
     for name in ("forward", "features"):
         quantizer = EthosUQuantizer(spec).set_global(get_symmetric_quantization_config())
+        if float_linear:
+            quantizer.set_module_type(nn.Linear, None)
         prepared = prepare_pt2e(torch.export.export(Method(layers, name), (x,)).module(check_guards=False), quantizer)
         prepared(x)
         methods[name] = torch.export.export(convert_pt2e(prepared), (x,))
@@ -159,12 +162,13 @@ def our_methods(**config):
     def make(shop):
         from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
 
-        methods, partitioners, x = quantized_methods()
+        external = bool(config.get("external_constants"))
+        methods, partitioners, x = quantized_methods(float_linear=external)
         program = to_edge_transform_and_lower(methods, partitioner=partitioners).to_executorch(ExecutorchBackendConfig(**config))
         made = Made(written(shop, program), method_calls(x))
         program.write_tensor_data_to_file(str(shop.folder))
         made.data = next(shop.folder.glob("*.ptd"), None)
-        assert (made.data is not None) == bool(config.get("external_constants"))
+        assert (made.data is not None) == external, "a .ptd is there, or is not, as the configuration says"
         return made
 
     return make

@@ -114,7 +114,9 @@ def judge(row: Row, carina: Path, cases: Path, official: Official) -> Outcome:
             for call in made.calls:
                 compare_call(outcome, made, call, carina, official, folder)
         except (AssertionError, RuntimeError, OSError) as error:
-            outcome.problem = str(error)[:400].replace(str(folder), "")
+            outcome.problem = (str(error) or repr(error))[:400].replace(str(folder), "")
+    if not outcome.problem and outcome.integers + outcome.floats == 0:
+        outcome.problem = "nothing was compared"
     return outcome
 
 
