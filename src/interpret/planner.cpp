@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/checked_math.h"
+#include "base/mapped_pages.h"
 #include "interpret/ops/op_table_internal.h"
 #include "ir/tosa_node.h"
 
@@ -149,6 +150,16 @@ void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
       .dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
 }
 
+namespace {
+
+// A kernel that keeps its own weights reads those of a mapped file seldom: their pages come back then.
+void leave_weights(const ir::Graph& graph, const Kernel& kernel, const std::vector<ir::ValueId>& reads) {
+  if (kernel.packed_bytes == 0 || reads.size() < 2 || !reads[1].valid()) return;
+  if (const auto& weights = graph[reads[1]].constant) leave_pages_around(weights->data.bytes());
+}
+
+}  // namespace
+
 Result<void> Planner::make_step(size_t node_index) {
   const ir::Node& node = graph_.nodes[node_index];
   if (!node.op.is_tosa())
@@ -164,6 +175,7 @@ Result<void> Planner::make_step(size_t node_index) {
   }
   const NodePlan plan = node_plan(node);
   CARINA_TRY(Kernel kernel, row->prepare(plan));
+  leave_weights(graph_, kernel, node.inputs);
   // With an observer nothing changes: a shared value is shown with the node's own type and shape.
   if (copies_nothing(node)) {
     share_bytes(node.inputs[0], node.outputs[0]);
@@ -244,6 +256,7 @@ bool Planner::fuse_node(size_t node_index) {
       done_[next] = true;
       fused.others.emplace_back(next);
     }
+    leave_weights(graph_, fused.kernel, node.inputs);
     fused_.emplace(node_index, std::move(fused));
     return true;
   }
