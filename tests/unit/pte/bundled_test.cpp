@@ -66,7 +66,7 @@ TEST(Bundled, AnyChangedByteIsReadOrRefused) {
 
 TEST(EtDump, IsSizePrefixed) {
   const std::vector<RunRecord> runs{{.events = {{.name = "Method::execute", .end_ns = 5}}}};
-  const std::vector<std::byte> file = write_etdump(runs);
+  const std::vector<std::byte> file = write_etdump(runs).record;
   uint32_t size = 0;
   std::copy_n(file.begin(), 4, reinterpret_cast<std::byte*>(&size));
   EXPECT_EQ(size + 4, file.size());
