@@ -117,7 +117,7 @@ DEVIATIONS = (
     Deviation(("pow.Tensor_Scalar_out", "pow.Scalar_out"), "takes powers of integers through floats, and no roots where PyTorch does, so that those of -inf are numbers"),
     Deviation(("sum.IntList_out",), "adds integers in floats", lambda c: c.has(torch.int64)),
     Deviation(("div.Scalar_mode_out", "div.out_mode", "floor_divide.out"), "gives infinities of another sign, or none, where it divides by zero or infinity", lambda c: c.has(*REAL)),
-    Deviation(("native_layer_norm.out",), "takes the variance from squares, which cancel", lambda c: c.has(torch.float32)),
+    Deviation(("native_layer_norm.out",), "takes the variance from squares, which cancel", lambda c: c.has(torch.float32, torch.float64)),
     Deviation(("_log_softmax.out",), "loses NaN", lambda c: any(t.isnan().any() for t in c.tensors())),
     Deviation(("_upsample_bilinear2d_aa.out", "upsample_bilinear2d.vec_out"), "cuts bytes off where PyTorch rounds them, along each axis", lambda c: c.has(torch.uint8)),
     Deviation(("upsample_nearest2d.vec_out",), "multiplies by the factor also where the size doubles, and PyTorch takes every element twice", by_floats=True),

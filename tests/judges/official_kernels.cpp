@@ -71,7 +71,8 @@ struct Storage {
   std::deque<std::vector<uint8_t>> orders;
   std::deque<TensorImpl> tensors;
   std::vector<EValue*> outputs;
-  std::vector<size_t> output_bytes;     // what there is memory for; SIZE_MAX: a number
+  std::vector<size_t> output_bytes;  // what there is memory for; SIZE_MAX: a number
+  std::vector<size_t> output_ranks;
   bool takes_optional_tensors = false;  // in lists
   std::deque<EValue> values;            // last: to be destroyed before the lists that they point to
 };
@@ -103,6 +104,7 @@ EValue* get_tensor(Storage& storage) {
   if (is_output) {
     storage.outputs.push_back(value);
     storage.output_bytes.push_back(content.size());
+    storage.output_ranks.push_back(rank);
   }
   return value;
 }
@@ -171,6 +173,7 @@ EValue* get_argument(Storage& storage) {
     case 'v':
       storage.outputs.push_back(&storage.values.emplace_back());
       storage.output_bytes.push_back(SIZE_MAX);
+      storage.output_ranks.push_back(0);
       return storage.outputs.back();
     default:
       return &storage.values.emplace_back();
@@ -198,6 +201,20 @@ std::string result_of(const EValue& value) {
   return out;
 }
 
+// Whether an output is still what the caller has given.
+bool is_whole(const EValue& value, size_t bytes, size_t rank) {
+  if (bytes == SIZE_MAX) return value.isInt() || value.isDouble() || value.isBool();
+  if (!value.isTensor()) return false;
+  const Tensor& tensor = value.toTensor();
+  if (tensor.sizes().size() != rank) return false;
+  size_t wanted = tensor.element_size();
+  for (const int32_t size : tensor.sizes()) {
+    if (size < 0) return false;
+    wanted *= static_cast<size_t>(size);
+  }
+  return wanted == tensor.nbytes() && wanted <= bytes;
+}
+
 // In the child: the error's byte, and the outputs behind it.
 std::string called(const std::string& name, Storage& storage, std::vector<EValue*>& arguments) {
   const auto kernel = get_op_function_from_registry(name.c_str());
@@ -217,7 +234,7 @@ std::string called(const std::string& name, Storage& storage, std::vector<EValue
   for (size_t i = 0; i < storage.outputs.size(); ++i) {
     const EValue& value = *storage.outputs[i];
     // A kernel that wrote beyond its tensors may have written over what describes them.
-    if (value.isTensor() && value.toTensor().nbytes() > storage.output_bytes[i])
+    if (!is_whole(value, storage.output_bytes[i], storage.output_ranks[i]))
       return std::string(1, static_cast<char>(kProcessEnded));
     result += result_of(value);
   }
