@@ -25,6 +25,7 @@ SAMPLE = [
 
 @pytest.fixture(scope="module")
 def official(carina):
+    sys.path.insert(0, str(carina.parents[1] / "python"))  # for rows that take Carina's Python package
     runtime = matrix.Official(carina.parents[1] / "lib" / "libcarina_executorch.so", carina.parents[1] / "python")
     yield runtime
     runtime.close()
