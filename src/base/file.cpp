@@ -19,7 +19,7 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kReadBytes = size_t{64} << 20;
+constexpr size_t kReadBytes = size_t{16} << 20;
 constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes: less is not worth asking the system
 constexpr size_t kWorthPassing = size_t{8} << 20;  // bytes of a file whose pages go behind its reader
 

@@ -11,7 +11,7 @@
 
 namespace carina {
 
-// The bytes of a file. One of up to 64 MiB is read, so that nothing that happens to it afterwards matters; a larger one
+// The bytes of a file. One of up to 16 MiB is read, so that nothing that happens to it afterwards matters; a larger one
 // is mapped, so that weights do not cost memory twice (docs/adr/0013). Errors: not there, not readable, not a regular
 // file (a FIFO is not waited for), shorter at the end of reading than at its start.
 Result<Buffer> map_file(const std::string& path);
