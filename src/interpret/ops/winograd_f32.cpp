@@ -19,6 +19,7 @@ namespace carina::interpret {
 namespace {
 
 constexpr int64_t kPlaces = 36;  // of a transformed tile
+constexpr int64_t kWindow = 9;   // weights of a channel
 constexpr int64_t kTile = 4;     // outputs along an axis
 constexpr int64_t kMostTiles = 48;
 constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
@@ -106,13 +107,17 @@ struct WinogradF32 {
   [[nodiscard]] Buffer pack(Workers& workers) const {
     MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(kPlaces * g.ic * g.oc) * sizeof(float));
     auto* to = reinterpret_cast<float*>(packed.bytes().data());
-    split(workers, kPlaces, 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> matrix(static_cast<size_t>(g.oc * g.ic));
-      for (int64_t place = begin; place < end; ++place) {
-        for (int64_t o = 0; o < g.oc; ++o)
-          simd::transform_winograd_weights(weights.values<float>().data() + o * 9 * g.ic, g.ic, place,
-                                           matrix.data() + o * g.ic);
-        simd::pack_matrix_f32(matrix.data(), 1, g.ic, g.ic, g.oc, to + place * g.oc * g.ic);
+    // A panel at a time: its transformed weights stay in the second-level cache until they are packed.
+    split(workers, g.oc / simd::kLanes, 1, [&](int64_t begin, int64_t end) {
+      const int64_t area = simd::kLanes * g.ic;
+      std::vector<float> matrices(static_cast<size_t>(kPlaces * area));  // [place][output channel][input channel]
+      for (int64_t panel = begin; panel < end; ++panel) {
+        for (int64_t o = 0; o < simd::kLanes; ++o)
+          simd::transform_winograd_weights(weights.values<float>().data() + (panel * simd::kLanes + o) * kWindow * g.ic,
+                                           g.ic, matrices.data() + o * g.ic, area);
+        for (int64_t place = 0; place < kPlaces; ++place)
+          simd::pack_matrix_f32(matrices.data() + place * area, 1, g.ic, g.ic, simd::kLanes,
+                                to + (place * g.oc + panel * simd::kLanes) * g.ic);
       }
     });
     return std::move(packed).freeze();
@@ -140,8 +145,8 @@ bool is_worth_it(const NodePlan& plan, const ConvGeometry& g) {
 }
 
 bool fits(const ConvGeometry& g) {
-  constexpr std::array<int64_t, 3> kWindow{1, 3, 3}, kOnes{1, 1, 1};
-  return g.multiplier == 0 && g.kernel == kWindow && g.stride == kOnes && g.dilation == kOnes && g.in[0] == 1 &&
+  constexpr std::array<int64_t, 3> kThree{1, 3, 3}, kOnes{1, 1, 1};
+  return g.multiplier == 0 && g.kernel == kThree && g.stride == kOnes && g.dilation == kOnes && g.in[0] == 1 &&
          g.ic % simd::kLanes == 0 && g.oc % simd::kLanes == 0;
 }
 

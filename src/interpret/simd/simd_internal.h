@@ -144,8 +144,8 @@ struct WinogradFinish {
   Extremes* extremes;
 };
 void finish_winograd(const WinogradFinish& job);
-// Place p of G w G^T, per input channel, of one output channel's weights [3][3][channels].
-void transform_winograd_weights(const float* weights, int64_t channels, int64_t place, float* out);
+// G w G^T, per input channel, of one output channel's weights [3][3][channels]: place p at out + p * stride.
+void transform_winograd_weights(const float* weights, int64_t channels, float* out, int64_t stride);
 
 // --- depthwise: one output pixel from its taps
 // ---------------------------------------------------------------------------

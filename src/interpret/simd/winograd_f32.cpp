@@ -107,6 +107,39 @@ void finish_winograd_here(const WinogradFinish& job) {
   if (job.extremes != nullptr) job.extremes->add(seen(d, least, greatest, not_numbers));
 }
 
+// Three weights of a row or column to six, each `step` floats after the last.
+template <typename D, typename V = hn::Vec<D>>
+HWY_INLINE void transform_three(D d, V w0, V w1, V w2, float* HWY_RESTRICT out, int64_t step) {
+  const auto sixth = hn::Set(d, -1.0F / 6);
+  const auto sum = hn::Add(w0, w2);
+  const auto even = hn::Add(hn::Mul(hn::Set(d, 1.0F / 24), w0), hn::Mul(hn::Set(d, 1.0F / 6), w2));
+  const auto odd = hn::Mul(hn::Set(d, 1.0F / 12), w1);
+  hn::StoreU(hn::Mul(hn::Set(d, 0.25F), w0), d, out);
+  hn::StoreU(hn::Mul(sixth, hn::Add(sum, w1)), d, out + step);
+  hn::StoreU(hn::Mul(sixth, hn::Sub(sum, w1)), d, out + 2 * step);
+  hn::StoreU(hn::Add(even, odd), d, out + 3 * step);
+  hn::StoreU(hn::Sub(even, odd), d, out + 4 * step);
+  hn::StoreU(w2, d, out + 5 * step);
+}
+
+void transform_weights_here(const float* HWY_RESTRICT weights, int64_t channels, float* HWY_RESTRICT out,
+                            int64_t stride) {
+  const hn::ScalableTag<float> d;
+  const auto wide = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN float columns[18 * kLanes];  // [row of the transform][column of the window]
+  for (int64_t c = 0; c < channels; c += wide) {
+    const auto weight = [&](int64_t y, int64_t x)
+                            HWY_ATTR { return hn::LoadU(d, weights + (y * 3 + x) * channels + c); };
+    for (int64_t x = 0; x < 3; ++x)
+      transform_three(d, weight(0, x), weight(1, x), weight(2, x), columns + x * wide, 3 * wide);
+    for (int64_t y = 0; y < 6; ++y) {
+      const float* row = columns + y * 3 * wide;
+      transform_three(d, hn::LoadU(d, row), hn::LoadU(d, row + wide), hn::LoadU(d, row + 2 * wide),
+                      out + y * 6 * stride + c, stride);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carina::interpret::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -116,6 +149,7 @@ namespace carina::interpret::simd {
 
 HWY_EXPORT(transform_here);
 HWY_EXPORT(finish_winograd_here);
+HWY_EXPORT(transform_weights_here);
 
 void transform_winograd(const WinogradTile& job) {
   HWY_DYNAMIC_DISPATCH(transform_here)(job);
@@ -124,24 +158,8 @@ void finish_winograd(const WinogradFinish& job) {
   HWY_DYNAMIC_DISPATCH(finish_winograd_here)(job);
 }
 
-// U = G w G^T in double precision, rounded once.
-void transform_winograd_weights(const float* weights, int64_t channels, int64_t place, float* out) {
-  static constexpr std::array<std::array<double, 3>, 6> kG = {{{1.0 / 4, 0, 0},
-                                                               {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                                                               {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                                               {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                                                               {1.0 / 24, -1.0 / 12, 1.0 / 6},
-                                                               {0, 0, 1}}};
-  const auto& rows = kG[static_cast<size_t>(place / 6)];
-  const auto& columns = kG[static_cast<size_t>(place % 6)];
-  for (int64_t c = 0; c < channels; ++c) {
-    double sum = 0;
-    for (size_t y = 0; y < 3; ++y) {
-      for (size_t x = 0; x < 3; ++x)
-        sum += rows[y] * columns[x] * static_cast<double>(weights[static_cast<int64_t>(y * 3 + x) * channels + c]);
-    }
-    out[c] = static_cast<float>(sum);
-  }
+void transform_winograd_weights(const float* weights, int64_t channels, float* out, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(transform_weights_here)(weights, channels, out, stride);
 }
 
 }  // namespace carina::interpret::simd
