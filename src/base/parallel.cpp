@@ -14,7 +14,7 @@ namespace carina {
 
 namespace {
 
-thread_local ThreadPool* lent = nullptr;
+thread_local const LentLoop::Loop* lent = nullptr;
 
 // A body that divides its work again does so alone: the others are busy.
 class Unlent {
@@ -25,7 +25,7 @@ class Unlent {
   Unlent& operator=(const Unlent&) = delete;
 
  private:
-  ThreadPool* before_ = std::exchange(lent, nullptr);
+  const LentLoop::Loop* before_ = std::exchange(lent, nullptr);
 };
 
 }  // namespace
@@ -59,18 +59,26 @@ void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& b
   arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, takers, take, oneapi::tbb::simple_partitioner()); });
 }
 
-LentPool::LentPool(int threads) : pool_(threads), before_(std::exchange(lent, &pool_)) {}
+LentLoop::LentLoop(Loop loop) : loop_(std::move(loop)), before_(std::exchange(lent, &loop_)) {}
 
-LentPool::~LentPool() {
+LentLoop::~LentLoop() {
   lent = before_;
 }
+
+LentPool::LentPool(int threads)
+    : pool_(threads),
+      lent_([this](size_t count, const std::function<void(size_t)>& body) { pool_.parallel_for(count, body); }) {}
+
+LentPool::~LentPool() = default;
 
 void in_parallel(size_t count, const std::function<void(size_t)>& body) {
   if (lent == nullptr || count < 2) {
     for (size_t i = 0; i < count; ++i) body(i);
     return;
   }
-  lent->parallel_for(count, body);
+  const LentLoop::Loop& loop = *lent;
+  const Unlent unlent;
+  loop(count, body);
 }
 
 void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {

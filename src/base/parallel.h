@@ -27,6 +27,21 @@ class ThreadPool {
   std::unique_ptr<Arena> arena_;
 };
 
+// Lends threads to in_parallel() of this thread for as long as it lives. `loop` is called as ThreadPool::parallel_for()
+// is, and keeps its promises.
+class LentLoop {
+ public:
+  using Loop = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
+  explicit LentLoop(Loop loop);
+  ~LentLoop();
+  LentLoop(const LentLoop&) = delete;
+  LentLoop& operator=(const LentLoop&) = delete;
+
+ private:
+  Loop loop_;
+  const Loop* before_;
+};
+
 // Lends a pool to in_parallel() of this thread for as long as it lives: one pool for a whole task, which those that have
 // work to divide find without being handed it.
 class LentPool {
@@ -39,7 +54,7 @@ class LentPool {
 
  private:
   ThreadPool pool_;
-  ThreadPool* before_;
+  LentLoop lent_;
 };
 
 // ThreadPool::parallel_for() of the pool that is lent to this thread; one after the other where none is, and within a

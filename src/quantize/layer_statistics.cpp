@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
+
 namespace carina::quantize {
 
 namespace {
@@ -60,24 +62,29 @@ const float* pixel_of(const Window& w, const float* image, int64_t place, int64_
   return inside ? image + ((n * w.image[1] + row) * w.image[2] + column) * w.image[3] : nullptr;
 }
 
-// What the window reads on the way over the same places, added up: [row, column, channel].
-std::vector<double> sums_of(const Window& w, std::span<const float> image) {
+// What a tap of the window reads on the way over the same places, added up per channel.
+void add_up(const Window& w, const float* image, int64_t tap, double* sums) {
   const int64_t places = places_of(w), count = std::min(places, kMostPlaces), depth = w.image[3];
   constexpr int64_t kRun = 8;  // places that are added as floats
-  std::vector<double> sums(static_cast<size_t>(w.rows * w.columns * depth), 0);
   std::vector<float> run(static_cast<size_t>(depth));
   for (int64_t i = 0; i < count; i += kRun) {
-    for (int64_t tap = 0; tap < w.rows * w.columns; ++tap) {
-      std::ranges::fill(run, 0.0F);
-      for (int64_t k = i; k < std::min(i + kRun, count); ++k) {
-        const float* const pixel = pixel_of(w, image.data(), k * places / count, tap);
-        if (pixel == nullptr) continue;
-        for (int64_t c = 0; c < depth; ++c) run[static_cast<size_t>(c)] += pixel[c];
-      }
-      double* const sum = sums.data() + tap * depth;
-      for (int64_t c = 0; c < depth; ++c) sum[c] += static_cast<double>(run[static_cast<size_t>(c)]);
+    std::ranges::fill(run, 0.0F);
+    for (int64_t k = i; k < std::min(i + kRun, count); ++k) {
+      const float* const pixel = pixel_of(w, image, k * places / count, tap);
+      if (pixel == nullptr) continue;
+      for (int64_t c = 0; c < depth; ++c) run[static_cast<size_t>(c)] += pixel[c];
     }
+    for (int64_t c = 0; c < depth; ++c) sums[c] += static_cast<double>(run[static_cast<size_t>(c)]);
   }
+}
+
+// Of all taps: [row, column, channel].
+std::vector<double> sums_of(const Window& w, std::span<const float> image) {
+  const int64_t depth = w.image[3];
+  std::vector<double> sums(static_cast<size_t>(w.rows * w.columns * depth), 0);
+  in_parallel(static_cast<size_t>(w.rows * w.columns), [&](size_t tap) {
+    add_up(w, image.data(), static_cast<int64_t>(tap), sums.data() + tap * static_cast<size_t>(depth));
+  });
   return sums;
 }
 

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
+
+#include "base/checked_math.h"
+#include "base/parallel.h"
 
 namespace carina::quantize {
 
@@ -43,27 +48,59 @@ struct Counts {
   uint64_t* zeros;
 };
 
-// The place of `value` is value * scale - first, which is not negative. Places are computed in blocks, which compilers
-// make vectors of; counters take turns, as equal elements follow one another.
-void count_places(std::span<const float> elements, const Lattice& lattice, double scale, double first,
-                  const Counts& counts) {
-  constexpr size_t kBlock = 16 * Lattice::kLine, kTurns = 4;
-  std::array<std::vector<uint32_t>, kTurns> turns;
-  for (auto& turn : turns) turn.assign(counts.bins.size(), 0);
-  std::array<float, kBlock> gathered;
-  std::array<int32_t, kBlock> places;
+// Bins lie at value * scale - first, which is not negative for any element.
+struct Bins {
+  double scale;
+  double first;
+  size_t count;
+};
+
+// Counts what the lattice has from number `begin` to `end`. Places are computed in blocks, which compilers make vectors
+// of; counters take turns, as equal elements follow one another.
+class PartCount {
+ public:
+  PartCount(std::span<const float> elements, const Lattice& lattice, const Bins& bins, size_t begin, size_t end) {
+    for (auto& turn : turns_) turn.assign(bins.count, 0);
+    std::array<float, kBlock> gathered;
+    std::array<int32_t, kBlock> places;
+    for (size_t i = begin; i < end; i += kBlock) {
+      const size_t size = std::min(kBlock, end - i);
+      const auto block = lattice.block(elements, i, {gathered.data(), size});
+      // No difference is negative: cutting it off is its floor.
+      for (size_t k = 0; k < size; ++k)
+        places[k] = static_cast<int32_t>(static_cast<double>(block[k]) * bins.scale - bins.first);
+      for (size_t k = 0; k < size; ++k) ++turns_[k % kTurns][static_cast<uint32_t>(places[k])];
+      zeros_ += static_cast<uint64_t>(std::ranges::count(block, 0.0F));
+    }
+  }
+  // Each element counts `weight` times.
+  void add_to(const Counts& counts, uint64_t weight) const {
+    for (const auto& turn : turns_) {
+      for (size_t bin = 0; bin < counts.bins.size(); ++bin) counts.bins[bin] += weight * turn[bin];
+    }
+    *counts.zeros += weight * zeros_;
+  }
+  static constexpr size_t kBlock = 16 * Lattice::kLine;
+
+ private:
+  static constexpr size_t kTurns = 4;
+  std::array<std::vector<uint32_t>, kTurns> turns_;
+  uint64_t zeros_ = 0;
+};
+
+// Even numbers of parts, for two threads; few, as each has counters of its own.
+size_t parts_of(size_t total) {
+  constexpr size_t kWorthDividing = size_t{1} << 16, kMostParts = 8;
+  return std::clamp<size_t>(std::bit_floor(total / kWorthDividing * 2), 1, kMostParts);
+}
+
+void count_places(std::span<const float> elements, const Lattice& lattice, const Bins& bins, const Counts& counts) {
   const size_t total = lattice.counted(elements.size());
-  for (size_t i = 0; i < total; i += kBlock) {
-    const size_t size = std::min(kBlock, total - i);
-    const auto block = lattice.block(elements, i, {gathered.data(), size});
-    // No difference is negative: cutting it off is its floor.
-    for (size_t k = 0; k < size; ++k) places[k] = static_cast<int32_t>(static_cast<double>(block[k]) * scale - first);
-    for (size_t k = 0; k < size; ++k) ++turns[k % kTurns][static_cast<uint32_t>(places[k])];
-    *counts.zeros += lattice.every * static_cast<uint64_t>(std::ranges::count(block, 0.0F));
-  }
-  for (const auto& turn : turns) {
-    for (size_t bin = 0; bin < counts.bins.size(); ++bin) counts.bins[bin] += lattice.every * turn[bin];
-  }
+  const size_t part = round_up((total + parts_of(total) - 1) / parts_of(total), PartCount::kBlock);
+  std::vector<std::optional<PartCount>> found((total + part - 1) / part);
+  in_parallel(found.size(),
+              [&](size_t i) { found[i].emplace(elements, lattice, bins, i * part, std::min(total, (i + 1) * part)); });
+  for (const auto& one : found) one->add_to(counts, lattice.every);
 }
 
 bool is_beyond(float value) {
@@ -145,7 +182,8 @@ void RangeObserver::count(std::span<const float> elements, size_t enough) {
   constexpr size_t kMany = 4 * kMaxBins;
   if (elements.size() >= kMany) {
     const Lattice lattice(elements.size(), enough);
-    count_places(elements, lattice, scale, first, {.bins = counts_, .zeros = &zeros_});
+    count_places(elements, lattice, {.scale = scale, .first = first, .count = counts_.size()},
+                 {.bins = counts_, .zeros = &zeros_});
     count_ += lattice.every * lattice.counted(elements.size());
   } else {
     for (const float value : elements) ++counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];
