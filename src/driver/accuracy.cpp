@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/mapped_pages.h"
 #include "base/parallel.h"
 #include "driver/delegate_target.h"
 #include "driver/file_kind.h"
@@ -135,7 +136,8 @@ class Programs {
   Programs(const AccuracyRequest& request, const plan::Target& target, int threads)
       : where_(request.program),
         fast_(fast_memory_of(target)),
-        npu_(simulate::Options{.threads = threads}),
+        npu_(simulate::Options{.threads = threads,
+                               .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); }}),
         npu_backend_(npu_, fast_.bytes()) {}
 
   // With the integer graphs' own words in the place of the runtime's, where it is they who failed.
