@@ -33,6 +33,7 @@ namespace {
 constexpr int64_t kBlockRows = 66;
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
+constexpr int64_t kStays = 256 * 1024;           // floats that stay in the second-level cache
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
 constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
 
@@ -87,6 +88,14 @@ struct DenseF32 {
     return packed;
   }
 
+  // What follows the panels at `column` of a unit, if it must be fetched: after the first rows small weights are near.
+  const float* next_panels(const float* packed, const ProductCut::Unit& unit, int64_t column, int64_t width) const {
+    if (packed == nullptr || (unit.row > 0 && unit.columns * k <= kStays)) return nullptr;
+    if (column + width < unit.column + unit.columns) return packed + (column + width) * k;
+    const bool again = unit.row + unit.rows < cut.rows;
+    return packed + (again ? unit.column : column) * k;
+  }
+
   // `packed`: null where they are packed here.
   void run_unit(const Call& call, const float* packed, const ProductCut::Unit& unit, int64_t slot) const {
     const auto [first, rows, part, columns] = unit;
@@ -118,7 +127,9 @@ struct DenseF32 {
                           .panel_count = simd::padded(channels) / simd::kLanes,
                           .c = products,
                           .c_stride = kBlockColumns,
-                          .finish = &finish});
+                          .finish = &finish,
+                          .next_panels = next_panels(packed, unit, column, width),
+                          .rows_are_far = column == part ? in_place : (rows + kBlockColumns) * k > kStays});
     }
   }
 

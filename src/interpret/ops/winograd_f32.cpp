@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kPlaces = 36;  // of a transformed tile
 constexpr int64_t kWindow = 9;   // weights of a channel
 constexpr int64_t kTile = 4;     // outputs along an axis
-constexpr int64_t kMostTiles = 48;
+constexpr int64_t kMostTiles = 60;
 constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
 
 struct WinogradF32 {
@@ -36,7 +36,9 @@ struct WinogradF32 {
   [[nodiscard]] int64_t tiles() const { return g.batch * tiles_along(1) * tiles_along(2); }
   [[nodiscard]] int64_t block() const {
     constexpr int64_t kTileRows = 6;  // of the vector kernels
-    return std::clamp(kBlockFloats / (kPlaces * g.ic) / kTileRows * kTileRows, kTileRows, kMostTiles);
+    const int64_t most = std::clamp(kBlockFloats / (kPlaces * g.ic) / kTileRows * kTileRows, kTileRows, kMostTiles);
+    // Blocks of about the same size: a short one reads all weights for few rows.
+    return ceil_div(tiles(), ceil_div(tiles(), most));
   }
   [[nodiscard]] size_t input_area() const { return static_cast<size_t>(kPlaces * block() * g.ic) * sizeof(float); }
   [[nodiscard]] size_t scratch_bytes() const {
@@ -90,15 +92,18 @@ struct WinogradF32 {
       transform(call.input<float>(0), tile(first + t), inputs + t * g.ic, block() * g.ic);
     for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, g.oc - column);
+      const auto panels_of = [&](int64_t place) { return packed + (place % kPlaces * g.oc + column) * g.ic; };
       for (int64_t place = 0; place < kPlaces; ++place)
         simd::multiply_f32({.a = inputs + place * block() * g.ic,
                             .row_stride = g.ic,
                             .rows = count,
                             .k = g.ic,
-                            .panels = packed + (place * g.oc + column) * g.ic,
+                            .panels = panels_of(place),
                             .panel_count = channels / simd::kLanes,
                             .c = products + place * block() * kBlockColumns,
-                            .c_stride = kBlockColumns});
+                            .c_stride = kBlockColumns,
+                            .next_panels = panels_of(place + 1),
+                            .rows_are_far = true});
       for (int64_t t = 0; t < count; ++t)
         finish(call, products + t * kBlockColumns, tile(first + t), column, channels, slot);
     }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "base/check.h"
 #include "interpret/simd/simd_internal.h"
@@ -66,6 +67,10 @@ struct Part {
   int64_t row;
   int64_t begin;
   int64_t end;
+  // Weights that are read after this depth's: of kLanes of its steps, each tile brings the lines [first_line, last_line).
+  const float* ahead = nullptr;
+  int64_t first_line = 0;
+  int64_t last_line = 0;
 };
 
 // Extremes of what the tiles of one job have written, by lane.
@@ -129,8 +134,20 @@ HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[k
   }
 }
 
+// Called for each kLanes steps of a tile, of which `k` is the first. What later tiles read is not side by side with what
+// this one reads, so no processor guesses it: the rows below, and the weights of the depth or the columns that follow.
+template <int kRows>
+HWY_INLINE void fetch_ahead(const MatrixJobF32& job, const Part& part, int64_t k) {
+  if (job.rows_are_far) {
+    HWY_UNROLL(16)
+    for (int r = 0; r < kRows; ++r) __builtin_prefetch(job.a + (part.row + kRows + r) * job.row_stride + k, 0, 3);
+  }
+  for (int64_t line = part.first_line; line < part.last_line; ++line)
+    __builtin_prefetch(part.ahead + (line / kLanes * job.k + k - part.begin + line % kLanes) * kLanes, 0, 2);
+}
+
 template <int kRows, int kPanels>
-void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) {
+HWY_NOINLINE void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) {
   const hn::ScalableTag<float> d;
   constexpr int kWide = static_cast<int>(HWY_LANES(float));
   constexpr int kOfPanel = static_cast<int>(kLanes) / kWide;
@@ -144,16 +161,20 @@ void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) 
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = part.begin == 0 ? hn::Zero(d) : hn::LoadU(d, c + r * job.c_stride + v * kWide);
   }
-  for (int64_t k = part.begin; k < part.end; ++k) {
-    hn::Vec<decltype(d)> b[kVectors];
-    HWY_UNROLL(8)
-    for (int v = 0; v < kVectors; ++v)
-      b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
-    HWY_UNROLL(16)
-    for (int r = 0; r < kRows; ++r) {
-      const auto x = hn::Set(d, a[r * job.row_stride + k]);
+  for (int64_t from = part.begin; from < part.end; from += kLanes) {
+    fetch_ahead<kRows>(job, part, from);
+    const int64_t to = std::min(from + kLanes, part.end);
+    for (int64_t k = from; k < to; ++k) {
+      hn::Vec<decltype(d)> b[kVectors];
       HWY_UNROLL(8)
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
+      for (int v = 0; v < kVectors; ++v)
+        b[v] = hn::LoadU(d, job.panels + (v / kOfPanel * job.k + k) * kLanes + v % kOfPanel * kWide);
+      HWY_UNROLL(16)
+      for (int r = 0; r < kRows; ++r) {
+        const auto x = hn::Set(d, a[r * job.row_stride + k]);
+        HWY_UNROLL(8)
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, b[v], sums[r][v]);
+      }
     }
   }
   if (job.finish != nullptr && part.end == job.k) {
@@ -201,29 +222,60 @@ void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) 
 
 #endif
 
-template <int kRows, int kPanels>
-void multiply_rows(const MatrixJobF32& job, int64_t begin, int64_t end, Running& running) {
-  constexpr int kHalf = kRows / 2;
-  // Tiles with a row less rather than tiles of a row: those wait for their own sums.
-  const int64_t lacking = (kRows - job.rows % kRows) % kRows;
-  Part part{.row = 0, .begin = begin, .end = end};
-  if (lacking * (kRows - 1) <= job.rows) {
-    for (int64_t tile = 0; tile < lacking; ++tile, part.row += kRows - 1)
-      multiply_tile<kRows - 1, kPanels>(job, part, running);
+// How many tiles of which height a job's rows are: kRows - 1, kRows, kRows / 2, 1. Tiles with a row less rather than tiles
+// of a row: those wait for their own sums.
+struct Tiles {
+  int64_t lower = 0;
+  int64_t whole = 0;
+  int64_t half = 0;
+  int64_t single = 0;
+
+  Tiles(int64_t rows, int64_t height) {
+    const int64_t lacking = (height - rows % height) % height;
+    if (lacking * (height - 1) <= rows) lower = lacking;
+    const int64_t left = rows - lower * (height - 1);
+    whole = left / height;
+    half = left % height / (height / 2);
+    single = left % height % (height / 2);
   }
-  for (; part.row + kRows <= job.rows; part.row += kRows) multiply_tile<kRows, kPanels>(job, part, running);
-  for (; part.row + kHalf <= job.rows; part.row += kHalf) multiply_tile<kHalf, kPanels>(job, part, running);
-  for (; part.row < job.rows; ++part.row) multiply_tile<1, kPanels>(job, part, running);
+  [[nodiscard]] int64_t count() const { return lower + whole + half + single; }
+};
+
+template <int kRows, int kPanels>
+void multiply_rows(const MatrixJobF32& job, Part part, Running& running) {
+  constexpr int64_t kLeastTiles = 4;  // fewer read faster than they could fetch
+  const Tiles tiles(job.rows, kRows);
+  int64_t done = 0;
+  const auto run = [&]<int kHeight>(std::integral_constant<int, kHeight>, int64_t count) {
+    for (int64_t tile = 0; tile < count; ++tile, part.row += kHeight) {
+      if (part.ahead != nullptr && tiles.count() >= kLeastTiles) {
+        part.first_line = done * kPanels * kLanes / tiles.count();
+        part.last_line = ++done * kPanels * kLanes / tiles.count();
+      }
+      multiply_tile<kHeight, kPanels>(job, part, running);
+    }
+  };
+  run(std::integral_constant<int, kRows - 1>(), tiles.lower);
+  run(std::integral_constant<int, kRows>(), tiles.whole);
+  run(std::integral_constant<int, kRows / 2>(), tiles.half);
+  run(std::integral_constant<int, 1>(), tiles.single);
 }
 
-// A part of the depth at a time, whose piece of the panels stays in the first-level cache for all rows.
+// A part of the depth at a time, whose piece of the panels stays in the first-level cache for all rows. Pieces of about
+// the same depth: a short one loads and stores all sums for few steps.
 template <int kRows, int kPanels>
 void multiply_parts(const MatrixJobF32& job) {
   constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
   Running running;
-  if (job.k == 0) multiply_rows<kRows, kPanels>(job, 0, 0, running);
-  for (int64_t k = 0; k < job.k; k += kDepth)
-    multiply_rows<kRows, kPanels>(job, k, std::min(k + kDepth, job.k), running);
+  const int64_t pieces = std::max<int64_t>(1, (job.k + kDepth / 2) / kDepth);
+  const int64_t depth = (job.k + pieces - 1) / pieces;
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    const int64_t begin = std::min(piece * depth, job.k), end = std::min(begin + depth, job.k);
+    if (begin == end && piece > 0) break;
+    Part part{.row = 0, .begin = begin, .end = end};
+    if (job.next_panels != nullptr) part.ahead = end == job.k ? job.next_panels : job.panels + end * kLanes;
+    multiply_rows<kRows, kPanels>(job, part, running);
+  }
   if (job.finish != nullptr && job.finish->extremes != nullptr) job.finish->extremes->add(running.all());
 }
 
@@ -254,7 +306,10 @@ void multiply_here(const MatrixJobF32& job) {
   }
   one.panel_count = 1;
   for (int64_t p = 0; p < job.panel_count; ++p) {
+    if (job.next_panels != nullptr && p + 1 < job.panel_count) one.next_panels = one.panels + job.k * kLanes;
+    if (p + 1 == job.panel_count) one.next_panels = job.next_panels;
     multiply_parts<kRows, 1>(one);
+    one.rows_are_far = false;
     one.panels += job.k * kLanes;
     one.c += kLanes;
     finish.out += kLanes;

@@ -119,6 +119,10 @@ struct MatrixJobF32 {
   float* c;
   int64_t c_stride;
   const FinishF32* finish = nullptr;
+  // What the results do not depend on. `next_panels`: the weights that are read after these, if these and those come from
+  // behind the second-level cache, else null. `rows_are_far`: the same of A.
+  const float* next_panels = nullptr;
+  bool rows_are_far = false;
 };
 void multiply_f32(const MatrixJobF32& job);
 
