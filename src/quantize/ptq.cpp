@@ -154,19 +154,25 @@ class Quantizer {
     for (const Node& node : graph_.nodes) {
       if (meets_infinity(node)) tells_infinity[groups[node.inputs.front().index()]] = true;
     }
-    std::vector<std::optional<Quantization>> parameters(graph_.values.size());
+    std::vector<size_t> wanted;
+    std::vector<bool> is_wanted(graph_.values.size(), false);
     for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (!is_activation(v)) continue;
-      const size_t group = groups[v];
+      if (!is_activation(v) || is_wanted[groups[v]]) continue;
+      is_wanted[groups[v]] = true;
+      wanted.push_back(groups[v]);
+    }
+    std::vector<std::optional<Quantization>> parameters(graph_.values.size());
+    in_parallel(wanted.size(), [&](size_t i) {
+      const size_t group = wanted[i];
       const ActivationScheme& integers = schemes[group].activations;
-      if (!parameters[group]) {
-        const RangeObserver& observer = calibrated_.observers[group];
-        const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
-        const Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
-                                                 : observer.choose(choice, integers.steps());
-        parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
-      }
-      graph_.values[v].quantization = parameters[group];
+      const RangeObserver& observer = calibrated_.observers[group];
+      const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
+      const Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
+                                               : observer.choose(choice, integers.steps());
+      parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
+    });
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (is_activation(v)) graph_.values[v].quantization = parameters[groups[v]];
     }
   }
 

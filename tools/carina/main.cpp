@@ -102,6 +102,8 @@ int main(int argc, char** argv) {
   // A layer's weights go back to the system when they are freed. The library's own limit rises with every such block.
   constexpr int kLargeBlockBytes = 4 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
+  // Smaller ones are used again: with the library's own 128 KB each layer would ask the system for new pages.
+  mallopt(M_TRIM_THRESHOLD, kLargeBlockBytes);
 #endif
   try {
     return carina::cli::run(argc, argv);
