@@ -16,6 +16,21 @@ struct Moved {
   size_t last;
 };
 
+// Where an interval cannot start: behind `last_below`, in front of `first_above`.
+struct Taken {
+  int64_t last_below;
+  int64_t first_above;
+};
+using Gaps = std::vector<Taken>;
+
+// What one more order gives, and what is needed to find it.
+struct Trial {
+  Placement placed;
+  Gaps gaps;
+  std::vector<uint8_t> beside_moved;
+  std::vector<uint8_t> is_new;
+};
+
 class Packer {
  public:
   Packer(std::span<const Interval> intervals, int64_t alignment)
@@ -50,26 +65,28 @@ class Packer {
   // The same as pack(order), where that takes no more bytes than `before`; else anything that takes more. `before`: of an
   // order that differs in the places of two, of `moved` in front of or behind the others between them. What has the same
   // neighbours in front of it, where they were, stays where it was.
-  [[nodiscard]] Placement pack_again(std::span<const size_t> order, const Placement& before, const Moved& moved) const {
-    Placement result{.offsets = std::vector<int64_t>(intervals_.size(), -1)};
-    std::vector<bool> beside_moved(intervals_.size(), false), is_new(intervals_.size(), false);
+  // `trial`: gets the result; kept for its memory.
+  void pack_again(std::span<const size_t> order, const Placement& before, const Moved& moved, Trial& trial) const {
+    Placement& result = trial.placed;
+    result.offsets.assign(intervals_.size(), -1);
+    result.total_bytes = 0;
+    trial.beside_moved.assign(intervals_.size(), 0);
+    trial.is_new.assign(intervals_.size(), 0);
     for (const size_t i : {order[moved.first], order[moved.last]}) {
-      is_new[i] = true;
-      for (const Neighbour& n : neighbours_[i]) beside_moved[n.other] = true;
+      trial.is_new[i] = 1;
+      for (const Neighbour& n : neighbours_[i]) trial.beside_moved[n.other] = 1;
     }
-    Gaps gaps;
     for (size_t turn = 0; turn < order.size() && result.total_bytes <= before.total_bytes; ++turn) {
       const size_t i = order[turn];
       const bool between = turn >= moved.first && turn <= moved.last;
-      if (!is_new[i] && !(between && beside_moved[i])) {
+      if (trial.is_new[i] == 0 && !(between && trial.beside_moved[i] != 0)) {
         put(i, before.offsets[i], result);
         continue;
       }
-      put(i, lowest_gap(i, result, gaps), result);
+      put(i, lowest_gap(i, result, trial.gaps), result);
       if (result.offsets[i] == before.offsets[i]) continue;
-      for (const Neighbour& n : neighbours_[i]) is_new[n.other] = true;
+      for (const Neighbour& n : neighbours_[i]) trial.is_new[n.other] = 1;
     }
-    return result;
   }
 
   // Those that reach the top, and those below that keep them there.
@@ -92,33 +109,27 @@ class Packer {
     int64_t bytes;
     int64_t others_bytes;
   };
-  // Where an interval cannot start: behind `last_below`, in front of `first_above`.
-  struct Taken {
-    int64_t last_below;
-    int64_t first_above;
-  };
-  using Gaps = std::vector<Taken>;
-
   void put(size_t i, int64_t address, Placement& result) const {
     result.offsets[i] = address;
     result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
   }
   // Beside what is placed already. `taken`: kept for its memory.
   [[nodiscard]] int64_t lowest_gap(size_t i, const Placement& placed, Gaps& taken) const {
-    taken.clear();
-    int64_t address = 0;
-    for (const Neighbour& n : neighbours_[i]) {
+    const std::vector<Neighbour>& neighbours = neighbours_[i];
+    taken.resize(neighbours.size());
+    size_t count = 0;
+    for (const Neighbour& n : neighbours) {
       const int64_t at = placed.offsets[n.other];
-      if (at >= 0) taken.push_back({.last_below = at - n.bytes, .first_above = at + n.others_bytes});
+      taken[count] = {.last_below = at - n.bytes, .first_above = at + n.others_bytes};
+      count += at >= 0 ? 1 : 0;
     }
-    // What lies below is done with; where that leads higher, more of the rest lies below.
-    for (size_t left = taken.size() + 1; left != taken.size();) {
-      left = taken.size();
-      std::erase_if(taken, [&](const Taken& t) {
-        if (t.last_below >= address) return false;
-        address = std::max(address, t.first_above);
-        return true;
-      });
+    // What begins below is passed; where that leads higher, more of the rest begins below. Without branches: nothing
+    // tells which way they go.
+    int64_t address = 0;
+    for (int64_t before = -1; before != address;) {
+      before = address;
+      for (const Taken& t : std::span(taken).first(count))
+        address = std::max(address, t.last_below < address ? t.first_above : address);
     }
     return address;
   }
@@ -136,8 +147,10 @@ void improve(const Packer& packer, std::vector<size_t> order, Placement& best, c
   std::mt19937 random(1);
   const size_t rounds = std::min<size_t>(kMaxRounds, effort.most_work / (order.size() * order.size() + 1));
   std::vector<size_t> blocked = packer.bottleneck(best);
+  std::vector<size_t> candidate;
+  Trial trial;
   for (size_t round = 0; round < rounds && best.total_bytes > effort.enough_bytes; ++round) {
-    std::vector<size_t> candidate = order;
+    candidate = order;
     const size_t pick = blocked[random() % blocked.size()];
     const auto from = std::ranges::find(candidate, pick);
     const auto turn = static_cast<size_t>(from - candidate.begin());
@@ -148,11 +161,10 @@ void improve(const Packer& packer, std::vector<size_t> order, Placement& best, c
     } else {
       std::iter_swap(from, to);
     }
-    Placement tried =
-        packer.pack_again(candidate, best, {.first = std::min(turn, other), .last = std::max(turn, other)});
-    if (tried.total_bytes > best.total_bytes) continue;
-    best = std::move(tried);
-    order = std::move(candidate);
+    packer.pack_again(candidate, best, {.first = std::min(turn, other), .last = std::max(turn, other)}, trial);
+    if (trial.placed.total_bytes > best.total_bytes) continue;
+    std::swap(best, trial.placed);
+    std::swap(order, candidate);
     blocked = packer.bottleneck(best);
   }
 }
