@@ -303,7 +303,7 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
 namespace {
 
 // minizip takes at most 4 GiB at a time.
-bool write_entry(zipFile handle, std::span<const std::byte> data) {
+bool write_part(zipFile handle, std::span<const std::byte> data) {
   constexpr size_t kMost = size_t{1} << 30;
   for (; !data.empty(); data = data.subspan(std::min(kMost, data.size()))) {
     const auto part = data.first(std::min(kMost, data.size()));
@@ -312,13 +312,17 @@ bool write_entry(zipFile handle, std::span<const std::byte> data) {
   return true;
 }
 
+size_t size_of(const ZipEntry& entry) {
+  return entry.data.size() + entry.rest.size();
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
   MemoryFile file;
   constexpr size_t kBesideData = 256;  // of an entry: its headers and names
   size_t bytes = kBesideData;
-  for (const ZipEntry& entry : entries) bytes += entry.data.size() + 2 * entry.name.size() + kBesideData;
+  for (const ZipEntry& entry : entries) bytes += size_of(entry) + 2 * entry.name.size() + kBesideData;
   file.sink.reserve(bytes);
   zlib_filefunc64_def functions = memory_functions(file);
   zipFile handle = zipOpen2_64("", APPEND_STATUS_CREATE, nullptr, &functions);
@@ -327,10 +331,10 @@ Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
     if (!good) break;
     zip_fileinfo info{};
     info.dosDate = 0x00210000;  // 1980-01-01: the same bytes whenever written
-    const int zip64 = entry.data.size() >= UINT32_MAX ? 1 : 0;
+    const int zip64 = size_of(entry) >= UINT32_MAX ? 1 : 0;
     good = zipOpenNewFileInZip64(handle, entry.name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) ==
                ZIP_OK &&
-           write_entry(handle, entry.data) && zipCloseFileInZip(handle) == ZIP_OK;
+           write_part(handle, entry.data) && write_part(handle, entry.rest) && zipCloseFileInZip(handle) == ZIP_OK;
   }
   if (handle == nullptr || zipClose(handle, nullptr) != ZIP_OK || !good) {
     return fail({.where = "zip", .what = "cannot write the archive", .fault = Fault::kInternal});

@@ -69,6 +69,7 @@ class ZipReader {
 struct ZipEntry {
   std::string name;
   std::span<const std::byte> data;
+  std::span<const std::byte> rest = {};  // of the entry's bytes, behind `data`
 };
 Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries);
 

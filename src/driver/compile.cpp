@@ -37,9 +37,9 @@ PartFile part_file_of(CompileRequest::Output output) {
 }
 
 // What the backend made of the one delegate. The CPU's part is not in it, and a program of several parts has no such
-// file.
-Result<std::vector<std::byte>> part_of(const Compilation& compilation, const CompileRequest& request, const Log& log) {
-  const std::vector<Delegate>& delegates = compilation.delegated->delegates;
+// file. It is taken out of the compilation.
+Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRequest& request, const Log& log) {
+  std::vector<Delegate>& delegates = compilation.delegated->delegates;
   const PartFile file = part_file_of(request.output);
   if (delegates.size() != 1)
     return fail({.where = request.model,
@@ -61,7 +61,7 @@ Result<std::vector<std::byte>> part_of(const Compilation& compilation, const Com
               .what = fmt::format("{} operators that run on the CPU are not in the {}", on_cpu, file.extension),
               .hint = "-o FILE.pte holds them too",
               .severity = Severity::kWarning});
-  return found->bytes;
+  return std::move(found->bytes);
 }
 
 // As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.

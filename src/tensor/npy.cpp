@@ -213,7 +213,10 @@ Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t
   return content;
 }
 
-std::vector<std::byte> npy_bytes(const Tensor& tensor) {
+namespace {
+
+// What an .npy has in front of the elements.
+std::vector<std::byte> npy_header(const Tensor& tensor) {
   std::string shape;
   for (const int64_t dim : tensor.shape.dims()) shape += fmt::format("{}, ", dim);
   if (tensor.shape.rank() > 1) shape.resize(shape.size() - 2);
@@ -222,24 +225,32 @@ std::vector<std::byte> npy_bytes(const Tensor& tensor) {
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descriptor_of(tensor.dtype), shape);
   header.resize(round_up<size_t>(10 + header.size() + 1, 64) - 10 - 1, ' ');
   header += '\n';
-  std::vector<std::byte> out(10 + header.size() + tensor.data.size());
+  std::vector<std::byte> out(10 + header.size());
   std::memcpy(out.data(), kMagic.data(), kMagic.size());
   out[6] = std::byte{1};
   out[7] = std::byte{0};
   out[8] = static_cast<std::byte>(header.size() & 0xFF);
   out[9] = static_cast<std::byte>(header.size() >> 8);
   std::memcpy(out.data() + 10, header.data(), header.size());
-  if (tensor.data.size() > 0) std::memcpy(out.data() + 10 + header.size(), tensor.data.data(), tensor.data.size());
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::byte> npy_bytes(const Tensor& tensor) {
+  std::vector<std::byte> out = npy_header(tensor);
+  out.reserve(out.size() + tensor.data.size());
+  out.insert(out.end(), tensor.data.bytes().begin(), tensor.data.bytes().end());
   return out;
 }
 
 Result<std::vector<std::byte>> npz_bytes(const std::map<std::string, Tensor>& arrays) {
-  std::vector<std::vector<std::byte>> files;
+  std::vector<std::vector<std::byte>> headers;
   std::vector<ZipEntry> entries;
-  files.reserve(arrays.size());
+  headers.reserve(arrays.size());
   for (const auto& [name, tensor] : arrays) {
-    files.push_back(npy_bytes(tensor));
-    entries.push_back({.name = name + ".npy", .data = files.back()});
+    headers.push_back(npy_header(tensor));
+    entries.push_back({.name = name + ".npy", .data = headers.back(), .rest = tensor.data.bytes()});
   }
   return write_zip(entries);
 }
