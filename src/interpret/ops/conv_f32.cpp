@@ -34,6 +34,7 @@ constexpr int64_t kBlockRows = 66;
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 constexpr int64_t kStays = 256 * 1024;           // floats that stay in the second-level cache
+constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: so large an output is read when it has left the caches
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
 constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
 
@@ -88,6 +89,10 @@ struct DenseF32 {
     return packed;
   }
 
+  [[nodiscard]] bool streams(const float* out) const {
+    return g.pixels() * g.oc > kPassesBy && g.oc % simd::kLanes == 0 &&
+           reinterpret_cast<uintptr_t>(out) % simd::kLineBytes == 0;
+  }
   // What follows the panels at `column` of a unit, if it must be fetched: after the first rows small weights are near.
   const float* next_panels(const float* packed, const ProductCut::Unit& unit, int64_t column, int64_t width) const {
     if (packed == nullptr || (unit.row > 0 && unit.columns * k <= kStays)) return nullptr;
@@ -118,7 +123,8 @@ struct DenseF32 {
                                    .column = bias.data() + column,
                                    .low = bounds.low,
                                    .high = bounds.high,
-                                   .extremes = call.extremes_of_slot(slot)};
+                                   .extremes = call.extremes_of_slot(slot),
+                                   .streams = streams(call.output<float>(0))};
       simd::multiply_f32({.a = in_place ? in + first * k : gathered,
                           .row_stride = k,
                           .rows = rows,
@@ -139,6 +145,7 @@ struct DenseF32 {
     const auto* packed = reinterpret_cast<const float*>(held.data());
     split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) run_unit(call, packed, cut.unit(unit), slot);
+      if (streams(call.output<float>(0))) simd::flush_streams();
     });
     return {};
   }

@@ -6,6 +6,8 @@
 #include "hwy/highway.h"
 #include "interpret/simd/extremes_inl.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -113,7 +115,7 @@ HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[k
       float* out = job.out + (row + r) * job.out_stride + v * kWide;
       if (left >= kWide) {
         if constexpr (kSees) see(value, least, greatest, not_numbers);
-        hn::StoreU(value, d, out);
+        job.streams ? hn::Stream(value, d, out) : hn::StoreU(value, d, out);
       } else {
         if constexpr (kSees) {
           least = hn::IfThenElse(inside, hn::Min(value, least), least);
@@ -431,6 +433,9 @@ void multiply_f32(const MatrixJobF32& job) {
 }
 void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
   HWY_DYNAMIC_DISPATCH(pack_here)(b, stride_k, stride_n, k, n, panels);
+}
+void flush_streams() {
+  hwy::FlushStream();
 }
 void finish_f32(const FinishF32& job) {
   HWY_DYNAMIC_DISPATCH(finish_here)(job);

@@ -105,7 +105,12 @@ struct FinishF32 {
   float low;
   float high;
   Extremes* extremes = nullptr;
+  // Products only: `out` leaves the caches before it is read, so its lines are not brought in to be written. It and its
+  // rows begin at multiples of kLineBytes, and flush_streams() comes after.
+  bool streams = false;
 };
+inline constexpr size_t kLineBytes = 64;
+void flush_streams();
 void finish_f32(const FinishF32& job);
 // C = A * B; where it is to be finished, C only serves while it is computed, and `finish` says what becomes of it (but
 // for its `in` and `rows`).

@@ -195,6 +195,14 @@ TEST(SameBits, FloatConvolutions) {
   }
 }
 
+// An output that does not stay in any cache, and weights that do not either: neither is read or written as others are.
+TEST(SameBits, FloatConvolutionsOfMuch) {
+  Random random(7);
+  const Window one{.kernel = 1, .stride = 1, .pad = 0};
+  expect_same_bits(float_module(random, 360, 2, 32, one, false), {random_floats(random, {2, 360, 360, 2})});
+  expect_same_bits(float_module(random, 5, 1024, 272, one, false), {random_floats(random, {2, 5, 5, 1024})});
+}
+
 // 3x3 windows with stride 1, of an image that tiles do not fill: other sums than the direct kernel's, but the same ones
 // everywhere, and near it.
 ir::Module window_module(Random& random, const Shape& image, int64_t oc, const std::vector<int64_t>& pad) {
