@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -60,6 +61,23 @@ TEST(LentPool, AThrowLeavesItLent) {
   std::atomic<int> calls = 0;
   in_parallel(10, [&](size_t) { ++calls; });
   EXPECT_EQ(calls, 10);
+}
+
+TEST(LentLoop, TakesTheWorkUntilItEnds) {
+  const LentPool pool(2);
+  std::vector<size_t> asked;
+  {
+    const LentLoop lent([&](size_t count, const std::function<void(size_t)>& body) {
+      asked.push_back(count);
+      for (size_t i = 0; i < count; ++i) body(i);
+    });
+    for (const std::thread::id id : runners(5)) EXPECT_EQ(id, std::this_thread::get_id());
+    in_parallel(3, [](size_t) { in_parallel(7, [](size_t) {}); });  // what a body divides stays its own
+  }
+  std::atomic<int> calls = 0;
+  in_parallel(10, [&](size_t) { ++calls; });
+  EXPECT_EQ(calls, 10);
+  EXPECT_EQ(asked, (std::vector<size_t>{5, 3}));
 }
 
 TEST(InParallelParts, CoverEachElementOnce) {
