@@ -135,7 +135,8 @@ struct DenseF32 {
                           .c_stride = kBlockColumns,
                           .finish = &finish,
                           .next_panels = next_panels(packed, unit, column, width),
-                          .rows_are_far = column == part ? in_place : (rows + kBlockColumns) * k > kStays});
+                          .rows_are_far = column == part ? in_place && cut.rows * k > 2 * kStays
+                                                         : (rows + kBlockColumns) * k > kStays});
     }
   }
 

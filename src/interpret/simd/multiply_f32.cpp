@@ -163,9 +163,11 @@ HWY_NOINLINE void multiply_tile(const MatrixJobF32& job, const Part& part, Runni
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = part.begin == 0 ? hn::Zero(d) : hn::LoadU(d, c + r * job.c_stride + v * kWide);
   }
-  for (int64_t from = part.begin; from < part.end; from += kLanes) {
-    fetch_ahead<kRows>(job, part, from);
-    const int64_t to = std::min(from + kLanes, part.end);
+  const bool fetches = job.rows_are_far || part.first_line < part.last_line;
+  const int64_t steps = fetches ? kLanes : part.end - part.begin;
+  for (int64_t from = part.begin; from < part.end; from += steps) {
+    if (fetches) fetch_ahead<kRows>(job, part, from);
+    const int64_t to = std::min(from + steps, part.end);
     for (int64_t k = from; k < to; ++k) {
       hn::Vec<decltype(d)> b[kVectors];
       HWY_UNROLL(8)
