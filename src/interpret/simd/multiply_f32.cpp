@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "interpret/simd/multiply_f32.cpp"
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
+#include "interpret/simd/clamp_inl.h"
 #include "interpret/simd/extremes_inl.h"
 
 #include <hwy/cache_control.h>
@@ -22,18 +23,6 @@ namespace carina::interpret::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// NaN fails both comparisons and stays, as CLAMP wants it; of equal zeros it is the upper bound.
-float clamp_one(float value, float low, float high) {
-  value = value < low ? low : value;
-  return value >= high ? high : value;
-}
-
-template <typename V>
-HWY_INLINE V clamp_vector(V value, V low, V high) {
-  value = hn::IfThenElse(hn::Lt(value, low), low, value);
-  return hn::IfThenElse(hn::Ge(value, high), high, value);
-}
 
 template <bool kSees>
 void finish_rows(const FinishF32& job) {
@@ -343,81 +332,6 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
   }
 }
 
-// Channels [from, to) of one pixel, one at a time.
-void depthwise_plain(const DepthwiseF32& job, const float* const* x, float* out, int64_t from, int64_t to) {
-  for (int64_t c = from; c < to; ++c) {
-    float sum = 0;
-    for (int64_t t = 0; t < job.taps; ++t) {
-      if (x[t] != nullptr) sum = std::fma(x[t][c], job.weights[t * job.channels + c], sum);
-    }
-    out[c] = clamp_one(sum + job.bias[c], job.low, job.high);
-    if (job.extremes != nullptr) job.extremes->add(seen(out[c]));
-  }
-}
-
-#if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
-
-// kVectors vectors of channels of one pixel from `c` on.
-template <bool kSees, int kVectors, typename V, typename M>
-HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* x, float* out, int64_t c, V& least,
-                                   V& greatest, M& not_numbers) {
-  const hn::ScalableTag<float> d;
-  constexpr int64_t kWide = HWY_LANES(float);
-  const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-  V sums[kVectors];
-  HWY_UNROLL(4)
-  for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
-  const float* weights = job.weights + c;
-  for (int64_t t = 0; t < job.taps; ++t, weights += job.channels) {
-    if (x[t] == nullptr) continue;
-    HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v)
-      sums[v] = hn::MulAdd(hn::LoadU(d, x[t] + c + v * kWide), hn::LoadU(d, weights + v * kWide), sums[v]);
-  }
-  HWY_UNROLL(4)
-  for (int v = 0; v < kVectors; ++v) {
-    const V value = clamp_vector(hn::Add(sums[v], hn::LoadU(d, job.bias + c + v * kWide)), low, high);
-    if constexpr (kSees) see(value, least, greatest, not_numbers);
-    hn::StoreU(value, d, out + c + v * kWide);
-  }
-}
-
-template <bool kSees>
-void depthwise_pixels(const DepthwiseF32& job) {
-  const hn::ScalableTag<float> d;
-  constexpr int64_t kWide = HWY_LANES(float);
-  auto least = hn::Set(d, std::numeric_limits<float>::infinity()), greatest = hn::Neg(least);
-  auto not_numbers = hn::IsNaN(least);
-  for (int64_t p = 0; p < job.pixels; ++p) {
-    const float* const* x = job.x + p * job.taps;
-    float* out = job.out + p * job.channels;
-    int64_t c = 0;
-    for (; c + 4 * kWide <= job.channels; c += 4 * kWide)
-      depthwise_channels<kSees, 4>(job, x, out, c, least, greatest, not_numbers);
-    for (; c + 2 * kWide <= job.channels; c += 2 * kWide)
-      depthwise_channels<kSees, 2>(job, x, out, c, least, greatest, not_numbers);
-    if (c + kWide <= job.channels) {
-      depthwise_channels<kSees, 1>(job, x, out, c, least, greatest, not_numbers);
-      c += kWide;
-    }
-    depthwise_plain(job, x, out, c, job.channels);
-  }
-  if constexpr (kSees) job.extremes->add(seen(d, least, greatest, not_numbers));
-}
-
-void depthwise_here(const DepthwiseF32& job) {
-  job.extremes == nullptr ? depthwise_pixels<false>(job) : depthwise_pixels<true>(job);
-}
-
-#else
-
-void depthwise_here(const DepthwiseF32& job) {
-  for (int64_t p = 0; p < job.pixels; ++p)
-    depthwise_plain(job, job.x + p * job.taps, job.out + p * job.channels, 0, job.channels);
-}
-
-#endif
-
 }  // namespace
 }  // namespace carina::interpret::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -428,7 +342,6 @@ namespace carina::interpret::simd {
 HWY_EXPORT(multiply_here);
 HWY_EXPORT(pack_here);
 HWY_EXPORT(finish_here);
-HWY_EXPORT(depthwise_here);
 
 void multiply_f32(const MatrixJobF32& job) {
   HWY_DYNAMIC_DISPATCH(multiply_here)(job);
@@ -441,9 +354,6 @@ void flush_streams() {
 }
 void finish_f32(const FinishF32& job) {
   HWY_DYNAMIC_DISPATCH(finish_here)(job);
-}
-void depthwise_f32(const DepthwiseF32& job) {
-  HWY_DYNAMIC_DISPATCH(depthwise_here)(job);
 }
 
 }  // namespace carina::interpret::simd
