@@ -280,8 +280,9 @@ Result<PlacedMap> Machine::place(const FeatureMap& map, const Extent& box, std::
 }
 
 Result<PlacedMap> Machine::place_output(Operation& op) {
-  CARINA_CHECKED(memory_.check_writable(op.ofm.region, "OFM"));
-  if (op.ofm.storage == Storage::kChained) {
+  if (op.ofm.storage != Storage::kChained) {
+    CARINA_CHECKED(memory_.check_writable(op.ofm.region, "OFM"));
+  } else {
     ChainSlot& slot = chain_[op.ofm.region];
     slot.extent = stored_extent(op);
     slot.type = op.ofm.type;
