@@ -3,8 +3,6 @@
 import numpy as np
 from processes import ROOT, best_of, carina, google_benchmark, peer_inference, process, program_peer
 
-SHOWN_MB = 2**20
-
 
 def report_row(bench):
     """`run --timed` as text beside the same as JSON."""
@@ -64,7 +62,7 @@ def simulator_row(bench):
         np.save(image, np.load(data) if name == "resnet50" else np.load(data)["x"][:1])
         peaks[name] = process(carina("run", program, "-i", image, "--threads", 1))[0].megabytes
     costs = google_benchmark("simulate_bench", "--benchmark_filter=cold|warm", streams["resnet50"])
-    size, peak, above = streams["resnet50"].stat().st_size / SHOWN_MB, peaks["resnet50"], peaks["resnet50"] - peaks["digits"]
+    size, peak, above = streams["resnet50"].stat().st_size / 2**20, peaks["resnet50"], peaks["resnet50"] - peaks["digits"]
     print(
         f"{row:46} {costs['cold'].seconds * 1e3:7.0f} ms cold (150 asked), {costs['warm'].seconds * 1e3:.0f} ms warm;"
         f" {peak:.0f} MB, {above:.0f} MB above digits, stream {size:.1f} MB ({peak / size:.2f} and {above / size:.2f} times, 2 asked)",

@@ -83,7 +83,7 @@ def run(program, input_file):
     from executorch.extension.pybindings import portable_lib
 
     torch.set_num_threads(1)
-    portable_lib._threadpool_reset_threadpool(1) if hasattr(portable_lib, "_threadpool_reset_threadpool") else None
+    portable_lib._unsafe_reset_threadpool(1)  # XNNPACK's, which has as many threads as the machine has cores
     method = portable_lib._load_for_executorch(program)
     inputs = [torch.from_numpy(np.load(input_file))]
     method.forward(inputs)

@@ -183,9 +183,7 @@ void convolve_plane(const Channel& channel, const Padded& padded, const Taps& ta
       float sum = 0;
       for (int64_t t = 0; t < taps.count; ++t)
         sum = std::fma(job.scratch[y * p.stride_y * padded.pitch + x + taps.offset[t]], channel.weights[t], sum);
-      const float value = std::fma(sum, channel.scale, channel.shift);
-      const float raised = value < job.low ? job.low : value;
-      channel.out[y * p.out_width + x] = raised > job.high ? job.high : raised;
+      channel.out[y * p.out_width + x] = clamped(std::fma(sum, channel.scale, channel.shift), job.low, job.high);
     }
   }
 }

@@ -173,9 +173,7 @@ void convolve_plane(const Channel& channel) {
     float sum = 0;
     for (int t = 0; t < kSide * kSide; ++t)
       sum = std::fma(tap_at(channel, y + t / kSide, x + t % kSide), channel.weights[t], sum);
-    const float value = std::fma(sum, channel.scale, channel.shift);
-    const float raised = value < low ? low : value;
-    channel.out[i] = raised > high ? high : raised;
+    channel.out[i] = clamped(std::fma(sum, channel.scale, channel.shift), low, high);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 
+#include "accelerate/tail_inl.h"
 #include "accelerate/vector_internal.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,11 +18,6 @@ namespace {
 
 // Plain loops: compiled for the target, they are vectors. No product is fused with a sum (the room is compiled so), so
 // bits do not depend on the target.
-
-float clamped(float value, float low, float high) {
-  value = value < low ? low : value;
-  return value > high ? high : value;
-}
 
 template <typename Op>
 void combine(const Elementwise& job, const Op& op) {

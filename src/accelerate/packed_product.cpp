@@ -35,20 +35,6 @@ struct At {
   int64_t row, column;
 };
 
-template <bool kPart>
-HWY_INLINE V load(const float* from, int64_t count) {
-  const D d;
-  if constexpr (kPart) return load_first(d, from, count);
-  return hn::LoadU(d, from);
-}
-
-template <bool kPart>
-HWY_INLINE void store(V value, float* to, int64_t count) {
-  const D d;
-  if constexpr (kPart) return store_first(value, d, to, count);
-  hn::StoreU(value, d, to);
-}
-
 // --- columns in lanes
 
 // Where kPart, the last vector has `rest` columns. Rows behind the last are computed and not stored.
@@ -72,7 +58,7 @@ void wide_tile(const PackedProduct& job, const At& at, int64_t rest) {
     V values[kVectors];
     HWY_UNROLL(8)
     for (int v = 0; v + 1 < kVectors; ++v) values[v] = hn::LoadU(d, b + v * kWide);
-    values[kVectors - 1] = load<kPart>(b + (kVectors - 1) * kWide, rest);
+    values[kVectors - 1] = load_lanes<kPart>(d, b + (kVectors - 1) * kWide, rest);
     HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
       const V x = hn::Set(d, a[r]);
@@ -94,7 +80,7 @@ void wide_tile(const PackedProduct& job, const At& at, int64_t rest) {
       V value = hn::MulAdd(sums[r][v], scale, shift);
       if (finish.column != nullptr) value = hn::Add(value, hn::Set(d, finish.column[row]));
       value = clamped(value, low, high);
-      v + 1 == kVectors ? store<kPart>(value, out + v * kWide, rest) : hn::StoreU(value, d, out + v * kWide);
+      v + 1 == kVectors ? store_lanes<kPart>(value, d, out + v * kWide, rest) : hn::StoreU(value, d, out + v * kWide);
     }
   }
 }
@@ -226,8 +212,7 @@ void multiply_packed_here(const PackedProduct& job) {
       float value = std::fma(sum, finish.scale == nullptr ? 1.0F : finish.scale[m],
                              finish.shift == nullptr ? 0.0F : finish.shift[m]);
       if (finish.column != nullptr) value += finish.column[m];
-      value = value < finish.low ? finish.low : value;
-      job.out[m * job.out_row_step + n * job.out_column_step] = value > finish.high ? finish.high : value;
+      job.out[m * job.out_row_step + n * job.out_column_step] = clamped(value, finish.low, finish.high);
     }
   }
 }

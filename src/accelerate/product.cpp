@@ -30,20 +30,6 @@ struct At {
   int64_t rest;  // columns that the last vector has
 };
 
-template <bool kTail>
-HWY_INLINE V load(const float* from, int64_t rest) {
-  const D d;
-  if constexpr (kTail) return load_first(d, from, rest);
-  return hn::LoadU(d, from);
-}
-
-template <bool kTail>
-HWY_INLINE void store(V value, float* to, int64_t rest) {
-  const D d;
-  if constexpr (kTail) return store_first(value, d, to, rest);
-  hn::StoreU(value, d, to);
-}
-
 template <int kRows, int kVectors, bool kTail>
 void tile(const Product& job, const At& at) {
   const D d;
@@ -59,7 +45,7 @@ void tile(const Product& job, const At& at) {
     V values[kVectors];
     HWY_UNROLL(8)
     for (int v = 0; v + 1 < kVectors; ++v) values[v] = hn::LoadU(d, b + v * kWide);
-    values[kVectors - 1] = load<kTail>(b + (kVectors - 1) * kWide, at.rest);
+    values[kVectors - 1] = load_lanes<kTail>(d, b + (kVectors - 1) * kWide, at.rest);
     b += job.b_stride;
     HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) {
@@ -82,10 +68,10 @@ void tile(const Product& job, const At& at) {
       const bool last = v + 1 == kVectors;
       if (finish.column != nullptr) {
         const float* column = finish.column + at.column + v * kWide;
-        value = hn::Add(value, last ? load<kTail>(column, at.rest) : hn::LoadU(d, column));
+        value = hn::Add(value, last ? load_lanes<kTail>(d, column, at.rest) : hn::LoadU(d, column));
       }
       value = clamped(value, low, high);
-      last ? store<kTail>(value, out + v * kWide, at.rest) : hn::StoreU(value, d, out + v * kWide);
+      last ? store_lanes<kTail>(value, d, out + v * kWide, at.rest) : hn::StoreU(value, d, out + v * kWide);
     }
   }
 }
@@ -142,8 +128,7 @@ void multiply_here(const Product& job) {
       float value = std::fma(sum, finish.scale == nullptr ? 1.0F : finish.scale[m],
                              finish.shift == nullptr ? 0.0F : finish.shift[m]);
       if (finish.column != nullptr) value += finish.column[n];
-      value = value < finish.low ? finish.low : value;
-      job.out[m * job.out_stride + n] = value > finish.high ? finish.high : value;
+      job.out[m * job.out_stride + n] = clamped(value, finish.low, finish.high);
     }
   }
 }

@@ -57,6 +57,23 @@ class LanesInside {
 #endif
 };
 
+// All lanes, or where kPart the first `count`.
+template <bool kPart, class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_lanes(D d, const float* from, int64_t count) {
+  if constexpr (kPart) return load_first(d, from, count);
+  return hwy::HWY_NAMESPACE::LoadU(d, from);
+}
+template <bool kPart, class D>
+HWY_INLINE void store_lanes(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, int64_t count) {
+  if constexpr (kPart) return store_first(value, d, to, count);
+  hwy::HWY_NAMESPACE::StoreU(value, d, to);
+}
+
+// A NaN stays.
+HWY_INLINE float clamped(float value, float low, float high) {
+  value = value < low ? low : value;
+  return value > high ? high : value;
+}
 // A NaN stays: where one of two is a NaN, x86 takes the second.
 template <class V>
 HWY_INLINE V clamped(V value, V low, V high) {

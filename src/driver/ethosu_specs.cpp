@@ -1,5 +1,4 @@
 #include "driver/ethosu_specs.h"
-#include "base/number.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "base/number.h"
 
 namespace carina::driver {
 

@@ -94,6 +94,7 @@ Result<void> Program::run_step(Step& step, Runtime& runtime) {
 }
 
 Result<void> Program::run_and_show(Step& step, Runtime& runtime) {
+  if (!options_.observer && watch_ == nullptr) return run_step(step, runtime);
   std::ranges::fill(found_, Extremes());
   CARINA_CHECKED(run_step(step, runtime));
   const std::span<const Extremes> found =

@@ -116,8 +116,7 @@ Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Show
                    ValueId value, const Tensor& tensor, const interpret::Extremes& extremes) {
           if (!shown[value.index()].empty()) {
             const Tensor reals = as_reals(tensor, read_as[value.index()]);
-            const bool are_others = tensor.dtype != DType::kFp32;
-            observer(shown[value.index()], reals, are_others ? extremes_of(reals) : extremes);
+            observer(shown[value.index()], reals, tensor.dtype == DType::kFp32 ? extremes : extremes_of(reals));
           }
           for (const WeightedLayer& layer : read[value.index()]) layers(layer, tensor);
         }};

@@ -277,8 +277,7 @@ class Quantizer {
     std::iota(nodes.begin(), nodes.end(), size_t{0});
     std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_.nodes[n]); });
     std::vector<WeightFigures> figures(graph_.nodes.size());
-    ThreadPool threads(options_.threads);
-    threads.parallel_for(nodes.size(), [&](size_t i) {
+    in_parallel(nodes.size(), [&](size_t i) {
       const size_t n = nodes[i];
       if (!calibrated_.left.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
     });

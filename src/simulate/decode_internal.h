@@ -23,7 +23,6 @@ using npu::Reg;
       .get(r.data(Reg::reg))
 #define FIELD_U55(reg, name) npu::field_of(Reg::reg, name, Product::kU55).get(r.data(Reg::reg))
 #define FIELD_U65(reg, name) npu::field_of(Reg::reg, name, Product::kU65).get(r.data(Reg::reg))
-
 #define FIELD_U85(reg, name) npu::field_of(Reg::reg, name, Product::kU85).get(r.data(Reg::reg))
 
 // An address: the bits of the register, zero-extended.

@@ -194,20 +194,6 @@ struct DepthwiseF32 {
   }
 };
 
-template <typename Conv>
-Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
-  const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
-  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
-          .scratch_bytes = scratch,
-          .packed_bytes = packed_bytes,
-          .has_weights = packed_bytes > 0,
-          .finds_extremes = true};
-}
-
-}  // namespace
-
-namespace {
-
 bool reads_padding(const ConvGeometry& g) {
   for (size_t axis = 0; axis < 3; ++axis) {
     const int64_t last = tap_position(g, axis, g.out[axis] - 1, g.kernel[axis] - 1);
@@ -240,13 +226,13 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
     conv.weights = {};
   }
   const size_t packed = conv.panels.size();
-  return kernel_of(std::move(conv), plan.threads, packed);
+  return conv_f32_kernel(std::move(conv), plan.threads, packed);
 }
 
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
   if (!bounds || !has_f32_constants(plan) || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  return kernel_of(
+  return conv_f32_kernel(
       DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = padded_bias_of(plan, g), .bounds = *bounds},
       plan.threads, 0);
 }

@@ -266,14 +266,6 @@ struct DepthwiseI8 {
   }
 };
 
-template <typename Conv>
-Kernel kernel_of(Conv conv, int threads, size_t packed_bytes) {
-  const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
-  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
-          .scratch_bytes = scratch,
-          .packed_bytes = packed_bytes};
-}
-
 }  // namespace
 
 std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
@@ -307,7 +299,7 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   conv.bytes = conv.finish.in_registers(terms.column);
   conv.column = std::move(terms.column);
   const size_t packed = conv.panels.size();
-  return kernel_of(std::move(conv), plan.threads, packed);
+  return conv_kernel(std::move(conv), plan.threads, packed);
 }
 
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) {
@@ -345,7 +337,7 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
   }
   conv.column = std::move(terms.column);
   const size_t packed_bytes = conv.packed.size();
-  return kernel_of(std::move(conv), plan.threads, packed_bytes);
+  return conv_kernel(std::move(conv), plan.threads, packed_bytes);
 }
 
 }  // namespace carina::interpret

@@ -3,7 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
+#include "base/checked_math.h"
+#include "interpret/arena_internal.h"
 #include "interpret/checks_internal.h"
 
 namespace carina::interpret {
@@ -52,6 +55,23 @@ std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& geo
 bool has_f32_constants(const NodePlan& plan);
 // One for each output channel, padded to a multiple of the vectors' lanes.
 std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& geometry);
+
+// What runs `conv`, which has run(call) and scratch_bytes() of one thread.
+template <typename Conv>
+Kernel conv_kernel(Conv conv, int threads, size_t packed_bytes) {
+  const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
+  return {.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
+          .scratch_bytes = scratch,
+          .packed_bytes = packed_bytes};
+}
+// The same of fp32: it finds extremes, and what it packs is all of its weights.
+template <typename Conv>
+Kernel conv_f32_kernel(Conv conv, int threads, size_t packed_bytes) {
+  Kernel kernel = conv_kernel(std::move(conv), threads, packed_bytes);
+  kernel.has_weights = packed_bytes > 0;
+  kernel.finds_extremes = true;
+  return kernel;
+}
 
 // The kernel of a convolution: a vector kernel where there is one, else the plain one.
 Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry);

@@ -174,12 +174,7 @@ std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) 
     conv.weights = {};
   }
   const size_t packed = conv.panels.size();
-  const size_t scratch = static_cast<size_t>(plan.threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
-  return Kernel{.run = [conv = std::move(conv)](const Call& call) { return conv.run(call); },
-                .scratch_bytes = scratch,
-                .packed_bytes = packed,
-                .has_weights = packed > 0,
-                .finds_extremes = true};
+  return conv_f32_kernel(std::move(conv), plan.threads, packed);
 }
 
 }  // namespace carina::interpret

@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "interpret/simd/winograd_f32.cpp"
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
+#include "interpret/simd/clamp_inl.h"
 #include "interpret/simd/extremes_inl.h"
 
 #include <algorithm>
@@ -87,9 +88,7 @@ void finish_winograd_here(const WinogradFinish& job) {
     const V bias = hn::LoadU(d, job.bias + c);
     const auto finish = [&](V value, float* to) HWY_ATTR {
       if (to == nullptr) return;
-      value = hn::Add(value, bias);
-      value = hn::IfThenElse(hn::Lt(value, low), low, value);
-      value = hn::IfThenElse(hn::Ge(value, high), high, value);
+      value = clamp_vector(hn::Add(value, bias), low, high);
       see(value, least, greatest, not_numbers);
       hn::StoreU(value, d, to + c);
     };
