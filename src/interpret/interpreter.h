@@ -40,8 +40,10 @@ enum class Packing {
 
 // How convolutions of fp32 add up. Results depend neither on the processor nor on threads in any case.
 enum class Sums {
-  kInOrder,      // every output is one chain of sums, as the other engines' of this program
-  kFewProducts,  // large windows of 3x3 in a quarter of the products: up to 1e-5 of the range away (docs/adr/0107)
+  kInOrder,  // every output is one chain of sums, as the other engines' of this program
+  // Large windows of 3x3 in a quarter of the products, smaller ones in 4/9 (which ones depends on Packing): up to 1e-5 of
+  // the range away (docs/adr/0107).
+  kFewProducts,
 };
 
 struct Options {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "quantize/vectors_internal.h"
 
 namespace carina::quantize {
 
@@ -34,56 +35,61 @@ Window window_of(const WeightedLayer& layer, const Shape& image) {
           .output = layer.output};
 }
 
-// What the window reads at the `place`-th element of the output image, in the channels from `first`; 0 is padding.
-void gather(const Window& w, const float* image, int64_t place, int64_t first, int64_t channels, float* patch) {
+// Of the output image.
+struct Place {
+  int64_t n, y, x;
+};
+int64_t count_seen(const Window& w) {
+  return std::min(w.output[0] * w.output[1] * w.output[2], kMostPlaces);
+}
+// Those that are looked at, on the way over the whole image.
+std::vector<Place> places_seen(const Window& w) {
+  const int64_t all = w.output[0] * w.output[1] * w.output[2], count = count_seen(w);
+  std::vector<Place> places;
+  places.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t place = i * all / count;
+    places.push_back(
+        {.n = place / w.output[2] / w.output[1], .y = place / w.output[2] % w.output[1], .x = place % w.output[2]});
+  }
+  return places;
+}
+
+// What the window reads at a place, in the channels from `first`; 0 is padding.
+void gather(const Window& w, const float* image, const Place& place, int64_t first, int64_t channels, float* patch) {
   const int64_t height = w.image[1], width = w.image[2], depth = w.image[3];
-  const int64_t x = place % w.output[2], y = place / w.output[2] % w.output[1], n = place / w.output[2] / w.output[1];
   for (int64_t kh = 0; kh < w.rows; ++kh) {
     for (int64_t kw = 0; kw < w.columns; ++kw) {
-      const int64_t row = y * w.stride[0] - w.pad[0] + kh * w.dilation[0];
-      const int64_t column = x * w.stride[1] - w.pad[2] + kw * w.dilation[1];
+      const int64_t row = place.y * w.stride[0] - w.pad[0] + kh * w.dilation[0];
+      const int64_t column = place.x * w.stride[1] - w.pad[2] + kw * w.dilation[1];
       const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-      const float* pixel = image + ((n * height + row) * width + column) * depth + first;
+      const float* pixel = image + ((place.n * height + row) * width + column) * depth + first;
       for (int64_t c = 0; c < channels; ++c) patch[(c * w.rows + kh) * w.columns + kw] = inside ? pixel[c] : 0.0F;
     }
   }
 }
 
-int64_t places_of(const Window& w) {
-  return w.output[0] * w.output[1] * w.output[2];
-}
-
-// What a tap of the window reads at the `place`-th element of the output image; null: padding.
-const float* pixel_of(const Window& w, const float* image, int64_t place, int64_t tap) {
-  const int64_t x = place % w.output[2], y = place / w.output[2] % w.output[1], n = place / w.output[2] / w.output[1];
-  const int64_t row = y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
-  const int64_t column = x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
-  const bool inside = row >= 0 && row < w.image[1] && column >= 0 && column < w.image[2];
-  return inside ? image + ((n * w.image[1] + row) * w.image[2] + column) * w.image[3] : nullptr;
-}
-
-// What a tap of the window reads on the way over the same places, added up per channel.
-void add_up(const Window& w, const float* image, int64_t tap, double* sums) {
-  const int64_t places = places_of(w), count = std::min(places, kMostPlaces), depth = w.image[3];
-  constexpr int64_t kRun = 8;  // places that are added as floats
-  std::vector<float> run(static_cast<size_t>(depth));
-  for (int64_t i = 0; i < count; i += kRun) {
-    std::ranges::fill(run, 0.0F);
-    for (int64_t k = i; k < std::min(i + kRun, count); ++k) {
-      const float* const pixel = pixel_of(w, image, k * places / count, tap);
-      if (pixel == nullptr) continue;
-      for (int64_t c = 0; c < depth; ++c) run[static_cast<size_t>(c)] += pixel[c];
-    }
-    for (int64_t c = 0; c < depth; ++c) sums[c] += static_cast<double>(run[static_cast<size_t>(c)]);
+// What a tap of the window reads where the output image is looked at; null: padding.
+std::vector<const float*> pixels_of(const Window& w, const float* image, const std::vector<Place>& places,
+                                    int64_t tap) {
+  std::vector<const float*> pixels;
+  pixels.reserve(places.size());
+  for (const Place& place : places) {
+    const int64_t row = place.y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
+    const int64_t column = place.x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
+    const bool inside = row >= 0 && row < w.image[1] && column >= 0 && column < w.image[2];
+    pixels.push_back(inside ? image + ((place.n * w.image[1] + row) * w.image[2] + column) * w.image[3] : nullptr);
   }
+  return pixels;
 }
 
-// Of all taps: [row, column, channel].
+// What the taps of the window read on the way over the same places, added up per channel: [row, column, channel].
 std::vector<double> sums_of(const Window& w, std::span<const float> image) {
-  const int64_t depth = w.image[3];
-  std::vector<double> sums(static_cast<size_t>(w.rows * w.columns * depth), 0);
+  const auto depth = static_cast<size_t>(w.image[3]);
+  const std::vector<Place> places = places_seen(w);
+  std::vector<double> sums(static_cast<size_t>(w.rows * w.columns) * depth, 0);
   in_parallel(static_cast<size_t>(w.rows * w.columns), [&](size_t tap) {
-    add_up(w, image.data(), static_cast<int64_t>(tap), sums.data() + tap * static_cast<size_t>(depth));
+    add_pixels(pixels_of(w, image.data(), places, static_cast<int64_t>(tap)), depth, sums.data() + tap * depth);
   });
   return sums;
 }
@@ -99,11 +105,11 @@ std::vector<double> part_of(const std::vector<double>& sums, const Window& w, in
 }
 
 std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
-  const int64_t places = places_of(w), count = std::min(places, kMostPlaces);
-  const int64_t terms = channels * w.rows * w.columns;
-  std::vector<float> patches(static_cast<size_t>(count * terms));
-  for (int64_t i = 0; i < count; ++i)
-    gather(w, image.data(), i * places / count, first, channels, patches.data() + i * terms);
+  const std::vector<Place> places = places_seen(w);
+  const auto terms = static_cast<size_t>(channels * w.rows * w.columns);
+  std::vector<float> patches(places.size() * terms);
+  for (size_t i = 0; i < places.size(); ++i)
+    gather(w, image.data(), places[i], first, channels, patches.data() + i * terms);
   return patches;
 }
 
@@ -174,8 +180,7 @@ void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathe
     if (sums.empty())
       groups[first + g].add(patches_of(window, values, from, each));
     else
-      groups[first + g].add(part_of(sums, window, from, each),
-                            static_cast<size_t>(std::min(places_of(window), kMostPlaces)));
+      groups[first + g].add(part_of(sums, window, from, each), static_cast<size_t>(count_seen(window)));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/checked_math.h"
 #include "base/parallel.h"
+#include "quantize/vectors_internal.h"
 
 namespace carina::quantize {
 
@@ -34,10 +35,14 @@ struct Lattice {
     return (line * every + (turned * every >> 32)) * kLine;
   }
   // The counted elements from number `at` on, a multiple of kLine: as many as `to` holds, which serves to gather them.
+  // The lines that follow, far apart, are asked for.
   [[nodiscard]] std::span<const float> block(std::span<const float> elements, size_t at, std::span<float> to) const {
     if (every == 1) return elements.subspan(at, to.size());
-    for (size_t i = 0; i < to.size(); i += kLine)
+    for (size_t i = 0; i < to.size(); i += kLine) {
+      const size_t ahead = place((at + i + to.size()) / kLine);
+      if (ahead < elements.size()) __builtin_prefetch(elements.data() + ahead);
       std::copy_n(elements.data() + place((at + i) / kLine), kLine, to.data() + i);
+    }
     return to;
   }
 };
@@ -55,8 +60,8 @@ struct Bins {
   size_t count;
 };
 
-// Counts what the lattice has from number `begin` to `end`. Places are computed in blocks, which compilers make vectors
-// of; counters take turns, as equal elements follow one another.
+// Counts what the lattice has from number `begin` to `end`. Places are computed in blocks, in vectors; counters take turns,
+// as equal elements follow one another.
 class PartCount {
  public:
   PartCount(std::span<const float> elements, const Lattice& lattice, const Bins& bins, size_t begin, size_t end) {
@@ -66,9 +71,7 @@ class PartCount {
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t size = std::min(kBlock, end - i);
       const auto block = lattice.block(elements, i, {gathered.data(), size});
-      // No difference is negative: cutting it off is its floor.
-      for (size_t k = 0; k < size; ++k)
-        places[k] = static_cast<int32_t>(static_cast<double>(block[k]) * bins.scale - bins.first);
+      find_places(block, bins.scale, bins.first, places.data());
       for (size_t k = 0; k < size; ++k) ++turns_[k % kTurns][static_cast<uint32_t>(places[k])];
       zeros_ += static_cast<uint64_t>(std::ranges::count(block, 0.0F));
     }

@@ -38,6 +38,23 @@ constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: so large an output i
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
 constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
 
+// The few floats of a first layer's taps sooner than a call of memmove.
+void copy_run(const float* from, int64_t count, float* to) {
+  constexpr int64_t kLine = 16, kFew = 4 * kLine;
+  if (count < kLine || count > kFew) {
+    std::copy_n(from, count, to);
+    return;
+  }
+  for (int64_t i = 0; i + kLine < count; i += kLine) std::memcpy(to + i, from + i, kLine * sizeof(float));
+  std::memcpy(to + count - kLine, from + count - kLine, kLine * sizeof(float));
+}
+
+// Whether an output is written past the caches.
+bool streams(const ConvGeometry& g, const float* out) {
+  return g.pixels() * g.oc > kPassesBy && g.oc % simd::kLanes == 0 &&
+         reinterpret_cast<uintptr_t>(out) % simd::kLineBytes == 0;
+}
+
 struct DenseF32 {
   ConvGeometry g;
   int64_t k;
@@ -65,7 +82,7 @@ struct DenseF32 {
         if (offset < 0) {
           std::fill_n(to, count, 0.0F);
         } else {
-          std::copy_n(in + offset, count, to);
+          copy_run(in + offset, count, to);
         }
         to += count;
       });
@@ -89,10 +106,6 @@ struct DenseF32 {
     return packed;
   }
 
-  [[nodiscard]] bool streams(const float* out) const {
-    return g.pixels() * g.oc > kPassesBy && g.oc % simd::kLanes == 0 &&
-           reinterpret_cast<uintptr_t>(out) % simd::kLineBytes == 0;
-  }
   // What follows the panels at `column` of a unit, if it must be fetched: after the first rows small weights are near.
   const float* next_panels(const float* packed, const ProductCut::Unit& unit, int64_t column, int64_t width) const {
     if (packed == nullptr || (unit.row > 0 && unit.columns * k <= kStays)) return nullptr;
@@ -124,7 +137,7 @@ struct DenseF32 {
                                    .low = bounds.low,
                                    .high = bounds.high,
                                    .extremes = call.extremes_of_slot(slot),
-                                   .streams = streams(call.output<float>(0))};
+                                   .streams = streams(g, call.output<float>(0))};
       simd::multiply_f32({.a = in_place ? in + first * k : gathered,
                           .row_stride = k,
                           .rows = rows,
@@ -146,7 +159,7 @@ struct DenseF32 {
     const auto* packed = reinterpret_cast<const float*>(held.data());
     split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) run_unit(call, packed, cut.unit(unit), slot);
-      if (streams(call.output<float>(0))) simd::flush_streams();
+      if (streams(g, call.output<float>(0))) simd::flush_streams();
     });
     return {};
   }
@@ -180,7 +193,8 @@ struct DepthwiseF32 {
                          .low = bounds.low,
                          .high = bounds.high,
                          .out = call.output<float>(0) + first * g.ic,
-                         .extremes = call.extremes_of_slot(slot)});
+                         .extremes = call.extremes_of_slot(slot),
+                         .streams = streams(g, call.output<float>(0))});
   }
 
   Result<void> run(const Call& call) const {
@@ -189,6 +203,7 @@ struct DepthwiseF32 {
         call.runtime.workers, g.batch * g.out[0] * g.out[1], grain, [&](int64_t slot, int64_t begin, int64_t end) {
           std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
           for (int64_t row = begin; row < end; ++row) run_row(call, row, scratch, slot);
+          if (streams(g, call.output<float>(0))) simd::flush_streams();
         });
     return {};
   }

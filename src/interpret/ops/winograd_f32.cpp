@@ -1,6 +1,7 @@
 // Convolutions of fp32 with a window of 3x3 and stride 1 in a quarter of the products: F(4x4, 3x3), tiles of 6x6 inputs
-// give 4x4 outputs. Other sums than the direct kernel's, so it is for those who do not ask for the same bits; the same on
-// every processor and with any number of threads all the same.
+// give 4x4 outputs; small planes in 4/9 of them: F(2x2, 3x3), tiles of 4x4 inputs give 2x2. Other sums than the direct
+// kernel's, so it is for those who do not ask for the same bits; the same on every processor and with any number of
+// threads all the same.
 // Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 
 #include <algorithm>
@@ -18,31 +19,34 @@ namespace carina::interpret {
 
 namespace {
 
-constexpr int64_t kPlaces = 36;  // of a transformed tile
-constexpr int64_t kWindow = 9;   // weights of a channel
-constexpr int64_t kTile = 4;     // outputs along an axis
+constexpr int64_t kWindow = 9;  // weights of a channel
 constexpr int64_t kMostTiles = 60;
 constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
 
+constexpr int64_t kMostOutputs = 4, kMostPlaces = 36;
+
 struct WinogradF32 {
   ConvGeometry g;
+  int64_t outputs;  // of a tile along an axis
   Tensor weights;
   Buffer panels;  // per place those of a matrix [ic, oc]; empty: made in each run
   std::vector<float> bias;
   std::vector<float> zeros;  // a pixel of the padding
   ClampBounds bounds;
 
-  [[nodiscard]] int64_t tiles_along(size_t axis) const { return ceil_div(g.out[axis], kTile); }
+  [[nodiscard]] int64_t side() const { return outputs + 2; }
+  [[nodiscard]] int64_t places() const { return side() * side(); }  // of a transformed tile
+  [[nodiscard]] int64_t tiles_along(size_t axis) const { return ceil_div(g.out[axis], outputs); }
   [[nodiscard]] int64_t tiles() const { return g.batch * tiles_along(1) * tiles_along(2); }
   [[nodiscard]] int64_t block() const {
     constexpr int64_t kTileRows = 6;  // of the vector kernels
-    const int64_t most = std::clamp(kBlockFloats / (kPlaces * g.ic) / kTileRows * kTileRows, kTileRows, kMostTiles);
+    const int64_t most = std::clamp(kBlockFloats / (places() * g.ic) / kTileRows * kTileRows, kTileRows, kMostTiles);
     // Blocks of about the same size: a short one reads all weights for few rows.
     return ceil_div(tiles(), ceil_div(tiles(), most));
   }
-  [[nodiscard]] size_t input_area() const { return static_cast<size_t>(kPlaces * block() * g.ic) * sizeof(float); }
+  [[nodiscard]] size_t input_area() const { return static_cast<size_t>(places() * block() * g.ic) * sizeof(float); }
   [[nodiscard]] size_t scratch_bytes() const {
-    return input_area() + static_cast<size_t>(kPlaces * block() * kBlockColumns) * sizeof(float);
+    return input_area() + static_cast<size_t>(places() * block() * kBlockColumns) * sizeof(float);
   }
 
   struct Tile {
@@ -50,30 +54,31 @@ struct WinogradF32 {
   };
   [[nodiscard]] Tile tile(int64_t number) const {
     const int64_t across = tiles_along(2), down = tiles_along(1);
-    return {.n = number / (across * down), .y = number / across % down * kTile, .x = number % across * kTile};
+    return {.n = number / (across * down), .y = number / across % down * outputs, .x = number % across * outputs};
   }
 
   void transform(const float* in, const Tile& tile, float* out, int64_t stride) const {
-    std::array<const float*, kPlaces> x;
-    for (int64_t place = 0; place < kPlaces; ++place) {
-      const int64_t row = tile.y - g.pad[1] + place / 6, column = tile.x - g.pad[2] + place % 6;
+    std::array<const float*, kMostPlaces> x;
+    for (int64_t place = 0; place < places(); ++place) {
+      const int64_t row = tile.y - g.pad[1] + place / side(), column = tile.x - g.pad[2] + place % side();
       const bool inside = row >= 0 && row < g.in[1] && column >= 0 && column < g.in[2];
       x[static_cast<size_t>(place)] = inside ? in + ((tile.n * g.in[1] + row) * g.in[2] + column) * g.ic : zeros.data();
     }
-    simd::transform_winograd({.x = x.data(), .channels = g.ic, .out = out, .stride = stride});
+    simd::transform_winograd({.outputs = outputs, .x = x.data(), .channels = g.ic, .out = out, .stride = stride});
   }
 
   void finish(const Call& call, const float* products, const Tile& tile, int64_t column, int64_t channels,
               int64_t slot) const {
-    std::array<float*, kTile * kTile> out;
-    for (int64_t i = 0; i < kTile * kTile; ++i) {
-      const int64_t y = tile.y + i / kTile, x = tile.x + i % kTile;
+    std::array<float*, kMostOutputs * kMostOutputs> out;
+    for (int64_t i = 0; i < outputs * outputs; ++i) {
+      const int64_t y = tile.y + i / outputs, x = tile.x + i % outputs;
       out[static_cast<size_t>(i)] =
           y < g.out[1] && x < g.out[2]
               ? call.output<float>(0) + ((tile.n * g.out[1] + y) * g.out[2] + x) * g.oc + column
               : nullptr;
     }
-    simd::finish_winograd({.products = products,
+    simd::finish_winograd({.outputs = outputs,
+                           .products = products,
                            .stride = block() * kBlockColumns,
                            .channels = channels,
                            .bias = bias.data() + column,
@@ -92,8 +97,8 @@ struct WinogradF32 {
       transform(call.input<float>(0), tile(first + t), inputs + t * g.ic, block() * g.ic);
     for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, g.oc - column);
-      const auto panels_of = [&](int64_t place) { return packed + (place % kPlaces * g.oc + column) * g.ic; };
-      for (int64_t place = 0; place < kPlaces; ++place)
+      const auto panels_of = [&](int64_t place) { return packed + (place % places() * g.oc + column) * g.ic; };
+      for (int64_t place = 0; place < places(); ++place)
         simd::multiply_f32({.a = inputs + place * block() * g.ic,
                             .row_stride = g.ic,
                             .rows = count,
@@ -110,17 +115,21 @@ struct WinogradF32 {
   }
 
   [[nodiscard]] Buffer pack(Workers& workers) const {
-    MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(kPlaces * g.ic * g.oc) * sizeof(float));
+    MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(places() * g.ic * g.oc) * sizeof(float));
     auto* to = reinterpret_cast<float*>(packed.bytes().data());
     // A panel at a time: its transformed weights stay in the second-level cache until they are packed.
     split(workers, g.oc / simd::kLanes, 1, [&](int64_t begin, int64_t end) {
       const int64_t area = simd::kLanes * g.ic;
-      std::vector<float> matrices(static_cast<size_t>(kPlaces * area));  // [place][output channel][input channel]
+      std::vector<float> matrices(static_cast<size_t>(places() * area));  // [place][output channel][input channel]
       for (int64_t panel = begin; panel < end; ++panel) {
         for (int64_t o = 0; o < simd::kLanes; ++o)
-          simd::transform_winograd_weights(weights.values<float>().data() + (panel * simd::kLanes + o) * kWindow * g.ic,
-                                           g.ic, matrices.data() + o * g.ic, area);
-        for (int64_t place = 0; place < kPlaces; ++place)
+          simd::transform_winograd_weights(
+              {.outputs = outputs,
+               .weights = weights.values<float>().data() + (panel * simd::kLanes + o) * kWindow * g.ic,
+               .channels = g.ic,
+               .out = matrices.data() + o * g.ic,
+               .stride = area});
+        for (int64_t place = 0; place < places(); ++place)
           simd::pack_matrix_f32(matrices.data() + place * area, 1, g.ic, g.ic, simd::kLanes,
                                 to + (place * g.oc + panel * simd::kLanes) * g.ic);
       }
@@ -140,13 +149,14 @@ struct WinogradF32 {
 
 // Whether so many products are saved that the transforms are worth it: of inputs and outputs in any case, of weights
 // too when they are made in each run.
+constexpr int64_t kManyPixels = 28 * 28;
 bool is_worth_it(const NodePlan& plan, const ConvGeometry& g) {
-  constexpr int64_t kLeastChannels = 32, kLeastPixels = 14 * 14, kLeastPixelsOnce = 28 * 28;
+  constexpr int64_t kLeastChannels = 32, kLeastPixels = 14 * 14;
   constexpr double kLeastWork = 16e6;  // multiply-adds: less takes no time in any way
   const int64_t pixels = g.pixels();
   const double work = static_cast<double>(pixels) * 9 * static_cast<double>(g.ic) * static_cast<double>(g.oc);
   return std::min(g.ic, g.oc) >= kLeastChannels && work >= kLeastWork &&
-         pixels >= (plan.packing == Packing::kOnce ? kLeastPixels : kLeastPixelsOnce);
+         pixels >= (plan.packing == Packing::kOnce ? kLeastPixels : kManyPixels);
 }
 
 bool fits(const ConvGeometry& g) {
@@ -162,7 +172,9 @@ std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) 
   if (plan.sums != Sums::kFewProducts || !bounds || !fits(g) || !is_worth_it(plan, g) || !has_f32_constants(plan) ||
       !are_finite(plan.in[1].constant->values<float>()))
     return std::nullopt;
+  // For few tiles the weights of 36 places are more to read than 4/9 of the products are to compute.
   WinogradF32 conv{.g = g,
+                   .outputs = g.pixels() < kManyPixels ? 2 : 4,
                    .weights = *plan.in[1].constant,
                    .panels = {},
                    .bias = padded_bias_of(plan, g),

@@ -53,7 +53,8 @@ HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* 
   for (int v = 0; v < kVectors; ++v) {
     const V value = clamp_vector(hn::Add(sums[v], hn::LoadU(d, job.bias + c + v * kWide)), low, high);
     if constexpr (kSees) see(value, least, greatest, not_numbers);
-    hn::StoreU(value, d, out + c + v * kWide);
+    float* const to = out + c + v * kWide;
+    job.streams ? hn::Stream(value, d, to) : hn::StoreU(value, d, to);
   }
 }
 

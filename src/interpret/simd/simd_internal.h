@@ -105,7 +105,7 @@ struct FinishF32 {
   float low;
   float high;
   Extremes* extremes = nullptr;
-  // Products only: `out` leaves the caches before it is read, so its lines are not brought in to be written. It and its
+  // Products and depthwise only: `out` leaves the caches before it is read, so its lines are not brought in to be written. It and its
   // rows begin at multiples of kLineBytes, and flush_streams() comes after.
   bool streams = false;
 };
@@ -131,11 +131,13 @@ struct MatrixJobF32 {
 };
 void multiply_f32(const MatrixJobF32& job);
 
-// --- Winograd's F(4x4, 3x3); channels are multiples of kLanes
+// --- Winograd's F(4x4, 3x3) and F(2x2, 3x3): `outputs` is 4 or 2, tiles have two pixels more along an axis, and places as
+// many as pixels; channels are multiples of kLanes
 
-// B^T x B of a tile [6][6] of pixels, per channel: place p of the result at out + p * stride.
+// B^T x B of a tile of pixels, per channel: place p of the result at out + p * stride.
 struct WinogradTile {
-  const float* const* x;  // 36 pixels
+  int64_t outputs;
+  const float* const* x;  // pixels, row by row
   int64_t channels;
   float* out;
   int64_t stride;
@@ -143,18 +145,26 @@ struct WinogradTile {
 void transform_winograd(const WinogradTile& job);
 // A^T m A of the products of a tile's places, p at products + p * stride, then as FinishF32.
 struct WinogradFinish {
+  int64_t outputs;
   const float* products;
   int64_t stride;
   int64_t channels;
   const float* bias;
   float low;
   float high;
-  float* const* out;  // 16 pixels; null: outside
+  float* const* out;  // pixels; null: outside
   Extremes* extremes;
 };
 void finish_winograd(const WinogradFinish& job);
 // G w G^T, per input channel, of one output channel's weights [3][3][channels]: place p at out + p * stride.
-void transform_winograd_weights(const float* weights, int64_t channels, float* out, int64_t stride);
+struct WinogradWeights {
+  int64_t outputs;
+  const float* weights;
+  int64_t channels;
+  float* out;
+  int64_t stride;
+};
+void transform_winograd_weights(const WinogradWeights& job);
 
 // --- depthwise: one output pixel from its taps
 // ---------------------------------------------------------------------------
@@ -170,6 +180,7 @@ struct DepthwiseF32 {
   float high;
   float* out;                    // rows of `channels`
   Extremes* extremes = nullptr;  // what is written is added to them
+  bool streams = false;          // as FinishF32's
 };
 void depthwise_f32(const DepthwiseF32& job);
 

@@ -1,0 +1,77 @@
+#include "quantize/vectors_internal.h"
+
+#include <gmock/gmock.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <functional>
+#include <random>
+#include <vector>
+
+namespace carina::quantize {
+
+namespace {
+
+using testing::ElementsAreArray;
+
+// Runs it on every processor that this one can stand in for.
+void on_each_target(const std::function<void()>& run) {
+  for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    const testing::ScopedTrace trace(__FILE__, __LINE__, hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    run();
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+std::vector<float> random_floats(size_t count) {
+  std::mt19937 random(7);
+  std::normal_distribution<float> any(0, 3);
+  std::vector<float> values(count);
+  std::ranges::generate(values, [&] { return any(random); });
+  return values;
+}
+
+TEST(Vectors, PlacesOfValues) {
+  const std::vector<float> values = random_floats(1003);
+  const double scale = 0x1.0000001p7, first = -5000;
+  std::vector<int32_t> wanted;
+  for (const float value : values) {
+    const volatile double product = static_cast<double>(value) * scale;
+    wanted.push_back(static_cast<int32_t>(product - first));
+  }
+  on_each_target([&] {
+    std::vector<int32_t> places(values.size());
+    find_places(values, scale, first, places.data());
+    EXPECT_THAT(places, ElementsAreArray(wanted));
+  });
+}
+
+TEST(Vectors, SumsOfPixels) {
+  for (const size_t channels : {1, 3, 16, 37}) {
+    const std::vector<float> image = random_floats(21 * channels);
+    std::vector<const float*> pixels;
+    for (size_t p = 0; p < 21; ++p) pixels.push_back(p % 5 == 2 ? nullptr : image.data() + p * channels);
+    std::vector<double> wanted(channels, 0.25);
+    for (size_t c = 0; c < channels; ++c) {
+      for (size_t p = 0; p < pixels.size(); p += kTogether) {
+        float together = 0;
+        for (size_t i = p; i < std::min(p + kTogether, pixels.size()); ++i)
+          together += pixels[i] == nullptr ? 0 : pixels[i][c];
+        wanted[c] += static_cast<double>(together);
+      }
+    }
+    on_each_target([&] {
+      std::vector<double> sums(channels, 0.25);
+      add_pixels(pixels, channels, sums.data());
+      EXPECT_THAT(sums, ElementsAreArray(wanted));
+    });
+  }
+}
+
+}  // namespace
+
+}  // namespace carina::quantize
