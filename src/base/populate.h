@@ -13,7 +13,11 @@ void populate(std::span<T> memory) {
   populate(std::as_writable_bytes(memory));
 }
 
-// The same in parts on all threads (parallel.h).
+// Asks for large pages, before it is filled, for memory of 64 MB and more that will be passed over many times: addresses
+// are found sooner. Filling it takes as long or longer (docs/adr/0109).
+void prefer_large_pages(std::span<std::byte> memory);
+
+// populate() in parts on all threads (parallel.h).
 void populate_in_parallel(std::span<std::byte> memory);
 
 }  // namespace carina

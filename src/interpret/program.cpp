@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/parallel.h"
+#include "base/populate.h"
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {
@@ -31,6 +32,7 @@ void Program::allocate() {
   if (allocated_) return;
   found_.resize(static_cast<size_t>(options_.threads));
   arena_ = MutableBuffer::allocate(arena_bytes_);
+  if (options_.packing == Packing::kOnce) prefer_large_pages(arena_.bytes());
   allocated_ = true;
 }
 

@@ -38,15 +38,22 @@ constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: so large an output i
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
 constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
 
+// kStep floats at a time, of at least so many; the last ones end with the run.
+template <int64_t kStep>
+void copy_steps(const float* from, int64_t count, float* to) {
+  for (int64_t i = 0; i + kStep < count; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
+  std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
+}
 // The few floats of a first layer's taps sooner than a call of memmove.
 void copy_run(const float* from, int64_t count, float* to) {
-  constexpr int64_t kLine = 16, kFew = 4 * kLine;
-  if (count < kLine || count > kFew) {
+  constexpr int64_t kFew = 64;
+  if (count >= 4 && count < 16) {
+    copy_steps<4>(from, count, to);
+  } else if (count >= 16 && count <= kFew) {
+    copy_steps<16>(from, count, to);
+  } else {
     std::copy_n(from, count, to);
-    return;
   }
-  for (int64_t i = 0; i + kLine < count; i += kLine) std::memcpy(to + i, from + i, kLine * sizeof(float));
-  std::memcpy(to + count - kLine, from + count - kLine, kLine * sizeof(float));
 }
 
 // Whether an output is written past the caches.
