@@ -1,6 +1,7 @@
 #include "simulate/fast_output.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -103,7 +104,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   for (size_t c = 0; c < static_cast<size_t>(op.ofm_extent.depth); ++c) {
     if (!prepare_channel(stage, c, largest_acc)) return false;
   }
-  prepare_upper(static_cast<size_t>(op.ofm_extent.depth));
+  prepare_upper(static_cast<size_t>(op.ofm_extent.depth), largest_acc);
   zero_point_ = static_cast<int32_t>(stage.zero_point());
   min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
   max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
@@ -130,18 +131,28 @@ bool FastOutput::prepare_channel(const OutputStage& stage, size_t channel, int64
   return true;
 }
 
-void FastOutput::prepare_upper(size_t channels) {
-  constexpr int64_t kUpper = 32;
-  std::vector<int32_t> round(bias_.size(), 0), shift(bias_.size(), 0);
+// Sums and multipliers are raised, and shifts with them, until nothing that is added or shifted out stands in the lower
+// halves of products: one channel of small weights would take the whole operation to slower vectors.
+void FastOutput::prepare_upper(size_t channels, int64_t largest_acc) {
+  constexpr int kUpper = 32;
+  std::vector<int32_t> round(bias_.size(), 0), shift(bias_.size(), 0), raise(bias_.size(), 0), multiplier = multiplier_;
   for (size_t c = 0; c < channels; ++c) {
     const size_t at = split_index(c);
-    const bool whole = round_positive_[at] == round_negative_[at] && round_positive_[at] % (int64_t{1} << kUpper) == 0;
-    if (shift_[at] <= kUpper || !whole) return;
-    round[c] = static_cast<int32_t>(round_positive_[at] >> kUpper);
-    shift[c] = static_cast<int32_t>(shift_[at] - kUpper);
+    if (round_positive_[at] != round_negative_[at]) return;
+    const auto rounding = static_cast<uint64_t>(round_positive_[at]);
+    const int missing = std::max(0, kUpper - std::min(static_cast<int>(shift_[at]), std::countr_zero(rounding)));
+    const auto factor = static_cast<uint32_t>(multiplier_[c]);
+    const int by_factor = std::clamp(std::countl_zero(factor) - 1, 0, missing), by_sum = missing - by_factor;
+    if ((Wide{largest_acc} + std::abs(bias_[c])) << by_sum > kMax32) return;
+    multiplier[c] = static_cast<int32_t>(factor << by_factor);
+    raise[c] = by_sum;
+    round[c] = static_cast<int32_t>(rounding << missing >> kUpper);
+    shift[c] = static_cast<int32_t>(shift_[at]) + missing - kUpper;
   }
+  multiplier_ = std::move(multiplier);
   upper_round_ = std::move(round);
   upper_shift_ = std::move(shift);
+  if (std::ranges::any_of(raise, [](int32_t bits) { return bits != 0; })) upper_raise_ = std::move(raise);
 }
 
 void FastOutput::prepare_table(const OutputStage& stage) {
@@ -197,7 +208,8 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
                            .round_negative = round_negative_.data(),
                            .shift = shift_.data(),
                            .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
-                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data()},
+                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data(),
+                           .upper_raise = upper_raise_.empty() ? nullptr : upper_raise_.data()},
                 .zero_point = zero_point_,
                 .min = min_,
                 .max = max_,

@@ -25,7 +25,7 @@ class FastOutput {
   // Whether the SIMD stage can do it: all values fit its types.
   bool prepare_vectors(const Work& work, int64_t largest_acc);
   bool prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc);
-  void prepare_upper(size_t channels);
+  void prepare_upper(size_t channels, int64_t largest_acc);
   void prepare_table(const OutputStage& stage);
   void prepare_pieces(const OutputStage& stage);
   void look_up_pieces(std::span<const std::byte> scaled, std::span<std::byte> out) const;
@@ -42,6 +42,7 @@ class FastOutput {
   std::vector<int64_t> shift_;
   std::vector<int32_t> upper_round_;  // as in ChannelScales; empty where there is none
   std::vector<int32_t> upper_shift_;
+  std::vector<int32_t> upper_raise_;
   int32_t zero_point_ = 0;
   int32_t min_ = 0;
   int32_t max_ = 0;

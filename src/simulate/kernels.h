@@ -88,10 +88,11 @@ struct ChannelScales {
   const int64_t* round_positive = nullptr;
   const int64_t* round_negative = nullptr;
   const int64_t* shift = nullptr;
-  // Where all shifts are above 32 and rounding terms are multiples of 2^32: both for the upper halves of products, in the
+  // Where all that is added to products and shifted out are multiples of 2^32: both for the products' upper halves, in the
   // channels' own order. Null: otherwise.
   const int32_t* upper_round = nullptr;
   const int32_t* upper_shift = nullptr;
+  const int32_t* upper_raise = nullptr;  // bits that sums are raised by before they are multiplied; null: none
 };
 
 enum class OutputType : uint8_t { kS8, kU8, kS16, kU16, kS32 };

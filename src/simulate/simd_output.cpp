@@ -40,18 +40,21 @@ HWY_INLINE void store(V32 v, T* out) {
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
 
 // A vector's channels of scale_upper().
+template <bool kRaised>
 struct UpperScales {
-  __m512i bias, multiplier, odd_multiplier, round, shift;
+  __m512i bias, raise, multiplier, odd_multiplier, round, shift;
 
   HWY_INLINE UpperScales(const ChannelScales& s, size_t at)
       : bias(_mm512_loadu_si512(s.bias + at)),
+        raise(kRaised ? _mm512_loadu_si512(s.upper_raise + at) : _mm512_setzero_si512()),
         multiplier(_mm512_loadu_si512(s.multiplier + at)),
         odd_multiplier(_mm512_shuffle_epi32(multiplier, _MM_PERM_DDBB)),
         round(_mm512_loadu_si512(s.upper_round + at)),
         shift(_mm512_loadu_si512(s.upper_shift + at)) {}
 
   HWY_INLINE __m512i scaled(const int32_t* acc) const {
-    const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(acc), bias);
+    __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(acc), bias);
+    if constexpr (kRaised) sum = _mm512_sllv_epi32(sum, raise);
     const __m512i even = _mm512_mul_epi32(sum, multiplier);
     const __m512i odd = _mm512_mul_epi32(_mm512_shuffle_epi32(sum, _MM_PERM_DDBB), odd_multiplier);
     const __m512i upper = _mm512_mask_shuffle_epi32(odd, 0x5555, even, _MM_PERM_DDBB);
@@ -61,10 +64,10 @@ struct UpperScales {
 
 // Four vectors of channels from `c` on, of bytes: narrowed together, and limited as bytes. Saturation on the way takes nothing
 // that the limits leave, as zero points are small.
-template <typename T>
+template <typename T, bool kRaised>
 void scale_four(const OutputTask& task, size_t c) {
   const ChannelScales& s = task.scales;
-  const UpperScales first(s, c), second(s, c + 16), third(s, c + 32), fourth(s, c + 48);
+  const UpperScales<kRaised> first(s, c), second(s, c + 16), third(s, c + 32), fourth(s, c + 48);
   const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(task.zero_point));
   const __m512i low = _mm512_set1_epi8(static_cast<int8_t>(task.min)),
                 high = _mm512_set1_epi8(static_cast<int8_t>(task.max));
@@ -86,18 +89,18 @@ void scale_four(const OutputTask& task, size_t c) {
 }
 
 // The channels that it does, from the first on.
-template <typename T>
+template <typename T, bool kRaised>
 size_t scale_by_fours(const OutputTask& task) {
   constexpr int32_t kSmall = 255;
   if (sizeof(T) != 1 || task.zero_point < -kSmall || task.zero_point > kSmall) return 0;
   size_t c = 0;
-  for (; c + 4 * kChannelGroup <= task.channels; c += 4 * kChannelGroup) scale_four<T>(task, c);
+  for (; c + 4 * kChannelGroup <= task.channels; c += 4 * kChannelGroup) scale_four<T, kRaised>(task, c);
   return c;
 }
 
 #else
 
-template <typename T>
+template <typename T, bool kRaised>
 size_t scale_by_fours(const OutputTask&) {
   return 0;
 }
@@ -105,7 +108,7 @@ size_t scale_by_fours(const OutputTask&) {
 #endif
 
 // Half of the products' bits do: what is added and shifted out are whole multiples of 2^32.
-template <typename T>
+template <typename T, bool kRaised>
 void scale_upper(const OutputTask& task) {
   const D32 d;
   constexpr size_t lanes = hn::MaxLanes(D32());
@@ -113,8 +116,9 @@ void scale_upper(const OutputTask& task) {
   const V32 low = hn::Set(d, task.min);
   const V32 high = hn::Set(d, task.max);
   const ChannelScales& s = task.scales;
-  for (size_t c = scale_by_fours<T>(task); c < task.channels; c += lanes) {
+  for (size_t c = scale_by_fours<T, kRaised>(task); c < task.channels; c += lanes) {
     const V32 bias = hn::LoadU(d, s.bias + c);
+    const V32 raise = kRaised ? hn::LoadU(d, s.upper_raise + c) : hn::Zero(d);
     const V32 multiplier = hn::LoadU(d, s.multiplier + c);
     const V32 odd_multiplier = hn::DupOdd(multiplier);
     const V32 round = hn::LoadU(d, s.upper_round + c);
@@ -122,7 +126,8 @@ void scale_upper(const OutputTask& task) {
     const int32_t* acc = task.acc + c;
     T* out = reinterpret_cast<T*>(task.out) + c;
     for (size_t p = 0; p < task.pixels; ++p, acc += task.channels, out += task.channels) {
-      const V32 sum = hn::Add(hn::LoadU(d, acc), bias);
+      V32 sum = hn::Add(hn::LoadU(d, acc), bias);
+      if constexpr (kRaised) sum = hn::Shl(sum, raise);
       const V32 even = hn::BitCast(d, hn::MulEven(sum, multiplier));
       const V32 odd = hn::BitCast(d, hn::MulEven(hn::DupOdd(sum), odd_multiplier));
       const V32 result = hn::Shr(hn::Add(hn::OddEven(odd, hn::DupOdd(even)), round), shift);
@@ -133,7 +138,8 @@ void scale_upper(const OutputTask& task) {
 
 template <typename T>
 void scale(const OutputTask& task) {
-  if (task.scales.upper_round != nullptr) return scale_upper<T>(task);
+  if (task.scales.upper_raise != nullptr) return scale_upper<T, true>(task);
+  if (task.scales.upper_round != nullptr) return scale_upper<T, false>(task);
   const D32 d;
   constexpr size_t lanes = hn::MaxLanes(D32());
   const V32 zero_point = hn::Set(d, task.zero_point);

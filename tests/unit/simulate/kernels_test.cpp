@@ -197,8 +197,8 @@ struct Example {
       work.weights = &weights;
       for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
         scales.bias.push_back(random.in(-200000, 200000));
-        scales.multiplier.push_back(static_cast<uint32_t>(random.in(1 << 28, (int64_t{1} << 31) - 1)));
-        scales.shift.push_back(static_cast<uint8_t>(random.in(31, 44)));
+        scales.multiplier.push_back(static_cast<uint32_t>(random.in(0, (int64_t{1} << 31) - 1) >> random.in(0, 8)));
+        scales.shift.push_back(static_cast<uint8_t>(random.in(24, 44)));
       }
     }
     stage = std::make_unique<OutputStage>(op, std::move(scales), table);
