@@ -245,15 +245,14 @@ std::span<std::byte> FastOutput::scale_one_by_one(const OutputStage& stage, cons
   return scaled;
 }
 
-void FastOutput::write_rows(const Work& work, const int32_t* acc, Rows rows) const {
-  const size_t row_values = static_cast<size_t>(work.op->ofm_extent.width) * channels();
-  const size_t values = static_cast<size_t>(rows.count()) * row_values;
+void FastOutput::write(const Work& work, const int32_t* acc, const Patch& patch) const {
+  const size_t values = patch.positions() * channels();
   const std::span<std::byte> scaled =
       way_ == Way::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
-  const auto es = static_cast<size_t>(stored_bytes_);
+  const auto pixel_bytes = static_cast<int64_t>(channels()) * stored_bytes_;
   const std::byte* row = scaled.data();
-  for (int32_t y = rows.begin; y < rows.end; ++y, row += row_values * es)
-    store_row(work, y, row, static_cast<int64_t>(channels() * es));
+  for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y, row += patch.columns.count() * pixel_bytes)
+    store_row(work, y, patch.columns, row, pixel_bytes);
 }
 
 }  // namespace carina::simulate

@@ -16,8 +16,8 @@ class FastOutput {
   // `largest_acc` bounds the accumulators' magnitude before the bias. Nothing when they might not fit 32 bits.
   static std::optional<FastOutput> make(const Work& work, int64_t largest_acc);
 
-  // Scales accumulators [pixels][channels padded to 16] and writes them as rows from `row` on.
-  void write_rows(const Work& work, const int32_t* acc, Rows rows) const;
+  // Scales accumulators [positions of the patch][channels padded to 16] and writes them.
+  void write(const Work& work, const int32_t* acc, const Patch& patch) const;
   [[nodiscard]] size_t channels() const { return bias_.size(); }
 
  private:

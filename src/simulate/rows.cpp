@@ -137,35 +137,35 @@ template void read_row<int16_t>(const PlacedMap&, int32_t, int32_t, int32_t, int
 template void read_row<int32_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t*, int64_t);
 template void read_row<int64_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int64_t*, int64_t);
 
-void write_row(const PlacedMap& map, int32_t y, const std::byte* values, int64_t pixel_bytes) {
+void write_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes) {
   const int32_t depth = map.box().depth;
   const int32_t es = map.type().bytes;
   const auto whole = static_cast<size_t>(depth) * static_cast<size_t>(es);
   for (const RowPart& part : map.row(y)) {
-    if (part.begin >= part.end) continue;
-    const std::byte* from = values + part.begin * pixel_bytes;
+    const int32_t begin = std::max(x0, part.begin), end = std::min(x1, part.end);
+    if (begin >= end) continue;
+    std::byte* to = part.data + int64_t{begin - part.begin} * map.pixel_stride();
+    const std::byte* from = values + int64_t{begin - x0} * pixel_bytes;
     if (!map.brick()) {
       if (map.pixel_stride() == pixel_bytes && static_cast<int64_t>(whole) == pixel_bytes) {
-        std::memcpy(part.data, from, whole * static_cast<size_t>(part.end - part.begin));
+        std::memcpy(to, from, whole * static_cast<size_t>(end - begin));
         continue;
       }
-      for (int32_t x = part.begin; x < part.end; ++x, from += pixel_bytes) {
-        std::memcpy(part.data + int64_t{x - part.begin} * map.pixel_stride(), from, whole);
-      }
+      for (int32_t x = begin; x < end; ++x, from += pixel_bytes, to += map.pixel_stride()) std::memcpy(to, from, whole);
       continue;
     }
     for (int32_t c = 0; c < depth; c += kBrick) {
-      std::byte* to = part.data + c / kBrick * map.brick_stride();
+      std::byte* pixel = to + c / kBrick * map.brick_stride();
       const std::byte* source = from + int64_t{c} * es;
       const int32_t channels = std::min(kBrick, depth - c);
       if (channels == kBrick && es == 1) {  // the common case has a fixed size
-        for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += kBrick)
-          std::memcpy(to, source, kBrick);
+        for (int32_t x = begin; x < end; ++x, source += pixel_bytes, pixel += kBrick)
+          std::memcpy(pixel, source, kBrick);
         continue;
       }
       const auto bytes = static_cast<size_t>(channels) * static_cast<size_t>(es);
-      for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += map.pixel_stride())
-        std::memcpy(to, source, bytes);
+      for (int32_t x = begin; x < end; ++x, source += pixel_bytes, pixel += map.pixel_stride())
+        std::memcpy(pixel, source, bytes);
     }
   }
 }

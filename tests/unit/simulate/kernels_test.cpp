@@ -227,10 +227,13 @@ size_t compare_all(uint64_t first, uint64_t count) {
     execute_scalar(example.work, all);
     const std::vector<std::byte> expected = example.ofm;
     std::ranges::fill(example.ofm, std::byte{});
-    // In two pieces, as threads would.
-    const int32_t middle = all.end / 2;
-    if (middle > 0) fast->execute({.begin = 0, .end = middle});
-    fast->execute({.begin = middle, .end = all.end});
+    // In four patches, as threads would.
+    const int32_t width = example.op.ofm_extent.width, middle = all.end / 2, cut = width / 3;
+    for (const Rows rows : {Rows{.begin = 0, .end = middle}, Rows{.begin = middle, .end = all.end}}) {
+      for (const Columns columns : {Columns{.begin = 0, .end = cut}, Columns{.begin = cut, .end = width}}) {
+        if (rows.count() > 0 && columns.count() > 0) fast->execute({.rows = rows, .columns = columns});
+      }
+    }
     EXPECT_EQ(example.ofm, expected) << "seed " << seed << " on " << kernel_target();
     if (testing::Test::HasFailure()) break;
   }
