@@ -18,6 +18,11 @@ void widen_u8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out)
 void widen_brick_s8(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 void widen_brick_u8(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 
+// out[i] = in[i] ^ flips
+void flip(const std::byte* in, size_t count, uint8_t flips, uint8_t* out);
+// The same for `pixels` groups of 16 bytes, as above.
+void flip_brick(const std::byte* in, size_t pixels, uint8_t flips, uint8_t* out, size_t out_stride);
+
 // A piece of a filter whose inputs follow each other in the window, from `offset` on, two or four of them a step.
 struct TapRun {
   int64_t offset = 0;
