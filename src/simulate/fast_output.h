@@ -24,8 +24,9 @@ class FastOutput {
   explicit FastOutput(const Work& work);
   // Whether the SIMD stage can do it: all values fit its types.
   bool prepare_vectors(const Work& work, int64_t largest_acc);
-  bool prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc);
-  void prepare_upper(size_t channels, int64_t largest_acc);
+  // Products' upper halves, or the whole of them.
+  bool prepare_upper(const OutputStage& stage, int64_t largest_acc);
+  bool prepare_whole(const OutputStage& stage, int64_t largest_acc);
   void prepare_table(const OutputStage& stage);
   void prepare_pieces(const OutputStage& stage);
   void look_up_pieces(std::span<const std::byte> scaled, std::span<std::byte> out) const;

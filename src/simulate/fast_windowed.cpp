@@ -64,6 +64,7 @@ struct RaisedInputs {
     const int64_t zero = map.zero_point + (map.type.is_signed ? 128 : 0);
     if (map.type.bytes != 1 || zero < 0 || zero > 255) return std::nullopt;
     RaisedInputs raised{.zero = static_cast<uint8_t>(zero), .start = {}};
+    raised.start.reserve(work.weights->packed.sums.size());
     for (const int32_t sum : work.weights->packed.sums)
       raised.start.push_back(static_cast<int32_t>(0U - static_cast<uint32_t>(zero) * static_cast<uint32_t>(sum)));
     return raised;
