@@ -129,7 +129,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
 bool FastOutput::prepare_upper(const OutputStage& stage, int64_t largest_acc) {
   constexpr int kUpper = 32;
   const size_t padded = bias_.size();
-  std::vector<int32_t> round(padded, 0), shift(padded, 0), raise(padded, 0);
+  LineVector<int32_t> round(padded, 0), shift(padded, 0), raise(padded, 0);
   int32_t raised = 0;
   for (size_t c = 0; c < static_cast<size_t>(stage.channels()); ++c) {
     const ChannelOutput out(stage, c, largest_acc);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simulate/kernels.h"
+#include "simulate/line_vector.h"
 #include "simulate/output_stage.h"
 #include "simulate/work.h"
 
@@ -36,14 +37,14 @@ class FastOutput {
 
   enum class Way : uint8_t { kVectors, kOneByOne };
   Way way_ = Way::kOneByOne;
-  std::vector<int32_t> bias_;
-  std::vector<int32_t> multiplier_;
-  std::vector<int64_t> round_positive_;
-  std::vector<int64_t> round_negative_;
-  std::vector<int64_t> shift_;
-  std::vector<int32_t> upper_round_;  // as in ChannelScales; empty where there is none
-  std::vector<int32_t> upper_shift_;
-  std::vector<int32_t> upper_raise_;
+  LineVector<int32_t> bias_;
+  LineVector<int32_t> multiplier_;
+  LineVector<int64_t> round_positive_;
+  LineVector<int64_t> round_negative_;
+  LineVector<int64_t> shift_;
+  LineVector<int32_t> upper_round_;  // as in ChannelScales; empty where there is none
+  LineVector<int32_t> upper_shift_;
+  LineVector<int32_t> upper_raise_;
   int32_t zero_point_ = 0;
   int32_t min_ = 0;
   int32_t max_ = 0;

@@ -8,6 +8,7 @@
 #include "simulate/fast.h"
 #include "simulate/fast_output.h"
 #include "simulate/fast_window.h"
+#include "simulate/line_vector.h"
 #include "simulate/store.h"
 
 namespace carina::simulate {
@@ -55,8 +56,8 @@ std::vector<int64_t> tap_offsets(const Operation& op, const Window<T>& window) {
 
 // Inputs of 8 bits as unsigned bytes.
 struct RaisedInputs {
-  uint8_t zero;                // what stands for zero
-  std::vector<int32_t> start;  // of each channel's sum: all its weights times that, taken off
+  uint8_t zero;               // what stands for zero
+  LineVector<int32_t> start;  // of each channel's sum: all its weights times that, taken off
 
   // Nothing when zero is no such byte.
   static std::optional<RaisedInputs> of(const Work& work) {
