@@ -69,8 +69,9 @@ bool writes_weights(const npu::CompiledNetwork& network, const npu::Payload& pay
   auto found = npu::written_regions(payload.accelerator()->product, payload.stream, {});
   if (!found) return true;
   auto written = *found;
-  for (const int32_t region : {network.scratch_region, network.fast_scratch_region})
-    written.set(static_cast<size_t>(region));
+  written.set(static_cast<size_t>(network.scratch_region));
+  // Without fast scratch of its own, Vela names any region for it: the weights' too.
+  if (network.fast_scratch_bytes != 0) written.set(static_cast<size_t>(network.fast_scratch_region));
   for (const npu::IoTensor& input : network.inputs) written.set(static_cast<size_t>(input.region));
   return written.test(static_cast<size_t>(network.weight_region));
 }
