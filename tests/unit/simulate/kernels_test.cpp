@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 
 #include "simulate/fast.h"
 #include "simulate/kernels.h"
@@ -238,6 +239,18 @@ size_t compare_all(uint64_t first, uint64_t count) {
     if (testing::Test::HasFailure()) break;
   }
   return fast_ones;
+}
+
+TEST(Kernels, WideRowsAreCutByColumns) {
+  const auto cut = [](const Extent& ofm, int64_t positions) {
+    const PatchSize size = patch_of(ofm, positions);
+    return std::pair(size.rows, size.columns);
+  };
+  EXPECT_EQ(cut({.height = 1, .width = 50176, .depth = 3}, 4096), std::pair(1, 4092));
+  EXPECT_EQ(cut({.height = 224, .width = 112, .depth = 16}, 4096), std::pair(36, 112));
+  EXPECT_EQ(cut({.height = 7, .width = 7, .depth = 1280}, 51), std::pair(7, 7));
+  EXPECT_EQ(cut({.height = 7, .width = 7, .depth = 1280}, 0), std::pair(1, 7));
+  EXPECT_EQ(cut({.height = 2, .width = 500, .depth = 65536}, -3), std::pair(1, 96));
 }
 
 TEST(Kernels, EveryTargetGivesTheScalarBits) {
