@@ -167,15 +167,9 @@ void leave_pages_around(std::span<const std::byte> bytes) {
 void PagesBehind::add(std::span<const std::byte> read) {
   const Mapping* mapping = read.empty() ? nullptr : mapping_at(read.data());
   if (mapping == nullptr || mapping->size <= kWorthPassing) return;
-  const std::byte* end = read.data() + read.size();
-  if (read_.empty())
-    read_ = read;
-  else
-    read_ = {std::min(read_.data(), read.data()), std::max(read_.data() + read_.size(), end)};
   bytes_ += read.size();
   if (bytes_ < kWorthLeaving) return;
-  leave_pages_around(read_);
-  read_ = {};
+  leave_pages_around({mapping->begin, mapping->size});
   bytes_ = 0;
 }
 

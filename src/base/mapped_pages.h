@@ -19,15 +19,15 @@ void leave_pages(const Buffer& buffer, size_t begin, size_t end);
 // The same for all pages that hold any of `bytes`, wherever these stand. They come back when they are read again.
 void leave_pages_around(std::span<const std::byte> bytes);
 
-// Lets the pages of mapped files of more than 8 MiB go behind one who reads on through them, a MiB at a time: each call of
-// the system has its cost, neighbours share pages, and who reads small files again and again should not wait for pages.
+// Lets the pages of mapped files of more than 8 MiB go behind one who reads through them, after each MiB: a call of the
+// system has its cost, and who reads small files again and again should not wait for pages. All pages of the file go: the
+// system may map megabytes around a byte that is read.
 class PagesBehind {
  public:
   void add(std::span<const std::byte> read);
 
  private:
-  std::span<const std::byte> read_;  // from the first to the last byte
-  size_t bytes_ = 0;                 // of them that were read
+  size_t bytes_ = 0;  // read since pages went
 };
 
 // Maps a regular file of any size, for those who read it once from end to end. What becomes of it afterwards shows.

@@ -63,18 +63,6 @@ struct Subject {
   bool writes_weights = false;
 };
 
-// Its region may also be one that is written: the arena, or where inputs are copied to. What is wrong with a stream, the
-// simulator says.
-bool writes_weights(const npu::CompiledNetwork& network, const npu::Payload& payload) {
-  auto found = npu::written_regions(payload.accelerator()->product, payload.stream, {});
-  if (!found) return true;
-  auto written = *found;
-  for (const int32_t region : {network.scratch_region, network.fast_scratch_region})
-    written.set(static_cast<size_t>(region));
-  for (const npu::IoTensor& input : network.inputs) written.set(static_cast<size_t>(input.region));
-  return written.test(static_cast<size_t>(network.weight_region));
-}
-
 Memories make_memories(const Subject& subject) {
   const npu::CompiledNetwork& network = subject.raw.network;
   const std::span<const std::byte> weights = subject.raw.weights.bytes();
@@ -264,7 +252,8 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                                      .memory_mode = request.memory_mode,
                                                      .config_files = request.config_files},
                                                     log));
-  subject.writes_weights = writes_weights(network, payload);
+  // What is wrong with a stream, the simulator says.
+  subject.writes_weights = npu::may_write_weights(network, payload.accelerator()->product, payload.stream);
   const bool timed = request.timed || !request.trace_file.empty();
   const auto occupied = timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;
   const simulate::Options options{.timing = timed ? simulate::Timing::kOn : simulate::Timing::kOff,

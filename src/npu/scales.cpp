@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "base/check.h"
 #include "base/checked_math.h"
 
@@ -35,10 +37,10 @@ void put(std::span<std::byte> to, uint64_t value) {
   }
 }
 
-uint64_t get(std::span<const std::byte> from) {
-  uint64_t value = 0;
-  for (size_t i = from.size(); i-- > 0;) value = value << 8 | static_cast<uint64_t>(from[i]);
-  return value;
+uint64_t word_at(const std::byte* from) {
+  uint64_t word = 0;
+  std::memcpy(&word, from, sizeof word);
+  return word;
 }
 
 }  // namespace
@@ -66,13 +68,14 @@ std::array<std::byte, kScaleEntryBytesInStream> encode_scale(const ChannelScale&
 ChannelScale decode_scale(std::span<const std::byte> entry, ScaleForm form) {
   CARINA_CHECK(entry.size() == kScaleEntryBytesInStream, "a scale entry of {} bytes", entry.size());
   const EntryLayout layout = layout_of(form);
-  const auto bias_bytes = static_cast<size_t>(layout.bias_bytes);
-  const auto scale_bytes = static_cast<size_t>(layout.scale_bytes);
   const int unused_bits = 64 - layout.bias_bytes * 8;
   const uint64_t scale_mask = (uint64_t{1} << layout.scale_bits) - 1;
-  return {.bias = static_cast<int64_t>(get(entry.subspan(0, bias_bytes)) << unused_bits) >> unused_bits,
-          .scale = static_cast<uint32_t>(get(entry.subspan(bias_bytes, scale_bytes)) & scale_mask),
-          .shift = static_cast<uint8_t>(static_cast<uint64_t>(entry[bias_bytes + scale_bytes]) & kShiftMask)};
+  const auto shift_byte = static_cast<size_t>(layout.bias_bytes + layout.scale_bytes);
+  // All but the first two bytes: a bias has more.
+  const uint64_t upper = word_at(entry.data() + 2);
+  return {.bias = static_cast<int64_t>(word_at(entry.data()) << unused_bits) >> unused_bits,
+          .scale = static_cast<uint32_t>(upper >> (layout.bias_bytes * 8 - 16) & scale_mask),
+          .shift = static_cast<uint8_t>(static_cast<uint64_t>(entry[shift_byte]) & kShiftMask)};
 }
 
 std::vector<std::byte> encode_scales(std::span<const ChannelScale> scales, ScaleForm form, int entry_multiple) {

@@ -37,4 +37,14 @@ Result<std::bitset<kMaxRegions>> written_regions(Product product, std::span<cons
   }
 }
 
+bool may_write_weights(const CompiledNetwork& network, Product product, std::span<const uint32_t> words) {
+  auto written = written_regions(product, words, {});
+  if (!written) return true;
+  written->set(static_cast<size_t>(network.scratch_region));
+  // Without fast scratch of its own, Vela names any region for it: the weights' too.
+  if (network.fast_scratch_bytes != 0) written->set(static_cast<size_t>(network.fast_scratch_region));
+  for (const IoTensor& input : network.inputs) written->set(static_cast<size_t>(input.region));
+  return written->test(static_cast<size_t>(network.weight_region));
+}
+
 }  // namespace carina::npu

@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "facts/npu_targets.h"
+#include "npu/compiled_network.h"
 
 namespace carina::npu {
 
@@ -16,5 +17,9 @@ namespace carina::npu {
 // region. Errors: as of StreamReader::next().
 Result<std::bitset<kMaxRegions>> written_regions(Product product, std::span<const uint32_t> words,
                                                  const std::string& where);
+
+// Whether a run of the network's stream may write to the region of its weights. That may also be one that is written anyway:
+// the arena, or where inputs are copied to. Of a damaged stream: yes.
+bool may_write_weights(const CompiledNetwork& network, Product product, std::span<const uint32_t> words);
 
 }  // namespace carina::npu

@@ -6,6 +6,15 @@
 
 namespace carina::simulate {
 
+// Rows by columns of the OFM.
+struct PatchSize {
+  int32_t rows = 1;
+  int32_t columns = 1;
+};
+
+// Of about so many positions: whole rows, where there are enough for one.
+PatchSize patch_of(const Extent& ofm, int64_t positions);
+
 // The fast way to execute an operation: SIMD kernels on small dense types. Gives the bits of execute_scalar().
 class FastOperation {
  public:
@@ -13,10 +22,10 @@ class FastOperation {
   // it.
   static std::unique_ptr<FastOperation> make(const Work& work);
   virtual ~FastOperation() = default;
-  // May be called for several ranges of rows at the same time.
-  virtual void execute(Rows rows) const = 0;
-  // How many rows should be done together so that their buffers stay in the cache.
-  [[nodiscard]] virtual int32_t rows_together() const = 0;
+  // May be called for several patches at the same time.
+  virtual void execute(const Patch& patch) const = 0;
+  // How much should be done together, so that buffers stay in the cache.
+  [[nodiscard]] virtual PatchSize together() const = 0;
 };
 
 std::unique_ptr<FastOperation> make_fast_windowed(const Work& work);

@@ -22,50 +22,49 @@ class FastElementwise8 final : public FastOperation {
   FastElementwise8(const Work& work, FastOutput output, const OperandTable& first, const OperandTable& second)
       : work_(work), output_(std::move(output)), first_(first), second_(second) {}
 
-  void execute(Rows rows) const override {
+  void execute(const Patch& patch) const override {
     const Operation& op = *work_.op;
-    const auto width = static_cast<size_t>(op.ofm_extent.width);
+    const auto width = static_cast<size_t>(patch.columns.count());
     const auto depth = static_cast<size_t>(op.ofm_extent.depth);
     Scratch& scratch = thread_scratch();
-    int32_t* acc = scratch.acc.get(static_cast<size_t>(rows.count()) * width * output_.channels()).data();
+    int32_t* acc = scratch.acc.get(patch.positions() * output_.channels()).data();
     const std::span<int32_t> a = scratch.first.get(width * depth);
     const std::span<int32_t> b = scratch.second.get(width * depth);
     int32_t* out = acc;
-    for (int32_t y = rows.begin; y < rows.end; ++y) {
-      load(work_.ifm, op.ifm_broadcast, first_, y, a);
-      load(work_.ifm2, op.ifm2_broadcast, second_, y, b);
+    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y) {
+      load(work_.ifm, op.ifm_broadcast, first_, y, patch.columns, a);
+      load(work_.ifm2, op.ifm2_broadcast, second_, y, patch.columns, b);
       for (size_t x = 0; x < width; ++x, out += output_.channels())
         combine(a.data() + x * depth, b.data() + x * depth, depth, out);
     }
-    output_.write_rows(work_, acc, rows);
+    output_.write(work_, acc, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    const int64_t row =
-        std::max<int64_t>(1, int64_t{work_.op->ofm_extent.width} * static_cast<int64_t>(output_.channels()));
-    return static_cast<int32_t>(std::clamp<int64_t>(64 * 1024 / row, 1, work_.op->ofm_extent.height));
+  [[nodiscard]] PatchSize together() const override {
+    constexpr int64_t kAccElems = 64 * 1024;
+    return patch_of(work_.op->ofm_extent, kAccElems / std::max<int64_t>(1, static_cast<int64_t>(output_.channels())));
   }
 
  private:
-  void load(const PlacedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y,
+  void load(const PlacedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y, Columns columns,
             std::span<int32_t> out) const {
-    const Extent& ofm = work_.op->ofm_extent;
     if (broadcast.scalar) {
       std::ranges::fill(out, table[0]);  // its table holds one value
       return;
     }
-    const int32_t width = map.box().width;
+    const Columns read = broadcast.w ? Columns{.begin = 0, .end = 1} : columns;
     const int32_t depth = map.box().depth;
-    const std::span<int16_t> raw = thread_scratch().shorts.row.get(static_cast<size_t>(int64_t{width} * depth));
-    read_row(map, broadcast.h ? 0 : y, 0, width, depth, 0, raw.data(), depth);
+    const std::span<int16_t> raw = thread_scratch().shorts.row.get(static_cast<size_t>(int64_t{read.count()} * depth));
+    read_row(map, broadcast.h ? 0 : y, read.begin, read.end, depth, 0, raw.data(), depth);
     const auto value = [&](size_t i) { return table[static_cast<uint8_t>(raw[i])]; };
     if (!broadcast.w && !broadcast.c) {
       for (size_t i = 0; i < out.size(); ++i) out[i] = value(i);
       return;
     }
     size_t i = 0;
-    for (int32_t x = 0; x < ofm.width; ++x) {
+    for (int32_t x = 0; x < columns.count(); ++x) {
       const int64_t from = broadcast.w ? 0 : int64_t{x} * depth;
-      for (int32_t c = 0; c < ofm.depth; ++c) out[i++] = value(static_cast<size_t>(from + (broadcast.c ? 0 : c)));
+      for (int32_t c = 0; c < work_.op->ofm_extent.depth; ++c)
+        out[i++] = value(static_cast<size_t>(from + (broadcast.c ? 0 : c)));
     }
   }
 

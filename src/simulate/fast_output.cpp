@@ -1,6 +1,7 @@
 #include "simulate/fast_output.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -59,12 +60,29 @@ bool is_identity(const Scaling& s, int64_t largest) {
   return Wide{std::abs(int64_t{s.multiplier} - one)} * largest < one / 2;
 }
 
-// Whether R() of any accumulator up to `largest` fits 32 bits and its product 63.
-bool fits(const Scaling& s, int64_t largest) {
-  if (s.multiplier > kMax32 || s.shift > 62) return false;
-  const Wide result = (Wide{largest} * s.multiplier >> s.shift) + 2;
-  return result <= kMax32;
-}
+// What happens to a channel's accumulators.
+struct ChannelOutput {
+  int64_t bias = 0;
+  int64_t largest = 0;  // of the sums with the bias, in magnitude
+  Scaling scaling;
+  int64_t round_positive = 0;
+  int64_t round_negative = 0;
+
+  ChannelOutput(const OutputStage& stage, size_t channel, int64_t largest_acc)
+      : bias(stage.adds_bias() ? stage.table().bias[channel] : 0),
+        largest(largest_acc + std::abs(bias)),
+        scaling(stage.scaling(channel)) {
+    if (is_identity(scaling, largest)) scaling = Scaling{};
+    if (scaling.shift == 0) return;
+    round_positive = rounding_term<int64_t>(1, scaling);
+    round_negative = rounding_term<int64_t>(-1, scaling);
+  }
+  // Whether sums and results fit 32 bits, and products 63.
+  [[nodiscard]] bool fits() const {
+    return largest <= kMax32 && scaling.multiplier <= kMax32 && scaling.shift <= 62 &&
+           (largest * scaling.multiplier >> scaling.shift) + 2 <= kMax32;
+  }
+};
 
 }  // namespace
 
@@ -72,9 +90,6 @@ FastOutput::FastOutput(const Work& work) : stored_bytes_(work.op->ofm.type.bytes
   const size_t padded = padded_channels(work.op->ofm_extent.depth);
   bias_.assign(padded, 0);
   multiplier_.assign(padded, 1);
-  round_positive_.assign(padded, 0);
-  round_negative_.assign(padded, 0);
-  shift_.assign(padded, 0);
 }
 
 std::optional<FastOutput> FastOutput::make(const Work& work, int64_t largest_acc) {
@@ -100,10 +115,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
                                                                 : output_type(op.ofm.type);
   if (!type || (!a.clamp && *type != OutputType::kS32)) return false;
   if (a.clamp && !holds_bounds(*type, a)) return false;
-  for (size_t c = 0; c < static_cast<size_t>(op.ofm_extent.depth); ++c) {
-    if (!prepare_channel(stage, c, largest_acc)) return false;
-  }
-  prepare_upper(static_cast<size_t>(op.ofm_extent.depth));
+  if (!prepare_upper(stage, largest_acc) && !prepare_whole(stage, largest_acc)) return false;
   zero_point_ = static_cast<int32_t>(stage.zero_point());
   min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
   max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
@@ -112,36 +124,48 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   return true;
 }
 
-bool FastOutput::prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc) {
-  const int64_t bias = stage.adds_bias() ? stage.table().bias[channel] : 0;
-  const int64_t largest = largest_acc + std::abs(bias);
-  if (largest > kMax32) return false;
-  Scaling s = stage.scaling(channel);
-  if (is_identity(s, largest)) s = Scaling{};
-  if (!fits(s, largest)) return false;
-  bias_[channel] = static_cast<int32_t>(bias);
-  multiplier_[channel] = static_cast<int32_t>(s.multiplier);
-  const size_t at = split_index(channel);
-  shift_[at] = s.shift;
-  if (s.shift != 0) {
-    round_positive_[at] = rounding_term<int64_t>(1, s);
-    round_negative_[at] = rounding_term<int64_t>(-1, s);
-  }
-  return true;
-}
-
-void FastOutput::prepare_upper(size_t channels) {
-  constexpr int64_t kUpper = 32;
-  std::vector<int32_t> round(bias_.size(), 0), shift(bias_.size(), 0);
-  for (size_t c = 0; c < channels; ++c) {
-    const size_t at = split_index(c);
-    const bool whole = round_positive_[at] == round_negative_[at] && round_positive_[at] % (int64_t{1} << kUpper) == 0;
-    if (shift_[at] <= kUpper || !whole) return;
-    round[c] = static_cast<int32_t>(round_positive_[at] >> kUpper);
-    shift[c] = static_cast<int32_t>(shift_[at] - kUpper);
+// Sums and multipliers are raised, and shifts with them, until nothing that is added or shifted out stands in the lower
+// halves of products: one channel of small weights would take the whole operation to slower vectors.
+bool FastOutput::prepare_upper(const OutputStage& stage, int64_t largest_acc) {
+  constexpr int kUpper = 32;
+  const size_t padded = bias_.size();
+  LineVector<int32_t> round(padded, 0), shift(padded, 0), raise(padded, 0);
+  int32_t raised = 0;
+  for (size_t c = 0; c < static_cast<size_t>(stage.channels()); ++c) {
+    const ChannelOutput out(stage, c, largest_acc);
+    if (!out.fits() || out.round_positive != out.round_negative) return false;
+    const Scaling& s = out.scaling;
+    const auto rounding = static_cast<uint64_t>(out.round_positive);
+    const int missing = std::max(0, kUpper - std::min(int{s.shift}, std::countr_zero(rounding)));
+    const int by_factor = std::clamp(std::countl_zero(s.multiplier) - 1, 0, missing), by_sum = missing - by_factor;
+    if (out.largest << by_sum > kMax32) return false;
+    bias_[c] = static_cast<int32_t>(out.bias);
+    multiplier_[c] = static_cast<int32_t>(s.multiplier << by_factor);
+    round[c] = static_cast<int32_t>(rounding << missing >> kUpper);
+    shift[c] = s.shift + missing - kUpper;
+    raised |= raise[c] = by_sum;
   }
   upper_round_ = std::move(round);
   upper_shift_ = std::move(shift);
+  if (raised != 0) upper_raise_ = std::move(raise);
+  return true;
+}
+
+bool FastOutput::prepare_whole(const OutputStage& stage, int64_t largest_acc) {
+  round_positive_.assign(bias_.size(), 0);
+  round_negative_.assign(bias_.size(), 0);
+  shift_.assign(bias_.size(), 0);
+  for (size_t c = 0; c < static_cast<size_t>(stage.channels()); ++c) {
+    const ChannelOutput out(stage, c, largest_acc);
+    if (!out.fits()) return false;
+    bias_[c] = static_cast<int32_t>(out.bias);
+    multiplier_[c] = static_cast<int32_t>(out.scaling.multiplier);
+    const size_t at = split_index(c);
+    shift_[at] = out.scaling.shift;
+    round_positive_[at] = out.round_positive;
+    round_negative_[at] = out.round_negative;
+  }
+  return true;
 }
 
 void FastOutput::prepare_table(const OutputStage& stage) {
@@ -197,7 +221,8 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
                            .round_negative = round_negative_.data(),
                            .shift = shift_.data(),
                            .upper_round = upper_round_.empty() ? nullptr : upper_round_.data(),
-                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data()},
+                           .upper_shift = upper_shift_.empty() ? nullptr : upper_shift_.data(),
+                           .upper_raise = upper_raise_.empty() ? nullptr : upper_raise_.data()},
                 .zero_point = zero_point_,
                 .min = min_,
                 .max = max_,
@@ -233,15 +258,14 @@ std::span<std::byte> FastOutput::scale_one_by_one(const OutputStage& stage, cons
   return scaled;
 }
 
-void FastOutput::write_rows(const Work& work, const int32_t* acc, Rows rows) const {
-  const size_t row_values = static_cast<size_t>(work.op->ofm_extent.width) * channels();
-  const size_t values = static_cast<size_t>(rows.count()) * row_values;
+void FastOutput::write(const Work& work, const int32_t* acc, const Patch& patch) const {
+  const size_t values = patch.positions() * channels();
   const std::span<std::byte> scaled =
       way_ == Way::kVectors ? scale_vectors(acc, values) : scale_one_by_one(*work.output, acc, values);
-  const auto es = static_cast<size_t>(stored_bytes_);
+  const auto pixel_bytes = static_cast<int64_t>(channels()) * stored_bytes_;
   const std::byte* row = scaled.data();
-  for (int32_t y = rows.begin; y < rows.end; ++y, row += row_values * es)
-    store_row(work, y, row, static_cast<int64_t>(channels() * es));
+  for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y, row += patch.columns.count() * pixel_bytes)
+    store_row(work, y, patch.columns, row, pixel_bytes);
 }
 
 }  // namespace carina::simulate

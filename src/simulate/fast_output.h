@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simulate/kernels.h"
+#include "simulate/line_vector.h"
 #include "simulate/output_stage.h"
 #include "simulate/work.h"
 
@@ -16,16 +17,17 @@ class FastOutput {
   // `largest_acc` bounds the accumulators' magnitude before the bias. Nothing when they might not fit 32 bits.
   static std::optional<FastOutput> make(const Work& work, int64_t largest_acc);
 
-  // Scales accumulators [pixels][channels padded to 16] and writes them as rows from `row` on.
-  void write_rows(const Work& work, const int32_t* acc, Rows rows) const;
+  // Scales accumulators [positions of the patch][channels padded to 16] and writes them.
+  void write(const Work& work, const int32_t* acc, const Patch& patch) const;
   [[nodiscard]] size_t channels() const { return bias_.size(); }
 
  private:
   explicit FastOutput(const Work& work);
   // Whether the SIMD stage can do it: all values fit its types.
   bool prepare_vectors(const Work& work, int64_t largest_acc);
-  bool prepare_channel(const OutputStage& stage, size_t channel, int64_t largest_acc);
-  void prepare_upper(size_t channels);
+  // Products' upper halves, or the whole of them.
+  bool prepare_upper(const OutputStage& stage, int64_t largest_acc);
+  bool prepare_whole(const OutputStage& stage, int64_t largest_acc);
   void prepare_table(const OutputStage& stage);
   void prepare_pieces(const OutputStage& stage);
   void look_up_pieces(std::span<const std::byte> scaled, std::span<std::byte> out) const;
@@ -35,13 +37,14 @@ class FastOutput {
 
   enum class Way : uint8_t { kVectors, kOneByOne };
   Way way_ = Way::kOneByOne;
-  std::vector<int32_t> bias_;
-  std::vector<int32_t> multiplier_;
-  std::vector<int64_t> round_positive_;
-  std::vector<int64_t> round_negative_;
-  std::vector<int64_t> shift_;
-  std::vector<int32_t> upper_round_;  // as in ChannelScales; empty where there is none
-  std::vector<int32_t> upper_shift_;
+  LineVector<int32_t> bias_;
+  LineVector<int32_t> multiplier_;
+  LineVector<int64_t> round_positive_;
+  LineVector<int64_t> round_negative_;
+  LineVector<int64_t> shift_;
+  LineVector<int32_t> upper_round_;  // as in ChannelScales; empty where there is none
+  LineVector<int32_t> upper_shift_;
+  LineVector<int32_t> upper_raise_;
   int32_t zero_point_ = 0;
   int32_t min_ = 0;
   int32_t max_ = 0;

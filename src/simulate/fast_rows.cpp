@@ -66,7 +66,7 @@ class RowOutput {
     return scaling ? std::optional(RowOutput(work, *scaling)) : std::nullopt;
   }
 
-  void write(const Work& work, int32_t oy, RowSpan row) const {
+  void write(const Work& work, int32_t oy, Columns columns, RowSpan row) const {
     scaling_.apply(row);
     const int64_t zero_point = work.output->zero_point();
     const Activation& a = work.output->activation();
@@ -81,13 +81,13 @@ class RowOutput {
     }
     switch (work.op->ofm.type.bytes) {
       case 1:
-        return store<int8_t>(work, oy, row);
+        return store<int8_t>(work, oy, columns, row);
       case 2:
-        return store<int16_t>(work, oy, row);
+        return store<int16_t>(work, oy, columns, row);
       case 4:
-        return store<int32_t>(work, oy, row);
+        return store<int32_t>(work, oy, columns, row);
       default:
-        return store<int64_t>(work, oy, row);
+        return store<int64_t>(work, oy, columns, row);
     }
   }
 
@@ -95,22 +95,21 @@ class RowOutput {
   RowOutput(const Work&, const RowScaling& scaling) : scaling_(scaling) {}
 
   template <typename T>
-  static void store(const Work& work, int32_t oy, RowSpan row) {
+  static void store(const Work& work, int32_t oy, Columns columns, RowSpan row) {
     const std::span<std::byte> narrow = thread_scratch().scaled.get(row.size() * sizeof(T));
     for (size_t i = 0; i < row.size(); ++i) {
       const auto value = static_cast<T>(row[i]);
       std::memcpy(narrow.data() + i * sizeof(T), &value, sizeof(T));
     }
-    store_row(work, oy, narrow.data(), int64_t{work.op->ofm_extent.depth} * static_cast<int64_t>(sizeof(T)));
+    store_row(work, oy, columns, narrow.data(), int64_t{work.op->ofm_extent.depth} * static_cast<int64_t>(sizeof(T)));
   }
 
   RowScaling scaling_;
 };
 
-int32_t rows_in_cache(const Work& work) {
-  const int64_t row = int64_t{work.op->ofm_extent.width} * work.op->ofm_extent.depth;
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(32 * 1024 / std::max<int64_t>(1, row), 1, work.op->ofm_extent.height));
+PatchSize patch_in_cache(const Work& work) {
+  constexpr int64_t kElems = 32 * 1024;
+  return patch_of(work.op->ofm_extent, kElems / std::max(1, work.op->ofm_extent.depth));
 }
 
 int32_t effective_zero_point(const FeatureMap& map) {
@@ -133,28 +132,29 @@ struct RowOperand {
   int64_t largest = 0;
   RowScaling scaling;
 
-  // Row `oy`, broadcast and scaled.
-  void load(const Extent& ofm, int32_t oy, RowSpan out) const {
+  // Columns of row `oy`, broadcast and scaled.
+  void load(int32_t depth, int32_t oy, Columns columns, RowSpan out) const {
     if (broadcast.scalar) {
       std::ranges::fill(out, scalar - zero_point);
     } else {
-      load_map(ofm, oy, out);
+      load_map(depth, oy, columns, out);
     }
     scaling.apply(out);
   }
 
  private:
-  void load_map(const Extent& ofm, int32_t oy, RowSpan out) const {
-    const int32_t width = map->box().width;
+  void load_map(int32_t depth_out, int32_t oy, Columns columns, RowSpan out) const {
+    const Columns read = broadcast.w ? Columns{.begin = 0, .end = 1} : columns;
     const int32_t depth = map->box().depth;
     const int32_t y = broadcast.h ? 0 : oy;
-    if (!broadcast.w && !broadcast.c) return read_row(*map, y, 0, width, depth, zero_point, out.data(), depth);
-    const RowSpan part = thread_scratch().wide_part.get(static_cast<size_t>(width) * static_cast<size_t>(depth));
-    read_row(*map, y, 0, width, depth, zero_point, part.data(), depth);
+    if (!broadcast.w && !broadcast.c)
+      return read_row(*map, y, read.begin, read.end, depth, zero_point, out.data(), depth);
+    const RowSpan part = thread_scratch().wide_part.get(static_cast<size_t>(read.count()) * static_cast<size_t>(depth));
+    read_row(*map, y, read.begin, read.end, depth, zero_point, part.data(), depth);
     size_t i = 0;
-    for (int32_t x = 0; x < ofm.width; ++x) {
+    for (int32_t x = 0; x < columns.count(); ++x) {
       const int64_t* from = part.data() + (broadcast.w ? 0 : int64_t{x} * depth);
-      for (int32_t c = 0; c < ofm.depth; ++c) out[i++] = from[broadcast.c ? 0 : c];
+      for (int32_t c = 0; c < depth_out; ++c) out[i++] = from[broadcast.c ? 0 : c];
     }
   }
 };
@@ -164,23 +164,23 @@ class FastElementwise final : public FastOperation {
   FastElementwise(const Work& work, RowOutput output, const RowOperand& first, const RowOperand& second)
       : work_(work), output_(std::move(output)), first_(first), second_(second) {}
 
-  void execute(Rows rows) const override {
-    const Extent& ofm = work_.op->ofm_extent;
-    const size_t count = static_cast<size_t>(ofm.width) * static_cast<size_t>(ofm.depth);
+  void execute(const Patch& patch) const override {
+    const int32_t depth = work_.op->ofm_extent.depth;
+    const size_t count = static_cast<size_t>(patch.columns.count()) * static_cast<size_t>(depth);
     const RowSpan a = thread_scratch().wide.get(count);
     const RowSpan b = thread_scratch().wide_second.get(count);
-    for (int32_t y = rows.begin; y < rows.end; ++y) {
-      first_.load(ofm, y, a);
-      second_.load(ofm, y, b);
+    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y) {
+      first_.load(depth, y, patch.columns, a);
+      second_.load(depth, y, patch.columns, b);
       if (work_.op->swap_operands) {
         combine(b, a, a);
       } else {
         combine(a, b, a);
       }
-      output_.write(work_, y, a);
+      output_.write(work_, y, patch.columns, a);
     }
   }
-  [[nodiscard]] int32_t rows_together() const override { return rows_in_cache(work_); }
+  [[nodiscard]] PatchSize together() const override { return patch_in_cache(work_); }
 
  private:
   void combine(std::span<const int64_t> a, std::span<const int64_t> b, RowSpan out) const {
@@ -283,29 +283,33 @@ class FastResize final : public FastOperation {
       columns_.push_back(resize_point(x, op.resize_x, work.ifm.box().width));
   }
 
-  void execute(Rows rows) const override {
+  void execute(const Patch& patch) const override {
     const Operation& op = *work_.op;
     const Extent box = work_.ifm.box();
+    const auto points = std::span(columns_).subspan(static_cast<size_t>(patch.columns.begin),
+                                                    static_cast<size_t>(patch.columns.count()));
     const auto row_values = static_cast<size_t>(box.width) * static_cast<size_t>(box.depth);
     const RowSpan low = thread_scratch().wide_part.get(row_values);
     const RowSpan high = thread_scratch().wide_second.get(row_values);
-    const RowSpan out =
-        thread_scratch().wide.get(static_cast<size_t>(op.ofm_extent.width) * static_cast<size_t>(box.depth));
-    for (int32_t oy = rows.begin; oy < rows.end; ++oy) {
+    const RowSpan out = thread_scratch().wide.get(points.size() * static_cast<size_t>(box.depth));
+    for (int32_t oy = patch.rows.begin; oy < patch.rows.end; ++oy) {
       const ResizePoint y = resize_point(oy, op.resize_y, box.height);
       if (op.resize == ResizeMode::kBilinear) {
         load(y.low, low);
         load(y.high, high);
         mix_rows(y, low, high);
-        mix_columns(low, out);
+        mix_columns(points, low, out);
       } else {
         load(takes_upper(y, op.resize_y) ? y.high : y.low, low);
-        pick_columns(low, out);
+        pick_columns(points, low, out);
       }
-      output_.write(work_, oy, out);
+      output_.write(work_, oy, patch.columns, out);
     }
   }
-  [[nodiscard]] int32_t rows_together() const override { return rows_in_cache(work_); }
+  // Whole rows: each patch would sum the input's rows anew.
+  [[nodiscard]] PatchSize together() const override {
+    return {.rows = patch_in_cache(work_).rows, .columns = work_.op->ofm_extent.width};
+  }
 
  private:
   void load(int64_t y, RowSpan row) const {
@@ -322,20 +326,20 @@ class FastResize final : public FastOperation {
     const int64_t upper = y.fraction << 16;
     for (size_t i = 0; i < low.size(); ++i) low[i] = lower * low[i] + upper * high[i];
   }
-  void mix_columns(std::span<const int64_t> row, RowSpan out) const {
+  void mix_columns(std::span<const ResizePoint> points, std::span<const int64_t> row, RowSpan out) const {
     const auto depth = static_cast<size_t>(work_.ifm.box().depth);
     int64_t* to = out.data();
-    for (const ResizePoint& x : columns_) {
+    for (const ResizePoint& x : points) {
       const int64_t* left = row.data() + static_cast<size_t>(x.low) * depth;
       const int64_t* right = row.data() + static_cast<size_t>(x.high) * depth;
       const int64_t rest = work_.op->resize_x.numerator - x.fraction;
       for (size_t c = 0; c < depth; ++c) *to++ = rest * left[c] + x.fraction * right[c];
     }
   }
-  void pick_columns(std::span<const int64_t> row, RowSpan out) const {
+  void pick_columns(std::span<const ResizePoint> points, std::span<const int64_t> row, RowSpan out) const {
     const auto depth = static_cast<size_t>(work_.ifm.box().depth);
     int64_t* to = out.data();
-    for (const ResizePoint& x : columns_) {
+    for (const ResizePoint& x : points) {
       const int64_t* from =
           row.data() + static_cast<size_t>(takes_upper(x, work_.op->resize_x) ? x.high : x.low) * depth;
       for (size_t c = 0; c < depth; ++c) *to++ = from[c] * (int64_t{1} << 16);

@@ -8,6 +8,7 @@
 #include "simulate/fast.h"
 #include "simulate/fast_output.h"
 #include "simulate/fast_window.h"
+#include "simulate/line_vector.h"
 #include "simulate/store.h"
 
 namespace carina::simulate {
@@ -55,8 +56,8 @@ std::vector<int64_t> tap_offsets(const Operation& op, const Window<T>& window) {
 
 // Inputs of 8 bits as unsigned bytes.
 struct RaisedInputs {
-  uint8_t zero;                // what stands for zero
-  std::vector<int32_t> start;  // of each channel's sum: all its weights times that, taken off
+  uint8_t zero;               // what stands for zero
+  LineVector<int32_t> start;  // of each channel's sum: all its weights times that, taken off
 
   // Nothing when zero is no such byte.
   static std::optional<RaisedInputs> of(const Work& work) {
@@ -64,6 +65,7 @@ struct RaisedInputs {
     const int64_t zero = map.zero_point + (map.type.is_signed ? 128 : 0);
     if (map.type.bytes != 1 || zero < 0 || zero > 255) return std::nullopt;
     RaisedInputs raised{.zero = static_cast<uint8_t>(zero), .start = {}};
+    raised.start.reserve(work.weights->packed.sums.size());
     for (const int32_t sum : work.weights->packed.sums)
       raised.start.push_back(static_cast<int32_t>(0U - static_cast<uint32_t>(zero) * static_cast<uint32_t>(sum)));
     return raised;
@@ -76,10 +78,9 @@ class FastByteConvolution final : public FastOperation {
   FastByteConvolution(const Work& work, RaisedInputs inputs, FastOutput output)
       : work_(work), inputs_(std::move(inputs)), output_(std::move(output)) {}
 
-  void execute(Rows rows) const override {
+  void execute(const Patch& patch) const override {
     const int64_t channels = padded_depth(*work_.op, kQuad);
-    Window<uint8_t> window(work_, static_cast<size_t>(channels), inputs_.zero, inputs_.zero);
-    window.load(rows);
+    const Window<uint8_t> window(work_, patch, static_cast<size_t>(channels), inputs_.zero, inputs_.zero);
     const std::vector<TapRun> runs = tap_runs(*work_.op, window, channels, kQuad);
     const PackedWeights& packed = work_.weights->packed;
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
@@ -90,10 +91,10 @@ class FastByteConvolution final : public FastOperation {
                     .groups = output_.channels() / kChannelGroup,
                     .start = inputs_.start.data(),
                     .acc = acc});
-    output_.write_rows(work_, acc, rows);
+    output_.write(work_, acc, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kQuad)), output_.channels());
+  [[nodiscard]] PatchSize together() const override {
+    return patch_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kQuad)), output_.channels());
   }
 
  private:
@@ -107,9 +108,8 @@ class FastByteDepthwise final : public FastOperation {
   FastByteDepthwise(const Work& work, RaisedInputs inputs, FastOutput output)
       : work_(work), inputs_(std::move(inputs)), output_(std::move(output)) {}
 
-  void execute(Rows rows) const override {
-    Window<uint8_t> window(work_, output_.channels(), inputs_.zero, inputs_.zero);
-    window.load(rows);
+  void execute(const Patch& patch) const override {
+    const Window<uint8_t> window(work_, patch, output_.channels(), inputs_.zero, inputs_.zero);
     const std::vector<int64_t> taps = tap_offsets(*work_.op, window);
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
     depthwise_bytes({.pixels = window.pixels(),
@@ -118,10 +118,10 @@ class FastByteDepthwise final : public FastOperation {
                      .channels = output_.channels(),
                      .start = inputs_.start.data(),
                      .acc = acc});
-    output_.write_rows(work_, acc, rows);
+    output_.write(work_, acc, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, output_.channels(), output_.channels());
+  [[nodiscard]] PatchSize together() const override {
+    return patch_for_cache(work_, output_.channels(), output_.channels());
   }
 
  private:
@@ -135,10 +135,9 @@ class FastConvolution final : public FastOperation {
  public:
   FastConvolution(const Work& work, FastOutput output) : work_(work), output_(std::move(output)) {}
 
-  void execute(Rows rows) const override {
+  void execute(const Patch& patch) const override {
     const int64_t channels = padded_depth(*work_.op, kPair);
-    Window<int16_t> window(work_, static_cast<size_t>(channels), 0, 0);
-    window.load(rows);
+    const Window<int16_t> window(work_, patch, static_cast<size_t>(channels), 0, 0);
     const std::vector<TapRun> runs = tap_runs(*work_.op, window, channels, kPair);
     const PackedWeights& packed = work_.weights->packed;
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
@@ -148,10 +147,10 @@ class FastConvolution final : public FastOperation {
               .steps = packed.steps_per_group,
               .groups = output_.channels() / kChannelGroup,
               .acc = acc});
-    output_.write_rows(work_, acc, rows);
+    output_.write(work_, acc, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), output_.channels());
+  [[nodiscard]] PatchSize together() const override {
+    return patch_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), output_.channels());
   }
 
  private:
@@ -163,9 +162,8 @@ class FastDepthwise final : public FastOperation {
  public:
   FastDepthwise(const Work& work, FastOutput output) : work_(work), output_(std::move(output)) {}
 
-  void execute(Rows rows) const override {
-    Window<int16_t> window(work_, output_.channels(), 0, 0);
-    window.load(rows);
+  void execute(const Patch& patch) const override {
+    const Window<int16_t> window(work_, patch, output_.channels(), 0, 0);
     const std::vector<int64_t> taps = tap_offsets(*work_.op, window);
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
     depthwise({.pixels = window.pixels(),
@@ -173,10 +171,10 @@ class FastDepthwise final : public FastOperation {
                .weights = work_.weights->packed.taps.data(),
                .channels = output_.channels(),
                .acc = acc});
-    output_.write_rows(work_, acc, rows);
+    output_.write(work_, acc, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, output_.channels(), output_.channels());
+  [[nodiscard]] PatchSize together() const override {
+    return patch_for_cache(work_, output_.channels(), output_.channels());
   }
 
  private:
@@ -189,10 +187,9 @@ class FastWideConvolution final : public FastOperation {
  public:
   explicit FastWideConvolution(const Work& work) : work_(work), channels_(padded_channels(work.op->ofm_extent.depth)) {}
 
-  void execute(Rows rows) const override {
+  void execute(const Patch& patch) const override {
     const int64_t depth = padded_depth(*work_.op, kPair);
-    Window<int16_t> window(work_, static_cast<size_t>(depth), 0, 0);
-    window.load(rows);
+    const Window<int16_t> window(work_, patch, static_cast<size_t>(depth), 0, 0);
     const size_t values = window.pixels().size() * channels_;
     const std::span<int64_t> sum = thread_scratch().wide.get(values);
     const std::span<int32_t> part = thread_scratch().part.get(values);
@@ -207,10 +204,10 @@ class FastWideConvolution final : public FastOperation {
                 .acc = part.data()});
       for (size_t i = 0; i < values; ++i) sum[i] += part[i];
     }
-    write(sum, rows);
+    write(sum, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), 2 * channels_);
+  [[nodiscard]] PatchSize together() const override {
+    return patch_for_cache(work_, static_cast<size_t>(padded_depth(*work_.op, kPair)), 2 * channels_);
   }
 
  private:
@@ -228,21 +225,21 @@ class FastWideConvolution final : public FastOperation {
     return parts;
   }
 
-  void write(std::span<int64_t> sum, Rows rows) const {
-    const Extent& ofm = work_.op->ofm_extent;
+  void write(std::span<int64_t> sum, const Patch& patch) const {
+    const int32_t depth = work_.op->ofm_extent.depth, width = patch.columns.count();
     const int es = work_.op->ofm.type.bytes;
     const std::span<std::byte> row =
-        thread_scratch().scaled.get(static_cast<size_t>(ofm.width) * channels_ * static_cast<size_t>(es));
+        thread_scratch().scaled.get(static_cast<size_t>(width) * channels_ * static_cast<size_t>(es));
     const int64_t* acc = sum.data();
-    for (int32_t y = rows.begin; y < rows.end; ++y) {
-      for (int32_t x = 0; x < ofm.width; ++x, acc += channels_) {
+    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y) {
+      for (int32_t x = 0; x < width; ++x, acc += channels_) {
         std::byte* to = row.data() + static_cast<size_t>(x) * channels_ * static_cast<size_t>(es);
-        for (int32_t c = 0; c < ofm.depth; ++c) {
+        for (int32_t c = 0; c < depth; ++c) {
           const int64_t value = work_.output->value(acc[c], c);
           std::memcpy(to + static_cast<ptrdiff_t>(c) * es, &value, static_cast<size_t>(es));
         }
       }
-      store_row(work_, y, row.data(), static_cast<int64_t>(channels_) * es);
+      store_row(work_, y, patch.columns, row.data(), static_cast<int64_t>(channels_) * es);
     }
   }
 
@@ -256,21 +253,20 @@ class FastPool final : public FastOperation {
     fold_ = work.op->pool == PoolMode::kMax ? Fold::kMax : work.op->pool == PoolMode::kMin ? Fold::kMin : Fold::kSum;
   }
 
-  void execute(Rows rows) const override {
+  void execute(const Patch& patch) const override {
     constexpr auto kLowest = std::numeric_limits<int16_t>::min();
     const int16_t fill = fold_ == Fold::kMax   ? kLowest
                          : fold_ == Fold::kMin ? std::numeric_limits<int16_t>::max()
                                                : int16_t{0};
-    Window<int16_t> window(work_, output_.channels(), fill, 0);
-    window.load(rows);
+    const Window<int16_t> window(work_, patch, output_.channels(), fill, 0);
     const std::vector<int64_t> taps = tap_offsets(*work_.op, window);
     int32_t* acc = thread_scratch().acc.get(window.pixels().size() * output_.channels()).data();
     pool({.pixels = window.pixels(), .taps = taps, .channels = output_.channels(), .fold = fold_, .acc = acc});
-    if (work_.output->mode() == OutputStage::Mode::kDivide) divide(acc, rows);
-    output_.write_rows(work_, acc, rows);
+    if (work_.output->mode() == OutputStage::Mode::kDivide) divide(acc, patch);
+    output_.write(work_, acc, patch);
   }
-  [[nodiscard]] int32_t rows_together() const override {
-    return rows_for_cache(work_, output_.channels(), output_.channels());
+  [[nodiscard]] PatchSize together() const override {
+    return patch_for_cache(work_, output_.channels(), output_.channels());
   }
 
  private:
@@ -284,12 +280,12 @@ class FastPool final : public FastOperation {
     return count;
   }
 
-  void divide(int32_t* acc, Rows rows) const {
+  void divide(int32_t* acc, const Patch& patch) const {
     const Operation& op = *work_.op;
     const Kernel& k = op.kernel;
-    for (int32_t y = rows.begin; y < rows.end; ++y) {
+    for (int32_t y = patch.rows.begin; y < patch.rows.end; ++y) {
       const int64_t high = valid(y, k.stride_y, op.padding.top, k.height, k.dilation_y, work_.ifm_extent.height);
-      for (int32_t x = 0; x < op.ofm_extent.width; ++x, acc += output_.channels()) {
+      for (int32_t x = patch.columns.begin; x < patch.columns.end; ++x, acc += output_.channels()) {
         const int64_t count =
             high * valid(x, k.stride_x, op.padding.left, k.width, k.dilation_x, work_.ifm_extent.width);
         for (size_t c = 0; c < output_.channels(); ++c)

@@ -18,6 +18,11 @@ void widen_u8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out)
 void widen_brick_s8(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 void widen_brick_u8(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 
+// out[i] = in[i] ^ flips
+void flip(const std::byte* in, size_t count, uint8_t flips, uint8_t* out);
+// The same for `pixels` groups of 16 bytes, as above.
+void flip_brick(const std::byte* in, size_t pixels, uint8_t flips, uint8_t* out, size_t out_stride);
+
 // A piece of a filter whose inputs follow each other in the window, from `offset` on, two or four of them a step.
 struct TapRun {
   int64_t offset = 0;
@@ -88,10 +93,11 @@ struct ChannelScales {
   const int64_t* round_positive = nullptr;
   const int64_t* round_negative = nullptr;
   const int64_t* shift = nullptr;
-  // Where all shifts are above 32 and rounding terms are multiples of 2^32: both for the upper halves of products, in the
+  // Where all that is added to products and shifted out are multiples of 2^32: both for the products' upper halves, in the
   // channels' own order. Null: otherwise.
   const int32_t* upper_round = nullptr;
   const int32_t* upper_shift = nullptr;
+  const int32_t* upper_raise = nullptr;  // bits that sums are raised by before they are multiplied; null: none
 };
 
 enum class OutputType : uint8_t { kS8, kU8, kS16, kU16, kS32 };

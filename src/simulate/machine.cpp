@@ -380,24 +380,32 @@ void Machine::execute(const Prepared& prepared) {
   const bool in_place = op.kind == OperationKind::kElementwise && same_place(op.ifm, op.ofm);
   const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) ||
                      (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
-  const int32_t height = op.ofm_extent.height;
   // Only the scalar kernels see accumulators that do not fit.
   const bool scalar =
       persistent_.options.kernels == Kernels::kScalar || alone || (work.overflow != nullptr && may_overflow(work));
   const std::unique_ptr<FastOperation> fast = scalar ? nullptr : FastOperation::make(work);
   const bool is_small = work_of(op) < kWorthDividing && persistent_.options.kernels != Kernels::kScalar;
   const int threads = alone || is_small ? 1 : persistent_.pool.threads();
-  // With several threads, pieces small enough that all have work; never so small that results would depend on them.
-  const int32_t share = std::max(1, height / (threads == 1 ? 1 : 2 * threads));
-  const int32_t together = alone ? height : fast ? std::min(fast->rows_together(), share) : share;
-  const auto chunks = static_cast<size_t>((height + together - 1) / together);
+  const Extent& ofm = op.ofm_extent;
+  PatchSize size = fast ? fast->together() : PatchSize{.rows = ofm.height, .columns = ofm.width};
+  // With several threads, patches small enough that all have work; never so small that results would depend on them.
+  if (threads > 1) {
+    const PatchSize share = patch_of(ofm, int64_t{ofm.height} * ofm.width / (2 * threads));
+    size = {.rows = std::min(size.rows, share.rows),
+            .columns = fast ? std::min(size.columns, share.columns) : size.columns};
+  }
+  const int64_t across = (int64_t{ofm.width} + size.columns - 1) / size.columns;
+  const int64_t down = (int64_t{ofm.height} + size.rows - 1) / size.rows;
   const auto body = [&](size_t i) {
-    const auto begin = static_cast<int32_t>(i) * together;
-    const Rows rows{.begin = begin, .end = std::min(height, begin + together)};
-    fast ? fast->execute(rows) : execute_scalar(work, rows);
+    const auto y = static_cast<int32_t>(static_cast<int64_t>(i) / across) * size.rows;
+    const auto x = static_cast<int32_t>(static_cast<int64_t>(i) % across) * size.columns;
+    const Rows rows{.begin = y, .end = std::min(ofm.height, y + size.rows)};
+    fast ? fast->execute({.rows = rows, .columns = {.begin = x, .end = std::min(ofm.width, x + size.columns)}})
+         : execute_scalar(work, rows);
   };
-  if (threads > 1) return persistent_.pool.parallel_for(chunks, body);
-  for (size_t i = 0; i < chunks; ++i) body(i);
+  const auto patches = static_cast<size_t>(across * down);
+  if (threads > 1) return persistent_.pool.parallel_for(patches, body);
+  for (size_t i = 0; i < patches; ++i) body(i);
 }
 
 void Machine::note_result_flag(const Prepared& prepared) {

@@ -24,27 +24,29 @@ void widen_brick(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* 
   widen_brick_u8(in, pixels, zero_point, out, stride);
 }
 
-// Bytes as unsigned ones.
+// What makes unsigned bytes of bytes.
 template <typename S>
-void raise(const std::byte* in, size_t count, uint8_t* out) {
-  constexpr uint64_t kFlips = std::is_signed_v<S> ? 0x8080808080808080 : 0;
-  for (; count >= sizeof kFlips; count -= sizeof kFlips, in += sizeof kFlips, out += sizeof kFlips) {
-    const uint64_t eight = load<uint64_t>(in) ^ kFlips;
-    std::memcpy(out, &eight, sizeof eight);
-  }
-  for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::to_integer<uint64_t>(in[i]) ^ (kFlips & 255));
-}
+constexpr uint8_t kFlips = std::is_signed_v<S> ? 128 : 0;
 
+// Pixels of less than eight bytes that follow each other. Eight bytes are moved, of which the next pixel takes over what is
+// its own: pixels of `out` are no nearer to each other.
 template <typename S>
-void raise_brick(const S* in, size_t pixels, uint8_t* out, size_t stride) {
-  for (size_t p = 0; p < pixels; ++p, in += kBrick, out += stride)
-    raise<S>(reinterpret_cast<const std::byte*>(in), kBrick, out);
+void flip_pixels(const std::byte* in, size_t pixels, size_t depth, uint8_t* out, size_t pixel_elems) {
+  constexpr uint64_t kEight = kFlips<S> * uint64_t{0x0101010101010101};
+  for (; pixels * depth >= sizeof kEight; --pixels, in += depth, out += pixel_elems) {
+    const uint64_t moved = load<uint64_t>(in) ^ kEight;
+    std::memcpy(out, &moved, sizeof moved);
+  }
+  for (; pixels > 0; --pixels, in += depth, out += pixel_elems) {
+    for (size_t c = 0; c < depth; ++c) out[c] = static_cast<uint8_t>(std::to_integer<uint8_t>(in[c]) ^ kFlips<S>);
+  }
 }
 
 // `count` elements of type S that follow each other in memory, minus the zero point.
 template <typename S, typename T>
 void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
-  if constexpr (std::is_same_v<T, uint8_t> && sizeof(S) == 1) return raise<S>(p, static_cast<size_t>(count), out);
+  if constexpr (std::is_same_v<T, uint8_t> && sizeof(S) == 1)
+    return flip(p, static_cast<size_t>(count), kFlips<S>, out);
   if constexpr (std::is_same_v<T, int16_t> && sizeof(S) == 1) {
     if constexpr (std::is_signed_v<S>) {
       widen_s8(reinterpret_cast<const int8_t*>(p), static_cast<size_t>(count), static_cast<int16_t>(zero_point), out);
@@ -72,7 +74,7 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
         const auto* brick = reinterpret_cast<const S*>(pixel + c / kBrick * map.brick_stride());
         const auto pixels = static_cast<size_t>(to - from), stride = static_cast<size_t>(pixel_elems);
         if constexpr (sizeof(T) == 1) {
-          raise_brick(brick, pixels, row + c, stride);
+          flip_brick(reinterpret_cast<const std::byte*>(brick), pixels, kFlips<S>, row + c, stride);
         } else {
           widen_brick(brick, pixels, static_cast<int16_t>(zero_point), row + c, stride);
         }
@@ -82,6 +84,13 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
       for (int32_t x = from; x < to; ++x, pixel += kBrick, row += pixel_elems)
         convert<S, T>(pixel, depth - whole, zero_point, row + whole);
       return;
+    }
+  }
+  if constexpr (std::is_same_v<T, uint8_t> && sizeof(S) == 1) {
+    if (!map.brick() && depth < 8 && map.pixel_stride() == depth && from < to) {
+      return flip_pixels<S>(part.data + int64_t{from - part.begin} * depth, static_cast<size_t>(to - from),
+                            static_cast<size_t>(depth), out + int64_t{from - x0} * pixel_elems,
+                            static_cast<size_t>(pixel_elems));
     }
   }
   for (int32_t x = from; x < to; ++x) {
@@ -137,35 +146,35 @@ template void read_row<int16_t>(const PlacedMap&, int32_t, int32_t, int32_t, int
 template void read_row<int32_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t*, int64_t);
 template void read_row<int64_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int64_t*, int64_t);
 
-void write_row(const PlacedMap& map, int32_t y, const std::byte* values, int64_t pixel_bytes) {
+void write_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes) {
   const int32_t depth = map.box().depth;
   const int32_t es = map.type().bytes;
   const auto whole = static_cast<size_t>(depth) * static_cast<size_t>(es);
   for (const RowPart& part : map.row(y)) {
-    if (part.begin >= part.end) continue;
-    const std::byte* from = values + part.begin * pixel_bytes;
+    const int32_t begin = std::max(x0, part.begin), end = std::min(x1, part.end);
+    if (begin >= end) continue;
+    std::byte* to = part.data + int64_t{begin - part.begin} * map.pixel_stride();
+    const std::byte* from = values + int64_t{begin - x0} * pixel_bytes;
     if (!map.brick()) {
       if (map.pixel_stride() == pixel_bytes && static_cast<int64_t>(whole) == pixel_bytes) {
-        std::memcpy(part.data, from, whole * static_cast<size_t>(part.end - part.begin));
+        std::memcpy(to, from, whole * static_cast<size_t>(end - begin));
         continue;
       }
-      for (int32_t x = part.begin; x < part.end; ++x, from += pixel_bytes) {
-        std::memcpy(part.data + int64_t{x - part.begin} * map.pixel_stride(), from, whole);
-      }
+      for (int32_t x = begin; x < end; ++x, from += pixel_bytes, to += map.pixel_stride()) std::memcpy(to, from, whole);
       continue;
     }
     for (int32_t c = 0; c < depth; c += kBrick) {
-      std::byte* to = part.data + c / kBrick * map.brick_stride();
+      std::byte* pixel = to + c / kBrick * map.brick_stride();
       const std::byte* source = from + int64_t{c} * es;
       const int32_t channels = std::min(kBrick, depth - c);
       if (channels == kBrick && es == 1) {  // the common case has a fixed size
-        for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += kBrick)
-          std::memcpy(to, source, kBrick);
+        for (int32_t x = begin; x < end; ++x, source += pixel_bytes, pixel += kBrick)
+          std::memcpy(pixel, source, kBrick);
         continue;
       }
       const auto bytes = static_cast<size_t>(channels) * static_cast<size_t>(es);
-      for (int32_t x = part.begin; x < part.end; ++x, source += pixel_bytes, to += map.pixel_stride())
-        std::memcpy(to, source, bytes);
+      for (int32_t x = begin; x < end; ++x, source += pixel_bytes, pixel += map.pixel_stride())
+        std::memcpy(pixel, source, bytes);
     }
   }
 }

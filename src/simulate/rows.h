@@ -21,9 +21,8 @@ template <typename T>
 void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
               int64_t pixel_elems);
 
-// Dense elements of the map's own width, `pixel_bytes` apart, to row y, columns [0, box width), channels [0, box
-// depth).
-void write_row(const PlacedMap& map, int32_t y, const std::byte* values, int64_t pixel_bytes);
+// Dense elements of the map's own width, `pixel_bytes` apart, to row y, columns [x0, x1), channels [0, box depth).
+void write_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes);
 
 // The address of one element.
 std::byte* element_at(const PlacedMap& map, int32_t y, int32_t x, int32_t c);

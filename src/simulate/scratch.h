@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "simulate/line_vector.h"
 
 namespace carina::simulate {
 
@@ -12,12 +13,15 @@ template <typename T>
 class Reusable {
  public:
   std::span<T> get(size_t count) {
-    if (values_.size() < count) values_.resize(count);
+    if (values_.size() < count) {
+      values_ = {};  // before there is another
+      values_ = LineVector<T>(count);
+    }
     return std::span(values_).first(count);
   }
 
  private:
-  std::vector<T> values_;
+  LineVector<T> values_;
 };
 
 // Of a window of elements of this type.

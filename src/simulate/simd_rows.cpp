@@ -1,3 +1,5 @@
+#include <cstddef>
+
 #include "simulate/kernels.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -35,6 +37,26 @@ void widen_brick(const T* in, size_t pixels, int16_t zero_point, int16_t* out, s
   }
 }
 
+void Flip(const std::byte* in, size_t count, uint8_t flips, uint8_t* out) {
+  const hn::ScalableTag<uint8_t> d;
+  const auto mask = hn::Set(d, flips);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(in);
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Xor(hn::LoadU(d, bytes + i), mask), d, out + i);
+  for (; i < count; ++i) out[i] = static_cast<uint8_t>(bytes[i] ^ flips);
+}
+
+void FlipBrick(const std::byte* in, size_t pixels, uint8_t flips, uint8_t* out, size_t out_stride) {
+  const hn::CappedTag<uint8_t, kChannelGroup> d;
+  const auto mask = hn::Set(d, flips);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(in);
+  for (size_t p = 0; p < pixels; ++p, bytes += kChannelGroup, out += out_stride) {
+    for (size_t i = 0; i < kChannelGroup; i += hn::Lanes(d))
+      hn::StoreU(hn::Xor(hn::LoadU(d, bytes + i), mask), d, out + i);
+  }
+}
+
 void WidenS8(const int8_t* in, size_t count, int16_t zero_point, int16_t* out) {
   widen(in, count, zero_point, out);
 }
@@ -57,12 +79,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carina::simulate {
 
+HWY_EXPORT(Flip);
+HWY_EXPORT(FlipBrick);
 HWY_EXPORT(WidenS8);
 HWY_EXPORT(WidenU8);
 HWY_EXPORT(WidenBrickS8);
 HWY_EXPORT(WidenBrickU8);
 HWY_EXPORT(Target);
 
+void flip(const std::byte* in, size_t count, uint8_t flips, uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(Flip)(in, count, flips, out);
+}
+void flip_brick(const std::byte* in, size_t pixels, uint8_t flips, uint8_t* out, size_t out_stride) {
+  HWY_DYNAMIC_DISPATCH(FlipBrick)(in, pixels, flips, out, out_stride);
+}
 void widen_s8(const int8_t* in, size_t count, int16_t zero_point, int16_t* out) {
   HWY_DYNAMIC_DISPATCH(WidenS8)(in, count, zero_point, out);
 }

@@ -62,12 +62,12 @@ struct RowOffsets {
   std::vector<int64_t> columns;
   std::vector<int64_t> channels;
 };
-RowOffsets row_offsets(const Work& work) {
+RowOffsets row_offsets(const Work& work, Columns columns) {
   const Operation& op = *work.op;
   const Position x = transposed(op.transpose, {.y = 0, .x = 1, .c = 0});
   const Position c = transposed(op.transpose, {.y = 0, .x = 0, .c = 1});
   RowOffsets offsets;
-  for (int32_t i = 0; i < op.ofm_extent.width; ++i)
+  for (int32_t i = columns.begin; i < columns.end; ++i)
     offsets.columns.push_back(offset_along(work.ofm, x, reversed(op, {.y = 0, .x = i, .c = 0}).x));
   for (int32_t i = 0; i < op.ofm_extent.depth; ++i)
     offsets.channels.push_back(offset_along(work.ofm, c, reversed(op, {.y = 0, .x = 0, .c = i}).c));
@@ -86,11 +86,12 @@ void scatter(const RowOffsets& offsets, const std::byte* values, int64_t pixel_b
   }
 }
 
-void store_in_tile(const Work& work, int32_t oy, const std::byte* values, int64_t pixel_bytes, std::byte* origin) {
+void store_in_tile(const Work& work, int32_t oy, Columns columns, const std::byte* values, int64_t pixel_bytes,
+                   std::byte* origin) {
   const Operation& op = *work.op;
   const Position y = transposed(op.transpose, {.y = 1, .x = 0, .c = 0});
   std::byte* row = origin + offset_along(work.ofm, y, reversed(op, {.y = oy, .x = 0, .c = 0}).y);
-  const RowOffsets offsets = row_offsets(work);
+  const RowOffsets offsets = row_offsets(work, columns);
   switch (op.ofm.type.bytes) {
     case 1:
       return scatter<1>(offsets, values, pixel_bytes, row);
@@ -105,19 +106,19 @@ void store_in_tile(const Work& work, int32_t oy, const std::byte* values, int64_
 
 }  // namespace
 
-void store_row(const Work& work, int32_t oy, const std::byte* values, int64_t pixel_bytes) {
+void store_row(const Work& work, int32_t oy, Columns columns, const std::byte* values, int64_t pixel_bytes) {
   const Operation& op = *work.op;
   if (op.transpose == Transpose::kHwc && (op.reverse == Reverse::kNone || op.reverse == Reverse::kH)) {
-    write_row(work.ofm, reversed(op, {.y = oy, .x = 0, .c = 0}).y, values, pixel_bytes);
+    write_row(work.ofm, reversed(op, {.y = oy, .x = 0, .c = 0}).y, columns.begin, columns.end, values, pixel_bytes);
     return;
   }
-  if (std::byte* origin = work.ofm.single_tile()) return store_in_tile(work, oy, values, pixel_bytes, origin);
+  if (std::byte* origin = work.ofm.single_tile()) return store_in_tile(work, oy, columns, values, pixel_bytes, origin);
   const int es = op.ofm.type.bytes;
-  for (int32_t x = 0; x < op.ofm_extent.width; ++x) {
+  for (int32_t x = columns.begin; x < columns.end; ++x) {
     for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
       const Position p = transposed(op.transpose, reversed(op, {.y = oy, .x = x, .c = c}));
       if (std::byte* to = element_at(work.ofm, p.y, p.x, p.c)) {
-        std::memcpy(to, values + x * pixel_bytes + int64_t{c} * es, static_cast<size_t>(es));
+        std::memcpy(to, values + (x - columns.begin) * pixel_bytes + int64_t{c} * es, static_cast<size_t>(es));
       }
     }
   }
@@ -127,7 +128,8 @@ void store_row(const Work& work, int32_t oy, std::span<const int64_t> values) {
   const int es = work.op->ofm.type.bytes;
   std::vector<std::byte> narrow(values.size() * static_cast<size_t>(es));
   for (size_t i = 0; i < values.size(); ++i) store_element(narrow.data() + i * static_cast<size_t>(es), values[i], es);
-  store_row(work, oy, narrow.data(), int64_t{work.op->ofm_extent.depth} * es);
+  const Extent& ofm = work.op->ofm_extent;
+  store_row(work, oy, {.begin = 0, .end = ofm.width}, narrow.data(), int64_t{ofm.depth} * es);
 }
 
 }  // namespace carina::simulate

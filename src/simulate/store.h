@@ -10,8 +10,8 @@ namespace carina::simulate {
 // Row `oy` of the OFM before its transpose, final values [W][C], to memory: reversed, transposed, narrowed to the OFM's
 // type.
 void store_row(const Work& work, int32_t oy, std::span<const int64_t> values);
-// The same for values already narrowed, `pixel_bytes` from one column to the next.
-void store_row(const Work& work, int32_t oy, const std::byte* values, int64_t pixel_bytes);
+// The same for values of some columns, already narrowed, `pixel_bytes` from one column to the next.
+void store_row(const Work& work, int32_t oy, Columns columns, const std::byte* values, int64_t pixel_bytes);
 
 // One elementwise operation on operands whose zero points are subtracted, up to the output stage.
 class ElementwiseFunction {

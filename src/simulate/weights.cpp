@@ -233,7 +233,7 @@ Result<void> place_sequences(const Operation& op, const npu::WeightTraversal& tr
   const size_t channels = static_cast<size_t>(weights.channels);
   std::vector<int16_t> values(depthwise ? channels * static_cast<size_t>(weights.height * weights.width) : 0);
   std::vector<int64_t> magnitudes(channels, 0);
-  std::vector<int16_t>& pairs = weights.packed.pairs;
+  LineVector<int16_t>& pairs = weights.packed.pairs;
   if (!depthwise) pairs.resize(static_cast<size_t>(npu::paired_size(traversal)));
   for (int s = 0; s < npu::stream_count(traversal); ++s) {
     const auto& sequence = sequences[static_cast<size_t>(s)];
@@ -370,7 +370,7 @@ void pack_taps(DecodedWeights& weights, std::span<const int16_t> values, size_t 
 
 // To [groups][steps][16 channels][kTogether].
 template <size_t kTogether, typename T>
-void pack_steps(DecodedWeights& weights, std::span<const int16_t> values, size_t per_channel, std::vector<T>& packed) {
+void pack_steps(DecodedWeights& weights, std::span<const int16_t> values, size_t per_channel, LineVector<T>& packed) {
   const auto channels = static_cast<size_t>(weights.channels), depth = static_cast<size_t>(weights.depth);
   const size_t groups = (channels + kChannelGroup - 1) / kChannelGroup;
   const size_t taps = static_cast<size_t>(weights.height) * static_cast<size_t>(weights.width);

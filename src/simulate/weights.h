@@ -16,6 +16,7 @@
 #include "base/diagnostic.h"
 #include "base/sha256.h"
 #include "facts/npu_targets.h"
+#include "simulate/line_vector.h"
 #include "simulate/operation.h"
 #include "simulate/simulator.h"
 
@@ -24,11 +25,11 @@ namespace carina::simulate {
 // The same weights as the fast kernels read them (kernels.h).
 struct PackedWeights {
   // Convolution: one of the two. Quads where inputs and weights have 8 bits.
-  std::vector<int16_t> pairs{};  // [groups][pairs of inputs][16 channels][2]
-  std::vector<int8_t> quads{};   // [groups][quads of inputs][16 channels][4]
-  size_t steps_per_group = 0;    // pairs or quads
-  std::vector<int32_t> taps{};   // depthwise: [taps][channels padded to 16], the lower 16 bits
-  std::vector<int32_t> sums{};   // quads, taps: of each channel's weights, padded to 16
+  LineVector<int16_t> pairs{};  // [groups][pairs of inputs][16 channels][2]
+  LineVector<int8_t> quads{};   // [groups][quads of inputs][16 channels][4]
+  size_t steps_per_group = 0;   // pairs or quads
+  LineVector<int32_t> taps{};   // depthwise: [taps][channels padded to 16], the lower 16 bits
+  LineVector<int32_t> sums{};   // quads, taps: of each channel's weights, padded to 16
 
   [[nodiscard]] size_t bytes() const {
     return pairs.size() * sizeof(int16_t) + quads.size() + (taps.size() + sums.size()) * sizeof(int32_t);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -30,6 +31,19 @@ struct Rows {
   int32_t begin = 0;
   int32_t end = 0;
   [[nodiscard]] int32_t count() const { return end - begin; }
+};
+
+// Columns [begin, end) of it.
+struct Columns {
+  int32_t begin = 0;
+  int32_t end = 0;
+  [[nodiscard]] int32_t count() const { return end - begin; }
+};
+
+struct Patch {
+  Rows rows;
+  Columns columns;
+  [[nodiscard]] size_t positions() const { return static_cast<size_t>(int64_t{rows.count()} * columns.count()); }
 };
 
 // The logical extent of the IFM of a windowed operation, padding excluded. Source: docs/facts/ethosu.md 3.3.

@@ -66,7 +66,8 @@ TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
   constexpr int64_t kHalf = kBytes / 1024 / 2;
   EXPECT_GE(mapped_kilobytes(), before + kHalf);
   PagesBehind behind;
-  for (size_t at = 0; at + kPart <= kBytes; at += kPart) behind.add(file->bytes().subspan(at, kPart));
+  // What the system has mapped around it goes, too.
+  for (size_t at = 0; at <= size_t{1} << 20; at += kPart) behind.add(file->bytes().subspan(at, kPart));
   EXPECT_LT(mapped_kilobytes(), before + kHalf);
   EXPECT_EQ(sum(0, kBytes), kBytes);
 }

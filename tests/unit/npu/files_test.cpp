@@ -84,6 +84,20 @@ TEST(WrittenRegions, ARegisterThatIsNotSetNamesTheFirst) {
   EXPECT_FALSE(written_regions(Product::kU55, std::vector<uint32_t>{0x3FF}, "test"));
 }
 
+TEST(WrittenRegions, WeightsAreWrittenWhereARegionIsTheirs) {
+  const std::vector<uint32_t> none;
+  const auto writes = [&](const CompiledNetwork& network) { return may_write_weights(network, Product::kU55, none); };
+  CompiledNetwork network{.fast_scratch_region = 0};
+  EXPECT_FALSE(writes(network));  // Vela's way to say that there is no fast scratch
+  network.fast_scratch_bytes = 16;
+  EXPECT_TRUE(writes(network));
+  EXPECT_TRUE(writes({.scratch_region = 0}));
+  EXPECT_TRUE(writes({.inputs = {{.region = 0}}}));
+  StreamWriter writer(Product::kU55);
+  writer.set(Reg::OFM_REGION, 0);
+  EXPECT_TRUE(may_write_weights({}, Product::kU55, writer.words()));
+}
+
 TEST(VelaRaw, MissingAndDamagedEntriesAreNamed) {
   std::map<std::string, Tensor> arrays = read_npz(Buffer::copy_of(*write_vela_raw(small_network())), "x")->arrays;
   const auto refused = [](const std::map<std::string, Tensor>& content, const std::string& part) {

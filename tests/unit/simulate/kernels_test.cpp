@@ -4,6 +4,7 @@
 
 #include <random>
 #include <string>
+#include <utility>
 
 #include "simulate/fast.h"
 #include "simulate/kernels.h"
@@ -197,8 +198,8 @@ struct Example {
       work.weights = &weights;
       for (int32_t c = 0; c < op.ofm_extent.depth; ++c) {
         scales.bias.push_back(random.in(-200000, 200000));
-        scales.multiplier.push_back(static_cast<uint32_t>(random.in(1 << 28, (int64_t{1} << 31) - 1)));
-        scales.shift.push_back(static_cast<uint8_t>(random.in(31, 44)));
+        scales.multiplier.push_back(static_cast<uint32_t>(random.in(0, (int64_t{1} << 31) - 1) >> random.in(0, 8)));
+        scales.shift.push_back(static_cast<uint8_t>(random.in(24, 44)));
       }
     }
     stage = std::make_unique<OutputStage>(op, std::move(scales), table);
@@ -227,14 +228,29 @@ size_t compare_all(uint64_t first, uint64_t count) {
     execute_scalar(example.work, all);
     const std::vector<std::byte> expected = example.ofm;
     std::ranges::fill(example.ofm, std::byte{});
-    // In two pieces, as threads would.
-    const int32_t middle = all.end / 2;
-    if (middle > 0) fast->execute({.begin = 0, .end = middle});
-    fast->execute({.begin = middle, .end = all.end});
+    // In four patches, as threads would.
+    const int32_t width = example.op.ofm_extent.width, middle = all.end / 2, cut = width / 3;
+    for (const Rows rows : {Rows{.begin = 0, .end = middle}, Rows{.begin = middle, .end = all.end}}) {
+      for (const Columns columns : {Columns{.begin = 0, .end = cut}, Columns{.begin = cut, .end = width}}) {
+        if (rows.count() > 0 && columns.count() > 0) fast->execute({.rows = rows, .columns = columns});
+      }
+    }
     EXPECT_EQ(example.ofm, expected) << "seed " << seed << " on " << kernel_target();
     if (testing::Test::HasFailure()) break;
   }
   return fast_ones;
+}
+
+TEST(Kernels, WideRowsAreCutByColumns) {
+  const auto cut = [](const Extent& ofm, int64_t positions) {
+    const PatchSize size = patch_of(ofm, positions);
+    return std::pair(size.rows, size.columns);
+  };
+  EXPECT_EQ(cut({.height = 1, .width = 50176, .depth = 3}, 4096), std::pair(1, 4092));
+  EXPECT_EQ(cut({.height = 224, .width = 112, .depth = 16}, 4096), std::pair(36, 112));
+  EXPECT_EQ(cut({.height = 7, .width = 7, .depth = 1280}, 51), std::pair(7, 7));
+  EXPECT_EQ(cut({.height = 7, .width = 7, .depth = 1280}, 0), std::pair(1, 7));
+  EXPECT_EQ(cut({.height = 2, .width = 500, .depth = 65536}, -3), std::pair(1, 96));
 }
 
 TEST(Kernels, EveryTargetGivesTheScalarBits) {

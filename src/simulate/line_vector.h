@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace carina::simulate {
+
+// Begins at a cache line. Vectors of 64 bytes that lie across two lines take twice the loads, and where malloc() puts them
+// changes with the size of anything that was allocated before.
+template <typename T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <typename U>
+  explicit LineAllocator(const LineAllocator<U>& /*other*/) {}
+
+  [[nodiscard]] T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* values, size_t count) { ::operator delete(values, count * sizeof(T), kLine); }
+  bool operator==(const LineAllocator&) const = default;
+};
+
+template <typename T>
+using LineVector = std::vector<T, LineAllocator<T>>;
+
+}  // namespace carina::simulate
