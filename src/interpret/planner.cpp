@@ -267,6 +267,7 @@ void Planner::fuse_nodes() {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     if (!done_[n]) fuse_node(n);
   }
+  fuse_elementwise();
 }
 
 Result<void> Planner::make_steps() {

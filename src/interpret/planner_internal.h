@@ -30,6 +30,11 @@ class Planner {
   bool fuse_node(size_t node_index);
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
   [[nodiscard]] std::vector<size_t> front_of(size_t node_index) const;
+  // Elementwise operators of fp32 with those that only they need.
+  void fuse_elementwise();
+  void fuse_chain(const std::vector<size_t>& nodes);
+  [[nodiscard]] bool is_elementwise(size_t node_index) const;
+  [[nodiscard]] std::vector<size_t> chain_of(size_t node_index) const;
   // RESHAPE and IDENTITY: their input's bytes under another shape.
   void share_bytes(ir::ValueId from, ir::ValueId to);
   void place_outputs();

@@ -230,27 +230,29 @@ HWY_INLINE hn::Mask<D> is_sure(V value) {
 }
 
 template <typename Formula, float (*Scalar)(float)>
-void apply_formula(const float* in, float* out, int64_t count) {
+HWY_INLINE void apply_vector(const float* in, float* out) {
   const D d;
   const DF df;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto x = hn::LoadU(df, in);
+  const V value = Formula::of(hn::PromoteTo(d, x));
+  const auto sure = is_sure(value);
+  if (HWY_LIKELY(hn::AllTrue(d, sure))) return hn::StoreU(hn::DemoteTo(df, value), df, out);
+  alignas(64) double doubles[HWY_LANES(double)];
+  alignas(64) float floats[HWY_LANES(double)];
+  hn::StoreU(x, df, floats);
+  hn::StoreU(hn::IfThenElse(sure, value, not_sure()), d, doubles);
+  for (size_t lane = 0; lane < hn::Lanes(d); ++lane)
+    out[lane] = doubles[lane] == doubles[lane] ? static_cast<float>(doubles[lane]) : Scalar(floats[lane]);
+}
+
+// The last vector is moved back to end with the elements: some are computed twice.
+template <typename Formula, float (*Scalar)(float)>
+void apply_formula(const float* in, float* out, int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  if (count < lanes) return apply_scalar<Scalar>(in, out, count);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto x = hn::LoadU(df, in + i);
-    const V value = Formula::of(hn::PromoteTo(d, x));
-    const auto sure = is_sure(value);
-    if (HWY_LIKELY(hn::AllTrue(d, sure))) {
-      hn::StoreU(hn::DemoteTo(df, value), df, out + i);
-      continue;
-    }
-    alignas(64) double doubles[HWY_LANES(double)];
-    alignas(64) float floats[HWY_LANES(double)];
-    hn::StoreU(x, df, floats);
-    hn::StoreU(hn::IfThenElse(sure, value, not_sure()), d, doubles);
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      out[i + lane] = doubles[lane] == doubles[lane] ? static_cast<float>(doubles[lane]) : Scalar(floats[lane]);
-  }
-  apply_scalar<Scalar>(in + i, out + i, count - i);
+  for (; i + lanes <= count; i += lanes) apply_vector<Formula, Scalar>(in + i, out + i);
+  if (i < count) apply_vector<Formula, Scalar>(in + count - lanes, out + count - lanes);
 }
 
 #endif

@@ -173,10 +173,36 @@ struct DepthwiseF32 {
 };
 void depthwise_f32(const DepthwiseF32& job);
 
-// --- functions of one float
+// --- element by element
 // ---------------------------------------------------------------------------------------------
 
-// out[i] = function(in[i]), with the bits of the functions of float_math.
+// Rows of fp32, `stride` elements apart; each is one element for all columns where it `repeats`.
+struct RowsF32 {
+  const float* data;
+  int64_t stride;
+  bool repeats;
+};
+// out[r][c] = a[r][c] op b[r][c]; `out` is dense and overlaps neither.
+struct CombineF32 {
+  Combine op;
+  RowsF32 a;
+  RowsF32 b;
+  float* out;
+  int64_t rows;
+  int64_t columns;
+};
+void combine_f32(const CombineF32& job);
+
+// out[r] = 0 + in[r][0] + in[r][1] + ..., in this order.
+struct SumRowsF32 {
+  const float* in;  // dense
+  int64_t rows;
+  int64_t length;
+  float* out;
+};
+void sum_rows_f32(const SumRowsF32& job);
+
+// out[i] = function(in[i]), with the bits of the functions of float_math; `out` does not overlap `in`.
 enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
 void apply(Function function, const float* in, float* out, int64_t count);
 
