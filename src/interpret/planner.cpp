@@ -268,6 +268,7 @@ void Planner::fuse_nodes() {
     if (!done_[n]) fuse_node(n);
   }
   fuse_elementwise();
+  fuse_moves();
 }
 
 Result<void> Planner::make_steps() {

@@ -2,9 +2,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "interpret/arena_internal.h"
+#include "interpret/ops/strided_view_internal.h"
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {
@@ -35,6 +37,10 @@ class Planner {
   void fuse_chain(const std::vector<size_t>& nodes);
   [[nodiscard]] bool is_elementwise(size_t node_index) const;
   [[nodiscard]] std::vector<size_t> chain_of(size_t node_index) const;
+  // Moves of what moves give, without what stands between them.
+  void fuse_moves();
+  void view_moves();
+  [[nodiscard]] bool is_only_viewed(ir::ValueId value) const;
   // RESHAPE and IDENTITY: their input's bytes under another shape.
   void share_bytes(ir::ValueId from, ir::ValueId to);
   void place_outputs();
@@ -60,6 +66,11 @@ class Planner {
     std::vector<ir::NodeId> others;  // nodes that it computes too, in order
   };
   std::map<size_t, Fused> fused_;  // by node
+  struct MoveView {
+    ir::ValueId source;
+    StridedView view;
+  };
+  std::vector<std::optional<MoveView>> views_;  // by value: what a move gives
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<ir::NodeId> producers_;
   std::vector<bool> is_seen_;      // outside of the graph: an output, or watched

@@ -211,15 +211,17 @@ void apply(Function function, const float* in, float* out, int64_t count);
 
 // out[c * out_stride + r] = in[r * in_stride + c]; rows and columns are at least kTransposeTile.
 inline constexpr int64_t kTransposeTile = 16;
-struct TransposeBytes {
-  const uint8_t* in;
+template <typename T>
+struct Transpose {
+  const T* in;
   int64_t in_stride;
-  uint8_t* out;
+  T* out;
   int64_t out_stride;
   int64_t rows;
   int64_t columns;
 };
-void transpose_bytes(const TransposeBytes& job);
+void transpose(const Transpose<uint8_t>& job);
+void transpose(const Transpose<uint32_t>& job);
 
 // --- channels of DepthwiseBytes
 // ------------------------------------------------------------------------------------------
