@@ -67,15 +67,16 @@ struct Chain {
     const int64_t row = row_block / blocks.row_blocks * blocks.rows + first;
     const int64_t rows = std::min(blocks.block_rows, blocks.rows - first);
     const int64_t columns = std::min(kBlock, walk.inner - column);
-    std::array<simd::RowsF32, kMost> in;
-    for (size_t n = 0; n < operands; ++n) {
-      in[n] = {.data = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n],
-               .stride = walk.outer.empty() ? columns * walk.inner_stride[n] : walk.outer_stride[n].back(),
-               .repeats = walk.inner_stride[n] == 0};
-    }
+    // Only pointers change from block to block: what is written in pieces and read as a whole waits for all writes.
+    std::array<const float*, kMost> in;
+    for (size_t n = 0; n < operands; ++n)
+      in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];
     const auto source = [&](const ElementwiseF32::Source& from) -> simd::RowsF32 {
-      if (!from.is_step) return in[from.index];
-      return {.data = own + static_cast<int64_t>(from.index) * kBlock, .stride = columns, .repeats = false};
+      const size_t n = from.index;
+      if (from.is_step) return {.data = own + static_cast<int64_t>(n) * kBlock, .stride = columns, .repeats = false};
+      return {.data = in[n],
+              .stride = walk.outer.empty() ? columns * walk.inner_stride[n] : walk.outer_stride[n].back(),
+              .repeats = walk.inner_stride[n] == 0};
     };
     for (size_t s = 0; s < steps.size(); ++s) {
       const ElementwiseF32::Step& step = steps[s];

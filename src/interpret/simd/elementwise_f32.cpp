@@ -55,11 +55,19 @@ HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t 
   hn::StoreU(op(load<kRepeatsA>(a, c), load<kRepeatsB>(b, c)), d, out + c);
 }
 
+// Rows that follow each other, or are one value, are one long row.
+bool is_one_row(const RowsF32& operand, int64_t columns) {
+  return operand.stride == (operand.repeats ? 0 : columns);
+}
+
 template <typename Op, bool kRepeatsA, bool kRepeatsB>
 void combine_rows(const CombineF32& job) {
-  for (int64_t r = 0; r < job.rows; ++r) {
+  const bool is_one = is_one_row(job.a, job.columns) && is_one_row(job.b, job.columns);
+  const int64_t rows = is_one ? 1 : job.rows;
+  const int64_t columns = is_one ? job.rows * job.columns : job.columns;
+  for (int64_t r = 0; r < rows; ++r) {
     combine_row<Op, kRepeatsA, kRepeatsB>(job.a.data + r * job.a.stride, job.b.data + r * job.b.stride,
-                                          job.out + r * job.columns, job.columns);
+                                          job.out + r * columns, columns);
   }
 }
 
@@ -90,20 +98,8 @@ namespace carina::interpret::simd {
 
 HWY_EXPORT(combine_f32_here);
 
-namespace {
-// Rows that follow each other in both operands, or are one value, are one long row.
-bool is_one_row(const RowsF32& operand, const CombineF32& job) {
-  return operand.stride == (operand.repeats ? 0 : job.columns);
-}
-}  // namespace
-
 void combine_f32(const CombineF32& job) {
-  CombineF32 flat = job;
-  if (is_one_row(job.a, job) && is_one_row(job.b, job)) {
-    flat.columns = job.rows * job.columns;
-    flat.rows = 1;
-  }
-  HWY_DYNAMIC_DISPATCH(combine_f32_here)(flat);
+  HWY_DYNAMIC_DISPATCH(combine_f32_here)(job);
 }
 
 }  // namespace carina::interpret::simd
