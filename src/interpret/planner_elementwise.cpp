@@ -54,7 +54,7 @@ std::vector<size_t> Planner::chain_of(size_t node_index) const {
 void Planner::fuse_chain(const std::vector<size_t>& nodes) {
   const ir::Node& last = graph_.nodes[nodes.back()];
   ElementwiseF32 chain{.shape = graph_[last.outputs.front()].shape, .operands = {}, .steps = {}};
-  Fused fused{.kernel = {}, .reads = {}, .writes = last.outputs, .others = {}};
+  Fused fused{.kernel = {}, .reads = {}, .writes = last.outputs, .others = {}, .in_place = true};
   std::map<size_t, ElementwiseF32::Source> sources;  // by value
   for (const size_t n : nodes) {
     const ir::Node& node = graph_.nodes[n];
@@ -81,8 +81,25 @@ void Planner::fuse_chain(const std::vector<size_t>& nodes) {
 
 void Planner::fuse_elementwise() {
   for (size_t n = graph_.nodes.size(); n-- > 0;) {
-    const std::vector<size_t> nodes = is_elementwise(n) ? chain_of(n) : std::vector<size_t>{};
-    if (nodes.size() > 1) fuse_chain(nodes);
+    if (is_elementwise(n)) fuse_chain(chain_of(n));
+  }
+}
+
+void Planner::reuse_operands() {
+  const auto is_free = [&](size_t r) { return program_->places_[r].kind == Place::Kind::kNowhere; };
+  for (const size_t s : in_place_) {
+    const Program::Step& step = program_->steps_[s];
+    const ir::ValueId result = step.writes.front();
+    const size_t to = root(result.index());
+    if (!is_free(to)) continue;
+    const auto operand = std::ranges::find_if(step.reads, [&](ir::ValueId value) {
+      const size_t from = root(value.index());
+      return graph_[value].shape == graph_[result].shape && is_free(from) && last_use_[from] == s;
+    });
+    if (operand == step.reads.end()) continue;
+    const size_t from = root(operand->index());
+    roots_[to] = from;
+    last_use_[from] = last_use_[to];
   }
 }
 

@@ -45,6 +45,8 @@ class Planner {
   void share_bytes(ir::ValueId from, ir::ValueId to);
   void place_outputs();
   void number_uses();
+  // Results that may stand where their operands stand, if nobody reads these later: less memory to go through.
+  void reuse_operands();
   Result<void> place_rest();
   // Constants of which kernels have their own copies.
   void drop_packed();
@@ -53,7 +55,10 @@ class Planner {
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
   [[nodiscard]] NodePlan node_plan(const ir::Node& node) const;
   [[nodiscard]] bool copies_nothing(const ir::Node& node) const;
-  [[nodiscard]] size_t root(size_t value) const { return roots_[value]; }
+  [[nodiscard]] size_t root(size_t value) const {
+    while (roots_[value] != value) value = roots_[value];
+    return value;
+  }
 
   const ir::Graph& graph_;
   const Options& options_;
@@ -64,6 +69,7 @@ class Planner {
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
     std::vector<ir::NodeId> others;  // nodes that it computes too, in order
+    bool in_place = false;           // the result may stand where an operand of its shape stands
   };
   std::map<size_t, Fused> fused_;  // by node
   struct MoveView {
@@ -75,7 +81,8 @@ class Planner {
   std::vector<ir::NodeId> producers_;
   std::vector<bool> is_seen_;      // outside of the graph: an output, or watched
   std::vector<bool> done_;         // by node: a step computes it already
-  std::vector<size_t> roots_;      // by value: the value whose bytes it uses
+  std::vector<size_t> in_place_;   // steps of kernels that may write over an operand
+  std::vector<size_t> roots_;      // by value: one whose bytes it uses, itself at last
   std::vector<size_t> first_use_;  // by root: step that writes it
   std::vector<size_t> last_use_;   // by root
 };

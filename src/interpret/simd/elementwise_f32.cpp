@@ -38,7 +38,8 @@ HWY_INLINE auto load(const float* row, int64_t column) {
   }
 }
 
-// The last vector of a row is moved back to end with it: some elements are computed twice.
+// The last vector of a row is moved back to end with it: some elements are computed twice, before anything is written
+// where an operand may stand.
 template <typename Op, bool kRepeatsA, bool kRepeatsB>
 HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t columns) {
   const hn::ScalableTag<float> d;
@@ -48,11 +49,10 @@ HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t 
     for (int64_t c = 0; c < columns; ++c) out[c] = op(a[kRepeatsA ? 0 : c], b[kRepeatsB ? 0 : c]);
     return;
   }
-  int64_t c = 0;
-  for (; c + wide <= columns; c += wide) hn::StoreU(op(load<kRepeatsA>(a, c), load<kRepeatsB>(b, c)), d, out + c);
-  if (c == columns) return;
-  c = columns - wide;
-  hn::StoreU(op(load<kRepeatsA>(a, c), load<kRepeatsB>(b, c)), d, out + c);
+  const int64_t end = columns - wide;
+  const auto last = op(load<kRepeatsA>(a, end), load<kRepeatsB>(b, end));
+  for (int64_t c = 0; c < end; c += wide) hn::StoreU(op(load<kRepeatsA>(a, c), load<kRepeatsB>(b, c)), d, out + c);
+  hn::StoreU(last, d, out + end);
 }
 
 // Rows that follow each other, or are one value, are one long row.

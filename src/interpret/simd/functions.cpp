@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -238,14 +239,16 @@ HWY_INLINE void apply_vector(const float* in, float* out) {
     out[lane] = lowest[lane] == highest[lane] ? lowest[lane] : Scalar(in[lane]);
 }
 
-// The last vector is moved back to end with the elements: some are computed twice.
+// The last vector is moved back to end with the elements: some are computed twice, before others are written where they
+// may have stood.
 template <typename Formula, float (*Scalar)(float)>
 void apply_formula(const float* in, float* out, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
   if (count < lanes) return apply_scalar<Scalar>(in, out, count);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) apply_vector<Formula, Scalar>(in + i, out + i);
-  if (i < count) apply_vector<Formula, Scalar>(in + count - lanes, out + count - lanes);
+  float last[HWY_LANES(double)];
+  apply_vector<Formula, Scalar>(in + count - lanes, last);
+  for (int64_t i = 0; i < count - lanes; i += lanes) apply_vector<Formula, Scalar>(in + i, out + i);
+  std::copy_n(last, lanes, out + count - lanes);
 }
 
 #endif

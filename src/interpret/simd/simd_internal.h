@@ -182,7 +182,7 @@ struct RowsF32 {
   int64_t stride;
   bool repeats;
 };
-// out[r][c] = a[r][c] op b[r][c]; `out` is dense and overlaps neither.
+// out[r][c] = a[r][c] op b[r][c]; `out` is dense, and may be an operand that is dense too.
 struct CombineF32 {
   Combine op;
   RowsF32 a;
@@ -202,7 +202,7 @@ struct SumRowsF32 {
 };
 void sum_rows_f32(const SumRowsF32& job);
 
-// out[i] = function(in[i]), with the bits of the functions of float_math; `out` does not overlap `in`.
+// out[i] = function(in[i]), with the bits of the functions of float_math; `out` may be `in`.
 enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
 void apply(Function function, const float* in, float* out, int64_t count);
 

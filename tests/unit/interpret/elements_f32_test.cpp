@@ -133,6 +133,44 @@ TEST(ElementsF32, AChainIsOneKernel) {
   EXPECT_EQ(interpreter->profile().front().with.size(), 4U);
 }
 
+// EXP writes over its operand, which nobody reads later: the arena holds one of them.
+TEST(ElementsF32, AResultStandsWhereItsOperandStood) {
+  const Shape shape{1, 300, 400}, turned{1, 400, 300};
+  Builder b;
+  const ir::Attributes perms{{"perms", std::vector<int64_t>{0, 2, 1}}};
+  const ir::ValueId first = b.add(TosaOp::TRANSPOSE, {b.input("x", kFp32, shape)}, kFp32, turned, perms);
+  const ir::ValueId power = b.add(TosaOp::EXP, {first}, kFp32, turned);
+  b.output(b.add(TosaOp::TRANSPOSE, {power}, kFp32, shape, perms));
+  const auto interpreter = Interpreter::create(b.module, {});
+  ASSERT_TRUE(interpreter);
+  EXPECT_LT(interpreter->planned_bytes(), size_t{2} * 300 * 400 * sizeof(float));
+  const Tensor x = random_floats(shape, 9);
+  expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t) { return exact_exp(x.values<float>()[at]); });
+}
+
+// The difference is read again after the sum of its exponentials.
+TEST(ElementsF32, AnOperandThatIsReadLaterStays) {
+  for (const Shape& shape : kShapes) {
+    const Tensor x = random_floats(shape, 10);
+    const Shape rows{shape[0], shape[1], 1};
+    Builder b;
+    const ir::ValueId in = b.input("x", kFp32, shape);
+    const ir::ValueId twice = b.add(TosaOp::ADD, {in, in}, kFp32, shape);
+    const ir::ValueId power = b.add(TosaOp::EXP, {twice}, kFp32, shape);
+    const ir::ValueId sum = b.add(TosaOp::REDUCE_SUM, {power}, kFp32, rows, {{"axis", int64_t{2}}});
+    b.output(b.add(TosaOp::SUB, {twice, b.add(TosaOp::LOG, {sum}, kFp32, rows)}, kFp32, shape));
+    expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t row) {
+      const auto values = x.values<float>();
+      float total = 0;
+      for (size_t c = 0; c < static_cast<size_t>(shape[2]); ++c) {
+        const float value = values[row * static_cast<size_t>(shape[2]) + c];
+        total += exact_exp(value + value);
+      }
+      return values[at] + values[at] - exact_log(total);
+    });
+  }
+}
+
 std::vector<float> reduce(TosaOp op, const Tensor& x, ir::Attributes attributes) {
   attributes.set("axis", int64_t{2});
   return testing::values_of<float>(
