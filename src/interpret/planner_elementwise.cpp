@@ -1,5 +1,5 @@
-// Elementwise operators of fp32 that follow each other, such as those of a GELU or a layer norm, become one kernel, which
-// keeps what stands between them out of memory.
+// Elementwise operators of fp32 that follow each other, such as those of a GELU or a layer norm, become one kernel,
+// which keeps what stands between them out of memory.
 
 #include <algorithm>
 #include <map>

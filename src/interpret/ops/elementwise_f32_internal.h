@@ -11,8 +11,8 @@
 namespace carina::interpret {
 
 // Operators on elements of fp32 that one kernel computes together: a block of elements goes through all of them before
-// the next one, so what stands between them stays in the first-level cache. The result may stand where an operand of its
-// shape stands.
+// the next one, so what stands between them stays in the first-level cache. The result may stand where an operand of
+// its shape stands.
 struct ElementwiseF32 {
   // What a step reads: an operand of the kernel, or what an earlier step gives.
   struct Source {

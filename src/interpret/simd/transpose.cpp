@@ -26,8 +26,8 @@ void tile(const T* in, int64_t in_stride, T* out, int64_t out_stride) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of N * N elements, N = 2^n of which fill a vector, an element's place has 2n bits, row then column. Interleaving row i
-// with row i + N / 2 turns them left by one, so n times exchanges row and column.
+// Of N * N elements, N = 2^n of which fill a vector, an element's place has 2n bits, row then column. Interleaving row
+// i with row i + N / 2 turns them left by one, so n times exchanges row and column.
 template <typename T>
 HWY_INLINE void square(const T* in, int64_t in_stride, T* out, int64_t out_stride) {
   constexpr int64_t kSize = 16 / sizeof(T);
