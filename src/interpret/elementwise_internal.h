@@ -24,12 +24,13 @@ struct Walk {
 
   // Where row `row` of operand `n` starts.
   [[nodiscard]] int64_t offset(size_t n, int64_t row) const {
+    if (outer.empty()) return 0;
     int64_t at = 0;
-    for (size_t axis = outer.size(); axis-- > 0;) {
+    for (size_t axis = outer.size(); axis-- > 1;) {
       at += row % outer[axis] * outer_stride[n][axis];
       row /= outer[axis];
     }
-    return at;
+    return at + row * outer_stride[n].front();
   }
 };
 

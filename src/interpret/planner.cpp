@@ -24,6 +24,7 @@ Result<std::unique_ptr<Program>> Planner::plan() {
   CARINA_CHECKED(make_steps());
   place_outputs();
   number_uses();
+  reuse_operands();
   CARINA_CHECKED(place_rest());
   drop_packed();
   return std::move(program_);
@@ -171,6 +172,7 @@ Result<void> Planner::make_step(size_t node_index) {
   if (const auto fused = fused_.find(node_index); fused != fused_.end()) {
     add_step(node_index, std::move(fused->second.kernel), fused->second.reads, fused->second.writes);
     program_->steps_.back().fused = std::move(fused->second.others);
+    if (fused->second.in_place) in_place_.push_back(program_->steps_.size() - 1);
     return {};
   }
   const NodePlan plan = node_plan(node);
@@ -267,6 +269,8 @@ void Planner::fuse_nodes() {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     if (!done_[n]) fuse_node(n);
   }
+  fuse_elementwise();
+  fuse_moves();
 }
 
 Result<void> Planner::make_steps() {

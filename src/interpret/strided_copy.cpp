@@ -45,6 +45,10 @@ bool is_crosswise(const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
   return a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
 }
 
+// Elements that the vector kernels transpose.
+template <typename T>
+constexpr bool kHasTiles = sizeof(T) == 1 || sizeof(T) == 4;
+
 // The two innermost axes, in tiles: with one side contiguous along each axis (a transposition) both stay in the cache.
 // Short rows come in longer tiles, so that the loop inside is not short too.
 template <typename T>
@@ -56,14 +60,14 @@ void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCo
       copy_row(in + i * a.in_stride, b.in_stride, out + i * a.out_stride, b.out_stride, b.size);
     return;
   }
-  if constexpr (sizeof(T) == 1) {
+  if constexpr (kHasTiles<T>) {
     if (a.size >= simd::kTransposeTile && b.size >= simd::kTransposeTile) {
-      simd::transpose_bytes({.in = in,
-                             .in_stride = b.in_stride,
-                             .out = out,
-                             .out_stride = a.out_stride,
-                             .rows = b.size,
-                             .columns = a.size});
+      simd::transpose(simd::Transpose<T>{.in = in,
+                                         .in_stride = b.in_stride,
+                                         .out = out,
+                                         .out_stride = a.out_stride,
+                                         .rows = b.size,
+                                         .columns = a.size});
       return;
     }
   }
@@ -98,8 +102,8 @@ void run_typed(const StridedCopy& copy, Workers& workers, const std::byte* in_by
     }
     copy_plane(in + in_at, out + out_at, rows, b);
   };
-  // Rows that lie side by side are copied many elements at a time, and bytes are exchanged in tiles.
-  const bool fast = (b.in_stride == 1 && b.out_stride == 1) || (sizeof(T) == 1 && is_crosswise(a, b));
+  // Rows that lie side by side are copied many elements at a time, and some are exchanged in tiles.
+  const bool fast = (b.in_stride == 1 && b.out_stride == 1) || (kHasTiles<T> && is_crosswise(a, b));
   const int64_t grain = fast ? 65536 : 4096;
   if (planes == 1 && is_crosswise(a, b) && b.size > a.size) {
     split(workers, b.size, std::max<int64_t>(simd::kTransposeTile, grain / (a.size + 1)),

@@ -5,6 +5,7 @@
 
 #include "interpret/elementwise_internal.h"
 #include "interpret/float_math_internal.h"
+#include "interpret/ops/elementwise_f32_internal.h"
 #include "interpret/ops/nan_internal.h"
 
 namespace carina::interpret {
@@ -127,11 +128,11 @@ using Equal = Compare<std::equal_to<>{}>;
 using Greater = Compare<std::greater<>{}>;
 using GreaterEqual = Compare<std::greater_equal<>{}>;
 
-template <typename Int, typename Float>
+template <typename Int, typename Float, auto kF32 = &elementwise<Float, F32, F32, F32>>
 Result<Kernel> arithmetic(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
       {.types = {kInt32, kInt32, kInt32}, .make = &elementwise<Int, I32, I32, I32>},
-      {.types = {kFp32, kFp32, kFp32}, .make = &elementwise<Float, F32, F32, F32>},
+      {.types = {kFp32, kFp32, kFp32}, .make = kF32},
       {.types = {kFp16, kFp16, kFp16}, .make = &elementwise<Float, F16, F16, F16>},
       {.types = {kBf16, kBf16, kBf16}, .make = &elementwise<Float, BF16, BF16, BF16>},
   };
@@ -180,10 +181,10 @@ inline constexpr auto kSelect = &elementwise<Choose<Raw<Storage>>, Raw<Storage>,
 }  // namespace
 
 Result<Kernel> prepare_ADD(const NodePlan& plan) {
-  return arithmetic<AddInt, AddFloat>(plan);
+  return arithmetic<AddInt, AddFloat, &elementwise_f32>(plan);
 }
 Result<Kernel> prepare_SUB(const NodePlan& plan) {
-  return arithmetic<SubInt, SubFloat>(plan);
+  return arithmetic<SubInt, SubFloat, &elementwise_f32>(plan);
 }
 
 Result<Kernel> prepare_INTDIV(const NodePlan& plan) {

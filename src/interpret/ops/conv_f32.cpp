@@ -31,7 +31,8 @@ std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& g) {
 namespace {
 
 constexpr int64_t kBlockRows = 66;
-constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
+constexpr int64_t kMostBlockRows = 198;  // where they are not gathered: every block reads all weights
+constexpr int64_t kGrain = 128 * 1024;   // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 constexpr int64_t kStays = 256 * 1024;           // floats that stay in the second-level cache
 constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: so large an output is read when it has left the caches
@@ -75,7 +76,9 @@ struct DenseF32 {
   [[nodiscard]] size_t row_area() const {
     return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows * k) * sizeof(float), kArenaAlignment);
   }
-  [[nodiscard]] static size_t product_area() { return kBlockRows * kBlockColumns * sizeof(float); }
+  [[nodiscard]] size_t product_area() const {
+    return static_cast<size_t>(cut.block_rows * kBlockColumns) * sizeof(float);
+  }
   [[nodiscard]] bool packs_as_it_goes() const { return panels.size() == 0 && cut.blocks == 1; }
   [[nodiscard]] size_t scratch_bytes() const {
     const size_t panel_area = packs_as_it_goes() ? static_cast<size_t>(k * kBlockColumns) * sizeof(float) : 0;
@@ -233,6 +236,7 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   // Padding is multiplied as zeros here, which only finite weights turn into nothing.
   if (reads_padding(g) && !are_finite(weights)) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
+  const int64_t block_rows = is_pointwise(g) ? std::clamp(kStays / k, kBlockRows, kMostBlockRows) : kBlockRows;
   DenseF32 conv{.g = g,
                 .k = k,
                 .in_place = is_pointwise(g),
@@ -240,7 +244,7 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
                 .panels = {},
                 .bias = padded_bias_of(plan, g),
                 .bounds = *bounds,
-                .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
+                .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = block_rows}, kGrain,
                                    plan.threads)};
   if (plan.packing == Packing::kOnce || conv.packed_bytes() <= kSmallBytes) {
     Workers alone(1);

@@ -7,6 +7,7 @@
 
 #include "base/checked_math.h"
 #include "interpret/checks_internal.h"
+#include "interpret/ops/strided_view_internal.h"
 #include "interpret/strided_copy_internal.h"
 
 namespace carina::interpret {
@@ -85,15 +86,10 @@ Result<Kernel> prepare_TRANSPOSE(const NodePlan& plan) {
   bool permutation = sorted.size() == in.rank();
   for (size_t i = 0; permutation && i < sorted.size(); ++i) permutation = sorted[i] == static_cast<int64_t>(i);
   CARINA_CHECKED(checks.require(permutation, "perms is not a permutation of the axes").done());
-  const std::vector<int64_t> strides = dense_strides(*in.shape);
   Shape shape = *in.shape;
-  std::vector<int64_t> in_strides(in.rank());
-  for (size_t axis = 0; axis < perms.size(); ++axis) {
-    shape[axis] = in.dim(static_cast<size_t>(perms[axis]));
-    in_strides[axis] = strides[static_cast<size_t>(perms[axis])];
-  }
+  for (size_t axis = 0; axis < perms.size(); ++axis) shape[axis] = in.dim(static_cast<size_t>(perms[axis]));
   CARINA_CHECKED(checks.shape(plan.out[0], shape).done());
-  return copy_kernel(gather_axes(plan, in_strides));
+  return copy_of_view(transposed(plan, dense_view(*in.shape)), in.dtype);
 }
 
 Result<Kernel> prepare_REVERSE(const NodePlan& plan) {
@@ -114,7 +110,6 @@ Result<Kernel> prepare_SLICE(const NodePlan& plan) {
   const Operand& in = plan.in[0];
   CARINA_TRY(const std::vector<int64_t> start, shape_constant(plan, plan.in[1], in.rank()));
   CARINA_TRY(const std::vector<int64_t> size, shape_constant(plan, plan.in[2], in.rank()));
-  StridedCopy copy;
   for (size_t axis = 0; axis < in.rank(); ++axis) {
     const bool inside =
         start[axis] >= 0 && size[axis] >= 0 && start[axis] <= in.dim(axis) && size[axis] <= in.dim(axis) - start[axis];
@@ -123,10 +118,7 @@ Result<Kernel> prepare_SLICE(const NodePlan& plan) {
   }
   CARINA_CHECKED(checks.done());
   CARINA_CHECKED(checks.shape(plan.out[0], Shape(size)).done());
-  const std::vector<int64_t> strides = dense_strides(*in.shape);
-  copy = gather_axes(plan, strides);
-  for (size_t axis = 0; axis < in.rank(); ++axis) copy.in_offset += start[axis] * strides[axis];
-  return copy_kernel(std::move(copy));
+  return copy_of_view(sliced(plan, dense_view(*in.shape)), in.dtype);
 }
 
 Result<Kernel> prepare_TILE(const NodePlan& plan) {

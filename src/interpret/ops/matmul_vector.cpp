@@ -1,7 +1,9 @@
 // MATMUL of int8 and fp32 on the vector kernels. B is packed in each run: it is computed by the graph as a rule.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <limits>
 
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
@@ -122,6 +124,13 @@ struct MatmulI8 {
   }
 };
 
+// Added to a float, leaves its bits, also those of a zero.
+constexpr auto kNothing = [] {
+  std::array<float, kBlockColumns> zeros{};
+  zeros.fill(-0.0F);
+  return zeros;
+}();
+
 struct MatmulF32 {
   MatmulSizes s;
   ProductCut cut;  // of one of the n products
@@ -139,6 +148,15 @@ struct MatmulF32 {
     const int64_t last = unit.column + unit.columns;
     for (int64_t first = unit.column; first < last; first += kBlockColumns) {
       const int64_t columns = std::min(kBlockColumns, last - first);
+      const simd::FinishF32 finish{.in = nullptr,
+                                   .in_stride = 0,
+                                   .out = call.output<float>(0) + row * s.w + first,
+                                   .out_stride = s.w,
+                                   .rows = rows,
+                                   .channels = columns,
+                                   .column = kNothing.data(),
+                                   .low = -std::numeric_limits<float>::infinity(),
+                                   .high = std::numeric_limits<float>::infinity()};
       simd::multiply_f32({.a = call.input<float>(0) + row * s.c,
                           .row_stride = s.c,
                           .rows = rows,
@@ -146,9 +164,8 @@ struct MatmulF32 {
                           .panels = panels + first * s.c,
                           .panel_count = simd::padded(columns) / simd::kLanes,
                           .c = products,
-                          .c_stride = kBlockColumns});
-      for (int64_t r = 0; r < rows; ++r)
-        std::copy_n(products + r * kBlockColumns, columns, call.output<float>(0) + (row + r) * s.w + first);
+                          .c_stride = kBlockColumns,
+                          .finish = &finish});
     }
   }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "interpret/elementwise_internal.h"
+#include "interpret/ops/elementwise_f32_internal.h"
 
 namespace carina::interpret {
 
@@ -52,7 +53,7 @@ Result<Kernel> prepare_MUL(const NodePlan& plan) {
       {.types = {kInt8, kInt8, kInt8, kInt32}, .make = &elementwise<MulSmall, I32, I8, I8>},
       {.types = {kInt16, kInt16, kInt8, kInt32}, .make = &elementwise<MulSmall, I32, I16, I16>},
       {.types = {kInt32, kInt32, kInt8, kInt32}, .make = &mul_i32},
-      {.types = {kFp32, kFp32, kInt8, kFp32}, .make = &elementwise<MulFloat, F32, F32, F32>},
+      {.types = {kFp32, kFp32, kInt8, kFp32}, .make = &elementwise_f32},
       {.types = {kFp16, kFp16, kInt8, kFp16}, .make = &elementwise<MulFloat, F16, F16, F16>},
       {.types = {kBf16, kBf16, kInt8, kBf16}, .make = &elementwise<MulFloat, BF16, BF16, BF16>},
   };

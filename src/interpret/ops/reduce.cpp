@@ -7,6 +7,7 @@
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
 #include "interpret/ops/nan_internal.h"
+#include "interpret/simd/simd_internal.h"
 
 namespace carina::interpret {
 
@@ -135,6 +136,43 @@ struct MinFloat {
   static float apply(float a, float b, bool&) { return float_min<Mode>(a, b); }
 };
 
+// The same sums and extremes of fp32 along the last axis, whose elements are neighbours: rows(begin, end) of the input.
+template <typename Rows>
+Kernel reduce_rows(const Middle& m, const Rows& rows) {
+  return {.run = [m, rows](const Call& call) -> Result<void> {
+    split(call.runtime.workers, m.outer, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
+      rows(m, call.input<float>(0) + begin * m.length, end - begin, call.output<float>(0) + begin);
+    });
+    return {};
+  }};
+}
+
+Kernel sum_f32(const NodePlan& plan) {
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  if (m.inner != 1) return reduce<SumFloat, F32>(plan);
+  return reduce_rows(m, [](const Middle& middle, const float* in, int64_t rows, float* out) {
+    simd::sum_rows_f32({.in = in, .rows = rows, .length = middle.length, .out = out});
+  });
+}
+
+// The extreme has one pattern of bits in whatever order it is found, unless it is a zero, which has two signs, or some
+// element is no number: then the order of the axis says which.
+template <typename R, float Extremes::* kWhich>
+Kernel extreme_f32(const NodePlan& plan) {
+  const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
+  if (m.inner != 1 || m.length == 0) return reduce<R, F32>(plan);
+  return reduce_rows(m, [](const Middle& middle, const float* in, int64_t rows, float* out) {
+    for (int64_t r = 0; r < rows; ++r, in += middle.length) {
+      const Extremes found = extremes_of({in, static_cast<size_t>(middle.length)});
+      out[r] = found.*kWhich;
+      if (found.numbers && out[r] != 0) continue;
+      bool bad = false;
+      out[r] = R::start();
+      for (int64_t k = 0; k < middle.length; ++k) out[r] = R::apply(out[r], in[k], bad);
+    }
+  });
+}
+
 Result<void> check_reduce(const NodePlan& plan) {
   Checks checks(plan);
   checks.operands(1, 1);
@@ -150,12 +188,15 @@ Result<Kernel> prepare_reduce(const NodePlan& plan, std::span<const TypeRow> row
   return choose(plan, rows);
 }
 
-template <typename Int, typename Float>
+template <typename Int, typename Float, float Extremes::* kWhich>
 Result<Kernel> prepare_extreme(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
-      {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},    {.types = {kInt16, kInt16}, .make = &reduce<Int, I16>},
-      {.types = {kInt32, kInt32}, .make = &reduce<Int, I32>}, {.types = {kFp32, kFp32}, .make = &reduce<Float, F32>},
-      {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>}, {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
+      {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},
+      {.types = {kInt16, kInt16}, .make = &reduce<Int, I16>},
+      {.types = {kInt32, kInt32}, .make = &reduce<Int, I32>},
+      {.types = {kFp32, kFp32}, .make = &extreme_f32<Float, kWhich>},
+      {.types = {kFp16, kFp16}, .make = &reduce<Float, F16>},
+      {.types = {kBf16, kBf16}, .make = &reduce<Float, BF16>},
   };
   return prepare_reduce(plan, kRows);
 }
@@ -226,7 +267,7 @@ Result<Kernel> prepare_REDUCE_ANY(const NodePlan& plan) {
 Result<Kernel> prepare_REDUCE_SUM(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
       {.types = {kInt32, kInt32}, .make = &reduce<SumInt, I32>},
-      {.types = {kFp32, kFp32}, .make = &reduce<SumFloat, F32>},
+      {.types = {kFp32, kFp32}, .make = &sum_f32},
       {.types = {kFp16, kFp16}, .make = &reduce<SumFloat, F16>},
       {.types = {kBf16, kBf16}, .make = &reduce<SumFloat, BF16>},
   };
@@ -236,12 +277,14 @@ Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) {
   return prepare_float<ProductFloat>(plan);
 }
 Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
-  return nan_mode_of(plan) == NanMode::kIgnore ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>>(plan)
-                                               : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>>(plan);
+  return nan_mode_of(plan) == NanMode::kIgnore
+             ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>, &Extremes::max>(plan)
+             : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>, &Extremes::max>(plan);
 }
 Result<Kernel> prepare_REDUCE_MIN(const NodePlan& plan) {
-  return nan_mode_of(plan) == NanMode::kIgnore ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>>(plan)
-                                               : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>>(plan);
+  return nan_mode_of(plan) == NanMode::kIgnore
+             ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>, &Extremes::min>(plan)
+             : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>, &Extremes::min>(plan);
 }
 
 Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {

@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -15,10 +16,10 @@
 #include "interpret/float_math_internal.h"
 #include "interpret/simd/simd_internal.h"
 
-// The scalar functions of float_math say which bits are right. Vectors compute doubles that are within kMargin units in
-// the last place of the scalar ones; where both must then round to the same float, that float is it, and in the few
-// other places (one in 16,000, and whatever is not an ordinary number) the scalar function is asked. So the bits depend
-// neither on the width of vectors nor on fused operations.
+// The scalar functions of float_math say which bits are right. Vectors compute doubles that are within kMargin of the
+// scalar ones, relative to them; where everything so near rounds to one float, that float is it, and in the few other
+// places (one in 16,000, and where there is no number) the scalar function is asked. So the bits depend neither on the
+// width of vectors nor on fused operations.
 
 HWY_BEFORE_NAMESPACE();
 namespace carina::interpret::simd::HWY_NAMESPACE {
@@ -55,22 +56,29 @@ using VI = hn::Vec<DI>;
 
 // Far more than the formulas and the scalar functions are apart: about 2^-42 of the value at worst (TANH near 1e-3, where
 // 1 - e^-2x loses ten bits), ERF's polynomial 2^-41, 12 terms of EXP 2^-47.
-constexpr int64_t kMargin = int64_t{1} << 14;
+constexpr double kMargin = 0x1p-39;
 
 HWY_INLINE V set(double value) {
   return hn::Set(D(), value);
 }
 
-// The lowest coefficient first. Without a loop, which compilers unroll here and not there.
-template <size_t N, size_t... kSteps>
-HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x, std::index_sequence<kSteps...>) {
-  V sum = set(coefficients[N - 1]);
-  ((sum = hn::MulAdd(sum, x, set(coefficients[N - 2 - kSteps]))), ...);
-  return sum;
+// The lowest coefficient first. Halves of a sum do not wait for each other as its terms would, one after the other.
+template <size_t kFirst, size_t kCount, size_t N>
+HWY_INLINE V polynomial(const std::array<double, N>& coefficients, const std::array<V, 6>& powers) {
+  if constexpr (kCount == 1) {
+    return set(coefficients[kFirst]);
+  } else {
+    constexpr int kLog2 = std::bit_width(kCount - 1) - 1;  // of the largest power of two below kCount
+    constexpr size_t kLow = size_t{1} << kLog2;
+    return hn::MulAdd(polynomial<kFirst + kLow, kCount - kLow>(coefficients, powers), powers[kLog2],
+                      polynomial<kFirst, kLow>(coefficients, powers));
+  }
 }
 template <size_t N>
 HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x) {
-  return polynomial(coefficients, x, std::make_index_sequence<N - 1>());
+  std::array<V, 6> powers{x};  // of x, each the square of the one before
+  for (size_t i = 1; i < std::bit_width(N - 1); ++i) powers[i] = hn::Mul(powers[i - 1], powers[i - 1]);
+  return polynomial<0, N>(coefficients, powers);
 }
 
 constexpr double inverse_factorial(int n) {
@@ -216,41 +224,31 @@ struct Rsqrt {
   static HWY_INLINE V of(V x) { return hn::Div(set(1), hn::Sqrt(x)); }
 };
 
-// Whether a double this near rounds to the same float as the scalar function's: its magnitude is an ordinary float's, and
-// the 29 bits that go are not near the half.
-HWY_INLINE hn::Mask<D> is_sure(V value) {
-  const hn::RebindToUnsigned<D> du;
-  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1, kHalf = uint64_t{1} << 28;
-  const V magnitude = hn::Abs(value);
-  const auto from_half = hn::And(hn::Sub(hn::BitCast(du, value), hn::Set(du, kHalf - kMargin)), hn::Set(du, kDropped));
-  const auto clear = hn::MaskFromVec(
-      hn::BitCast(D(), hn::VecFromMask(DI(), hn::Gt(hn::BitCast(DI(), from_half), hn::Set(DI(), 2 * kMargin)))));
-  const auto ordinary = hn::And(hn::Ge(magnitude, set(0x1p-126)), hn::Lt(magnitude, set(0x1p127)));
-  return hn::Or(hn::And(clear, ordinary), hn::Eq(value, hn::Zero(D())));
+template <typename Formula, float (*Scalar)(float)>
+HWY_INLINE void apply_vector(const float* in, float* out) {
+  const DF df;
+  const auto x = hn::LoadU(df, in);
+  const V value = Formula::of(hn::PromoteTo(D(), x));
+  const auto below = hn::DemoteTo(df, hn::Mul(value, set(1 - kMargin)));
+  const auto above = hn::DemoteTo(df, hn::Mul(value, set(1 + kMargin)));
+  if (HWY_LIKELY(hn::AllTrue(df, hn::Eq(below, above)))) return hn::StoreU(below, df, out);
+  alignas(64) float lowest[HWY_LANES(double)], highest[HWY_LANES(double)];
+  hn::Store(below, df, lowest);
+  hn::Store(above, df, highest);
+  for (size_t lane = 0; lane < hn::Lanes(df); ++lane)
+    out[lane] = lowest[lane] == highest[lane] ? lowest[lane] : Scalar(in[lane]);
 }
 
+// The last vector is moved back to end with the elements: some are computed twice, before others are written where they
+// may have stood.
 template <typename Formula, float (*Scalar)(float)>
 void apply_formula(const float* in, float* out, int64_t count) {
-  const D d;
-  const DF df;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const auto x = hn::LoadU(df, in + i);
-    const V value = Formula::of(hn::PromoteTo(d, x));
-    const auto sure = is_sure(value);
-    if (HWY_LIKELY(hn::AllTrue(d, sure))) {
-      hn::StoreU(hn::DemoteTo(df, value), df, out + i);
-      continue;
-    }
-    alignas(64) double doubles[HWY_LANES(double)];
-    alignas(64) float floats[HWY_LANES(double)];
-    hn::StoreU(x, df, floats);
-    hn::StoreU(hn::IfThenElse(sure, value, not_sure()), d, doubles);
-    for (int64_t lane = 0; lane < lanes; ++lane)
-      out[i + lane] = doubles[lane] == doubles[lane] ? static_cast<float>(doubles[lane]) : Scalar(floats[lane]);
-  }
-  apply_scalar<Scalar>(in + i, out + i, count - i);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(D()));
+  if (count < lanes) return apply_scalar<Scalar>(in, out, count);
+  float last[HWY_LANES(double)];
+  apply_vector<Formula, Scalar>(in + count - lanes, last);
+  for (int64_t i = 0; i < count - lanes; i += lanes) apply_vector<Formula, Scalar>(in + i, out + i);
+  std::copy_n(last, lanes, out + count - lanes);
 }
 
 #endif

@@ -184,10 +184,36 @@ struct DepthwiseF32 {
 };
 void depthwise_f32(const DepthwiseF32& job);
 
-// --- functions of one float
+// --- element by element
 // ---------------------------------------------------------------------------------------------
 
-// out[i] = function(in[i]), with the bits of the functions of float_math.
+// Rows of fp32, `stride` elements apart; each is one element for all columns where it `repeats`.
+struct RowsF32 {
+  const float* data;
+  int64_t stride;
+  bool repeats;
+};
+// out[r][c] = a[r][c] op b[r][c]; `out` is dense, and may be an operand that is dense too.
+struct CombineF32 {
+  Combine op;
+  RowsF32 a;
+  RowsF32 b;
+  float* out;
+  int64_t rows;
+  int64_t columns;
+};
+void combine_f32(const CombineF32& job);
+
+// out[r] = 0 + in[r][0] + in[r][1] + ..., in this order.
+struct SumRowsF32 {
+  const float* in;  // dense
+  int64_t rows;
+  int64_t length;
+  float* out;
+};
+void sum_rows_f32(const SumRowsF32& job);
+
+// out[i] = function(in[i]), with the bits of the functions of float_math; `out` may be `in`.
 enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
 void apply(Function function, const float* in, float* out, int64_t count);
 
@@ -196,15 +222,17 @@ void apply(Function function, const float* in, float* out, int64_t count);
 
 // out[c * out_stride + r] = in[r * in_stride + c]; rows and columns are at least kTransposeTile.
 inline constexpr int64_t kTransposeTile = 16;
-struct TransposeBytes {
-  const uint8_t* in;
+template <typename T>
+struct Transpose {
+  const T* in;
   int64_t in_stride;
-  uint8_t* out;
+  T* out;
   int64_t out_stride;
   int64_t rows;
   int64_t columns;
 };
-void transpose_bytes(const TransposeBytes& job);
+void transpose(const Transpose<uint8_t>& job);
+void transpose(const Transpose<uint32_t>& job);
 
 // --- channels of DepthwiseBytes
 // ------------------------------------------------------------------------------------------

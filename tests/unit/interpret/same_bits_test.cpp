@@ -299,6 +299,24 @@ TEST(SameBits, Matmuls) {
   }
 }
 
+// The steps of a softmax along the last axis.
+TEST(SameBits, Softmaxes) {
+  Random random(8);
+  for (const Shape& shape : {Shape{1, 1, 3}, Shape{4, 50, 37}, Shape{2, 90, 128}}) {
+    Builder b;
+    const Shape rows{shape[0], shape[1], 1};
+    const ir::Attributes last{{"axis", int64_t{2}}};
+    const ir::ValueId x = b.input("x", kFp32, shape);
+    const ir::ValueId most =
+        b.add(TosaOp::REDUCE_MAX, {x}, kFp32, rows, {{"axis", int64_t{2}}, {"nan_mode", int64_t{1}}});
+    const ir::ValueId power = b.add(TosaOp::EXP, {b.add(TosaOp::SUB, {x, most}, kFp32, shape)}, kFp32, shape);
+    const ir::ValueId part =
+        b.add(TosaOp::RECIPROCAL, {b.add(TosaOp::REDUCE_SUM, {power}, kFp32, rows, last)}, kFp32, rows);
+    b.output(b.add(TosaOp::MUL, {power, part, b.constant(zero_point(kInt8))}, kFp32, shape));
+    expect_same_bits(b.module, {random_floats(random, shape)});
+  }
+}
+
 // Two rescaled int8 values, added, and what comes before and after moved.
 TEST(SameBits, SumsAndTransposes) {
   Random random(4);

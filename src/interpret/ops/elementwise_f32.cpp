@@ -1,0 +1,143 @@
+#include "interpret/ops/elementwise_f32_internal.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked_math.h"
+#include "interpret/arena_internal.h"
+#include "interpret/elementwise_internal.h"
+#include "ir/tosa_node.h"
+
+namespace carina::interpret {
+
+namespace {
+
+constexpr int64_t kBlock = 1024;  // elements that go through all steps at a time
+constexpr size_t kMost = ElementwiseF32::kMostOperands;
+
+struct OpStep {
+  TosaOp op;
+  std::variant<simd::Combine, simd::Function> step;
+};
+constexpr auto kOps = std::to_array<OpStep>({
+    {TosaOp::ADD, simd::Combine::kAdd},
+    {TosaOp::SUB, simd::Combine::kSub},
+    {TosaOp::MUL, simd::Combine::kMul},
+    {TosaOp::EXP, simd::Function::kExp},
+    {TosaOp::LOG, simd::Function::kLog},
+    {TosaOp::SIN, simd::Function::kSin},
+    {TosaOp::COS, simd::Function::kCos},
+    {TosaOp::TANH, simd::Function::kTanh},
+    {TosaOp::SIGMOID, simd::Function::kSigmoid},
+    {TosaOp::ERF, simd::Function::kErf},
+    {TosaOp::RSQRT, simd::Function::kRsqrt},
+});
+
+// Blocks are whole rows of one plane, or pieces of a row that is longer than a block.
+struct Blocks {
+  Walk<kMost> walk;
+  int64_t rows = 1;  // of a plane
+  int64_t block_rows = 1;
+  int64_t row_blocks = 1;  // of a plane
+  int64_t pieces = 1;      // of a row
+
+  explicit Blocks(Walk<kMost> of) : walk(std::move(of)) {
+    if (!walk.outer.empty()) rows = walk.outer.back();
+    block_rows = std::clamp<int64_t>(kBlock / std::max<int64_t>(walk.inner, 1), 1, std::max<int64_t>(rows, 1));
+    row_blocks = ceil_div(rows, block_rows);
+    pieces = ceil_div(walk.inner, kBlock);
+  }
+  [[nodiscard]] int64_t count() const { return rows == 0 ? 0 : walk.rows / rows * row_blocks * pieces; }
+};
+
+struct Chain {
+  std::vector<ElementwiseF32::Step> steps;
+  size_t operands;
+  Blocks blocks;
+  size_t threads;
+
+  // The results of all steps but the last.
+  [[nodiscard]] size_t slot_bytes() const { return (steps.size() - 1) * kBlock * sizeof(float); }
+
+  void run_block(const Call& call, int64_t index, float* own) const {
+    const Walk<kMost>& walk = blocks.walk;
+    const int64_t column = index % blocks.pieces * kBlock;
+    const int64_t row_block = index / blocks.pieces;
+    const int64_t first = row_block % blocks.row_blocks * blocks.block_rows;
+    const int64_t row = row_block / blocks.row_blocks * blocks.rows + first;
+    const int64_t rows = std::min(blocks.block_rows, blocks.rows - first);
+    const int64_t columns = std::min(kBlock, walk.inner - column);
+    // Only pointers change from block to block: what is written in pieces and read as a whole waits for all writes.
+    std::array<const float*, kMost> in;
+    for (size_t n = 0; n < operands; ++n)
+      in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];
+    const auto source = [&](const ElementwiseF32::Source& from) -> simd::RowsF32 {
+      const size_t n = from.index;
+      if (from.is_step) return {.data = own + static_cast<int64_t>(n) * kBlock, .stride = columns, .repeats = false};
+      return {.data = in[n],
+              .stride = walk.outer.empty() ? columns * walk.inner_stride[n] : walk.outer_stride[n].back(),
+              .repeats = walk.inner_stride[n] == 0};
+    };
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const ElementwiseF32::Step& step = steps[s];
+      float* out = s + 1 == steps.size() ? call.output<float>(0) + row * walk.inner + column
+                                         : own + static_cast<int64_t>(s) * kBlock;
+      if (const auto* function = std::get_if<simd::Function>(&step.op)) {
+        simd::apply(*function, source(step.a).data, out, rows * columns);
+      } else {
+        simd::combine_f32({.op = std::get<simd::Combine>(step.op),
+                           .a = source(step.a),
+                           .b = source(step.b),
+                           .out = out,
+                           .rows = rows,
+                           .columns = columns});
+      }
+    }
+  }
+
+  Result<void> run(const Call& call) const {
+    const bool is_slow =
+        std::ranges::any_of(steps, [](const auto& step) { return std::holds_alternative<simd::Function>(step.op); });
+    split_slots(call.runtime.workers, blocks.count(), is_slow ? 2 : 8, [&](int64_t slot, int64_t begin, int64_t end) {
+      auto* own = reinterpret_cast<float*>(call.scratch + static_cast<size_t>(slot) * slot_bytes());
+      for (int64_t index = begin; index < end; ++index) run_block(call, index, own);
+    });
+    return {};
+  }
+};
+
+}  // namespace
+
+std::optional<ElementwiseF32::Step> elementwise_f32_step(const ir::Node& node, const ir::Graph& graph) {
+  if (!node.op.is_tosa() || node.outputs.size() != 1 || graph[node.outputs.front()].dtype != DType::kFp32)
+    return std::nullopt;
+  const auto op = std::ranges::find(kOps, node.op.tosa(), &OpStep::op);
+  if (op == kOps.end()) return std::nullopt;
+  return ElementwiseF32::Step{.op = op->step, .a = {}, .b = {}};
+}
+
+Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads) {
+  // Places without an operand walk as the result does, which keeps no axes apart.
+  std::array<const Shape*, kMost> shapes;
+  shapes.fill(&chain.shape);
+  std::ranges::copy(chain.operands, shapes.begin());
+  Chain made{.steps = chain.steps,
+             .operands = chain.operands.size(),
+             .blocks = Blocks(plan_walk<kMost>(chain.shape, shapes)),
+             .threads = static_cast<size_t>(threads)};
+  const size_t scratch = made.threads * made.slot_bytes();
+  return {.run = [made = std::move(made)](const Call& call) { return made.run(call); }, .scratch_bytes = scratch};
+}
+
+Kernel elementwise_f32(const NodePlan& plan) {
+  ElementwiseF32 chain{.shape = *plan.out[0].shape, .operands = {}, .steps = {}};
+  auto step = elementwise_f32_step(plan.node, plan.graph);
+  const size_t sources = std::holds_alternative<simd::Combine>(step->op) ? 2 : 1;
+  for (size_t i = 0; i < sources; ++i) chain.operands.push_back(plan.in[i].shape);
+  step->a = {.is_step = false, .index = 0};
+  step->b = {.is_step = false, .index = sources - 1};
+  chain.steps.push_back(*step);
+  return elementwise_f32_kernel(chain, plan.threads);
+}
+
+}  // namespace carina::interpret

@@ -1,0 +1,63 @@
+// TRANSPOSE and SLICE of what another of them gives, with a RESHAPE between them or without: one copy from where the
+// elements first were. Attention takes its heads so.
+
+#include <algorithm>
+
+#include "interpret/ops/op_table_internal.h"
+#include "interpret/planner_internal.h"
+#include "ir/tosa_node.h"
+
+namespace carina::interpret {
+
+// What each move gives, as a view of the value that the first of them takes its elements from.
+void Planner::view_moves() {
+  views_.resize(graph_.values.size());
+  for (const ir::Node& node : graph_.nodes) {
+    if (!node.op.is_tosa() || node.inputs.empty() || node.outputs.size() != 1) continue;
+    const OpRow* row = kernel_row_of(node.op.tosa());
+    const TosaOp op = node.op.tosa();
+    if (op != TosaOp::TRANSPOSE && op != TosaOp::SLICE && !copies_nothing(node)) continue;
+    const NodePlan plan = node_plan(node);
+    if (!ir::check_row(node, {}) || !row->prepare(plan)) continue;
+    const ir::ValueId in = node.inputs.front();
+    const auto& before = views_[in.index()];
+    const auto view = view_of(plan, before ? before->view : dense_view(graph_[in].shape));
+    if (view) views_[node.outputs.front().index()] = MoveView{.source = before ? before->source : in, .view = *view};
+  }
+}
+
+// Whether all that use a value take their elements from where it took them: then nobody needs the value itself.
+bool Planner::is_only_viewed(ir::ValueId value) const {
+  if (!views_[value.index()] || is_seen_[value.index()] || users_[value.index()].empty()) return false;
+  return std::ranges::all_of(users_[value.index()], [&](ir::NodeId user) {
+    const ir::Node& node = graph_[user];
+    // A RESHAPE is no copy, so it is not made one.
+    return node.inputs.front() == value && views_[node.outputs.front().index()] &&
+           (!copies_nothing(node) || done_[user.index()]);
+  });
+}
+
+void Planner::fuse_moves() {
+  view_moves();
+  for (size_t n = graph_.nodes.size(); n-- > 0;) {
+    const ir::Node& node = graph_.nodes[n];
+    if (node.outputs.size() == 1 && is_only_viewed(node.outputs.front())) done_[n] = true;
+  }
+  for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const ir::Node& node = graph_.nodes[n];
+    if (done_[n] || node.outputs.size() != 1 || !views_[node.outputs.front().index()]) continue;
+    std::vector<ir::NodeId> passed;
+    for (ir::NodeId at = producers_[node.inputs.front().index()]; at.valid() && done_[at.index()];
+         at = producers_[graph_[at].inputs.front().index()]) {
+      passed.push_back(at);
+    }
+    if (passed.empty()) continue;
+    const MoveView& view = *views_[node.outputs.front().index()];
+    fused_.emplace(n, Fused{.kernel = copy_of_view(view.view, graph_[view.source].dtype),
+                            .reads = {view.source},
+                            .writes = node.outputs,
+                            .others = std::move(passed)});
+  }
+}
+
+}  // namespace carina::interpret

@@ -1,0 +1,182 @@
+// Moves of what moves give are one copy each, of the same elements.
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "build_graph.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using testing::Builder;
+using enum DType;
+
+// Each element is its own place.
+template <typename T>
+Tensor places(DType dtype, const Shape& shape) {
+  std::vector<T> values(static_cast<size_t>(shape.elements()));
+  std::iota(values.begin(), values.end(), T{0});
+  return Tensor::of<T>(dtype, shape, values);
+}
+
+ir::ValueId transpose(Builder& b, ir::ValueId x, const std::vector<int64_t>& perms) {
+  const ir::Value from = b.graph()[x];
+  Shape shape = from.shape;
+  for (size_t axis = 0; axis < perms.size(); ++axis) shape[axis] = from.shape[static_cast<size_t>(perms[axis])];
+  return b.add(TosaOp::TRANSPOSE, {x}, from.dtype, shape, {{"perms", perms}});
+}
+ir::ValueId reshape(Builder& b, ir::ValueId x, const std::vector<int64_t>& dims) {
+  const Shape rank{static_cast<int64_t>(dims.size())};
+  return b.add(TosaOp::RESHAPE, {x, b.constant(Tensor::of<int64_t>(kShape, rank, dims))}, b.graph()[x].dtype,
+               Shape(dims));
+}
+ir::ValueId slice(Builder& b, ir::ValueId x, const std::vector<int64_t>& start, const std::vector<int64_t>& size) {
+  const Shape rank{static_cast<int64_t>(size.size())};
+  return b.add(
+      TosaOp::SLICE,
+      {x, b.constant(Tensor::of<int64_t>(kShape, rank, start)), b.constant(Tensor::of<int64_t>(kShape, rank, size))},
+      b.graph()[x].dtype, Shape(size));
+}
+
+std::vector<Tensor> run(const ir::Module& module, const Tensor& input, const Options& options) {
+  auto interpreter = Interpreter::create(module, options);
+  EXPECT_TRUE(interpreter) << to_string(interpreter.error());
+  auto outputs = interpreter->run(std::vector{input});
+  EXPECT_TRUE(outputs);
+  return *std::move(outputs);
+}
+
+// With an observer every node runs alone.
+void expect_same_alone(const ir::Module& module, const Tensor& input) {
+  Options alone;
+  alone.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
+  Options threads;
+  threads.threads = 3;
+  const std::vector<Tensor> wanted = run(module, input, alone);
+  for (const Options& options : {Options{}, threads}) {
+    const std::vector<Tensor> got = run(module, input, options);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(identical(got[i], wanted[i])) << "output " << i;
+  }
+}
+
+size_t kernels_of(const ir::Module& module, const Tensor& input) {
+  Options options;
+  options.profiling = Profiling::kOn;
+  auto interpreter = Interpreter::create(module, options);
+  EXPECT_TRUE(interpreter);
+  EXPECT_TRUE(interpreter->run(std::vector{input}));
+  return interpreter->profile().size();
+}
+
+// Three parts of rows, of each the heads: query, and key turned about.
+ir::Module attention(DType dtype, int64_t tokens, int64_t heads, int64_t depth) {
+  Builder b;
+  const ir::ValueId x = b.input("x", dtype, {1, tokens, 1, 3 * heads * depth});
+  const ir::ValueId parts = transpose(b, reshape(b, x, {tokens, 3, heads * depth}), {1, 0, 2});
+  for (int64_t part = 0; part < 3; ++part) {
+    const ir::ValueId one = slice(b, parts, {part, 0, 0}, {1, tokens, heads * depth});
+    const ir::ValueId head = transpose(b, reshape(b, one, {tokens, heads, depth}), {1, 0, 2});
+    b.output(part != 1 ? head : transpose(b, reshape(b, head, {1, heads, tokens, depth}), {0, 1, 3, 2}));
+  }
+  return std::move(b.module);
+}
+
+TEST(Moves, HeadsOfAttentionAreOneCopyEach) {
+  for (const int64_t tokens : {1, 7, 50}) {
+    const ir::Module floats = attention(kFp32, tokens, 3, 20);
+    const Tensor x = places<float>(kFp32, {1, tokens, 1, 180});
+    expect_same_alone(floats, x);
+    EXPECT_EQ(kernels_of(floats, x), 3U);
+    expect_same_alone(attention(kInt8, tokens, 3, 20), places<int8_t>(kInt8, {1, tokens, 1, 180}));
+    expect_same_alone(attention(kInt16, tokens, 3, 20), places<int16_t>(kInt16, {1, tokens, 1, 180}));
+  }
+}
+
+TEST(Moves, AValueThatIsSeenIsMade) {
+  Builder b;
+  const Shape shape{20, 30};
+  const ir::ValueId first = transpose(b, b.input("x", kFp32, shape), {1, 0});
+  b.output(transpose(b, slice(b, first, {3, 0}, {10, 20}), {1, 0}));
+  b.output(first);
+  expect_same_alone(b.module, places<float>(kFp32, shape));
+}
+
+// The middle axes cannot be seen as one without a copy.
+TEST(Moves, AReshapeThatNoStridesSayIsACopy) {
+  Builder b;
+  const Shape shape{4, 5, 6};
+  const ir::ValueId mixed = reshape(b, transpose(b, b.input("x", kInt32, shape), {1, 0, 2}), {20, 6});
+  const ir::ValueId merged = reshape(b, transpose(b, mixed, {1, 0}), {3, 2, 1, 20});
+  b.output(transpose(b, merged, {1, 3, 2, 0}));
+  expect_same_alone(b.module, places<int32_t>(kInt32, shape));
+}
+
+// A reshape that another operator reads too.
+TEST(Moves, OtherUsersReadWhatIsMade) {
+  Builder b;
+  const Shape shape{6, 40};
+  const ir::ValueId turned = transpose(b, b.input("x", kFp32, shape), {1, 0});
+  const ir::ValueId flat = reshape(b, turned, {1, 240});
+  b.output(b.add(TosaOp::EXP, {flat}, kFp32, {1, 240}));
+  b.output(slice(b, flat, {0, 7}, {1, 100}));
+  expect_same_alone(b.module, places<float>(kFp32, shape));
+}
+
+TEST(Moves, RandomOnesInARow) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 60; ++round) {
+    Builder b;
+    const Shape shape{2, 3, 4, 20};
+    ir::ValueId x = b.input("x", kFp32, shape);
+    for (int step = 0; step < 6; ++step) {
+      const Shape now = b.graph()[x].shape;
+      std::vector<int64_t> dims(now.dims().begin(), now.dims().end()), start(dims.size(), 0), perms(dims.size());
+      std::iota(perms.begin(), perms.end(), 0);
+      const size_t axis = random() % dims.size();
+      switch (random() % 3) {
+        case 0:
+          std::ranges::shuffle(perms, random);
+          x = transpose(b, x, perms);
+          break;
+        case 1:
+          start[axis] = dims[axis] / 3;
+          dims[axis] -= start[axis];
+          x = slice(b, x, start, dims);
+          break;
+        default:
+          if (dims[axis] % 2 == 0) {
+            dims[axis] /= 2;
+            dims.insert(dims.begin() + static_cast<int64_t>(axis), 2);
+          } else if (axis > 0 && dims.size() > 2) {
+            dims[axis - 1] *= dims[axis];
+            dims.erase(dims.begin() + static_cast<int64_t>(axis));
+          }
+          if (dims.size() <= 6) x = reshape(b, x, dims);
+      }
+      if (random() % 8 == 0) b.output(x);
+    }
+    b.output(x);
+    expect_same_alone(b.module, places<float>(kFp32, shape));
+  }
+}
+
+// Tiles of the vector kernels, and what is left of them.
+TEST(Moves, MatricesAreTurned) {
+  for (const Shape& shape : {Shape{16, 16}, Shape{17, 33}, Shape{3, 100}, Shape{100, 3}, Shape{64, 197}}) {
+    Builder b;
+    b.output(transpose(b, b.input("x", kFp32, shape), {1, 0}));
+    const std::vector<Tensor> out = run(b.module, places<float>(kFp32, shape), {});
+    for (int64_t i = 0; i < shape.elements(); ++i) {
+      const auto at = static_cast<size_t>(i % shape[1] * shape[0] + i / shape[1]);
+      ASSERT_EQ(out.front().values<float>()[at], static_cast<float>(i)) << to_string(shape);
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace carina::interpret
