@@ -14,6 +14,7 @@
 #include "base/descriptor_internal.h"
 #include "base/mapped_pages.h"
 #include "base/output_file.h"
+#include "base/parallel.h"
 
 namespace carina {
 
@@ -178,8 +179,10 @@ Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
   // What is not a file's would be lost.
   if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
   const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
-    leave_pages(*held, 0, held->size());
-    delete held;
+    run_beside([held] {
+      leave_pages(*held, 0, held->size());
+      delete held;
+    });
   });
   return {owner, part.bytes()};
 }

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/descriptor_internal.h"
+#include "base/parallel.h"
 
 namespace carina {
 
@@ -94,6 +95,16 @@ Result<Place> place_of(const std::string& path) {
   return place;
 }
 
+// Keeps what is there until the descriptor is closed: who closes it waits for the end of a file that has lost its name,
+// of its pages and its blocks on the disk. -1: there is nothing, or the system cannot.
+int hold([[maybe_unused]] const std::string& path) {
+#ifdef O_PATH
+  return ::open(path.c_str(), O_PATH | O_CLOEXEC);
+#else
+  return -1;
+#endif
+}
+
 std::string temporary_name(const std::string& path) {
   static std::atomic<int> count{0};
   constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
@@ -151,7 +162,12 @@ Result<OutputFile> OutputFile::prepare(const std::string& path, std::span<const 
 
 Result<void> OutputFile::commit() {
   if (state_->temporary == nullptr) return state_->write_in_place();
-  if (state_->temporary->rename_to(state_->place.path)) return {};
+  auto before = std::make_shared<Descriptor>(hold(state_->place.path));
+  const bool renamed = state_->temporary->rename_to(state_->place.path);
+  const int error = errno;
+  run_beside([before = std::move(before)]() mutable { before.reset(); });
+  errno = error;
+  if (renamed) return {};
   const bool mount_point = errno == EBUSY;
   if (!mount_point) return system_error(state_->path, "cannot put the written file in its place");
   return state_->write_in_place();

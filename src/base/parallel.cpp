@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -15,24 +16,37 @@ namespace carina {
 namespace {
 
 thread_local const LentLoop::Loop* lent = nullptr;
+thread_local ThreadPool* lent_pool = nullptr;
 
 // A body that divides its work again does so alone: the others are busy.
 class Unlent {
  public:
   Unlent() = default;
-  ~Unlent() { lent = before_; }
+  ~Unlent() {
+    lent = loop_before_;
+    lent_pool = pool_before_;
+  }
   Unlent(const Unlent&) = delete;
   Unlent& operator=(const Unlent&) = delete;
 
  private:
-  const LentLoop::Loop* before_ = std::exchange(lent, nullptr);
+  const LentLoop::Loop* loop_before_ = std::exchange(lent, nullptr);
+  ThreadPool* pool_before_ = std::exchange(lent_pool, nullptr);
 };
 
 }  // namespace
 
 struct ThreadPool::Arena {
   explicit Arena(int threads) : arena(threads) {}
+  ~Arena() {
+    for (int left = *jobs; left > 0; left = *jobs) jobs->wait(left);
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
   oneapi::tbb::task_arena arena;
+  // How many have not ended; the last of them may look at it when the pool is gone.
+  std::shared_ptr<std::atomic<int>> jobs = std::make_shared<std::atomic<int>>(0);
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
@@ -59,15 +73,39 @@ void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& b
   arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, takers, take, oneapi::tbb::simple_partitioner()); });
 }
 
-LentLoop::LentLoop(Loop loop) : loop_(std::move(loop)), before_(std::exchange(lent, &loop_)) {}
-
-LentLoop::~LentLoop() {
-  lent = before_;
+void ThreadPool::run_beside(std::function<void()> job) {
+  if (arena_ == nullptr) return job();
+  ++*arena_->jobs;
+  try {
+    arena_->arena.enqueue([jobs = arena_->jobs, own = std::make_shared<std::function<void()>>(job)] {
+      (*own)();
+      *own = nullptr;
+      --*jobs;
+      jobs->notify_one();
+    });
+  } catch (const std::bad_alloc&) {  // it may be what gives memory back
+    --*arena_->jobs;
+    job();
+  }
 }
 
-LentPool::LentPool(int threads)
-    : pool_(threads),
-      lent_([this](size_t count, const std::function<void(size_t)>& body) { pool_.parallel_for(count, body); }) {}
+LentLoop::LentLoop(Loop loop)
+    : loop_(std::move(loop)),
+      loop_before_(std::exchange(lent, &loop_)),
+      pool_before_(std::exchange(lent_pool, nullptr)) {}
+
+LentLoop::~LentLoop() {
+  lent = loop_before_;
+  lent_pool = pool_before_;
+}
+
+LentPool::LentPool(int threads) {
+  if (lent_pool != nullptr && lent_pool->threads() == threads) return;
+  pool_ = std::make_unique<ThreadPool>(threads);
+  lent_ = std::make_unique<LentLoop>(
+      [pool = pool_.get()](size_t count, const std::function<void(size_t)>& body) { pool->parallel_for(count, body); });
+  lent_pool = pool_.get();
+}
 
 LentPool::~LentPool() = default;
 
@@ -81,8 +119,20 @@ void in_parallel(size_t count, const std::function<void(size_t)>& body) {
   loop(count, body);
 }
 
+void run_beside(std::function<void()> job) {
+  if (lent_pool == nullptr) return job();
+  lent_pool->run_beside(std::move(job));
+}
+
+// Neighbours do not begin together: 2 MiB of new memory have one lock in the system (a page table's), and threads that
+// bring such pages in side by side wait for each other.
 void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
-  in_parallel((size + part - 1) / part, [&](size_t i) { body(i * part, std::min(size, (i + 1) * part)); });
+  const size_t parts = (size + part - 1) / part;
+  const size_t half = (parts + 1) / 2;
+  in_parallel(parts, [&](size_t i) {
+    const size_t p = i % 2 == 0 ? i / 2 : half + i / 2;
+    body(p * part, std::min(size, (p + 1) * part));
+  });
 }
 
 }  // namespace carina

@@ -20,6 +20,9 @@ class ThreadPool {
   // of their numbers, so that large pieces of work are best given first. An exception of a body is thrown here; some of
   // the other calls may then not have been made.
   void parallel_for(size_t count, const std::function<void(size_t)>& body);
+  // Calls `job`, which throws nothing, on a thread that has nothing else to do; before the pool ends at the latest, and at
+  // once in a pool of one.
+  void run_beside(std::function<void()> job);
 
  private:
   struct Arena;
@@ -39,11 +42,12 @@ class LentLoop {
 
  private:
   Loop loop_;
-  const Loop* before_;
+  const Loop* loop_before_;
+  ThreadPool* pool_before_;
 };
 
 // Lends a pool to in_parallel() of this thread for as long as it lives: one pool for a whole task, which those that have
-// work to divide find without being handed it.
+// work to divide find without being handed it. A task within one that has as many threads goes on with its pool.
 class LentPool {
  public:
   // `threads` as of ThreadPool.
@@ -53,13 +57,17 @@ class LentPool {
   LentPool& operator=(const LentPool&) = delete;
 
  private:
-  ThreadPool pool_;
-  LentLoop lent_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<LentLoop> lent_;
 };
 
 // ThreadPool::parallel_for() of the pool that is lent to this thread; one after the other where none is, and within a
 // body.
 void in_parallel(size_t count, const std::function<void(size_t)>& body);
+
+// ThreadPool::run_beside() of the pool that is lent to this thread; at once where none is, and within a body. For what
+// nobody waits for, such as giving much memory back.
+void run_beside(std::function<void()> job);
 
 // Calls body(begin, end) for parts of [0, size), each of `part` elements but for the last.
 void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body);

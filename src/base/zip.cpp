@@ -245,22 +245,25 @@ bool has_checksum(std::span<const std::byte> bytes, uint32_t crc) {
 
 }  // namespace
 
-void ZipReader::check_ahead(std::string_view prefix, const std::function<void()>& beside) {
+bool ZipReader::check_ahead(std::string_view prefix, const std::function<void(const ZipReader& unchecked)>& beside) {
   std::vector<Entry*> stored;
+  ZipReader unchecked = *this;
   size_t bytes = 0;
   for (auto entry = entries_.lower_bound(prefix); entry != entries_.end() && entry->first.starts_with(prefix);
        ++entry) {
     if (entry->second.method != 0 || entry->second.checked) continue;
     stored.push_back(&entry->second);
+    unchecked.entries_.find(entry->first)->second.checked = true;
     bytes = checked_add(bytes, entry->second.compressed_bytes).value_or(SIZE_MAX);
   }
-  if (bytes > archive_.size()) stored.clear();
+  if (bytes > archive_.size()) return false;
   std::ranges::stable_sort(stored, std::greater(), &Entry::compressed_bytes);
   in_parallel(1 + stored.size(), [&](size_t i) {
-    if (i == 0) return beside();
+    if (i == 0) return beside(unchecked);
     Entry& entry = *stored[i - 1];
     entry.checked = has_checksum(archive_.bytes().subspan(entry.offset, entry.compressed_bytes), entry.crc);
   });
+  return std::ranges::all_of(stored, &Entry::checked);
 }
 
 Result<Buffer> ZipReader::read(std::string_view name) const {

@@ -36,9 +36,9 @@ class ZipReader {
   // What all deflated entries together claim to inflate to; saturates.
   [[nodiscard]] size_t inflated_bytes() const { return inflated_bytes_; }
   // Checks the CRCs of the stored entries whose names begin with `prefix`, on all threads (parallel.h), and calls
-  // `beside` meanwhile: read() takes the right ones as they are, and finds what is wrong with others. Where entries
-  // overlay each other it only calls.
-  void check_ahead(std::string_view prefix, const std::function<void()>& beside);
+  // `beside` meanwhile, with a reader that takes these entries as they are. Whether they are right; if not, what was read
+  // there is worth nothing, and read() finds what is wrong. Where entries overlay each other it does neither.
+  bool check_ahead(std::string_view prefix, const std::function<void(const ZipReader& unchecked)>& beside);
   // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
   [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
   // The same a part at a time. The CRC of a stored entry is checked at once, of a deflated one when its end is reached.

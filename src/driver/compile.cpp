@@ -178,7 +178,10 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
                                : report.delegates.front().command_stream_bytes + report.delegates.front().weight_bytes;
     return Compiled{.program = std::move(part), .report = std::move(report)};
   }
-  return Compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
+  Compiled compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
+  // While the caller writes the file.
+  run_beside([all = std::make_shared<Compilation>(std::move(compilation))]() mutable { all.reset(); });
+  return compiled;
 }
 
 Result<report::CompileReport> explain(const CompileRequest& given, const Log& log) {

@@ -129,8 +129,12 @@ Result<nlohmann::json> Archive::read_config(Store store) const {
   return parse_json(text_of(content), fmt::format("{}: {}", where_, path));
 }
 
-void Archive::check_ahead(const std::function<void()>& beside) {
-  zip_.check_ahead(entry("data/"), beside);
+bool Archive::check_ahead(const std::function<void(Archive& unchecked)>& beside) {
+  return zip_.check_ahead(entry("data/"), [&](const ZipReader& unchecked) {
+    Archive archive = *this;
+    archive.zip_ = unchecked;
+    beside(archive);
+  });
 }
 
 Result<Buffer> Archive::read_storage(Store store, std::string_view path_name) {

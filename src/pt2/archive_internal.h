@@ -28,9 +28,10 @@ class Archive {
   [[nodiscard]] Result<nlohmann::json> read_model() const;
   // The table of the store's tensors by name, {"config": {...}}; an empty one when the archive has none.
   [[nodiscard]] Result<nlohmann::json> read_config(Store store) const;
-  // Checks the bytes of all storages on all threads, and calls `beside` meanwhile; what is wrong is said where they are
-  // read.
-  void check_ahead(const std::function<void()>& beside);
+  // Checks the bytes of all storages on all threads, and calls `beside` meanwhile, with an archive that takes them as they
+  // are. Whether they are right; if not, what came of it is worth nothing, and what is wrong is said where they are read.
+  // It may not be called at all.
+  bool check_ahead(const std::function<void(Archive& unchecked)>& beside);
   // The bytes of a tensor's storage; read and checked once, however many tensors share it.
   Result<Buffer> read_storage(Store store, std::string_view path_name);
 

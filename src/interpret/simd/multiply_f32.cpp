@@ -312,6 +312,41 @@ void multiply_here(const MatrixJobF32& job) {
 }
 #endif
 
+// Four columns of four rows, which become rows of four lanes.
+void transpose_4x4(const float* in, int64_t stride_n, float* out) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t row = 0; row < 4; ++row) {
+    for (int64_t lane = 0; lane < 4; ++lane) out[row * kLanes + lane] = in[row + lane * stride_n];
+  }
+#else
+  const hn::FixedTag<float, 4> d;
+  const auto a = hn::LoadU(d, in), b = hn::LoadU(d, in + stride_n), c = hn::LoadU(d, in + 2 * stride_n),
+             e = hn::LoadU(d, in + 3 * stride_n);
+  const auto low = hn::InterleaveLower(d, a, b), lows = hn::InterleaveLower(d, c, e);
+  const auto high = hn::InterleaveUpper(d, a, b), highs = hn::InterleaveUpper(d, c, e);
+  hn::StoreU(hn::ConcatLowerLower(d, lows, low), d, out);
+  hn::StoreU(hn::ConcatUpperUpper(d, lows, low), d, out + kLanes);
+  hn::StoreU(hn::ConcatLowerLower(d, highs, high), d, out + 2 * kLanes);
+  hn::StoreU(hn::ConcatUpperUpper(d, highs, high), d, out + 3 * kLanes);
+#endif
+}
+
+// A whole panel of columns whose elements follow one another. A line of each is read to its end before another column's
+// takes its place in the cache.
+void pack_columns(const float* in, int64_t stride_n, int64_t k, float* out) {
+  constexpr int64_t kLine = 16, kStep = 4;
+  for (int64_t begin = 0; begin < k; begin += kLine) {
+    const int64_t whole = std::min(k - k % kStep, begin + kLine);
+    for (int64_t lane = 0; lane < kLanes; lane += kStep) {
+      for (int64_t at = begin; at < whole; at += kStep)
+        transpose_4x4(in + at + lane * stride_n, stride_n, out + at * kLanes + lane);
+    }
+  }
+  for (int64_t at = k - k % kStep; at < k; ++at) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) out[at * kLanes + lane] = in[at + lane * stride_n];
+  }
+}
+
 void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels) {
   for (int64_t panel = 0; panel < padded(n) / kLanes; ++panel) {
     float* out = panels + panel * k * kLanes;
@@ -319,6 +354,10 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
     const float* in = b + panel * kLanes * stride_n;
     if (stride_n == 1 && columns == kLanes) {
       for (int64_t at = 0; at < k; ++at) std::memcpy(out + at * kLanes, in + at * stride_k, kLanes * sizeof(float));
+      continue;
+    }
+    if (stride_k == 1 && columns == kLanes) {
+      pack_columns(in, stride_n, k, out);
       continue;
     }
     constexpr int64_t kBlock = 64;  // rows whose lines stay in the cache while the columns are gathered

@@ -228,6 +228,21 @@ Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& con
   return fit_copies(schedule, context, both.for_copies);
 }
 
+// Of each. Nothing is said meanwhile: logs are for one thread.
+std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& candidates, const Context& context,
+                                             ThreadPool& threads) {
+  const Log silent;
+  const Context unheard{.family = context.family,
+                        .target = context.target,
+                        .options = context.options,
+                        .log = silent,
+                        .weights = context.weights,
+                        .working_bytes = context.working_bytes};
+  std::vector<Result<StagedSchedule>> fits(candidates.size());
+  threads.parallel_for(candidates.size(), [&](size_t i) { fits[i] = expected_fit(candidates[i], unheard); });
+  return fits;
+}
+
 // The blocks that the plan counts on.
 Schedule with_blocks(Alternatives both, const PrefetchPlan& plan) {
   size_t kernel = 0;
@@ -256,12 +271,14 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     cutter.join(expected_plan(cutter.alternatives(), context, budget));
     candidates.push_back(cutter.alternatives());
   }
+  say(CompilePhase::kBlocks, context.log);
+  std::vector<Result<StagedSchedule>> fits = all_fits(candidates, context, threads);
   std::optional<Schedule> best;
   double best_cycles = 0;
   int64_t at_the_cap = 0, most_parts = 1;
-  for (Alternatives& candidate : candidates) {
-    say(CompilePhase::kBlocks, context.log);
-    const auto fit = expected_fit(candidate, context);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Alternatives& candidate = candidates[i];
+    const Result<StagedSchedule>& fit = fits[i];
     // What is cut takes more bytes, which has to be worth it.
     constexpr double kWorthwhile = 1.005;
     if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;

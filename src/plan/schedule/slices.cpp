@@ -199,8 +199,7 @@ class Layout {
   // One storage of both, the second behind the first where bases may stand.
   StorageId append(std::span<const std::byte> first, std::optional<std::span<const std::byte>> second = std::nullopt) {
     const size_t before = space_.size();
-    const size_t wanted = first.size() + (second ? second->size() : 0);
-    populate_in_parallel({space_.data() + before, std::min(wanted, space_.capacity() - before)});
+    populate_until(before + first.size() + (second ? second->size() : 0));
     const int64_t address = append_aligned(space_, first);
     if (second) append_aligned(space_, *second);
     const auto bytes = std::span<const std::byte>(space_).subspan(static_cast<size_t>(address));
@@ -233,9 +232,19 @@ class Layout {
   }
 
  private:
+  // So many bytes, and some ahead: enough to be worth all threads' while.
+  void populate_until(size_t end) {
+    constexpr size_t kAhead = size_t{1} << 23;
+    if (end <= populated_) return;
+    const size_t ahead = std::min(end + kAhead, space_.capacity());
+    if (ahead > populated_) populate_in_parallel({space_.data() + populated_, ahead - populated_});
+    populated_ = std::max(end, ahead);
+  }
+
   Schedule& schedule_;
   std::multimap<uint64_t, StorageId> by_hash_;
   std::vector<std::byte> space_;
+  size_t populated_ = 0;  // bytes of it
 };
 
 // Weights that several slices read with scales of their own stand apart from all of these; else one storage has both,

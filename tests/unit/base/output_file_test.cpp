@@ -8,12 +8,14 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/parallel.h"
 
 namespace carina {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
@@ -49,6 +51,18 @@ TEST_F(Output, NothingIsThereBeforeCommit) {
     EXPECT_FALSE(fs::exists(path("x")));
   }
   EXPECT_EQ(files(), 0);
+}
+
+TEST_F(Output, TheOldFileMayEndOnAnotherThread) {
+  ASSERT_TRUE(write_file(path("x"), "old"));
+  {
+    const LentPool lent(2);
+    ASSERT_TRUE(write_file(path("x"), "new"));
+    EXPECT_EQ(text_of(path("x")), "new");
+    EXPECT_EQ(files(), 1);
+  }
+  for (const auto& open : fs::directory_iterator("/proc/self/fd"))
+    EXPECT_THAT(fs::read_symlink(open).string(), Not(HasSubstr("(deleted)")));
 }
 
 TEST_F(Output, TheOldFileStaysUntilCommit) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -93,6 +95,58 @@ TEST(InParallelParts, CoverEachElementOnce) {
       for (const auto& each : seen) EXPECT_EQ(each, 1);
     }
   }
+}
+
+// Two threads that begin side by side would fill memory side by side.
+TEST(InParallelParts, NeighboursDoNotBeginTogether) {
+  const LentLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
+    for (size_t i = 0; i < count; ++i) body(i);
+  });
+  std::vector<size_t> begun;
+  in_parallel_parts(7, 1, [&](size_t begin, size_t) { begun.push_back(begin); });
+  EXPECT_EQ(begun, (std::vector<size_t>{0, 4, 1, 5, 2, 6, 3}));
+}
+
+TEST(RunBeside, IsDoneBeforeThePoolEnds) {
+  std::atomic<int> done = 0;
+  {
+    const LentPool lent(2);
+    for (int i = 0; i < 100; ++i) run_beside([&] { ++done; });
+  }
+  EXPECT_EQ(done, 100);
+}
+
+TEST(RunBeside, IsDoneAtOnceWhereNoThreadIsFree) {
+  const auto runs_here = [] {
+    std::thread::id ran;
+    run_beside([&] { ran = std::this_thread::get_id(); });
+    return ran == std::this_thread::get_id();
+  };
+  EXPECT_TRUE(runs_here());
+  {
+    const LentPool one(1);
+    EXPECT_TRUE(runs_here());
+  }
+  const LentPool lent(2);
+  std::atomic<int> elsewhere = 0;
+  in_parallel(10, [&](size_t) { elsewhere += runs_here() ? 0 : 1; });
+  EXPECT_EQ(elsewhere, 0);
+}
+
+TEST(LentPool, ATaskWithinGoesOnWithIt) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "nothing runs beside anything";
+  std::promise<void> part_has_ended;
+  bool seen = false;
+  {
+    const LentPool whole(2);
+    {
+      const LentPool part(2);
+      run_beside(
+          [&] { seen = part_has_ended.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready; });
+    }
+    part_has_ended.set_value();
+  }
+  EXPECT_TRUE(seen);
 }
 
 }  // namespace

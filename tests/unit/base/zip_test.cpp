@@ -106,9 +106,10 @@ TEST(Zip, DamageIsSaidWhereItIsReadAlsoAfterALookAhead) {
     const LentPool lent(threads);
     auto zip = ZipReader::open(Buffer::copy_of(*bytes), "x.zip");
     ASSERT_TRUE(zip);
-    bool called = false;
-    zip->check_ahead("data/", [&] { called = true; });
-    EXPECT_TRUE(called);
+    size_t unchecked_bytes = 0;
+    EXPECT_FALSE(
+        zip->check_ahead("data/", [&](const ZipReader& reader) { unchecked_bytes = reader.read("data/b")->size(); }));
+    EXPECT_EQ(unchecked_bytes, 50'000);
     EXPECT_EQ(zip->read("data/a")->size(), 100'000);
     EXPECT_THAT(to_string(zip->read("data/b").error()), HasSubstr("data/b"));
     EXPECT_EQ(zip->read("data/c")->size(), 1);

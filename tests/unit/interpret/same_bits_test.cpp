@@ -6,8 +6,10 @@
 
 #include <array>
 #include <random>
+#include <vector>
 
 #include "build_graph.h"
+#include "interpret/simd/simd_internal.h"
 
 namespace carina::interpret {
 
@@ -348,6 +350,33 @@ TEST(SameBits, SumsAndTransposes) {
       ASSERT_EQ(from[static_cast<size_t>(i)], to[static_cast<size_t>((n * shape[3] + i % shape[3]) * pixels + pixel)]);
     }
   }
+}
+
+// Every panel holds what its columns hold, and zeros behind the last: rows and columns that fill no vector too.
+TEST(SameBits, PackedMatricesHoldTheirColumns) {
+  constexpr int64_t kLanes = 16;
+  const int64_t supported = hwy::SupportedTargets();
+  for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
+    const int64_t target = rest & -rest;
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(target);
+    for (const int64_t k : {1, 4, 15, 16, 18, 67}) {
+      for (const int64_t n : {16, 35}) {
+        const int64_t panels = (n + kLanes - 1) / kLanes, stride = k + 3;
+        std::vector<float> columns(static_cast<size_t>(n * stride)), packed(static_cast<size_t>(panels * k * kLanes));
+        for (size_t i = 0; i < columns.size(); ++i) columns[i] = static_cast<float>(i + 1);
+        simd::pack_matrix_f32(columns.data(), 1, stride, k, n, packed.data());
+        for (int64_t c = 0; c < panels * kLanes; ++c) {
+          for (int64_t row = 0; row < k; ++row) {
+            const float expected = c < n ? columns[static_cast<size_t>(c * stride + row)] : 0.0F;
+            ASSERT_EQ(packed[static_cast<size_t>((c / kLanes * k + row) * kLanes + c % kLanes)], expected) << c;
+          }
+        }
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 }  // namespace

@@ -1,11 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
 #include "model_builder.h"
 
 namespace carina::pt2 {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string refusal_of(std::span<const std::byte> bytes) {
@@ -39,6 +45,21 @@ TEST(Refusal, DamagedJson) {
   EXPECT_THAT(with_entry("models/model.json", std::string(1 << 18, '[') + std::string(1 << 18, ']')),
               HasSubstr("schema_version"));
   EXPECT_THAT(with_entry("data/weights/model_weights_config.json", "{}"), HasSubstr("config"));
+}
+
+// Sums are checked while the model is read; what was read of wrong bytes is not taken.
+TEST(Refusal, DamagedWeights) {
+  ModelBuilder model = small_model();
+  model.parameter("w", {2, 2}, floats({1, 2, 3, 0x1.abcdefp9F}));
+  std::vector<std::byte> bytes = model.archive();
+  const std::vector<float> last{0x1.abcdefp9F};
+  const auto weight = std::ranges::search(bytes, std::as_bytes(std::span(last)));
+  ASSERT_FALSE(weight.empty());
+  weight.front() ^= std::byte{1};
+  for (const int threads : {1, 2}) {
+    const LentPool lent(threads);
+    EXPECT_THAT(refusal_of(bytes), AllOf(HasSubstr("data/weights"), HasSubstr("checksum")));
+  }
 }
 
 TEST(Refusal, Versions) {
