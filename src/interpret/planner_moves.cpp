@@ -46,13 +46,13 @@ void Planner::fuse_moves() {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const ir::Node& node = graph_.nodes[n];
     if (done_[n] || node.outputs.size() != 1 || !views_[node.outputs.front().index()]) continue;
+    const MoveView& view = *views_[node.outputs.front().index()];
     std::vector<ir::NodeId> passed;
-    for (ir::NodeId at = producers_[node.inputs.front().index()]; at.valid() && done_[at.index()];
-         at = producers_[graph_[at].inputs.front().index()]) {
-      passed.push_back(at);
+    for (ir::ValueId at = node.inputs.front(); at != view.source && done_[producers_[at.index()].index()];
+         at = graph_[passed.back()].inputs.front()) {
+      passed.push_back(producers_[at.index()]);
     }
     if (passed.empty()) continue;
-    const MoveView& view = *views_[node.outputs.front().index()];
     fused_.emplace(n, Fused{.kernel = copy_of_view(view.view, graph_[view.source].dtype),
                             .reads = {view.source},
                             .writes = node.outputs,

@@ -116,6 +116,34 @@ TEST(Moves, AReshapeThatNoStridesSayIsACopy) {
 }
 
 // A reshape that another operator reads too.
+// What a kernel computes together with its node is no move on the way.
+TEST(Moves, AReshapeOfAFusedNodeCopiesNothing) {
+  Builder b;
+  const ir::ValueId x = b.input("x", kFp32, {1, 2, 2, 4});
+  const ir::ValueId sums =
+      b.add(TosaOp::CONV2D,
+            {x, b.constant(places<float>(kFp32, {3, 1, 1, 4})), b.constant(places<float>(kFp32, {3})),
+             b.constant(testing::zero_point(kFp32)), b.constant(testing::zero_point(kFp32))},
+            kFp32, {1, 2, 2, 3},
+            {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
+             {"stride", std::vector<int64_t>{1, 1}},
+             {"dilation", std::vector<int64_t>{1, 1}},
+             {"local_bound", false},
+             {"acc_type", kFp32}});
+  const ir::ValueId clamped =
+      b.add(TosaOp::CLAMP, {sums}, kFp32, {1, 2, 2, 3}, {{"min_val", 0.0}, {"max_val", 9.0}, {"nan_mode", int64_t{1}}});
+  b.output(reshape(b, clamped, {4, 3}));
+  const Tensor input = places<float>(kFp32, {1, 2, 2, 4});
+  expect_same_alone(b.module, input);
+  auto interpreter = Interpreter::create(b.module, {.profiling = Profiling::kOn});
+  ASSERT_TRUE(interpreter);
+  ASSERT_TRUE(interpreter->run(std::vector{input}));
+  const std::vector<NodeTime> times = interpreter->profile();
+  ASSERT_EQ(times.size(), 1);
+  EXPECT_EQ(times.front().op, "tosa.CONV2D");
+  EXPECT_EQ(times.front().with, std::vector<std::string_view>{"tosa.CLAMP"});
+}
+
 TEST(Moves, OtherUsersReadWhatIsMade) {
   Builder b;
   const Shape shape{6, 40};
