@@ -163,11 +163,10 @@ Result<OutputFile> OutputFile::prepare(const std::string& path, std::span<const 
 Result<void> OutputFile::commit() {
   if (state_->temporary == nullptr) return state_->write_in_place();
   auto before = std::make_shared<Descriptor>(hold(state_->place.path));
-  const bool renamed = state_->temporary->rename_to(state_->place.path);
-  const int error = errno;
-  run_beside([before = std::move(before)]() mutable { before.reset(); });
-  errno = error;
-  if (renamed) return {};
+  if (state_->temporary->rename_to(state_->place.path)) {
+    run_beside([before = std::move(before)]() mutable { before.reset(); });
+    return {};
+  }
   const bool mount_point = errno == EBUSY;
   if (!mount_point) return system_error(state_->path, "cannot put the written file in its place");
   return state_->write_in_place();

@@ -28,10 +28,9 @@ bool Planner::is_elementwise(size_t node_index) const {
   return ir::check_row(node, {}) && kernel_row_of(node.op.tosa())->prepare(node_plan(node));
 }
 
-// Nodes that only this one needs, with it, in order. Users stand behind what they use, so going back from the last node
+// Elementwise nodes that only this one needs, with it, in order; none where it is no such node itself. Users stand behind what they use, so going back from the last node
 // all users of a node are known when it is its turn.
 std::vector<size_t> Planner::chain_of(size_t node_index) const {
-  const Shape& shape = graph_[graph_.nodes[node_index].outputs.front()].shape;
   std::set<size_t> chain, candidates{node_index};
   while (!candidates.empty() && chain.size() + 1 < ElementwiseF32::kMostOperands) {
     const size_t next = *candidates.rbegin();
@@ -40,7 +39,7 @@ std::vector<size_t> Planner::chain_of(size_t node_index) const {
     const ir::Node& node = graph_.nodes[next];
     const ir::ValueId value = node.outputs.front();
     const bool is_inside =
-        !is_seen_[value.index()] && graph_[value].shape == shape &&
+        !is_seen_[value.index()] && graph_[value].shape == graph_[graph_.nodes[node_index].outputs.front()].shape &&
         std::ranges::all_of(users_[value.index()], [&](ir::NodeId user) { return chain.contains(user.index()); });
     if (next != node_index && !is_inside) continue;
     chain.insert(next);
@@ -81,7 +80,7 @@ void Planner::fuse_chain(const std::vector<size_t>& nodes) {
 
 void Planner::fuse_elementwise() {
   for (size_t n = graph_.nodes.size(); n-- > 0;) {
-    if (is_elementwise(n)) fuse_chain(chain_of(n));
+    if (const std::vector<size_t> chain = chain_of(n); !chain.empty()) fuse_chain(chain);
   }
 }
 

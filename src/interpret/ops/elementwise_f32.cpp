@@ -54,7 +54,6 @@ struct Chain {
   std::vector<ElementwiseF32::Step> steps;
   size_t operands;
   Blocks blocks;
-  size_t threads;
 
   // The results of all steps but the last.
   [[nodiscard]] size_t slot_bytes() const { return (steps.size() - 1) * kBlock * sizeof(float); }
@@ -121,11 +120,9 @@ Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads) {
   std::array<const Shape*, kMost> shapes;
   shapes.fill(&chain.shape);
   std::ranges::copy(chain.operands, shapes.begin());
-  Chain made{.steps = chain.steps,
-             .operands = chain.operands.size(),
-             .blocks = Blocks(plan_walk<kMost>(chain.shape, shapes)),
-             .threads = static_cast<size_t>(threads)};
-  const size_t scratch = made.threads * made.slot_bytes();
+  Chain made{
+      .steps = chain.steps, .operands = chain.operands.size(), .blocks = Blocks(plan_walk<kMost>(chain.shape, shapes))};
+  const size_t scratch = static_cast<size_t>(threads) * made.slot_bytes();
   return {.run = [made = std::move(made)](const Call& call) { return made.run(call); }, .scratch_bytes = scratch};
 }
 

@@ -23,7 +23,7 @@ constexpr int64_t kWindow = 9;  // weights of a channel
 constexpr int64_t kMostTiles = 60;
 constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
 
-constexpr int64_t kMostOutputs = 4, kMostPlaces = 36;
+constexpr int64_t kMostOutputs = 4, kMostPlaces = (kMostOutputs + 2) * (kMostOutputs + 2);
 
 struct WinogradF32 {
   ConvGeometry g;

@@ -105,8 +105,8 @@ struct FinishF32 {
   float low;
   float high;
   Extremes* extremes = nullptr;
-  // Products and depthwise only: `out` leaves the caches before it is read, so its lines are not brought in to be written. It and its
-  // rows begin at multiples of kLineBytes, and flush_streams() comes after.
+  // Products and depthwise only: `out` leaves the caches before it is read, so its lines are not brought in to be
+  // written. It and its rows begin at multiples of kLineBytes, and flush_streams() comes after.
   bool streams = false;
 };
 inline constexpr size_t kLineBytes = 64;
