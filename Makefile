@@ -6,11 +6,11 @@ export JOBS
 
 # The first build of a clone compiles several files at a time, which takes half as long; a build that is there stays as it is.
 DEMO_UNITY := $(if $(wildcard build/release/CMakeCache.txt),,-DCARINA_UNITY=ON)
-JUDGE_PYTHON := build/judges/main/bin/python
+TEST_PYTHON := build/test-env/main/bin/python
 CPP_FILES = $(shell git ls-files '*.h' '*.cpp')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-full judges build build-dev demo check test fuzz bench conformance wheel wheel-test wheel-aarch64 format format-check tidy clean
+.PHONY: help setup setup-full test-env build build-dev demo check test fuzz bench conformance wheel wheel-test wheel-aarch64 format format-check tidy clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,8 +21,8 @@ setup: ## install the Debian packages for the build (skipped when they are there
 setup-full: ## also clang, its tools and ccache
 	@scripts/setup.sh --full
 
-judges: ## make the judges' virtual environment (torch, executorch, Vela, TOSA reference model)
-	@tests/judges/setup.sh
+test-env: ## make the integration tests' virtual environment (torch, executorch, Vela, TOSA reference model)
+	@tests/integration/setup.sh
 
 build: ## the release build: build/release/bin/carina
 	@cmake --preset release
@@ -42,9 +42,9 @@ demo: setup ## set up, build, and run the main job on models/digits
 check: build-dev ## the gate: development build and the core's own tests
 	@ctest --preset dev -j $(JOBS) --output-on-failure --no-tests=error
 
-test: ## set up, build and run all tests: core, judges, some seconds of fuzzing
+test: ## set up, build and run all tests: core, integration tests, some seconds of fuzzing
 	@scripts/setup.sh --full
-	@tests/judges/setup.sh all
+	@tests/integration/setup.sh all
 	@$(MAKE) --no-print-directory build-dev build
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) python3 scripts/test.py
 
@@ -52,18 +52,18 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 	@mkdir -p build
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-bench: setup-full judges build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
-	@$(if $(filter large,$(BENCH)),tests/judges/setup.sh arm && $(JUDGE_PYTHON) bench/large.py,$(JUDGE_PYTHON) bench/run.py)
+bench: setup-full test-env build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
+	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py)
 
-conformance: setup-full judges build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
-	@N=3000 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_plan.py -q -n $(JOBS)
-	@tests/judges/setup.sh arm
-	@nice build/judges/arm/bin/python tests/judges/arm/run.py --kind all --jobs $(JOBS) --json build/judges/arm-outcomes.json
-	@nice build/judges/arm/bin/python tests/judges/arm/run.py --page build/judges/arm-outcomes.json --choose build/judges/arm-outcomes.json
-	@OMP_NUM_THREADS=1 nice $(JUDGE_PYTHON) tests/judges/interop/run.py --page
-	@TUTORIAL_NETWORK=mobilenet_v2 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_arm_names.py -q -k "programs_of_the_command_line or our_own_way_gives"
-	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(JUDGE_PYTHON) -m pytest tests/judges/test_vgf_conformance.py -q
-	@nice $(JUDGE_PYTHON) tests/judges/conformance/run.py --jobs $(JOBS)
+conformance: setup-full test-env build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)
+	@N=3000 nice $(TEST_PYTHON) -m pytest tests/integration/test_plan.py -q -n $(JOBS)
+	@tests/integration/setup.sh arm
+	@nice build/test-env/arm/bin/python tests/integration/arm/run.py --kind all --jobs $(JOBS) --json build/test-env/arm-outcomes.json
+	@nice build/test-env/arm/bin/python tests/integration/arm/run.py --page build/test-env/arm-outcomes.json --choose build/test-env/arm-outcomes.json
+	@OMP_NUM_THREADS=1 nice $(TEST_PYTHON) tests/integration/interop/run.py --page
+	@TUTORIAL_NETWORK=mobilenet_v2 nice $(TEST_PYTHON) -m pytest tests/integration/test_arm_names.py -q -k "programs_of_the_command_line or our_own_way_gives"
+	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(TEST_PYTHON) -m pytest tests/integration/test_vgf_conformance.py -q
+	@nice $(TEST_PYTHON) tests/integration/conformance/run.py --jobs $(JOBS)
 
 wheel: build ## the Python package as a wheel, with the program in it: build/wheels
 	@scripts/wheel.sh
@@ -85,9 +85,9 @@ format: ## clang-format over our sources
 format-check: ## is everything formatted?
 	@clang-format-19 --dry-run --Werror $(CPP_FILES)
 
-tidy: setup-full ## clang-tidy over every room
+tidy: setup-full ## clang-tidy over every library
 	@cmake --preset tidy
 	@cmake --build --preset tidy -j $(JOBS)
 
-clean: ## remove the builds; the judges' environment stays (rm -r build removes all)
+clean: ## remove the builds; the reference implementations' environment stays (rm -r build removes all)
 	@rm -rf build/dev build/release build/fuzz build/tidy build/m55 build/demo build/results

@@ -17,7 +17,7 @@ from large_runs import run_rows
 from processes import ROOT, carina, process
 
 TARGET = "ethos-u55-128"
-EXPORTER = ROOT / "build" / "judges" / "arm" / "bin" / "python"
+EXPORTER = ROOT / "build" / "test-env" / "arm" / "bin" / "python"
 DIGITS = ROOT / "models" / "digits"
 MANY = 64  # samples
 # Models that differ in one size only: the smaller, the larger, and how many times larger.

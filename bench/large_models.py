@@ -1,6 +1,6 @@
 """Exports a model of up to 125 million parameters with the weights that it starts with, and an input to calibrate it.
 
-usage: large_models.py NAME OUT.pt2 OUT.npy        NAME: one of MODELS; needs torchvision (tests/judges/setup.sh arm)
+usage: large_models.py NAME OUT.pt2 OUT.npy        NAME: one of MODELS; needs torchvision (tests/integration/setup.sh arm)
 """
 
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """From a float torch.nn.Module to a program, in Python: mobilenet_v2 in a fresh process, imports included, and again in the same one.
 
-usage: PYTHONPATH=build/release/python bench/python_package.py      (the judges' Python)
+usage: PYTHONPATH=build/release/python bench/python_package.py      (the reference implementations' Python)
 
 Prints CPU and wall seconds of each step. The peer's flow for the same takes 35 to 50 s (bench/peer_flow.py measures it).
 """
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 START = time.monotonic()
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "judges" / "arm_tutorials"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "references" / "arm_tutorials"))
 
 import carina  # noqa: E402
 import torch  # noqa: E402

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Benchmarks, each beside the peer that does the same, run in the same minute on the same core. Prints ratios; asserts nothing.
 
-usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench; the judges' Python)
+usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench; the reference implementations' Python)
 
 --quick  without the peer's whole compile flow, which takes half a minute per model
 --only   only rows whose name holds this word; `against-vela` is the part that writes docs/against-vela.md
 
-Needs build/release (make build) and the judges' environment (tests/judges/setup.sh). Without ../shared ($CARINA_SHARED) only
+Needs build/release (make build) and the reference implementations' environment (tests/integration/setup.sh). Without ../shared ($CARINA_SHARED) only
 the rows of models/digits are measured. Both sides use one thread, unless a row says two. Times are CPU time, so that other work
 on the machine counts little (on an idle machine it is the wall time; --json has both), the best of several runs; two threads
 are compared by wall time, which says something on an idle machine only. Memory is the peak of the process.

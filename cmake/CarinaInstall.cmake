@@ -1,4 +1,4 @@
-# The installed tree: headers of the rooms (all but *_internal.h), one library per room, the program, and what
+# The installed tree: headers of the libraries (all but *_internal.h), one library per library, the program, and what
 # find_package(carina) needs. Only driver/api.h is promised to stay; it includes what it needs of the other headers.
 
 include(GNUInstallDirs)
@@ -8,11 +8,11 @@ set(headers ${CMAKE_INSTALL_INCLUDEDIR}/carina)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/carina)
 
 set(libraries carina_facts carina_runtime)
-foreach(room IN LISTS CARINA_ROOMS)
-  if(TARGET carina_${room})
-    get_target_property(type carina_${room} TYPE)
+foreach(library IN LISTS CARINA_LIBRARIES)
+  if(TARGET carina_${library})
+    get_target_property(type carina_${library} TYPE)
     if(type MATCHES "STATIC_LIBRARY|INTERFACE_LIBRARY")
-      list(APPEND libraries carina_${room})
+      list(APPEND libraries carina_${library})
     endif()
   endif()
 endforeach()

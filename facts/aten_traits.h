@@ -65,7 +65,7 @@ struct AtenLowering {
   std::string_view text;
 };
 
-// What an operator is, beside its schema (aten_ops.def): the one place that rooms ask. What the CPU does with it is in
+// What an operator is, beside its schema (aten_ops.def): the one place that libraries ask. What the CPU does with it is in
 // executorch_kernels.def.
 struct AtenTraits {
   AtenOp op;

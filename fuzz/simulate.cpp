@@ -31,11 +31,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Regions scalar;
   const auto payload = std::as_bytes(std::span(data, size));
   const simulate::Options options{.timing = simulate::Timing::kOn, .max_commands = 1 << 12, .max_work = 1 << 22};
-  simulate::Options judge = options;
-  judge.kernels = simulate::Kernels::kScalar;
-  judge.timing = simulate::Timing::kOff;
-  judge.checking = simulate::Checking::kOn;
+  simulate::Options reference = options;
+  reference.kernels = simulate::Kernels::kScalar;
+  reference.timing = simulate::Timing::kOff;
+  reference.checking = simulate::Checking::kOn;
   const bool done = run(payload, fast, options);
-  if (run(payload, scalar, judge) != done || fast != scalar) std::abort();
+  if (run(payload, scalar, reference) != done || fast != scalar) std::abort();
   return 0;
 }

@@ -18,7 +18,7 @@ else
     [ "$source" = fuzz/replay_main.cpp ] || names+=("fuzz_$(basename "$source" .cpp)")
   done
 fi
-# Only these programs and the rooms that they link.
+# Only these programs and the libraries that they link.
 cmake --build --preset fuzz -j "${JOBS:-2}" --target "${names[@]}"
 
 mkdir -p build/fuzz/findings

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs every test and ends with one plain line, "N passed, N failed". Standard library only.
 
-usage: scripts/test.py [core] [judges] [fuzz]      (default: all three; JOBS and FUZZ_SECONDS from the environment)
+usage: scripts/test.py [core] [integration] [fuzz]      (default: all three; JOBS and FUZZ_SECONDS from the environment)
 
 core    ctest over the dev build
-judges  pytest over tests/judges, with the environment that tests/judges/setup.sh made, on the release build
+integration  pytest over tests/integration, with the environment that tests/integration/setup.sh made, on the release build
 fuzz    each fuzz target for some seconds
 
 A step that breaks before it counts anything counts as one failure. What was not run is named with its reason.
@@ -66,14 +66,14 @@ def core():
     count_junit("core", junit, done.returncode)
 
 
-def judges():
-    junit = RESULTS / "judges.xml"
-    python = ROOT / "build" / "judges" / "main" / "bin" / "python"
+def integration():
+    junit = RESULTS / "integration.xml"
+    python = ROOT / "build" / "test-env" / "main" / "bin" / "python"
     if not python.exists():
-        failed.append("judges: no environment (tests/judges/setup.sh makes it)")
+        failed.append("integration: no environment (tests/integration/setup.sh makes it)")
         return
-    done = run([python, "-m", "pytest", "tests/judges", "-q", "-n", JOBS, f"--junitxml={junit}"])
-    count_junit("judges", junit, done.returncode)
+    done = run([python, "-m", "pytest", "tests/integration", "-q", "-n", JOBS, f"--junitxml={junit}"])
+    count_junit("integration", junit, done.returncode)
 
 
 def fuzz():
@@ -89,7 +89,7 @@ def fuzz():
 
 
 def main():
-    steps = {"core": core, "judges": judges, "fuzz": fuzz}
+    steps = {"core": core, "integration": integration, "fuzz": fuzz}
     chosen = sys.argv[1:] or list(steps)
     for name in chosen:
         if name not in steps:

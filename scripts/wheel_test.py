@@ -3,7 +3,7 @@
 
 usage: scripts/wheel_test.py [PYTHON]      (default: the interpreter that runs this)
 
-Judged by build/release/bin/carina: the same bytes from the package and from the program that the wheel carries. Standard library only.
+Checked against build/release/bin/carina: the same bytes from the package and from the program that the wheel carries. Standard library only.
 """
 
 import hashlib

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 // One NPU operation as the registers stood when its command was read: sizes are sizes, and what one product alone has is
-// left out. Private to the room.
+// left out. Private to the library.
 namespace carina::firmware::npu_core {
 
 struct ElementType {

@@ -2,7 +2,7 @@
 
 usage: python train.py [--out DIR]
 
-Needs torch and scikit-learn (the judges' environment has both). Takes under a minute on one core.
+Needs torch and scikit-learn (the reference implementations' environment has both). Takes under a minute on one core.
 The seed is fixed: with the same torch on the same kind of machine the weights come out the same.
 """
 

@@ -30,8 +30,8 @@ Span adaptive_span_of(int64_t size, int64_t out_size, int64_t index) {
 }
 
 int64_t out_size(const Window& window, int64_t size, bool ceil_mode) {
-  const int64_t room = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
-  const int64_t steps = room + (ceil_mode ? window.stride - 1 : 0);
+  const int64_t library = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
+  const int64_t steps = library + (ceil_mode ? window.stride - 1 : 0);
   if (steps < 0) return 0;  // else a last window may lack elements, in ceil mode even the only one
   int64_t count = steps / window.stride + 1;
   // A window must begin inside the input or the padding before it.

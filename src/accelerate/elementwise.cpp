@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::accelerate::HWY_NAMESPACE {
 namespace {
 
-// Plain loops: compiled for the target, they are vectors. No product is fused with a sum (the room is compiled so), so
+// Plain loops: compiled for the target, they are vectors. No product is fused with a sum (the library is compiled so), so
 // bits do not depend on the target.
 
 template <typename Op>

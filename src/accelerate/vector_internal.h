@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// The vector kernels of this room, chosen at run time for the processor. Every target gives the same bits: each output
+// The vector kernels of this library, chosen at run time for the processor. Every target gives the same bits: each output
 // is one chain of fused multiply-adds in a fixed order, whatever the width of the vectors and the number of threads.
 namespace carina::accelerate {
 

@@ -11,7 +11,7 @@
 namespace carina {
 
 // The diagnostic of the exception that is being handled: an internal error (Fault::kInternal), no memory
-// (Fault::kEnvironment), or another exception, which is internal too: no room throws on purpose.
+// (Fault::kEnvironment), or another exception, which is internal too: no library throws on purpose.
 Diagnostic diagnostic_of_current_exception();
 
 // What `body` returns, a Result; exceptions become its diagnostics. For the doors of the library: the API in memory,

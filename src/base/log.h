@@ -9,7 +9,7 @@
 
 namespace carina {
 
-// Where a library room says things; tools choose what becomes of them. Rooms never print.
+// Where a library library says things; tools choose what becomes of them. Libraries never print.
 struct Log {
   // Warnings and notes: fallbacks, clamps, defaults taken. Not called for errors, which travel in Result.
   std::function<void(const Diagnostic&)> note = [](const Diagnostic&) {};

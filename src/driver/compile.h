@@ -61,7 +61,7 @@ struct Compiled {
 
 // The whole way from a model to a program. A node that partitioning gave to the NPU and the NPU's compiler refuses goes
 // to the CPU, with the compiler's reason. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa
-// and output_tag<n>_vela.npz, as the Arm flow names them, and output_tag<n>_schedule.txt. Errors: of every room on the way.
+// and output_tag<n>_vela.npz, as the Arm flow names them, and output_tag<n>_schedule.txt. Errors: of every library on the way.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
 // What became of each node of the model, as far as the model comes: where it cannot be compiled, the report says which

@@ -17,7 +17,7 @@ namespace carina::driver {
 namespace {
 
 constexpr size_t kParts = 12;        // of a model, in the order of its nodes: each is decided as a whole
-constexpr size_t kJudgeSamples = 2;  // each part is judged on: noise adds up over many elements
+constexpr size_t kTrialSamples = 2;  // each part is judged on: noise adds up over many elements
 constexpr double kDefaultPercent = 150;
 
 struct Budget {
@@ -66,7 +66,7 @@ class MixedPrecision {
 
   Result<quantize::Scheme> choose(const Budget& budget) {
     CARINA_TRY(const quantize::DataSet samples, options_.quantize.samples(input_types(model_.graph)));
-    CARINA_TRY(judged_, first_samples(samples, kJudgeSamples));
+    CARINA_TRY(judged_, first_samples(samples, kTrialSamples));
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, nearness_options(), log_));
     divide();
     const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);

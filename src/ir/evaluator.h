@@ -18,7 +18,7 @@ class Evaluation {
   virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
 };
 
-// Whoever computes float ATen graphs exactly as a program's CPU kernels do. Rooms that must not know the runtime get it
+// Whoever computes float ATen graphs exactly as a program's CPU kernels do. Libraries that must not know the runtime get it
 // from the driver.
 class Evaluator {
  public:

@@ -76,13 +76,13 @@ std::optional<View> whole_rows(const View& view, int64_t elements, size_t kept, 
     const auto [size, stride] = view.axes[i];
     if (size == 1) continue;
     if (stride < 1 || outer % stride != 0) return std::nullopt;
-    const int64_t room = outer / stride, first = rest / stride;
-    if (first + size > room) return std::nullopt;
+    const int64_t library = outer / stride, first = rest / stride;
+    if (first + size > library) return std::nullopt;
     rest -= first * stride;
     outer = stride;
     if (i == kept || std::exchange(outermost, false)) continue;
     start[i] = first;
-    whole.axes[i].size = room;
+    whole.axes[i].size = library;
     whole.offset -= first * stride;
   }
   if (outer != 1) return std::nullopt;

@@ -1,6 +1,6 @@
 #include "quantize/vectors_internal.h"
 
-// Vectors whose length is known at run time only (SVE) are left to NEON's, as in all rooms.
+// Vectors whose length is known at run time only (SVE) are left to NEON's, as in all libraries.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
 #undef HWY_TARGET_INCLUDE

@@ -5,7 +5,7 @@
 #include <span>
 
 // The SIMD kernels: each is compiled for every target of this architecture and picks the best at run time. Results are
-// the same on all of them. They know dense buffers only. Private to the room.
+// the same on all of them. They know dense buffers only. Private to the library.
 namespace carina::simulate {
 
 // Channels are handled in groups of this many: the buffers below are padded to it.

@@ -6,7 +6,7 @@
 
 #include "simulate/report.h"
 
-// One NPU operation as the registers stood when its command was read. Private to the room: the kernels see this record
+// One NPU operation as the registers stood when its command was read. Private to the library: the kernels see this record
 // and never a register. Numbers keep the specification's meaning, but sizes are sizes (no "minus one") and enums are
 // ours.
 namespace carina::simulate {

@@ -4,7 +4,7 @@
 
 #include "simulate/placed_map.h"
 
-// Moves rows between feature maps in host memory and dense buffers. Private to the room.
+// Moves rows between feature maps in host memory and dense buffers. Private to the library.
 namespace carina::simulate {
 
 template <typename S>

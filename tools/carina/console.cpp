@@ -17,7 +17,7 @@ namespace {
 
 enum class Counted : uint8_t { kNo, kEach, kPercent };
 
-// What the rooms call their steps, in words for people who do not know the rooms. Passes over the graph, of which there
+// What the libraries call their steps, in words for people who do not know the libraries. Passes over the graph, of which there
 // are many, are one.
 struct Stage {
   std::string_view step;

@@ -56,8 +56,8 @@ double largest_rise(const std::vector<double>& values) {
 // steps than a table.
 int extra_bits(const std::vector<double>& values, DType result) {
   constexpr double kMost = 32767;
-  const auto room = [](double most) { return static_cast<int>(std::floor(std::log2(kMost / std::max(most, 1.0)))); };
-  const int bits = room(largest_magnitude(values)), rising = room(largest_rise(values));
+  const auto library = [](double most) { return static_cast<int>(std::floor(std::log2(kMost / std::max(most, 1.0)))); };
+  const int bits = library(largest_magnitude(values)), rising = library(largest_rise(values));
   if (result == DType::kInt32) return std::min(bits, rising);
   return rising < 0 ? -1 : std::max(0, bits);
 }

@@ -18,7 +18,7 @@
 #include "plan/target.h"
 
 // What a line of NPUs can do and how its instructions are written: one value of Family per line. The files of this
-// folder are the only ones of the room that name a product; everything else asks the family of the target.
+// folder are the only ones of the library that name a product; everything else asks the family of the target.
 namespace carina::plan {
 
 class Emitter;

@@ -208,7 +208,7 @@ class Planner {
     for (size_t k = part.window; k <= copy.users.back(); ++k) live_[k] += command.bytes;
   }
 
-  // A command for each kernel that a copy runs beside takes least room; but one that is done before it has begun takes
+  // A command for each kernel that a copy runs beside takes least library; but one that is done before it has begun takes
   // time, and goes with its neighbour where there is room for that, or as soon as there is.
   void join_short() {
     std::vector<PrefetchCommand> joined;

@@ -190,7 +190,7 @@ size_t bytes_of(const std::vector<EncodedSlice>& encoded) {
 // Writes constants into their space in the order of their first use, equal ones once.
 class Layout {
  public:
-  // `expected_bytes` of constants at most, unless tables are many. Room that nobody touches costs nothing: a package then
+  // `expected_bytes` of constants at most, unless tables are many. Library that nobody touches costs nothing: a package then
   // comes around the constants where they stand.
   Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) {
     space_.reserve(expected_bytes + expected_bytes / 16);

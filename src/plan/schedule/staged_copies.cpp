@@ -63,7 +63,7 @@ Schedule with_copies(Schedule schedule, const StageableNetwork& network, const P
   return schedule;
 }
 
-std::vector<CopyOfKernel> copies_without_room(const Schedule& placed, const Schedule& unplaced, Space space,
+std::vector<CopyOfKernel> copies_without_library(const Schedule& placed, const Schedule& unplaced, Space space,
                                               int64_t budget) {
   const std::vector<Life> lives = lives_of(placed);
   const auto is_over = [&](StorageId id) { return placed[id].address + placed[id].bytes > budget; };
@@ -99,8 +99,8 @@ std::vector<CopyOfKernel> copies_without_room(const Schedule& placed, const Sche
 }
 
 void take_back(PrefetchProblem& problem, const StageableNetwork& network,
-               const std::vector<CopyOfKernel>& without_room) {
-  for (const auto& [kernel, storage] : without_room) {
+               const std::vector<CopyOfKernel>& without_library) {
+  for (const auto& [kernel, storage] : without_library) {
     const auto object = static_cast<size_t>(std::ranges::find(network.storages, storage) - network.storages.begin());
     if (!problem.late.emplace(kernel, object).second) problem.banned.emplace(kernel, object);
   }

@@ -25,11 +25,11 @@ using CopyOfKernel = std::pair<size_t, StorageId>;
 
 // Copies that a placed schedule has no room for: those that end behind the budget, and the largest beside a tensor that
 // does. Storages are those of `unplaced`: placing renames them.
-std::vector<CopyOfKernel> copies_without_room(const Schedule& placed, const Schedule& unplaced, Space space,
+std::vector<CopyOfKernel> copies_without_library(const Schedule& placed, const Schedule& unplaced, Space space,
                                               int64_t budget_bytes);
 
-// Those without room come later; if that was not enough, not at all.
+// Those without library come later; if that was not enough, not at all.
 void take_back(PrefetchProblem& problem, const StageableNetwork& network,
-               const std::vector<CopyOfKernel>& without_room);
+               const std::vector<CopyOfKernel>& without_library);
 
 }  // namespace carina::plan

@@ -78,7 +78,7 @@ class Fitter {
   struct Attempt {
     double planned_cycles = 0;
     bool fits = false;
-    std::vector<CopyOfKernel> without_room = {};
+    std::vector<CopyOfKernel> without_library = {};
   };
 
   // `rounds`: of taking copies back.
@@ -103,9 +103,9 @@ class Fitter {
       const auto known = round == 0 ? first_rounds_.find({work_, percent}) : first_rounds_.end();
       const Attempt attempt = known != first_rounds_.end() ? known->second : attempted(problem);
       if (round == 0) first_rounds_.insert({{work_, percent}, attempt});
-      if (attempt.without_room.empty()) return attempt.fits;
+      if (attempt.without_library.empty()) return attempt.fits;
       if (is_hopeless(attempt.planned_cycles)) return false;
-      take_back(problem, network_, attempt.without_room);
+      take_back(problem, network_, attempt.without_library);
     }
     return false;
   }
@@ -135,8 +135,8 @@ class Fitter {
     Attempt attempt{.planned_cycles = plan.cycles};
     auto placed = place_in_any_size(with_copies(schedule_, network_, plan, space_), context_, effort(budget_));
     if (!placed) return attempt;
-    attempt.without_room = copies_without_room(*placed, schedule_, space_, budget_);
-    attempt.fits = attempt.without_room.empty() && space_bytes(*placed, space_) <= budget_;
+    attempt.without_library = copies_without_library(*placed, schedule_, space_, budget_);
+    attempt.fits = attempt.without_library.empty() && space_bytes(*placed, space_) <= budget_;
     if (!attempt.fits) return attempt;
     StagedSchedule staged = ordered(*std::move(placed), plan);
     if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
@@ -210,14 +210,14 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
   return StagedSchedule{.schedule = std::move(placed),
                         .plan = std::move(plan),
                         .cycles = cycles,
-                        .no_room = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
+                        .no_library = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
 }
 
 namespace {
 
 // What was left out: for want of room, or of time.
 void say_limits(const StagedSchedule& staged, const Context& context) {
-  if (staged.no_room)
+  if (staged.no_library)
     context.log.note(
         {.where = "weights",
          .what = "all of them are read from slow memory: beside the tensors, the limit leaves no room for copies",

@@ -18,7 +18,7 @@ struct StagedSchedule {
   Schedule schedule;
   PrefetchPlan plan;
   double cycles = 0;     // of the time line, in the blocks that the plan counts on
-  bool no_room = false;  // copies would have paid, but none fits the limit that was asked for
+  bool no_library = false;  // copies would have paid, but none fits the limit that was asked for
 };
 // The fastest staging that is found to fit the budget together with everything else. `blocks_for_copies`: as stageable()
 // takes them. Errors: as place_storages().

@@ -1,5 +1,5 @@
-// Vela's flags: what they set, and how they meet a command's own options. That every flag is known is judged against
-// the installed Vela (tests/judges/test_usage.py).
+// Vela's flags: what they set, and how they meet a command's own options. That every flag is known is checked against
+// the installed Vela (tests/integration/test_usage.py).
 #include "driver/vela_flags.h"
 
 #include <gmock/gmock.h>

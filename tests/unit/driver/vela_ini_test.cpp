@@ -228,11 +228,11 @@ bool equal(const npu::MemoryPort& a, const npu::MemoryPort& b) {
          a.write_latency_cycles == b.write_latency_cycles && a.max_reads == b.max_reads && a.max_writes == b.max_writes;
 }
 
-// The file as Vela ships it, in the judges' environment.
+// The file as Vela ships it, in the reference implementations' environment.
 std::string official_file() {
-  const std::filesystem::path judges = std::filesystem::path(CARINA_SOURCE_DIR) / "build/judges/main/lib";
+  const std::filesystem::path references = std::filesystem::path(CARINA_SOURCE_DIR) / "build/test-env/main/lib";
   std::error_code none;
-  for (const auto& python : std::filesystem::directory_iterator(judges, none)) {
+  for (const auto& python : std::filesystem::directory_iterator(references, none)) {
     const auto file = python.path() / "site-packages/ethosu/config_files/Arm/vela.ini";
     if (std::filesystem::exists(file)) return file.string();
   }
@@ -241,7 +241,7 @@ std::string official_file() {
 
 TEST(VelaIni, TheOfficialFileHoldsTheTablesThatAreBuiltIn) {
   const std::string path = official_file();
-  if (path.empty()) GTEST_SKIP() << "not run: no judges' environment (tests/judges/setup.sh)";
+  if (path.empty()) GTEST_SKIP() << "not run: no references' environment (tests/integration/setup.sh)";
   const auto text = map_file(path);
   ASSERT_TRUE(text.has_value());
   const auto ini = VelaIni::parse(*text, path);

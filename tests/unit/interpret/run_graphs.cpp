@@ -1,4 +1,4 @@
-// Many graphs in one process, for the judges' tests.
+// Many graphs in one process, for the integration tests.
 //
 //   run_graphs [--threads N] [--target NAME] [--dump] [--rewrite] BATCH RESULTS
 //     verifies and interprets each graph of BATCH; --dump also gives each value that the main graph's nodes make;

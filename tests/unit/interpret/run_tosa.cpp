@@ -1,5 +1,5 @@
 // run_tosa [--threads N] [--profile] [--repeat N] FOLDER...: for each folder interprets test.tosa on in_0.npy,
-// in_1.npy, ... and writes out_0.npy, ... or, when the interpreter refuses, error.txt. The judges' tests compare these
+// in_1.npy, ... and writes out_0.npy, ... or, when the interpreter refuses, error.txt. The reference implementations' tests compare these
 // with other engines.
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // lower_tool MODEL.pt2 OUT.tosa: reads, prepares, folds imported quantization, lowers, writes. For the tests with
-// judges.
+// references.
 
 #include <fmt/format.h>
 

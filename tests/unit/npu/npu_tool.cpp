@@ -1,4 +1,4 @@
-// The npu room by the command line, for the judges' tests. Weights are int16, little-endian, in files without header.
+// The npu library by the command line, for the integration tests. Weights are int16, little-endian, in files without header.
 //
 //   npu_tool encode-swd WEIGHTS STREAM          npu_tool decode-swd STREAM WEIGHTS
 //   npu_tool encode-fwd WEIGHTS STREAM          npu_tool decode-fwd STREAM WEIGHTS COUNT

@@ -6,7 +6,7 @@
 #include "networks.h"
 
 // No byte is moved for layout alone where an address could say it: which steps selection makes of graphs whose axes
-// stand otherwise than the NPU wants them. That results are right is judged by tests/judges/test_plan.py.
+// stand otherwise than the NPU wants them. That results are right is checked against tests/integration/test_plan.py.
 namespace carina::plan {
 namespace {
 

@@ -161,7 +161,7 @@ Result<Run> simulate_network(npu::CompiledNetwork& network, const std::vector<st
   return run;
 }
 
-std::string judge(const std::vector<std::string>& fields, Settings settings) {
+std::string check(const std::vector<std::string>& fields, Settings settings) {
   if (fields.size() > 4) {
     for (const std::string& text : split(fields[4], ',')) add_setting(settings, text);
   }
@@ -196,7 +196,7 @@ int run_batch(const std::string& path, const Settings& settings) {
   for (std::string line; std::getline(list, line);) {
     const auto fields = split(line, '|');
     if (fields.size() < 4) continue;
-    const std::string reason = judge(fields, settings);
+    const std::string reason = check(fields, settings);
     fmt::print("{} {}{}{}\n", reason.empty() ? "ok" : "bad", fields[0], reason.empty() ? "" : ": ", reason);
     std::fflush(stdout);
     bad += reason.empty() ? 0 : 1;

@@ -1,5 +1,5 @@
 // pt2_tool MODEL.pt2 [FILE.npz]: prints the imported graph as JSON and writes its constants, for
-// tests/judges/test_pt2.py; messages on stderr, exit code 1 when the model is refused. pt2_tool MODEL.pt2 --time
+// tests/integration/test_pt2.py; messages on stderr, exit code 1 when the model is refused. pt2_tool MODEL.pt2 --time
 // REPETITIONS: the shortest time of a read, in milliseconds.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-// For tests/judges/test_pte.py.
+// For tests/integration/test_pte.py.
 // pte_tool rewrite IN.pte OUT.pte inline|segment: reads a program and writes it again, delegates where the last word
 // says. pte_tool emit MODEL.pt2 OUT.pte: the imported graph as a program of kernels, as it is. pte_tool blob IN.pte:
 // the blocks and tensors of the first delegate's blob, as the runtime reads them.

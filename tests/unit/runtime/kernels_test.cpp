@@ -1,5 +1,5 @@
 // Kernels on their own, where no official program goes: types, limits, refused calls. The values that they compute are
-// judged against the official runtime by tests/judges/test_runtime.py.
+// checked against the official runtime by tests/integration/test_runtime.py.
 #include <gtest/gtest.h>
 
 #include <bit>

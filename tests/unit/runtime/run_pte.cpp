@@ -24,8 +24,8 @@ struct AlignedBytes {
 
   explicit AlignedBytes(size_t size) : storage(size + 16) {
     void* start = storage.data();
-    size_t room = storage.size();
-    bytes = {static_cast<std::byte*>(std::align(16, size, start, room)), size};
+    size_t library = storage.size();
+    bytes = {static_cast<std::byte*>(std::align(16, size, start, library)), size};
   }
 };
 

@@ -275,7 +275,7 @@ constexpr const char* kDifferences = R"(
 Vela's estimate knows no contention of transfers and, on U85, no padding of channels and taps, though its own choice of the traversal does. Both are
 counted here since they were found to be missing (the FVP figure above; ports cannot give more than their width), and both move our figures away
 from Vela's. Without them the differences were: U55 and U65, median 6.3 % (now 8.5 %); U85 19.1 % (now 18.5 %). Layers of U85 that pad nothing are
-within 5 % of Vela's rows (`tests/judges/test_cycle_model.py`).
+within 5 % of Vela's rows (`tests/integration/test_cycle_model.py`).
 
 Where the differences come from, by parts of the breakdown:
 - *Layout.* Vela estimates a transposition from the tensor before it is cut into operations; we take the operations as they stand in the

@@ -128,7 +128,7 @@ int run_single(const Arguments& a) {
   return 0;
 }
 
-std::string judge(Simulator& simulator, const std::vector<std::string>& fields) {
+std::string check(Simulator& simulator, const std::vector<std::string>& fields) {
   auto stream = StreamCase::load(fields[0]);
   if (!stream) return to_string(stream.error());
   const std::vector<std::string> inputs =
@@ -159,7 +159,7 @@ int run_batch(const Arguments& a) {
   for (std::string line; std::getline(list, line);) {
     const auto fields = split(line, '|');
     if (fields.empty()) continue;
-    const std::string reason = judge(simulator, fields);
+    const std::string reason = check(simulator, fields);
     fmt::print("{} {}{}{}\n", reason.empty() ? "ok" : "bad", fields[0], reason.empty() ? "" : ": ", reason);
     std::fflush(stdout);
     bad += reason.empty() ? 0 : 1;

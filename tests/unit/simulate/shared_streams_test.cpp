@@ -35,13 +35,13 @@ std::vector<std::string> files_like(const fs::path& folder, const std::string& p
   return files;
 }
 
-struct Judged {
+struct Compared {
   size_t streams = 0;
   size_t largest_difference = 0;
 };
 
-void judge(const fs::path& npz, const std::vector<std::string>& inputs, const std::vector<std::string>& expected,
-           Judged& judged) {
+void check(const fs::path& npz, const std::vector<std::string>& inputs, const std::vector<std::string>& expected,
+           Compared& compared) {
   SCOPED_TRACE(npz.string());
   auto stream = StreamCase::load(npz.string());
   ASSERT_TRUE(stream.has_value()) << to_string(stream.error());
@@ -58,15 +58,15 @@ void judge(const fs::path& npz, const std::vector<std::string>& inputs, const st
     ASSERT_TRUE(tensor.has_value());
     const auto difference = compare(stream->output(i), *tensor);
     ASSERT_TRUE(difference.has_value()) << to_string(difference.error());
-    judged.largest_difference = std::max(judged.largest_difference, static_cast<size_t>(difference->largest));
+    compared.largest_difference = std::max(compared.largest_difference, static_cast<size_t>(difference->largest));
   }
-  ++judged.streams;
+  ++compared.streams;
 }
 
 TEST(SharedStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
   const fs::path cases = shared_folder() / "cases";
   if (!fs::exists(cases)) GTEST_SKIP() << "not run: " << cases << " is absent";
-  Judged judged;
+  Compared compared;
   size_t parts = 0;
   for (const fs::path& model : sorted(cases)) {
     if (!fs::is_directory(model)) continue;
@@ -81,27 +81,27 @@ TEST(SharedStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
           auto files = files_like(target, prefix);
           return files.empty() ? files_like(model, prefix) : files;
         };
-        judge(npz, nearest("tosa_" + part + "in_"), nearest("tosa_" + part + "out_"), judged);
+        check(npz, nearest("tosa_" + part + "in_"), nearest("tosa_" + part + "out_"), compared);
         parts += part.empty() ? 0 : 1;
       }
     }
   }
-  EXPECT_GT(judged.streams, 0u);
+  EXPECT_GT(compared.streams, 0u);
   EXPECT_GT(parts, 0u);
-  EXPECT_EQ(judged.largest_difference, 0u);
+  EXPECT_EQ(compared.largest_difference, 0u);
 }
 
 TEST(SharedStreams, GoldenStreamsGiveTheExpectedBytes) {
   const fs::path golden = shared_folder() / "golden";
   if (!fs::exists(golden)) GTEST_SKIP() << "not run: " << golden << " is absent";
-  Judged judged;
+  Compared compared;
   for (const fs::path& npu : sorted(golden)) {
     if (!fs::is_directory(npu)) continue;
     for (const fs::path& model : sorted(npu))
-      judge(model / "stream.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
+      check(model / "stream.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, compared);
   }
-  EXPECT_GE(judged.streams, 22u);
-  EXPECT_EQ(judged.largest_difference, 0u);
+  EXPECT_GE(compared.streams, 22u);
+  EXPECT_EQ(compared.largest_difference, 0u);
 }
 
 TEST(SharedStreams, TfliteNetworksEqualTheReferenceKernels) {
@@ -109,14 +109,14 @@ TEST(SharedStreams, TfliteNetworksEqualTheReferenceKernels) {
   if (!fs::exists(tflite)) GTEST_SKIP() << "not run: " << tflite << " is absent";
   for (const fs::path& model : sorted(tflite)) {
     if (!fs::is_directory(model)) continue;
-    Judged judged;
+    Compared compared;
     for (const fs::path& target : sorted(model)) {
       if (fs::is_directory(target))
-        judge(target / "out_vela.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, judged);
+        check(target / "out_vela.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, compared);
     }
-    EXPECT_GT(judged.streams, 0u);
+    EXPECT_GT(compared.streams, 0u);
     // TensorFlow Lite's own kernels disagree by 1 in the last layer of `ad`.
-    EXPECT_LE(judged.largest_difference, model.filename() == "ad" ? 1u : 0u) << model;
+    EXPECT_LE(compared.largest_difference, model.filename() == "ad" ? 1u : 0u) << model;
   }
 }
 

@@ -1,0 +1,155 @@
+"""docs/conformance-arm.md: what of the Arm backend's own tests passes, and each failure with its reason."""
+
+import re
+from collections import defaultdict
+
+import report
+
+KINDS = [
+    ("FP", "float graph in the interpreter, against eager PyTorch in the test's own tolerance"),
+    ("INT", "Carina's int8 quantizer, in the interpreter, against the float model by the suite's float rule"),
+    ("U55, U65, U85", "the same, compiled for ethos-u55-128, ethos-u65-256, ethos-u85-128 and run on the simulated NPU; delegated as the test asks"),
+    ("PT2E", "the peer's quantizer makes the graph, Carina lowers it; against that graph, as many steps off as the test allows (one)"),
+    ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the peer's quantizer, judged as PT2E"),
+    ("NS-", "tests of what the peer does not support; refusing is no failure, a wrong number is"),
+    ("VGF", "compiled for `--target vgf` and run, the delegates in the interpreter; INT with Carina's quantizer in the test's widths, judged as INT; floats in the FP test's tolerance where the test itself compares none"),
+]
+EXPECTED_REFUSAL = "NS-"
+CLASSES = [
+    ("pass", "right, and delegated as the test asks"),
+    ("as_peer", "misses the suite's float rule, as the peer's own quantized model does, and is at most 1 dB below that"),
+    ("partial", "the numbers are right, but not all is on the NPU, or not all is integer"),
+    ("refused", "exit code 1 with a reason"),
+    ("wrong, crash", "what must not be"),
+    ("na", "PyTorch cannot run or export the test, a package or a download is missing, or the peer's quantizer fails"),
+    ("counted", "not run: tests of the peer's passes, of types behind TOSA 1.0, and tests without a pipeline"),
+]
+
+
+BARS = [  # (kinds by how they end or what they are called, the least share in percent of the cases that the peer passes)
+    (("FP",), 98),
+    (("INT",), 98),
+    (("PT2E",), 98),
+    (("U55",), 95),
+    (("U85",), 95),
+    (("INT-A16W8", "U55-A16W8", "U85-A16W8"), 95),
+    (("INT-A8W4", "U55-A8W4", "U85-A8W4"), 95),
+]
+CAUSES = [  # (what the reason says, why it is so)
+    ("aten.nonzero", "how many there are depends on the data: no shape of TOSA or of a planned program says that"),
+    ("less than 2 GB", "FlatBuffers address 2 GB, these weights are 3 GB"),
+    ("complex64", "TOSA 1.0 has FFT2D of pairs of reals, but no complex values"),
+    ("computes in fp16", "integers are made of fp32 models"),
+    ("the array for the input x does not fit", "a quantizer for a bf16 model: integers are made of fp32 models"),
+    ("NaN) from the calibration", "acosh below 1 has no value to quantize"),
+    ("is quantized to i32", "a product of 32-bit values has no rescaling in TOSA"),
+    ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are reals, the numbers are right"),
+    ("along axis 0, TOSA needs", "the peer's annotation of transposed weights; it fails on them too"),
+]
+CASES = [  # (case and kind, why it is so)
+    ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which stands for a number in the middle; ours is the value at the domain's end, next to the float model's"),
+    ("test_sd3_transformer_tosa_INT", "INT", "sin and cos of steps longer than their period stay float: integers would be noise"),
+    ("[large_values]", "", "steps longer than the period of tan: it stays float (adr/0070)"),
+    ("[exp_one]", "", "pow(x, 1) is x: nothing is left to compute"),
+    ("same_size]", "", "a resize to the same size is left out: nothing is left to compute"),
+]
+
+
+def failed(outcomes):
+    return [o for o in outcomes if o["class"] in ("partial", "refused", "wrong", "crash") and not expected(o)]
+
+
+def expected(outcome):
+    return outcome["kind"].startswith(EXPECTED_REFUSAL) and outcome["class"] == "refused"
+
+
+def plain(reason):
+    """Without line breaks, and without the folders of the machine that it ran on."""
+    text = re.sub(r"\s+", " ", reason).strip().replace("|", "\\|")
+    return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", text)[:220]
+
+
+def test_of(outcome):
+    return outcome["id"].split("::")[0].removesuffix(".py")
+
+
+def parameter(outcome):
+    return outcome["id"].split("::")[-1]
+
+
+def cause_of(outcome, why):
+    """What is known of a failure beyond its message."""
+    of_case = [cause for name, kind, cause in CASES if outcome["id"].endswith(name) and outcome["kind"].startswith(kind)]
+    of_reason = [cause for words, cause in CAUSES if words in why]
+    return f": {(of_case + of_reason)[0]}" if of_case or of_reason else ""
+
+
+def good_share(outcomes, kinds):
+    """(good, all) of the cases that were run and that the peer passes."""
+    counted = [o for o in outcomes if o["kind"] in kinds and report.is_run(o) and report.peer_passes(o)]
+    return sum(o["class"] in report.GOOD for o in counted), len(counted)
+
+
+def bars(outcomes):
+    rows = []
+    for kinds, least in BARS:
+        good, all_ = good_share(outcomes, kinds)
+        wrong = sum(o["class"] in ("wrong", "crash") for o in outcomes if o["kind"] in kinds)
+        met = "yes" if all_ and 100 * good >= least * all_ else "no"
+        rows.append([", ".join(kinds), f"{least} %", report.share(good, all_), wrong, met])
+    return report.table(["kinds", "at least", "good of those the peer passes", "wrong or crash", "met"], rows)
+
+
+def in_decibels(values):
+    return ", ".join("-" if v is None else f"{v:.1f}" for v in values)
+
+
+def near_the_peer(outcomes):
+    """Those that miss the suite's float rule, with the noise of ours and of the peer's own graph."""
+    lines = []
+    for o in sorted(outcomes, key=lambda o: (o["id"], o["kind"])):
+        if o["class"] == "as_peer":
+            ours = in_decibels(measured.get("sqnr") for measured in o.get("out", []))
+            lines.append(f"- `{test_of(o)}` {o['kind']} (`{parameter(o)}`): {ours} dB, the peer's {in_decibels(o.get('peer_sqnr', []))} dB")
+    return lines
+
+
+def failures(outcomes):
+    """A line for each test file, kind, class and reason."""
+    groups = defaultdict(list)
+    for o in failed(outcomes):
+        groups[test_of(o), o["kind"], o["class"], plain(o.get("reason", ""))].append(o)
+    lines = []
+    for (test, kind, class_, why), group in sorted(groups.items()):
+        peer = "" if any(report.peer_passes(o) for o in group) else "; the peer fails too"
+        cause = cause_of(group[0], why)
+        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        lines.append(f"- `{test}` {kind} {class_}: {why}{peer} (`{parameter(group[0])}`{more}){cause}")
+    return lines
+
+
+def unable(outcomes):
+    groups = defaultdict(int)
+    for o in outcomes:
+        if o["class"] == "na":
+            groups[test_of(o), plain(o.get("reason", ""))[:120]] += 1
+    return [f"- `{test}`, {n}: {why}" for (test, why), n in sorted(groups.items())]
+
+
+def text(outcomes):
+    parts = [
+        "# The Arm backend's own tests",
+        "Made by `make conformance`; do not edit. The tests are those of the executorch wheel (`backends/arm/test/ops`, `modules`, `models`), with the suite's inputs and seed, checked against "
+        "`tests/integration/arm`; models have random weights. The peer skips its own NPU tests where there is no FVP.",
+        "\n".join(f"- **{kind}**: {what}" for kind, what in KINDS),
+        "\n".join(f"- `{class_}`: {what}" for class_, what in CLASSES),
+    ]
+    parts.append("## What is asked\n\nOperators, modules and models together.\n\n" + bars(outcomes))
+    for name in report.LISTS:
+        if some := report.in_list(outcomes, name):
+            parts.append(f"## {name}\n\n{report.by_kind(some)}")
+    parts.append("## Failures\n\n" + "\n".join(failures(outcomes)))
+    if near := near_the_peer(outcomes):
+        parts.append("## As the peer\n\nSQNR against the float model, of ours and of the peer's own quantized graph: both are noise where weights are random, or where 256 steps do not hold what an operator gives.\n\n" + "\n".join(near))
+    parts.append("## Not applicable\n\n" + "\n".join(unable(outcomes)))
+    return "\n\n".join(parts) + "\n"

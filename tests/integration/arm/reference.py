@@ -1,0 +1,63 @@
+"""Judges carina on captured cases: nothing of Carina's is imported, only the program is run.
+
+Classes
+  pass      right, and delegated as the test asks
+  as_peer   fails the suite's float rule, but so does the peer's own quantized model, and ours is at most 1 dB below it
+  partial   the numbers are right, but not all is on the NPU, or not all is integer
+  refused   exit code 1 with a reason
+  wrong     other numbers
+  crash     a signal, an internal error, a time-out, or Carina refuses its own file
+  na        PyTorch cannot run or export the test, or the peer's quantizer cannot quantize it
+  counted   a kind that is not run
+"""
+
+import shutil
+import tempfile
+import time
+
+from attempt import Attempt
+from program import Crash, Refused, reasons
+
+
+def kinds_of(case):
+    """The kinds under which a captured case is judged."""
+    kind = case["kind"]
+    extra = {"INT": "PT2E", "U55": "PT2E-U55", "U85": "PT2E-U85"}.get(kind)
+    return [kind, extra] if extra else [kind]
+
+
+def needs_peer(kind):
+    return kind.startswith("PT2E") or kind.endswith(("-A16W8", "-A8W4", "-Q32"))
+
+
+RUN = ("FP", "INT", "U55", "U85", "U65", "PT2E", "PT2E-U55", "PT2E-U85", "NS-FP", "NS-INT", "NS-U55", "VGF-FP", "VGF-INT")
+RUN += tuple(f"{base}-{scheme}" for scheme in ("A16W8", "A8W4", "Q32") for base in ("INT", "U55", "U85"))
+
+
+def inapplicable(case, kind):
+    if kind not in RUN:
+        return {"class": "counted"}
+    if "unable" in case:
+        return {"class": "na", "stage": "pytorch", "reason": case["unable"]}
+    if needs_peer(kind) and "quantized" not in case:
+        return {"class": "na", "stage": "peer quantizer", "reason": case.get("peer_unable", "the pipeline does not quantize")}
+    return None
+
+
+def outcome(program, case, kind):
+    """The record of a case under a kind."""
+    found = {"id": case["id"], "kind": kind, "peer": case["peer"]}
+    if (known := inapplicable(case, kind)) is not None:
+        return {**found, **known}
+    folder, started = tempfile.mkdtemp(prefix="arm-"), time.monotonic()
+    attempt = Attempt(program, case, kind, folder)
+    try:
+        found["class"], found["reason"] = attempt.check()
+    except Refused as error:
+        why = reasons(error.text)
+        found.update({"class": "refused", "stage": error.stage, "reason": why[0][1], "reasons": [list(r) for r in dict.fromkeys(why)][:12]})
+    except Crash as error:
+        found.update({"class": "crash", "stage": error.stage, "reason": error.text[:500]})
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {**found, **attempt.found, "seconds": round(time.monotonic() - started, 3)}

@@ -1,0 +1,250 @@
+"""Fixtures of the integration tests: our program on one side, other people's programs on the other.
+
+carina           path of our binary ($CARINA_BIN, else build/release/bin/carina); a missing one fails the test
+run_carina       run_carina(["compile", ...], expect=0) -> Result(stdout, stderr, code, .json)
+shared           path of ../shared ($CARINA_SHARED); without it the test is reported as "not run: no ../shared"
+case             one test per folder of ../shared/cases; @pytest.mark.cases("kws", "resnet20") keeps some of them
+reference_model  reference_model(tosa bytes or path, [arrays in graph input order]) -> [arrays], official TOSA reference model
+vela             vela(path, "ethos-u55-128", extra=[...]) -> path of Vela's raw .npz, kept in build/test-env/cache
+et_runtime       et_runtime(pte bytes or path, [arrays or tensors]) -> [arrays], the official ExecuTorch runtime
+explorer         explorer(path of a .tosa) -> the graph as Model Explorer's TOSA adapter reads it (optional environment)
+"""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEST_ENV = Path(os.environ.get("CARINA_TEST_ENV", ROOT / "build" / "test-env"))
+CACHE = TEST_ENV / "cache"
+SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
+NO_SHARED = "not run: no ../shared"
+
+# What the peer's flow passes to Vela for each family (system config, memory mode).
+VELA_DEFAULTS = {
+    "ethos-u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),
+    "ethos-u65": ("Ethos_U65_High_End", "Dedicated_Sram"),
+    "ethos-u85": ("Ethos_U85_SYS_DRAM_Mid", "Shared_Sram"),
+}
+
+
+def pytest_configure(config):
+    for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
+        config.addinivalue_line("filterwarnings", f"ignore::{noise}")
+    config.addinivalue_line("markers", "cases(*names): only these folders of ../shared/cases")
+
+
+# --- our program ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Result:
+    code: int
+    stdout: str
+    stderr: str
+
+    @cached_property
+    def json(self):
+        return json.loads(self.stdout)
+
+
+@pytest.fixture(scope="session")
+def carina():
+    path = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    if not path.exists():
+        pytest.fail(f"{path} is missing: run `make build`")
+    return path
+
+
+@pytest.fixture(scope="session")
+def run_carina(carina):
+    def run(args, expect=0, cwd=None, timeout=600, env=None):
+        command = [str(carina), *map(str, args)]
+        done = subprocess.run(
+            command, cwd=cwd, timeout=timeout, capture_output=True, text=True, env={**os.environ, **(env or {})}
+        )
+        if expect is not None and done.returncode != expect:
+            pytest.fail(
+                f"{' '.join(command)}\nexit code {done.returncode}, expected {expect}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+            )
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+# --- test data -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """One folder of ../shared/cases (README there)."""
+
+    path: Path
+
+    @property
+    def name(self):
+        return self.path.name
+
+    @property
+    def model(self):
+        return self.path / "model.pt2"
+
+    @property
+    def model_int8(self):
+        return self.path / "model_int8.pt2"
+
+    def array(self, name):
+        return np.load(self.path / f"{name}.npy", allow_pickle=False)
+
+    def arrays(self, prefix):
+        """input_ -> [input_0.npy, input_1.npy, ...]"""
+        found = sorted(self.path.glob(f"{prefix}[0-9]*.npy"), key=lambda p: int(p.stem.rsplit("_", 1)[1]))
+        return [np.load(p, allow_pickle=False) for p in found]
+
+    @property
+    def inputs(self):
+        return self.arrays("input_")
+
+    def for_target(self, target, name):
+        """A file of the target's folder where there is one, else the one above it."""
+        own = self.path / target / name
+        return own if own.exists() else self.path / name
+
+
+def case_folders():
+    return sorted(p for p in (SHARED / "cases").glob("*") if (p / "model.pt2").exists())
+
+
+def pytest_generate_tests(metafunc):
+    if "case" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker("cases")
+    folders = case_folders()
+    if not folders:
+        # The data lives outside the repository: named in the report, never silently left out.
+        metafunc.parametrize("case", [pytest.param(None, marks=pytest.mark.skip(reason=NO_SHARED))], ids=["none"])
+        return
+    if marker:
+        unknown = set(marker.args) - {p.name for p in folders}
+        if unknown:
+            raise pytest.UsageError(f"{metafunc.function.__name__}: no such case: {', '.join(sorted(unknown))}")
+        folders = [p for p in folders if p.name in marker.args]
+    metafunc.parametrize("case", [Case(p) for p in folders], ids=[p.name for p in folders])
+
+
+@pytest.fixture(scope="session")
+def shared():
+    if not SHARED.is_dir():
+        pytest.skip(NO_SHARED)  # see pytest_generate_tests
+    return SHARED
+
+
+# --- references --------------------------------------------------------------------------------------------------------
+
+
+def content_of(source):
+    return source if isinstance(source, (bytes, bytearray, memoryview)) else Path(source).read_bytes()
+
+
+@pytest.fixture(scope="session")
+def reference_model():
+    import tosa_reference_model as model
+
+    def run(tosa, inputs):
+        outputs, status = model.run(bytes(content_of(tosa)), [np.ascontiguousarray(x) for x in inputs], verbosity="NONE")
+        assert status == model.GraphStatus.TOSA_VALID, f"the TOSA reference model says {status}"
+        return [np.asarray(y) for y in outputs]
+
+    return run
+
+
+class VelaError(AssertionError):
+    """Vela refused the file or broke; the text is what it printed."""
+
+
+def vela_flags(config, system_config, memory_mode, extra):
+    family = config.rsplit("-", 1)[0]
+    default_system, default_memory = VELA_DEFAULTS[family]
+    return [
+        f"--accelerator-config={config}",
+        "--config=Arm/vela.ini",
+        "--output-format=raw",
+        f"--system-config={system_config or default_system}",
+        f"--memory-mode={memory_mode or default_memory}",
+        *extra,
+    ]
+
+
+@pytest.fixture(scope="session")
+def vela():
+    version = importlib.metadata.version("ethos-u-vela")
+
+    def run(tosa, config="ethos-u55-128", extra=(), system_config=None, memory_mode=None):
+        content = bytes(content_of(tosa))
+        flags = vela_flags(config, system_config, memory_mode, extra)
+        key = hashlib.sha256("\0".join([version, *flags, ""]).encode() + content).hexdigest()[:24]
+        kept = CACHE / f"vela-{key}.npz"
+        if kept.exists():
+            return kept
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            source = Path(folder, "out.tosa")
+            source.write_bytes(content)
+            done = subprocess.run(
+                [sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={folder}/output", str(source)],
+                capture_output=True, text=True, cwd=folder,
+            )  # fmt: skip
+            made = Path(folder, "output", "out_vela.npz")
+            if done.returncode != 0 or not made.exists():
+                raise VelaError(f"vela {' '.join(flags)}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
+            made.rename(kept)  # same folder, so other test processes see a whole file or none
+        return kept
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def et_runtime():
+    import torch
+    import executorch.kernels.quantized  # noqa: F401  registers quantize/dequantize kernels
+    from executorch.runtime import Runtime, Verification
+
+    runtime = Runtime.get()
+
+    def run(pte, inputs, method="forward"):
+        program = runtime.load_program(bytes(content_of(pte)), verification=Verification.InternalConsistency)
+        tensors = [x if isinstance(x, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(x)) for x in inputs]
+        # Copied: the outputs live in the method's memory, which ends with it.
+        return [y.clone().numpy() for y in program.load_method(method).execute(tensors)]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def explorer():
+    python = TEST_ENV / "explorer" / "bin" / "python"
+    if not python.exists():
+        # Optional and big, so `make test` does not install it; setup.sh explorer does.
+        pytest.skip("not run: no Model Explorer adapter (tests/integration/setup.sh explorer)")
+
+    def run(tosa_path):
+        script = (
+            "import json, sys; from tosa_adapter_model_explorer.main import TosaFlatbufferAdapter as A; "
+            "g = A().convert(sys.argv[1], {})['graphs']; "
+            "print(json.dumps([{'id': x.id, 'nodes': [n.label for n in x.nodes]} for x in g]))"
+        )
+        done = subprocess.run([python, "-c", script, str(tosa_path)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run

@@ -1,0 +1,140 @@
+"""The sessions of the guide: commands behind "$ " and what they print, "..." for lines that are left out.
+
+`python tests/integration/guide_pages.py` runs them and writes what has changed into the pages; test_docs.py only compares.
+"""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "guide"
+LEFT_OUT = "..."
+
+# Sessions that need what a machine may not have, or files that the page does not make. Others reference these.
+ELSEWHERE = {
+    "vela --": "the peer: test_simulator_vela_streams.py",
+    "carina npu run out/": "what Vela made: the same",
+    "carina compare": "test_compare.py",
+    "carina firmware": "a cross compiler: test_firmware.py",
+    "carina qemu": "an emulator: test_firmware.py",
+    "carina aot": "PyTorch: test_arm_scripts.py",
+    "carina arm-run": "PyTorch: test_arm_scripts.py",
+    "carina evaluate-model": "PyTorch: test_arm_scripts.py",
+    "--on vulkan": "a device: test_vgf_vulkan.py",
+    "pip install": "a network",
+    "--scheduler": "a cluster: test_sweep.py",
+    "carina run model.bpte": "a program with a wrong test case: test_bundled_programs.py",
+    "--calibrate x.npy": "a model of the reader's own: test_fix.py",
+    "--calibrate inputs.npz": "a model of the reader's own",
+    "--data inputs.npz": "a model of the reader's own: test_schemes.py",
+    "board.ini": "a file of the reader's own: test_vela_ini.py",
+    "pool.tosa": "a broken file: test_tosa_files.py",
+    "flow.tosa": "control flow: test_vgf_files.py",
+    "model.tosa": "a file of the reader's own",
+    "digits_0_80.tosa --with": "the peer",
+}
+# Figures of this machine's clock.
+TIMED = ("--profile", "carina run digits.pte --timed")
+
+
+class Session(NamedTuple):
+    """A command and the lines behind it, as the page has them."""
+
+    command: str
+    lines: list[str]
+
+
+def blocks(text: str) -> list[str]:
+    """The fenced blocks that hold sessions."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [block for language, block in fenced if not language and block.startswith("$ ")]
+
+
+def sessions(block: str) -> list[Session]:
+    found = []
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, *lines = re.sub(r"\\\n\s*", "", part).splitlines()
+        found.append(Session(command, lines))
+    return found
+
+
+def is_elsewhere(command: str) -> bool:
+    return any(command.startswith(words) or (words in command and not words.startswith("carina ")) for words in ELSEWHERE)
+
+
+def prepare(folder: Path, carina: Path) -> None:
+    """What pages take from each other: the model, an image, its integers, the program and what --dump writes of it."""
+    (folder / "models").symlink_to(ROOT / "models")
+    (folder / "model.pt2").symlink_to(ROOT / "models" / "digits" / "digits.pt2")
+    image = np.load(ROOT / "models" / "digits" / "test.npz")["x"][:1]
+    np.save(folder / "image.npy", image)
+    scale, zero_point = 0.003921568859368563, -128
+    np.save(folder / "integers.npy", np.clip(np.rint(image / scale) + zero_point, -128, 127).astype(np.int8))
+    compiled = ["compile", "model.pt2", "--target", "ethos-u55-128", "--calibrate", "models/digits/calibration.npz"]
+    subprocess.run([carina, *compiled, "--dump", "dump", "-o", "digits.pte"], cwd=folder, check=True, capture_output=True)
+    lowered = ["tosa", "model.pt2", "--calibrate", "models/digits/calibration.npz", "-o", "digits.tosa"]
+    subprocess.run([carina, *lowered], cwd=folder, check=True, capture_output=True)
+
+
+def printed(session: Session, folder: Path, carina: Path) -> list[str]:
+    """What the command prints now; messages too, where the page shows one."""
+    command = re.sub(r"^carina ", f"{carina} ", session.command)
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env={**os.environ, "LC_ALL": "C"})
+    said = [line.startswith("carina: ") for line in session.lines]
+    assert any(said) or done.returncode == 0, f"$ {session.command}\n{done.stderr}"
+    shown = done.stderr if said[:1] == [True] else done.stdout + (done.stderr if any(said) else "")
+    return [line.rstrip() for line in shown.splitlines()]
+
+
+def without_times(line: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"\d+\.\d+", "#", line))
+
+
+def agrees(session: Session, lines: list[str]) -> bool:
+    """Whether the lines are those of the page, with any number of them where it leaves out some."""
+    plain = without_times if any(words in session.command for words in TIMED) else str
+    shown = [LEFT_OUT if line.strip() == LEFT_OUT else re.escape(plain(line)) for line in session.lines if line.strip()]
+    pattern = "".join("(?:.*\n)*?" if line == LEFT_OUT else line + "\n" for line in shown)
+    return not shown or re.fullmatch(pattern, "".join(plain(line) + "\n" for line in lines if line.strip())) is not None
+
+
+def renewed(session: Session, lines: list[str]) -> list[str]:
+    """The page's lines as they are now: as many before the first "..." and behind the last as there were."""
+    cuts = [i for i, line in enumerate(session.lines) if line.strip() == LEFT_OUT]
+    if not cuts:
+        return lines
+    last = len(session.lines) - cuts[-1] - 1
+    return [*lines[: cuts[0]], *session.lines[cuts[0] : cuts[-1] + 1], *(lines[-last:] if last else [])]
+
+
+def run_page(page: Path, folder: Path, carina: Path) -> list[tuple[Session, list[str]]]:
+    """Each session of a page that runs here, with what it prints now."""
+    prepare(folder, carina)
+    here = [session for block in blocks(page.read_text()) for session in sessions(block) if not is_elsewhere(session.command)]
+    return [(session, printed(session, folder, carina)) for session in here]
+
+
+def write_page(page: Path, folder: Path, carina: Path) -> None:
+    text = page.read_text()
+    for session, lines in run_page(page, folder, carina):
+        old = "".join(line + "\n" for line in session.lines)
+        if session.lines and not agrees(session, lines):
+            text = text.replace(f"$ {session.command}\n{old}", "\n".join([f"$ {session.command}", *renewed(session, lines)]) + "\n")
+    page.write_text(text)
+
+
+def pages() -> list[Path]:
+    return sorted(page for page in GUIDE.glob("*.md") if blocks(page.read_text()))
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    for one in pages():
+        with tempfile.TemporaryDirectory() as place:
+            write_page(one, Path(place), ROOT / "build" / "release" / "bin" / "carina")

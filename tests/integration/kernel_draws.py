@@ -1,0 +1,71 @@
+"""Random calls of ATen kernels: arguments of kernel_samples.py, laid out in memory now and then, and what eager PyTorch makes of them."""
+
+import torch
+from kernel_calls import KernelCall, Out, Placed
+from kernel_eager import evaluated, operator_of
+from kernel_samples import NAMED
+
+
+def as_schema_says(value, argument):
+    """A number that the schema calls a float, as one: the official runtime tells them apart."""
+    kind = str(argument.type)
+    if "float" in kind and type(value) in (int, bool):
+        return float(value)
+    if "float" in kind and isinstance(value, (list, tuple)):
+        return [float(v) for v in value]
+    return value
+
+
+def more_library(random):
+    return lambda sizes: tuple(n + random.randint(0, 2) for n in sizes)
+
+
+def moved_in_memory(random, tensor):
+    """Now and then a channels-last tensor."""
+    if isinstance(tensor, torch.Tensor) and tensor.dim() == 4 and random.random() < 0.25:
+        return Placed(tensor, (0, 2, 3, 1))
+    return tensor
+
+
+# Kernels that take plain layouts only, as ExecuTorch's do.
+CONTIGUOUS = {"native_layer_norm.out", "native_group_norm.out", "embedding.out", "linear.out", "as_strided_copy.out", "allclose.out"}
+DYNAMIC = {"masked_select.out", "nonzero.out", "repeat_interleave.Tensor_out", "index.Tensor_out"}
+
+
+def made_call(name, arguments, random, library=None):
+    """(call, expected tensors) of an ATen kernel with these arguments; None where PyTorch refuses them. `library`: as of drawn_call()."""
+    operator_, schema = operator_of(name)
+    arguments = [as_schema_says(value, a) for value, a in zip(arguments, schema.arguments, strict=False)]
+    done = evaluated(operator_, schema, arguments)
+    if done is None:
+        return None
+    wanted, kept = done
+    call = KernelCall(f"aten::{name}", [])
+    in_place = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write and not a.is_out]
+    training = name == "_native_batch_norm_legit.out" and arguments[5]
+    for i, value in enumerate(arguments):
+        if i in in_place and (training or len(in_place) == 1):
+            call.arguments.append(Out(kept[i], start=value))
+        else:
+            call.arguments.append(value if name in CONTIGUOUS else moved_in_memory(random, value))
+    changed = [kept[i] for i in in_place] if training else []
+    if any(a.is_out for a in schema.arguments):
+        planned = library or (more_library(random) if name in DYNAMIC else lambda sizes: ())
+        outs = [Out(w, library=planned(w.shape)) for w in wanted]
+        is_list = any(str(a.type) == "List[Tensor]" and a.is_out for a in schema.arguments)
+        call.arguments += [outs] if is_list else outs
+    call.note = repr(arguments)
+    return call, changed + wanted
+
+
+def drawn_call(name, random, library=None):
+    """(call, expected tensors) of an ATen kernel; `library`: the sizes that an output of these is planned for, where not its own."""
+    for _ in range(200):
+        try:
+            arguments = NAMED[name](random)
+        except (IndexError, ValueError, RuntimeError):  # a shape without the axis that the draw needs
+            continue
+        made = made_call(name, arguments, random, library)
+        if made is not None:
+            return made
+    raise AssertionError(f"{name}: PyTorch refuses every draw")

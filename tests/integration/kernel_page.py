@@ -1,0 +1,169 @@
+"""docs/kernels.md: the kernels of the official libraries' tables, their schemas, and which element types they take there and here.
+
+kernel_page.py [PAGE]: writes it (docs/kernels.md). The tables are those of the wheel; types are found by calling kernels (kernel_types.py).
+"""
+
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import yaml
+from cortex_m_samples import INT16_TOO
+from kernel_calls import ROOT, kernel_names, run_calls
+from kernel_eager import operator_of
+from kernel_official import DEVIATIONS, official_program
+from kernel_types import NAMES, plain_names, types_taken
+from quantized_types import quantized_calls, taken_of, text_of
+
+REAL = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+GROUPS = {
+    "real": REAL,
+    "integers": REAL[:5],
+    "floats": REAL[5:],
+    "complex": (torch.complex32, torch.complex64, torch.complex128),
+}
+
+# Kernels that no draw of kernel_samples.py calls: the test that references them.
+BY_HAND = {
+    "aten::_to_copy.out": "test_copies_convert_between_all_types",
+    "aten::allclose.out": "test_allclose",
+    "aten::copy_": "test_runtime.py (state)",
+    "aten::empty.out": "test_fills_leave_what_they_should",
+    "aten::native_dropout.out": "test_dropout",
+    "dim_order_ops::_clone_dim_order.out": "test_copies_convert_between_all_types",
+    "dim_order_ops::_empty_dim_order.out": "test_fills_leave_what_they_should",
+    "dim_order_ops::_to_dim_order_copy.out": "test_copies_convert_between_all_types",
+    "et_copy::_d2h_copy.out": "test_copies_convert_between_all_types",
+    "et_copy::_h2d_copy.out": "test_copies_convert_between_all_types",
+    "aten::rand.out": "test_random_numbers_are_even_normal_and_the_same_in_each_run",
+    "aten::randn.out": "test_random_numbers_are_even_normal_and_the_same_in_each_run",
+}
+
+
+def executorch():
+    import executorch as package
+
+    return Path(package.__path__[0])
+
+
+def table(path):
+    return yaml.safe_load((executorch() / path).read_text())
+
+
+def portable_names():
+    """The portable library's, without the one that returns a tensor of its own, which no program can call."""
+    names = [row.get("op") or row["func"].split("(")[0].removeprefix("aten::") for row in table("kernels/portable/functions.yaml")]
+    custom = [row["func"].split("(")[0] for row in table("kernels/portable/custom_ops.yaml")]
+    return sorted(set(names + custom) - {"allclose.Tensor"})
+
+
+def schemas_of(path):
+    """{name: schema}, of the rows that write it out."""
+    return {row["func"].split("(")[0].removeprefix("aten::"): row["func"].removeprefix("aten::") for row in table(path) if "func" in row}
+
+
+def full_name(name):
+    """With its namespace, as programs call it."""
+    return name if "::" in name else f"aten::{name}"
+
+
+def portable_schemas():
+    """{name: schema} of the portable library: those that its tables write out, else PyTorch's."""
+    written = schemas_of("kernels/portable/functions.yaml") | schemas_of("kernels/portable/custom_ops.yaml")
+    return {name: written.get(name) or str(operator_of(name)[1]).removeprefix("aten::") for name in portable_names()}
+
+
+def types_text(kinds):
+    left, words = set(kinds), []
+    for word, group in GROUPS.items():
+        if set(group) <= left:
+            words.append(word)
+            left -= set(group)
+    return ", ".join(words + [NAMES[kind] for kind in NAMES if kind in left])
+
+
+def portable_rows(taken):
+    for name, schema in portable_schemas().items():
+        ours = taken.get(name)
+        if ours is None:
+            yield f"| `{schema}` | | {BY_HAND[full_name(name)]} |"
+        else:
+            yield f"| `{schema}` | {types_text(ours.ours)} | |"
+
+
+def quantized_rows(schemas, taken):
+    return [f"| `{schema}` | {text_of(taken[name.removeprefix('quantized_decomposed::')])} |" for name, schema in sorted(schemas.items())]
+
+
+def cortex_m_rows(schemas):
+    return [f"| `{schema}` | {'i8, i16' if name.removeprefix('cortex_m::').removesuffix('.out') in INT16_TOO else 'i8'} |" for name, schema in sorted(schemas.items())]
+
+
+def deviation_rows():
+    return [f"| {', '.join(f'`{name}`' for name in row.kernels)} | {row.reason} |" for row in DEVIATIONS]
+
+
+@dataclass
+class Probed:
+    """What was found by calling kernels: {kernel: Taken} and {quantized kernel: types that ours takes}."""
+
+    portable: dict
+    quantized: dict
+
+
+def probed():
+    with tempfile.TemporaryDirectory() as folder:
+        portable = types_taken([official_program(Path(folder))], plain_names())
+    calls = quantized_calls("page")
+    return Probed(portable, taken_of(run_calls([call for *_, call in calls]), calls))
+
+
+def missing_types(taken):
+    """[(kernel, types)] that the official kernel takes and ours does not."""
+    return [(name, types_text(set(row.official) - set(row.ours))) for name, row in taken.portable.items() if set(row.official) - set(row.ours)]
+
+
+def page(taken):
+    quantized, cortex_m = schemas_of("kernels/quantized/quantized.yaml"), schemas_of("backends/cortex_m/ops/operators.yaml")
+    ours = kernel_names()
+    official = {full_name(name) for name in portable_names()} | set(quantized) | set(cortex_m)
+    beyond = [name for name in ours if name not in official]
+    lines = f"""# Kernels
+
+Made by `tests/integration/kernel_page.py` from the tables of the package `executorch`; do not edit. All kernels that they name are in Carina's runtime, on a host and
+in firmware: {len(portable_names())} of the portable library, {len(quantized)} quantized, {len(cortex_m)} of the Cortex-M backend, and {len(beyond)} beside these.
+A program that calls another one is refused by its name when it is loaded.
+
+## The portable library
+Types: those of the tensors that are not indices, masks or counts, found by calling our kernel and the official one with the same random arguments. **real**: **integers** (u8, i8, i16, i32,
+i64) and **floats** (f16, bf16, f32, f64); **complex**: c32, c64, c128. Reference: eager PyTorch, on random shapes, orders of axes, types and values
+(`tests/integration/test_kernels.py`), where the last column names no other test; and the official kernels (`tests/integration/test_official_kernels.py`), but for what the table at the end
+names. Ours take every type that they take. Rows without types make tensors from numbers, or have one type only.
+
+| kernel | types | test |
+|---|---|---|
+""".splitlines()
+    lines += list(portable_rows(taken.portable))
+    for title, reference, rows in (
+        ("Quantized", "Types: of what is quantized or comes of it, with those of the codes; the official kernels take the same. Reference: the official kernels, bit for bit (`tests/integration/test_kernels.py`, `test_official_kernels.py`).", quantized_rows(quantized, taken.quantized)),
+        ("Of the Cortex-M backend", "Types: of the codes; those of the backend's C++ kernels, which are not in the package. Reference: the backend's Python implementations, bit for bit, on random calls (`tests/integration/test_cortex_m_kernels.py`).", cortex_m_rows(cortex_m)),
+    ):
+        lines += ["", f"## {title}", reference, "", "| kernel | types |", "|---|---|", *rows]
+    lines += ["", "## Beside these", "Of the runtime itself (numbers of a program, views, orders of axes), and embeddings of ExecuTorch's passes. Judges: Python's arithmetic, PyTorch, the passes' own functions.", ""]
+    lines += [", ".join(f"`{name}`" for name in beyond)]
+    lines += ["", "## Where official kernels differ", "Their values are not eager PyTorch's in these calls; ours are. All else is equal, to the bit where it is integers (a test fails for a row that no call needs).", ""]
+    lines += ["| kernels | what the official kernel does |", "|---|---|", *deviation_rows()]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "kernels.md"
+    taken = probed()
+    assert not missing_types(taken), missing_types(taken)
+    path.write_text(page(taken))
+
+
+if __name__ == "__main__":
+    main()

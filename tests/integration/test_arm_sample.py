@@ -1,0 +1,41 @@
+"""500 of the Arm backend's own tests, each with the class that it had when the sample was chosen; all of them are `make conformance`.
+
+The first run captures them (PyTorch exports the models, the peer's quantizer quantizes some: minutes); they are kept in build/test-env/cache/arm.
+"""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "arm"
+sys.path.insert(0, str(FOLDER))
+
+import run
+import sample
+from program import Program
+from report import GOOD
+
+LEAST = 490  # the sample must not shrink unnoticed
+
+
+def worse(expected, got):
+    """Other numbers and crashes are never expected; a good case must stay good, and a right one right."""
+    if got in ("wrong", "crash"):
+        return expected != got
+    return (expected in GOOD and got not in GOOD) or (expected == "partial" and got == "refused")
+
+
+def test_the_sample_is_as_good_as_it_was(carina):
+    entries = sample.read()
+    assert len(entries) >= LEAST
+    # A process of its own captures: its children are forks, which a process with threads had better not make.
+    subprocess.run([sys.executable, FOLDER / "run.py", "--capture-sample"], check=True)
+    outcomes = run.check_all(Program(carina), sample.captured(entries), jobs=2, progress=False)
+    assert all(o["class"] not in ("na", "counted") for o in outcomes)
+    pairs = [(e["class"], o) for e, o in zip(entries, outcomes)]
+    better = [f"{o['kind']} {o['id']}" for was, o in pairs if was not in GOOD and o["class"] in GOOD]
+    if better:
+        warnings.warn(f"{len(better)} cases have become good (tests/integration/arm/run.py --choose): " + ", ".join(better))
+    bad = [f"{o['kind']} {o['id']}: was {was}, is {o['class']}: {o.get('reason')}" for was, o in pairs if worse(was, o["class"])]
+    assert not bad, "\n".join(bad)

@@ -1,0 +1,47 @@
+"""TOSA conformance: a fixed sample of the official generator's tests, checked against the official runner.
+
+The sample is made once (a few minutes) and kept in build/test-env/conformance; the whole corpus is `make conformance`.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TEST_ENV, ROOT
+
+sys.path.insert(0, str(Path(__file__).parent / "conformance"))
+
+import corpus
+import tosa_page
+
+FOLDER = TEST_ENV / "conformance"
+LEAST = 1500  # the sample must not shrink unnoticed
+LEAST_REFUSED = 300
+
+
+def listing(outcomes):
+    first = lambda message: (message.splitlines() or [""])[0]
+    return "\n".join(f"{o.test}: {'skipped' if o.skipped else first(o.message)}" for o in outcomes[:40])
+
+
+def test_sample_of_the_conformance_tests(carina):
+    import official
+
+    with corpus.alone(FOLDER):
+        folder = corpus.sample(FOLDER)
+        outcomes = official.check(folder, corpus.tests_in(folder), carina, os.environ.get("JOBS", "2"), FOLDER / "sample.log")
+    wrong = [outcome for outcome in outcomes if not outcome.passed]
+    assert not wrong, f"{len(wrong)} of {len(outcomes)} tests:\n{listing(wrong)}"
+    names = [Path(outcome.test).name for outcome in outcomes]
+    assert len(names) >= LEAST
+    assert sum("_ERRORIF_" in name for name in names) >= LEAST_REFUSED
+    assert not [operator for operator in corpus.operators() if not any(name.startswith(operator) for name in names)]
+
+
+def test_the_page_is_what_the_kept_outcomes_say():
+    results = FOLDER / "results"
+    operators = corpus.operators()
+    if any(not (results / f"{operator}.json").exists() for operator in operators):
+        pytest.skip("not run: no outcomes of the whole corpus (make conformance)")
+    assert (ROOT / "docs" / "conformance-tosa.md").read_text() == tosa_page.text(results, operators)

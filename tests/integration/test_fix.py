@@ -1,0 +1,62 @@
+"""`--fix` rewrites what an NPU refuses, and no number changes: checked against the official TOSA reference model on the graph as it was."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from function_module import Fn
+
+TARGET = ["--target", "ethos-u55-128"]
+
+
+# name: (module, shape of the input, the rule that keeps it off the NPU)
+MODELS = {
+    "patches": (lambda: nn.Conv2d(3, 8, 4, stride=4), (1, 3, 136, 136), "window.stride"),
+    "strided": (lambda: nn.Conv2d(2, 4, (7, 3), stride=(5, 2), padding=(3, 1)), (1, 2, 5203, 9), "window.stride"),
+    "depthwise": (lambda: nn.Conv2d(4, 4, 3, stride=5, padding=1, groups=4), (1, 4, 180, 180), "window.stride"),
+    "max_pool": (lambda: Fn(lambda x: F.max_pool2d(x, 5, stride=4, padding=2)), (1, 2, 140, 140), "window.stride"),
+    "avg_pool": (lambda: Fn(lambda x: F.avg_pool2d(x, 4)), (1, 2, 140, 140), "window.stride"),
+    "greatest": (lambda: Fn(lambda x: F.max_pool2d(x, (300, 7))), (1, 3, 300, 7), "window.height"),
+    "long": (lambda: nn.Conv1d(1, 2, 9, stride=2, padding=4), (1, 1, 140_001), "axis.size"),
+}
+
+
+@pytest.fixture
+def model(request, tmp_path):
+    make, shape, rule = MODELS[request.param]
+    torch.manual_seed(3)
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    torch.export.save(torch.export.export(make().eval(), (x,)), tmp_path / "model.pt2")
+    np.save(tmp_path / "x.npy", x.numpy())
+    return tmp_path, rule
+
+
+def quantized(folder):
+    return [folder / "model.pt2", "--quantize", "int8", "--calibrate", folder / "x.npy"]
+
+
+@pytest.mark.parametrize("model", MODELS, indirect=True)
+def test_no_number_changes(model, run_carina, reference_model):
+    folder, rule = model
+    before = run_carina(["explain", *quantized(folder), *TARGET, "--json"]).json
+    assert rule in {node["rule"] for node in before["nodes"] if node["runs_on"] != "npu"}, before["nodes"]
+
+    said = run_carina(["compile", *quantized(folder), *TARGET, "--fix", "--delegate-all", "--io", "int8", "-o", folder / "m.pte", "--json"]).json
+    assert [fix["rule"] for fix in said["fixes"]] == [rule] and said["fixes"][0]["change"]
+    assert all(node["runs_on"] in ("npu", "folded") for node in said["nodes"]), said["nodes"]
+
+    run_carina(["tosa", *quantized(folder), "-o", folder / "m.tosa"])
+    like = np.load(folder / "x.npy")
+    integers = np.random.default_rng(2).integers(-128, 128, like.shape, dtype=np.int8)
+    np.save(folder / "in.npy", integers)
+    run_carina(["run", folder / "m.pte", "-i", folder / "in.npy", "-o", folder / "out"])
+    np.testing.assert_array_equal(np.load(folder / "out" / "output_0.npy"), reference_model(folder / "m.tosa", [integers])[0])
+
+
+@pytest.mark.parametrize("model", ["patches"], indirect=True)
+def test_what_was_rewritten_is_said(model, run_carina):
+    folder, _ = model
+    text = run_carina(["explain", *quantized(folder), *TARGET, "--fix"]).stdout
+    assert "rewritten:\n" in text and "stride_y is 4, ethos-u55-128 supports at most 3: blocks as wide as the stride" in text
+    assert "--fix" in run_carina(["explain", *quantized(folder), *TARGET]).stdout

@@ -1,0 +1,356 @@
+"""The Python package: the command line's bytes, its errors as exceptions, arrays without copies, threads, Ctrl-C, types.
+
+Checked against the command line (same bytes), by PyTorch's own exporter, by NumPy's views, by mypy and by ruff.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+import torch
+from conftest import ROOT
+
+DIGITS = ROOT / "models" / "digits"
+TARGET = "ethos-u55-128"
+PACKAGE = ROOT / "build" / "release" / "python"
+
+
+@pytest.fixture(scope="session")
+def package(carina):
+    """The package of the build, in this process."""
+    sys.path.insert(0, str(PACKAGE))
+    import carina as package
+
+    assert package.__file__.startswith(str(PACKAGE)), "another carina was imported first"
+    return package
+
+
+@pytest.fixture(scope="session")
+def calibration():
+    return np.load(DIGITS / "calibration.npz")["x"]
+
+
+@pytest.fixture(scope="session")
+def image():
+    return np.load(DIGITS / "test.npz")["x"][:1]
+
+
+@pytest.fixture(scope="session")
+def program(package, calibration):
+    return package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration)
+
+
+@pytest.fixture(scope="session")
+def cli_bytes(run_carina, tmp_path_factory):
+    """What the command line makes of models/digits with these options, and its folder."""
+
+    def compile(*options):
+        folder = tmp_path_factory.mktemp("cli")
+        run_carina(["compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", *options, "-o", folder / "model.pte"])
+        return (folder / "model.pte").read_bytes()
+
+    return compile
+
+
+def in_a_process(code, *arguments):
+    """A Python program of its own with the package; its result."""
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300)
+
+
+@pytest.mark.parametrize("form", ["path", "arrays", "array", "samples", "tensor"])
+def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, package, calibration, cli_bytes):
+    given = {
+        "path": DIGITS / "calibration.npz",
+        "arrays": {"x": calibration},
+        "array": calibration,
+        "samples": [(sample[None],) for sample in calibration],
+        "tensor": torch.from_numpy(calibration),
+    }[form]
+    assert package.compile((DIGITS / "digits.pt2").read_bytes(), target=TARGET, calibration=given).pte == cli_bytes()
+
+
+@pytest.mark.parametrize(
+    "words, options",
+    [
+        (["--quantize", "int16x8", "--io", "int16"], {"quantize": "int16x8", "io": "int16"}),
+        (["--no-delegate"], {"no_delegate": True}),
+        (["--no-delegate", "--cpu-kernels", "cortex-m"], {"no_delegate": True, "cpu_kernels": "cortex-m"}),
+        (["--cpu-op", "linear", "--cpu-module", "stem", "-Os"], {"cpu_op": "linear", "cpu_module": ["stem"], "optimise": "size"}),
+        (["--memory-mode", "Sram_Only", "--arena-cache-size", "1M"], {"memory_mode": "Sram_Only", "arena_cache_size": "1M"}),
+        (["--extra-flag", "--optimise Size"], {"extra_flag": "--optimise Size"}),
+    ],
+)
+def test_options_mean_what_they_mean_on_the_command_line(words, options, package, calibration, cli_bytes):
+    assert package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **options).pte == cli_bytes(*words)
+
+
+class Sum(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(8, 8)
+
+    def forward(self, x, y):
+        return self.first(x).relu() + y
+
+
+def test_a_module_and_its_export_and_its_file_are_one(package, run_carina, tmp_path):
+    torch.manual_seed(0)
+    module, inputs = Sum(), (torch.randn(4, 8), torch.randn(4, 8))
+    exported = torch.export.export(module.eval(), inputs)
+    torch.export.save(exported, tmp_path / "model.pt2")
+    run_carina(["tosa", tmp_path / "model.pt2", "-o", tmp_path / "model.tosa"])
+    expected = (tmp_path / "model.tosa").read_bytes()
+    with pytest.warns(package.CarinaWarning, match="training mode"):
+        assert package.tosa(module.train(), inputs) == expected
+    assert module.training, "the mode is given back"
+    assert package.tosa(exported) == expected
+    np.testing.assert_allclose(package.interpret(expected, inputs)[0], module.eval()(*inputs).detach(), rtol=1e-5)
+
+
+def test_a_run_is_that_of_the_command_line(package, program, image, run_carina, tmp_path):
+    program.save(tmp_path / "model.pte")
+    np.save(tmp_path / "x.npy", image)
+    told = run_carina(["run", tmp_path / "model.pte", "-i", tmp_path / "x.npy", "-o", tmp_path, "--timed", "--json"]).json
+    run = package.Program.load(tmp_path / "model.pte").run(image, timed=True)
+    np.testing.assert_array_equal(run[0], np.load(tmp_path / "output_0.npy"))
+    assert run.cycles == told["npu"]["cycles"] and run.names == ["output_0"] and len(list(run)) == 1
+    assert program.run(image).cycles is None
+
+
+def test_the_report_is_that_of_the_command_line(program, package, calibration, run_carina):
+    words = ["explain", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", "--json"]
+    told = run_carina(words).json["nodes"]
+    assert program.explain().nodes == told
+    assert package.explain(DIGITS / "digits.pt2", target=TARGET, calibration=calibration).nodes == told
+    assert "conv2d_4" in str(program.explain()) and "cycles per inference" in str(program.report())
+    assert "conv2d_4" in program.report()._repr_html_()
+
+
+def test_dense_arrays_are_not_copied_and_others_are_taken(package, program, image):
+    run = program.run(image)
+    output = run[0]
+    assert not output.flags.owndata, "a view of the run's memory"
+    again = run[0]
+    assert np.shares_memory(output, again)
+    expected = output.copy()
+    del run, again
+    np.testing.assert_array_equal(output, expected)  # the array keeps its memory
+    padded = np.zeros((1, 1, 8, 16), np.float32)
+    padded[..., ::2] = image
+    np.testing.assert_array_equal(program.run(padded[..., ::2])[0], expected)
+    frozen = image.copy()
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(program.run(frozen)[0], expected)
+
+
+def refusal(action, kind):
+    with pytest.raises(kind) as caught:
+        action()
+    return caught.value
+
+
+def test_errors_say_what_where_expected_and_got(package, program, image, tmp_path):
+    wrong = refusal(lambda: program.run(image.astype(np.float64)), package.InputError)
+    (said,) = wrong.diagnostics
+    assert (said.expected, said.got, said.fault, said.severity) == ("fp32 [1,1,8,8]", "fp64 [1,1,8,8]", "input", "error")
+    assert "astype(np.float32)" in said.hint and said.hint in str(wrong)
+    assert "ethos-u85-2048" in refusal(lambda: package.compile(DIGITS / "digits.pt2", target="u99"), package.UsageError).diagnostics[0].expected
+    assert refusal(lambda: package.compile(tmp_path / "none.pt2", target=TARGET), package.EnvironmentFailure).diagnostics[0].fault == "environment"
+    assert refusal(lambda: package.compile(b"no model", target=TARGET), package.InputError)
+    assert refusal(lambda: package.compile(object(), target=TARGET), package.UsageError).diagnostics[0].got == "object"
+    assert refusal(lambda: package.run(program.pte[:100], image), package.InputError)
+    assert refusal(lambda: package.accuracy(DIGITS / "digits.pt2", data={"x": image}), package.UsageError)
+    with pytest.raises(TypeError, match="unknown option 'cpu_nodes'.*cpu_node"):
+        package.compile(DIGITS / "digits.pt2", target=TARGET, cpu_nodes=["linear"])
+    assert issubclass(package.InternalError, package.CarinaError)
+
+
+def test_warnings_and_notes_reach_the_caller(package):
+    with pytest.warns(package.CarinaWarning, match="nothing runs on the NPU"):
+        program = package.compile(DIGITS / "digits.pt2", target=TARGET)
+    assert [note.severity for note in program.notes] == ["warning"]
+    heard, steps = [], set()
+    package.compile(DIGITS / "digits.pt2", target=TARGET, note=heard.append, progress=lambda step, done, total: steps.add(step))
+    assert heard and "not quantized" in heard[0].what
+    assert steps, "passes over the graph at least"
+
+
+def test_an_exception_of_a_listener_ends_the_call(package, calibration):
+    def listener(step, done, total):
+        raise ZeroDivisionError(step)
+
+    with pytest.raises(ZeroDivisionError):
+        package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, progress=listener)
+
+
+def test_threads_compile_at_once_and_others_go_on(package, calibration, program):
+    made, expected = {}, {}
+    targets = [TARGET, "ethos-u85-256", "ethos-u65-512"]
+
+    def work(target):
+        made[target] = package.compile(DIGITS / "digits.pt2", target=target, calibration=calibration).pte
+
+    for target in targets:
+        expected[target] = package.compile(DIGITS / "digits.pt2", target=target, calibration=calibration).pte
+    threads = [threading.Thread(target=work, args=[target]) for target in targets * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == expected
+
+
+def test_the_gil_is_let_go_while_a_call_works():
+    done = in_a_process(
+        """
+        import sys, threading, time, numpy, carina
+        ticks, over = [], threading.Event()
+        def tick():
+            while not over.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.001)
+        thread = threading.Thread(target=tick, daemon=True)
+        thread.start()
+        x = numpy.random.default_rng(0).random((500, 1, 8, 8), "f4")
+        start = time.monotonic()
+        carina.compile(sys.argv[1], target="ethos-u55-128", calibration=x)
+        end = time.monotonic()
+        over.set()
+        print(sum(start < t < end for t in ticks) > 5)  # one who holds the GIL lets another in at most once
+        """,
+        DIGITS / "digits.pt2",
+    )
+    assert done.stdout.strip() == "True", done.stderr
+
+
+def test_ctrl_c_ends_a_compile_and_leaves_a_working_process():
+    done = in_a_process(
+        """
+        import os, signal, sys, numpy, carina
+        heard = []
+        def interrupt(step, done, total):
+            heard.append(step)
+            if len(heard) == 5:
+                os.kill(os.getpid(), signal.SIGINT)
+        x = numpy.random.default_rng(0).random((16, 1, 8, 8), "f4")
+        try:
+            carina.compile(sys.argv[1], target="ethos-u55-128", calibration=x, progress=interrupt)
+        except KeyboardInterrupt:
+            print("interrupted", len(heard) <= 6)
+        print(len(carina.compile(sys.argv[1], target="ethos-u55-128", calibration=x).pte) > 1000)
+        """,
+        DIGITS / "digits.pt2",
+    )
+    assert done.stdout.split() == ["interrupted", "True", "True"], done.stderr
+
+
+def test_a_signal_from_outside_ends_a_compile_too():
+    code = textwrap.dedent(
+        """
+        import sys, numpy, carina
+        x = numpy.random.default_rng(0).random((20000, 1, 8, 8), "f4")
+        print("ready", flush=True)
+        carina.compile(sys.argv[1], target="ethos-u55-128", calibration=x)
+        """
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    process = subprocess.Popen([sys.executable, "-c", code, str(DIGITS / "digits.pt2")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout.readline() == "ready\n"
+    threading.Timer(0.3, process.send_signal, [signal.SIGINT]).start()
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode != 0 and "KeyboardInterrupt" in errors
+
+
+def test_ctrl_c_ends_a_run_on_the_simulator_and_one_in_the_interpreter():
+    done = in_a_process(
+        """
+        import os, signal, torch, carina
+
+        class Deep(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = torch.nn.Conv2d(32, 32, 3, padding=1)
+
+            def forward(self, x):
+                for _ in range(60):
+                    x = self.conv(x)
+                return x
+
+        model, inputs = Deep().eval(), (torch.rand(1, 32, 96, 96),)
+        program = carina.compile(model, inputs, target="ethos-u55-128", calibration=[inputs])
+        tosa = carina.tosa(model, inputs, quantize="none")
+        for run in (lambda **listener: program.run(*inputs, **listener), lambda **listener: carina.interpret(tosa, **listener)):
+            heard = []
+            def interrupt(step, done, total):
+                heard.append(step)
+                os.kill(os.getpid(), signal.SIGINT)
+            try:
+                run(progress=interrupt)
+            except KeyboardInterrupt:
+                print(*heard)
+        """
+    )
+    assert done.stdout.split() == ["run", "run"], done.stderr
+
+
+def test_importing_loads_neither_torch_nor_numpy_nor_the_compiler():
+    done = in_a_process("import carina, sys; print([m for m in ('torch', 'numpy', 'carina._native') if m in sys.modules], 'compile' in dir(carina))")
+    assert done.stdout.strip() == "[] True", done.stderr
+    done = in_a_process("import carina, sys; carina.compile(sys.argv[1], target='ethos-u55-128', no_delegate=True); print('torch' in sys.modules)", DIGITS / "digits.pt2")
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def test_accuracy_compare_and_npu_are_the_commands(package, program, calibration, run_carina, tmp_path):
+    program.save(tmp_path / "model.pte")
+    told = run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "model.pte", "--data", DIGITS / "test.npz", "--json"]).json
+    test = np.load(DIGITS / "test.npz")
+    measured = package.accuracy(DIGITS / "digits.pt2", program, data={"x": test["x"], "y": test["y"]})
+    assert {k: v for k, v in measured.details.items() if k != "program"} == {k: v for k, v in told.items() if k != "program"}
+    smaller = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, optimise="size", dump=tmp_path / "dump")
+    smaller.save(tmp_path / "smaller.pte")
+    told = run_carina(["compare", tmp_path / "model.pte", tmp_path / "smaller.pte", "--json"]).json
+    assert package.compare(program, smaller).details["layers"] == told["layers"]
+    stream = tmp_path / "dump" / "output_tag0_vela.npz"
+    run_carina(["npu", "run", stream, "-o", tmp_path / "zeros", "--check"])
+    run = package.npu(stream, check=True, timed=True)
+    np.testing.assert_array_equal(run[0], np.load(tmp_path / "zeros" / "output_0.npy"))
+    assert run.details["findings"] == [] and run.cycles > 0
+    (tosa,) = (tmp_path / "dump").glob("*.tosa")
+    np.testing.assert_array_equal(package.interpret(tosa)[0].ravel(), run[0].ravel())
+
+
+def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibration, program, image, cli_bytes):
+    """What a plug-in calls, step by step. Names of layers do not pass through a TOSA file, so the whole program differs."""
+    from carina import _native
+
+    model = _native.import_pt2((DIGITS / "digits.pt2").read_bytes())
+    (taken,) = _native.inputs(model)
+    assert (taken.dtype, taken.shape) == ("float32", (1, 1, 8, 8))
+    model = _native.quantize(model, [[sample[None]] for sample in calibration])
+    flags = _native.read_flags("--accelerator-config=ethos-u55-128 --optimise Performance --config Arm/vela.ini")
+    assert flags.optimise == "speed"
+    cut = _native.partition(model, flags.target)
+    assert all(decision.runs_on_npu for decision in cut.decisions) and {"conv2d", "linear"} <= {decision.user_node for decision in cut.decisions}
+    blobs = [_native.compile_delegate(tosa, flags.target) for tosa in cut.delegates]
+    assert [blob.backend_id for blob in blobs] == ["EthosUBackend"] and blobs[0].cycles > 0
+    assert blobs[0].blob in cli_bytes()
+    np.testing.assert_array_equal(package.run(_native.package(cut, blobs), image)[0], program.run(image)[0])
+    kept = _native.partition(model, flags.target, cpu_ops=["linear"])
+    assert [decision.rule for decision in kept.decisions if decision.user_node == "linear"] != [""]
+
+
+def test_types():
+    """mypy --strict takes the package, stubs of the module included."""
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina"], cwd=PACKAGE, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_style():
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", ROOT / "python"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

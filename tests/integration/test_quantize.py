@@ -1,0 +1,109 @@
+"""Quantized models against eager torch: those of convert_pt2e give torch's integers, ours come at least as close to the
+float model as the peer's. The integer graphs run in our interpreter (checked against itself in other tests)."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import ROOT
+
+
+def tool():
+    beside = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent
+    path = Path(os.environ.get("CARINA_QUANTIZE_TOOL", beside / "quantize_tool"))
+    assert path.exists(), f"{path} is missing: build the target quantize_tool"
+    return path
+
+
+def run(model, samples, tmp_path, calibration=None):
+    """Outputs of the first graph output per sample, and what the tool says of the quantization."""
+    files = [tmp_path / name for name in ("inputs.npz", "outputs.npz", "calibration.npz")]
+    np.savez(files[0], **{f"{i}_0": x for i, x in enumerate(samples)})
+    command = [tool(), model, files[0], files[1]]
+    if calibration is not None:
+        np.savez(files[2], **{f"{i}_0": x for i, x in enumerate(calibration)})
+        command.append(files[2])
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with np.load(files[1]) as outputs:
+        return [outputs[f"{i}_0"] for i in range(len(samples))], json.loads(done.stdout)
+
+
+def sqnr_db(wanted, got):
+    wanted, got = np.asarray(wanted, np.float64), np.asarray(got, np.float64)
+    return 10 * np.log10((wanted**2).sum() / ((got.reshape(wanted.shape) - wanted) ** 2).sum())
+
+
+def eager(model, samples):
+    import torchao.quantization.pt2e  # noqa: F401  the quantized_decomposed operators
+
+    module = torch.export.load(model).module()
+    with torch.no_grad():
+        return [module(torch.from_numpy(x)).numpy() for x in samples]
+
+
+def singles(batch):
+    return [batch[i : i + 1] for i in range(len(batch))]
+
+
+@pytest.mark.cases("softmax", "add_float", "kws", "ds_cnn", "resnet8", "resnet20", "lstm")
+def test_imported_models_are_within_one_step_of_torch(case, tmp_path):
+    x = np.load(case.path / "input_0.npy")
+    wanted = np.load(case.path / "out_torch_int8_0.npy")
+    (got,), about = run(case.model_int8, [x], tmp_path)
+    assert not any("quantize_per" in node for node in about["nodes"]), "every quantize and dequantize node is folded"
+    step = np.diff(np.unique(np.concatenate([wanted.ravel(), np.zeros(1, np.float32)]))).min()
+    assert np.abs(got - wanted).max() <= 1.01 * step
+
+
+@pytest.mark.cases("mobilenet_v2")
+def test_imported_mobilenet_is_as_close_as_the_peer(case, tmp_path):
+    """53 layers of random weights amplify every rounding: the peer's integer graph is 24.36 dB away from eager torch."""
+    (got,), _ = run(case.model_int8, [np.load(case.path / "input_0.npy")], tmp_path)
+    wanted, peers = np.load(case.path / "out_torch_int8_0.npy"), np.load(case.path / "out_tosa_e2e_0.npy")
+    assert sqnr_db(wanted, got) >= sqnr_db(wanted, peers)
+
+
+@pytest.mark.cases("resnet20")
+def test_resnet20_is_at_least_as_close_to_float_as_the_peer(case, tmp_path):
+    data = np.load(case.path / "calibration.npz")
+    name = next(n for n in data.files if n != "float_logits")
+    samples = singles(data[name])
+    ours, _ = run(case.model, samples, tmp_path, calibration=samples)
+    peers = eager(case.model_int8, samples)
+    assert sqnr_db(data["float_logits"], np.concatenate(ours)) >= sqnr_db(data["float_logits"], np.concatenate(peers))
+
+
+@pytest.mark.cases("kws")
+def test_kws_hears_all_words(case, tmp_path):
+    data = np.load(case.path / "labelled.npz")
+    samples = singles(data["x"])
+    ours, _ = run(case.model, samples, tmp_path, calibration=samples)
+    assert (np.concatenate(ours).argmax(1) == data["y"]).all()
+
+
+@pytest.mark.cases("kws", "ds_cnn", "resnet8", "resnet20", "mobilenet_v2")
+def test_weights_have_the_peers_parameters(case, tmp_path):
+    """Both take the greatest magnitude of each output channel after folding batch norms."""
+    x = np.load(case.path / "input_0.npy")
+    _, ours = run(case.model, [x], tmp_path, calibration=[x])
+    _, peers = run(case.model_int8, [x], tmp_path)
+
+    def weight_scales(about):
+        return [v["scales"] for v in about["values"].values() if v["constant"] and v["dtype"] == "i8" and v["axis"] == 0]
+
+    ours, peers = weight_scales(ours), weight_scales(peers)
+    assert len(ours) == len(peers)
+    for a, b in zip(ours, peers, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5)
+
+
+@pytest.mark.cases("kws", "resnet8", "softmax", "add_float")
+def test_calibration_gives_the_same_parameters_every_time(case, tmp_path):
+    x = np.load(case.path / "input_0.npy")
+    assert run(case.model, [x], tmp_path, calibration=[x])[1] == run(case.model, [x], tmp_path, calibration=[x])[1]

@@ -1,0 +1,47 @@
+"""Every attribute that the libraries ask a node for by name is an argument of some ATen schema or an attribute of some TOSA operator.
+
+Attributes are looked up by name, so a typo would only show when a node with it comes by. usage: check_attributes.py FOLDER_OF_THE_PROJECT
+"""
+
+import re
+import sys
+from pathlib import Path
+
+LIBRARIES = ("ir", "tosa", "interpret", "lower", "quantize", "partition", "plan", "pte")
+BUILDERS = ("lower", "quantize", "partition")  # make nodes: {"dim", axis} is an attribute there
+OWN = {"delegate"}  # of the call of a delegate, which only we make
+ASKED = re.compile(r'\b(?:integers?|number|is_none|find|set|get(?:<[^()"]*?>)?)\("(\w+)"')
+GIVEN = re.compile(r'(?<!\w)\{"(\w+)", ')  # a type's name before the brace: another kind of row
+
+
+def names_of_aten(text):
+    for schema in re.findall(r'CARINA_ATEN_OP\([^"]*"\((.*?)\) ->', text):
+        for argument in schema.split(","):
+            if found := re.match(r"\s*\S+(?:\[\d*\])?\??\s+(\w+)", argument):
+                yield found[1]
+
+
+def names_of_tosa(root):
+    for table in (root / "facts").glob("tosa*"):
+        yield from re.findall(r'"(\w+)"', table.read_text())
+
+
+def names_used(root):
+    for library in LIBRARIES:
+        for path in sorted((root / "src" / library).rglob("*.[ch]*")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                found = ASKED.findall(line) + (GIVEN.findall(line) if library in BUILDERS else [])
+                for name in found:
+                    yield name, f"{path.relative_to(root)}:{number}"
+
+
+def main(root):
+    known = {*names_of_aten((root / "facts" / "aten_ops.def").read_text()), *names_of_tosa(root), *OWN}
+    used = list(names_used(root))
+    wrong = [f"{where}: no operator has an attribute {name}" for name, where in used if name not in known]
+    print("\n".join(wrong) or f"{len(used)} uses of {len({name for name, _ in used})} attributes")
+    return 1 if wrong or len(used) < 100 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
