@@ -62,11 +62,11 @@ def google_benchmark(program, *args, repetitions=3, seconds=0.2):
     return costs
 
 
-def best_of(function, seconds=0.6, least=3):
+def best_of(function, seconds=0.6, min_calls=3):
     """Cost of the fastest call in this process, after one that warms up."""
     function()
     best, end, calls = None, time.perf_counter() + seconds, 0
-    while calls < least or time.perf_counter() < end:
+    while calls < min_calls or time.perf_counter() < end:
         wall, cpu = time.perf_counter(), time.process_time()
         function()
         cost = Cost(time.process_time() - cpu, time.perf_counter() - wall)

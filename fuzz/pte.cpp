@@ -14,7 +14,7 @@ namespace {
 
 using namespace carina;
 
-constexpr size_t kMostBytes = 1 << 16;  // of planned memory: what a kernel can be made to work on
+constexpr size_t kMaxBytes = 1 << 16;  // of planned memory: what a kernel can be made to work on
 
 // A device that does nothing.
 class IdleDriver final : public runtime::NpuDriver {
@@ -36,14 +36,14 @@ void run(const Buffer& file) {
   IdleDriver driver;
   runtime::EthosUBackend backend(driver);
   const std::array<runtime::Backend*, 1> backends{&backend};
-  alignas(16) static std::array<std::byte, kMostBytes> method_memory;
-  alignas(16) static std::array<std::byte, kMostBytes> scratch_memory;
+  alignas(16) static std::array<std::byte, kMaxBytes> method_memory;
+  alignas(16) static std::array<std::byte, kMaxBytes> scratch_memory;
   for (size_t m = 0; m < std::min<size_t>(program.methods(), 4); ++m) {
     size_t total = 0;
     std::vector<MutableBuffer> buffers;
     for (size_t i = 0; i < program.planned_buffers(m); ++i) {
-      total += std::min(program.planned_buffer_bytes(m, i), kMostBytes + 1);
-      if (total > kMostBytes) return;
+      total += std::min(program.planned_buffer_bytes(m, i), kMaxBytes + 1);
+      if (total > kMaxBytes) return;
       buffers.push_back(MutableBuffer::allocate(program.planned_buffer_bytes(m, i)));
       std::ranges::fill(buffers.back().bytes(), std::byte{0});
     }

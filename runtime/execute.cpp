@@ -77,7 +77,7 @@ Error Method::execute() {
       if (error == Error::kOutOfMemory) set_missing(problem_, MemoryArena::kScratch, *scratch_);
       return error;
     }
-    if (next <= at && ++jumps_back > most_jumps_back_) {
+    if (next <= at && ++jumps_back > max_jumps_back_) {
       set_problem(problem_, "a loop without end", static_cast<int32_t>(at));
       return Error::kInvalidProgram;
     }

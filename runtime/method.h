@@ -78,9 +78,9 @@ class Method {
   // Runs the method once. Errors: what a kernel or a delegate says; problem() says which; kInvalidProgram for a loop that
   // jumps back too often.
   Error execute();
-  // How often a run may jump backwards, so that a damaged program ends. Loading sets it to kMostJumpsBack.
-  static constexpr uint32_t kMostJumpsBack = 1'000'000;
-  void limit_jumps_back(uint32_t most) { most_jumps_back_ = most; }
+  // How often a run may jump backwards, so that a damaged program ends. Loading sets it to kMaxJumpsBack.
+  static constexpr uint32_t kMaxJumpsBack = 1'000'000;
+  void limit_jumps_back(uint32_t max) { max_jumps_back_ = max; }
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
   // The kernel or delegate that instruction `index` calls ("aten::add.out", "EthosUBackend"), empty for others.
@@ -110,7 +110,7 @@ class Method {
   std::span<RuntimeNumber> numbers_;
   Arena* scratch_ = nullptr;
   InstructionObserver* observer_ = nullptr;
-  uint32_t most_jumps_back_ = kMostJumpsBack;
+  uint32_t max_jumps_back_ = kMaxJumpsBack;
   Problem problem_;
 };
 

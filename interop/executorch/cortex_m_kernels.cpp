@@ -18,7 +18,7 @@ namespace carina::interop {
 
 namespace {
 
-constexpr size_t kMostKernels = 40;
+constexpr size_t kMaxKernels = 40;
 
 // Those of the runtime's table: the names begin alike, so they stand in a row.
 std::span<const runtime::KernelEntry> cortex_m_kernels() {
@@ -47,7 +47,7 @@ void call(official::KernelRuntimeContext& context, official::Span<official::EVal
 
 constexpr auto kCalls = []<size_t... places>(std::index_sequence<places...>) {
   return std::array<official::OpFunction, sizeof...(places)>{call<places>...};
-}(std::make_index_sequence<kMostKernels>());
+}(std::make_index_sequence<kMaxKernels>());
 
 // A process that has linked the backend's own keeps those: registering a name twice ends it.
 [[maybe_unused]] const bool kRegistered = [] {
@@ -55,7 +55,7 @@ constexpr auto kCalls = []<size_t... places>(std::index_sequence<places...>) {
   for (size_t i = 0; i < kernels.size(); ++i) {
     const char* name = kernels[i].name.data();  // of a literal: a zero follows
     if (official::registry_has_op_function(name)) continue;
-    if (i >= kMostKernels || official::register_kernel(official::Kernel(name, kCalls[i])) != official::Error::Ok)
+    if (i >= kMaxKernels || official::register_kernel(official::Kernel(name, kCalls[i])) != official::Error::Ok)
       ET_LOG(Error, "carina: %s cannot be registered", name);
   }
   return true;

@@ -5,7 +5,7 @@ namespace carina::interop {
 
 namespace {
 
-constexpr size_t kMostCalls = 1000;
+constexpr size_t kMaxCalls = 1000;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Journal::add_vgf(int64_t nanoseconds) {
 
 void Journal::add(report::RunReport call) {
   const std::scoped_lock lock(mutex_);
-  if (calls_.size() == kMostCalls) calls_.pop_front();
+  if (calls_.size() == kMaxCalls) calls_.pop_front();
   calls_.push_back(std::move(call));
 }
 

@@ -21,15 +21,15 @@ Error clamp_between(const EValue& low, const EValue& high, const Tensor& in, con
   return map_unary(in, out, [&](auto a) {
     using T = decltype(a);
     using Limits = std::numeric_limits<T>;
-    const T least = Limits::has_infinity ? -Limits::infinity() : Limits::min();
-    const T most = Limits::has_infinity ? Limits::infinity() : Limits::max();
+    const T min = Limits::has_infinity ? -Limits::infinity() : Limits::min();
+    const T max = Limits::has_infinity ? Limits::infinity() : Limits::max();
     const auto own = [&out](const EValue& limit) {
       if constexpr (Limits::has_infinity) return scalar_in<T>(limit);
       int64_t kept = 0;
       integer_storer(out.type)(&kept, 0, scalar_in<int64_t>(limit));
       return static_cast<T>(integer_loader(out.type)(&kept, 0));
     };
-    return limited(a, low.is_none() ? least : own(low), high.is_none() ? most : own(high));
+    return limited(a, low.is_none() ? min : own(low), high.is_none() ? max : own(high));
   });
 }
 

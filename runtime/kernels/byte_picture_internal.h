@@ -16,8 +16,8 @@ class ByteAxis {
       const Triangle<double> triangle = triangle_of_(i);
       for (int64_t k = 0; k < triangle.count; ++k) largest = std::max(largest, triangle.weight(k));
     }
-    constexpr int kMostBits = 22;
-    while (bits_ < kMostBits && 0.5 + largest * static_cast<double>(int64_t{2} << bits_) < 32768) ++bits_;
+    constexpr int kMaxBits = 22;
+    while (bits_ < kMaxBits && 0.5 + largest * static_cast<double>(int64_t{2} << bits_) < 32768) ++bits_;
   }
 
   // `read`: index of an input element -> its byte.

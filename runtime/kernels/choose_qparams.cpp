@@ -10,29 +10,29 @@
 namespace carina::runtime {
 
 // As ExecuTorch has it from FBGEMM: the end of the range with the smaller error gives the zero point.
-Parameters choose_parameters(float least, float most, int64_t low, int64_t high) {
+Parameters choose_parameters(float min, float max, int64_t low, int64_t high) {
   constexpr double kSmallest = 6.1e-5;  // what the reciprocal of a half still holds
   const auto levels = static_cast<double>(high - low);
-  double least_value = std::min(least, 0.0F), most_value = std::max(most, 0.0F);
-  double scale = (most_value - least_value) / levels;
+  double min_value = std::min(min, 0.0F), max_value = std::max(max, 0.0F);
+  double scale = (max_value - min_value) / levels;
   if (static_cast<float>(scale) == 0.0F || std::isinf(1.0F / static_cast<float>(scale))) scale = 0.1;
   if (scale < kSmallest) {
     const double factor = kSmallest / scale;
     scale = kSmallest;
-    if (least_value == 0) {
-      most_value = kSmallest * levels;
-    } else if (most_value == 0) {
-      least_value = -kSmallest * levels;
+    if (min_value == 0) {
+      max_value = kSmallest * levels;
+    } else if (max_value == 0) {
+      min_value = -kSmallest * levels;
     } else {
-      least_value *= factor;
-      most_value *= factor;
+      min_value *= factor;
+      max_value *= factor;
     }
   }
-  const double at_least = least_value / scale, at_most = most_value / scale;
-  const double error_at_least = std::fabs(static_cast<double>(low)) + std::fabs(at_least);
-  const double error_at_most = std::fabs(static_cast<double>(high)) + std::fabs(at_most);
+  const double min_level = min_value / scale, max_level = max_value / scale;
+  const double error_at_min = std::fabs(static_cast<double>(low)) + std::fabs(min_level);
+  const double error_at_max = std::fabs(static_cast<double>(high)) + std::fabs(max_level);
   const double exact =
-      error_at_least < error_at_most ? static_cast<double>(low) - at_least : static_cast<double>(high) - at_most;
+      error_at_min < error_at_max ? static_cast<double>(low) - min_level : static_cast<double>(high) - max_level;
   const int64_t nudged = exact < static_cast<double>(low)    ? low
                          : exact > static_cast<double>(high) ? high
                                                              : to_int64(std::nearbyint(static_cast<float>(exact)));
@@ -42,7 +42,7 @@ Parameters choose_parameters(float least, float most, int64_t low, int64_t high)
 namespace {
 
 struct Bounds {
-  float least = 0, most = 0;
+  float min = 0, max = 0;
 };
 
 // Of the logical row of `count` elements that `walk` comes to.
@@ -51,8 +51,8 @@ Bounds bounds_of(const Tensor& in, Walk<1>& walk, int64_t count) {
   Bounds bounds;
   for (int64_t i = 0; i < count; ++i, walk.next()) {
     const auto value = static_cast<float>(read(walk.at[0]));
-    bounds.least = i == 0 ? value : std::min(bounds.least, value);
-    bounds.most = i == 0 ? value : std::max(bounds.most, value);
+    bounds.min = i == 0 ? value : std::min(bounds.min, value);
+    bounds.max = i == 0 ? value : std::max(bounds.max, value);
   }
   return bounds;
 }
@@ -72,7 +72,7 @@ Error choose_qparams(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   Walk<1> walk = walk_over(in);
   const Bounds bounds = bounds_of(in, walk, static_cast<int64_t>(in.elements()));
-  const Parameters chosen = choose_parameters(bounds.least, bounds.most, low, high);
+  const Parameters chosen = choose_parameters(bounds.min, bounds.max, low, high);
   Numbers::writer(scale)(0, chosen.scale);
   Integers::writer(zero_point)(0, chosen.zero_point);
   return Error::kOk;
@@ -97,7 +97,7 @@ Error choose_qparams_per_token(Arguments arguments, Arena& /*scratch*/) {
   const int64_t rows = scale.count();
   for (int64_t row = 0; row < rows; ++row, scale.next(), zero_point.next()) {
     const Bounds bounds = bounds_of(in, walk, each);
-    const Parameters chosen = choose_parameters(bounds.least, bounds.most, INT8_MIN, INT8_MAX);
+    const Parameters chosen = choose_parameters(bounds.min, bounds.max, INT8_MIN, INT8_MAX);
     Numbers::writer(scales)(scale.at[0], chosen.scale);
     Integers::writer(zero_points)(zero_point.at[0], chosen.zero_point);
   }

@@ -101,8 +101,8 @@ Error maximum_of(Arguments arguments, Axes axes) {
   call.require(low <= high && low >= INT8_MIN && high <= INT8_MAX);
   CARINA_RT_TRY(call.error());
   for_windows(
-      pool, int8_t{INT8_MIN}, [](int8_t most, int8_t element) { return std::max(most, element); },
-      [&](int8_t most, int64_t /*count*/) { return static_cast<int8_t>(std::clamp<int64_t>(most, low, high)); });
+      pool, int8_t{INT8_MIN}, [](int8_t max, int8_t element) { return std::max(max, element); },
+      [&](int8_t max, int64_t /*count*/) { return static_cast<int8_t>(std::clamp<int64_t>(max, low, high)); });
   return Error::kOk;
 }
 

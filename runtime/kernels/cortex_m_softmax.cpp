@@ -21,12 +21,12 @@ struct Row {
 // In float, as the Python implementation computes it.
 void softmax_row(const Row& row, float zero, float scale) {
   const auto value = [&](int64_t i) { return (static_cast<float>(row.in[i * row.in_step]) - zero) * scale; };
-  float most = value(0);
-  for (int64_t i = 1; i < row.count; ++i) most = std::max(most, value(i));
+  float max = value(0);
+  for (int64_t i = 1; i < row.count; ++i) max = std::max(max, value(i));
   float sum = 0;
-  for (int64_t i = 0; i < row.count; ++i) sum += std::exp(value(i) - most);
+  for (int64_t i = 0; i < row.count; ++i) sum += std::exp(value(i) - max);
   for (int64_t i = 0; i < row.count; ++i) {
-    const float quantized = std::nearbyint(std::exp(value(i) - most) / sum / kScale) + static_cast<float>(kZeroPoint);
+    const float quantized = std::nearbyint(std::exp(value(i) - max) / sum / kScale) + static_cast<float>(kZeroPoint);
     row.out[i * row.out_step] = static_cast<int8_t>(std::clamp(quantized, -128.0F, 127.0F));
   }
 }

@@ -33,10 +33,10 @@ T reflected(T place, int64_t twice_low, int64_t twice_high) {
 // A place as the padding mode moves it into the picture.
 template <typename T>
 T padded_place(const Sampler& sampler, T place, int64_t size) {
-  const auto most = static_cast<T>(size - 1);
+  const auto max = static_cast<T>(size - 1);
   if (sampler.padding == kReflection)
     place = sampler.align_corners ? reflected(place, 0, 2 * (size - 1)) : reflected(place, -1, 2 * size - 1);
-  return sampler.padding == kZeros ? place : std::min(std::max(place, T{0}), most);
+  return sampler.padding == kZeros ? place : std::min(std::max(place, T{0}), max);
 }
 
 // From [-1, 1] to elements.

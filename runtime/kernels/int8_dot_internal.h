@@ -9,10 +9,10 @@
 // Products of int8 whose sums int32 holds: on cores with MVE sixteen at a time, with the bits of one after another.
 namespace carina::runtime {
 
-inline constexpr int64_t kMostOffset = 255;                                        // of either sign
-inline constexpr int64_t kMostProducts = INT32_MAX / ((128 + kMostOffset) * 128);  // in one sum
+inline constexpr int64_t kMaxOffset = 255;                                       // of either sign
+inline constexpr int64_t kMaxProducts = INT32_MAX / ((128 + kMaxOffset) * 128);  // in one sum
 constexpr bool sums_fit(int64_t products, int64_t offset) {
-  return products <= kMostProducts && offset >= -kMostOffset && offset <= kMostOffset;
+  return products <= kMaxProducts && offset >= -kMaxOffset && offset <= kMaxOffset;
 }
 
 // The sum of (a[i] + offset) * b[i].

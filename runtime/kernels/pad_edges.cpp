@@ -33,8 +33,8 @@ Padding padding_of(std::span<const int64_t> pad, size_t rank, size_t axis) {
 }
 
 bool fits(const Padding& pad, int64_t in, int64_t out, bool reflects) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (pad.before < 0 || pad.after < 0 || pad.before > kMost || pad.after > kMost) return false;
+  constexpr int64_t kMaxPad = std::numeric_limits<int32_t>::max();
+  if (pad.before < 0 || pad.after < 0 || pad.before > kMaxPad || pad.after > kMaxPad) return false;
   if (reflects && (pad.before >= std::max<int64_t>(in, 1) || pad.after >= std::max<int64_t>(in, 1))) return false;
   return out == in + pad.before + pad.after && (in > 0 || out == 0);
 }

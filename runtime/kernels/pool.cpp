@@ -167,17 +167,17 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
         for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
           const Span rows = span_of(pool.rows, pool.in.height, y);
           const Span columns = span_of(pool.columns, pool.in.width, x);
-          typename decltype(domain)::Value most{0};
+          typename decltype(domain)::Value max{0};
           int64_t place = -1;
           for (int64_t in_y = rows.begin; in_y < rows.end; in_y += rows.step) {
             for (int64_t in_x = columns.begin; in_x < columns.end; in_x += columns.step) {
               const auto value = read(index_in(pool.in, n, c, in_y, in_x));
-              if (place >= 0 && !(value > most) && value == value) continue;
-              most = value;  // NaN wins
+              if (place >= 0 && !(value > max) && value == value) continue;
+              max = value;  // NaN wins
               place = in_y * pool.in.width + in_x;
             }
           }
-          write(index_in(pool.out, n, c, y, x), most);
+          write(index_in(pool.out, n, c, y, x), max);
           indices.as<int64_t>()[index_in(places, n, c, y, x)] = place;
         });
       },

@@ -25,6 +25,6 @@ struct Parameters {
   double scale;
   int64_t zero_point;
 };
-Parameters choose_parameters(float least, float most, int64_t low, int64_t high);
+Parameters choose_parameters(float min, float max, int64_t low, int64_t high);
 
 }  // namespace carina::runtime

@@ -85,8 +85,8 @@ Error tril(Arguments arguments, Arena& /*scratch*/) {
   const Layout from = layout_of(in), to = layout_of(out);
   Walk<2> walk;
   for (size_t axis = 0; axis < to.rank; ++axis) walk.add_axis(to.sizes[axis], {from.strides[axis], to.strides[axis]});
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const int64_t kept = std::clamp(diagonal, -kMost, kMost);
+  constexpr int64_t kMaxDiagonal = std::numeric_limits<int32_t>::max();
+  const int64_t kept = std::clamp(diagonal, -kMaxDiagonal, kMaxDiagonal);
   const int64_t count = walk.count();
   in_domain(
       [&](auto domain) {

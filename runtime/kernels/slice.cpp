@@ -339,8 +339,8 @@ Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
     const size_t entry = 2 * (from.rank - 1 - axis);
     const int64_t before = entry < pad.size() ? pad[entry] : 0;
     const int64_t after = entry < pad.size() ? pad[entry + 1] : 0;
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-    if (before < -kMost || before > kMost || after < -kMost || after > kMost ||
+    constexpr int64_t kMaxPad = std::numeric_limits<int32_t>::max();
+    if (before < -kMaxPad || before > kMaxPad || after < -kMaxPad || after > kMaxPad ||
         to.sizes[axis] != from.sizes[axis] + before + after)
       return Error::kInvalidArgument;
     const int64_t skipped = std::max<int64_t>(-before, 0);

@@ -20,23 +20,23 @@ struct Row {
 
 template <typename Reader, typename Writer>
 void softmax_row(const Reader& read, const Writer& write, const Row& row) {
-  auto most = read(row.from);
-  for (int64_t i = 1; i < row.count; ++i) most = std::max(most, read(row.from + i * row.from_step));
-  decltype(most) sum = 0;
-  for (int64_t i = 0; i < row.count; ++i) sum += std::exp(read(row.from + i * row.from_step) - most);
+  auto max = read(row.from);
+  for (int64_t i = 1; i < row.count; ++i) max = std::max(max, read(row.from + i * row.from_step));
+  decltype(max) sum = 0;
+  for (int64_t i = 0; i < row.count; ++i) sum += std::exp(read(row.from + i * row.from_step) - max);
   for (int64_t i = 0; i < row.count; ++i)
-    write(row.to + i * row.to_step, std::exp(read(row.from + i * row.from_step) - most) / sum);
+    write(row.to + i * row.to_step, std::exp(read(row.from + i * row.from_step) - max) / sum);
 }
 
 template <typename Reader, typename Writer>
 void log_softmax_row(const Reader& read, const Writer& write, const Row& row) {
-  auto most = read(row.from);
-  for (int64_t i = 1; i < row.count; ++i) most = std::max(most, read(row.from + i * row.from_step));
-  decltype(most) sum = 0;
-  for (int64_t i = 0; i < row.count; ++i) sum += std::exp(read(row.from + i * row.from_step) - most);
+  auto max = read(row.from);
+  for (int64_t i = 1; i < row.count; ++i) max = std::max(max, read(row.from + i * row.from_step));
+  decltype(max) sum = 0;
+  for (int64_t i = 0; i < row.count; ++i) sum += std::exp(read(row.from + i * row.from_step) - max);
   const auto log_sum = std::log(sum);
   for (int64_t i = 0; i < row.count; ++i)
-    write(row.to + i * row.to_step, read(row.from + i * row.from_step) - most - log_sum);
+    write(row.to + i * row.to_step, read(row.from + i * row.from_step) - max - log_sum);
 }
 
 // (input, dim, half_to_float, out): `run` for each row along `dim`.

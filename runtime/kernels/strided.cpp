@@ -44,8 +44,8 @@ Error diagonal_copy(Arguments arguments, Arena& /*scratch*/) {
   const int64_t offset = call.integer(1);
   const size_t rows = call.axis(2, in.rank()), columns = call.axis(3, in.rank());
   const Tensor& out = call.out(4);
-  constexpr int64_t kMost = INT32_MAX;
-  call.require(rows != columns && in.type == out.type && offset >= -kMost && offset <= kMost);
+  constexpr int64_t kMaxOffset = INT32_MAX;
+  call.require(rows != columns && in.type == out.type && offset >= -kMaxOffset && offset <= kMaxOffset);
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const int64_t skipped_rows = std::max<int64_t>(-offset, 0), skipped_columns = std::max<int64_t>(offset, 0);

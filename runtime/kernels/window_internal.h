@@ -26,9 +26,9 @@ inline int64_t entry_of(Call& call, std::span<const int64_t> list, size_t axis, 
 
 // Numbers small enough that positions computed from them cannot overflow.
 inline bool is_sane(const Window& window) {
-  constexpr int64_t kMost = int64_t{1} << 31;
-  return window.kernel >= 1 && window.kernel < kMost && window.stride >= 1 && window.stride < kMost &&
-         window.padding >= 0 && window.padding < kMost && window.dilation >= 1 && window.dilation < kMost;
+  constexpr int64_t kMaxSize = int64_t{1} << 31;
+  return window.kernel >= 1 && window.kernel < kMaxSize && window.stride >= 1 && window.stride < kMaxSize &&
+         window.padding >= 0 && window.padding < kMaxSize && window.dilation >= 1 && window.dilation < kMaxSize;
 }
 
 // The taps [first, end) of a window at output position `at` that lie inside an input axis of `size` elements.

@@ -10,7 +10,7 @@ namespace carina::accelerate {
 
 namespace {
 
-constexpr int64_t kLeastRow = 16;  // shorter rows cost more to go through than to compute
+constexpr int64_t kMinRow = 16;  // shorter rows cost more to go through than to compute
 
 // Where `small` stands beside the rows of `large`: behind one another, or one element for a whole row.
 struct Repetition {
@@ -47,7 +47,7 @@ std::optional<Repetition> repetition_of(const Tensor& small, const Tensor& large
     if (sizes[outer - 1] != 1 && step != (found.one ? 0 : found.row)) break;
     found.row *= sizes[outer - 1];
   }
-  if (found.row < kLeastRow) return std::nullopt;
+  if (found.row < kMinRow) return std::nullopt;
   found.starts.assign(1, 0);
   for (size_t axis = 0; axis < outer; ++axis) {
     std::vector<int64_t> more;

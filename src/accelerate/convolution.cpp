@@ -13,9 +13,9 @@ namespace {
 // Columns of `size` columns in `parts` runs of whole tiles.
 struct Cut {
   int64_t columns, step;
-  Cut(int64_t all, int64_t least, int threads) : columns(all) {
+  Cut(int64_t all, int64_t min, int threads) : columns(all) {
     const int64_t each = (all + threads - 1) / threads;
-    step = threads == 1 ? all : std::max((each + kTileColumns - 1) / kTileColumns * kTileColumns, least);
+    step = threads == 1 ? all : std::max((each + kTileColumns - 1) / kTileColumns * kTileColumns, min);
     step = std::max<int64_t>(step, 1);
   }
   [[nodiscard]] int64_t parts() const { return (columns + step - 1) / step; }
@@ -236,9 +236,9 @@ bool read_geometry(Arguments arguments, const EValue& out, Geometry& g) {
   const Plane& p = g.plane;
   const auto fits = [](int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                        int64_t to_size) {
-    constexpr int64_t kMost = 1 << 20;
-    return kernel >= 1 && kernel < kMost && stride >= 1 && stride < kMost && padding >= 0 && padding < kMost &&
-           dilation >= 1 && dilation < kMost && to_size >= 1 &&
+    constexpr int64_t kMaxSize = 1 << 20;
+    return kernel >= 1 && kernel < kMaxSize && stride >= 1 && stride < kMaxSize && padding >= 0 && padding < kMaxSize &&
+           dilation >= 1 && dilation < kMaxSize && to_size >= 1 &&
            to_size == (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
   };
   return g.groups >= 1 && g.channels >= 1 && g.channels % g.groups == 0 && g.out_channels % g.groups == 0 &&

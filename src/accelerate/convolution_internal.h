@@ -22,7 +22,7 @@ struct Geometry {
     const Plane& p = plane;
     return p.taps() == 1 && p.stride_y == 1 && p.stride_x == 1 && p.padding_y == 0 && p.padding_x == 0;
   }
-  [[nodiscard]] bool is_depthwise() const { return group_in() == 1 && plane.taps() > 1 && plane.taps() <= kMostTaps; }
+  [[nodiscard]] bool is_depthwise() const { return group_in() == 1 && plane.taps() > 1 && plane.taps() <= kMaxTaps; }
 };
 
 // With the batch norm and the limits that follow it.

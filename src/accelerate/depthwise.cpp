@@ -89,7 +89,7 @@ void fill_padded(const Depthwise& job, const Padded& padded, const float* in) {
 
 struct Taps {
   int64_t count = 0;
-  int64_t offset[kMostTaps];
+  int64_t offset[kMaxTaps];
 };
 
 Taps taps_of(const Plane& p, const Padded& padded) {

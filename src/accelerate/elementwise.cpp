@@ -82,13 +82,13 @@ float exponential(float x) {
 }
 
 void softmax_here(const float* in, float* out, int64_t count, bool log) {
-  float most = in[0];
-  for (int64_t i = 1; i < count; ++i) most = in[i] > most || in[i] != in[i] ? in[i] : most;
-  for (int64_t i = 0; i < count; ++i) out[i] = exponential(in[i] - most);
+  float max = in[0];
+  for (int64_t i = 1; i < count; ++i) max = in[i] > max || in[i] != in[i] ? in[i] : max;
+  for (int64_t i = 0; i < count; ++i) out[i] = exponential(in[i] - max);
   const auto sum = static_cast<float>(sum_here(out, count));
   if (log) {
     const float log_sum = std::log(sum);
-    for (int64_t i = 0; i < count; ++i) out[i] = in[i] - most - log_sum;
+    for (int64_t i = 0; i < count; ++i) out[i] = in[i] - max - log_sum;
   } else {
     for (int64_t i = 0; i < count; ++i) out[i] = out[i] / sum;
   }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kRun = 4096;     // elements whose sums stay in the first-level cache
 constexpr int64_t kAddShift = 20;  // of an operand before it is scaled
-constexpr int64_t kLeastByte = std::numeric_limits<int8_t>::min();
+constexpr int64_t kMinByte = std::numeric_limits<int8_t>::min();
 constexpr int64_t kBytes = 256;
 
 // CMSIS-NN's arm_nn_requantize of a value that is not large, with a shift to the right: as the runtime's own.
@@ -39,15 +39,15 @@ bool scale_of(Arguments arguments, size_t at, Scale& scale) {
          scale.right_shift <= 31;
 }
 
-bool fill(Arguments arguments, size_t at, Table& table, int64_t& most) {
+bool fill(Arguments arguments, size_t at, Table& table, int64_t& max) {
   Scale scale;
   const int64_t zero = arguments[at]->to_int();
   if (!scale_of(arguments, at + 1, scale) || std::abs(zero) > kBytes) return false;
-  most = 0;
+  max = 0;
   for (int64_t i = 0; i < kBytes; ++i) {
     const int64_t value =
-        requantized((i + kLeastByte - zero) * (int64_t{1} << kAddShift), scale.multiplier, scale.right_shift);
-    most = std::max(most, std::abs(value));
+        requantized((i + kMinByte - zero) * (int64_t{1} << kAddShift), scale.multiplier, scale.right_shift);
+    max = std::max(max, std::abs(value));
     table[static_cast<size_t>(i)] = static_cast<int32_t>(value);
   }
   return true;
@@ -58,10 +58,10 @@ class Int8Add final : public Step {
   Int8Add(const EValue* a, const EValue* b, EValue* out) : a_(a), b_(b), out_(out) {}
 
   bool prepare(Arguments arguments) {
-    int64_t most_a = 0, most_b = 0;
+    int64_t max_a = 0, max_b = 0;
     Scale scale;
-    if (!fill(arguments, 1, table_a_, most_a) || !fill(arguments, 5, table_b_, most_b) ||
-        !scale_of(arguments, 9, scale) || most_a + most_b > kMostSum)
+    if (!fill(arguments, 1, table_a_, max_a) || !fill(arguments, 5, table_b_, max_b) ||
+        !scale_of(arguments, 9, scale) || max_a + max_b > kMaxSum)
       return false;
     zero_ = arguments[8]->to_int();
     low_ = arguments[11]->to_int();
@@ -69,7 +69,7 @@ class Int8Add final : public Step {
     column_.fill(0);
     multiplier_.fill(static_cast<int32_t>(scale.multiplier));
     right_shift_.fill(static_cast<int32_t>(scale.right_shift));
-    return std::abs(zero_) <= kBytes && low_ >= kLeastByte && high_ < -kLeastByte && low_ <= high_;
+    return std::abs(zero_) <= kBytes && low_ >= kMinByte && high_ < -kMinByte && low_ <= high_;
   }
 
   void run(ThreadPool& pool) override {

@@ -18,7 +18,7 @@ std::unique_ptr<Step> make_quantize(Arguments arguments);
 std::unique_ptr<Step> make_dequantize(Arguments arguments, size_t out_at);
 
 // What sums may come to for requantize().
-inline constexpr int64_t kMostSum = (int64_t{1} << 30) - 1;
+inline constexpr int64_t kMaxSum = (int64_t{1} << 30) - 1;
 
 // A tensor of int8 whose sizes stay.
 inline bool is_int8(const EValue& value) {

@@ -40,9 +40,10 @@ struct Output {
 
   // The same for kernels that make bytes of sums; nothing where there are none.
   [[nodiscard]] std::optional<simd::ByteFinish> in_registers(int64_t channels) const {
-    constexpr int32_t kLeastZero = std::numeric_limits<int8_t>::min(), kMostZero = std::numeric_limits<int8_t>::max();
+    constexpr int32_t kMinZeroPoint = std::numeric_limits<int8_t>::min(),
+                      kMaxZeroPoint = std::numeric_limits<int8_t>::max();
     const auto shifts = std::span(right_shift).first(static_cast<size_t>(channels));
-    if (!simd::kernels_make_bytes() || zero_point < kLeastZero || zero_point > kMostZero ||
+    if (!simd::kernels_make_bytes() || zero_point < kMinZeroPoint || zero_point > kMaxZeroPoint ||
         !std::ranges::all_of(shifts, [](int32_t shift) { return shift > 0; }))
       return std::nullopt;
     simd::ByteFinish finish(channels);
@@ -82,9 +83,9 @@ struct Limits {
 };
 
 bool set_limits(const Limits& limits, Output& output) {
-  constexpr int64_t kLeast = std::numeric_limits<int8_t>::min(), kMost = std::numeric_limits<int8_t>::max();
+  constexpr int64_t kMinInt8 = std::numeric_limits<int8_t>::min(), kMaxInt8 = std::numeric_limits<int8_t>::max();
   constexpr int64_t kFar = int64_t{1} << 16;
-  if (limits.low < kLeast || limits.high > kMost || limits.low > limits.high || std::abs(limits.zero_point) > kFar)
+  if (limits.low < kMinInt8 || limits.high > kMaxInt8 || limits.low > limits.high || std::abs(limits.zero_point) > kFar)
     return false;
   output.zero_point = static_cast<int32_t>(limits.zero_point);
   output.low = static_cast<int32_t>(limits.low);
@@ -102,9 +103,9 @@ bool set_scale(int64_t multiplier, int64_t shift, size_t channel, Output& output
 // What is added to a channel's sum of in * weight: the start, and the input's offset times the weights. False when a sum
 // could become too large.
 bool set_column(int64_t start, int64_t offset, int64_t weights, int64_t magnitudes, size_t channel, Output& output) {
-  constexpr int64_t kMostInput = 255;
-  const int64_t most = std::abs(start) + kMostInput * magnitudes + std::abs(offset) * magnitudes;
-  if (most > kMostSum) return false;
+  constexpr int64_t kMaxInput = 255;
+  const int64_t max = std::abs(start) + kMaxInput * magnitudes + std::abs(offset) * magnitudes;
+  if (max > kMaxSum) return false;
   output.column[channel] = static_cast<int32_t>(start + offset * weights);
   return true;
 }

@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kWide = HWY_LANES(float);
-constexpr int kMostVectors = kWide >= 16 ? 4 : 2;  // of a tile; rows fill the registers
+constexpr int kMaxVectors = kWide >= 16 ? 4 : 2;  // of a tile; rows fill the registers
 
 struct At {
   int64_t row, column;
@@ -79,10 +79,10 @@ void tile(const Product& job, const At& at) {
 // kRows rows of tiles over the columns [begin, end), tile by tile along a row: what is written stays in few rows.
 template <int kRows>
 void row_of_tiles(const Product& job, int64_t row, int64_t begin, int64_t end) {
-  constexpr int kWidest = kMostVectors;
+  constexpr int kWidest = kMaxVectors;
   At at{.row = row, .column = begin, .rest = kWide};
   if constexpr (kRows == 1) {  // all registers for columns: long reads of b, which is read once
-    constexpr int kLong = 4 * kMostVectors;
+    constexpr int kLong = 4 * kMaxVectors;
     for (; at.column + kLong * kWide <= end; at.column += kLong * kWide) tile<1, kLong, false>(job, at);
   }
   for (; at.column + kWidest * kWide <= end; at.column += kWidest * kWide) tile<kRows, kWidest, false>(job, at);

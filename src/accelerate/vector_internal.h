@@ -45,7 +45,7 @@ struct Plane {
   [[nodiscard]] int64_t taps() const { return kernel_height * kernel_width; }
 };
 int64_t plane_elems(const Plane& plane);
-inline constexpr int64_t kMostTaps = 128;
+inline constexpr int64_t kMaxTaps = 128;
 struct Depthwise {
   Plane plane;
   int64_t channels;      // of the output

@@ -37,7 +37,7 @@ class Inflater {
   bool read(std::span<std::byte> to) {
     for (std::span<std::byte> left = to; !left.empty();) {
       feed();
-      const size_t part = std::min(left.size(), kMost);
+      const size_t part = std::min(left.size(), kMaxPartBytes);
       stream_.next_out = reinterpret_cast<Bytef*>(left.data());
       stream_.avail_out = static_cast<uInt>(part);
       const int status = inflate(&stream_, Z_NO_FLUSH);
@@ -67,11 +67,11 @@ class Inflater {
   }
 
  private:
-  static constexpr size_t kMost = size_t{1} << 30;  // zlib counts in 32 bits
+  static constexpr size_t kMaxPartBytes = size_t{1} << 30;  // zlib counts in 32 bits
 
   void feed() {
     if (stream_.avail_in > 0) return;
-    const size_t part = std::min(rest_.size(), kMost);
+    const size_t part = std::min(rest_.size(), kMaxPartBytes);
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest_.data()));
     stream_.avail_in = static_cast<uInt>(part);
     rest_ = rest_.subspan(part);

@@ -87,7 +87,7 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
   return std::move(buffer).freeze();
 }
 
-Result<Buffer> file_bytes(const std::string& path, size_t most_read) {
+Result<Buffer> file_bytes(const std::string& path, size_t max_read) {
   // Without waiting: a FIFO that nobody writes would block before anyone can say that it is no file.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return system_error(path, "cannot open the file");
@@ -98,7 +98,7 @@ Result<Buffer> file_bytes(const std::string& path, size_t most_read) {
   }
   const auto size = static_cast<size_t>(status.st_size);
   if (size == 0) return Buffer();
-  return size <= most_read ? read_whole(path, file.get(), status) : mapped(path, file.get(), size);
+  return size <= max_read ? read_whole(path, file.get(), status) : mapped(path, file.get(), size);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kMostLetters = 2;
+constexpr size_t kMaxLetters = 2;
 
 // How many letters must be put in, taken out or changed to make one word of the other.
 size_t distance(std::string_view a, std::string_view b) {
@@ -31,7 +31,7 @@ size_t distance(std::string_view a, std::string_view b) {
 std::string nearest_hint(std::string_view typed, const std::vector<std::string>& names) {
   const auto nearest =
       std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(typed, name); });
-  if (nearest == names.end() || distance(typed, *nearest) > kMostLetters) return {};
+  if (nearest == names.end() || distance(typed, *nearest) > kMaxLetters) return {};
   return fmt::format("did you mean {}? ", *nearest);
 }
 

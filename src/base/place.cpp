@@ -145,7 +145,7 @@ constexpr size_t kMoves =
 
 void improve(const Packer& packer, std::vector<size_t> order, Placement& best, const Effort& effort) {
   std::mt19937 random(1);
-  const size_t rounds = std::min<size_t>(kMaxRounds, effort.most_work / (order.size() * order.size() + 1));
+  const size_t rounds = std::min<size_t>(kMaxRounds, effort.max_work / (order.size() * order.size() + 1));
   std::vector<size_t> blocked = packer.bottleneck(best);
   std::vector<size_t> candidate;
   Trial trial;
@@ -207,7 +207,7 @@ Placement place(std::span<const Interval> intervals, int64_t alignment, Placing 
   Placement best = packer.pack(order);
   if (how == Placing::kSearch) {
     const int64_t enough_bytes = std::max(effort.enough_bytes, peak_live_bytes(intervals, alignment));
-    improve(packer, order, best, {.enough_bytes = enough_bytes, .most_work = effort.most_work});
+    improve(packer, order, best, {.enough_bytes = enough_bytes, .max_work = effort.max_work});
   }
   return best;
 }

@@ -37,7 +37,7 @@ enum class Placing : uint8_t { kFirstFit, kSearch };
 // When a search ends.
 struct Effort {
   int64_t enough_bytes = 0;      // takes no more
-  size_t most_work = 4'000'000;  // so many intervals have been compared
+  size_t max_work = 4'000'000;   // so many intervals have been compared
 };
 
 // Places intervals so that no two that live at the same time overlap. Deterministic. The sum of all bytes, each rounded

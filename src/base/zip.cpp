@@ -307,9 +307,9 @@ namespace {
 
 // minizip takes at most 4 GiB at a time.
 bool write_part(zipFile handle, std::span<const std::byte> data) {
-  constexpr size_t kMost = size_t{1} << 30;
-  for (; !data.empty(); data = data.subspan(std::min(kMost, data.size()))) {
-    const auto part = data.first(std::min(kMost, data.size()));
+  constexpr size_t kMaxPartBytes = size_t{1} << 30;
+  for (; !data.empty(); data = data.subspan(std::min(kMaxPartBytes, data.size()))) {
+    const auto part = data.first(std::min(kMaxPartBytes, data.size()));
     if (zipWriteInFileInZip(handle, part.data(), static_cast<unsigned>(part.size())) != ZIP_OK) return false;
   }
   return true;

@@ -40,8 +40,8 @@ std::string text_of(const std::string& path) {
 }
 
 std::string end_of(const std::string& text) {
-  constexpr size_t kMostBytes = 600;
-  std::string end = text.substr(text.size() - std::min(text.size(), kMostBytes));
+  constexpr size_t kMaxBytes = 600;
+  std::string end = text.substr(text.size() - std::min(text.size(), kMaxBytes));
   while (end.ends_with('\n')) end.pop_back();
   return end;
 }

@@ -19,7 +19,7 @@ namespace carina::driver {
 
 namespace {
 
-constexpr size_t kMostSamples = 8;  // that layers are compared on
+constexpr size_t kMaxSamples = 8;   // that layers are compared on
 constexpr double kExact = 300;      // dB
 constexpr size_t kWorstLayers = 3;  // that a remedy gives 16 bits
 
@@ -62,7 +62,7 @@ class Debugger {
                    .fault = Fault::kUsage});
     const std::vector<InputType> inputs = input_types(model_.graph);
     CARINA_TRY(calibration_, open_data_set(request_.data, inputs));
-    CARINA_TRY(judged_, first_samples(*calibration_, kMostSamples));
+    CARINA_TRY(judged_, first_samples(*calibration_, kMaxSamples));
     if (!request_.calibration.empty()) {
       CARINA_TRY(calibration_, open_data_set(request_.calibration, inputs));
     }

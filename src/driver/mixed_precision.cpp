@@ -33,8 +33,8 @@ Result<Budget> budget_of(std::string_view text) {
   if (text.empty()) return Budget{};
   const bool is_percent = text.ends_with('%');
   const auto number = number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0)));
-  constexpr double kMostPercent = 1e6, kMostCycles = 1e15;
-  if (number && *number > 0 && *number <= (is_percent ? kMostPercent : kMostCycles))
+  constexpr double kMaxPercent = 1e6, kMaxCycles = 1e15;
+  if (number && *number > 0 && *number <= (is_percent ? kMaxPercent : kMaxCycles))
     return Budget{.number = *number, .is_percent = is_percent};
   return fail({.where = "--max-cycles",
                .what = "this is no number of cycles",
@@ -72,16 +72,16 @@ class MixedPrecision {
     const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);
     CARINA_TRY(const Measured narrow, measure(none));
     CARINA_TRY(const Measured wide, measure(all));
-    const int64_t most = budget.cycles(narrow.cycles);
-    if (most < narrow.cycles) {
+    const int64_t max = budget.cycles(narrow.cycles);
+    if (max < narrow.cycles) {
       return fail({.where = "--max-cycles",
                    .what = "the model takes more cycles with 8 bits already",
                    .expected = fmt::format("at least {}", narrow.cycles),
-                   .got = std::to_string(most),
+                   .got = std::to_string(max),
                    .fault = Fault::kUsage});
     }
     CARINA_TRY(const Choice choice,
-               wide.cycles <= most ? Result<Choice>(Choice{.parts = all, .gives = wide}) : choose(narrow, wide, most));
+               wide.cycles <= max ? Result<Choice>(Choice{.parts = all, .gives = wide}) : choose(narrow, wide, max));
     say(choice, narrow, wide);
     return scheme_of(choice.parts, quantize::Rounding::kForInputs);
   }
@@ -189,30 +189,30 @@ class MixedPrecision {
   }
 
   // How many of the most worthy parts the budget takes, by bisection: compiled, for cycles do not simply add up.
-  Result<size_t> affordable(std::span<const Part> parts, int64_t most) const {
+  Result<size_t> affordable(std::span<const Part> parts, int64_t max) const {
     size_t fits = 0, beyond = parts.size() + 1;
     while (beyond - fits > 1) {
       const size_t tried = fits + (beyond - fits) / 2;
       CARINA_TRY(const ir::Graph graph, quantized(first_of(parts, tried)));
       CARINA_TRY(const int64_t cycles, cycles_of(graph));
-      (cycles <= most ? fits : beyond) = tried;
+      (cycles <= max ? fits : beyond) = tried;
     }
     return fits;
   }
 
   // The most worthy parts, and of the others those that still fit and bring something; each of these is tried.
-  Result<Choice> choose(const Measured& narrow, const Measured& wide, int64_t most) const {
+  Result<Choice> choose(const Measured& narrow, const Measured& wide, int64_t max) const {
     CARINA_TRY(const std::vector<Part> parts, judged_parts(wide));
-    CARINA_TRY(const size_t fits, affordable(parts, most));
+    CARINA_TRY(const size_t fits, affordable(parts, max));
     Choice best{.parts = first_of(parts, fits), .gives = {}};
     CARINA_TRY(best.gives, measure(best.parts));
     if (best.gives.noise > narrow.noise) return Choice{.parts = first_of(parts, 0), .gives = narrow};
     for (const Part& part : std::span(parts).subspan(fits)) {
-      if (best.gives.cycles + part.cycles > most) continue;
+      if (best.gives.cycles + part.cycles > max) continue;
       Choice tried = best;
       tried.parts[part.index] = true;
       CARINA_TRY(tried.gives, measure(tried.parts));
-      if (tried.gives.cycles <= most && tried.gives.noise <= best.gives.noise) best = std::move(tried);
+      if (tried.gives.cycles <= max && tried.gives.noise <= best.gives.noise) best = std::move(tried);
     }
     return best;
   }

@@ -43,8 +43,8 @@ bool store_element(std::byte* place, DType dtype, double number) {
     default:
       break;
   }
-  constexpr double kMostExact = 9007199254740992.0;  // 2^53: integers beyond it are no longer the text's
-  if (number != std::floor(number) || std::abs(number) > kMostExact) return false;
+  constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: integers beyond it are no longer the text's
+  if (number != std::floor(number) || std::abs(number) > kMaxExactInteger) return false;
   const auto integer = static_cast<int64_t>(number);
   const IntegerRange range = dtype == DType::kShape ? range_of(DType::kInt64) : range_of(dtype);
   if (integer < range.min || integer > range.max) return false;

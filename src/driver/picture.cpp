@@ -14,7 +14,7 @@ namespace carina::driver {
 
 namespace {
 
-constexpr int64_t kMostPixels = int64_t{64} << 20;
+constexpr int64_t kMaxPixels = int64_t{64} << 20;
 
 std::string_view start_of(const Buffer& file) {
   return {reinterpret_cast<const char*>(file.data()), file.size()};
@@ -25,10 +25,10 @@ std::unexpected<Diagnostics> broken(const std::string& where, std::string_view f
 }
 
 Result<void> check_size(int64_t width, int64_t height, const std::string& where) {
-  if (width > 0 && height > 0 && width <= kMostPixels / height) return {};
+  if (width > 0 && height > 0 && width <= kMaxPixels / height) return {};
   return fail({.where = where,
                .what = "the picture is too large, or empty",
-               .expected = fmt::format("at most {} pixels", kMostPixels),
+               .expected = fmt::format("at most {} pixels", kMaxPixels),
                .got = fmt::format("{} x {}", width, height)});
 }
 

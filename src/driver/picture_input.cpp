@@ -12,7 +12,7 @@ namespace carina::driver {
 
 namespace {
 
-constexpr double kMostOfPixel = 255.0;
+constexpr double kMaxPixelValue = 255.0;
 
 // Where an input has a picture's axes.
 struct Layout {
@@ -55,7 +55,7 @@ Result<Layout> check_layout(const InputType& input, const PictureOptions& option
 struct Scaling {
   double mean = 0;
   double std = 1;
-  double operator()(uint8_t value) const { return (value / kMostOfPixel - mean) / std; }
+  double operator()(uint8_t value) const { return (value / kMaxPixelValue - mean) / std; }
 };
 
 Scaling scaling_of(const PictureOptions& options, size_t channel) {

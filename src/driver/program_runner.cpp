@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kFirstArenaBytes = size_t{64} << 10;
 constexpr size_t kLargestArenaBytes = size_t{1} << 30;
 constexpr std::string_view kUsualMethod = "forward";
-constexpr size_t kMostPlannedBytes = size_t{2} << 30;
+constexpr size_t kMaxPlannedBytes = size_t{2} << 30;
 
 DType dtype_of(PteScalarType type) {
   return pte::dtype_of(type).value_or(DType::kUnknown);
@@ -169,11 +169,11 @@ Result<void> ProgramRunner::plan_memory() {
   size_t total = 0;
   for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
     const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
-    total = bytes > kMostPlannedBytes - total ? kMostPlannedBytes + 1 : total + bytes;
-    if (total > kMostPlannedBytes)
+    total = bytes > kMaxPlannedBytes - total ? kMaxPlannedBytes + 1 : total + bytes;
+    if (total > kMaxPlannedBytes)
       return fail({.where = where_,
                    .what = fmt::format("the program plans too much memory: {} bytes in buffer {}", bytes, i + 1),
-                   .expected = fmt::format("at most {} bytes in all", kMostPlannedBytes),
+                   .expected = fmt::format("at most {} bytes in all", kMaxPlannedBytes),
                    .hint = "is the file damaged, or a tensor of the model far larger than meant?"});
     CARINA_TRY(const std::span<std::byte> memory, planned_buffer(bytes));
     planned_.push_back(memory);
@@ -215,7 +215,7 @@ std::vector<InputType> ProgramRunner::inputs() const {
     if (value.is_tensor()) {
       type.dtype = dtype_of(value.tensor.type);
       type.shape = shape_of(value.tensor.bounds());
-      type.at_most = value.tensor.resizable;
+      type.is_upper_bound = value.tensor.resizable;
     } else {
       type.number = tensor_of_number(value);
       type.dtype = type.number->dtype;

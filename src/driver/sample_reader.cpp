@@ -229,9 +229,9 @@ Result<quantize::DataSet> open_data_set(const std::string& path, std::span<const
   return quantize::DataSet(reader->size(), [reader](size_t n) { return reader->sample(n); });
 }
 
-Result<std::vector<Sample>> first_samples(const quantize::DataSet& data, size_t most) {
+Result<std::vector<Sample>> first_samples(const quantize::DataSet& data, size_t max) {
   std::vector<Sample> samples;
-  for (size_t n = 0; n < std::min(most, data.size()); ++n) {
+  for (size_t n = 0; n < std::min(max, data.size()); ++n) {
     CARINA_TRY(Sample sample, data.sample(n));
     samples.push_back(std::move(sample));
   }

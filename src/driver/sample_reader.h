@@ -42,6 +42,6 @@ class SampleReader {
 Result<quantize::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs);
 
 // The first `most` samples, or all where there are fewer. Errors: as of the source.
-Result<std::vector<Sample>> first_samples(const quantize::DataSet& data, size_t most);
+Result<std::vector<Sample>> first_samples(const quantize::DataSet& data, size_t max);
 
 }  // namespace carina::driver

@@ -16,7 +16,7 @@
 namespace carina::driver {
 
 bool is_smaller(const Shape& array, const InputType& input) {
-  return input.at_most && array.rank() == input.shape.rank() && array != input.shape &&
+  return input.is_upper_bound && array.rank() == input.shape.rank() && array != input.shape &&
          std::ranges::equal(array.dims(), input.shape.dims(), std::less_equal());
 }
 

@@ -23,7 +23,8 @@ struct InputType {
   Shape shape;
   // An input that is an int, double or bool, which exporting fixes: its value, as a tensor of no axes.
   std::optional<Tensor> number = std::nullopt;
-  bool at_most = false;  // the shape says the most that the sizes may be: an array may have fewer along each axis
+  bool is_upper_bound =
+      false;  // the shape says the most that the sizes may be: an array may have fewer along each axis
 };
 // Whether an array of this shape is a smaller one of an input whose sizes may differ from run to run.
 bool is_smaller(const Shape& array, const InputType& input);

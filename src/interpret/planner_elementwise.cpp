@@ -32,7 +32,7 @@ bool Planner::is_elementwise(size_t node_index) const {
 // all users of a node are known when it is its turn.
 std::vector<size_t> Planner::chain_of(size_t node_index) const {
   std::set<size_t> chain, candidates{node_index};
-  while (!candidates.empty() && chain.size() + 1 < ElementwiseF32::kMostOperands) {
+  while (!candidates.empty() && chain.size() + 1 < ElementwiseF32::kMaxOperands) {
     const size_t next = *candidates.rbegin();
     candidates.erase(next);
     if (!is_elementwise(next)) continue;

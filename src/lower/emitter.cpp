@@ -38,8 +38,8 @@ ScaleFactor narrow_factor_of(double scale) {
 // RESCALE's factors reach from 0 to 2^28. One beyond the width of the result saturates all but 0 anyway, and would take
 // products beyond the 32 bits that RESCALE asks for.
 double representable(double scale, DType to) {
-  const double most = std::ldexp(1.0, element_bytes(to) <= 2 ? 8 * static_cast<int>(element_bytes(to)) : 28);
-  return std::isfinite(scale) ? std::clamp(scale, 0.0, most) : most;
+  const double largest = std::ldexp(1.0, element_bytes(to) <= 2 ? 8 * static_cast<int>(element_bytes(to)) : 28);
+  return std::isfinite(scale) ? std::clamp(scale, 0.0, largest) : largest;
 }
 
 }  // namespace

@@ -81,10 +81,10 @@ Refused refusal_of(const Candidate& c, std::string_view hint) {
 }  // namespace
 
 Refused check_rank(const ir::Value& value) {
-  constexpr size_t kMostAxes = 6;
-  if (value.shape.rank() > kMostAxes) {
+  constexpr size_t kMaxAxes = 6;
+  if (value.shape.rank() > kMaxAxes) {
     return refused("shape.rank",
-                   fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMostAxes),
+                   fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMaxAxes),
                    "join axes that stay neighbours: torch.flatten, view");
   }
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))

@@ -52,12 +52,12 @@ void quantize_run(std::span<const float> reals, T* to, const Quantization& q, si
   constexpr float kRounding = 12582912.0F;
   const float inverse = static_cast<float>(1.0 / q.scales[channel]);
   const auto zero_point = static_cast<int32_t>(q.zero_points[channel]);
-  const auto least = static_cast<float>(q.qmin - zero_point), most = static_cast<float>(q.qmax - zero_point);
+  const auto min = static_cast<float>(q.qmin - zero_point), max = static_cast<float>(q.qmax - zero_point);
   const auto round = [&](float real) {
     const float steps = real * inverse;
     const float number = steps == steps ? steps : 0.0F;
-    const float raised = number > least ? number : least;
-    const float limited = raised < most ? raised : most;
+    const float raised = number > min ? number : min;
+    const float limited = raised < max ? raised : max;
     return static_cast<T>(static_cast<int32_t>((limited + kRounding) - kRounding) + zero_point);
   };
   constexpr size_t kLine = kLineBytes / sizeof(float);

@@ -15,7 +15,7 @@ namespace carina::npu::swd {
 // Bits one after the other, the first lowest.
 class BitWriter {
  public:
-  static constexpr int kMostBits = 56;  // at a time
+  static constexpr int kMaxBits = 56;  // at a time
 
   explicit BitWriter(size_t expected_bytes) : bytes_(expected_bytes + sizeof(uint64_t)) {}
   // Makes room for so many bytes more; put() looks for none.

@@ -117,7 +117,7 @@ class WeightUnaryWriter {
 
  private:
   static constexpr uint64_t kChunk = (1 << kUnaryPositions) - 1;
-  static constexpr uint32_t kMostQuotient = 64;  // at a time: what a chunk leaves and 33 positions fit the windows
+  static constexpr uint32_t kMaxQuotient = 64;  // at a time: what a chunk leaves and 33 positions fit the windows
 
   // Four or two; false, and nothing is taken, when their quotients are larger than the tables know.
   bool take_several() {
@@ -143,9 +143,9 @@ class WeightUnaryWriter {
   void take() {
     uint32_t quotient = rest_ > 0 ? rest_ : uint32_t{values_[taken_]} >> code_.wdiv;
     rest_ = 0;
-    if (quotient > kMostQuotient) {
-      rest_ = quotient - kMostQuotient;
-      append(kMostQuotient, kMostQuotient / 2, 0);
+    if (quotient > kMaxQuotient) {
+      rest_ = quotient - kMaxQuotient;
+      append(kMaxQuotient, kMaxQuotient / 2, 0);
       return;
     }
     ++taken_;
@@ -192,11 +192,11 @@ class ZeroUnaryWriter {
   }
 
  private:
-  static constexpr uint32_t kMostOnes = 32;  // at a time, for the windows
+  static constexpr uint32_t kMaxOnes = 32;  // at a time, for the windows
 
   void take() {
     if (!open_) rest_ = runs_[taken_] >> zdiv_;
-    const uint32_t ones = std::min(rest_, kMostOnes);
+    const uint32_t ones = std::min(rest_, kMaxOnes);
     unary_ |= ((uint64_t{1} << ones) - 1) << filled_;
     filled_ += static_cast<int>(ones);
     rest_ -= ones;
@@ -218,7 +218,7 @@ class ZeroUnaryWriter {
 
 // Reads up to kReadFurther values behind the last.
 void put_value_remainders(BitWriter& bits, std::span<const uint16_t> values, size_t& done, size_t end, int divisor) {
-  static_assert(kTogether * std::bit_width(size_t{kMaxFolded}) <= BitWriter::kMostBits);
+  static_assert(kTogether * std::bit_width(size_t{kMaxFolded}) <= BitWriter::kMaxBits);
   static_assert(kTogether - 1 <= SymbolReader::kReadFurther);
   for (; divisor > 0 && done < end; done += kTogether) {
     const int filled = static_cast<int>(std::min(kTogether, end - done)) * divisor;
@@ -228,7 +228,7 @@ void put_value_remainders(BitWriter& bits, std::span<const uint16_t> values, siz
 }
 
 void put_run_remainders(BitWriter& bits, std::span<const uint32_t> runs, size_t& done, size_t end, int divisor) {
-  static_assert(kUnaryPositions * kMaxZdiv <= BitWriter::kMostBits);
+  static_assert(kUnaryPositions * kMaxZdiv <= BitWriter::kMaxBits);
   const uint64_t mask = (uint64_t{1} << divisor) - 1;
   uint64_t together = 0;
   int filled = 0;
@@ -239,7 +239,7 @@ void put_run_remainders(BitWriter& bits, std::span<const uint32_t> runs, size_t&
 
 void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<const uint32_t> runs, const Slice& slice,
                   const Palette& palette) {
-  constexpr size_t kMostChunkBytes = (kUnaryPositions * (3 + kMaxZdiv + std::bit_width(size_t{kMaxFolded}))) / 8 + 1;
+  constexpr size_t kMaxChunkBytes = (kUnaryPositions * (3 + kMaxZdiv + std::bit_width(size_t{kMaxFolded}))) / 8 + 1;
   const bool zero_runs = slice.zdiv != kZdivNone;
   const bool uncompressed = slice.code.wdiv == kWdivUncompressed;
   const int weight_bits = uncompressed ? uncompressed_bits(palette) : slice.code.wdiv;
@@ -250,7 +250,7 @@ void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<c
   size_t weights_done = 0;
   size_t zeros_done = 0;
   for (bool previous = true; previous;) {
-    bits.reserve(kMostChunkBytes);
+    bits.reserve(kMaxChunkBytes);
     const size_t weights_due = weights.written();
     const size_t zeros_due = zeros.written();
     const bool put_weights = (!zero_runs || weights_due < zeros_due + kMaxLead) && weights_due < values.size();
@@ -279,9 +279,9 @@ void write_values(BitWriter& bits, std::span<const uint16_t> values, int weight_
 }
 
 void write_header(BitWriter& bits, const Slice& slice, bool is_first, const Palette& palette) {
-  constexpr int kMostBits =
+  constexpr int kMaxBits =
       kSliceHeaderBits + kPaletteHeaderBits + kMaxPaletteSize * (kPaletteBitsBias + (1 << kPaletteBitsBits));
-  bits.reserve(kMostBits / 8 + 1);
+  bits.reserve(kMaxBits / 8 + 1);
   bits.put(static_cast<uint64_t>(slice.zdiv), kZdivBits);
   bits.put(slice.values - 1, kSliceLengthBits);
   bits.put(static_cast<uint64_t>(slice.code.wdiv), kWdivBits);

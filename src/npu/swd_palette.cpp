@@ -8,7 +8,7 @@ namespace carina::npu::swd {
 
 namespace {
 
-constexpr size_t kMostCandidates = kMaxPaletteSize + 1;  // for a palette, and zero, which may be coded as runs
+constexpr size_t kMaxCandidates = kMaxPaletteSize + 1;  // for a palette, and zero, which may be coded as runs
 
 // The folded weights of a section, or those but zero.
 struct Folded {
@@ -89,24 +89,24 @@ class Values {
   }
 
   // Bits of the cheapest code, where one takes fewer than `limit`; else anything from there on.
-  [[nodiscard]] uint64_t least_bits(uint64_t limit) const {
+  [[nodiscard]] uint64_t min_bits(uint64_t limit) const {
     const uint64_t values = folded_.values();
-    uint64_t least = std::min(limit, bits_of({.values = values, .max = static_cast<uint32_t>(max_)},
-                                             weight_code(kWeightCodes - 1), palette_));
+    uint64_t min = std::min(limit, bits_of({.values = values, .max = static_cast<uint32_t>(max_)},
+                                           weight_code(kWeightCodes - 1), palette_));
     for (int d = kMaxWdiv; d >= 0; --d) {
-      if (least_thinkable(d) >= least) continue;
+      if (lower_bound_of(d) >= min) continue;
       const bool truncated = max_ >> d <= 2;
       const uint64_t bits = values * (1 + static_cast<uint64_t>(d)) + quotients(d) - (truncated ? twos(d) : 0);
-      least = std::min(least, bits);
+      min = std::min(min, bits);
     }
-    return least;
+    return min;
   }
 
  private:
   [[nodiscard]] int entry(int place) const { return palette_.entries[static_cast<size_t>(place)]; }
 
   // A quotient lacks less than 1 of the value by the divisor; at most half of the quotients' sum is saved by truncation.
-  [[nodiscard]] uint64_t least_thinkable(int d) const {
+  [[nodiscard]] uint64_t lower_bound_of(int d) const {
     const uint64_t values = folded_.values(), lacking = values * ((uint64_t{1} << d) - 1);
     const uint64_t quotients = sum_ > lacking ? (sum_ - lacking) >> d : 0;
     return values * (1 + static_cast<uint64_t>(d)) + (max_ >> d <= 2 ? (quotients + 1) / 2 : quotients);
@@ -145,7 +145,7 @@ void consider(const Statistics& statistics, const Folded& folded, Choice& best) 
     const Palette palette = make_palette(folded, size);
     const uint64_t other_bits = run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
     if (other_bits >= best.bits) continue;
-    const uint64_t bits = Values(folded, palette).least_bits(best.bits - other_bits) + other_bits;
+    const uint64_t bits = Values(folded, palette).min_bits(best.bits - other_bits) + other_bits;
     if (bits < best.bits) best = {.bits = bits, .zero_runs = folded.zero_runs, .palette = palette};
   }
 }
@@ -159,20 +159,20 @@ void consider_all_zero(const Statistics& statistics, Choice& best) {
 }
 
 struct Frequent {
-  std::array<uint16_t, kMostCandidates> values{};
+  std::array<uint16_t, kMaxCandidates> values{};
   size_t count = 0;
   size_t distinct = 0;  // that come at all
 };
 
 // The folded weights that come most, the most frequent first, of equal ones the smaller.
-Frequent most_frequent(const Statistics& statistics) {
+Frequent most_frequent_values(const Statistics& statistics) {
   std::array<uint64_t, kFoldedValues> keys;
   Frequent result;
   for (size_t f = 0; f < statistics.end; ++f) {
     keys[result.distinct] = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
     result.distinct += statistics.count[f] != 0 ? 1 : 0;
   }
-  result.count = std::min(result.distinct, kMostCandidates);
+  result.count = std::min(result.distinct, kMaxCandidates);
   const auto end = keys.begin() + static_cast<ptrdiff_t>(result.distinct);
   const auto middle = keys.begin() + static_cast<ptrdiff_t>(result.count);
   if (middle != end) std::nth_element(keys.begin(), middle, end, std::greater<>());
@@ -184,7 +184,7 @@ Frequent most_frequent(const Statistics& statistics) {
 }  // namespace
 
 Choice choose(const Statistics& statistics, uint64_t limit) {
-  Frequent frequent = most_frequent(statistics);
+  Frequent frequent = most_frequent_values(statistics);
   const auto all = std::span(frequent.values).first(frequent.count);
   Choice best{.bits = limit, .zero_runs = ZeroRuns::kNo, .palette = {}};
   Folded folded = all_of(statistics, all, frequent.distinct);

@@ -21,7 +21,7 @@ struct Candidate {
 namespace {
 
 std::vector<Candidate> blocks_of(std::span<const int16_t> weights) {
-  const size_t block = std::clamp<size_t>(weights.size() / 64, 512, kMostCounted);
+  const size_t block = std::clamp<size_t>(weights.size() / 64, 512, kMaxCounted);
   std::vector<Candidate> sections;
   sections.reserve(weights.size() / block + 1);
   for (size_t begin = 0; begin < weights.size(); begin += block) {

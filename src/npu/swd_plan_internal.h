@@ -77,8 +77,8 @@ struct Statistics {
     return *this;
   }
 };
-// Of at most kMostCounted weights.
-inline constexpr size_t kMostCounted = 4096;
+// Of at most kMaxCounted weights.
+inline constexpr size_t kMaxCounted = 4096;
 Statistics statistics_of(std::span<const int16_t> weights);
 
 // The best that takes fewer bits than `limit`; when there is none, one of `limit` bits that is none.

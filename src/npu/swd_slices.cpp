@@ -118,8 +118,8 @@ class SliceSearch {
   }
 
  private:
-  static constexpr size_t kMostStates = kWeightCodes * (kMaxZdiv + 1);
-  static_assert(kMostStates <= UINT8_MAX);
+  static constexpr size_t kMaxStates = kWeightCodes * (kMaxZdiv + 1);
+  static_assert(kMaxStates <= UINT8_MAX);
 
   static bool same_code(const Slice& a, const Slice& b) {
     return a.zdiv == b.zdiv && a.code.wdiv == b.code.wdiv && a.code.truncated == b.code.truncated;
@@ -137,7 +137,7 @@ class SliceSearch {
 
   int zero_codes_;
   size_t states_;
-  std::array<uint64_t, kMostStates> cost_{};
+  std::array<uint64_t, kMaxStates> cost_{};
   std::vector<uint8_t> from_;  // [pieces][states]
 };
 

@@ -86,7 +86,7 @@ constexpr size_t kTurns = 4;
 using Counts = std::array<uint16_t, kFoldedValues>;
 
 std::array<Counts, kTurns> counts_of(std::span<const int16_t> weights) {
-  static_assert(kMostCounted <= UINT16_MAX);
+  static_assert(kMaxCounted <= UINT16_MAX);
   std::array<Counts, kTurns> counts{};
   const size_t whole = weights.size() - weights.size() % kTurns;
   const auto index = [](int16_t weight) { return static_cast<size_t>(weight - kMinWeight); };
@@ -109,7 +109,7 @@ ValueCounts Statistics::values() const {
 }
 
 Statistics statistics_of(std::span<const int16_t> weights) {
-  CARINA_CHECK(weights.size() <= kMostCounted, "{} weights", weights.size());
+  CARINA_CHECK(weights.size() <= kMaxCounted, "{} weights", weights.size());
   const std::array<Counts, kTurns> counts = counts_of(weights);
   Statistics statistics{.run_bits = run_quotients(weights)};
   const auto times = [&](int weight) {

@@ -30,14 +30,14 @@ SymbolReader::SymbolReader(std::span<const int16_t> weights, const Choice& choic
   }
 }
 
-Symbols SymbolReader::read(size_t most) {
-  most = std::min<size_t>(most, kMaxSliceWeights);
-  if (zero_runs_ == ZeroRuns::kNo) return read_plain(most);
-  return all_zero_ ? read_zeros() : read_runs(most);
+Symbols SymbolReader::read(size_t max) {
+  max = std::min<size_t>(max, kMaxSliceWeights);
+  if (zero_runs_ == ZeroRuns::kNo) return read_plain(max);
+  return all_zero_ ? read_zeros() : read_runs(max);
 }
 
-Symbols SymbolReader::read_plain(size_t most) {
-  const auto weights = weights_.subspan(at_, std::min(most, weights_.size() - at_));
+Symbols SymbolReader::read_plain(size_t max) {
+  const auto weights = weights_.subspan(at_, std::min(max, weights_.size() - at_));
   for (size_t i = 0; i < weights.size(); ++i) values_[i] = value_of(weights[i]);
   at_ += weights.size();
   return {.values = {values_.get(), weights.size()}, .runs = {}};
@@ -52,10 +52,10 @@ Symbols SymbolReader::read_zeros() {
   return {.values = {values_.get(), 1}, .runs = {runs_.get(), 2}};
 }
 
-Symbols SymbolReader::read_runs(size_t most) {
+Symbols SymbolReader::read_runs(size_t max) {
   uint32_t run = 0;
   size_t count = 0;
-  for (; at_ < weights_.size() && count < most; ++at_) {  // where zeros stand is as good as random: no branch asks
+  for (; at_ < weights_.size() && count < max; ++at_) {  // where zeros stand is as good as random: no branch asks
     const int16_t weight = weights_[at_];
     runs_[count] = run;
     values_[count] = value_of(weight);

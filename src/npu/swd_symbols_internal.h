@@ -32,13 +32,13 @@ class SymbolReader {
   [[nodiscard]] bool at_end() const { return at_ == weights_.size(); }
   // At most `most` values (kMaxSliceWeights); valid until the next call. Only the section's first stretch has a run
   // before its first value.
-  Symbols read(size_t most);
+  Symbols read(size_t max);
 
  private:
   [[nodiscard]] uint16_t value_of(int16_t weight) const { return table_[static_cast<size_t>(weight - kFirst)]; }
-  Symbols read_plain(size_t most);
+  Symbols read_plain(size_t max);
   Symbols read_zeros();
-  Symbols read_runs(size_t most);
+  Symbols read_runs(size_t max);
 
   static constexpr int kFirst = -(kMaxFolded / 2);
   std::span<const int16_t> weights_;

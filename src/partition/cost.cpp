@@ -10,10 +10,10 @@ namespace carina::partition {
 
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 4;
+constexpr int64_t kMaxCost = std::numeric_limits<int64_t>::max() / 4;
 
 int64_t product(int64_t a, int64_t b) {
-  return std::min(checked_mul<int64_t>(a, b).value_or(kMost), kMost);
+  return std::min(checked_mul<int64_t>(a, b).value_or(kMaxCost), kMaxCost);
 }
 
 int64_t elements_of(const ir::Graph& graph, ir::ValueId id) {
@@ -40,7 +40,7 @@ int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node) {
   const bool reduces = family == AtenFamily::kReduction || family == AtenFamily::kPool;
   const int64_t elements = reduces && !node.inputs.empty() ? std::max(made, elements_of(graph, node.inputs[0])) : made;
   const int64_t macs = cost.per_mac == 0 ? 0 : product(made, macs_of_element(graph, node));
-  return std::min(kMost, kCpuCostOfCall + product(elements, cost.per_element) + product(macs, cost.per_mac));
+  return std::min(kMaxCost, kCpuCostOfCall + product(elements, cost.per_element) + product(macs, cost.per_mac));
 }
 
 int64_t border_cycles_of(const ir::Value& value) {

@@ -34,8 +34,8 @@ std::optional<std::vector<int64_t>> bias_of(const ir::Graph& graph, const ir::No
   if (!reals || reals->size() != sums.size()) return std::nullopt;
   for (size_t c = 0; c < sums.size(); ++c) {
     const double integer = std::nearbyint((*reals)[c] / (in.scale() * weight.scales[weight.per_channel() ? c : 0]));
-    constexpr double kMost = std::numeric_limits<int32_t>::max();
-    sums[c] = static_cast<int64_t>(std::clamp(integer, -kMost - 1, kMost));
+    constexpr double kMaxSum = std::numeric_limits<int32_t>::max();
+    sums[c] = static_cast<int64_t>(std::clamp(integer, -kMaxSum - 1, kMaxSum));
   }
   return sums;
 }
@@ -235,7 +235,7 @@ bool matrix_product(IntegerBuilder& builder, const Enclosed& enclosed) {
 }
 
 // Sums over windows are depthwise convolutions by ones, which round once.
-constexpr int64_t kMostOnes = int64_t{64} << 10;
+constexpr int64_t kMaxOnes = int64_t{64} << 10;
 
 // The sum of each channel's whole picture: a linear layer of one output over rows of pixels, with ones as its weights.
 void sum_pictures(IntegerBuilder& builder, const Enclosed& enclosed, const Integers& in, const Multiplier& scale) {
@@ -263,7 +263,7 @@ bool summed(IntegerBuilder& builder, const Enclosed& enclosed, const Window& win
     return true;
   }
   const int64_t ones = window.height * window.width * shape[1];
-  if (!is_applicable(scale) || shape[0] != 1 || ones > kMostOnes || ones == 0) return false;
+  if (!is_applicable(scale) || shape[0] != 1 || ones > kMaxOnes || ones == 0) return false;
   const auto channels = static_cast<size_t>(shape[1]);
   const ValueId from = builder.channels_last(in->value);
   const ValueId weights =

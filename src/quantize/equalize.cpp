@@ -107,11 +107,10 @@ class Equalizer {
   }
 
   [[nodiscard]] std::vector<float> magnitudes(const Channels& channels) const {
-    std::vector<float> most(channels.count, 0);
+    std::vector<float> max(channels.count, 0);
     const auto values = graph_[channels.weight].constant->values<float>();
-    for (size_t i = 0; i < values.size(); ++i)
-      most[channels.of(i)] = std::max(most[channels.of(i)], std::abs(values[i]));
-    return most;
+    for (size_t i = 0; i < values.size(); ++i) max[channels.of(i)] = std::max(max[channels.of(i)], std::abs(values[i]));
+    return max;
   }
 
   template <typename Channel>

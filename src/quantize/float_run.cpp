@@ -19,7 +19,7 @@ namespace {
 ir::PassOptions lowering_passes(const FloatRunOptions& wanted) {
   ir::PassOptions options;
   if (wanted.layers) options.disabled.emplace_back("fold-flatten");
-  if (wanted.values == FloatRunOptions::Values::kMost) return options;
+  if (wanted.values == FloatRunOptions::Values::kFast) return options;
   options.disabled.clear();
   for (const ir::Pass& pass : lower::clean_up_pipeline()) options.disabled.emplace_back(pass.name);
   return options;

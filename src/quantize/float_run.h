@@ -38,9 +38,9 @@ struct FloatRunOptions {
   // Called with what each weighted layer reads, [N,H,W,C].
   std::function<void(const WeightedLayer& layer, const Tensor& image)> layers = {};
   enum class Values {
-    kMost,   // fast: the lowering's clean-up may do away with some
+    kFast,   // fast: the lowering's clean-up may do away with some
     kEvery,  // each value that a node makes is shown
-  } values = Values::kMost;
+  } values = Values::kFast;
   enum class Weights {
     kPacked,  // a second copy of them, for many runs
     kOneLayerAtATime,

@@ -10,7 +10,7 @@ namespace carina::quantize {
 namespace {
 
 constexpr size_t kLanes = 16;         // compilers make vectors of them
-constexpr int64_t kMostPlaces = 512;  // of a window, in one run: enough for means within a few percent
+constexpr int64_t kMaxPositions = 512;  // of a window, in one run: enough for means within a few percent
 
 struct Window {
   int64_t rows, columns;
@@ -40,7 +40,7 @@ struct Place {
   int64_t n, y, x;
 };
 int64_t count_seen(const Window& w) {
-  return std::min(w.output[0] * w.output[1] * w.output[2], kMostPlaces);
+  return std::min(w.output[0] * w.output[1] * w.output[2], kMaxPositions);
 }
 // Those that are looked at, on the way over the whole image.
 std::vector<Place> places_seen(const Window& w) {

@@ -93,8 +93,8 @@ class PartCount {
 
 // Even numbers of parts, for two threads; few, as each has counters of its own.
 size_t parts_of(size_t total) {
-  constexpr size_t kWorthDividing = size_t{1} << 16, kMostParts = 8;
-  return std::clamp<size_t>(std::bit_floor(total / kWorthDividing * 2), 1, kMostParts);
+  constexpr size_t kWorthDividing = size_t{1} << 16, kMaxParts = 8;
+  return std::clamp<size_t>(std::bit_floor(total / kWorthDividing * 2), 1, kMaxParts);
 }
 
 void count_places(std::span<const float> elements, const Lattice& lattice, const Bins& bins, const Counts& counts) {
@@ -247,9 +247,9 @@ Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
     case RangeChoice::kMinMax:
       break;
     case RangeChoice::kHistogram:
-      return least_square_error(steps, kClipping);
+      return min_square_error(steps, kClipping);
     case RangeChoice::kSquareError:
-      return least_square_error(steps, 1);
+      return min_square_error(steps, 1);
     case RangeChoice::kPercentile:
       return percentile();
     case RangeChoice::kMovingAverage:
@@ -261,11 +261,11 @@ Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
 // To the edges of bins, but not beyond what was seen.
 Range RangeObserver::percentile() const {
   constexpr double kLeftOut = 0.5e-4;  // at each end
-  const double width = std::ldexp(1.0, width_log2_), most = kLeftOut * static_cast<double>(count_);
+  const double width = std::ldexp(1.0, width_log2_), max_left_out = kLeftOut * static_cast<double>(count_);
   size_t low = 0, high = counts_.size();
-  for (double out = static_cast<double>(counts_[low]); low + 1 < high && out <= most;)
+  for (double out = static_cast<double>(counts_[low]); low + 1 < high && out <= max_left_out;)
     out += static_cast<double>(counts_[++low]);
-  for (double out = static_cast<double>(counts_[high - 1]); high > low + 1 && out <= most;)
+  for (double out = static_cast<double>(counts_[high - 1]); high > low + 1 && out <= max_left_out;)
     out += static_cast<double>(counts_[--high - 1]);
   const auto edge = [&](size_t bin) { return (static_cast<double>(first_) + static_cast<double>(bin)) * width; };
   return {.min = std::min(0.0, std::max(edge(low), double{min_})),
@@ -292,7 +292,7 @@ Range RangeObserver::with_step_for_infinity(int64_t steps) const {
 
 // Rounding inside the range costs scale^2 / 12 an element on average; outside it, clipping costs the square of the
 // distance. Elements that are exactly zero cost nothing.
-Range RangeObserver::least_square_error(int64_t steps, double clipping) const {
+Range RangeObserver::min_square_error(int64_t steps, double clipping) const {
   const double width = std::ldexp(1.0, width_log2_);
   std::vector<Moments> below(counts_.size() + 1);  // of all bins before an edge
   for (size_t i = 0; i < counts_.size(); ++i) {
@@ -309,7 +309,7 @@ Range RangeObserver::least_square_error(int64_t steps, double clipping) const {
   };
   const auto zero = static_cast<size_t>(-first_);
   Range best{.min = std::min(0.0F, min_), .max = std::max(0.0F, max_)};
-  double least = INFINITY;
+  double min_error = INFINITY;
   for (const size_t low : candidates(0, zero)) {
     for (const size_t high : candidates(counts_.size(), zero)) {
       const double scale = (value_at(high) - value_at(low)) / static_cast<double>(steps);
@@ -317,8 +317,8 @@ Range RangeObserver::least_square_error(int64_t steps, double clipping) const {
       const double error = clipping * clipping_error(below[low], value_at(low)) +
                            clipping * clipping_error(below.back() - below[high], value_at(high)) +
                            (below[high].count - below[low].count) * scale * scale / 12;
-      if (error < least) {
-        least = error;
+      if (error < min_error) {
+        min_error = error;
         best = {.min = value_at(low), .max = value_at(high)};
       }
     }

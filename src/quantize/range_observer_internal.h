@@ -47,7 +47,7 @@ class RangeObserver {
   void cover(float min, float max);
   void count(std::span<const float> elements, size_t enough);
   void halve_resolution();
-  [[nodiscard]] Range least_square_error(int64_t steps, double clipping) const;
+  [[nodiscard]] Range min_square_error(int64_t steps, double clipping) const;
   [[nodiscard]] Range percentile() const;
   void average(float min, float max);
 

@@ -19,17 +19,17 @@ float magnitude_of(std::span<const float> values) {
   constexpr size_t kLanes = 16;
   constexpr int32_t kMagnitude = 0x7FFFFFFF;
   const auto bits_of = [](float value) { return std::bit_cast<int32_t>(value) & kMagnitude; };
-  std::array<int32_t, kLanes> most{};
+  std::array<int32_t, kLanes> max{};
   const size_t whole = values.size() - values.size() % kLanes;
   static_assert(kLanes * sizeof(float) == kLineBytes);
   for (size_t i = 0; i < whole; i += kLanes) {
     prefetch_ahead(values.data() + i);
     for (size_t lane = 0; lane < kLanes; ++lane) {
       const int32_t bits = bits_of(values[i + lane]);
-      most[lane] = bits > most[lane] ? bits : most[lane];
+      max[lane] = bits > max[lane] ? bits : max[lane];
     }
   }
-  int32_t bits = *std::ranges::max_element(most);
+  int32_t bits = *std::ranges::max_element(max);
   for (size_t i = whole; i < values.size(); ++i) bits = std::max(bits, bits_of(values[i]));
   return std::bit_cast<float>(bits);
 }

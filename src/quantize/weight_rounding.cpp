@@ -110,8 +110,8 @@ Rounded round_row(const std::vector<double>& row, double scale, const Quantizati
 
 // A few weights fall well on one scale and badly on another; many do so equally on all.
 size_t scales_worth_trying(size_t terms) {
-  constexpr size_t kMost = 128;
-  return std::clamp<size_t>(kMost * kMost / std::max<size_t>(terms, 1), 1, kMost);
+  constexpr size_t kMaxColumns = 128;
+  return std::clamp<size_t>(kMaxColumns * kMaxColumns / std::max<size_t>(terms, 1), 1, kMaxColumns);
 }
 
 // Rounds at the given scale and at others near it, and keeps the best.
@@ -171,10 +171,10 @@ void round_channel(std::span<const float> reals, double scale, const Quantizatio
   constexpr float kRounding = 12582912.0F;
   constexpr size_t kLanes = 16;
   const auto inverse = static_cast<float>(1.0 / scale);
-  const auto least = static_cast<float>(q.qmin), most = static_cast<float>(q.qmax);
+  const auto min = static_cast<float>(q.qmin), max = static_cast<float>(q.qmax);
   const auto round = [&](float real) {
     const float wanted = real * inverse;
-    const float limited = wanted < least ? least : (wanted > most ? most : wanted);
+    const float limited = wanted < min ? min : (wanted > max ? max : wanted);
     return (limited + kRounding) - kRounding;
   };
   const size_t whole = reals.size() - reals.size() % kLanes;

@@ -205,9 +205,9 @@ class Reader {
   Result<void> read_raw_constants(const Buffer& section) {
     if (section.size() < kVgfConstantsHeaderBytes) return error("the section of constants ends in its header");
     const auto count = number_at<uint64_t>(section.bytes(), kVgfConstantsMagic.size());
-    const size_t most = (section.size() - kVgfConstantsHeaderBytes) / kVgfConstantEntryBytes;
-    if (count > most) {
-      return error("the section of constants is too short for its entries", fmt::format("at most {}", most),
+    const size_t max = (section.size() - kVgfConstantsHeaderBytes) / kVgfConstantEntryBytes;
+    if (count > max) {
+      return error("the section of constants is too short for its entries", fmt::format("at most {}", max),
                    std::to_string(count));
     }
     const size_t data = kVgfConstantsHeaderBytes + count * kVgfConstantEntryBytes;

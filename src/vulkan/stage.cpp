@@ -9,7 +9,7 @@ namespace carina::vulkan {
 
 namespace {
 
-constexpr uint32_t kMostSets = 32;  // of a file; devices need have no more
+constexpr uint32_t kMaxSets = 32;  // of a file; devices need have no more
 
 // The bindings of a set by its index; an index that the file does not use has none.
 std::vector<std::vector<vgf::Slot>> slots_by_set(const vgf::Segment& segment) {
@@ -55,10 +55,10 @@ Result<void> check_segment(const vgf::Container& file, const vgf::Segment& segme
   if (!std::holds_alternative<vgf::Spirv>(module.code))
     return fail({.where = where, .what = "the graph's module has no SPIR-V"});
   for (const vgf::DescriptorSet& set : segment.sets) {
-    if (set.index >= kMostSets)
+    if (set.index >= kMaxSets)
       return fail({.where = where,
                    .what = "the index of a descriptor set is too large",
-                   .expected = fmt::format("less than {}", kMostSets),
+                   .expected = fmt::format("less than {}", kMaxSets),
                    .got = std::to_string(set.index)});
   }
   return {};

@@ -37,8 +37,8 @@ def limits(r):
     return r.choice(((-128, 127), (r.randint(-128, -60), r.randint(60, 127))))
 
 
-def picture(r, layout, channels, least=3):
-    n, h, w = r.randint(1, 2), r.randint(least, 9), r.randint(least, 9)
+def picture(r, layout, channels, min_size=3):
+    n, h, w = r.randint(1, 2), r.randint(min_size, 9), r.randint(min_size, 9)
     return codes(r, n, h, w, channels) if layout == "nhwc" else Placed(codes(r, n, channels, h, w), LAST)
 
 

@@ -16,11 +16,11 @@ SHAPES = ((), (1,), (5,), (0,), (3, 4), (1, 4), (2, 0, 3), (2, 3, 4), (2, 3, 4, 
 
 
 class Random(python_random.Random):
-    def shape(self, least=0, most=4):
-        return self.choice([s for s in SHAPES if least <= len(s) <= most])
+    def shape(self, min_rank=0, max_rank=4):
+        return self.choice([s for s in SHAPES if min_rank <= len(s) <= max_rank])
 
-    def full_shape(self, least=1, most=4):
-        return tuple(self.randint(1, 5) for _ in range(self.randint(least, most)))
+    def full_shape(self, min_rank=1, max_rank=4):
+        return tuple(self.randint(1, 5) for _ in range(self.randint(min_rank, max_rank)))
 
     def dtype(self, kinds=REALS):
         return self.choice(kinds)
@@ -28,8 +28,8 @@ class Random(python_random.Random):
     def dim(self, rank):
         return self.randint(-rank, rank - 1) if rank else self.choice((0, -1))
 
-    def dims(self, rank, least=0):
-        axes = self.sample(range(rank), self.randint(min(least, rank), rank))
+    def dims(self, rank, min_rank=0):
+        axes = self.sample(range(rank), self.randint(min(min_rank, rank), rank))
         return [axis - rank if self.random() < 0.3 else axis for axis in axes]
 
     def tensor(self, shape, dtype=torch.float32, edges=True, scale=4.0):
@@ -106,8 +106,8 @@ def dim_of(position=0):
     return lambda r, a: r.dim(a[position].dim())
 
 
-def dims_of(least=0):
-    return lambda r, a: r.dims(a[0].dim(), least)
+def dims_of(min_rank=0):
+    return lambda r, a: r.dims(a[0].dim(), min_rank)
 
 
 def flip_coin(r, _):

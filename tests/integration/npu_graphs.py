@@ -12,10 +12,10 @@ tosa_graphs.NUMPY[D.INT4] = np.int8
 LIMITS[D.INT4] = (-7, 7)
 
 
-def shape_of_rank(g, rank, most=400):
+def shape_of_rank(g, rank, max_elements=400):
     while True:
         shape = [g.choice([1, 2, 3, 5, 8, 16, 17]) for _ in range(rank)]
-        if np.prod(shape) <= most:
+        if np.prod(shape) <= max_elements:
             return shape
 
 

@@ -30,8 +30,8 @@ using MaybeTensor = std::optional<Tensor>;
 
 constexpr uint32_t kScratchBytes = 16U << 20;
 constexpr uint8_t kProcessEnded = 255;
-constexpr unsigned kMostSeconds = 20;
-constexpr size_t kMostReturned = 4;  // values that a kernel may return behind its arguments
+constexpr unsigned kMaxSeconds = 20;
+constexpr size_t kMaxReturned = 4;  // values that a kernel may return behind its arguments
 
 template <typename T>
 T get() {
@@ -224,7 +224,7 @@ std::string called(const std::string& name, Storage& storage, std::vector<EValue
   KernelRuntimeContext context(nullptr, &scratch);
   (*kernel)(context, {arguments.data(), arguments.size()});
   // A generated kernel counts its arguments, and the values that it returns, before it does anything.
-  for (size_t i = 0; i < kMostReturned && context.failure_state() == Error::InvalidProgram; ++i) {
+  for (size_t i = 0; i < kMaxReturned && context.failure_state() == Error::InvalidProgram; ++i) {
     context.fail(Error::Ok);
     arguments.push_back(&storage.values.emplace_back());
     (*kernel)(context, {arguments.data(), arguments.size()});
@@ -247,7 +247,7 @@ void call_in_a_child(const std::string& name, Storage& storage, std::vector<EVal
   const pid_t child = fork();
   if (child == 0) {
     dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-    alarm(kMostSeconds);
+    alarm(kMaxSeconds);
     const std::string result = called(name, storage, arguments);
     for (size_t at = 0; at < result.size();) {
       const ssize_t written = write(pipe_ends[1], result.data() + at, result.size() - at);

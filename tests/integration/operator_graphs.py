@@ -52,8 +52,8 @@ def row(op, *types):
     return add
 
 
-def any_shape(g, most=600):
-    return shape_of_rank(g, g.int(1, 5), most)
+def any_shape(g, max_elements=600):
+    return shape_of_rank(g, g.int(1, 5), max_elements)
 
 
 def with_ones(g, shape):

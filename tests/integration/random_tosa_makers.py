@@ -263,12 +263,12 @@ def rescale(g, t, op, value=None):
     shifts = []
     for _ in range(count):
         shift = math.ceil(math.log2(largest) + bits - math.log2(wanted)) + g.int(-1, 2) if g.chance(0.95) else g.int(2, 62)
-        least = math.ceil(math.log2(largest)) + bits - 30
+        min_shift = math.ceil(math.log2(largest)) + bits - 30
         if scale32:
-            least = max(least, int(largest).bit_length() + 2)
+            min_shift = max(min_shift, int(largest).bit_length() + 2)
         # INEXACT_ROUND: the reference model computes in floats and checks nothing.
         free = g.careless and mode != ts.RoundingMode.INEXACT_ROUND
-        shifts.append(min(62, max(2, shift if free else max(shift, least))))
+        shifts.append(min(62, max(2, shift if free else max(shift, min_shift))))
     multipliers = [g.int(2 ** (bits - 1), 2**bits - 1) if g.chance(0.9) else g.int(0, 2**bits - 1) for _ in range(count)]
     inputs = [x, g.constant(D.INT32 if scale32 else D.INT16, multipliers), g.constant(D.INT8, shifts), g.constant(source, [zero]),
               g.constant(target, [rescale_zero_point(g, target, unsigned == "out")])]

@@ -16,7 +16,7 @@ class Model:
     name: str
     make: object  # () -> nn.Module
     inputs: tuple  # a shape (normal floats), or a function of a generator
-    least_db: float = INT8
+    min_db: float = INT8
     decomposed: bool = False  # run_decompositions() before saving
     refused: str = ""  # what Carina says; empty: it compiles
 
@@ -118,17 +118,17 @@ def norms():
 def activations():
     for module in (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Hardswish, nn.Hardsigmoid, nn.Sigmoid, nn.LogSigmoid, nn.Softplus, nn.Tanh, nn.PReLU, nn.Hardshrink, nn.Softshrink, nn.Softsign, nn.Tanhshrink, nn.Threshold, nn.GLU):
         arguments = (0.1, 20.0) if module is nn.Threshold else ()
-        least_db = 15 if module is nn.Threshold else 25  # one pixel on the wrong side of 0.1 is wrong by 20
-        yield Model(module.__name__.lower(), lambda module=module, arguments=arguments: module(*arguments), (normal(1, 4, 8, 8),), least_db)
+        min_db = 15 if module is nn.Threshold else 25  # one pixel on the wrong side of 0.1 is wrong by 20
+        yield Model(module.__name__.lower(), lambda module=module, arguments=arguments: module(*arguments), (normal(1, 4, 8, 8),), min_db)
 
 
 def elementwise():
     for name in ("exp", "expm1", "neg", "abs", "sin", "cos", "sinh", "cosh", "asinh", "atan", "erf", "square", "ceil", "floor", "round", "sign", "trunc", "exp2", "frac"):
-        yield unary(name, getattr(torch, name), least_db=10 if name in ("ceil", "floor", "round", "sign", "trunc", "frac") else 25)
+        yield unary(name, getattr(torch, name), min_db=10 if name in ("ceil", "floor", "round", "sign", "trunc", "frac") else 25)
     for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "acosh"):
-        yield unary(name, getattr(torch, name), (lambda g: torch.rand((1, 3, 8, 8), generator=g) + 1.5) if name == "acosh" else positive(1, 3, 8, 8), least_db=25)
+        yield unary(name, getattr(torch, name), (lambda g: torch.rand((1, 3, 8, 8), generator=g) + 1.5) if name == "acosh" else positive(1, 3, 8, 8), min_db=25)
     for name in ("asin", "acos", "atanh", "tan"):
-        yield unary(name, getattr(torch, name), inside(1, 3, 8, 8), least_db=25)
+        yield unary(name, getattr(torch, name), inside(1, 3, 8, 8), min_db=25)
     for name in ("add", "sub", "mul", "maximum", "minimum", "atan2"):
         yield Model(name, fn(getattr(torch, name)), PAIR, 25)
     yield Model("div", fn(torch.div), (normal(1, 4, 8), lambda g: torch.rand((1, 4, 8), generator=g) + 0.5))
@@ -172,7 +172,7 @@ def reductions():
 
 
 def movers():
-    move = dict(least_db=35)
+    move = dict(min_db=35)
     yield Model("view", lambda: AfterConvolution(lambda x: x.view(1, 8, 8, 4), out=8), (IMAGE,))
     yield Model("flatten", fn(lambda x: torch.tanh(x).flatten(1)), (IMAGE,))
     yield Model("permute", lambda: AfterConvolution(lambda x: x.permute(0, 2, 1, 3), out=8), (IMAGE,))

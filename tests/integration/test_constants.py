@@ -76,7 +76,7 @@ MODELS = {
 
 @pytest.fixture(scope="module", params=MODELS)
 def model(request, tmp_path_factory):
-    make, shape, least_db = MODELS[request.param]
+    make, shape, min_db = MODELS[request.param]
     torch.manual_seed(3)
     module = make().eval()
     folder = tmp_path_factory.mktemp(request.param)
@@ -86,7 +86,7 @@ def model(request, tmp_path_factory):
     np.savez(folder / "data.npz", x=samples.numpy())
     with torch.no_grad():
         wanted = np.concatenate([module(sample[None]).numpy() for sample in samples])
-    return folder, samples.numpy(), wanted, least_db
+    return folder, samples.numpy(), wanted, min_db
 
 
 def sqnr_db(wanted, got):
@@ -103,13 +103,13 @@ def outputs(run_carina, program, samples, folder):
 
 
 def test_quantized(model, run_carina):
-    folder, samples, wanted, least_db = model
+    folder, samples, wanted, min_db = model
     done = run_carina(
         ["compile", folder / "model.pt2", "--target", TARGET, "--quantize", "int8", "--calibrate", folder / "data.npz", "-o", folder / "int8.pte", "--json"]
     )
     nodes = done.json["nodes"]
     assert [n for n in nodes if n["runs_on"] not in ("npu", "folded")] == []
-    assert sqnr_db(wanted[:8], outputs(run_carina, folder / "int8.pte", samples[:8], folder)) > least_db
+    assert sqnr_db(wanted[:8], outputs(run_carina, folder / "int8.pte", samples[:8], folder)) > min_db
 
 
 def test_float(model, run_carina):

@@ -66,7 +66,7 @@ def exported(tmp_path_factory):
 def test_it_compiles_and_is_right(name, exported, run_carina):
     case = exported(name)
     case.compile(run_carina)
-    assert case.sqnr_db(run_carina) > MODELS[name].least_db
+    assert case.sqnr_db(run_carina) > MODELS[name].min_db
 
 
 @pytest.mark.parametrize("name", [m.name for m in MODELS.values() if m.refused])

@@ -73,7 +73,7 @@ def intdiv_zero(broken):
 
 
 @pair("INTDIV of -2^31 by -1")
-def intdiv_least(broken):
+def intdiv_min(broken):
     return binary(ts.Op.INTDIV, "IntDiv", D.INT32, [1, -I32 - 1, 3], [1, -1 if broken else 1, 3])
 
 
@@ -90,12 +90,12 @@ def mul_below(broken):
 
 
 @pair("ABS of -2^31")
-def abs_least(broken):
+def abs_min(broken):
     return built(ts.Op.ABS, "Abs", [(D.INT32, np.array([1, -I32 - 1 if broken else -I32]))], [(D.INT32, [2])])
 
 
 @pair("NEGATE of -2^31")
-def negate_least(broken):
+def negate_min(broken):
     zero = (D.INT32, np.zeros(1), True)
     return built(ts.Op.NEGATE, "Negate", [(D.INT32, np.array([1, -I32 - 1 if broken else -I32])), zero, zero], [(D.INT32, [2])])
 

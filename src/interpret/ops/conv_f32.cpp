@@ -31,7 +31,7 @@ std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& g) {
 namespace {
 
 constexpr int64_t kBlockRows = 66;
-constexpr int64_t kMostBlockRows = 198;  // where they are not gathered: every block reads all weights
+constexpr int64_t kMaxBlockRows = 198;   // where they are not gathered: every block reads all weights
 constexpr int64_t kGrain = 128 * 1024;   // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 constexpr int64_t kStays = 256 * 1024;           // floats that stay in the second-level cache
@@ -236,7 +236,7 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   // Padding is multiplied as zeros here, which only finite weights turn into nothing.
   if (reads_padding(g) && !are_finite(weights)) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
-  const int64_t block_rows = is_pointwise(g) ? std::clamp(kStays / k, kBlockRows, kMostBlockRows) : kBlockRows;
+  const int64_t block_rows = is_pointwise(g) ? std::clamp(kStays / k, kBlockRows, kMaxBlockRows) : kBlockRows;
   DenseF32 conv{.g = g,
                 .k = k,
                 .in_place = is_pointwise(g),

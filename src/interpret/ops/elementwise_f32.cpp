@@ -13,7 +13,7 @@ namespace carina::interpret {
 namespace {
 
 constexpr int64_t kBlock = 1024;  // elements that go through all steps at a time
-constexpr size_t kMost = ElementwiseF32::kMostOperands;
+constexpr size_t kMaxOperands = ElementwiseF32::kMaxOperands;
 
 struct OpStep {
   TosaOp op;
@@ -35,13 +35,13 @@ constexpr auto kOps = std::to_array<OpStep>({
 
 // Blocks are whole rows of one plane, or pieces of a row that is longer than a block.
 struct Blocks {
-  Walk<kMost> walk;
+  Walk<kMaxOperands> walk;
   int64_t rows = 1;  // of a plane
   int64_t block_rows = 1;
   int64_t row_blocks = 1;  // of a plane
   int64_t pieces = 1;      // of a row
 
-  explicit Blocks(Walk<kMost> of) : walk(std::move(of)) {
+  explicit Blocks(Walk<kMaxOperands> of) : walk(std::move(of)) {
     if (!walk.outer.empty()) rows = walk.outer.back();
     block_rows = std::clamp<int64_t>(kBlock / std::max<int64_t>(walk.inner, 1), 1, std::max<int64_t>(rows, 1));
     row_blocks = ceil_div(rows, block_rows);
@@ -59,7 +59,7 @@ struct Chain {
   [[nodiscard]] size_t slot_bytes() const { return (steps.size() - 1) * kBlock * sizeof(float); }
 
   void run_block(const Call& call, int64_t index, float* own) const {
-    const Walk<kMost>& walk = blocks.walk;
+    const Walk<kMaxOperands>& walk = blocks.walk;
     const int64_t column = index % blocks.pieces * kBlock;
     const int64_t row_block = index / blocks.pieces;
     const int64_t first = row_block % blocks.row_blocks * blocks.block_rows;
@@ -67,7 +67,7 @@ struct Chain {
     const int64_t rows = std::min(blocks.block_rows, blocks.rows - first);
     const int64_t columns = std::min(kBlock, walk.inner - column);
     // Only pointers change from block to block: what is written in pieces and read as a whole waits for all writes.
-    std::array<const float*, kMost> in;
+    std::array<const float*, kMaxOperands> in;
     for (size_t n = 0; n < operands; ++n)
       in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];
     const auto source = [&](const ElementwiseF32::Source& from) -> simd::RowsF32 {
@@ -117,11 +117,12 @@ std::optional<ElementwiseF32::Step> elementwise_f32_step(const ir::Node& node, c
 
 Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads) {
   // Places without an operand walk as the result does, which keeps no axes apart.
-  std::array<const Shape*, kMost> shapes;
+  std::array<const Shape*, kMaxOperands> shapes;
   shapes.fill(&chain.shape);
   std::ranges::copy(chain.operands, shapes.begin());
-  Chain made{
-      .steps = chain.steps, .operands = chain.operands.size(), .blocks = Blocks(plan_walk<kMost>(chain.shape, shapes))};
+  Chain made{.steps = chain.steps,
+             .operands = chain.operands.size(),
+             .blocks = Blocks(plan_walk<kMaxOperands>(chain.shape, shapes))};
   const size_t scratch = static_cast<size_t>(threads) * made.slot_bytes();
   return {.run = [made = std::move(made)](const Call& call) { return made.run(call); }, .scratch_bytes = scratch};
 }

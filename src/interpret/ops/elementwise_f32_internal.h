@@ -24,7 +24,7 @@ struct ElementwiseF32 {
     Source a;
     Source b;  // of a Combine
   };
-  static constexpr size_t kMostOperands = 8;  // one more than steps: each has at most two sources
+  static constexpr size_t kMaxOperands = 8;  // one more than steps: each has at most two sources
 
   Shape shape;                         // of every step
   std::vector<const Shape*> operands;  // broadcast to it

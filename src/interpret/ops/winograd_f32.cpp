@@ -20,10 +20,10 @@ namespace carina::interpret {
 namespace {
 
 constexpr int64_t kWindow = 9;  // weights of a channel
-constexpr int64_t kMostTiles = 60;
+constexpr int64_t kMaxTiles = 60;
 constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
 
-constexpr int64_t kMostOutputs = 4, kMostPlaces = (kMostOutputs + 2) * (kMostOutputs + 2);
+constexpr int64_t kMaxOutputs = 4, kMaxPositions = (kMaxOutputs + 2) * (kMaxOutputs + 2);
 
 struct WinogradF32 {
   ConvGeometry g;
@@ -40,9 +40,9 @@ struct WinogradF32 {
   [[nodiscard]] int64_t tiles() const { return g.batch * tiles_along(1) * tiles_along(2); }
   [[nodiscard]] int64_t block() const {
     constexpr int64_t kTileRows = 6;  // of the vector kernels
-    const int64_t most = std::clamp(kBlockFloats / (places() * g.ic) / kTileRows * kTileRows, kTileRows, kMostTiles);
+    const int64_t max = std::clamp(kBlockFloats / (places() * g.ic) / kTileRows * kTileRows, kTileRows, kMaxTiles);
     // Blocks of about the same size: a short one reads all weights for few rows.
-    return ceil_div(tiles(), ceil_div(tiles(), most));
+    return ceil_div(tiles(), ceil_div(tiles(), max));
   }
   [[nodiscard]] size_t input_area() const { return static_cast<size_t>(places() * block() * g.ic) * sizeof(float); }
   [[nodiscard]] size_t scratch_bytes() const {
@@ -58,7 +58,7 @@ struct WinogradF32 {
   }
 
   void transform(const float* in, const Tile& tile, float* out, int64_t stride) const {
-    std::array<const float*, kMostPlaces> x;
+    std::array<const float*, kMaxPositions> x;
     for (int64_t place = 0; place < places(); ++place) {
       const int64_t row = tile.y - g.pad[1] + place / side(), column = tile.x - g.pad[2] + place % side();
       const bool inside = row >= 0 && row < g.in[1] && column >= 0 && column < g.in[2];
@@ -69,7 +69,7 @@ struct WinogradF32 {
 
   void finish(const Call& call, const float* products, const Tile& tile, int64_t column, int64_t channels,
               int64_t slot) const {
-    std::array<float*, kMostOutputs * kMostOutputs> out;
+    std::array<float*, kMaxOutputs * kMaxOutputs> out;
     for (int64_t i = 0; i < outputs * outputs; ++i) {
       const int64_t y = tile.y + i / outputs, x = tile.x + i % outputs;
       out[static_cast<size_t>(i)] =
@@ -151,12 +151,12 @@ struct WinogradF32 {
 // too when they are made in each run.
 constexpr int64_t kManyPixels = 28 * 28;
 bool is_worth_it(const NodePlan& plan, const ConvGeometry& g) {
-  constexpr int64_t kLeastChannels = 32, kLeastPixels = 14 * 14;
-  constexpr double kLeastWork = 16e6;  // multiply-adds: less takes no time in any way
+  constexpr int64_t kMinChannels = 32, kMinPixels = 14 * 14;
+  constexpr double kMinWork = 16e6;  // multiply-adds: less takes no time in any way
   const int64_t pixels = g.pixels();
   const double work = static_cast<double>(pixels) * 9 * static_cast<double>(g.ic) * static_cast<double>(g.oc);
-  return std::min(g.ic, g.oc) >= kLeastChannels && work >= kLeastWork &&
-         pixels >= (plan.packing == Packing::kOnce ? kLeastPixels : kManyPixels);
+  return std::min(g.ic, g.oc) >= kMinChannels && work >= kMinWork &&
+         pixels >= (plan.packing == Packing::kOnce ? kMinPixels : kManyPixels);
 }
 
 bool fits(const ConvGeometry& g) {

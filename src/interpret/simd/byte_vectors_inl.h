@@ -39,8 +39,8 @@ struct Bytes64 {
   static HWY_INLINE V pack32(V a, V b) { return _mm512_packs_epi32(a, b); }
   static HWY_INLINE V pack16(V a, V b) { return _mm512_packs_epi16(a, b); }
   static HWY_INLINE V add16(V a, V b) { return _mm512_adds_epi16(a, b); }
-  static HWY_INLINE V least(V a, V b) { return _mm512_min_epi8(a, b); }
-  static HWY_INLINE V most(V a, V b) { return _mm512_max_epi8(a, b); }
+  static HWY_INLINE V min(V a, V b) { return _mm512_min_epi8(a, b); }
+  static HWY_INLINE V max(V a, V b) { return _mm512_max_epi8(a, b); }
 };
 
 struct Bytes32 {
@@ -69,8 +69,8 @@ struct Bytes32 {
   static HWY_INLINE V pack32(V a, V b) { return _mm256_packs_epi32(a, b); }
   static HWY_INLINE V pack16(V a, V b) { return _mm256_packs_epi16(a, b); }
   static HWY_INLINE V add16(V a, V b) { return _mm256_adds_epi16(a, b); }
-  static HWY_INLINE V least(V a, V b) { return _mm256_min_epi8(a, b); }
-  static HWY_INLINE V most(V a, V b) { return _mm256_max_epi8(a, b); }
+  static HWY_INLINE V min(V a, V b) { return _mm256_min_epi8(a, b); }
+  static HWY_INLINE V max(V a, V b) { return _mm256_max_epi8(a, b); }
 };
 
 struct Bytes16 {
@@ -99,8 +99,8 @@ struct Bytes16 {
   static HWY_INLINE V pack32(V a, V b) { return _mm_packs_epi32(a, b); }
   static HWY_INLINE V pack16(V a, V b) { return _mm_packs_epi16(a, b); }
   static HWY_INLINE V add16(V a, V b) { return _mm_adds_epi16(a, b); }
-  static HWY_INLINE V least(V a, V b) { return _mm_min_epi8(a, b); }
-  static HWY_INLINE V most(V a, V b) { return _mm_max_epi8(a, b); }
+  static HWY_INLINE V min(V a, V b) { return _mm_min_epi8(a, b); }
+  static HWY_INLINE V max(V a, V b) { return _mm_max_epi8(a, b); }
 };
 
 // A vector's channels of a ByteFinish.
@@ -137,7 +137,7 @@ HWY_INLINE typename W::V packed_bytes(const ByteFinish& f, typename W::V a, type
                                       typename W::V d) {
   const auto zero_point = W::shorts(static_cast<int16_t>(f.zero_point));
   const auto first = W::add16(W::pack32(a, b), zero_point), second = W::add16(W::pack32(c, d), zero_point);
-  return W::least(W::most(W::pack16(first, second), W::bytes(f.low)), W::bytes(f.high));
+  return W::min(W::max(W::pack16(first, second), W::bytes(f.low)), W::bytes(f.high));
 }
 
 template <class W>

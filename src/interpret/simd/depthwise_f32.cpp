@@ -34,8 +34,8 @@ void depthwise_plain(const DepthwiseF32& job, const float* const* x, float* out,
 
 // kVectors vectors of channels of one pixel from `c` on.
 template <bool kSees, int kVectors, typename V, typename M>
-HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* x, float* out, int64_t c, V& least,
-                                   V& greatest, M& not_numbers) {
+HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* x, float* out, int64_t c, V& min,
+                                   V& max, M& not_numbers) {
   const hn::ScalableTag<float> d;
   constexpr int64_t kWide = HWY_LANES(float);
   const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
@@ -52,7 +52,7 @@ HWY_INLINE void depthwise_channels(const DepthwiseF32& job, const float* const* 
   HWY_UNROLL(4)
   for (int v = 0; v < kVectors; ++v) {
     const V value = clamp_vector(hn::Add(sums[v], hn::LoadU(d, job.bias + c + v * kWide)), low, high);
-    if constexpr (kSees) see(value, least, greatest, not_numbers);
+    if constexpr (kSees) see(value, min, max, not_numbers);
     float* const to = out + c + v * kWide;
     job.streams ? hn::Stream(value, d, to) : hn::StoreU(value, d, to);
   }
@@ -62,23 +62,23 @@ template <bool kSees>
 void depthwise_pixels(const DepthwiseF32& job) {
   const hn::ScalableTag<float> d;
   constexpr int64_t kWide = HWY_LANES(float);
-  auto least = hn::Set(d, std::numeric_limits<float>::infinity()), greatest = hn::Neg(least);
-  auto not_numbers = hn::IsNaN(least);
+  auto min = hn::Set(d, std::numeric_limits<float>::infinity()), max = hn::Neg(min);
+  auto not_numbers = hn::IsNaN(min);
   for (int64_t p = 0; p < job.pixels; ++p) {
     const float* const* x = job.x + p * job.taps;
     float* out = job.out + p * job.channels;
     int64_t c = 0;
     for (; c + 4 * kWide <= job.channels; c += 4 * kWide)
-      depthwise_channels<kSees, 4>(job, x, out, c, least, greatest, not_numbers);
+      depthwise_channels<kSees, 4>(job, x, out, c, min, max, not_numbers);
     for (; c + 2 * kWide <= job.channels; c += 2 * kWide)
-      depthwise_channels<kSees, 2>(job, x, out, c, least, greatest, not_numbers);
+      depthwise_channels<kSees, 2>(job, x, out, c, min, max, not_numbers);
     if (c + kWide <= job.channels) {
-      depthwise_channels<kSees, 1>(job, x, out, c, least, greatest, not_numbers);
+      depthwise_channels<kSees, 1>(job, x, out, c, min, max, not_numbers);
       c += kWide;
     }
     depthwise_plain(job, x, out, c, job.channels);
   }
-  if constexpr (kSees) job.extremes->add(seen(d, least, greatest, not_numbers));
+  if constexpr (kSees) job.extremes->add(seen(d, min, max, not_numbers));
 }
 
 void depthwise_here(const DepthwiseF32& job) {

@@ -19,10 +19,10 @@ void extremes_here(const float* in, size_t count, Extremes& found) {
   const size_t wide = hn::Lanes(d);
   size_t i = 0;
   if (count >= wide) {
-    auto least = hn::LoadU(d, in), greatest = least;
-    auto not_numbers = hn::IsNaN(least);
-    for (i = wide; i + wide <= count; i += wide) see(hn::LoadU(d, in + i), least, greatest, not_numbers);
-    found = seen(d, least, greatest, not_numbers);
+    auto min = hn::LoadU(d, in), max = min;
+    auto not_numbers = hn::IsNaN(min);
+    for (i = wide; i + wide <= count; i += wide) see(hn::LoadU(d, in + i), min, max, not_numbers);
+    found = seen(d, min, max, not_numbers);
   }
   for (; i < count; ++i) found.add(seen(in[i]));
 }

@@ -15,19 +15,19 @@ namespace carina::interpret::simd::HWY_NAMESPACE {
 
 // Vectors cannot be members on every target, so they are the caller's.
 template <typename V, typename M>
-HWY_INLINE void see(V v, V& least, V& greatest, M& not_numbers) {
+HWY_INLINE void see(V v, V& min, V& max, M& not_numbers) {
   namespace hn = hwy::HWY_NAMESPACE;
-  least = hn::Min(v, least);
-  greatest = hn::Max(v, greatest);
+  min = hn::Min(v, min);
+  max = hn::Max(v, max);
   not_numbers = hn::Or(not_numbers, hn::IsNaN(v));
 }
 
 // Adding +0 makes +0 of both zeros: which of them comes first depends on the vectors.
 template <typename D, typename V, typename M>
-HWY_INLINE Extremes seen(D d, V least, V greatest, M not_numbers) {
+HWY_INLINE Extremes seen(D d, V min, V max, M not_numbers) {
   namespace hn = hwy::HWY_NAMESPACE;
-  return {.min = hn::GetLane(hn::MinOfLanes(d, least)) + 0.0F,
-          .max = hn::GetLane(hn::MaxOfLanes(d, greatest)) + 0.0F,
+  return {.min = hn::GetLane(hn::MinOfLanes(d, min)) + 0.0F,
+          .max = hn::GetLane(hn::MaxOfLanes(d, max)) + 0.0F,
           .numbers = hn::AllFalse(d, not_numbers)};
 }
 

@@ -125,14 +125,14 @@ HWY_INLINE V not_sure() {
 }
 
 // e^x of floats below this rounds to 0.
-constexpr double kLeastExponent = -104;
-constexpr double kMostExponent = 89;  // above: infinity
+constexpr double kMinExponent = -104;
+constexpr double kMaxExponent = 89;  // above: infinity
 
 struct Exp {
   static HWY_INLINE V of(V x) {
-    const V value = exponential<12>(hn::Min(hn::Max(x, set(kLeastExponent)), set(kMostExponent)));
-    const V some = hn::IfThenElse(hn::Lt(x, set(kLeastExponent)), hn::Zero(D()), value);
-    return hn::IfThenElse(hn::Lt(x, set(kMostExponent)), some, not_sure());
+    const V value = exponential<12>(hn::Min(hn::Max(x, set(kMinExponent)), set(kMaxExponent)));
+    const V some = hn::IfThenElse(hn::Lt(x, set(kMinExponent)), hn::Zero(D()), value);
+    return hn::IfThenElse(hn::Lt(x, set(kMaxExponent)), some, not_sure());
   }
 };
 

@@ -29,15 +29,15 @@ void finish_rows(const FinishF32& job) {
   const hn::ScalableTag<float> d;
   const auto wide = static_cast<int64_t>(hn::Lanes(d));
   const auto low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-  auto least = hn::Set(d, std::numeric_limits<float>::infinity()), greatest = hn::Neg(least);
-  auto not_numbers = hn::IsNaN(least);
+  auto min = hn::Set(d, std::numeric_limits<float>::infinity()), max = hn::Neg(min);
+  auto not_numbers = hn::IsNaN(min);
   for (int64_t r = 0; r < job.rows; ++r) {
     const float* in = job.in + r * job.in_stride;
     float* out = job.out + r * job.out_stride;
     int64_t c = 0;
     for (; c + wide <= job.channels; c += wide) {
       const auto value = clamp_vector(hn::Add(hn::LoadU(d, in + c), hn::LoadU(d, job.column + c)), low, high);
-      if constexpr (kSees) see(value, least, greatest, not_numbers);
+      if constexpr (kSees) see(value, min, max, not_numbers);
       hn::StoreU(value, d, out + c);
     }
     for (; c < job.channels; ++c) {
@@ -45,7 +45,7 @@ void finish_rows(const FinishF32& job) {
       if constexpr (kSees) job.extremes->add(seen(out[c]));
     }
   }
-  if constexpr (kSees) job.extremes->add(seen(d, least, greatest, not_numbers));
+  if constexpr (kSees) job.extremes->add(seen(d, min, max, not_numbers));
 }
 
 void finish_here(const FinishF32& job) {
@@ -66,17 +66,17 @@ struct Part {
 
 // Extremes of what the tiles of one job have written, by lane.
 struct Running {
-  float least[kLanes];
-  float greatest[kLanes];
+  float min[kLanes];
+  float max[kLanes];
   bool numbers = true;
 
   Running() {
-    std::fill_n(least, kLanes, std::numeric_limits<float>::infinity());
-    std::fill_n(greatest, kLanes, -std::numeric_limits<float>::infinity());
+    std::fill_n(min, kLanes, std::numeric_limits<float>::infinity());
+    std::fill_n(max, kLanes, -std::numeric_limits<float>::infinity());
   }
   [[nodiscard]] Extremes all() const {
-    return {.min = *std::min_element(least, least + kLanes) + 0.0F,
-            .max = *std::max_element(greatest, greatest + kLanes) + 0.0F,
+    return {.min = *std::min_element(min, min + kLanes) + 0.0F,
+            .max = *std::max_element(max, max + kLanes) + 0.0F,
             .numbers = numbers};
   }
 };
@@ -90,7 +90,7 @@ HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[k
   const hn::ScalableTag<float> d;
   constexpr int64_t kWide = HWY_LANES(float);
   const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-  V least = hn::LoadU(d, running.least), greatest = hn::LoadU(d, running.greatest);
+  V min = hn::LoadU(d, running.min), max = hn::LoadU(d, running.max);
   auto not_numbers = hn::IsNaN(low);
   HWY_UNROLL(8)
   for (int v = 0; v < kVectors; ++v) {
@@ -103,12 +103,12 @@ HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[k
       const V value = clamp_vector(hn::Add(sums[r][v], bias), low, high);
       float* out = job.out + (row + r) * job.out_stride + v * kWide;
       if (left >= kWide) {
-        if constexpr (kSees) see(value, least, greatest, not_numbers);
+        if constexpr (kSees) see(value, min, max, not_numbers);
         job.streams ? hn::Stream(value, d, out) : hn::StoreU(value, d, out);
       } else {
         if constexpr (kSees) {
-          least = hn::IfThenElse(inside, hn::Min(value, least), least);
-          greatest = hn::IfThenElse(inside, hn::Max(value, greatest), greatest);
+          min = hn::IfThenElse(inside, hn::Min(value, min), min);
+          max = hn::IfThenElse(inside, hn::Max(value, max), max);
           not_numbers = hn::Or(not_numbers, hn::And(inside, hn::IsNaN(value)));
         }
         // A masked store writes all lanes on some targets: those of another thread's columns, or behind the tensor.
@@ -119,8 +119,8 @@ HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[k
     }
   }
   if constexpr (kSees) {
-    hn::StoreU(least, d, running.least);
-    hn::StoreU(greatest, d, running.greatest);
+    hn::StoreU(min, d, running.min);
+    hn::StoreU(max, d, running.max);
     running.numbers = running.numbers && hn::AllFalse(d, not_numbers);
   }
 }
@@ -208,8 +208,8 @@ void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) 
   finish.channels = std::min(finish.channels, kPanels * kLanes);
   finish.extremes = &found;
   finish_rows<true>(finish);
-  running.least[0] = std::min(running.least[0], found.min);
-  running.greatest[0] = std::max(running.greatest[0], found.max);
+  running.min[0] = std::min(running.min[0], found.min);
+  running.max[0] = std::max(running.max[0], found.max);
   running.numbers = running.numbers && found.numbers;
 }
 
@@ -236,12 +236,12 @@ struct Tiles {
 
 template <int kRows, int kPanels>
 void multiply_rows(const MatrixJobF32& job, Part part, Running& running) {
-  constexpr int64_t kLeastTiles = 4;  // fewer read faster than they could fetch
+  constexpr int64_t kMinTiles = 4;  // fewer read faster than they could fetch
   const Tiles tiles(job.rows, kRows);
   int64_t done = 0;
   const auto run = [&]<int kHeight>(std::integral_constant<int, kHeight>, int64_t count) {
     for (int64_t tile = 0; tile < count; ++tile, part.row += kHeight) {
-      if (part.ahead != nullptr && tiles.count() >= kLeastTiles) {
+      if (part.ahead != nullptr && tiles.count() >= kMinTiles) {
         part.first_line = done * kPanels * kLanes / tiles.count();
         part.last_line = ++done * kPanels * kLanes / tiles.count();
       }

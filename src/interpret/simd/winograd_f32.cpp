@@ -124,8 +124,8 @@ void finish_tile(const WinogradFinish& job) {
   using V = hn::Vec<decltype(d)>;
   const auto wide = static_cast<int64_t>(hn::Lanes(d));
   const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-  V least = hn::Set(d, std::numeric_limits<float>::infinity()), greatest = hn::Neg(least);
-  auto not_numbers = hn::IsNaN(least);
+  V min = hn::Set(d, std::numeric_limits<float>::infinity()), max = hn::Neg(min);
+  auto not_numbers = hn::IsNaN(min);
   HWY_ALIGN float rows[kOutputs * kSide * kLanes];  // [row of the result][column of the product]
   V m[kSide], results[kOutputs];
   for (int64_t c = 0; c < job.channels; c += wide) {
@@ -142,12 +142,12 @@ void finish_tile(const WinogradFinish& job) {
         float* const to = job.out[y * kOutputs + x];
         if (to == nullptr) continue;
         const V value = clamp_vector(hn::Add(results[x], bias), low, high);
-        see(value, least, greatest, not_numbers);
+        see(value, min, max, not_numbers);
         hn::StoreU(value, d, to + c);
       }
     }
   }
-  if (job.extremes != nullptr) job.extremes->add(seen(d, least, greatest, not_numbers));
+  if (job.extremes != nullptr) job.extremes->add(seen(d, min, max, not_numbers));
 }
 
 void finish_winograd_here(const WinogradFinish& job) {

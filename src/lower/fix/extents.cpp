@@ -55,13 +55,13 @@ ValueId part(Rewriter& in, const Node& node, size_t axis, int64_t first, int64_t
 
 Result<bool> convolution_in_parts(Rewriter& in, const Node& node, const Target& target) {
   const Shape image = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
-  const int64_t most = target.limits.axis_elems;
-  if (image.rank() != 4 || image[1] > most || out[1] > most) return false;
-  const size_t axis = image[2] > most || out[2] > most ? 0 : 1;
+  const int64_t max = target.limits.axis_elems;
+  if (image.rank() != 4 || image[1] > max || out[1] > max) return false;
+  const size_t axis = image[2] > max || out[2] > max ? 0 : 1;
   const Reach reach = reach_of(in, node, axis);
   const int64_t other = std::max(image[3 - axis], out[3 - axis]);
-  const int64_t each = std::min(most, (most - reach.reach) / reach.stride + 1);
-  if (other > most || each < 1) return false;
+  const int64_t each = std::min(max, (max - reach.reach) / reach.stride + 1);
+  if (other > max || each < 1) return false;
   std::vector<ValueId> parts;
   for (int64_t first = 0; first < out[2 + axis]; first += each)
     parts.push_back(part(in, node, axis, first, std::min(each, out[2 + axis] - first)));

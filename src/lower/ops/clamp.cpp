@@ -34,9 +34,9 @@ ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
 }
 
 ValueId clamp_floats(Lowering& in, const Node& node, const Limits& limits) {
-  const double most = largest_of(in.value(node.outputs[0]).dtype);
-  return in.out.clamp(in.operand(node.inputs[0]), std::clamp(limits.min, -most, most),
-                      std::clamp(limits.max, -most, most));
+  const double largest = largest_of(in.value(node.outputs[0]).dtype);
+  return in.out.clamp(in.operand(node.inputs[0]), std::clamp(limits.min, -largest, largest),
+                      std::clamp(limits.max, -largest, largest));
 }
 
 // In int32, which TOSA's CLAMP does not have.

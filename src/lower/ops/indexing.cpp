@@ -214,11 +214,11 @@ Refused index_fits(const Candidate& c) {
 
 // Rows for one place are found by comparing each with each.
 Refused check_comparisons(const Candidate& c) {
-  constexpr int64_t kMostElements = int64_t{1} << 24;
+  constexpr int64_t kMaxElements = int64_t{1} << 24;
   const Shape& values = c.input(c.node.inputs.size() - 1).shape;
   const int64_t inner = values[values.rank() - 1], count = values.elements() / inner;
   const int64_t width = c.node.attributes.get<bool>("accumulate") ? inner : 1;
-  if (count <= kMostElements / count / width) return std::nullopt;
+  if (count <= kMaxElements / count / width) return std::nullopt;
   return refused("index.places", fmt::format("{} places are written, of which any may be one", count),
                  "use constant indices");
 }

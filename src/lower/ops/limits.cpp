@@ -28,17 +28,17 @@ Refused check_axes(const Candidate& c, const ir::Value& value) {
 // Where a window must not move at all, or seldom, each of its places becomes an operation of its own.
 Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride) {
   const Shape& result = c.output().shape;
-  const int64_t most = c.target.limits.stride;
+  const int64_t max = c.target.limits.stride;
   int64_t windows = 1;
   for (size_t axis = 0; axis < 2; ++axis) {
-    if (stride[axis] > most) windows *= result[2 + axis];
+    if (stride[axis] > max) windows *= result[2 + axis];
   }
   for (size_t axis = 0; axis < 2; ++axis) {
-    if (stride[axis] <= most || windows <= c.target.limits.unrolled_windows) continue;
+    if (stride[axis] <= max || windows <= c.target.limits.unrolled_windows) continue;
     return refused(
         "window.stride",
-        fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis], c.target.name, most),
-        fmt::format("use a stride of at most {}, or --fix, which says the same in other operators", most));
+        fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis], c.target.name, max),
+        fmt::format("use a stride of at most {}, or --fix, which says the same in other operators", max));
   }
   return std::nullopt;
 }

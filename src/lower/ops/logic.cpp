@@ -121,12 +121,12 @@ Result<ValueId> bitwise(Lowering& in, const Node& node) {
 ValueId shifted(Lowering& in, TosaOp op, ValueId bits, ValueId amounts) {
   const std::optional<Tensor> given = in.out.graph()[amounts].constant;
   if (!given) return in.out.binary(op, bits, amounts);
-  const int64_t most = row_of(given->dtype).bits - 1;
+  const int64_t max = row_of(given->dtype).bits - 1;
   std::vector<int64_t> first = integers_of(*given), rest;
   for (int64_t& n : first) {
-    const int64_t whole = n < 0 ? most + 1 : n;
-    n = std::min(whole, most);
-    rest.push_back(std::min(whole - n, most));
+    const int64_t whole = n < 0 ? max + 1 : n;
+    n = std::min(whole, max);
+    rest.push_back(std::min(whole - n, max));
   }
   const auto constant = [&](std::string_view suffix, const std::vector<int64_t>& values) {
     return in.out.constant(in.out.graph()[amounts].name + std::string(suffix),

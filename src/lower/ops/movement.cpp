@@ -163,9 +163,9 @@ Result<ValueId> repeat(Lowering& in, const Node& node) {
 // Whole numbers of what the integers stand for. They are counted in fractions of 1 that fit int32, so that a real number
 // just below a whole one is not taken for it.
 ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
-  constexpr int kMostFractionBits = 22;
+  constexpr int kMaxFractionBits = 22;
   const auto reach = static_cast<double>(range_of(q.dtype).max - range_of(q.dtype).min) * q.scale();
-  const int bits = std::clamp(30 - static_cast<int>(std::ceil(std::log2(reach))), 0, kMostFractionBits);
+  const int bits = std::clamp(30 - static_cast<int>(std::ceil(std::log2(reach))), 0, kMaxFractionBits);
   const ValueId fine = in.out.rescale(
       input,
       {.scales = {std::ldexp(1.0, bits) * q.scale()}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
@@ -224,12 +224,12 @@ Result<ValueId> flip(Lowering& in, const Node& node) {
 Refused permute_fits(const Candidate& c) {
   const DType type = Candidate::type_of(c.input(0));
   const size_t rank = c.input(0).shape.rank();
-  const int64_t most = c.target.limits.wide_transposed_axes;
+  const int64_t max = c.target.limits.wide_transposed_axes;
   const bool narrow = type == DType::kInt8 || type == DType::kInt16;
-  if (narrow || static_cast<int64_t>(rank) <= most) return std::nullopt;
+  if (narrow || static_cast<int64_t>(rank) <= max) return std::nullopt;
   return refused("permute.axes",
                  fmt::format("a transposition of {} with {} axes, {} supports at most {}", name_of(type), rank,
-                             c.target.name, most),
+                             c.target.name, max),
                  "join axes that stay neighbours, or quantize the tensor to int8 or int16");
 }
 

@@ -180,7 +180,7 @@ ValueId place_of_greatest(Lowering& in, const Node& node, ValueId input) {
                                               : argmax(in.out, input, axis);
 }
 
-enum class Extreme : uint8_t { kGreatest, kLeast };
+enum class Extreme : uint8_t { kMax, kMin };
 
 // The order turned round: -1 - x for integers, which does not overflow.
 ValueId turned(Emitter& out, ValueId input) {
@@ -193,7 +193,7 @@ Result<ValueId> place_of(Lowering& in, const Node& node) {
   ValueId input = in.operand(node.inputs[0]);
   const DType type = in.out.dtype(input);
   if (type == DType::kBool) input = in.out.cast(input, DType::kInt8);
-  if (kWhich == Extreme::kLeast) input = turned(in.out, input);
+  if (kWhich == Extreme::kMin) input = turned(in.out, input);
   return in.out.reshape(place_of_greatest(in, node, input), in.shape(node.outputs[0]));
 }
 
@@ -206,14 +206,8 @@ Refused narrow(const Candidate& c) {
 }
 
 constexpr LoweringRow kReduceRows[] = {
-    {.op = AtenOp::argmax_default,
-     .integers = PlainIntegers::kAny,
-     .legal = narrow,
-     .lower = place_of<Extreme::kGreatest>},
-    {.op = AtenOp::argmin_default,
-     .integers = PlainIntegers::kAny,
-     .legal = narrow,
-     .lower = place_of<Extreme::kLeast>},
+    {.op = AtenOp::argmax_default, .integers = PlainIntegers::kAny, .legal = narrow, .lower = place_of<Extreme::kMax>},
+    {.op = AtenOp::argmin_default, .integers = PlainIntegers::kAny, .legal = narrow, .lower = place_of<Extreme::kMin>},
     {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kAny, .legal = always, .lower = sum},
     {.op = AtenOp::prod_dim_int, .integers = PlainIntegers::kNone, .legal = no_integer_product, .lower = product},
     {.op = AtenOp::mean_dim, .integers = PlainIntegers::kNone, .legal = always, .lower = mean},

@@ -55,8 +55,10 @@ double largest_rise(const std::vector<double>& values) {
 // As fine as 16 bits hold all values; neighbours must not differ by more than 16 bits hold. Results of 32 bits have finer
 // steps than a table.
 int extra_bits(const std::vector<double>& values, DType result) {
-  constexpr double kMost = 32767;
-  const auto library = [](double most) { return static_cast<int>(std::floor(std::log2(kMost / std::max(most, 1.0)))); };
+  constexpr double kMaxInt16 = 32767;
+  const auto library = [](double max) {
+    return static_cast<int>(std::floor(std::log2(kMaxInt16 / std::max(max, 1.0))));
+  };
   const int bits = library(largest_magnitude(values)), rising = library(largest_rise(values));
   if (result == DType::kInt32) return std::min(bits, rising);
   return rising < 0 ? -1 : std::max(0, bits);
@@ -76,9 +78,9 @@ Table16 table16(const RealFunction& function, const Quantization& from, const Qu
   Table16 table{.entries = {}, .extra_log2 = extra_bits(values, to.dtype)};
   // 16 bits from one end to the other in one entry: halves, of which even the rise fits 16 bits.
   const bool halves = table.extra_log2 < 0 && to.dtype != DType::kInt32;
-  const double most = halves ? 16383 : 32767, least = halves ? -16384 : -32768;
+  const double max = halves ? 16383 : 32767, min = halves ? -16384 : -32768;
   for (const double v : values)
-    table.entries.push_back(static_cast<int64_t>(std::clamp(std::round(std::ldexp(v, table.extra_log2)), least, most)));
+    table.entries.push_back(static_cast<int64_t>(std::clamp(std::round(std::ldexp(v, table.extra_log2)), min, max)));
   return table;
 }
 

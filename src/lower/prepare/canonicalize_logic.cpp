@@ -46,8 +46,9 @@ ValueId limit_of(Rewriter& in, const Node& node, AtenOp comparison) {
   const double other = node.attributes.number("other");
   if (is_float(type)) return constant_of(in, node, other, type);
   const bool down = comparison == AtenOp::gt_Tensor || comparison == AtenOp::le_Tensor;
-  constexpr double kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
-  return constant_of(in, node, std::clamp(down ? std::floor(other) : std::ceil(other), kLeast, kMost), DType::kInt32);
+  constexpr double kMinInt32 = std::numeric_limits<int32_t>::min(), kMaxInt32 = std::numeric_limits<int32_t>::max();
+  return constant_of(in, node, std::clamp(down ? std::floor(other) : std::ceil(other), kMinInt32, kMaxInt32),
+                     DType::kInt32);
 }
 
 template <AtenOp kTo>

@@ -208,17 +208,17 @@ Result<bool> einsum(Rewriter& in, const Node& node) {
   const std::vector<std::string_view> terms = split(equation.substr(0, arrow), ',');
   if (terms.size() != node.inputs.size()) return false;
   std::vector<Operand> operands;
-  size_t most = 0;
+  size_t max = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
     const size_t rank = in.shape(node.inputs[i]).rank(), letters = letters_of(terms[i]);
     if (rank < letters) return false;
     const Labels labels = labels_of(terms[i], rank - letters);
     if (labels.size() != rank) return false;
     operands.push_back({.value = node.inputs[i], .labels = labels});
-    most = std::max(most, rank - letters);
+    max = std::max(max, rank - letters);
   }
   const Labels result =
-      arrow == std::string_view::npos ? implied_result(operands) : labels_of(equation.substr(arrow + 2), most);
+      arrow == std::string_view::npos ? implied_result(operands) : labels_of(equation.substr(arrow + 2), max);
   for (Operand& operand : operands) operand = with_diagonals(in, std::move(operand));
   return rewritten(in.view_into(node.outputs[0], Summation(in, std::move(operands)).run(result)));
 }

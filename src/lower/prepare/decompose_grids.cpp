@@ -37,7 +37,7 @@ class Places {
   ValueId mul(ValueId x, double factor) { return make(AtenOp::mul_Tensor, {x, number(factor)}, {}); }
   ValueId mul(ValueId x, ValueId y) { return make(AtenOp::mul_Tensor, {x, y}, {}); }
   ValueId apply(AtenOp op, ValueId x) { return make(op, {x}, {}); }
-  ValueId clamp(ValueId x, double most) { return make(AtenOp::clamp_default, {x}, {{"min", 0.0}, {"max", most}}); }
+  ValueId clamp(ValueId x, double max) { return make(AtenOp::clamp_default, {x}, {{"min", 0.0}, {"max", max}}); }
   // x where a is b, else 0.
   ValueId where_equal(ValueId a, ValueId b, ValueId x) {
     ir::Value flags{.name = "within", .dtype = DType::kBool, .shape = shape_, .quantization = {}, .constant = {}};

@@ -13,8 +13,8 @@ using ir::Node;
 using ir::ValueId;
 
 // All of them are kept at once. A few of many elements are found sooner by a kernel of the CPU, which only topk has.
-constexpr int64_t kMostComparisons = int64_t{1} << 22;
-constexpr int64_t kMostComparisonsOfTopk = int64_t{1} << 14;
+constexpr int64_t kMaxComparisons = int64_t{1} << 22;
+constexpr int64_t kMaxComparisonsOfTopk = int64_t{1} << 14;
 
 enum class Order : uint8_t { kAscending, kDescending };
 
@@ -25,7 +25,7 @@ struct Sorting {
   Order order;
   int64_t first = 0;  // the rank of the first element that is wanted
   int64_t wanted;
-  int64_t most_comparisons = kMostComparisons;
+  int64_t max_comparisons = kMaxComparisons;
 };
 
 Tensor numbers_from(int64_t first, int64_t count, const Shape& shape) {
@@ -54,7 +54,7 @@ class Ranks {
     rows_.pop_back();
   }
 
-  [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= sorting_.most_comparisons; }
+  [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= sorting_.max_comparisons; }
 
   Result<bool> into(ValueId values, ValueId places) {
     const ValueId x = with_axis_last(sorting_.x, sorting_.axis);
@@ -168,7 +168,7 @@ Result<bool> topk(Rewriter& in, const Node& node) {
                         .axis = *axis,
                         .order = order_of(node.attributes.get<bool>("largest")),
                         .wanted = wanted,
-                        .most_comparisons = kMostComparisonsOfTopk};
+                        .max_comparisons = kMaxComparisonsOfTopk};
   return sorted(in, node, sorting, node.outputs[0], node.outputs[1]);
 }
 
@@ -205,7 +205,7 @@ Result<bool> median(Rewriter& in, const Node& node) {
 }
 Result<bool> median_of_all(Rewriter& in, const Node& node) {
   const int64_t count = in.shape(node.inputs[0]).elements();
-  const bool is_small = count > 0 && count * count <= kMostComparisons;
+  const bool is_small = count > 0 && count * count <= kMaxComparisons;
   return is_small ? median_along(in, node, in.view(node.inputs[0], Shape{count}), 0) : Result<bool>(false);
 }
 

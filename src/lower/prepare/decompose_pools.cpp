@@ -14,7 +14,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-constexpr size_t kMostRuns = 64;
+constexpr size_t kMaxRuns = 64;
 
 // Windows of one size at equal distances.
 struct WindowRun {
@@ -61,7 +61,7 @@ std::optional<ValueId> adaptive_pool(Rewriter& in, AtenOp op, ValueId x, Shape r
   const size_t y = from.rank() - 2, w = from.rank() - 1;
   if (result[y] < 1 || result[w] < 1) return std::nullopt;
   const std::vector<WindowRun> rows = adaptive_runs(from[y], result[y]), columns = adaptive_runs(from[w], result[w]);
-  if (rows.size() * columns.size() > kMostRuns) return std::nullopt;
+  if (rows.size() * columns.size() > kMaxRuns) return std::nullopt;
   std::vector<ValueId> bands;
   for (const WindowRun& row : rows) {
     std::vector<ValueId> parts;

@@ -16,7 +16,7 @@ using ir::Node;
 using ir::ValueId;
 
 // Beyond this many steps the chain is longer than anything that it could be compiled to.
-constexpr int64_t kMostSteps = 1024;
+constexpr int64_t kMaxSteps = 1024;
 
 // Of one layer and direction; biases and projection may be missing.
 struct Weights {
@@ -129,7 +129,7 @@ class Recurrence {
     const Shape shape = in_.shape(node_.inputs[0]);
     const size_t parameters = node_.inputs.size() - 1 - states_;
     return shape.rank() == 3 && is_float(in_[node_.inputs[0]].dtype) && shape[time_] >= 1 &&
-           shape[time_] <= kMostSteps && parameters % chains_ == 0 && per_chain() >= 2;
+           shape[time_] <= kMaxSteps && parameters % chains_ == 0 && per_chain() >= 2;
   }
 
   Result<void> run() {
@@ -264,9 +264,9 @@ Refused check_recurrence(const Candidate& c) {
   const ir::Attribute* batch_first = c.node.attributes.find("batch_first");
   if (batch_first == nullptr || c.input(0).shape.rank() != 3) return {};
   const int64_t steps = c.input(0).shape[c.node.attributes.get<bool>("batch_first") ? 1 : 0];
-  if (steps <= kMostSteps) return {};
+  if (steps <= kMaxSteps) return {};
   return refused("recurrence.steps",
-                 fmt::format("{} steps of a recurrence, at most {} are written one by one", steps, kMostSteps),
+                 fmt::format("{} steps of a recurrence, at most {} are written one by one", steps, kMaxSteps),
                  "cut the sequence, pass the state in and return it");
 }
 

@@ -16,12 +16,12 @@ Result<bool> logsumexp(Rewriter& in, const Node& node) {
   if (in[x].dtype != DType::kFp32 || shape.rank() == 0) return false;
   const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());
   const Shape kept = kept_shape(shape, axes);
-  const ValueId most = in.make(AtenOp::amax_default, {x}, {{"dim", to_ints(axes)}, {"keepdim", true}}, kept);
+  const ValueId max = in.make(AtenOp::amax_default, {x}, {{"dim", to_ints(axes)}, {"keepdim", true}}, kept);
   const ValueId power =
-      in.make(AtenOp::exp_default, {in.make(AtenOp::sub_Tensor, {x, most}, no_alpha(), shape)}, {}, shape);
+      in.make(AtenOp::exp_default, {in.make(AtenOp::sub_Tensor, {x, max}, no_alpha(), shape)}, {}, shape);
   const ValueId sum = in.make(AtenOp::sum_dim_IntList, {power}, over(axes), kept);
   const ValueId log = in.make(AtenOp::log_default, {sum}, {}, kept);
-  return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::add_Tensor, {most, log}, no_alpha(), kept)));
+  return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::add_Tensor, {max, log}, no_alpha(), kept)));
 }
 
 // sum(a * b) / sqrt(max(sum(a * a), eps^2) * max(sum(b * b), eps^2)), each vector's length limited from below as in

@@ -15,7 +15,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-constexpr int64_t kMostParts = 64;
+constexpr int64_t kMaxParts = 64;
 
 struct Stride {
   int64_t size;
@@ -65,7 +65,7 @@ std::optional<ValueId> strided(Rewriter& in, ValueId rows, std::span<const Strid
   const int64_t extent = extent_of(axes.subspan(1));
   if (axis.size == 1) return strided(in, slice(in, rows, 1, 0, extent), axes.subspan(1));
   const int64_t blocks = (extent + axis.step - 1) / axis.step;
-  if (std::min(blocks, axis.size) > kMostParts) return std::nullopt;
+  if (std::min(blocks, axis.size) > kMaxParts) return std::nullopt;
   const ValueId windows =
       blocks <= axis.size ? block_by_block(in, rows, axis, extent) : window_by_window(in, rows, axis, extent);
   return strided(in, windows, axes.subspan(1));
@@ -181,7 +181,7 @@ Result<bool> im2col(Rewriter& in, const Node& node) {
   const Ints &padding = node.attributes.integers("padding"), &stride = node.attributes.integers("stride");
   Ints dims = dims_of(in.shape(node.inputs[0]));
   if (dims.size() == 3) dims.insert(dims.begin(), 1);
-  if (kernel[0] * kernel[1] > 4 * kMostParts || in.shape(node.outputs[0]).elements() == 0) return false;
+  if (kernel[0] * kernel[1] > 4 * kMaxParts || in.shape(node.outputs[0]).elements() == 0) return false;
   const int64_t rows = windows_in(dims[2], kernel[0], dilation[0], padding[0], stride[0]);
   const int64_t columns = windows_in(dims[3], kernel[1], dilation[1], padding[1], stride[1]);
   ValueId image = in.view(node.inputs[0], Shape(dims));

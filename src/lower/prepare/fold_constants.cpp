@@ -2,7 +2,7 @@
 // Before: %m = aten.view.default(%mean, size=[1,3,1,1]); %y = aten.sub.Tensor(%x, %m)
 // After:  %y = aten.sub.Tensor(%x, %m), where %m is a constant
 // Needs:  canonicalize; somebody who computes (ir::Evaluator), else nothing is folded.
-// Gives:  no node without an input that is computed at run time, but: results that are larger than kMostGrownBytes and
+// Gives:  no node without an input that is computed at run time, but: results that are larger than kMaxGrownBytes and
 //         than the constants that they are made of (they would blow the file up), what no kernel computes, and nodes
 //         of values that carry quantization (their integers are the model's own).
 // Legal:  the kernels that compute it here are those of the program that would compute it there.
@@ -19,7 +19,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-constexpr int64_t kMostGrownBytes = int64_t{1} << 20;
+constexpr int64_t kMaxGrownBytes = int64_t{1} << 20;
 
 // Nothing for what is not static, or too large to count.
 std::optional<int64_t> bytes_of(const ir::Value& value) {
@@ -41,7 +41,7 @@ bool is_foldable(const ir::Graph& graph, const Node& node) {
   return std::ranges::all_of(node.outputs, [&](ValueId id) {
     if (!id.valid() || graph[id].quantization) return false;
     const std::optional<int64_t> bytes = bytes_of(graph[id]);
-    return bytes && *bytes <= std::max(given, kMostGrownBytes);
+    return bytes && *bytes <= std::max(given, kMaxGrownBytes);
   });
 }
 

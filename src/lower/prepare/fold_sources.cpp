@@ -20,7 +20,7 @@ namespace {
 using ir::Node;
 
 // A model that makes more than this from nothing is left as it is.
-constexpr int64_t kMostElements = int64_t{1} << 26;
+constexpr int64_t kMaxElements = int64_t{1} << 26;
 
 struct Ramp {
   double start;
@@ -35,7 +35,7 @@ void fill(MutableTensor& tensor, const Ramp& ramp) {
 
 bool becomes_constant(const ir::Value& value) {
   const auto elements = checked_product(value.shape.dims());
-  return elements && *elements >= 0 && *elements <= kMostElements;
+  return elements && *elements >= 0 && *elements <= kMaxElements;
 }
 
 Result<bool> become_constant(Rewriter& in, const Node& node, Ramp ramp) {

@@ -9,7 +9,7 @@ using ir::ValueId;
 
 namespace {
 
-constexpr size_t kMostPieces = 64;
+constexpr size_t kMaxChunks = 64;
 
 struct Piece {
   int64_t first;
@@ -82,14 +82,14 @@ ValueId repeat_each(Rewriter& in, ValueId x, size_t axis, int64_t times) {
 
 std::optional<ValueId> take(Rewriter& in, ValueId x, size_t axis, std::span<const int64_t> indices) {
   const std::vector<Piece> pieces = pieces_of(indices);
-  if (pieces.empty() || pieces.size() > kMostPieces) return std::nullopt;
+  if (pieces.empty() || pieces.size() > kMaxChunks) return std::nullopt;
   std::vector<ValueId> parts;
   for (const Piece& wanted : pieces) parts.push_back(piece(in, x, axis, wanted));
   return join(in, parts, axis);
 }
 
 bool is_long(std::span<const int64_t> indices) {
-  return pieces_of(indices).size() > kMostPieces;
+  return pieces_of(indices).size() > kMaxChunks;
 }
 
 ValueId take_or_gather(Rewriter& in, ValueId x, size_t axis, std::span<const int64_t> indices) {

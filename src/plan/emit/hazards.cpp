@@ -177,10 +177,10 @@ std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& wr
 // The first d at which a block among the first d+1 of `current` would read what one of the last of `previous` still
 // writes. `below`: rows from the previous OFM to the operand.
 int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Step& current,
-                     const BlockConfig& current_block, int64_t below, int most) {
+                     const BlockConfig& current_block, int64_t below, int max) {
   const int64_t previous_count = block_count(previous, previous_block),
                 current_count = block_count(current, current_block);
-  for (int d = 0; d < most; ++d) {
+  for (int d = 0; d < max; ++d) {
     for (int i = 0; i <= d && i < current_count; ++i) {
       Region3 read = ifm_region(current, ofm_block(current, current_block, i));
       read.y = {read.y.begin + below, read.y.end + below};
@@ -189,7 +189,7 @@ int exact_dependency(const Step& previous, const BlockConfig& previous_block, co
       }
     }
   }
-  return most;
+  return max;
 }
 
 }  // namespace

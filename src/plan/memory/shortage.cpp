@@ -50,10 +50,10 @@ int64_t fullest_time(const Schedule& schedule, const std::vector<Life>& lives, S
     change[static_cast<size_t>(lives[i].first)] += schedule.storages[i].bytes;
     change[static_cast<size_t>(lives[i].last) + 1] -= schedule.storages[i].bytes;
   }
-  int64_t now = 0, most = -1, fullest = 0;
+  int64_t now = 0, max = -1, fullest = 0;
   for (size_t time = 0; time < change.size(); ++time) {
     now += change[time];
-    if (now > most) most = now, fullest = static_cast<int64_t>(time);
+    if (now > max) max = now, fullest = static_cast<int64_t>(time);
   }
   return fullest;
 }

@@ -58,11 +58,11 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, cons
     cycles.push_back(cost.of(block) * (block.order == blocks.front().order ? 1 : other_order));
   if (blocks.empty()) return std::nullopt;
   constexpr double kHardlyMore = 1.003;
-  const double most = std::ranges::min(cycles) * kHardlyMore;
+  const double max = std::ranges::min(cycles) * kHardlyMore;
   std::optional<BlockConfig> best;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const BlockConfig& b = blocks[i];
-    if (cycles[i] > most) continue;
+    if (cycles[i] > max) continue;
     if (!best || b.height * b.width * b.depth > best->height * best->width * best->depth) best = b;
   }
   return best;

@@ -54,7 +54,7 @@ struct Alternatives {
   Schedule schedule;
   std::vector<BlockConfig> for_copies;
   int64_t at_the_cap = 0;  // convolutions that are cut into as many parts as they may be
-  int64_t most_parts = 1;
+  int64_t max_parts = 1;
 };
 
 class Cutter {
@@ -70,16 +70,16 @@ class Cutter {
     for (const Stripe& stripe : schedule.stripes) ++stripes_of_[stripe.step.index()];
   }
 
-  // As many parts as may be of use, and no more than `most_parts` of a stripe.
-  bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t most_parts) {
+  // As many parts as may be of use, and no more than `max_parts` of a stripe.
+  bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t max_parts) {
     bool any = false;
-    most_parts_ = most_parts;
-    at_most_.assign(schedule_.stripes.size(), 0);
+    max_parts_ = max_parts;
+    capped_parts_.assign(schedule_.stripes.size(), 0);
     for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
-      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], most_parts_);
+      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], max_parts_);
       if (depths_[i].size() > 1 &&
-          parts_of(schedule_.stripes[i], for_copies[i], 2 * most_parts_).size() > depths_[i].size())
-        at_most_[i] = depths_[i].size();
+          parts_of(schedule_.stripes[i], for_copies[i], 2 * max_parts_).size() > depths_[i].size())
+        capped_parts_[i] = depths_[i].size();
       any = any || depths_[i].size() > 1;
     }
     return any;
@@ -88,7 +88,7 @@ class Cutter {
     Alternatives both{.schedule = with_parts(schedule_, depths_),
                       .for_copies = {},
                       .at_the_cap = at_the_cap(),
-                      .most_parts = most_parts_};
+                      .max_parts = max_parts_};
     std::vector<BlockQuestion> in_place, copied;
     for (size_t i = 0; i < both.schedule.stripes.size(); ++i) {
       const Stripe& stripe = both.schedule.stripes[i];
@@ -110,7 +110,8 @@ class Cutter {
   // How many are still cut into as many parts as they may be, where more would be of use.
   [[nodiscard]] int64_t at_the_cap() const {
     int64_t count = 0;
-    for (size_t i = 0; i < at_most_.size(); ++i) count += at_most_[i] > 0 && depths_[i].size() == at_most_[i] ? 1 : 0;
+    for (size_t i = 0; i < capped_parts_.size(); ++i)
+      count += capped_parts_[i] > 0 && depths_[i].size() == capped_parts_[i] ? 1 : 0;
     return count;
   }
 
@@ -154,7 +155,7 @@ class Cutter {
   }
 
   [[nodiscard]] std::vector<int64_t> parts_of(const Stripe& stripe, const BlockConfig& for_copy,
-                                              int64_t most_parts) const {
+                                              int64_t max_parts) const {
     const Step& step = schedule_[stripe.step];
     if (step.kind != StepKind::kConv || !step.weights.valid() || step.reads_written_weights() ||
         stripes_of_[stripe.step.index()] != 1)
@@ -166,9 +167,9 @@ class Cutter {
     feed.weights_from = feed.scales_from = working_;
     const double staged = cost_.of(piece, for_copy, feed).total;
     constexpr double kWorthwhile = 1.05;
-    if (in_place < kWorthwhile * staged || feed.weight_bytes < kLeastBytes) return {};
+    if (in_place < kWorthwhile * staged || feed.weight_bytes < kMinBytes) return {};
     // Parts have a cost of their own: fewer, where they are dear.
-    for (int64_t parts = std::min<int64_t>(most_parts, static_cast<int64_t>(feed.weight_bytes) / kLeastPartBytes);
+    for (int64_t parts = std::min<int64_t>(max_parts, static_cast<int64_t>(feed.weight_bytes) / kMinPartBytes);
          parts > 1; parts /= 2) {
       const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
       if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < kDearest * staged) return depths;
@@ -200,8 +201,8 @@ class Cutter {
            static_cast<double>(depths.front());
   }
 
-  static constexpr double kLeastBytes = 8192;
-  static constexpr int64_t kLeastPartBytes = 4096;
+  static constexpr double kMinBytes = 8192;
+  static constexpr int64_t kMinPartBytes = 4096;
   static constexpr double kDearest = 1.06;
 
   const Schedule& schedule_;
@@ -209,8 +210,8 @@ class Cutter {
   ThreadPool& threads_;
   KernelCost cost_;
   Space working_;
-  int64_t most_parts_ = 1;                    // of a stripe
-  std::vector<size_t> at_most_;               // by stripe: its parts where most_parts_ kept it from more; else 0
+  int64_t max_parts_ = 1;                     // of a stripe
+  std::vector<size_t> capped_parts_;          // by stripe: its parts where max_parts_ kept it from more; else 0
   std::vector<int> stripes_of_;               // by step
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
@@ -265,9 +266,9 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   const Alternatives whole = cutter.alternatives();
   std::vector<Alternatives> candidates{whole};
   const bool searches = context.options.optimise == Optimise::kSearch;
-  for (const int64_t most_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
+  for (const int64_t max_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
     say(CompilePhase::kBlocks, context.log);
-    if (!cutter.cut_fine(whole.for_copies, most_parts)) continue;
+    if (!cutter.cut_fine(whole.for_copies, max_parts)) continue;
     cutter.join(expected_plan(cutter.alternatives(), context, budget));
     candidates.push_back(cutter.alternatives());
   }
@@ -275,7 +276,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   std::vector<Result<StagedSchedule>> fits = all_fits(candidates, context, threads);
   std::optional<Schedule> best;
   double best_cycles = 0;
-  int64_t at_the_cap = 0, most_parts = 1;
+  int64_t at_the_cap = 0, max_parts = 1;
   for (size_t i = 0; i < candidates.size(); ++i) {
     Alternatives& candidate = candidates[i];
     const Result<StagedSchedule>& fit = fits[i];
@@ -284,13 +285,13 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
     best_cycles = fit->cycles;
     at_the_cap = candidate.at_the_cap;
-    most_parts = candidate.most_parts;
+    max_parts = candidate.max_parts;
     best = with_blocks(std::move(candidate), fit->plan);
   }
   if (at_the_cap > 0)
     context.log.note({.where = "weights",
                       .what = fmt::format("{} of the convolutions are cut into {} parts, and no more were tried",
-                                          at_the_cap, most_parts),
+                                          at_the_cap, max_parts),
                       .hint = searches ? "" : "-O3 compares more",
                       .severity = Severity::kNote});
   return best ? *std::move(best) : schedule;

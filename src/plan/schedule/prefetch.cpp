@@ -10,7 +10,7 @@
 namespace carina::plan {
 namespace {
 
-constexpr double kLeastGainCycles = 16;  // for which a command is worth its while
+constexpr double kMinGainCycles = 16;    // for which a command is worth its while
 constexpr size_t kGoingOn = 8;           // of which a search that goes on from another may do as much
 
 // What may be copied at first: all that is faster so, or nothing.
@@ -21,13 +21,13 @@ enum class Start : uint8_t { kAll, kNothing };
 class CopySearch {
  public:
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, Start start)
-      : CopySearch(problem, previous, keeping, problem.most_work) {
+      : CopySearch(problem, previous, keeping, problem.max_work) {
     if (start == Start::kNothing) choice_.assign(choice_.size(), 0);
     cycles_ = sweep_cycles();
   }
   // Goes on from what was found, for a part of the work.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, const PrefetchFinding& earlier)
-      : CopySearch(problem, previous, earlier.keeping, problem.most_work / kGoingOn) {
+      : CopySearch(problem, previous, earlier.keeping, problem.max_work / kGoingOn) {
     for (size_t k = 0; k < choice_.size(); ++k) choice_[k] = static_cast<uint8_t>(choice_[k] & earlier.choice[k]);
     cycles_ = sweep_cycles();
   }
@@ -46,7 +46,7 @@ class CopySearch {
   }
   [[nodiscard]] double cycles() const { return cycles_; }
   [[nodiscard]] PrefetchFinding finding() const {
-    return {.choice = choice_, .keeping = keeping_, .ended_early = most_work_ > 0 && done()};
+    return {.choice = choice_, .keeping = keeping_, .ended_early = max_work_ > 0 && done()};
   }
   // The sweep that it found.
   [[nodiscard]] const Sweep& best() {
@@ -58,17 +58,17 @@ class CopySearch {
   using Place = std::pair<size_t, size_t>;  // kernel, read
 
   // Copies all that is faster so.
-  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t most_work)
+  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t max_work)
       : p_(problem),
         sweep_(problem, previous, keeping),
         keeping_(keeping),
-        most_work_(most_work),
+        max_work_(max_work),
         choice_(problem.kernels.size(), 0),
         readers_(problem.objects.size()) {
     for (size_t k = 0; k < choice_.size(); ++k) {
       for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
         const size_t object = p_.kernels[k].objects[r];
-        if (p_.banned.contains({k, object}) || gain(k, r) < kLeastGainCycles) continue;
+        if (p_.banned.contains({k, object}) || gain(k, r) < kMinGainCycles) continue;
         readers_[object].emplace_back(k, r);
         choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
       }
@@ -76,13 +76,13 @@ class CopySearch {
   }
 
   // Infinite where they are sure to be more than `most`.
-  [[nodiscard]] double sweep_cycles(double most = std::numeric_limits<double>::infinity()) {
+  [[nodiscard]] double sweep_cycles(double max = std::numeric_limits<double>::infinity()) {
     work_ += choice_.size();
-    sweep_.run(choice_, most);
+    sweep_.run(choice_, max);
     return sweep_.cycles();
   }
   [[nodiscard]] bool is_shared(size_t object) const { return readers_[object].size() > 1; }
-  [[nodiscard]] bool done() const { return work_ >= most_work_; }
+  [[nodiscard]] bool done() const { return work_ >= max_work_; }
   // Of a copy: a shorter kernel, or a port that is free for others.
   [[nodiscard]] double gain(size_t k, size_t r) const {
     const auto& variants = p_.kernels[k].variants;
@@ -102,7 +102,7 @@ class CopySearch {
       before.push_back(choice_[place.first]);
       choice_[place.first] = static_cast<uint8_t>(change(choice_[place.first], place.second));
     }
-    if (const double now = sweep_cycles(cycles_ - kLeastGainCycles); now + kLeastGainCycles <= cycles_) {
+    if (const double now = sweep_cycles(cycles_ - kMinGainCycles); now + kMinGainCycles <= cycles_) {
       cycles_ = now;
       return true;
     }
@@ -151,7 +151,7 @@ class CopySearch {
   const PrefetchProblem& p_;
   Sweep sweep_;
   Keeping keeping_;
-  size_t most_work_;
+  size_t max_work_;
   Choice choice_;
   std::vector<std::vector<Place>> readers_;  // by object: who gains by a copy
   double cycles_ = 0;

@@ -88,13 +88,13 @@ struct PrefetchProblem {
   std::set<std::pair<size_t, size_t>> banned = {};
   std::set<std::pair<size_t, size_t>> late = {};
   double command_cycles = 0;   // of a copy, whatever its bytes
-  size_t most_work = 300'000;  // of a search: kernels gone through
+  size_t max_work = 300'000;   // of a search: kernels gone through
 };
 
 // Goes from the last kernel to the first, and lets every copy end as late as it may: so the copies fill the time of the
 // kernels in front of their readers, and live shortest. A copy needs room for what has been copied of it; where that is
 // missing, the kernel behind waits for so many bytes. Which reads are copies, and which copies are kept for several
-// readers, a search decides by the cycles of the whole (prefetch_sweep.h). Takes time in proportion to `most_work`, and
+// readers, a search decides by the cycles of the whole (prefetch_sweep.h). Takes time in proportion to `max_work`, and
 // a way through the kernels at least.
 PrefetchPlan plan_prefetch(const PrefetchProblem& problem);
 

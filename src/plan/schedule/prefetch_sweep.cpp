@@ -20,18 +20,18 @@ Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Ke
     : p_(problem), previous_(previous), keeping_(keeping), stalls_(problem.kernels.size() + 1) {
   double sum = 0;
   for (const PrefetchKernel& kernel : problem.kernels) {
-    least_in_front_.push_back(sum);
+    min_cycles_before_.push_back(sum);
     const auto variants = std::span(kernel.variants).first(size_t{1} << kernel.reads);
     sum += std::ranges::min(variants, {}, &PrefetchKernel::Variant::cycles).cycles;
   }
 }
 
-void Sweep::run(const Choice& choice, double most_cycles) {
+void Sweep::run(const Choice& choice, double max_cycles) {
   start(choice);
   constexpr double kRounding = 1;  // of sums in another order
   for (size_t k = p_.kernels.size(); k-- > 0;) {
     go_through(k);
-    ended_early_ = spent_ + least_in_front_[k] > most_cycles + kRounding;
+    ended_early_ = spent_ + min_cycles_before_[k] > max_cycles + kRounding;
     if (ended_early_) return;
   }
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);

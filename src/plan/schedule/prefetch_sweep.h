@@ -57,8 +57,8 @@ class Sweep {
  public:
   Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping);
 
-  // Ends early where the whole is sure to take more than `most_cycles`: cycles() is infinite then, the rest unfinished.
-  void run(const Choice& choice, double most_cycles = std::numeric_limits<double>::infinity());
+  // Ends early where the whole is sure to take more than `max_cycles`: cycles() is infinite then, the rest unfinished.
+  void run(const Choice& choice, double max_cycles = std::numeric_limits<double>::infinity());
 
   [[nodiscard]] double cycles() const;
   [[nodiscard]] const std::vector<Demand>& demands() const { return demands_; }
@@ -101,7 +101,7 @@ class Sweep {
   Keeping keeping_;
   const Choice* choice_ = nullptr;
   std::vector<double> stalls_;          // by kernel: what it waits for copies
-  std::vector<double> least_in_front_;  // by kernel: cycles of those in front of it
+  std::vector<double> min_cycles_before_;  // by kernel: cycles of those in front of it
   double spent_ = 0;                    // by the kernels that have been gone through, waiting included
   bool ended_early_ = false;
   Choice staged_;

@@ -67,7 +67,7 @@ class Fitter {
   // Reads all weights in place.
   [[nodiscard]] std::pair<Schedule, PrefetchPlan> without_copies() {
     PrefetchProblem problem = network_.problem;
-    problem.most_work = 0;
+    problem.max_work = 0;
     for (PrefetchKernel& kernel : problem.kernels) kernel.reads = 0;
     PrefetchPlan plan = plan_prefetch(problem);
     return {with_copies(schedule_, network_, plan, space_), std::move(plan)};
@@ -96,7 +96,7 @@ class Fitter {
   // Whether anything fits in so much of what is free, or there is nothing to copy.
   bool fits(int percent, int rounds) {
     PrefetchProblem problem = network_.problem;
-    problem.most_work = work_ == 0 ? problem.most_work : 0;
+    problem.max_work = work_ == 0 ? problem.max_work : 0;
     for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
     for (int round = 0; round < rounds; ++round) {
       say(CompilePhase::kMemory, context_.log);
@@ -146,19 +146,19 @@ class Fitter {
   // kernels that need the port themselves; but what starts late may end late. All are tried.
   [[nodiscard]] StagedSchedule ordered(Schedule placed, PrefetchPlan plan) const {
     const Timeline timeline(with_blocks(placed, plan), context_.family, context_.target);
-    std::optional<double> least;
+    std::optional<double> min;
     for (int behind = 0; behind <= context_.family.limits.max_outstanding_kernels; ++behind) {
       std::vector<Command> order = order_with_copies(schedule_, network_, plan, static_cast<size_t>(behind));
       const double cycles = timeline.cycles(order);
-      if (least && cycles >= *least) continue;
-      least = cycles;
+      if (min && cycles >= *min) continue;
+      min = cycles;
       placed.order = std::move(order);
     }
-    return {.schedule = std::move(placed), .plan = std::move(plan), .cycles = *least};
+    return {.schedule = std::move(placed), .plan = std::move(plan), .cycles = *min};
   }
   [[nodiscard]] Effort effort(int64_t enough_bytes) const {
     constexpr size_t kQuickWork = 500'000;
-    return {.enough_bytes = enough_bytes, .most_work = patient_ ? Effort{}.most_work : kQuickWork};
+    return {.enough_bytes = enough_bytes, .max_work = patient_ ? Effort{}.max_work : kQuickWork};
   }
   // What fits may be placed in less, in the same time.
   void tighten() {

@@ -21,7 +21,7 @@ double worth_of_bytes(Optimise optimise) {
   constexpr double kForSpeed = 0.3, kForSize = 3;
   return optimise == Optimise::kSize ? kForSize : kForSpeed;
 }
-constexpr double kLeastSaved = 0.005;  // of all constants
+constexpr double kMinSaved = 0.005;  // of all constants
 
 double bits_of_choice(double rate) {
   return rate <= 0 || rate >= 1 ? 0 : -rate * std::log2(rate) - (1 - rate) * std::log2(1 - rate);
@@ -119,7 +119,7 @@ Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& th
   if (context.options.variation.blocks == Variation::Blocks::kSeeded || context.weights.empty()) return schedule;
   Reorderer reorderer(schedule, context, threads);
   const double saved = reorderer.run();
-  if (saved < kLeastSaved) return schedule;
+  if (saved < kMinSaved) return schedule;
   Schedule changed = std::move(reorderer).changed();
   const auto before = expected_cycles(schedule, context), after = expected_cycles(changed, context);
   if (!before || !after) return schedule;

@@ -63,9 +63,9 @@ std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat
   }
   if (!fixed_place(whole)) {
     const View in_shape = dense_view({}, shape(whole));
-    const bool most_of_it =
+    const bool covers_most =
         like != nullptr && like->shape() == shape(id) && 2 * like->elements() >= in_shape.elements();
-    fixed_[whole.index()] = std::optional<View>(new_like(whole, most_of_it ? *like : in_shape));
+    fixed_[whole.index()] = std::optional<View>(new_like(whole, covers_most ? *like : in_shape));
   }
   return sliced_axis(*fixed_place(whole), axis, start, shape(id)[axis]);
 }

@@ -62,7 +62,7 @@ void largest_by_taps(Selection& s, Window& window, size_t axis, int64_t outputs)
 }
 
 // Padding as elements that are never the largest.
-void pad_with_least(Selection& s, Window& window) {
+void pad_with_min(Selection& s, Window& window) {
   const Padding p = std::exchange(window.padding, Padding{});
   if (p == Padding{}) return;
   const Shape shape = window.ifm.view.shape();
@@ -83,7 +83,7 @@ Result<void> select_max_pool(Selection& s) {
   const Shape& out = s.shape(s.output());
   const Kernel k = window.kernel;
   if (has_large_stride(k.stride_y, k.height, out[1]) || has_large_stride(k.stride_x, k.width, out[2])) {
-    pad_with_least(s, window);
+    pad_with_min(s, window);
     for (const size_t axis : {size_t{2}, size_t{1}}) largest_by_taps(s, window, axis, out[static_cast<int64_t>(axis)]);
   }
   return finish(s, window, s.follow(s.output(), window.ifm.type, {}));

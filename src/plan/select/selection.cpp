@@ -104,10 +104,10 @@ Diagnostics Selection::check_values() const {
     if (producers[v].valid()) return producers[v].index();
     return users_[v].empty() ? std::nullopt : std::optional(users_[v].front().index());
   };
-  const int most_bits = family_.abilities.wide_elements ? kSigned64.bits : kSigned32.bits;
+  const int max_bits = family_.abilities.wide_elements ? kSigned64.bits : kSigned32.bits;
   for (const auto& list : {graph_.inputs, graph_.outputs}) {
     for (const ir::ValueId id : list) {
-      if (const auto type = element_type_of(value(id).dtype); type && type->bits <= most_bits) continue;
+      if (const auto type = element_type_of(value(id).dtype); type && type->bits <= max_bits) continue;
       errors.push_back({.where = value(id).name,
                         .what = "network inputs and outputs of this type are not supported by the NPU",
                         .got = std::string(name_of(value(id).dtype)),

@@ -35,9 +35,18 @@ function compare_page(report) {
   const largest = new Set([...report.layers].sort((x, y) => gap(y) - gap(x)).slice(0, kShownLayers));
   const differing = report.layers.filter(row => largest.has(row));
   let shown = differing;
-  section("layers", "Cycles layer by layer", `Layers are matched by ${report.matched_by}.`, legend({[`A: ${base_name(a.label)}`]: kSides.A, [`B: ${base_name(b.label)}`]: kSides.B}),
-    ...(report.layers.length > kShownLayers ? [choice([[`${kShownLayers} that differ most`, differing], [`all ${report.layers.length}`, report.layers]],
-      rows => { shown = rows; redraw("layers-plot"); })] : []), plot("layers-plot", width => side_bars(shown, width)));
+  section(
+      'layers', 'Cycles layer by layer', `Layers are matched by ${report.matched_by}.`,
+      legend({[`A: ${base_name(a.label)}`]: kSides.A, [`B: ${base_name(b.label)}`]: kSides.B}),
+      ...(report.layers.length > kShownLayers ?
+              [choice(
+                  [[`${kShownLayers} that differ max`, differing], [`all ${report.layers.length}`, report.layers]],
+                  rows => {
+                    shown = rows;
+                    redraw("layers-plot");
+                  })] :
+              []),
+      plot('layers-plot', width => side_bars(shown, width)));
   const cycles = (row, side) => row[side] ? row[side].cycles : -1;
   section("table-section", "All layers", "", table("layers-table", [{title: "layer", cell: row => row.name, by: row => row.name},
     {title: "operation", cell: row => (row.a || row.b).operation, by: row => (row.a || row.b).operation},

@@ -61,14 +61,37 @@ function memory_section(delegate, index, count) {
 }
 
 function nodes_section(report) {
-  const most = Math.max(1, ...report.nodes.map(node => node.cycles));
+  const max = Math.max(1, ...report.nodes.map(node => node.cycles));
   const columns = [
-    {title: "node", cell: node => el("span", {}, node.name, " ", el("span", {class: "fine"}, node.source)), by: node => node.name},
-    {title: "operator", cell: node => node.op, by: node => node.op},
-    {title: "runs on", cell: node => el("span", {class: "place " + node.runs_on}, kPlaces[node.runs_on]), by: node => node.runs_on},
-    {title: "cycles", number: true, cell: node => node.cycles ? bar(number(node.cycles), node.cycles / most) : "–", by: node => node.cycles},
-    {title: "CPU cycles", number: true, cell: node => node.cpu_cycles ? number(node.cpu_cycles) : "–", by: node => node.cpu_cycles},
-    {title: "why", cell: node => el("span", {}, node.reason, ...(node.hint ? [el("br"), el("span", {class: "fine"}, node.hint)] : [])), by: node => node.reason}];
+    {
+      title: 'node',
+      cell: node => el('span', {}, node.name, ' ', el('span', {class: 'fine'}, node.source)),
+      by: node => node.name
+    },
+    {title: 'operator', cell: node => node.op, by: node => node.op}, {
+      title: 'runs on',
+      cell: node => el('span', {class: 'place ' + node.runs_on}, kPlaces[node.runs_on]),
+      by: node => node.runs_on
+    },
+    {
+      title: 'cycles',
+      number: true,
+      cell: node => node.cycles ? bar(number(node.cycles), node.cycles / max) : '–',
+      by: node => node.cycles
+    },
+    {
+      title: 'CPU cycles',
+      number: true,
+      cell: node => node.cpu_cycles ? number(node.cpu_cycles) : '–',
+      by: node => node.cpu_cycles
+    },
+    {
+      title: 'why',
+      cell: node =>
+          el('span', {}, node.reason, ...(node.hint ? [el('br'), el('span', {class: 'fine'}, node.hint)] : [])),
+      by: node => node.reason
+    }
+  ];
   section("nodes", "What runs where, and why", "The nodes of the exported model. A node without cycles was fused into another one. Click a title to sort.",
     table("nodes-table", columns, report.nodes));
 }

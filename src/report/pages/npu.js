@@ -26,13 +26,28 @@ function roofline_section(id, npu) {
         MACs: number(layer.macs), cycles: number(layer.cycles), "MAC use": percent(layer.macs, layer.cycles * npu.macs_per_cycle)}})));
   if (points.length === 0) return;
   const roofs = memories.map(([name, rate]) => ({name, bytes_per_cycle: rate, macs_per_cycle: npu.macs_per_cycle}));
-  section(id, "Roofline", `Each layer against the most that the NPU (${number(npu.macs_per_cycle)} multiply-accumulates per cycle) and its memories ` +
-    `(${memories.map(([name, rate]) => `${name} ${rate} B per cycle`).join(", ")}) can do. Points far below both dashed lines leave time unused; ` +
-    "a point's area is its share of the cycles.", legend(colors), plot(id + "-plot", width => roofline(points, roofs, colors, width)));
+  section(
+      id, 'Roofline',
+      `Each layer against the max that the NPU (${
+          number(npu.macs_per_cycle)} multiply-accumulates per cycle) and its memories ` +
+          `(${
+              memories.map(([name, rate]) => `${name} ${rate} B per cycle`)
+                  .join(', ')}) can do. Points far below both dashed lines leave time unused; ` +
+          'a point\'s area is its share of the cycles.',
+      legend(colors), plot(id + '-plot', width => roofline(points, roofs, colors, width)));
 }
 
 function traffic_table(traffic) {
-  const rows = Object.entries(traffic), most = Math.max(...rows.map(([, count]) => count));
-  return table("traffic", [{title: "memory", cell: ([name]) => name, by: ([name]) => name},
-    {title: "bytes per inference", number: true, cell: ([, count]) => bar(number(count), count / most), by: ([, count]) => count}], rows);
+  const rows = Object.entries(traffic), max = Math.max(...rows.map(([, count]) => count));
+  return table(
+      'traffic',
+      [
+        {title: 'memory', cell: ([name]) => name, by: ([name]) => name}, {
+          title: 'bytes per inference',
+          number: true,
+          cell: ([, count]) => bar(number(count), count / max),
+          by: ([, count]) => count
+        }
+      ],
+      rows);
 }

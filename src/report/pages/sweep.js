@@ -74,7 +74,7 @@ function busiest(row) {
     const moved = sum(Object.entries(row.traffic_bytes).filter(([name]) => name.split(" ")[0] === memory), ([, count]) => count);
     return {memory, rate, moved, cycles: moved / rate};
   });
-  return loads.reduce((most, one) => one.cycles > most.cycles ? one : most);
+  return loads.reduce((max, one) => one.cycles > max.cycles ? one : max);
 }
 
 function roof_plot(rows, colors, width) {
@@ -92,8 +92,9 @@ const kMeasures = {cycles: {title: "cycles per inference", of: row => row.cycles
   time: {title: "milliseconds per inference", of: row => 1e3 * row.cycles / row.clock_hz}};
 
 function sweep_cards(report, rows) {
-  const least = by => rows.reduce((best, row) => by(row) < by(best) ? row : best);
-  const fastest = least(row => row.cycles / row.clock_hz), fewest = least(row => row.cycles), smallest = least(row => row.sram_bytes);
+  const min = by => rows.reduce((best, row) => by(row) < by(best) ? row : best);
+  const fastest = min(row => row.cycles / row.clock_hz), fewest = min(row => row.cycles),
+        smallest = min(row => row.sram_bytes);
   const named = row => `${row.target}, ${row.memory_mode}, ${row.quantization}`;
   cards([{key: "compiled", name: "combinations compiled", value: rows.length, text: `${rows.length} of ${report.rows.length}`,
     more: `${report.rows.filter(row => row.status === "refused").length} refused, ${report.rows.filter(row => row.status === "failed").length} failed`},
@@ -103,16 +104,35 @@ function sweep_cards(report, rows) {
 }
 
 function sweep_table(rows) {
-  const most = Math.max(...rows.map(row => row.cycles));
-  return table("rows-table", [{title: "target", cell: row => row.target, by: row => row.target},
-    {title: "memory mode", cell: row => row.memory_mode, by: row => row.memory_mode},
-    {title: "quantization", cell: row => row.quantization, by: row => row.quantization},
-    {title: "cycles", number: true, cell: row => bar(number(row.cycles), row.cycles / most), by: row => row.cycles},
-    {title: "time", number: true, cell: row => duration(row.cycles, row.clock_hz), by: row => row.cycles / row.clock_hz},
-    {title: "MAC use", number: true, cell: row => percent(row.macs, row.cycles * row.macs_per_cycle), by: row => row.macs / row.cycles / row.macs_per_cycle},
-    {title: "SRAM B", number: true, cell: row => number(row.sram_bytes), by: row => row.sram_bytes},
-    {title: "flash B", number: true, cell: row => number(row.program_bytes), by: row => row.program_bytes},
-    {title: "nodes on NPU", number: true, cell: row => `${row.npu_nodes} of ${row.npu_nodes + row.cpu_nodes}`, by: row => row.npu_nodes}], rows);
+  const max = Math.max(...rows.map(row => row.cycles));
+  return table(
+      'rows-table',
+      [
+        {title: 'target', cell: row => row.target, by: row => row.target},
+        {title: 'memory mode', cell: row => row.memory_mode, by: row => row.memory_mode},
+        {title: 'quantization', cell: row => row.quantization, by: row => row.quantization},
+        {title: 'cycles', number: true, cell: row => bar(number(row.cycles), row.cycles / max), by: row => row.cycles},
+        {
+          title: 'time',
+          number: true,
+          cell: row => duration(row.cycles, row.clock_hz),
+          by: row => row.cycles / row.clock_hz
+        },
+        {
+          title: 'MAC use',
+          number: true,
+          cell: row => percent(row.macs, row.cycles * row.macs_per_cycle),
+          by: row => row.macs / row.cycles / row.macs_per_cycle
+        },
+        {title: 'SRAM B', number: true, cell: row => number(row.sram_bytes), by: row => row.sram_bytes},
+        {title: 'flash B', number: true, cell: row => number(row.program_bytes), by: row => row.program_bytes}, {
+          title: 'nodes on NPU',
+          number: true,
+          cell: row => `${row.npu_nodes} of ${row.npu_nodes + row.cpu_nodes}`,
+          by: row => row.npu_nodes
+        }
+      ],
+      rows);
 }
 
 function sweep_plots(rows) {

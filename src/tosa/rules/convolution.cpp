@@ -36,9 +36,9 @@ Found weight_zp(const RuleContext& at) {
   return fmt::format("weight_zp is not zero for {}", name_of(at.input(1).dtype));
 }
 
-Found below(const RuleContext& at, std::string_view name, int64_t least) {
+Found below(const RuleContext& at, std::string_view name, int64_t min) {
   const auto& list = at.ints(name);
-  if (std::ranges::all_of(list, [&](int64_t value) { return value >= least; })) return std::nullopt;
+  if (std::ranges::all_of(list, [&](int64_t value) { return value >= min; })) return std::nullopt;
   return to_string(list);
 }
 Found negative_pad(const RuleContext& at) {

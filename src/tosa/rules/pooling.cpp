@@ -19,9 +19,9 @@ Found zero_point(const RuleContext& at) {
   return std::nullopt;
 }
 
-Found below(const RuleContext& at, std::string_view name, int64_t least) {
+Found below(const RuleContext& at, std::string_view name, int64_t min) {
   const auto& list = at.ints(name);
-  if (std::ranges::all_of(list, [&](int64_t value) { return value >= least; })) return std::nullopt;
+  if (std::ranges::all_of(list, [&](int64_t value) { return value >= min; })) return std::nullopt;
   return to_string(list);
 }
 Found kernel(const RuleContext& at) {

@@ -79,8 +79,8 @@ def metrics(result, reference, scale=None):
 def cleaned(reference, q):
     """What the suite does to a float reference before it compares: below a step is zero, infinities are the largest values."""
     reference = np.where(np.abs(reference) >= q.scale, reference, 0).astype(np.float32)
-    largest, least = (q.qmax - q.zp) * q.scale, (q.qmin - q.zp) * q.scale
-    return np.nan_to_num(reference, nan=0.0, posinf=largest, neginf=least)
+    largest, smallest = (q.qmax - q.zp) * q.scale, (q.qmin - q.zp) * q.scale
+    return np.nan_to_num(reference, nan=0.0, posinf=largest, neginf=smallest)
 
 
 def norm(array):
@@ -92,7 +92,7 @@ def cosine(a, b):
     return float(a @ b) / (max(float(np.linalg.norm(a)), 1e-8) * max(float(np.linalg.norm(b)), 1e-8))
 
 
-def against_float(result, reference, q, frobenius, least_cosine):
+def against_float(result, reference, q, frobenius, min_cosine):
     """The suite's comparison of a quantized result with the float model; '' or what is wrong."""
     if result.shape != reference.shape:
         return f"shape {list(result.shape)} instead of {list(reference.shape)}"
@@ -103,7 +103,7 @@ def against_float(result, reference, q, frobenius, least_cosine):
     if math.isnan(angle):
         return "NaN in the result"
     if norm(reference) > max(1e-8, q.scale * reference.size**0.5):  # below that the reference is quantization noise
-        discount = 0.02 if angle >= max(0.98, least_cosine) else 0.0
+        discount = 0.02 if angle >= max(0.98, min_cosine) else 0.0
         if max(0.0, relative - discount) > frobenius:
             return f"relative Frobenius error {relative:.4f} above {frobenius}, cosine {angle:.4f}"
-    return f"cosine {angle:.4f} below {least_cosine}, relative Frobenius error {relative:.4f}" if angle < least_cosine else ""
+    return f"cosine {angle:.4f} below {min_cosine}, relative Frobenius error {relative:.4f}" if angle < min_cosine else ""

@@ -92,10 +92,10 @@ def good_share(outcomes, kinds):
 
 def bars(outcomes):
     rows = []
-    for kinds, least in BARS:
+    for kinds, min_cosine in BARS:
         good, all_ = good_share(outcomes, kinds)
         wrong = sum(o["class"] in ("wrong", "crash") for o in outcomes if o["kind"] in kinds)
-        met = "yes" if all_ and 100 * good >= least * all_ else "no"
+        met = "yes" if all_ and 100 * good >= min_cosine * all_ else "no"
         rows.append([", ".join(kinds), f"{least} %", report.share(good, all_), wrong, met])
     return report.table(["kinds", "at least", "good of those the peer passes", "wrong or crash", "met"], rows)
 

@@ -99,7 +99,7 @@ TEST(Place, EndsOnceItTakesFewEnoughBytes) {
   std::mt19937 random(6);
   for (int round = 0; round < 20; ++round) {
     const auto intervals = random_intervals(random);
-    const int64_t first = place(intervals, 16, Placing::kSearch, {.most_work = 0}).total_bytes;
+    const int64_t first = place(intervals, 16, Placing::kSearch, {.max_work = 0}).total_bytes;
     EXPECT_EQ(place(intervals, 16, Placing::kSearch, {.enough_bytes = first}).total_bytes, first);
   }
 }

@@ -218,10 +218,10 @@ int64_t allocations_of(const ir::Module& module, int threads) {
 }
 
 TEST(Allocations, DoNotDependOnTheOperators) {
-  const int64_t least = allocations_of(one_operator(), 1);
-  EXPECT_GT(least, 0);
-  EXPECT_LT(least, 10);
-  for (const int threads : {1, 2, 3}) EXPECT_EQ(allocations_of(many_operators(), threads), least) << threads;
+  const int64_t min = allocations_of(one_operator(), 1);
+  EXPECT_GT(min, 0);
+  EXPECT_LT(min, 10);
+  for (const int threads : {1, 2, 3}) EXPECT_EQ(allocations_of(many_operators(), threads), min) << threads;
 }
 
 }  // namespace

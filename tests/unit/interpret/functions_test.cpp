@@ -19,25 +19,25 @@ struct Named {
   const char* name;
   simd::Function function;
   float (*scalar)(float);
-  float least, most;  // where the function has most of its values
+  float min, max;  // where the function has most of its values
 };
 
 constexpr Named kFunctions[] = {
-    {.name = "exp", .function = simd::Function::kExp, .scalar = exact_exp, .least = -110, .most = 95},
-    {.name = "log", .function = simd::Function::kLog, .scalar = exact_log, .least = 0, .most = 4},
-    {.name = "sin", .function = simd::Function::kSin, .scalar = exact_sin, .least = -50, .most = 50},
-    {.name = "cos", .function = simd::Function::kCos, .scalar = exact_cos, .least = -50, .most = 50},
-    {.name = "tanh", .function = simd::Function::kTanh, .scalar = exact_tanh, .least = -12, .most = 12},
-    {.name = "sigmoid", .function = simd::Function::kSigmoid, .scalar = exact_sigmoid, .least = -110, .most = 30},
-    {.name = "erf", .function = simd::Function::kErf, .scalar = exact_erf, .least = -4.5, .most = 4.5},
-    {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = exact_rsqrt, .least = 0, .most = 10},
+    {.name = "exp", .function = simd::Function::kExp, .scalar = exact_exp, .min = -110, .max = 95},
+    {.name = "log", .function = simd::Function::kLog, .scalar = exact_log, .min = 0, .max = 4},
+    {.name = "sin", .function = simd::Function::kSin, .scalar = exact_sin, .min = -50, .max = 50},
+    {.name = "cos", .function = simd::Function::kCos, .scalar = exact_cos, .min = -50, .max = 50},
+    {.name = "tanh", .function = simd::Function::kTanh, .scalar = exact_tanh, .min = -12, .max = 12},
+    {.name = "sigmoid", .function = simd::Function::kSigmoid, .scalar = exact_sigmoid, .min = -110, .max = 30},
+    {.name = "erf", .function = simd::Function::kErf, .scalar = exact_erf, .min = -4.5, .max = 4.5},
+    {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = exact_rsqrt, .min = 0, .max = 10},
 };
 
 // Any bits, the range where the function has most of its values, and numbers that are special.
 std::vector<float> arguments_of(const Named& named) {
   std::mt19937 random(5);
   std::uniform_int_distribution<uint32_t> bits;
-  std::uniform_real_distribution<float> usual(named.least, named.most);
+  std::uniform_real_distribution<float> usual(named.min, named.max);
   std::normal_distribution<float> normal;
   std::vector<float> values;
   for (int i = 0; i < 40000; ++i) {

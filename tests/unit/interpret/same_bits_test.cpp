@@ -309,9 +309,9 @@ TEST(SameBits, Softmaxes) {
     const Shape rows{shape[0], shape[1], 1};
     const ir::Attributes last{{"axis", int64_t{2}}};
     const ir::ValueId x = b.input("x", kFp32, shape);
-    const ir::ValueId most =
+    const ir::ValueId row_max =
         b.add(TosaOp::REDUCE_MAX, {x}, kFp32, rows, {{"axis", int64_t{2}}, {"nan_mode", int64_t{1}}});
-    const ir::ValueId power = b.add(TosaOp::EXP, {b.add(TosaOp::SUB, {x, most}, kFp32, shape)}, kFp32, shape);
+    const ir::ValueId power = b.add(TosaOp::EXP, {b.add(TosaOp::SUB, {x, row_max}, kFp32, shape)}, kFp32, shape);
     const ir::ValueId part =
         b.add(TosaOp::RECIPROCAL, {b.add(TosaOp::REDUCE_SUM, {power}, kFp32, rows, last)}, kFp32, rows);
     b.output(b.add(TosaOp::MUL, {power, part, b.constant(zero_point(kInt8))}, kFp32, shape));

@@ -124,9 +124,9 @@ std::vector<int8_t> in_quads(const WeightTraversal& t, std::span<const int16_t> 
 }
 
 // A sequence in parts of up to `most` weights.
-WeightSource in_parts(std::span<const int16_t> sequence, size_t most, std::mt19937& random) {
-  return [sequence, most, &random]() mutable -> Result<std::span<const int16_t>> {
-    const auto part = sequence.first(std::min(sequence.size(), 1 + random() % most));
+WeightSource in_parts(std::span<const int16_t> sequence, size_t max, std::mt19937& random) {
+  return [sequence, max, &random]() mutable -> Result<std::span<const int16_t>> {
+    const auto part = sequence.first(std::min(sequence.size(), 1 + random() % max));
     sequence = sequence.subspan(part.size());
     return part;
   };

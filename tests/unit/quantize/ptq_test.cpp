@@ -328,13 +328,13 @@ TEST(Ptq, EqualizedLayersComputeTheSame) {
 }
 
 TEST(Ptq, FunctionsOfStepsLongerThanAPeriodStayFloat) {
-  const auto warnings = [](float most) {
+  const auto warnings = [](float max) {
     GraphBuilder b;
     b.graph.outputs = {b.unary(AtenOp::tan_default, "y", b.input("x", {2}))};
     std::string said;
     Log log;
     log.note = [&](const Diagnostic& note) { said += note.what; };
-    EXPECT_TRUE(quantize(b.graph, Samples{{floats({2}, {-most, most})}}, with(RangeChoice::kMinMax), log));
+    EXPECT_TRUE(quantize(b.graph, Samples{{floats({2}, {-max, max})}}, with(RangeChoice::kMinMax), log));
     return said;
   };
   EXPECT_THAT(warnings(1e6F), HasSubstr("it stays float"));

@@ -108,9 +108,9 @@ class Session {
   Error prepare() {
     CARINA_RT_TRY(program.load(file_.bytes()));
     if (program.methods() == 0) return Error::kInvalidProgram;
-    constexpr size_t kMostPlanned = 1 << 20;  // what a test grants a hostile file
+    constexpr size_t kMaxPlanned = 1 << 20;  // what a test grants a hostile file
     for (size_t i = 0; i < program.planned_buffers(0); ++i) {
-      if (program.planned_buffer_bytes(0, i) > kMostPlanned) return Error::kOutOfMemory;
+      if (program.planned_buffer_bytes(0, i) > kMaxPlanned) return Error::kOutOfMemory;
       planned_memory_.push_back(MutableBuffer::allocate(program.planned_buffer_bytes(0, i)));
       std::ranges::fill(planned_memory_.back().bytes(), std::byte{0});
     }

@@ -20,8 +20,8 @@ TEST(Elements, KeepTheirSign) {
   EXPECT_EQ(integers_of(tensor_of<uint16_t>(DType::kUInt16, {65535})), (std::vector<int64_t>{65535}));
   EXPECT_EQ(integers_of(tensor_of<int16_t>(DType::kInt16, {-32768})), (std::vector<int64_t>{-32768}));
   EXPECT_EQ(integers_of(tensor_of<uint32_t>(DType::kUInt32, {0xFFFF'FFFF})), (std::vector<int64_t>{0xFFFF'FFFF}));
-  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-  EXPECT_EQ(integers_of(tensor_of<int64_t>(DType::kInt64, {kLeast, 3})), (std::vector<int64_t>{kLeast, 3}));
+  constexpr int64_t kMinInt64 = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(integers_of(tensor_of<int64_t>(DType::kInt64, {kMinInt64, 3})), (std::vector<int64_t>{kMinInt64, 3}));
   EXPECT_EQ(integers_of(tensor_of<int64_t>(DType::kShape, {2, 3})), (std::vector<int64_t>{2, 3}));
 }
 
