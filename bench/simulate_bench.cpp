@@ -30,7 +30,7 @@ Result<void> load(const std::string& path, Subject& subject) {
   CARINA_TRY(subject.raw, npu::read_vela_raw_in_place(file, path));
   const npu::CompiledNetwork& network = subject.raw.network;
   const std::span<const std::byte> weights = subject.raw.weights.bytes();
-  leave_pages_around(weights);
+  release_pages_around(weights);
   subject.scratch.resize(static_cast<size_t>(network.scratch_bytes));
   subject.fast.resize(static_cast<size_t>(network.fast_scratch_bytes));
   // Without a fast scratch of its own, that region is the arena.
@@ -52,14 +52,14 @@ void infer(benchmark::State& state, const Subject& subject, simulate::Simulator&
 void measure_cold(benchmark::State& state, const Subject& subject) {
   for (auto _ : state) {
     simulate::Simulator simulator(
-        {.threads = 1, .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); }});
+        {.threads = 1, .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); }});
     infer(state, subject, simulator);
   }
 }
 
 void measure_warm(benchmark::State& state, const Subject& subject, simulate::Timing timing) {
   simulate::Simulator simulator(
-      {.timing = timing, .threads = 1, .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); }});
+      {.timing = timing, .threads = 1, .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); }});
   infer(state, subject, simulator);
   for (auto _ : state) infer(state, subject, simulator);
 }

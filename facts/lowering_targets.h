@@ -23,7 +23,7 @@ struct OperatorLimits {
   WindowLimit pool;              // of a pool
   int64_t padded_average_pool;   // rows and columns of an average pool that hangs over the image
   int64_t wide_transposed_axes;  // of a transposition of elements wider than 16 bits
-  int64_t indexed_places;        // that a list of indices names: rows are gathered, or scattered. 0: not at all
+  int64_t max_indexed_rows;      // that a list of indices names: rows are gathered, or scattered. 0: not at all
   int64_t product_bits;          // of the elements of two computed matrices
 };
 
@@ -54,7 +54,7 @@ inline constexpr OperatorLimits kEthosULimits{
     .pool = {.rows = npu::kMaxPoolHeight, .elems = npu::kMaxPoolElements},
     .padded_average_pool = npu::kMaxPaddedAveragePoolSize,
     .wide_transposed_axes = 4,
-    .indexed_places = 0,
+    .max_indexed_rows = 0,
     .product_bits = 8,
 };
 
@@ -71,7 +71,7 @@ inline constexpr LoweringIdioms kEthosUIdioms{
 // Source: Ethos-U85 TRM, NPU_OP_DMA_START with an index; 48-bit accumulators.
 constexpr OperatorLimits of_ethos_u85(OperatorLimits limits) {
   limits.wide_transposed_axes = 6;
-  limits.indexed_places = kUnlimited;
+  limits.max_indexed_rows = kUnlimited;
   limits.product_bits = 16;
   return limits;
 }
@@ -86,7 +86,7 @@ inline constexpr LoweringTarget kPlainTosa{
                .pool = {.rows = detail::kUnlimited, .elems = detail::kUnlimited},
                .padded_average_pool = detail::kUnlimited,
                .wide_transposed_axes = detail::kUnlimited,
-               .indexed_places = detail::kUnlimited,
+               .max_indexed_rows = detail::kUnlimited,
                .product_bits = detail::kUnlimited},
     .idioms = {.picked_step = 0,
                .pooled_mean = {.rows = 0, .elems = 0},

@@ -165,7 +165,7 @@ enum class TosaAttributeKind : uint8_t {
 };
 
 // Where a file keeps an attribute: in the operator's attribute table, or with the tensor that stands for the variable.
-enum class TosaAttributePlace : uint8_t { kTable, kVariableTensor };
+enum class TosaAttributeStorage : uint8_t { kTable, kVariableTensor };
 
 struct TosaEnumValue {
   int64_t value;
@@ -177,7 +177,7 @@ struct TosaAttribute {
   TosaAttributeKind kind;
   uint8_t count = 0;                           // kInts: how many there must be; 0: any number
   std::span<const TosaEnumValue> values = {};  // kEnum
-  TosaAttributePlace place = TosaAttributePlace::kTable;
+  TosaAttributeStorage stored = TosaAttributeStorage::kTable;
 };
 
 // A legal combination of types: one per variable of the op's `type_names`, in that order.

@@ -19,14 +19,14 @@ namespace detail {
 
 constexpr std::array<TosaOpRow, kTosaOpCount> collect_tosa_rows() {
   std::array<TosaOpRow, kTosaOpCount> rows{};
-  const auto place = [&](const auto& part) {
+  const auto append = [&](const auto& part) {
     for (const TosaOpRow& row : part) rows[static_cast<size_t>(row.op) - 1] = row;
   };
-  place(tosa_rows::kTensorRows);
-  place(tosa_rows::kElementwiseRows);
-  place(tosa_rows::kUnaryRows);
-  place(tosa_rows::kLayoutRows);
-  place(tosa_rows::kDataRows);
+  append(tosa_rows::kTensorRows);
+  append(tosa_rows::kElementwiseRows);
+  append(tosa_rows::kUnaryRows);
+  append(tosa_rows::kLayoutRows);
+  append(tosa_rows::kDataRows);
   return rows;
 }
 

@@ -283,9 +283,9 @@ inline constexpr auto kVariableInputs = std::to_array<TosaOperand>({
      .constness = TosaConstness::kCompileTime},
 });
 inline constexpr auto kVariableAttributes = std::to_array<TosaAttribute>({
-    {.name = "name", .kind = TosaAttributeKind::kString, .place = TosaAttributePlace::kVariableTensor},
-    {.name = "var_shape", .kind = TosaAttributeKind::kInts, .place = TosaAttributePlace::kVariableTensor},
-    {.name = "type", .kind = TosaAttributeKind::kType, .place = TosaAttributePlace::kVariableTensor},
+    {.name = "name", .kind = TosaAttributeKind::kString, .stored = TosaAttributeStorage::kVariableTensor},
+    {.name = "var_shape", .kind = TosaAttributeKind::kInts, .stored = TosaAttributeStorage::kVariableTensor},
+    {.name = "type", .kind = TosaAttributeKind::kType, .stored = TosaAttributeStorage::kVariableTensor},
 });
 inline constexpr auto kInType = std::to_array<std::string_view>({
     "in_t",
@@ -305,7 +305,7 @@ inline constexpr auto kVariableWriteInputs = std::to_array<TosaOperand>({
      .constness = TosaConstness::kRunTime},
 });
 inline constexpr auto kVariableWriteAttributes = std::to_array<TosaAttribute>({
-    {.name = "name", .kind = TosaAttributeKind::kString, .place = TosaAttributePlace::kVariableTensor},
+    {.name = "name", .kind = TosaAttributeKind::kString, .stored = TosaAttributeStorage::kVariableTensor},
 });
 inline constexpr auto kVariableReadOutputs = std::to_array<TosaOperand>({
     {.name = "output1",

@@ -33,13 +33,13 @@ size_t element_bytes(PteScalarType type) {
 bool Tensor::resize(std::span<const int64_t> sizes) const {
   if (std::ranges::equal(sizes, this->sizes())) return true;
   if (!resizable || sizes.size() != rank_) return false;
-  int64_t library = 1;
-  for (size_t axis = 0; axis < rank_; ++axis) library *= sizes_[rank_ + axis];
+  int64_t capacity = 1;
+  for (size_t axis = 0; axis < rank_; ++axis) capacity *= sizes_[rank_ + axis];
   int64_t elements = 1;
   for (const int64_t size : sizes) {
     if (size < 0 || size > INT32_MAX || __builtin_mul_overflow(elements, size, &elements)) return false;
   }
-  if (elements > library) return false;
+  if (elements > capacity) return false;
   auto* own = const_cast<int32_t*>(sizes_);  // of a resizable tensor they are the method's, not the program's
   for (size_t axis = 0; axis < rank_; ++axis) own[axis] = static_cast<int32_t>(sizes[axis]);
   return true;

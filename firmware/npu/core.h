@@ -7,8 +7,8 @@
 
 #include "facts/firmware.h"
 #include "facts/npu_accelerators.h"
+#include "firmware/npu/checked_map.h"
 #include "firmware/npu/operation.h"
-#include "firmware/npu/placed_map.h"
 #include "firmware/npu/registers.h"
 
 namespace carina::firmware::npu_core {

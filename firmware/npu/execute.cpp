@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "firmware/npu/arithmetic.h"
+#include "firmware/npu/checked_map.h"
 #include "firmware/npu/output_stage.h"
-#include "firmware/npu/placed_map.h"
 
 namespace carina::firmware::npu_core {
 
@@ -48,13 +48,14 @@ class Run {
   Run(const Operation& op, const Resources& resources)
       : op_(op), weights_(resources.weights), window_(window_extent(op)), ifm_zero_point_(zero_point_of(op.ifm)) {}
 
-  bool place(const Resources& resources, std::span<const std::span<std::byte>> regions) {
+  bool prepare_maps(const Resources& resources, std::span<const std::span<std::byte>> regions) {
     reads_ifm2_ = op_.kind == Kind::kElementwise && !op_.is_unary() && !op_.ifm2_broadcast.scalar;
     const Extent box = ifm_box(op_);
     const bool reads_ifm = box.height > 0 && box.width > 0;
-    return stage_.prepare(op_, resources) && (!reads_ifm || ifm_.place(op_.ifm, box, regions[op_.ifm.region], "IFM")) &&
-           (!reads_ifm2_ || ifm2_.place(op_.ifm2, ifm2_box(op_), regions[op_.ifm2.region], "IFM2")) &&
-           ofm_.place(op_.ofm, op_.ofm_extent, regions[op_.ofm.region], "OFM");
+    return stage_.prepare(op_, resources) &&
+           (!reads_ifm || ifm_.create(op_.ifm, box, regions[op_.ifm.region], "IFM")) &&
+           (!reads_ifm2_ || ifm2_.create(op_.ifm2, ifm2_box(op_), regions[op_.ifm2.region], "IFM2")) &&
+           ofm_.create(op_.ofm, op_.ofm_extent, regions[op_.ofm.region], "OFM");
   }
 
   void compute() const {
@@ -65,7 +66,7 @@ class Run {
 
  private:
   void compute_pixel(int32_t y, int32_t x) const {
-    const PlacedMap::Pixel out = ofm_.pixel(y, x);
+    const CheckedMap::Pixel out = ofm_.pixel(y, x);
     for (int32_t c = 0; c < op_.ofm_extent.depth; ++c) {
       int64_t count = 1;
       const int64_t acc = accumulate(y, x, c, count);
@@ -98,13 +99,13 @@ class Run {
         if (ix < 0 || ix >= window_.width) continue;
         const bool zero = op_.upscale == Upscale::kZeros && (iy % 2 != 0 || ix % 2 != 0);
         const int32_t scale = op_.upscale == Upscale::kNone ? 1 : 2;
-        const PlacedMap::Pixel pixel = ifm_.pixel(iy / scale, ix / scale);
+        const CheckedMap::Pixel pixel = ifm_.pixel(iy / scale, ix / scale);
         body(ky, kx, zero ? nullptr : &pixel);
       }
     }
   }
 
-  [[nodiscard]] int64_t input(const PlacedMap::Pixel& pixel, int32_t c) const {
+  [[nodiscard]] int64_t input(const CheckedMap::Pixel& pixel, int32_t c) const {
     return pixel.load(c) - ifm_zero_point_;
   }
 
@@ -112,7 +113,7 @@ class Run {
     const bool depthwise = op_.kind == Kind::kDepthwise;
     const int32_t depth = depthwise ? 1 : op_.ifm_depth;
     int64_t acc = 0;
-    for_each_tap(y, x, [&](int32_t ky, int32_t kx, const PlacedMap::Pixel* pixel) {
+    for_each_tap(y, x, [&](int32_t ky, int32_t kx, const CheckedMap::Pixel* pixel) {
       if (pixel == nullptr) return;
       const size_t tap = (size_t(o) * op_.kernel.height + ky) * op_.kernel.width + kx;
       const int16_t* weights = weights_.data() + tap * depth;
@@ -125,7 +126,7 @@ class Run {
     const bool max = op_.pool == Pool::kMax;
     int64_t acc = max ? std::numeric_limits<int64_t>::min() : 0;
     count = 0;
-    for_each_tap(y, x, [&](int32_t, int32_t, const PlacedMap::Pixel* pixel) {
+    for_each_tap(y, x, [&](int32_t, int32_t, const CheckedMap::Pixel* pixel) {
       ++count;
       if (op_.pool == Pool::kReduceSum) {
         for (int32_t i = 0; pixel != nullptr && i < op_.ifm_depth; ++i) acc += input(*pixel, i);
@@ -155,9 +156,9 @@ class Run {
   Extent window_;
   int32_t ifm_zero_point_;
   bool reads_ifm2_ = false;
-  PlacedMap ifm_;
-  PlacedMap ifm2_;
-  PlacedMap ofm_;
+  CheckedMap ifm_;
+  CheckedMap ifm2_;
+  CheckedMap ofm_;
   OutputStage stage_;
 };
 
@@ -166,7 +167,7 @@ class Run {
 bool execute(const Operation& op, const Resources& resources,
              const std::array<std::span<std::byte>, kNpuRegions>& regions) {
   Run run(op, resources);
-  if (!run.place(resources, regions)) return false;
+  if (!run.prepare_maps(resources, regions)) return false;
   run.compute();
   return true;
 }

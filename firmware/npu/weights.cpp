@@ -18,9 +18,10 @@ int32_t rounded_up(int32_t value, int32_t multiple) {
 
 // Puts the weights of a stream into their places, in the order in which the hardware takes them. Source:
 // docs/npu-encoding.md.
-class Placer {
+class WeightUnpacker {
  public:
-  Placer(const Operation& op, int32_t ublock_depth, std::span<const std::byte> stream, std::span<int16_t> weights)
+  WeightUnpacker(const Operation& op, int32_t ublock_depth, std::span<const std::byte> stream,
+                 std::span<int16_t> weights)
       : op_(op),
         depthwise_(op.kind == Kind::kDepthwise),
         part_kernel_(!depthwise_ && op.part_kernel_first),
@@ -35,17 +36,17 @@ class Placer {
     tap_multiple_ = depthwise_ ? 4 : part_kernel_ ? (is_16_bit ? 2 : 4) : 1;
   }
 
-  bool place_all() {
+  bool unpack_all() {
     for (int32_t ofm = 0; ofm < op_.ofm_extent.depth; ofm += op_.block_depth) {
       for (int32_t ifm = 0; ifm < depth_; ifm += ifm_block_) {
-        if (!place_block(ofm, ifm)) return false;
+        if (!unpack_block(ofm, ifm)) return false;
       }
     }
     return true;
   }
 
  private:
-  bool place_block(int32_t ofm_block, int32_t ifm_block) {
+  bool unpack_block(int32_t ofm_block, int32_t ifm_block) {
     const int32_t rows = npu::kSubkernelSize / op_.kernel.dilation_y;
     const int32_t columns = npu::kSubkernelSize / op_.kernel.dilation_x;
     for (int32_t ky = 0; ky < op_.kernel.height; ky += rows) {
@@ -54,7 +55,7 @@ class Placer {
                              .x = kx,
                              .height = std::min(op_.kernel.height - ky, rows),
                              .width = std::min(op_.kernel.width - kx, columns)};
-        if (!place_sub_kernel(part, ofm_block, ifm_block)) return false;
+        if (!unpack_sub_kernel(part, ofm_block, ifm_block)) return false;
       }
     }
     return true;
@@ -65,7 +66,7 @@ class Placer {
   };
 
   // Part kernel: IFM ublocks outside the taps, clipped. Depth first: inside them, over the whole block.
-  bool place_sub_kernel(const SubKernel& part, int32_t ofm_block, int32_t ifm_block) {
+  bool unpack_sub_kernel(const SubKernel& part, int32_t ofm_block, int32_t ifm_block) {
     const int32_t outer = part_kernel_ ? std::min(ifm_block_, depth_ - ifm_block) : 1;
     const int32_t inner = part_kernel_ || depthwise_ ? 1 : ifm_block_;
     const int32_t taps = rounded_up(part.height * part.width, tap_multiple_);
@@ -74,7 +75,7 @@ class Placer {
       for (int32_t ofm = ofm_block; ofm < ofm_end; ofm += ublock_depth_) {
         for (int32_t tap = 0; tap < taps; ++tap) {
           for (int32_t j = 0; j < inner; j += kIfmUblockDepth) {
-            if (!place_ublock(part, tap, ofm, ifm_block + i + j)) return false;
+            if (!unpack_ublock(part, tap, ofm, ifm_block + i + j)) return false;
           }
         }
       }
@@ -83,7 +84,7 @@ class Placer {
   }
 
   // Zeros stand where channels or taps end inside a ublock.
-  bool place_ublock(const SubKernel& part, int32_t tap, int32_t ofm, int32_t ifm) {
+  bool unpack_ublock(const SubKernel& part, int32_t tap, int32_t ofm, int32_t ifm) {
     const int32_t ky = part.y + tap / part.width;
     const int32_t kx = part.x + tap % part.width;
     const bool real_tap = tap / part.width < part.height;
@@ -126,7 +127,7 @@ bool decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerat
         .number(static_cast<int64_t>(weights.size()));
     return false;
   }
-  if (Placer(op, accelerator.ofm_ublocks[0].block.depth, stream, weights).place_all()) return true;
+  if (WeightUnpacker(op, accelerator.ofm_ublocks[0].block.depth, stream, weights).unpack_all()) return true;
   error().text("ethosu: the weight stream is damaged, or holds fewer weights than its operation needs");
   return false;
 }

@@ -39,14 +39,14 @@ Result<void> run(const runtime::KernelEntry& entry, official::Span<official::EVa
 }
 
 // A kernel of the official runtime is a function without data of its own: one for each place of the table.
-template <size_t place>
+template <size_t index>
 void call(official::KernelRuntimeContext& context, official::Span<official::EValue*> arguments) {
-  const auto done = guarded([&] { return run(cortex_m_kernels()[place], arguments); });
+  const auto done = guarded([&] { return run(cortex_m_kernels()[index], arguments); });
   if (!done) context.fail(failed(done.error(), official::Error::InvalidArgument));
 }
 
-constexpr auto kCalls = []<size_t... places>(std::index_sequence<places...>) {
-  return std::array<official::OpFunction, sizeof...(places)>{call<places>...};
+constexpr auto kCalls = []<size_t... positions>(std::index_sequence<positions...>) {
+  return std::array<official::OpFunction, sizeof...(positions)>{call<positions>...};
 }(std::make_index_sequence<kMaxKernels>());
 
 // A process that has linked the backend's own keeps those: registering a name twice ends it.

@@ -30,20 +30,20 @@ _NAME = "libcarina_executorch.so"
 _loaded: ctypes.CDLL | None = None
 
 
-def _places() -> list[Path]:
+def _search_paths() -> list[Path]:
     """Where the library is: in the package; in the build whose package this is; in the release build of the source tree."""
     package, source = Path(__file__).absolute().parent, Path(__file__).resolve().parent
     return [package / _NAME, package.parents[1] / "lib" / _NAME, source.parents[1] / "build" / "release" / "lib" / _NAME]
 
 
 def _find() -> Path:
-    """$CARINA_EXECUTORCH_LIBRARY, or the first of _places() that exists. Raises: FileNotFoundError."""
+    """$CARINA_EXECUTORCH_LIBRARY, or the first of _search_paths() that exists. Raises: FileNotFoundError."""
     if named := os.environ.get("CARINA_EXECUTORCH_LIBRARY"):
         return Path(named)
-    if found := next((place for place in _places() if place.exists()), None):
+    if found := next((path for path in _search_paths() if path.exists()), None):
         return found
-    places = ", ".join(str(place.parent) for place in _places())
-    raise FileNotFoundError(f"{_NAME} is in none of {places}: build Carina where the package executorch is (CARINA_EXECUTORCH), or set CARINA_EXECUTORCH_LIBRARY")
+    paths = ", ".join(str(path.parent) for path in _search_paths())
+    raise FileNotFoundError(f"{_NAME} is in none of {paths}: build Carina where the package executorch is (CARINA_EXECUTORCH), or set CARINA_EXECUTORCH_LIBRARY")
 
 
 def _library() -> ctypes.CDLL:

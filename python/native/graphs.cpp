@@ -124,14 +124,14 @@ void bind_expansions(nb::module_& module) {
           "In order: operator, operands, attributes, results; values by index, -1 for no operand.");
 }
 
-void bind_places(nb::module_& module) {
-  nb::class_<driver::NodePlace>(module, "NodePlace", "Where a node of the user's graph goes.")
-      .def_ro("name", &driver::NodePlace::name)
-      .def_ro("op", &driver::NodePlace::op, "\"aten.conv2d.default\"")
-      .def_ro("source", &driver::NodePlace::source, "\"model.py:41\"; may be empty.")
-      .def_ro("delegate", &driver::NodePlace::delegate, "Its number; -1: the CPU.")
-      .def_ro("reason", &driver::NodePlace::reason, "Why not into a delegate; may be empty.")
-      .def_ro("hint", &driver::NodePlace::hint);
+void bind_assignments(nb::module_& module) {
+  nb::class_<driver::NodeAssignment>(module, "NodeAssignment", "Where a node of the user's graph goes.")
+      .def_ro("name", &driver::NodeAssignment::name)
+      .def_ro("op", &driver::NodeAssignment::op, "\"aten.conv2d.default\"")
+      .def_ro("source", &driver::NodeAssignment::source, "\"model.py:41\"; may be empty.")
+      .def_ro("delegate", &driver::NodeAssignment::delegate, "Its number; -1: the CPU.")
+      .def_ro("reason", &driver::NodeAssignment::reason, "Why not into a delegate; may be empty.")
+      .def_ro("hint", &driver::NodeAssignment::hint);
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ void bind_places(nb::module_& module) {
 void bind_graphs(nb::module_& module) {
   bind_annotations(module);
   bind_expansions(module);
-  bind_places(module);
+  bind_assignments(module);
   module.def(
       "annotate",
       [](const nb::bytes& pt2, const std::string& name, int general, std::map<std::string, int> of_node,

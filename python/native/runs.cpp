@@ -105,7 +105,7 @@ void bind_runs(nb::module_& module) {
         const driver::RunOptions options{.timed = timed,
                                          .memories = {},
                                          .threads = threads,
-                                         .vgf = word_of<driver::VgfPlace>(vgf, "on"),
+                                         .vgf = word_of<driver::VgfDevice>(vgf, "on"),
                                          .portable_kernels = portable_kernels};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return executed(arguments, options, log); });

@@ -45,9 +45,9 @@ struct Words<driver::CpuKernels> {
 };
 
 template <>
-struct Words<driver::VgfPlace> {
-  static constexpr std::array<std::pair<std::string_view, driver::VgfPlace>, 2> kAll{
-      {{"host", driver::VgfPlace::kInterpreter}, {"vulkan", driver::VgfPlace::kVulkan}}};
+struct Words<driver::VgfDevice> {
+  static constexpr std::array<std::pair<std::string_view, driver::VgfDevice>, 2> kAll{
+      {{"host", driver::VgfDevice::kInterpreter}, {"vulkan", driver::VgfDevice::kVulkan}}};
 };
 
 template <>

@@ -21,11 +21,11 @@ struct TwoEnds {
   [[nodiscard]] int64_t few_per_group() const { return few.channels / groups; }
   [[nodiscard]] int64_t many_per_group() const { return weight.channels; }
   // The row of `many` that row y of `few` sees at ky, or -1.
-  [[nodiscard]] int64_t row(int64_t y, int64_t ky) const { return place(rows, y, ky, many.height); }
-  [[nodiscard]] int64_t column(int64_t x, int64_t kx) const { return place(columns, x, kx, many.width); }
+  [[nodiscard]] int64_t row(int64_t y, int64_t ky) const { return position(rows, y, ky, many.height); }
+  [[nodiscard]] int64_t column(int64_t x, int64_t kx) const { return position(columns, x, kx, many.width); }
 
  private:
-  static int64_t place(const Window& window, int64_t at, int64_t k, int64_t size) {
+  static int64_t position(const Window& window, int64_t at, int64_t k, int64_t size) {
     const int64_t seen = at * window.stride - window.padding + k * window.dilation;
     return seen >= 0 && seen < size ? seen : -1;
   }
@@ -187,10 +187,10 @@ Error convolution_backward(Arguments arguments, Arena& /*scratch*/) {
 Error max_pool2d_backward(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &gradient = call.tensor(0), &in = call.tensor(1), &indices = call.tensor(7), &out = call.out(8);
-  Picture from, to, places;
+  Picture from, to, positions;
   call.fit_like(out, in);
   call.require(same_sizes(gradient, indices) && picture_of(gradient, Missing::kBatch, from) &&
-               picture_of(out, Missing::kBatch, to) && picture_of(indices, Missing::kBatch, places) &&
+               picture_of(out, Missing::kBatch, to) && picture_of(indices, Missing::kBatch, positions) &&
                gradient.rank() == in.rank() && from.batches == to.batches && from.channels == to.channels);
   call.support(indices.type == PteScalarType::kLong && is_floating(gradient.type) && out.type == gradient.type);
   CARINA_RT_TRY(call.error());
@@ -199,10 +199,10 @@ Error max_pool2d_backward(Arguments arguments, Arena& /*scratch*/) {
   const auto write = Numbers::writer(out);
   bool inside = true;
   for_each(from, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-    const int64_t place = indices.as<const int64_t>()[index_in(places, n, c, y, x)];
-    inside = inside && place >= 0 && place < to.height * to.width;
+    const int64_t position = indices.as<const int64_t>()[index_in(positions, n, c, y, x)];
+    inside = inside && position >= 0 && position < to.height * to.width;
     if (!inside) return;
-    const int64_t at = index_in(to, n, c, place / to.width, place % to.width);
+    const int64_t at = index_in(to, n, c, position / to.width, position % to.width);
     write(at, sum(at) + read(index_in(from, n, c, y, x)));
   });
   return inside ? Error::kOk : Error::kInvalidArgument;

@@ -24,10 +24,10 @@ namespace {
 enum class Kind : uint8_t { kPlain, kDepthwise, kTransposed };
 
 // Where the arguments of the three schemas stand: after the dilation they differ by what came between.
-struct Places {
+struct Roles {
   size_t dilation, input_offset, out;
 };
-constexpr Places places_of(Kind kind) {
+constexpr Roles roles_of(Kind kind) {
   if (kind == Kind::kPlain) return {.dilation = 5, .input_offset = 6, .out = 13};
   if (kind == Kind::kDepthwise) return {.dilation = 5, .input_offset = 7, .out = 14};
   return {.dilation = 6, .input_offset = 7, .out = 15};
@@ -46,11 +46,11 @@ struct Convolution {
   int64_t filter_step = 0, tap_row_step = 0, tap_step = 0, channel_step = 0;
 };
 
-Window window_of(Call& call, const Places& places, size_t axis, int64_t kernel) {
+Window window_of(Call& call, const Roles& roles, size_t axis, int64_t kernel) {
   return {.kernel = kernel,
           .stride = entry_of(call, call.integers(3), axis, 2, 1),
           .padding = entry_of(call, call.integers(4), axis, 2, 0),
-          .dilation = entry_of(call, call.integers(places.dilation), axis, 2, 1)};
+          .dilation = entry_of(call, call.integers(roles.dilation), axis, 2, 1)};
 }
 
 // The element of the input that a tap of a transposed convolution reads for output `at`; -1: none.
@@ -87,52 +87,51 @@ int64_t transposed_element(const Convolution& conv, int64_t n, int64_t c, int64_
 
 // The taps of one output place that lie in the picture, and where the first of them reads. What is not used is 0: a step
 // between rows where there is one row.
-struct Place {
+struct TapRange {
   int32_t rows = 0, columns = 0;
   ptrdiff_t in = 0, in_row_step = 0, in_step = 0;
   ptrdiff_t weight = 0, weight_row_step = 0, weight_step = 0;
 };
 
-Place place_of(const Convolution& conv, int64_t n, int64_t y, int64_t x) {
+TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x) {
   const Taps rows = taps_inside(conv.rows, y, conv.in.height);
   const Taps columns = taps_inside(conv.columns, x, conv.in.width);
-  Place place;
-  if (rows.end <= rows.first || columns.end <= columns.first) return place;
+  TapRange taps;
+  if (rows.end <= rows.first || columns.end <= columns.first) return taps;
   const int64_t top = y * conv.rows.stride - conv.rows.padding + rows.first * conv.rows.dilation;
   const int64_t left = x * conv.columns.stride - conv.columns.padding + columns.first * conv.columns.dilation;
-  place.rows = static_cast<int32_t>(rows.end - rows.first);
-  place.columns = static_cast<int32_t>(columns.end - columns.first);
-  place.in = static_cast<ptrdiff_t>(index_in(conv.in, n, 0, top, left));
-  place.weight = static_cast<ptrdiff_t>(rows.first * conv.tap_row_step + columns.first * conv.tap_step);
-  if (place.rows > 1) place.in_row_step = static_cast<ptrdiff_t>(conv.rows.dilation * conv.in.row_step);
-  if (place.columns > 1) place.in_step = static_cast<ptrdiff_t>(conv.columns.dilation * conv.in.column_step);
-  place.weight_row_step = static_cast<ptrdiff_t>(conv.tap_row_step);
-  place.weight_step = static_cast<ptrdiff_t>(conv.tap_step);
-  return place;
+  taps.rows = static_cast<int32_t>(rows.end - rows.first);
+  taps.columns = static_cast<int32_t>(columns.end - columns.first);
+  taps.in = static_cast<ptrdiff_t>(index_in(conv.in, n, 0, top, left));
+  taps.weight = static_cast<ptrdiff_t>(rows.first * conv.tap_row_step + columns.first * conv.tap_step);
+  if (taps.rows > 1) taps.in_row_step = static_cast<ptrdiff_t>(conv.rows.dilation * conv.in.row_step);
+  if (taps.columns > 1) taps.in_step = static_cast<ptrdiff_t>(conv.columns.dilation * conv.in.column_step);
+  taps.weight_row_step = static_cast<ptrdiff_t>(conv.tap_row_step);
+  taps.weight_step = static_cast<ptrdiff_t>(conv.tap_step);
+  return taps;
 }
 
 // function(input, weights) for each tap, from the given ones on.
 template <typename Function>
-void for_taps(const Place& place, const int8_t* in, const int8_t* weight, const Function& function) {
-  in += place.in;
-  weight += place.weight;
-  for (int32_t y = 0; y < place.rows; ++y) {
-    for (int32_t x = 0; x < place.columns; ++x)
-      function(in + y * place.in_row_step + x * place.in_step,
-               weight + y * place.weight_row_step + x * place.weight_step);
+void for_taps(const TapRange& taps, const int8_t* in, const int8_t* weight, const Function& function) {
+  in += taps.in;
+  weight += taps.weight;
+  for (int32_t y = 0; y < taps.rows; ++y) {
+    for (int32_t x = 0; x < taps.columns; ++x)
+      function(in + y * taps.in_row_step + x * taps.in_step, weight + y * taps.weight_row_step + x * taps.weight_step);
   }
 }
 
-int64_t element(const Convolution& conv, const Place& place, int64_t c) {
+int64_t element(const Convolution& conv, const TapRange& taps, int64_t c) {
   const int64_t first = static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each) * conv.channels_each;
   int64_t sum = 0;
-  for_taps(place, conv.data + first * conv.in.channel_step, conv.weights + c * conv.filter_step,
+  for_taps(taps, conv.data + first * conv.in.channel_step, conv.weights + c * conv.filter_step,
            [&](const int8_t* in, const int8_t* weight) { sum += tap_sum(conv, in, weight); });
   return sum;
 }
 
 // The weights are [O, H, W, I]; those of a depthwise convolution [1, H, W, O].
-void place_weights(const Tensor& weight, Kind kind, Convolution& conv) {
+void set_weights(const Tensor& weight, Kind kind, Convolution& conv) {
   const auto sizes = weight.sizes();
   const int64_t last = sizes[3];
   conv.tap_step = last;
@@ -193,27 +192,27 @@ bool comes_in_fours(const Convolution& conv) {
          (conv.outputs_each == 1 || conv.outputs_each % 4 == 0);
 }
 
-void four_elements(const Convolution& conv, const Place& place, int64_t c, int32_t* sums) {
+void four_elements(const Convolution& conv, const TapRange& taps, int64_t c, int32_t* sums) {
   const auto offset = static_cast<int32_t>(conv.in_offset);
   if (conv.outputs_each == 1) {
-    for_taps(place, conv.data + c, conv.weights + c,
+    for_taps(taps, conv.data + c, conv.weights + c,
              [&](const int8_t* in, const int8_t* weight) { add_products(sums, in, weight, offset); });
   } else {
-    for_taps(place, conv.data + static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each), conv.weights + c,
+    for_taps(taps, conv.data + static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each), conv.weights + c,
              [&](const int8_t* in, const int8_t* weight) { add_multiples(sums, *in + offset, weight); });
   }
 }
 
-void convolve_place(const Convolution& conv, const Finish& finish, int64_t n, int64_t y, int64_t x) {
-  const Place place = place_of(conv, n, y, x);
+void convolve_pixel(const Convolution& conv, const Finish& finish, int64_t n, int64_t y, int64_t x) {
+  const TapRange taps = taps_of(conv, n, y, x);
   const auto at = static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x));
   if (!comes_in_fours(conv)) {
-    for (int64_t c = 0; c < conv.out.channels; ++c) finish(at, c, element(conv, place, c));
+    for (int64_t c = 0; c < conv.out.channels; ++c) finish(at, c, element(conv, taps, c));
     return;
   }
   for (int64_t c = 0; c < conv.out.channels; c += 4) {
     int32_t sums[4] = {};
-    four_elements(conv, place, c, sums);
+    four_elements(conv, taps, c, sums);
     for (int64_t k = 0; k < 4; ++k) finish(at, c + k, sums[k]);
   }
 }
@@ -227,7 +226,7 @@ void convolve(const Convolution& conv, bool transposed, const Finish& finish) {
   }
   for (int64_t n = 0; n < conv.out.batches; ++n) {
     for (int64_t y = 0; y < conv.out.height; ++y) {
-      for (int64_t x = 0; x < conv.out.width; ++x) convolve_place(conv, finish, n, y, x);
+      for (int64_t x = 0; x < conv.out.width; ++x) convolve_pixel(conv, finish, n, y, x);
     }
   }
 }
@@ -237,18 +236,18 @@ void convolve(const Convolution& conv, bool transposed, const Finish& finish) {
 // output_padding before it, and a second scratch.
 Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   Call call(arguments);
-  const Places places = places_of(kind);
+  const Roles roles = roles_of(kind);
   const bool transposed = kind == Kind::kTransposed;
   const Tensor& in = call.tensor(0);
   const Tensor& weight = call.tensor(1);
   const Tensor* bias = call.optional_tensor(2);
-  const size_t first = places.input_offset;
+  const size_t first = roles.input_offset;
   const Scales scales{.multipliers = call.tensor(first + 2),
                       .shifts = call.tensor(first + 3),
                       .zero_point = call.integer(first + 1),
                       .low = call.integer(first + 4),
                       .high = call.integer(first + 5)};
-  const Tensor& out = call.out(places.out);
+  const Tensor& out = call.out(roles.out);
   Convolution conv;
   conv.data = in.as<const int8_t>();
   conv.in_offset = call.integer(first);
@@ -256,9 +255,9 @@ Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   call.require(picture_of(in, axes, conv.in) && picture_of(out, axes, conv.out) && weight.rank() == 4 &&
                weight.contiguous());
   CARINA_RT_TRY(call.error());
-  place_weights(weight, kind, conv);
-  conv.rows = window_of(call, places, 0, weight.sizes()[1]);
-  conv.columns = window_of(call, places, 1, weight.sizes()[2]);
+  set_weights(weight, kind, conv);
+  conv.rows = window_of(call, roles, 0, weight.sizes()[1]);
+  conv.columns = window_of(call, roles, 1, weight.sizes()[2]);
   const auto more = transposed ? call.integers(5) : std::span<const int64_t>();
   const int64_t more_rows = entry_of(call, more, 0, 2, 0), more_columns = entry_of(call, more, 1, 2, 0);
   call.require(is_sane(conv.rows) && is_sane(conv.columns) && fit_channels(weight, kind, conv) &&

@@ -22,28 +22,28 @@ struct Sampler {
 
 // Back and forth between `low` and `high`, both in halves.
 template <typename T>
-T reflected(T place, int64_t twice_low, int64_t twice_high) {
+T reflected(T position, int64_t twice_low, int64_t twice_high) {
   if (twice_low == twice_high) return 0;
   const T low = static_cast<T>(twice_low) / 2, span = static_cast<T>(twice_high - twice_low) / 2;
-  place = std::fabs(place - low);
-  const T rest = std::fmod(place, span), flips = std::floor(place / span);
+  position = std::fabs(position - low);
+  const T rest = std::fmod(position, span), flips = std::floor(position / span);
   return std::fmod(flips, T{2}) == 0 ? rest + low : span - rest + low;
 }
 
 // A place as the padding mode moves it into the picture.
 template <typename T>
-T padded_place(const Sampler& sampler, T place, int64_t size) {
+T padded_position(const Sampler& sampler, T position, int64_t size) {
   const auto max = static_cast<T>(size - 1);
   if (sampler.padding == kReflection)
-    place = sampler.align_corners ? reflected(place, 0, 2 * (size - 1)) : reflected(place, -1, 2 * size - 1);
-  return sampler.padding == kZeros ? place : std::min(std::max(place, T{0}), max);
+    position = sampler.align_corners ? reflected(position, 0, 2 * (size - 1)) : reflected(position, -1, 2 * size - 1);
+  return sampler.padding == kZeros ? position : std::min(std::max(position, T{0}), max);
 }
 
 // From [-1, 1] to elements.
 template <typename T>
-T unscaled(const Sampler& sampler, T place, int64_t size) {
-  if (sampler.align_corners) return (place + 1) / 2 * static_cast<T>(size - 1);
-  return ((place + 1) * static_cast<T>(size) - 1) / 2;
+T unscaled(const Sampler& sampler, T position, int64_t size) {
+  if (sampler.align_corners) return (position + 1) / 2 * static_cast<T>(size - 1);
+  return ((position + 1) * static_cast<T>(size) - 1) / 2;
 }
 
 // The element at (y, x), zero outside; NaN and places that no integer holds are outside.
@@ -86,10 +86,10 @@ T bicubic(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
   cubic_weights(x - left, columns);
   T sum = 0;
   for (int i = 0; i < 4; ++i) {
-    const T at_y = padded_place(sampler, top - 1 + static_cast<T>(i), sampler.in.height);
+    const T at_y = padded_position(sampler, top - 1 + static_cast<T>(i), sampler.in.height);
     T row = 0;
     for (int j = 0; j < 4; ++j) {
-      const T at_x = padded_place(sampler, left - 1 + static_cast<T>(j), sampler.in.width);
+      const T at_x = padded_position(sampler, left - 1 + static_cast<T>(j), sampler.in.width);
       row += element_at(sampler, read, base, at_y, at_x) * columns[j];
     }
     sum += row * rows[i];
@@ -101,7 +101,7 @@ template <typename Reader, typename T>
 T sample(const Sampler& sampler, const Reader& read, int64_t base, T grid_y, T grid_x) {
   const T y = unscaled(sampler, grid_y, sampler.in.height), x = unscaled(sampler, grid_x, sampler.in.width);
   if (sampler.interpolation == kBicubic) return bicubic(sampler, read, base, y, x);
-  const T at_y = padded_place(sampler, y, sampler.in.height), at_x = padded_place(sampler, x, sampler.in.width);
+  const T at_y = padded_position(sampler, y, sampler.in.height), at_x = padded_position(sampler, x, sampler.in.width);
   if (sampler.interpolation == kBilinear) return bilinear(sampler, read, base, at_y, at_x);
   return element_at(sampler, read, base, T(std::nearbyint(at_y)), T(std::nearbyint(at_x)));
 }
@@ -115,24 +115,24 @@ class WholeSampler {
   template <typename Reader>
   int64_t sample(const Reader& read, int64_t base, int64_t grid_y, int64_t grid_x) const {
     const Picture& in = sampler_.in;
-    const int64_t y = place(grid_y, in.height), x = place(grid_x, in.width);
+    const int64_t y = position(grid_y, in.height), x = position(grid_x, in.width);
     if (y < 0 || y >= in.height || x < 0 || x >= in.width) return 0;
     return read(base + y * in.row_step + x * in.column_step);
   }
 
  private:
   [[nodiscard]] int64_t own(int64_t value) const { return wrapped_to(type_, value); }
-  [[nodiscard]] int64_t reflected(int64_t place, int64_t twice_low, int64_t twice_high) const {
+  [[nodiscard]] int64_t reflected(int64_t position, int64_t twice_low, int64_t twice_high) const {
     const int64_t low = own(twice_low) / 2, span = own(twice_high - twice_low) / 2;
     if (span == 0) return 0;
-    const int64_t from_low = minus(place, low), way = own(from_low < 0 ? minus<int64_t>(0, from_low) : from_low);
+    const int64_t from_low = minus(position, low), way = own(from_low < 0 ? minus<int64_t>(0, from_low) : from_low);
     const int64_t rest = remainder_of(way, span), flips = quotient_of(way, span);
     return own(flips % 2 == 0 ? rest + low : span - rest + low);
   }
   // The least of int64 by -1 is no int64.
   static int64_t quotient_of(int64_t a, int64_t b) { return b == -1 ? minus<int64_t>(0, a) : a / b; }
   static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
-  [[nodiscard]] int64_t place(int64_t grid, int64_t size) const {
+  [[nodiscard]] int64_t position(int64_t grid, int64_t size) const {
     const int64_t next = plus<int64_t>(grid, 1);
     int64_t at =
         sampler_.align_corners ? own(times(next / 2, size - 1)) : own(minus<int64_t>(times(next, size), 1) / 2);
@@ -159,9 +159,9 @@ Error grid_sampler_2d(Arguments arguments, Arena& /*scratch*/) {
                sampler.interpolation <= kBicubic && sampler.padding >= kZeros && sampler.padding <= kReflection);
   call.support((is_floating(in.type) || is_integer(in.type)) && in.type == grid.type && in.type == out.type);
   CARINA_RT_TRY(call.error());
-  const Layout places = layout_of(grid);
-  call.fit(out, {in.sizes()[0], in.sizes()[1], places.sizes[1], places.sizes[2]});
-  call.require(places.sizes[0] == in.sizes()[0] && places.sizes[3] == 2 &&
+  const Layout positions = layout_of(grid);
+  call.fit(out, {in.sizes()[0], in.sizes()[1], positions.sizes[1], positions.sizes[2]});
+  call.require(positions.sizes[0] == in.sizes()[0] && positions.sizes[3] == 2 &&
                (out.elements() == 0 || (in.sizes()[2] > 0 && in.sizes()[3] > 0)));
   CARINA_RT_TRY(call.error());
   Picture to;
@@ -173,9 +173,9 @@ Error grid_sampler_2d(Arguments arguments, Arena& /*scratch*/) {
         const auto read = domain.reader(in), read_grid = domain.reader(grid);
         const auto write = domain.writer(out);
         for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          const int64_t at = n * places.strides[0] + y * places.strides[1] + x * places.strides[2];
+          const int64_t at = n * positions.strides[0] + y * positions.strides[1] + x * positions.strides[2];
           const int64_t base = n * sampler.in.batch_step + c * sampler.in.channel_step;
-          const Value grid_y = read_grid(at + places.strides[3]), grid_x = read_grid(at);
+          const Value grid_y = read_grid(at + positions.strides[3]), grid_x = read_grid(at);
           if constexpr (std::is_same_v<Value, int64_t>) {
             write(index_in(to, n, c, y, x), WholeSampler(sampler, in.type).sample(read, base, grid_y, grid_x));
           } else {

@@ -1,9 +1,9 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/index_values_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
-#include "runtime/kernels/places_internal.h"
 
 namespace carina::runtime {
 
@@ -69,7 +69,7 @@ Error embedding(Arguments arguments, Arena& /*scratch*/) {
   }
   call.require(weight.rank() == 2 && out.rank() == indices.rank() + 1 && out.sizes().back() == weight.sizes()[1] &&
                weight.type == out.type);
-  call.support(holds_places(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
+  call.support(holds_indices(indices) && weight.contiguous() && out.contiguous() && indices.contiguous());
   CARINA_RT_TRY(call.error());
   for (size_t i = 0; i < indices.rank(); ++i) call.require(indices.sizes()[i] == out.sizes()[i]);
   CARINA_RT_TRY(call.error());
@@ -96,7 +96,7 @@ Error index_select(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   call.fit_along(out, in, axis, static_cast<int64_t>(indices.elements()));
   call.require(indices.rank() <= 1 && in.rank() == out.rank() && in.type == out.type);
-  call.support(holds_places(indices));
+  call.support(holds_indices(indices));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   const Layout to = layout_of(out);
@@ -107,10 +107,10 @@ Error index_select(Arguments arguments, Arena& /*scratch*/) {
   }
   CARINA_RT_TRY(call.error());
   for (int64_t i = 0; i < to.sizes[axis]; ++i) {
-    int64_t place = 0;
-    if (!place_of(indices, i, from.sizes[axis], place)) return Error::kInvalidArgument;
+    int64_t index = 0;
+    if (!index_in_axis(indices, i, from.sizes[axis], index)) return Error::kInvalidArgument;
     Walk<2> slice = walk;
-    slice.at = {place * from.strides[axis], i * to.strides[axis]};
+    slice.at = {index * from.strides[axis], i * to.strides[axis]};
     copy_elements(in, out, slice);
   }
   return Error::kOk;
@@ -126,7 +126,7 @@ Error gather(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   call.require(in.rank() >= 1 && takes_sizes_of(out, indices) && axis_of(call.integer(1), in.rank(), axis) &&
                in.rank() == indices.rank() && in.type == out.type);
-  call.support(holds_places(indices));
+  call.support(holds_indices(indices));
   CARINA_RT_TRY(call.error());
   const Layout from = layout_of(in);
   Walk<3> walk{.rank = from.rank,
@@ -139,10 +139,10 @@ Error gather(Arguments arguments, Arena& /*scratch*/) {
   walk.strides[0][axis] = 0;
   const int64_t count = walk.count();
   for (int64_t i = 0; i < count; ++i, walk.next()) {
-    int64_t place = 0;
-    if (!place_of(indices, walk.at[1], from.sizes[axis], place)) return Error::kInvalidArgument;
+    int64_t index = 0;
+    if (!index_in_axis(indices, walk.at[1], from.sizes[axis], index)) return Error::kInvalidArgument;
     Walk<2> one;
-    one.at = {walk.at[0] + place * from.strides[axis], walk.at[2]};
+    one.at = {walk.at[0] + index * from.strides[axis], walk.at[2]};
     copy_elements(in, out, one);
   }
   return Error::kOk;

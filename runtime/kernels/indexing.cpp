@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/kernels/places_internal.h"
+#include "runtime/kernels/index_values_internal.h"
 
 namespace carina::runtime {
 
@@ -21,25 +21,26 @@ Error expand_mask(const Tensor& mask, size_t axis, Arena& scratch, Indexing& ind
   const int64_t all = walk.count();
   const auto* flags = mask.as<const uint8_t>();
   const auto count = std::count_if(flags, flags + all, [](uint8_t flag) { return flag != 0; });
-  auto* places = scratch.make_array<int64_t>(layout.rank * static_cast<size_t>(count));
+  auto* positions = scratch.make_array<int64_t>(layout.rank * static_cast<size_t>(count));
   auto* size = scratch.make_array<int32_t>(1);
-  if (places == nullptr || size == nullptr) return Error::kOutOfMemory;
+  if (positions == nullptr || size == nullptr) return Error::kOutOfMemory;
   *size = static_cast<int32_t>(count);
   int64_t next = 0;
   for (int64_t i = 0; i < all; ++i, walk.next()) {
     if (flags[walk.at[0]] == 0) continue;
-    for (size_t k = 0; k < layout.rank; ++k) places[static_cast<int64_t>(k) * count + next] = walk.index[k];
+    for (size_t k = 0; k < layout.rank; ++k) positions[static_cast<int64_t>(k) * count + next] = walk.index[k];
     ++next;
   }
   for (size_t k = 0; k < layout.rank; ++k) {
     Tensor& own = indexing.of_masks[axis + k];
-    own = Tensor(PteScalarType::kLong, {size, 1}, kOneAxis, places + static_cast<int64_t>(k) * count);
-    indexing.places[axis + k] = &own;
+    own = Tensor(PteScalarType::kLong, {size, 1}, kOneAxis, positions + static_cast<int64_t>(k) * count);
+    indexing.positions[axis + k] = &own;
   }
   return Error::kOk;
 }
 
-Error read_places(Call& call, std::span<EValue* const> list, const Tensor& tensor, Arena& scratch, Indexing& indexing) {
+Error read_indices(Call& call, std::span<EValue* const> list, const Tensor& tensor, Arena& scratch,
+                   Indexing& indexing) {
   size_t axis = 0;
   for (const EValue* entry : list) {
     const bool whole = entry == nullptr || entry->is_none();
@@ -48,14 +49,14 @@ Error read_places(Call& call, std::span<EValue* const> list, const Tensor& tenso
     const bool mask = !whole && is_mask(entry->tensor);
     const size_t axes = mask ? entry->tensor.rank() : 1;
     call.require((axes > 0 || !mask) && axis + axes <= tensor.rank());
-    call.support(whole || mask || holds_places(entry->tensor));
+    call.support(whole || mask || holds_indices(entry->tensor));
     CARINA_RT_TRY(call.error());
     if (mask) {
       for (size_t k = 0; k < axes; ++k) call.require(entry->tensor.sizes()[k] == tensor.sizes()[axis + k]);
       CARINA_RT_TRY(call.error());
       CARINA_RT_TRY(expand_mask(entry->tensor, axis, scratch, indexing));
     } else if (!whole) {
-      indexing.places[axis] = &entry->tensor;
+      indexing.positions[axis] = &entry->tensor;
     }
     axis += axes;
   }
@@ -65,13 +66,13 @@ Error read_places(Call& call, std::span<EValue* const> list, const Tensor& tenso
 // Where the common axes stand in the result, and where the others.
 void order_axes(size_t rank, Indexing& indexing) {
   size_t first = 0;
-  while (indexing.places[first] == nullptr) ++first;
+  while (indexing.positions[first] == nullptr) ++first;
   bool neighbours = true;
-  for (size_t axis = first; axis < first + indexing.indexed; ++axis) neighbours &= indexing.places[axis] != nullptr;
+  for (size_t axis = first; axis < first + indexing.indexed; ++axis) neighbours &= indexing.positions[axis] != nullptr;
   indexing.first = neighbours ? first : 0;
   size_t next = neighbours ? 0 : indexing.common;
   for (size_t axis = 0; axis < rank; ++axis) {
-    if (indexing.places[axis] == nullptr) {
+    if (indexing.positions[axis] == nullptr) {
       indexing.result_axis[axis] = next++;
     } else if (neighbours && axis == first) {
       next += indexing.common;
@@ -84,8 +85,8 @@ bool common_sizes(size_t rank, Indexing& indexing) {
   int64_t* sizes = indexing.sizes.data() + indexing.first;
   std::fill_n(sizes, indexing.common, 1);
   for (size_t axis = 0; axis < rank; ++axis) {
-    if (indexing.places[axis] == nullptr) continue;
-    const std::span<const int32_t> own = indexing.places[axis]->sizes();
+    if (indexing.positions[axis] == nullptr) continue;
+    const std::span<const int32_t> own = indexing.positions[axis]->sizes();
     const size_t lead = indexing.common - own.size();
     for (size_t i = 0; i < own.size(); ++i) {
       if (own[i] == 1) continue;
@@ -96,8 +97,8 @@ bool common_sizes(size_t rank, Indexing& indexing) {
   return true;
 }
 
-void common_steps(const Tensor& places, const Indexing& indexing, Extents& steps) {
-  const Layout own = layout_of(places);
+void common_steps(const Tensor& positions, const Indexing& indexing, Extents& steps) {
+  const Layout own = layout_of(positions);
   const size_t lead = indexing.common - own.rank;
   for (size_t i = 0; i < own.rank; ++i) steps[lead + i] = own.sizes[i] == 1 ? 0 : own.strides[i];
 }
@@ -106,11 +107,11 @@ void common_steps(const Tensor& places, const Indexing& indexing, Extents& steps
 
 Error plan_indexing(Call& call, const Tensor& tensor, std::span<EValue* const> list, Arena& scratch,
                     Indexing& indexing) {
-  CARINA_RT_TRY(read_places(call, list, tensor, scratch, indexing));
+  CARINA_RT_TRY(read_indices(call, list, tensor, scratch, indexing));
   for (size_t axis = 0; axis < tensor.rank(); ++axis) {
-    if (indexing.places[axis] == nullptr) continue;
+    if (indexing.positions[axis] == nullptr) continue;
     ++indexing.indexed;
-    indexing.common = std::max(indexing.common, indexing.places[axis]->rank());
+    indexing.common = std::max(indexing.common, indexing.positions[axis]->rank());
   }
   indexing.rank = tensor.rank() - indexing.indexed + indexing.common;
   call.require(indexing.indexed > 0 && indexing.rank <= kMaxRank);
@@ -118,10 +119,10 @@ Error plan_indexing(Call& call, const Tensor& tensor, std::span<EValue* const> l
   order_axes(tensor.rank(), indexing);
   call.require(common_sizes(tensor.rank(), indexing));
   for (size_t axis = 0; axis < tensor.rank(); ++axis) {
-    if (indexing.places[axis] == nullptr) {
+    if (indexing.positions[axis] == nullptr) {
       indexing.sizes[indexing.result_axis[axis]] = tensor.sizes()[axis];
     } else {
-      common_steps(*indexing.places[axis], indexing, indexing.steps[axis]);
+      common_steps(*indexing.positions[axis], indexing, indexing.steps[axis]);
     }
   }
   return call.error();
@@ -130,16 +131,16 @@ Error plan_indexing(Call& call, const Tensor& tensor, std::span<EValue* const> l
 bool indexed_element(const Indexing& indexing, const Layout& tensor, const Extents& index, int64_t& element) {
   element = 0;
   for (size_t axis = 0; axis < tensor.rank; ++axis) {
-    const Tensor* places = indexing.places[axis];
-    if (places == nullptr) {
+    const Tensor* positions = indexing.positions[axis];
+    if (positions == nullptr) {
       element += tensor.strides[axis] * index[indexing.result_axis[axis]];
       continue;
     }
     int64_t at = 0;
     for (size_t c = 0; c < indexing.common; ++c) at += indexing.steps[axis][c] * index[indexing.first + c];
-    int64_t place = 0;
-    if (!place_of(*places, at, tensor.sizes[axis], place)) return false;
-    element += tensor.strides[axis] * place;
+    int64_t index = 0;
+    if (!index_in_axis(*positions, at, tensor.sizes[axis], index)) return false;
+    element += tensor.strides[axis] * index;
   }
   return true;
 }

@@ -13,7 +13,7 @@ namespace carina::runtime {
 // stand in the result where the first indexed axis stood when the indexed axes are neighbours, else in front, as in
 // PyTorch.
 struct Indexing {
-  std::array<const Tensor*, kMaxRank> places{};  // per axis of the tensor; nullptr: all of it
+  std::array<const Tensor*, kMaxRank> positions{};  // per axis of the tensor; nullptr: all of it
   std::array<Extents, kMaxRank> steps{};         // of each tensor of places along the common axes
   std::array<size_t, kMaxRank> result_axis{};    // per axis that is taken whole: the result's
   size_t indexed = 0;

@@ -2,9 +2,9 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/index_values_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
-#include "runtime/kernels/places_internal.h"
 
 namespace carina::runtime {
 
@@ -109,7 +109,7 @@ Error repeat_interleave(Arguments arguments, Arena& /*scratch*/) {
   const Tensor &repeats = call.tensor(0), &out = call.out(2);
   const int64_t expected = call.integer_or(1, -1);
   call.require(repeats.rank() == 1 && out.rank() == 1 && repeats.type == out.type);
-  call.support(holds_places(repeats));
+  call.support(holds_indices(repeats));
   CARINA_RT_TRY(call.error());
   const int64_t count = repeats.sizes()[0];
   int64_t total = 0;

@@ -30,8 +30,8 @@ Span adaptive_span_of(int64_t size, int64_t out_size, int64_t index) {
 }
 
 int64_t out_size(const Window& window, int64_t size, bool ceil_mode) {
-  const int64_t library = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
-  const int64_t steps = library + (ceil_mode ? window.stride - 1 : 0);
+  const int64_t span = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
+  const int64_t steps = span + (ceil_mode ? window.stride - 1 : 0);
   if (steps < 0) return 0;  // else a last window may lack elements, in ceil mode even the only one
   int64_t count = steps / window.stride + 1;
   // A window must begin inside the input or the padding before it.
@@ -157,8 +157,8 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(check_pool(call, pool, in, out, ceil_mode));
   call.require(takes_sizes_of(indices, out));
   CARINA_RT_TRY(call.error());
-  Picture places;
-  static_cast<void>(picture_of(indices, Missing::kBatch, places));
+  Picture positions;
+  static_cast<void>(picture_of(indices, Missing::kBatch, positions));
   if (out.elements() == 0) return Error::kOk;
   in_domain(
       [&](auto domain) {
@@ -168,17 +168,17 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
           const Span rows = span_of(pool.rows, pool.in.height, y);
           const Span columns = span_of(pool.columns, pool.in.width, x);
           typename decltype(domain)::Value max{0};
-          int64_t place = -1;
+          int64_t position = -1;
           for (int64_t in_y = rows.begin; in_y < rows.end; in_y += rows.step) {
             for (int64_t in_x = columns.begin; in_x < columns.end; in_x += columns.step) {
               const auto value = read(index_in(pool.in, n, c, in_y, in_x));
-              if (place >= 0 && !(value > max) && value == value) continue;
+              if (position >= 0 && !(value > max) && value == value) continue;
               max = value;  // NaN wins
-              place = in_y * pool.in.width + in_x;
+              position = in_y * pool.in.width + in_x;
             }
           }
           write(index_in(pool.out, n, c, y, x), max);
-          indices.as<int64_t>()[index_in(places, n, c, y, x)] = place;
+          indices.as<int64_t>()[index_in(positions, n, c, y, x)] = position;
         });
       },
       in, out);

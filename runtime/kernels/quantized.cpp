@@ -4,9 +4,9 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/index_values_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
-#include "runtime/kernels/places_internal.h"
 #include "runtime/kernels/quantize_internal.h"
 
 namespace carina::runtime {
@@ -66,7 +66,7 @@ Error quantized_embedding(Arguments arguments, int64_t bits, size_t out_index) {
                out.rank() <= kMaxRank);
   call.support((bits == 8 ? weight.type == PteScalarType::kChar || weight.type == PteScalarType::kByte
                           : weight.type == PteScalarType::kByte) &&
-               holds_places(indices) && is_floating(scales.type) && is_floating(out.type) && weight.contiguous() &&
+               holds_indices(indices) && is_floating(scales.type) && is_floating(out.type) && weight.contiguous() &&
                scales.contiguous() && indices.contiguous() && out.contiguous());
   call.require(zero_points == nullptr || (same_sizes(*zero_points, scales) && zero_points->contiguous()));
   CARINA_RT_TRY(call.error());

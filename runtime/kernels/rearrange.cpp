@@ -150,14 +150,14 @@ bool greater(Value a, Value b) {
 template <typename Value>
 struct Ranked {
   Value value;
-  int64_t place;
+  int64_t position;
 };
 
 template <typename Value>
 bool before(const Ranked<Value>& a, const Ranked<Value>& b, bool largest) {
   if (greater(a.value, b.value)) return largest;
   if (greater(b.value, a.value)) return !largest;
-  return a.place < b.place;
+  return a.position < b.position;
 }
 
 // The elements of one row in their order, one after the other, in no memory but the last one's: k passes over the row.
@@ -166,13 +166,13 @@ void take_in_order(int64_t size, int64_t k, bool largest, const Read& read, cons
   using Value = decltype(read(int64_t{0}));
   Ranked<Value> last{};
   for (int64_t taken = 0; taken < k; ++taken) {
-    Ranked<Value> best{.value = {}, .place = -1};
-    for (int64_t place = 0; place < size; ++place) {
-      const Ranked<Value> candidate{.value = read(place), .place = place};
+    Ranked<Value> best{.value = {}, .position = -1};
+    for (int64_t position = 0; position < size; ++position) {
+      const Ranked<Value> candidate{.value = read(position), .position = position};
       if (taken > 0 && !before(last, candidate, largest)) continue;
-      if (best.place < 0 || before(candidate, best, largest)) best = candidate;
+      if (best.position < 0 || before(candidate, best, largest)) best = candidate;
     }
-    write(taken, best.value, best.place);
+    write(taken, best.value, best.position);
     last = best;
   }
 }
@@ -195,11 +195,11 @@ Error topk(Arguments arguments, Arena& /*scratch*/) {
   call.require(values.type == in.type && values.rank() == in.rank() && indices.type == PteScalarType::kLong &&
                takes_sizes_of(indices, values));
   CARINA_RT_TRY(call.error());
-  const Layout from = layout_of(in), to = layout_of(values), places = layout_of(indices);
+  const Layout from = layout_of(in), to = layout_of(values), positions = layout_of(indices);
   Walk<3> rows;
   for (size_t i = 0; i < from.rank; ++i) {
     call.require(i == axis ? k >= 0 && k <= from.sizes[i] && to.sizes[i] == k : to.sizes[i] == from.sizes[i]);
-    if (i != axis) rows.add_axis(from.sizes[i], {from.strides[i], to.strides[i], places.strides[i]});
+    if (i != axis) rows.add_axis(from.sizes[i], {from.strides[i], to.strides[i], positions.strides[i]});
   }
   CARINA_RT_TRY(call.error());
   const int64_t count = rows.count();
@@ -210,10 +210,10 @@ Error topk(Arguments arguments, Arena& /*scratch*/) {
         for (int64_t row = 0; row < count; ++row, rows.next()) {
           take_in_order(
               from.sizes[axis], k, largest,
-              [&](int64_t place) { return read(rows.at[0] + place * from.strides[axis]); },
-              [&](int64_t at, auto value, int64_t place) {
+              [&](int64_t position) { return read(rows.at[0] + position * from.strides[axis]); },
+              [&](int64_t at, auto value, int64_t position) {
                 write(rows.at[1] + at * to.strides[axis], value);
-                indices.as<int64_t>()[rows.at[2] + at * places.strides[axis]] = place;
+                indices.as<int64_t>()[rows.at[2] + at * positions.strides[axis]] = position;
               });
         }
       },

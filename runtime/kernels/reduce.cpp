@@ -101,7 +101,7 @@ Error extreme(Arguments arguments, const Better& better) {
 
 // The index along one dimension, or of the flattened input.
 template <typename Better>
-Error place_of_extreme(Arguments arguments, const Better& better) {
+Error index_of_extreme(Arguments arguments, const Better& better) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const bool flat = call.is_none(1);
@@ -119,14 +119,14 @@ Error place_of_extreme(Arguments arguments, const Better& better) {
         const auto read = domain.reader(in);
         for (int64_t i = 0; i < outputs; ++i, reduction.kept.next()) {
           Found<typename decltype(domain)::Value> best;
-          int64_t place = 0;
+          int64_t position = 0;
           for (int64_t k = 0; k < each; ++k, reduction.reduced.next()) {
             const auto value = read(reduction.kept.at[0] + reduction.reduced.at[0]);
             if (best.any && (best.value != best.value || !(better(value, best.value) || value != value))) continue;
             best = {value, true};
-            place = k;
+            position = k;
           }
-          store(out.data, static_cast<size_t>(reduction.kept.at[1]), place);
+          store(out.data, static_cast<size_t>(reduction.kept.at[1]), position);
         }
       },
       in);
@@ -287,17 +287,17 @@ Error amin(Arguments arguments, Arena& /*scratch*/) {
 
 // (input, dim or None, keepdim, out)
 Error argmax(Arguments arguments, Arena& /*scratch*/) {
-  return place_of_extreme(arguments, Larger{});
+  return index_of_extreme(arguments, Larger{});
 }
 Error argmin(Arguments arguments, Arena& /*scratch*/) {
-  return place_of_extreme(arguments, Smaller{});
+  return index_of_extreme(arguments, Smaller{});
 }
 
 namespace {
 
 // (input, dim, keepdim, values, indices): both reductions of one dimension.
 template <typename Better>
-Error value_and_place(Arguments arguments, const Better& better) {
+Error value_and_index(Arguments arguments, const Better& better) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
   const int64_t dim = call.integer(1);
@@ -307,8 +307,8 @@ Error value_and_place(Arguments arguments, const Better& better) {
   call.require(plan_reduction(in, std::span(&dim, 1), values, reduction) &&
                (reduction.reduced.count() > 0 || values.elements() == 0));
   CARINA_RT_TRY(call.error());
-  EValue* const for_places[] = {arguments[0], arguments[1], arguments[2], arguments[4]};
-  CARINA_RT_TRY(place_of_extreme(for_places, better));
+  EValue* const for_positions[] = {arguments[0], arguments[1], arguments[2], arguments[4]};
+  CARINA_RT_TRY(index_of_extreme(for_positions, better));
   reduce_to_best(in, values, reduction, better);
   return Error::kOk;
 }
@@ -325,10 +325,10 @@ Error extreme_of_all(Arguments arguments, const Better& better) {
 }  // namespace
 
 Error max_dim(Arguments arguments, Arena& /*scratch*/) {
-  return value_and_place(arguments, Larger{});
+  return value_and_index(arguments, Larger{});
 }
 Error min_dim(Arguments arguments, Arena& /*scratch*/) {
-  return value_and_place(arguments, Smaller{});
+  return value_and_index(arguments, Smaller{});
 }
 
 // (input, out)

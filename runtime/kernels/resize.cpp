@@ -71,10 +71,10 @@ struct Blend {
 template <typename T>
 Blend<T> blend_of(double scale, bool align_corners, int64_t index, int64_t size) {
   const T step = static_cast<T>(scale);
-  const T place =
+  const T position =
       align_corners ? step * static_cast<T>(index) : std::max(step * (static_cast<T>(index) + T{0.5}) - T{0.5}, T{0});
-  const int64_t first = std::min(to_int64(static_cast<double>(place)), size - 1);
-  return {.first = first, .second = std::min(first + 1, size - 1), .weight = place - static_cast<T>(first)};
+  const int64_t first = std::min(to_int64(static_cast<double>(position)), size - 1);
+  return {.first = first, .second = std::min(first + 1, size - 1), .weight = position - static_cast<T>(first)};
 }
 
 double corner_scale(int64_t in, int64_t out) {
@@ -83,7 +83,7 @@ double corner_scale(int64_t in, int64_t out) {
 
 // Runs function(double) for doubles, else function(float).
 template <typename Function>
-void with_places(const Tensor& tensor, const Function& function) {
+void with_positions(const Tensor& tensor, const Function& function) {
   tensor.type == PteScalarType::kDouble ? function(double{}) : function(float{});
 }
 
@@ -147,7 +147,7 @@ Error upsample_nearest2d(Arguments arguments, Arena& /*scratch*/) {
   // Twice the size takes every element twice, whatever the factor says.
   if (resize.out.height == 2 * resize.in.height) resize.row_scale = 0.5;
   if (resize.out.width == 2 * resize.in.width) resize.column_scale = 0.5;
-  with_places(in, [&](auto kind) { copy_nearest<decltype(kind)>(resize, in, out); });
+  with_positions(in, [&](auto kind) { copy_nearest<decltype(kind)>(resize, in, out); });
   return Error::kOk;
 }
 
@@ -171,7 +171,7 @@ Error upsample_bilinear2d(Arguments arguments, Arena& /*scratch*/) {
         [&](int64_t x) { return narrow_triangle(resize.column_scale, align_corners, x, from.width); }, out, to);
     return Error::kOk;
   }
-  with_places(in, [&](auto kind) { blend<decltype(kind)>(resize, align_corners, in, out); });
+  with_positions(in, [&](auto kind) { blend<decltype(kind)>(resize, align_corners, in, out); });
   return Error::kOk;
 }
 

@@ -1,9 +1,9 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/index_values_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
-#include "runtime/kernels/places_internal.h"
 
 namespace carina::runtime {
 
@@ -11,20 +11,21 @@ namespace {
 
 struct Scatter {
   size_t axis = 0;
-  const Tensor* places = nullptr;
+  const Tensor* positions = nullptr;
   Walk<3> walk;  // the places, the source, the output
 };
 
 // The index space of the places; each of them is looked at before anything is written.
-Error plan_scatter(Call& call, const Tensor& in, const Tensor& places, const Tensor* source, const Tensor& out,
+Error plan_scatter(Call& call, const Tensor& in, const Tensor& positions, const Tensor* source, const Tensor& out,
                    int64_t dim, Scatter& scatter) {
   call.fit_like(out, in);
-  call.require(in.type == out.type && places.rank() == in.rank() &&
+  call.require(in.type == out.type && positions.rank() == in.rank() &&
                (in.rank() == 0 || axis_of(dim, in.rank(), scatter.axis)) &&
                (source == nullptr || (source->rank() == in.rank() && source->type == in.type)));
-  call.support(holds_places(places));
+  call.support(holds_indices(positions));
   CARINA_RT_TRY(call.error());
-  const Layout to = layout_of(out), index = layout_of(places), from = layout_of(source == nullptr ? places : *source);
+  const Layout to = layout_of(out), index = layout_of(positions),
+               from = layout_of(source == nullptr ? positions : *source);
   for (size_t axis = 0; axis < in.rank(); ++axis) {
     call.require(index.sizes[axis] <= from.sizes[axis] &&
                  (axis == scatter.axis || index.sizes[axis] <= to.sizes[axis]));
@@ -33,23 +34,24 @@ Error plan_scatter(Call& call, const Tensor& in, const Tensor& places, const Ten
   }
   CARINA_RT_TRY(call.error());
   const int64_t size = in.rank() == 0 ? 1 : to.sizes[scatter.axis];
-  for (size_t i = 0; i < places.elements(); ++i) {
-    int64_t place = 0;
-    if (!place_of(places, static_cast<int64_t>(i), size, place)) return Error::kInvalidArgument;
+  for (size_t i = 0; i < positions.elements(); ++i) {
+    int64_t index = 0;
+    if (!index_in_axis(positions, static_cast<int64_t>(i), size, index)) return Error::kInvalidArgument;
   }
-  scatter.places = &places;
+  scatter.positions = &positions;
   return Error::kOk;
 }
 
 // function(place in the source, place in the output) for each position.
 template <typename Function>
-void for_places(const Tensor& out, Scatter& scatter, const Function& function) {
+void for_positions(const Tensor& out, Scatter& scatter, const Function& function) {
   const Layout to = layout_of(out);
   const int64_t count = scatter.walk.count();
   for (int64_t i = 0; i < count; ++i, scatter.walk.next()) {
-    int64_t place = 0;
-    static_cast<void>(place_of(*scatter.places, scatter.walk.at[0], to.rank == 0 ? 1 : to.sizes[scatter.axis], place));
-    function(scatter.walk.at[1], scatter.walk.at[2] + (to.rank == 0 ? 0 : place * to.strides[scatter.axis]));
+    int64_t index = 0;
+    static_cast<void>(
+        index_in_axis(*scatter.positions, scatter.walk.at[0], to.rank == 0 ? 1 : to.sizes[scatter.axis], index));
+    function(scatter.walk.at[1], scatter.walk.at[2] + (to.rank == 0 ? 0 : index * to.strides[scatter.axis]));
   }
 }
 
@@ -62,13 +64,13 @@ Error copy_all(const Tensor& in, const Tensor& out) {
 // (input, dim, places, source, out): out[.., places[.., i, ..], ..] = source[.., i, ..], the last one wins
 Error scatter(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
-  const Tensor &in = call.tensor(0), &places = call.tensor(2), &source = call.tensor(3), &out = call.out(4);
+  const Tensor &in = call.tensor(0), &positions = call.tensor(2), &source = call.tensor(3), &out = call.out(4);
   const int64_t dim = call.integer(1);
   CARINA_RT_TRY(call.error());
   Scatter scatter;
-  CARINA_RT_TRY(plan_scatter(call, in, places, &source, out, dim, scatter));
+  CARINA_RT_TRY(plan_scatter(call, in, positions, &source, out, dim, scatter));
   CARINA_RT_TRY(copy_all(in, out));
-  for_places(out, scatter, [&](int64_t from, int64_t to) {
+  for_positions(out, scatter, [&](int64_t from, int64_t to) {
     Walk<2> one;
     one.at = {from, to};
     copy_elements(source, out, one);
@@ -79,18 +81,18 @@ Error scatter(Arguments arguments, Arena& /*scratch*/) {
 // (input, dim, places, value, out)
 Error scatter_value(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
-  const Tensor &in = call.tensor(0), &places = call.tensor(2), &out = call.out(4);
+  const Tensor &in = call.tensor(0), &positions = call.tensor(2), &out = call.out(4);
   const int64_t dim = call.integer(1);
   static_cast<void>(call.number(3));
   CARINA_RT_TRY(call.error());
   Scatter scatter;
-  CARINA_RT_TRY(plan_scatter(call, in, places, nullptr, out, dim, scatter));
+  CARINA_RT_TRY(plan_scatter(call, in, positions, nullptr, out, dim, scatter));
   CARINA_RT_TRY(copy_all(in, out));
   in_domain(
       [&](auto domain) {
         const auto write = domain.writer(out);
         const auto value = scalar_in<typename decltype(domain)::Value>(*arguments[3]);
-        for_places(out, scatter, [&](int64_t /*from*/, int64_t to) { write(to, value); });
+        for_positions(out, scatter, [&](int64_t /*from*/, int64_t to) { write(to, value); });
       },
       out);
   return Error::kOk;
@@ -99,17 +101,17 @@ Error scatter_value(Arguments arguments, Arena& /*scratch*/) {
 // (input, dim, places, source, out): added, in the order of the places
 Error scatter_add(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
-  const Tensor &in = call.tensor(0), &places = call.tensor(2), &source = call.tensor(3), &out = call.out(4);
+  const Tensor &in = call.tensor(0), &positions = call.tensor(2), &source = call.tensor(3), &out = call.out(4);
   const int64_t dim = call.integer(1);
   CARINA_RT_TRY(call.error());
   Scatter scatter;
-  CARINA_RT_TRY(plan_scatter(call, in, places, &source, out, dim, scatter));
+  CARINA_RT_TRY(plan_scatter(call, in, positions, &source, out, dim, scatter));
   CARINA_RT_TRY(copy_all(in, out));
   in_domain(
       [&](auto domain) {
         const auto read = domain.reader(source), sum = domain.reader(out);
         const auto write = domain.writer(out);
-        for_places(out, scatter, [&](int64_t from, int64_t to) { write(to, plus(sum(to), read(from))); });
+        for_positions(out, scatter, [&](int64_t from, int64_t to) { write(to, plus(sum(to), read(from))); });
       },
       source, out);
   return Error::kOk;

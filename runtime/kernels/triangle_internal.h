@@ -43,10 +43,10 @@ Triangle<T> wide_triangle(T scale, int64_t index, int64_t size) {
 // The two neighbours of a place, or the one at the end; corners aligned or centres.
 inline Triangle<double> narrow_triangle(double scale, bool align_corners, int64_t index, int64_t size) {
   const double at = static_cast<double>(index);
-  const double place = align_corners ? scale * at : std::max(scale * (at + 0.5) - 0.5, 0.0);
+  const double position = align_corners ? scale * at : std::max(scale * (at + 0.5) - 0.5, 0.0);
   Triangle<double> triangle;
-  triangle.centre = place + 0.5;
-  triangle.begin = std::min(to_int64(place), size - 1);
+  triangle.centre = position + 0.5;
+  triangle.begin = std::min(to_int64(position), size - 1);
   triangle.count = std::min<int64_t>(size - triangle.begin, 2);
   return summed(triangle);
 }

@@ -49,8 +49,8 @@ inline Taps taps_inside(const Window& window, int64_t at, int64_t size) {
 inline int64_t convolved_size(const Window& window, int64_t size, int64_t more, bool transposed) {
   const int64_t reach = window.dilation * (window.kernel - 1);
   if (transposed) return (size - 1) * window.stride - 2 * window.padding + reach + more + 1;
-  const int64_t library = size + 2 * window.padding - reach - 1;
-  return library < 0 ? 0 : library / window.stride + 1;
+  const int64_t span = size + 2 * window.padding - reach - 1;
+  return span < 0 ? 0 : span / window.stride + 1;
 }
 
 // A picture [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.

@@ -60,7 +60,7 @@ inline bool is_constant(const EValue& value) {
 inline void leave_packed(const Tensor& weights) {
   constexpr size_t kWorthACall = 64 * 1024;
   if (weights.bytes() >= kWorthACall)
-    leave_pages_around({static_cast<const std::byte*>(weights.data), static_cast<size_t>(weights.bytes())});
+    release_pages_around({static_cast<const std::byte*>(weights.data), static_cast<size_t>(weights.bytes())});
 }
 inline bool overlap(const Tensor& a, const Tensor& b) {
   const auto* from = static_cast<const std::byte*>(a.data);

@@ -95,11 +95,11 @@ struct ByteStream::State {
   size_t left = 0;  // the pages before are not in memory
   std::optional<Inflater> inflater = {};
 
-  void leave_behind(size_t position) {
+  void release_read(size_t position) {
     if (position < left) left = 0;
     if (position - left < kBehind) return;
     // From further before: the system brings pages in by dozens, so that some of those that had left came back.
-    leave_pages(bytes, left - std::min(left, kBehind), position);
+    release_pages(bytes, left - std::min(left, kBehind), position);
     left = position;
   }
 
@@ -107,7 +107,7 @@ struct ByteStream::State {
     const bool read = inflater->read(to);
     if (!read || (inflater->position() == size && !inflater->is_at_end()))
       return fail({.where = where, .what = "the deflated data is damaged"});
-    leave_behind(bytes.size() - inflater->packed_left());
+    release_read(bytes.size() - inflater->packed_left());
     if (inflater->position() < size || inflater->crc() == crc) return {};
     return fail(wrong_checksum(where));
   }
@@ -154,7 +154,7 @@ Result<void> ByteStream::read(size_t offset, std::span<std::byte> to) {
     return state.inflate_to(to);
   }
   if (!to.empty()) std::memcpy(to.data(), state.bytes.data() + offset, to.size());
-  state.leave_behind(offset + to.size());
+  state.release_read(offset + to.size());
   return {};
 }
 

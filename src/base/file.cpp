@@ -151,26 +151,26 @@ void leave(uintptr_t first, uintptr_t last) {
 }  // namespace
 
 // Whole pages: the ends of a part may stand on pages with others.
-void leave_pages(const Buffer& buffer, size_t begin, size_t end) {
+void release_pages(const Buffer& buffer, size_t begin, size_t end) {
   if (begin >= end || mapped_file_at(buffer.data()) == nullptr) return;
   const uintptr_t page = page_bytes();
   leave(round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page),
         reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page);
 }
 
-void leave_pages_around(std::span<const std::byte> bytes) {
+void release_pages_around(std::span<const std::byte> bytes) {
   if (bytes.empty() || mapped_file_at(bytes.data()) == nullptr) return;
   const uintptr_t page = page_bytes();
   leave(reinterpret_cast<uintptr_t>(bytes.data()) / page * page,
         round_up(reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()), page));
 }
 
-void PagesBehind::add(std::span<const std::byte> read) {
+void PageReleaser::add(std::span<const std::byte> read) {
   const Mapping* mapping = read.empty() ? nullptr : mapping_at(read.data());
   if (mapping == nullptr || mapping->size <= kWorthPassing) return;
   bytes_ += read.size();
   if (bytes_ < kWorthLeaving) return;
-  leave_pages_around({mapping->begin, mapping->size});
+  release_pages_around({mapping->begin, mapping->size});
   bytes_ = 0;
 }
 
@@ -180,7 +180,7 @@ Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
   if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
   const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
     run_beside([held] {
-      leave_pages(*held, 0, held->size());
+      release_pages(*held, 0, held->size());
       delete held;
     });
   });

@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/populate.h"
+#include "base/prefault.h"
 
 namespace carina {
 
 uint8_t* FlatbufferMemory::allocate(size_t size) {
   std::vector<std::byte>& block = blocks_.emplace_back();
   block.reserve(size);
-  populate_in_parallel({block.data(), size});
+  prefault_in_parallel({block.data(), size});
   block.resize(size);
   return reinterpret_cast<uint8_t*>(block.data());
 }

@@ -9,7 +9,7 @@
 
 namespace carina {
 
-// Where a library library says things; tools choose what becomes of them. Libraries never print.
+// A library writes messages to a log; tools choose where they go. Libraries never print.
 struct Log {
   // Warnings and notes: fallbacks, clamps, defaults taken. Not called for errors, which travel in Result.
   std::function<void(const Diagnostic&)> note = [](const Diagnostic&) {};

@@ -14,15 +14,15 @@ namespace carina {
 Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size);
 
 // The pages of bytes [begin, end) of a mapped file leave the process's memory; nothing happens to other buffers.
-void leave_pages(const Buffer& buffer, size_t begin, size_t end);
+void release_pages(const Buffer& buffer, size_t begin, size_t end);
 
 // The same for all pages that hold any of `bytes`, wherever these stand. They come back when they are read again.
-void leave_pages_around(std::span<const std::byte> bytes);
+void release_pages_around(std::span<const std::byte> bytes);
 
 // Lets the pages of mapped files of more than 8 MiB go behind one who reads through them, after each MiB: a call of the
 // system has its cost, and who reads small files again and again should not wait for pages. All pages of the file go: the
 // system may map megabytes around a byte that is read.
-class PagesBehind {
+class PageReleaser {
  public:
   void add(std::span<const std::byte> read);
 

@@ -67,32 +67,33 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
 }
 
 // Where a path leads: what is there, and the path of it without links.
-struct Place {
+struct ResolvedPath {
   std::string path;
   std::optional<struct stat> there;
   [[nodiscard]] bool replaceable() const { return !there || (S_ISREG(there->st_mode) && there->st_nlink == 1); }
 };
 
-Result<Place> place_of(const std::string& path) {
+Result<ResolvedPath> resolve(const std::string& path) {
   if (path.empty()) return fail({.where = "output", .what = "the path is empty", .fault = Fault::kUsage});
-  Place place{.path = path, .there = std::nullopt};
+  ResolvedPath resolved_path{.path = path, .there = std::nullopt};
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode))
       return fail(
           {.where = path, .what = "cannot write the file: a folder has this name", .fault = Fault::kEnvironment});
-    place.there = status;
+    resolved_path.there = status;
     std::array<char, PATH_MAX> resolved{};
-    if (S_ISREG(status.st_mode) && ::realpath(path.c_str(), resolved.data()) != nullptr) place.path = resolved.data();
-    return place;
+    if (S_ISREG(status.st_mode) && ::realpath(path.c_str(), resolved.data()) != nullptr)
+      resolved_path.path = resolved.data();
+    return resolved_path;
   }
   if (errno != ENOENT) return system_error(path, "cannot write the file");
   std::error_code error;
   if (std::filesystem::is_symlink(path, error)) {  // to a file that is not there yet
     const std::filesystem::path target = std::filesystem::read_symlink(path, error);
-    if (!error) return place_of((std::filesystem::path(path).parent_path() / target).string());
+    if (!error) return resolve((std::filesystem::path(path).parent_path() / target).string());
   }
-  return place;
+  return resolved_path;
 }
 
 // Keeps what is there until the descriptor is closed: who closes it waits for the end of a file that has lost its name,
@@ -118,19 +119,19 @@ std::string temporary_name(const std::string& path) {
 
 struct OutputFile::State {
   std::string path;  // as the user wrote it
-  Place place;
+  ResolvedPath resolved_path;
   std::span<const std::byte> bytes;
   std::unique_ptr<Temporary> temporary;  // none: commit() writes into what is there
 
   // False with errno when there can be no file beside it.
   bool stage() {
-    auto file = std::make_unique<Temporary>(temporary_name(place.path));
+    auto file = std::make_unique<Temporary>(temporary_name(resolved_path.path));
     Descriptor descriptor(file->create());
     if (descriptor.get() < 0) return false;
-    if (place.there) {
+    if (resolved_path.there) {
       // The owner first, as it takes set-id bits away; both are the user's wish, not ours, so failing is no error.
-      static_cast<void>(::fchown(descriptor.get(), place.there->st_uid, place.there->st_gid) == 0);
-      static_cast<void>(::fchmod(descriptor.get(), place.there->st_mode & 07777) == 0);
+      static_cast<void>(::fchown(descriptor.get(), resolved_path.there->st_uid, resolved_path.there->st_gid) == 0);
+      static_cast<void>(::fchmod(descriptor.get(), resolved_path.there->st_mode & 07777) == 0);
     }
     if (!write_all(descriptor.get(), bytes) || !descriptor.close()) return false;
     temporary = std::move(file);
@@ -138,7 +139,7 @@ struct OutputFile::State {
   }
 
   Result<void> write_in_place() {
-    Descriptor descriptor(::open(place.path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
+    Descriptor descriptor(::open(resolved_path.path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
     if (descriptor.get() < 0 || !write_all(descriptor.get(), bytes) || !descriptor.close())
       return system_error(path, "cannot write the file");
     return {};
@@ -151,19 +152,20 @@ OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
 Result<OutputFile> OutputFile::prepare(const std::string& path, std::span<const std::byte> bytes) {
-  CARINA_TRY(Place place, place_of(path));
-  auto state = std::make_unique<State>(State{.path = path, .place = std::move(place), .bytes = bytes, .temporary = {}});
-  if (state->place.replaceable() && !state->stage()) {
+  CARINA_TRY(ResolvedPath resolved_path, resolve(path));
+  auto state = std::make_unique<State>(
+      State{.path = path, .resolved_path = std::move(resolved_path), .bytes = bytes, .temporary = {}});
+  if (state->resolved_path.replaceable() && !state->stage()) {
     const bool closed_folder = errno == EACCES || errno == EPERM || errno == EROFS;
-    if (!state->place.there || !closed_folder) return system_error(path, "cannot write the file");
+    if (!state->resolved_path.there || !closed_folder) return system_error(path, "cannot write the file");
   }
   return OutputFile(std::move(state));
 }
 
 Result<void> OutputFile::commit() {
   if (state_->temporary == nullptr) return state_->write_in_place();
-  auto before = std::make_shared<Descriptor>(hold(state_->place.path));
-  if (state_->temporary->rename_to(state_->place.path)) {
+  auto before = std::make_shared<Descriptor>(hold(state_->resolved_path.path));
+  if (state_->temporary->rename_to(state_->resolved_path.path)) {
     run_beside([before = std::move(before)]() mutable { before.reset(); });
     return {};
   }

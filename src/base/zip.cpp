@@ -297,7 +297,7 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
   for (size_t at = 0; at < data.size(); at += kPart) {
     const auto part = data.bytes().subspan(at, std::min(kPart, data.size() - at));
     crc = libdeflate_crc32(crc, part.data(), part.size());
-    leave_pages(data, at - std::min(at, kPart), at + part.size());
+    release_pages(data, at - std::min(at, kPart), at + part.size());
   }
   if (crc != entry->crc) return fail(wrong_checksum(where));
   return ByteStream::of(data, where);

@@ -137,7 +137,7 @@ class Programs {
       : where_(request.program),
         fast_(fast_memory_of(target)),
         npu_(simulate::Options{.threads = threads,
-                               .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); }}),
+                               .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); }}),
         npu_backend_(npu_, fast_.bytes()) {}
 
   // With the integer graphs' own words in the place of the runtime's, where it is they who failed.

@@ -268,10 +268,10 @@ Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_v
   });
 }
 
-Result<std::vector<driver::NodePlace>> map_delegates(const Buffer& pt2, std::string_view name,
-                                                     const TargetNames& target, const CompileOptions& options,
-                                                     const Log& log) {
-  return guarded([&]() -> Result<std::vector<driver::NodePlace>> {
+Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std::string_view name,
+                                                          const TargetNames& target, const CompileOptions& options,
+                                                          const Log& log) {
+  return guarded([&]() -> Result<std::vector<driver::NodeAssignment>> {
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     return driver::map_delegates(pt2, std::string(name), backend, split_options(options.partition),
                                  delegate_options(options.delegate), log);

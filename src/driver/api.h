@@ -185,9 +185,9 @@ Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_v
 
 // And which of its nodes an ExecuTorch partitioner is to tag for which delegate: driver/delegate_map.h. The target may
 // also be a TOSA specification, "TOSA-1.0+INT".
-Result<std::vector<driver::NodePlace>> map_delegates(const Buffer& pt2, std::string_view name,
-                                                     const TargetNames& target, const CompileOptions& options = {},
-                                                     const Log& log = {});
+Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std::string_view name,
+                                                          const TargetNames& target, const CompileOptions& options = {},
+                                                          const Log& log = {});
 
 struct RunOptions {
   bool timed = false;    // also estimate cycles: RunOutcome::npu

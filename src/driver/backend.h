@@ -19,7 +19,7 @@
 
 namespace carina::driver {
 
-struct CompileMemo;
+struct CompileCache;
 
 // What shows how a delegate was made: nothing; the rows of its layers and what memory holds when; files too.
 enum class Artifacts { kDrop, kLayers, kKeep };
@@ -32,7 +32,7 @@ struct DelegateOptions {
   bool dynamic_weights = false;          // plan::Options::dynamic_weights
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};  // what the report shows of how it was compiled
-  CompileMemo* memo = nullptr;   // what other compilations of the same model have found; nullptr: nothing
+  CompileCache* cache = nullptr;  // what other compilations of the same model have found; nullptr: nothing
 };
 
 // A file that shows what a backend made of a delegate, for --dump.

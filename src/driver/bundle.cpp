@@ -21,8 +21,8 @@ Tensor tensor_of(const pte::BundledTensor& bundled) {
   Tensor tensor{.dtype = bundled.dtype, .shape = bundled.shape, .data = bundled.data};
   if (bundled.dim_order.empty()) return tensor;
   const std::vector<int32_t> sizes(bundled.shape.dims().begin(), bundled.shape.dims().end());
-  const runtime::Tensor placed(pte::scalar_type_of(bundled.dtype).value(), sizes, bundled.dim_order, nullptr);
-  tensor.data = from_memory_order(placed, bundled.data.bytes());
+  const runtime::Tensor header(pte::scalar_type_of(bundled.dtype).value(), sizes, bundled.dim_order, nullptr);
+  tensor.data = from_memory_order(header, bundled.data.bytes());
   return tensor;
 }
 

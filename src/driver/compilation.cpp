@@ -159,7 +159,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
     compilation.prospects.assign(compilation.model.nodes.size(), Prospect::kNpu);
     return compilation;
   }
-  leave_weights(compilation.model.graph);
+  drop_weights(compilation.model.graph);
   compilation.delegated = *std::move(delegated);
   return packaged(std::move(compilation), options.cpu_kernels, log);
 }

@@ -206,7 +206,7 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
   CARINA_TRY(
       lower::Lowered lowered,
       lower::to_tosa(model.graph, kTosaFile, options_for(request.model.passes, lower::clean_up_pipeline()), log));
-  leave_weights(model.graph);
+  drop_weights(model.graph);
   warn_of_floats(model, lowered.graph, log);
   return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }

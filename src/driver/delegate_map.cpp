@@ -31,11 +31,11 @@ PartsOfNodes parts_of(const Model& model, const std::vector<Decision>& decisions
   return parts;
 }
 
-bool lies_in_one_place(const std::vector<const Decision*>& parts) {
+bool lies_in_one_delegate(const std::vector<const Decision*>& parts) {
   return std::ranges::all_of(parts, [&](const Decision* part) { return part->delegate == parts.front()->delegate; });
 }
 
-using Places = std::vector<std::optional<int>>;  // per node of the user's model; none: it came to nothing
+using Assignments = std::vector<std::optional<int>>;  // per node of the user's model; none: it came to nothing
 using Kept = std::map<size_t, ir::Refusal>;      // nodes of the user's model that must stay on the CPU, and why
 
 ir::Refusal not_whole() {
@@ -56,28 +56,28 @@ ir::Refusal wide_border(const ir::Value& value) {
 // The user's graph as it was read, and where its nodes go.
 class Colouring {
  public:
-  Colouring(const ir::Graph& graph, Places of_node, const Kept& kept)
+  Colouring(const ir::Graph& graph, Assignments of_node, const Kept& kept)
       : graph_(graph),
         kept_(kept),
         producers_(ir::producers(graph)),
         users_(ir::users(graph)),
         is_output_(ir::is_output(graph)),
         decided_(std::move(of_node)),
-        place_(decided_) {}
+        assignments_(decided_) {}
 
   // Gives nodes that came to nothing to their neighbours: what lies within a delegate first, then a quantize node to
   // what makes its operand, a dequantize node to what reads its result.
   void run() {
-    place_within();
+    assign_within();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_open(n) && step_of(n) != QuantizationStep::kDequantize) place(n) = of_makers(n);
+      if (is_open(n) && step_of(n) != QuantizationStep::kDequantize) assignment(n) = of_makers(n);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
-      if (is_open(n) && step_of(n) != QuantizationStep::kQuantize) place(n) = of_readers(n);
+      if (is_open(n) && step_of(n) != QuantizationStep::kQuantize) assignment(n) = of_readers(n);
     }
   }
 
-  [[nodiscard]] const Places& places() const { return place_; }
+  [[nodiscard]] const Assignments& assignments() const { return assignments_; }
 
   // Nodes of the user's model in delegates that give 64-bit integers away, or take them.
   void keep_wide_borders(Kept& kept) const {
@@ -85,10 +85,10 @@ class Colouring {
       const ir::Value& value = graph_.values[v];
       if (value.dtype != DType::kInt64 || value.constant) continue;
       const ir::NodeId maker = producers_[v];
-      const int made = place_or_cpu(maker);
+      const int made = delegate_or_cpu(maker);
       bool leaves = is_output_[v];
       for (const ir::NodeId reader : users_[v]) {
-        const int read = place_or_cpu(reader);
+        const int read = delegate_or_cpu(reader);
         leaves |= read != made;
         if (read != made && read != kCpu) kept.emplace(graph_[reader].origin.index(), wide_border(value));
       }
@@ -99,8 +99,8 @@ class Colouring {
   // Nodes of the user's model that read, by way of nodes outside, what their own delegate makes: it would wait for itself.
   [[nodiscard]] std::set<size_t> waiting() const {
     std::set<int> delegates;
-    for (const std::optional<int>& place : place_) {
-      if (place && *place != kCpu) delegates.insert(*place);
+    for (const std::optional<int>& assignment : assignments_) {
+      if (assignment && *assignment != kCpu) delegates.insert(*assignment);
     }
     std::set<size_t> found;
     for (const int delegate : delegates) add_waiting(delegate, found);
@@ -108,22 +108,24 @@ class Colouring {
   }
 
  private:
-  std::optional<int>& place(size_t node) { return place_[graph_.nodes[node].origin.index()]; }
-  [[nodiscard]] std::optional<int> place(size_t node) const { return place_[graph_.nodes[node].origin.index()]; }
+  std::optional<int>& assignment(size_t node) { return assignments_[graph_.nodes[node].origin.index()]; }
+  [[nodiscard]] std::optional<int> assignment(size_t node) const {
+    return assignments_[graph_.nodes[node].origin.index()];
+  }
   [[nodiscard]] bool is_open(size_t node) const {
     const ir::NodeId origin = graph_.nodes[node].origin;
-    return origin.valid() && !place(node) && !kept_.contains(origin.index());
+    return origin.valid() && !assignment(node) && !kept_.contains(origin.index());
   }
-  [[nodiscard]] int place_or_cpu(ir::NodeId node) const {
-    return node.valid() && graph_[node].origin.valid() ? place(node.index()).value_or(kCpu) : kCpu;
+  [[nodiscard]] int delegate_or_cpu(ir::NodeId node) const {
+    return node.valid() && graph_[node].origin.valid() ? assignment(node.index()).value_or(kCpu) : kCpu;
   }
   [[nodiscard]] std::optional<QuantizationStep> step_of(size_t node) const {
     return quantization_step_of(graph_.nodes[node].op.aten());
   }
 
   // Open nodes all of whose makers, and all of whose readers, are in one delegate or are such nodes themselves.
-  void place_within() {
-    Places from(graph_.nodes.size()), to(graph_.nodes.size());
+  void assign_within() {
+    Assignments from(graph_.nodes.size()), to(graph_.nodes.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (is_open(n)) from[n] = of_makers(n, &from);
     }
@@ -131,13 +133,13 @@ class Colouring {
       if (is_open(n)) to[n] = of_readers(n, &to);
     }
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (is_open(n) && from[n] && from[n] == to[n]) place(n) = from[n];
+      if (is_open(n) && from[n] && from[n] == to[n]) assignment(n) = from[n];
     }
   }
 
   // The delegate that makes all of its operands but constants; none where there is no such. `open`: what stands for the
-  // places of open nodes.
-  [[nodiscard]] std::optional<int> of_makers(size_t node, const Places* open = nullptr) const {
+  // assignments of open nodes.
+  [[nodiscard]] std::optional<int> of_makers(size_t node, const Assignments* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId operand : graph_.nodes[node].inputs) {
       if (!operand.valid() || graph_[operand].constant) continue;
@@ -148,7 +150,7 @@ class Colouring {
   }
 
   // The delegate that reads all of its results.
-  [[nodiscard]] std::optional<int> of_readers(size_t node, const Places* open = nullptr) const {
+  [[nodiscard]] std::optional<int> of_readers(size_t node, const Assignments* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId result : graph_.nodes[node].outputs) {
       if (!result.valid()) continue;
@@ -161,10 +163,10 @@ class Colouring {
   }
 
   // Whether a neighbour lies in a delegate, and in that of the neighbours so far.
-  bool agrees(std::optional<int>& found, ir::NodeId neighbour, const Places* open) const {
+  bool agrees(std::optional<int>& found, ir::NodeId neighbour, const Assignments* open) const {
     if (!graph_[neighbour].origin.valid()) return false;
     const bool stands_in = open != nullptr && is_open(neighbour.index());
-    const std::optional<int> its = stands_in ? (*open)[neighbour.index()] : place(neighbour.index());
+    const std::optional<int> its = stands_in ? (*open)[neighbour.index()] : assignment(neighbour.index());
     if (!its || *its == kCpu || (found && *found != *its)) return false;
     found = its;
     return true;
@@ -175,11 +177,11 @@ class Colouring {
     std::vector<bool> waits(graph_.nodes.size(), false);   // inside, and it needs such a node
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const ir::NodeId origin = graph_.nodes[n].origin;
-      const bool inside = origin.valid() && place(n) == delegate;
+      const bool inside = origin.valid() && assignment(n) == delegate;
       for (const ir::ValueId operand : graph_.nodes[n].inputs) {
         const ir::NodeId maker = operand.valid() ? producers_[operand.index()] : ir::NodeId();
         if (!maker.valid()) continue;
-        const bool made_inside = graph_[maker].origin.valid() && place(maker.index()) == delegate;
+        const bool made_inside = graph_[maker].origin.valid() && assignment(maker.index()) == delegate;
         if (inside) {
           waits[n] =
               waits[n] || behind[maker.index()] || (waits[maker.index()] && !decided_[graph_[maker].origin.index()]);
@@ -196,16 +198,16 @@ class Colouring {
   std::vector<ir::NodeId> producers_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
-  Places decided_;
-  Places place_;
+  Assignments decided_;
+  Assignments assignments_;
 };
 
-Places places_of(const PartsOfNodes& parts) {
-  Places places(parts.size());
+Assignments assignments_of(const PartsOfNodes& parts) {
+  Assignments assignments(parts.size());
   for (size_t n = 0; n < parts.size(); ++n) {
-    if (!parts[n].empty()) places[n] = parts[n].front()->runs_on_npu ? parts[n].front()->delegate : kCpu;
+    if (!parts[n].empty()) assignments[n] = parts[n].front()->runs_on_npu ? parts[n].front()->delegate : kCpu;
   }
-  return places;
+  return assignments;
 }
 
 // What the user wants, and these nodes of the user's model on the CPU too.
@@ -221,13 +223,14 @@ SplitOptions keeping(const SplitOptions& split, const Kept& kept) {
   return choices;
 }
 
-NodePlace described(const pt2::ModelNode& node, std::optional<int> place, const std::vector<const Decision*>& parts) {
-  NodePlace described{.name = node.name,
-                      .op = node.op,
-                      .source = node.source,
-                      .delegate = place.value_or(kCpu),
-                      .reason = {},
-                      .hint = {}};
+NodeAssignment described(const pt2::ModelNode& node, std::optional<int> assignment,
+                         const std::vector<const Decision*>& parts) {
+  NodeAssignment described{.name = node.name,
+                           .op = node.op,
+                           .source = node.source,
+                           .delegate = assignment.value_or(kCpu),
+                           .reason = {},
+                           .hint = {}};
   if (described.delegate == kCpu && !parts.empty()) {
     described.reason = parts.front()->reason;
     described.hint = parts.front()->hint;
@@ -235,17 +238,18 @@ NodePlace described(const pt2::ModelNode& node, std::optional<int> place, const 
   return described;
 }
 
-std::vector<NodePlace> described_all(const Model& model, const Places& places, const PartsOfNodes& parts) {
-  std::vector<NodePlace> nodes;
-  for (size_t n = 0; n < model.nodes.size(); ++n) nodes.push_back(described(model.nodes[n], places[n], parts[n]));
+std::vector<NodeAssignment> described_all(const Model& model, const Assignments& assignments,
+                                          const PartsOfNodes& parts) {
+  std::vector<NodeAssignment> nodes;
+  for (size_t n = 0; n < model.nodes.size(); ++n) nodes.push_back(described(model.nodes[n], assignments[n], parts[n]));
   return nodes;
 }
 
 }  // namespace
 
-Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
-                                             const SplitOptions& split, const DelegateOptions& options,
-                                             const Log& log) {
+Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
+                                                  const SplitOptions& split, const DelegateOptions& options,
+                                                  const Log& log) {
   CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, where, Log{}));
   CARINA_TRY(Model model, import_pt2(pt2, where, log));
   CARINA_CHECKED(quantize_model(model, {.mode = QuantizeMode::kAuto, .samples = {}}, log));
@@ -253,15 +257,15 @@ Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::strin
   for (;;) {  // ends: each time at least one node more is kept
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));
     const PartsOfNodes parts = parts_of(model, delegated.split.partitioned.decisions);
-    Colouring colouring(graph, places_of(parts), kept);
+    Colouring colouring(graph, assignments_of(parts), kept);
     colouring.run();
     Kept more = kept;
     for (const size_t node : colouring.waiting()) more.emplace(node, not_whole());
     for (size_t n = 0; n < parts.size(); ++n) {
-      if (!parts[n].empty() && !lies_in_one_place(parts[n])) more.emplace(n, not_whole());
+      if (!parts[n].empty() && !lies_in_one_delegate(parts[n])) more.emplace(n, not_whole());
     }
     colouring.keep_wide_borders(more);
-    if (more.size() == kept.size()) return described_all(model, colouring.places(), parts);
+    if (more.size() == kept.size()) return described_all(model, colouring.assignments(), parts);
     kept = std::move(more);
   }
 }

@@ -12,7 +12,7 @@
 namespace carina::driver {
 
 // Where a node of the user's own graph goes when somebody else cuts that graph.
-struct NodePlace {
+struct NodeAssignment {
   std::string name;
   std::string op;
   std::string source;  // "model.py:41", may be empty
@@ -25,7 +25,8 @@ struct NodePlace {
 // as a whole. A node of which only parts could go stays on the CPU. Nodes that come to nothing go with their neighbours;
 // a quantize node goes with what makes its operand, a dequantize node with what reads its result, so that integers pass
 // between delegates and the CPU. Errors: as delegate_graph()'s; a model that cannot be read or normalised.
-Result<std::vector<NodePlace>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
-                                             const SplitOptions& split, const DelegateOptions& options, const Log& log);
+Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
+                                                  const SplitOptions& split, const DelegateOptions& options,
+                                                  const Log& log);
 
 }  // namespace carina::driver

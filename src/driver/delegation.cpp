@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/mapped_pages.h"
-#include "driver/compile_memo.h"
+#include "driver/compile_cache.h"
 
 namespace carina::driver {
 
@@ -68,9 +68,9 @@ void drop_constants(Split& split, const DelegateOptions& options) {
 
 }  // namespace
 
-void leave_weights(const ir::Graph& prepared) {
+void drop_weights(const ir::Graph& prepared) {
   for (const ir::Value& value : prepared.values) {
-    if (value.constant) leave_pages_around(value.constant->data.bytes());
+    if (value.constant) release_pages_around(value.constant->data.bytes());
   }
 }
 
@@ -85,14 +85,14 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backe
                                  const DelegateOptions& options, const Log& log) {
   Refusals refused;
   for (;;) {
-    auto split = options.memo != nullptr && refused.empty()
-                     ? options.memo->splits.split(prepared, backend, choices, log)
+    auto split = options.cache != nullptr && refused.empty()
+                     ? options.cache->splits.split(prepared, backend, choices, log)
                      : split_graph(prepared, backend, choices, refused, log);
     if (!split) {
       if (!add_refusals(split.error(), "lower", refused)) return std::unexpected(std::move(split).error());
       continue;
     }
-    leave_weights(prepared);
+    drop_weights(prepared);
     auto delegates = compile_all(split->tosa, backend, options, log);
     if (delegates) {
       drop_constants(*split, options);

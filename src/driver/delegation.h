@@ -18,7 +18,7 @@ struct Delegated {
 
 // What was made of a prepared graph holds its weights rounded, or will read them once more: the pages of a mapped model
 // leave the process's memory until then.
-void leave_weights(const ir::Graph& prepared);
+void drop_weights(const ir::Graph& prepared);
 
 // Compiles the delegates of a split. Errors: the backend's.
 Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,

@@ -13,7 +13,7 @@ namespace carina::driver {
 namespace {
 
 using report::NodeReport;
-using report::Place;
+using report::RunsOn;
 
 constexpr std::string_view kFoldedReason = "folded into its neighbours, a constant, or without effect";
 
@@ -59,8 +59,8 @@ std::string reasons_of(const Parts& parts) {
 void set_parts(NodeReport& row, const Parts& parts) {
   Parts on_cpu;
   std::ranges::copy_if(parts, std::back_inserter(on_cpu), [](const auto* part) { return !part->runs_on_npu; });
-  row.place = on_cpu.empty() ? Place::kNpu : on_cpu.size() == parts.size() ? Place::kCpu : Place::kBoth;
-  if (row.place == Place::kNpu) {
+  row.runs_on = on_cpu.empty() ? RunsOn::kNpu : on_cpu.size() == parts.size() ? RunsOn::kCpu : RunsOn::kBoth;
+  if (row.runs_on == RunsOn::kNpu) {
     const std::string forms = became(parts, row.op);
     row.reason = parts.front()->reason + (forms.empty() ? "" : fmt::format(", as {}", forms));
     return;
@@ -76,14 +76,14 @@ void set_parts(NodeReport& row, const Parts& parts) {
 
 void set_prospect(NodeReport& row, Prospect prospect) {
   if (prospect == Prospect::kFolded) return;
-  row.place = Place::kUndecided;
+  row.runs_on = RunsOn::kUndecided;
   row.reason = prospect == Prospect::kNpu ? "could run on the NPU" : "could run on the CPU";
 }
 
 // Of a quantized model: what only says how values are represented is no work of anyone's.
 bool is_annotation(const NodeReport& row) {
   const auto op = aten_op_of_name(row.op);
-  return row.place == Place::kFolded && op && quantization_step_of(*op).has_value();
+  return row.runs_on == RunsOn::kFolded && op && quantization_step_of(*op).has_value();
 }
 
 // One row per node of the user's model, then one per operator that the compiler added.
@@ -144,7 +144,7 @@ class NodeTable {
     rows_.push_back({.name = "(between nodes)",
                      .op = "-",
                      .source = {},
-                     .place = Place::kNpu,
+                     .runs_on = RunsOn::kNpu,
                      .reason = "copies and waits that belong to no node",
                      .hint = {},
                      .cycles = rest});
@@ -154,8 +154,8 @@ class NodeTable {
     for (const Diagnostic& error : compilation_.errors) {
       if (!error.node || *error.node >= compilation_.model.nodes.size()) continue;
       NodeReport& row = rows_[*error.node];
-      const bool is_first = row.place != Place::kNowhere;
-      row.place = Place::kNowhere;
+      const bool is_first = row.runs_on != RunsOn::kNowhere;
+      row.runs_on = RunsOn::kNowhere;
       row.reason = is_first ? error.what : fmt::format("{}; {}", row.reason, error.what);
       row.hint = error.hint.empty() ? "write it with operators that `carina ops` lists" : error.hint;
       row.rule = "model";

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 
 namespace carina::driver {
 
@@ -46,13 +46,13 @@ std::vector<Contents> contents_of(const plan::Schedule& schedule) {
 }  // namespace
 
 std::vector<report::HeldBytes> memory_map(const plan::Schedule& schedule) {
-  const std::vector<plan::Life> lives = plan::lives_of(schedule);
+  const std::vector<plan::LiveRange> ranges = plan::live_ranges(schedule);
   const std::vector<Contents> contents = contents_of(schedule);
   std::vector<size_t> order;
   for (size_t i = 0; i < schedule.storages.size(); ++i) {
-    if (lives[i].used() && schedule.storages[i].space != plan::Space::kConstants) order.push_back(i);
+    if (ranges[i].used() && schedule.storages[i].space != plan::Space::kConstants) order.push_back(i);
   }
-  std::ranges::sort(order, {}, [&](size_t i) { return std::tuple(lives[i].first, lives[i].last, i); });
+  std::ranges::sort(order, {}, [&](size_t i) { return std::tuple(ranges[i].first, ranges[i].last, i); });
   std::vector<report::HeldBytes> map;
   for (const size_t i : order) {
     const plan::Storage& storage = schedule.storages[i];
@@ -61,8 +61,8 @@ std::vector<report::HeldBytes> memory_map(const plan::Schedule& schedule) {
                    .memory = std::string(kSpaceNames[static_cast<size_t>(storage.space)]),
                    .address_bytes = storage.address,
                    .bytes = storage.bytes,
-                   .first_operation = lives[i].first,
-                   .last_operation = lives[i].last});
+                   .first_operation = ranges[i].first,
+                   .last_operation = ranges[i].last});
   }
   return map;
 }

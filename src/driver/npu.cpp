@@ -87,7 +87,7 @@ Memories make_memories(const Subject& subject) {
   return m;
 }
 
-Result<std::span<std::byte>> place_of(const npu::IoTensor& io, const simulate::Memory& memory,
+Result<std::span<std::byte>> bytes_of(const npu::IoTensor& io, const simulate::Memory& memory,
                                       const std::string& where) {
   const std::span<std::byte> region = memory.regions[static_cast<size_t>(io.region)];
   const auto bytes = static_cast<size_t>(shape_of(io).elements()) * static_cast<size_t>(io.element_bytes);
@@ -158,11 +158,12 @@ Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::Compile
   memory.defined.push_back({.region = network.scratch_region});
   for (size_t i = 0; i < network.inputs.size(); ++i) {
     const npu::IoTensor& io = network.inputs[i];
-    CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, request.stream));
-    memory.defined.push_back({.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = place.size()});
+    CARINA_TRY(const std::span<std::byte> io_bytes, bytes_of(io, memory, request.stream));
+    memory.defined.push_back(
+        {.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = io_bytes.size()});
     if (given.empty()) continue;
-    CARINA_CHECKED(check_input(given[i].tensor, io, place.size(), given[i].from));
-    std::ranges::copy(given[i].tensor.data.bytes(), place.begin());
+    CARINA_CHECKED(check_input(given[i].tensor, io, io_bytes.size(), given[i].from));
+    std::ranges::copy(given[i].tensor.data.bytes(), io_bytes.begin());
   }
   return {};
 }
@@ -171,10 +172,11 @@ Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& netw
                                                 const std::string& where) {
   std::vector<NamedTensor> outputs;
   for (const npu::IoTensor& io : network.outputs) {
-    CARINA_TRY(const std::span<std::byte> place, place_of(io, memory, where));
+    CARINA_TRY(const std::span<std::byte> io_bytes, bytes_of(io, memory, where));
     outputs.push_back(
         {.name = fmt::format("output_{}", outputs.size()),
-         .tensor = {.dtype = dtype_of_bytes(io.element_bytes), .shape = shape_of(io), .data = Buffer::copy_of(place)}});
+         .tensor = {
+             .dtype = dtype_of_bytes(io.element_bytes), .shape = shape_of(io), .data = Buffer::copy_of(io_bytes)}});
   }
   return outputs;
 }
@@ -239,7 +241,7 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
   Subject subject;
   CARINA_TRY(subject.raw, npu::read_vela_raw_in_place(file, request.stream, request.memory_budget_bytes));
   // Reading has gone through all of them, to check the archive.
-  leave_pages_around(subject.raw.weights.bytes());
+  release_pages_around(subject.raw.weights.bytes());
   CARINA_CHECKED(check_budget(request, subject.raw));
   const npu::CompiledNetwork& network = subject.raw.network;
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, request.stream));
@@ -263,7 +265,7 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                   .threads = request.threads,
                                   .own_system_config = target.system,
                                   .own_memory_mode = target.memory,
-                                  .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); },
+                                  .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); },
                                   .between_operations = run_progress(log)};
   CARINA_TRY(StreamRun run, simulate_stream(request, subject, options));
   if (!request.trace_file.empty())

@@ -21,25 +21,25 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 template <typename T>
-void store(std::byte* place, T value) {
-  std::memcpy(place, &value, sizeof value);
+void store(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof value);
 }
 
 // Writes the number as an element of the type; false where the type does not have it.
-bool store_element(std::byte* place, DType dtype, double number) {
+bool store_element(std::byte* to, DType dtype, double number) {
   switch (dtype) {
     case DType::kFp32:
-      return store(place, static_cast<float>(number)), true;
+      return store(to, static_cast<float>(number)), true;
     case DType::kFp64:
-      return store(place, number), true;
+      return store(to, number), true;
     case DType::kFp16:
-      return store(place, fp16_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp16_of_fp32(static_cast<float>(number))), true;
     case DType::kBf16:
-      return store(place, bf16_of_fp32(static_cast<float>(number))), true;
+      return store(to, bf16_of_fp32(static_cast<float>(number))), true;
     case DType::kFp8E4M3:
-      return store(place, fp8e4m3_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp8e4m3_of_fp32(static_cast<float>(number))), true;
     case DType::kFp8E5M2:
-      return store(place, fp8e5m2_of_fp32(static_cast<float>(number))), true;
+      return store(to, fp8e5m2_of_fp32(static_cast<float>(number))), true;
     default:
       break;
   }
@@ -48,7 +48,7 @@ bool store_element(std::byte* place, DType dtype, double number) {
   const auto integer = static_cast<int64_t>(number);
   const IntegerRange range = dtype == DType::kShape ? range_of(DType::kInt64) : range_of(dtype);
   if (integer < range.min || integer > range.max) return false;
-  std::memcpy(place, &integer, element_bytes(dtype));  // two's complement, lowest byte first
+  std::memcpy(to, &integer, element_bytes(dtype));  // two's complement, lowest byte first
   return true;
 }
 

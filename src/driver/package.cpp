@@ -20,8 +20,8 @@ Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> d
   Package result{.program = {},
                  .planned_bytes = std::accumulate(planned.begin(), planned.end(), int64_t{0}),
                  .in_segments = !pte::delegates_fit_inline(program)};
-  const auto place = result.in_segments ? pte::DelegateData::kSegment : pte::DelegateData::kInline;
-  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = place}));
+  const auto storage = result.in_segments ? pte::DelegateData::kSegment : pte::DelegateData::kInline;
+  CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = storage}));
   return result;
 }
 

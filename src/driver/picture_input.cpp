@@ -93,8 +93,8 @@ std::vector<double> elements_of(const Picture& picture, const Layout& layout, co
   for (size_t channel = 0; channel < channels; ++channel) {
     const Scaling scaling = scaling_of(options, channel);
     for (size_t i = 0; i < plane; ++i) {
-      const size_t place = layout.channels_first ? channel * plane + i : i * channels + channel;
-      elements[place] = element_of(picture.pixels[i * channels + channel], scaling, input, is_raw(options));
+      const size_t index = layout.channels_first ? channel * plane + i : i * channels + channel;
+      elements[index] = element_of(picture.pixels[i * channels + channel], scaling, input, is_raw(options));
     }
   }
   return elements;

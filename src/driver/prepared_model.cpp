@@ -8,7 +8,7 @@ namespace carina::driver {
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
   const LentPool pool(request.threads);
   PreparedModel prepared{
-      .file = request.model, .model = {}, .is_tosa = is_graph(request), .memo = std::make_shared<CompileMemo>()};
+      .file = request.model, .model = {}, .is_tosa = is_graph(request), .cache = std::make_shared<CompileCache>()};
   if (prepared.is_tosa) {
     CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
     return prepared;
@@ -41,7 +41,7 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
             .fixes = {},
             .prospects = {},
             .errors = options.error()};
-  options->delegate.memo = prepared.memo.get();
+  options->delegate.cache = prepared.cache.get();
   if (prepared.calibrated) keep_reals(*options);
   if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
   return compile_model(prepared.model, *options, backend, log);

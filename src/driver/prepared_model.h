@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "driver/compilation.h"
 #include "driver/compile.h"
-#include "driver/compile_memo.h"
+#include "driver/compile_cache.h"
 
 namespace carina::driver {
 
@@ -17,7 +17,7 @@ struct PreparedModel {
   Model model;
   bool is_tosa = false;
   bool calibrated = false;            // whether a float model got its integers here
-  std::shared_ptr<CompileMemo> memo;  // what its compilations for several targets share
+  std::shared_ptr<CompileCache> cache;  // what its compilations for several targets share
 };
 
 // The part of compile() that no target has a say in. Errors: as compile()'s up to quantization; --quantize auto, whose

@@ -246,7 +246,7 @@ Result<void> ProgramRunner::check_inputs(const Sample& sample) const {
 Result<void> ProgramRunner::set_inputs(const Sample& sample) {
   CARINA_CHECKED(check_inputs(sample));
   const std::vector<InputType> wanted = inputs();
-  placed_inputs_.clear();
+  aligned_inputs_.clear();
   for (size_t i = 0; i < wanted.size(); ++i) CARINA_CHECKED(set_input(i, sample[i], wanted[i]));
   return {};
 }
@@ -261,12 +261,12 @@ Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const 
     const runtime::Error refused = method_.resize_input(index, tensor.shape.dims());
     if (refused != runtime::Error::kOk) return this->error(refused, fmt::format("cannot resize input {}", index));
   }
-  std::span<const std::byte> placed = bytes;
+  std::span<const std::byte> aligned = bytes;
   if (input.is_tensor() && !input.tensor.contiguous()) {
-    placed_inputs_.push_back(to_memory_order(input.tensor, bytes));
-    placed = placed_inputs_.back().bytes();
+    aligned_inputs_.push_back(to_memory_order(input.tensor, bytes));
+    aligned = aligned_inputs_.back().bytes();
   }
-  const runtime::Error error = wanted.number ? runtime::Error::kInvalidArgument : method_.set_input(index, placed);
+  const runtime::Error error = wanted.number ? runtime::Error::kInvalidArgument : method_.set_input(index, aligned);
   if (error != runtime::Error::kOk) return this->error(error, fmt::format("cannot set input {}", index));
   return {};
 }

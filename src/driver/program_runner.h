@@ -100,7 +100,7 @@ class ProgramRunner {
   runtime::Arena scratch_arena_;
   std::vector<MutableBuffer> planned_memory_;
   std::vector<std::span<std::byte>> planned_;
-  std::vector<Buffer> placed_inputs_;  // of tensors that the program lays out in another order
+  std::vector<Buffer> aligned_inputs_;  // of tensors that the program lays out in another order
   int64_t input_bytes_ = 0;
 };
 

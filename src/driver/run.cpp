@@ -42,7 +42,7 @@ Result<RunOptions> options_of(const RunRequest& request, const Buffer& program, 
 }
 
 // All that is said of an outcome but its tensors.
-report::RunReport figures_of(const RunOutcome& outcome, const std::string& program, bool timed, VgfPlace vgf) {
+report::RunReport figures_of(const RunOutcome& outcome, const std::string& program, bool timed, VgfDevice vgf) {
   return {.program = program,
           .outputs = {},
           .memory = outcome.memory,
@@ -50,7 +50,7 @@ report::RunReport figures_of(const RunOutcome& outcome, const std::string& progr
           .delegate_calls = outcome.delegate_calls,
           .timed = timed,
           .npu = outcome.npu,
-          .vgf_place = vgf == VgfPlace::kVulkan ? "on the Vulkan device" : "in the interpreter",
+          .vgf_device = vgf == VgfDevice::kVulkan ? "on the Vulkan device" : "in the interpreter",
           .vgf_times = outcome.vgf_times,
           .tosa_times = outcome.tosa_times,
           .method = outcome.method,

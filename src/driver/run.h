@@ -22,7 +22,7 @@ struct RunRequest {
   std::string memory_mode;
   std::vector<std::string> config_files;  // vela.ini files; none: what is built in
   int threads = 1;
-  VgfPlace vgf = VgfPlace::kInterpreter;
+  VgfDevice vgf = VgfDevice::kInterpreter;
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
   std::string method = {};        // by its name; empty: "forward", else the first
   MemoryPools pools = {};         // that the runtime runs in

@@ -109,7 +109,7 @@ class Session {
                           .threads = options.threads,
                           .own_system_config = session->target_.system,
                           .own_memory_mode = session->target_.memory,
-                          .has_read = [behind = PagesBehind()](auto read) mutable { behind.add(read); },
+                          .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); },
                           .between_operations = run_progress(log)});
     session->fast_ = fast_memory_of(session->target_);
     session->ethos_u_.emplace(*session->npu_, session->fast_.bytes());
@@ -152,7 +152,7 @@ class Session {
 
   Result<std::unique_ptr<GraphDelegates>> vgf_delegates() const {
     VgfLoader loader = vgf_on_interpreter(options_.threads);
-    if (options_.vgf == VgfPlace::kVulkan) {
+    if (options_.vgf == VgfDevice::kVulkan) {
       CARINA_TRY(loader, vgf_on_vulkan());
     }
     return std::make_unique<GraphDelegates>(kVgfBackendId, std::move(loader));

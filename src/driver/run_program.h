@@ -20,7 +20,7 @@
 namespace carina::driver {
 
 // What runs VGF delegates.
-enum class VgfPlace { kInterpreter, kVulkan };
+enum class VgfDevice { kInterpreter, kVulkan };
 
 struct RunOptions {
   bool timed = false;  // whether `npu` of the outcome has figures
@@ -29,7 +29,7 @@ struct RunOptions {
   TargetNames memories;
   std::vector<Buffer> data = {};  // .ptd files, for tensors that stand outside of the program
   int threads = 1;
-  VgfPlace vgf = VgfPlace::kInterpreter;
+  VgfDevice vgf = VgfDevice::kInterpreter;
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
   std::string method = {};        // by its name; empty: "forward", else the first
   MemoryPools pools = {};         // that the runtime runs in

@@ -145,14 +145,14 @@ void add_layers(SweepRow& row, const report::NpuReport& npu) {
 }
 
 void add_figures(SweepRow& row, const report::CompileReport& report) {
-  using report::Place;
+  using report::RunsOn;
   row.clock_hz = report.clock_hz;
   row.cycles = report.cycles.value_or(0);
   row.sram_bytes = sram_bytes_of(report);
   row.program_bytes = report.program_bytes;
   for (const report::NodeReport& node : report.nodes) {
-    row.npu_nodes += node.place == Place::kNpu ? 1 : 0;
-    row.cpu_nodes += node.place == Place::kCpu || node.place == Place::kBoth ? 1 : 0;
+    row.npu_nodes += node.runs_on == RunsOn::kNpu ? 1 : 0;
+    row.cpu_nodes += node.runs_on == RunsOn::kCpu || node.runs_on == RunsOn::kBoth ? 1 : 0;
     row.cpu_cycles += node.cpu_cycles;
   }
   for (const report::DelegateReport& delegate : report.delegates) {

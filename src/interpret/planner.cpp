@@ -22,10 +22,10 @@ Result<std::unique_ptr<Program>> Planner::plan() {
   CARINA_CHECKED(check_graph());
   take_constants();
   CARINA_CHECKED(make_steps());
-  place_outputs();
+  allocate_outputs();
   number_uses();
   reuse_operands();
-  CARINA_CHECKED(place_rest());
+  CARINA_CHECKED(allocate_rest());
   drop_packed();
   return std::move(program_);
 }
@@ -96,7 +96,7 @@ Result<void> Planner::check_graph() {
 
 // A graph input hides the constant of the same value: inner graphs may declare outer constants as inputs.
 void Planner::take_constants() {
-  program_->places_.assign(graph_.values.size(), Place{});
+  program_->allocations_.assign(graph_.values.size(), Allocation{});
   program_->constants_.resize(graph_.values.size());
   roots_.resize(graph_.values.size());
   std::iota(roots_.begin(), roots_.end(), size_t{0});
@@ -107,16 +107,16 @@ void Planner::take_constants() {
     if (reinterpret_cast<uintptr_t>(tensor.data.data()) % element_bytes(tensor.dtype) != 0)
       tensor.data = Buffer::copy_of(tensor.data.bytes());
     program_->constants_[v] = std::move(tensor);
-    program_->places_[v] = {.kind = Place::Kind::kConstant, .index = v};
+    program_->allocations_[v] = {.kind = Allocation::Kind::kConstant, .index = v};
   }
   for (size_t i = 0; i < graph_.inputs.size(); ++i) {
-    program_->places_[graph_.inputs[i].index()] = {.kind = Place::Kind::kInput, .index = i};
+    program_->allocations_[graph_.inputs[i].index()] = {.kind = Allocation::Kind::kInput, .index = i};
   }
 }
 
 Operand Planner::operand(ir::ValueId value) const {
   const ir::Value& described = graph_[value];
-  const bool constant = program_->places_[value.index()].kind == Place::Kind::kConstant;
+  const bool constant = program_->allocations_[value.index()].kind == Allocation::Kind::kConstant;
   return {.name = described.name,
           .dtype = described.dtype,
           .shape = &described.shape,
@@ -145,8 +145,8 @@ bool Planner::copies_nothing(const ir::Node& node) const {
 
 void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
   roots_[to.index()] = root(from.index());
-  if (program_->places_[from.index()].kind != Place::Kind::kConstant) return;
-  program_->places_[to.index()] = {.kind = Place::Kind::kConstant, .index = to.index()};
+  if (program_->allocations_[from.index()].kind != Allocation::Kind::kConstant) return;
+  program_->allocations_[to.index()] = {.kind = Allocation::Kind::kConstant, .index = to.index()};
   program_->constants_[to.index()] = {
       .dtype = graph_[to].dtype, .shape = graph_[to].shape, .data = program_->constants_[from.index()].data};
 }
@@ -154,9 +154,9 @@ void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
 namespace {
 
 // A kernel that keeps its own weights reads those of a mapped file seldom: their pages come back then.
-void leave_weights(const ir::Graph& graph, const Kernel& kernel, const std::vector<ir::ValueId>& reads) {
+void drop_weights(const ir::Graph& graph, const Kernel& kernel, const std::vector<ir::ValueId>& reads) {
   if (kernel.packed_bytes == 0 || reads.size() < 2 || !reads[1].valid()) return;
-  if (const auto& weights = graph[reads[1]].constant) leave_pages_around(weights->data.bytes());
+  if (const auto& weights = graph[reads[1]].constant) release_pages_around(weights->data.bytes());
 }
 
 }  // namespace
@@ -177,7 +177,7 @@ Result<void> Planner::make_step(size_t node_index) {
   }
   const NodePlan plan = node_plan(node);
   CARINA_TRY(Kernel kernel, row->prepare(plan));
-  leave_weights(graph_, kernel, node.inputs);
+  drop_weights(graph_, kernel, node.inputs);
   // With an observer nothing changes: a shared value is shown with the node's own type and shape.
   if (copies_nothing(node)) {
     share_bytes(node.inputs[0], node.outputs[0]);
@@ -258,7 +258,7 @@ bool Planner::fuse_node(size_t node_index) {
       done_[next] = true;
       fused.others.emplace_back(next);
     }
-    leave_weights(graph_, fused.kernel, node.inputs);
+    drop_weights(graph_, fused.kernel, node.inputs);
     fused_.emplace(node_index, std::move(fused));
     return true;
   }
@@ -291,12 +291,12 @@ Result<void> Planner::make_steps() {
 }
 
 // An output that a node makes is written where the caller wants it; the others are copied at the end.
-void Planner::place_outputs() {
-  std::vector<Place>& places = program_->places_;
+void Planner::allocate_outputs() {
+  std::vector<Allocation>& allocations = program_->allocations_;
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {
-    Place& place = places[root(graph_.outputs[i].index())];
-    if (place.kind == Place::Kind::kNowhere) {
-      place = {.kind = Place::Kind::kOutput, .index = i};
+    Allocation& allocation = allocations[root(graph_.outputs[i].index())];
+    if (allocation.kind == Allocation::Kind::kNowhere) {
+      allocation = {.kind = Allocation::Kind::kOutput, .index = i};
     } else {
       program_->output_copies_.push_back({.value = graph_.outputs[i], .output = i});
     }
@@ -310,9 +310,9 @@ void Planner::drop_packed() {
       (step.kernel.has_weights && i == 1 ? is_packed : is_read)[step.reads[i].index()] = true;
   }
   for (size_t v = 0; v < is_packed.size(); ++v) {
-    if (!is_packed[v] || is_read[v] || program_->places_[v].kind != Place::Kind::kConstant) continue;
+    if (!is_packed[v] || is_read[v] || program_->allocations_[v].kind != Allocation::Kind::kConstant) continue;
     program_->constants_[v] = {};
-    program_->places_[v] = {};
+    program_->allocations_[v] = {};
     program_->packed_.emplace_back(v);
   }
 }
@@ -331,11 +331,12 @@ void Planner::number_uses() {
   }
 }
 
-Result<void> Planner::place_rest() {
+Result<void> Planner::allocate_rest() {
   std::vector<Block> blocks;
   std::vector<size_t> value_of_block;
   for (size_t v = 0; v < graph_.values.size(); ++v) {
-    if (root(v) != v || program_->places_[v].kind != Place::Kind::kNowhere || first_use_[v] == SIZE_MAX) continue;
+    if (root(v) != v || program_->allocations_[v].kind != Allocation::Kind::kNowhere || first_use_[v] == SIZE_MAX)
+      continue;
     blocks.push_back({.bytes = tensor_bytes(graph_.values[v].dtype, graph_.values[v].shape),
                       .first = first_use_[v],
                       .last = last_use_[v]});
@@ -354,10 +355,10 @@ Result<void> Planner::place_rest() {
   }
   program_->arena_bytes_ = *total;
   for (size_t b = 0; b < scratch_begin; ++b)
-    program_->places_[value_of_block[b]] = {.kind = Place::Kind::kArena, .index = blocks[b].offset};
+    program_->allocations_[value_of_block[b]] = {.kind = Allocation::Kind::kArena, .index = blocks[b].offset};
   for (size_t s = 0; s < program_->steps_.size(); ++s)
     program_->steps_[s].scratch_offset = blocks[scratch_begin + s].offset;
-  for (size_t v = 0; v < graph_.values.size(); ++v) program_->places_[v] = program_->places_[root(v)];
+  for (size_t v = 0; v < graph_.values.size(); ++v) program_->allocations_[v] = program_->allocations_[root(v)];
   return {};
 }
 

@@ -85,7 +85,7 @@ void Planner::fuse_elementwise() {
 }
 
 void Planner::reuse_operands() {
-  const auto is_free = [&](size_t r) { return program_->places_[r].kind == Place::Kind::kNowhere; };
+  const auto is_free = [&](size_t r) { return program_->allocations_[r].kind == Allocation::Kind::kNowhere; };
   for (const size_t s : in_place_) {
     const Program::Step& step = program_->steps_[s];
     const ir::ValueId result = step.writes.front();

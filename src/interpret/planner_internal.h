@@ -43,11 +43,11 @@ class Planner {
   [[nodiscard]] bool is_only_viewed(ir::ValueId value) const;
   // RESHAPE and IDENTITY: their input's bytes under another shape.
   void share_bytes(ir::ValueId from, ir::ValueId to);
-  void place_outputs();
+  void allocate_outputs();
   void number_uses();
   // Results that may stand where their operands stand, if nobody reads these later: less memory to go through.
   void reuse_operands();
-  Result<void> place_rest();
+  Result<void> allocate_rest();
   // Constants of which kernels have their own copies.
   void drop_packed();
 

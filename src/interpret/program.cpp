@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "base/parallel.h"
-#include "base/populate.h"
+#include "base/prefault.h"
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {
@@ -38,21 +38,21 @@ void Program::allocate() {
 
 std::byte* Program::address(ir::ValueId value, std::span<const std::byte* const> inputs,
                             std::span<std::byte* const> outputs) {
-  const Place place = places_[value.index()];
-  switch (place.kind) {
-    case Place::Kind::kNowhere:
+  const Allocation allocation = allocations_[value.index()];
+  switch (allocation.kind) {
+    case Allocation::Kind::kNowhere:
       return nullptr;
     // Kernels get what they may write as out operands only; an input or constant never stands there.
-    case Place::Kind::kConstant:
-      return const_cast<std::byte*>(constants_[place.index].data.data());
-    case Place::Kind::kInput:
-      return const_cast<std::byte*>(inputs[place.index]);
-    case Place::Kind::kOutput:
-      return outputs[place.index];
-    case Place::Kind::kArena:
-      return arena_.bytes().data() + place.index;
+    case Allocation::Kind::kConstant:
+      return const_cast<std::byte*>(constants_[allocation.index].data.data());
+    case Allocation::Kind::kInput:
+      return const_cast<std::byte*>(inputs[allocation.index]);
+    case Allocation::Kind::kOutput:
+      return outputs[allocation.index];
+    case Allocation::Kind::kArena:
+      return arena_.bytes().data() + allocation.index;
   }
-  CARINA_UNREACHABLE("place", place.kind);
+  CARINA_UNREACHABLE("place", allocation.kind);
 }
 
 void Program::bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs) {

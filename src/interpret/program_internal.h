@@ -12,13 +12,13 @@
 namespace carina::interpret {
 
 // Where a value's bytes lie while a program runs.
-struct Place {
+struct Allocation {
   enum class Kind : uint8_t { kNowhere, kConstant, kInput, kOutput, kArena };
   Kind kind = Kind::kNowhere;
   size_t index = 0;  // kInput, kOutput: position in the graph's list; kArena: offset
 };
 
-// One planned graph: kernels in order, and an arena in which every value made on the way has its place.
+// One planned graph: kernels in order, and an arena in which every value made on the way has its bytes.
 class Program {
  public:
   // `graph`, `options` and `watch` (null: nobody) must outlive the program. Errors as Interpreter::create.
@@ -75,7 +75,7 @@ class Program {
   const Options& options_;
   const Watch* watch_;
   std::vector<Step> steps_;
-  std::vector<Place> places_;      // by value; values that share bytes have equal places
+  std::vector<Allocation> allocations_;  // by value; values that share bytes have equal places
   std::vector<Tensor> constants_;  // by value; aligned for their types
   std::vector<OutputCopy> output_copies_;
   std::vector<ir::ValueId> packed_;

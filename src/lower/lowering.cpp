@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/parallel.h"
-#include "base/populate.h"
+#include "base/prefault.h"
 #include "base/prefetch.h"
 #include "tensor/elements.h"
 
@@ -86,7 +86,7 @@ Tensor quantized_narrow(const ir::Value& value) {
   const size_t run = run_of(channel, reals.size());
   const size_t runs = run == 0 ? 0 : (reals.size() + run - 1) / run;
   in_parallel_parts(runs, std::max<size_t>(1, kPartElements / std::max<size_t>(1, run)), [&](size_t begin, size_t end) {
-    populate(integers.values<T>().subspan(begin * run, std::min(end * run, reals.size()) - begin * run));
+    prefault(integers.values<T>().subspan(begin * run, std::min(end * run, reals.size()) - begin * run));
     for (size_t i = begin * run; i < std::min(end * run, reals.size()); i += run) {
       const size_t count = std::min(run, reals.size() - i);
       quantize_run(reals.subspan(i, count), integers.values<T>().data() + i, q, channel(i));

@@ -131,7 +131,7 @@ class Decoder {
   // For what is read of too many symbols at once.
   static constexpr size_t kRoom = 2 * kUnaryPositions;
   template <typename T>
-  static void make_library(std::vector<T>& values, int length) {
+  static void make_space(std::vector<T>& values, int length) {
     values.resize(std::max(values.size(), static_cast<size_t>(length) + kRoom));
   }
 
@@ -308,19 +308,19 @@ Result<std::span<const int16_t>> Decoder::next() {
   CARINA_TRY(const bool more, read_header(header));
   if (!more) return std::span<const int16_t>();
   const bool zero_runs = header.zdiv != kZdivNone;
-  make_library(weight_quotients_, header.length);
+  make_space(weight_quotients_, header.length);
   Symbols weights{.quotients = weight_quotients_, .values = weight_values_, .length = header.length};
   Symbols zeros{.quotients = zero_quotients_,
                 .values = zero_runs_,
                 .length = zero_runs ? header.length + (header.new_palette ? 1 : 0) : 0};
   if (zero_runs || header.wdiv == kWdivUncompressed) {
-    make_library(weight_values_, header.length);
-    make_library(zero_quotients_, header.length + 1);
-    make_library(zero_runs_, header.length + 1);
+    make_space(weight_values_, header.length);
+    make_space(zero_quotients_, header.length + 1);
+    make_space(zero_runs_, header.length + 1);
     CARINA_CHECKED(read_sparse_slice(header, weights, zeros));
     return std::span<const int16_t>(sparse_);
   }
-  make_library(dense_, header.length);
+  make_space(dense_, header.length);
   with_constant<kMaxWdiv + 1>(header.wdiv,
                               [&](auto bits) { read_dense_slice<decltype(bits)::value>(header, weights); });
   if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");

@@ -299,7 +299,7 @@ void write_section(BitWriter& bits, std::span<const int16_t> weights, const Choi
   bool is_first = true;
   for (const Slice& slice : choose_slices(reader, choice)) {
     write_header(bits, slice, is_first, choice.palette);
-    reader.go_to(slice.place);
+    reader.go_to(slice.position);
     const Symbols symbols = reader.read(slice.values);
     if (slice.code.wdiv == kWdivUncompressed && slice.zdiv == kZdivNone) {
       write_values(bits, symbols.values, uncompressed_bits(choice.palette));

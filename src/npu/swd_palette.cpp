@@ -103,7 +103,7 @@ class Values {
   }
 
  private:
-  [[nodiscard]] int entry(int place) const { return palette_.entries[static_cast<size_t>(place)]; }
+  [[nodiscard]] int entry(int index) const { return palette_.entries[static_cast<size_t>(index)]; }
 
   // A quotient lacks less than 1 of the value by the divisor; at most half of the quotients' sum is saved by truncation.
   [[nodiscard]] uint64_t lower_bound_of(int d) const {

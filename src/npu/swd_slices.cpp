@@ -96,17 +96,17 @@ class SliceSearch {
     }
   }
   // Of all pieces, which start at `places` and have kPieceValues each, the last one fewer where `values` end.
-  [[nodiscard]] std::vector<Slice> finish(std::span<const size_t> places, size_t values) const {
+  [[nodiscard]] std::vector<Slice> finish(std::span<const size_t> positions, size_t values) const {
     std::vector<Slice> slices;
     size_t state = best_state();
-    for (size_t p = places.size(); p-- > 0;) {
-      const Slice piece{.place = places[p],
+    for (size_t p = positions.size(); p-- > 0;) {
+      const Slice piece{.position = positions[p],
                         .values = std::min(kPieceValues, values - p * kPieceValues),
                         .code = weight_code(static_cast<int>(weight_code_of(state))),
                         .zdiv = zdiv_of(state)};
       if (!slices.empty() && same_code(slices.back(), piece) &&
           slices.back().values + piece.values <= kMaxSliceWeights) {
-        slices.back().place = piece.place;
+        slices.back().position = piece.position;
         slices.back().values += piece.values;
       } else {
         slices.push_back(piece);
@@ -145,15 +145,15 @@ class SliceSearch {
 
 std::vector<Slice> choose_slices(SymbolReader& section, const Choice& choice) {
   SliceSearch search(choice.zero_runs);
-  std::vector<size_t> places;
+  std::vector<size_t> positions;
   size_t values = 0;
   while (!section.at_end()) {
-    places.push_back(section.place());
+    positions.push_back(section.position());
     const Symbols piece = section.read(kPieceValues);
-    search.add(cost_of(piece, places.size() == 1, choice.palette));
+    search.add(cost_of(piece, positions.size() == 1, choice.palette));
     values += piece.values.size();
   }
-  return search.finish(places, values);
+  return search.finish(positions, values);
 }
 
 }  // namespace carina::npu::swd

@@ -27,8 +27,8 @@ class SymbolReader {
   SymbolReader(std::span<const int16_t> weights, const Choice& choice);
 
   // The weight at which the next stretch begins: where a stretch ended, another reader of the section may go on.
-  [[nodiscard]] size_t place() const { return at_; }
-  void go_to(size_t place) { at_ = place; }
+  [[nodiscard]] size_t position() const { return at_; }
+  void go_to(size_t position) { at_ = position; }
   [[nodiscard]] bool at_end() const { return at_ == weights_.size(); }
   // At most `most` values (kMaxSliceWeights); valid until the next call. Only the section's first stretch has a run
   // before its first value.
@@ -52,7 +52,7 @@ class SymbolReader {
 
 // A series of values of a section with one code.
 struct Slice {
-  size_t place = 0;  // of a SymbolReader at its first value
+  size_t position = 0;  // of a SymbolReader at its first value
   size_t values = 0;
   WeightCode code;
   int zdiv = kZdivNone;

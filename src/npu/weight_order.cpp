@@ -114,9 +114,9 @@ namespace {
 
 // Where the weights of a run stand among the pairs. Runs of neighbouring output channels follow each other, so most places
 // are found without dividing.
-class PairPlaces {
+class PairOffsets {
  public:
-  explicit PairPlaces(const WeightTraversal& t)
+  explicit PairOffsets(const WeightTraversal& t)
       : depth_(t.ifm_depth),
         channel_elems_(static_cast<int64_t>(t.kernel_height) * t.kernel_width * t.ifm_depth),
         channel_step_(product_of(t) == Product::kU85 ? 1 : t.cores) {}
@@ -133,7 +133,7 @@ class PairPlaces {
     last_ = offset;
   }
   [[nodiscard]] int64_t channel() const { return channel_; }
-  [[nodiscard]] int64_t place() const {
+  [[nodiscard]] int64_t offset_of() const {
     const int64_t group_elems = channel_elems_ / depth_ * ((depth_ + 1) / 2) * kPairElems;
     return channel_ / kPairedChannels * group_elems + in_group_ + channel_ % kPairedChannels * 2;
   }
@@ -149,8 +149,8 @@ class PairPlaces {
 [[gnu::always_inline]] inline int32_t put_pairs(const int16_t* from, int count, int16_t* to) {
   int32_t magnitude = 0;
   for (int i = 0; i < count; ++i) magnitude += from[i] < 0 ? -from[i] : from[i];
-  for (int i = 0; i + 2 <= count; i += 2) std::memcpy(to + i / 2 * PairPlaces::kPairElems, from + i, 2 * sizeof *from);
-  if (count % 2 != 0) to[count / 2 * PairPlaces::kPairElems] = from[count - 1];
+  for (int i = 0; i + 2 <= count; i += 2) std::memcpy(to + i / 2 * PairOffsets::kPairElems, from + i, 2 * sizeof *from);
+  if (count % 2 != 0) to[count / 2 * PairOffsets::kPairElems] = from[count - 1];
   return magnitude;
 }
 }  // namespace
@@ -168,13 +168,13 @@ bool restore_pairs(const WeightTraversal& t, int stream, std::span<const int16_t
                    static_cast<int64_t>(magnitudes.size()) == t.ofm_depth,
                "{} weights in pairs for a traversal of {}", pairs.size(), dense_size(t));
   const int16_t* from = sequence.data();
-  PairPlaces places(t);
+  PairOffsets offsets(t);
   walk(t, stream, [&](int64_t offset, int, int count, int zeros) {
     if (count > 0) {
-      places.go(offset);
-      int16_t* to = pairs.data() + places.place();
+      offsets.go(offset);
+      int16_t* to = pairs.data() + offsets.offset_of();
       // Nearly all runs are of eight: loops of a known length are unrolled.
-      magnitudes[static_cast<size_t>(places.channel())] +=
+      magnitudes[static_cast<size_t>(offsets.channel())] +=
           count == kIfmUblockDepth ? put_pairs(from, kIfmUblockDepth, to) : put_pairs(from, count, to);
     }
     from += count + zeros;
@@ -188,9 +188,9 @@ constexpr int64_t kQuad = 4;
 
 // Where the weights of a run stand among the quads. Most runs are a neighbour's of the last one, or go on behind the first of
 // such neighbours: their places are found without dividing.
-class QuadPlaces {
+class QuadOffsets {
  public:
-  explicit QuadPlaces(const WeightTraversal& t)
+  explicit QuadOffsets(const WeightTraversal& t)
       : depth_(t.ifm_depth),
         depth_quads_((depth_ + kQuad - 1) / kQuad),
         channel_elems_(int64_t{t.kernel_height} * t.kernel_width * depth_),
@@ -198,7 +198,7 @@ class QuadPlaces {
         channel_step_(product_of(t) == Product::kU85 ? 1 : t.cores) {}
 
   // `offset`: dense, of the first weight of a run, whose input channel is a multiple of four.
-  int64_t place(int64_t offset) {
+  int64_t offset_of(int64_t offset) {
     if (offset == last_ + channel_elems_ * channel_step_) {
       channel_ += channel_step_;
     } else {
@@ -296,7 +296,7 @@ constexpr uint16_t kWideMark = 0x0100;
   std::memcpy(&both, &bytes, sizeof both);
   const auto first = static_cast<uint32_t>(both), second = static_cast<uint32_t>(both >> 32);
   std::memcpy(to, &first, sizeof first);
-  std::memcpy(to + QuadPlaces::kQuadElems, &second, sizeof second);
+  std::memcpy(to + QuadOffsets::kQuadElems, &second, sizeof second);
 }
 
 }  // namespace
@@ -312,17 +312,17 @@ Result<Restored> restore_quads(const WeightTraversal& t, int stream, const Weigh
   CARINA_CHECK(!is_depthwise(t) && static_cast<int64_t>(quads.size()) == quad_size(t),
                "{} weights in quads for a traversal of {}", quads.size(), dense_size(t));
   Joined joined(source);
-  QuadPlaces places(t);
+  QuadOffsets offsets(t);
   Eight marks{};
   walk(t, stream, [&](int64_t offset, int, int count, int zeros) {
     const int16_t* from = joined.take(static_cast<size_t>(count + zeros));
     if (count == 0) return;
-    int8_t* to = quads.data() + places.place(offset);
+    int8_t* to = quads.data() + offsets.offset_of(offset);
     static_assert(kIfmUblockDepth == 2 * kQuad);
     if (count == kIfmUblockDepth) return put_quads(from, to, marks);  // nearly all
     for (int i = 0; i < count; ++i) {
       marks[0] |= static_cast<uint16_t>(from[i] ^ from[i] << 1);
-      to[i / kQuad * QuadPlaces::kQuadElems + i % kQuad] = static_cast<int8_t>(from[i]);
+      to[i / kQuad * QuadOffsets::kQuadElems + i % kQuad] = static_cast<int8_t>(from[i]);
     }
   });
   CARINA_TRY(const bool enough, joined.finish());

@@ -138,17 +138,17 @@ std::vector<std::vector<size_t>> ordered_groups(const ir::Graph& graph, const st
     if (!members[n].empty() && waits[n] == 0) ready.push(n);
   }
   std::vector<std::vector<size_t>> ordered;
-  size_t placed = 0;
+  size_t count = 0;
   while (!ready.empty()) {
     const size_t next = ready.top();
     ready.pop();
-    placed += members[next].size();
+    count += members[next].size();
     ordered.push_back(members[next]);
     for (const size_t reader : readers[next]) {
       if (--waits[reader] == 0) ready.push(reader);
     }
   }
-  CARINA_CHECK(placed == graph.nodes.size(), "the groups of {} depend on each other in a circle", graph.name);
+  CARINA_CHECK(count == graph.nodes.size(), "the groups of {} depend on each other in a circle", graph.name);
   return ordered;
 }
 

@@ -3,7 +3,7 @@
 #include "base/parallel.h"
 #include "npu/payload.h"
 #include "plan/emit/stream.h"
-#include "plan/memory/place.h"
+#include "plan/memory/allocate.h"
 #include "plan/memory/shortage.h"
 #include "plan/schedule/transformations.h"
 #include "plan/schedule/verify.h"
@@ -28,8 +28,8 @@ npu::IoTensor io_tensor(const Schedule& schedule, TensorId id) {
   // Ranks above six keep their elements and lose their outermost axes.
   const size_t rank = tensor.shape.rank();
   for (size_t i = 0; i < rank; ++i) {
-    const size_t place = i + io.shape.size() >= rank ? i + io.shape.size() - rank : 0;
-    io.shape[place] *= static_cast<int32_t>(tensor.shape[i]);
+    const size_t index = i + io.shape.size() >= rank ? i + io.shape.size() - rank : 0;
+    io.shape[index] *= static_cast<int32_t>(tensor.shape[i]);
   }
   return io;
 }
@@ -44,7 +44,7 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
   compiled.streams = std::move(streams);
   compiled.scratch_bytes = space_bytes(what.schedule, Space::kArena);
   compiled.fast_scratch_bytes = space_bytes(what.schedule, Space::kFastScratch);
-  compiled.working_bound_bytes = bound_bytes(what.schedule, working_space(what.target, what.family));
+  compiled.working_bound_bytes = lower_bound_bytes(what.schedule, working_space(what.target, what.family));
   for (const TensorId id : what.schedule.inputs) compiled.inputs.push_back(io_tensor(what.schedule, id));
   for (const TensorId id : what.schedule.outputs) compiled.outputs.push_back(io_tensor(what.schedule, id));
   return compiled;
@@ -82,9 +82,9 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   schedule = checked("slices", std::move(encoded.schedule), context);
   say(CompilePhase::kMemory, log);
   schedule = checked("order", load_tables(std::move(schedule), context), context);
-  auto placed = stage_weights(std::move(schedule), context);
-  if (!placed) return std::unexpected(with_ways_out(std::move(placed.error()), tosa, context, cascaded.whole_bytes));
-  schedule = checked("finished", std::move(*placed), context);
+  auto staged = stage_weights(std::move(schedule), context);
+  if (!staged) return std::unexpected(with_ways_out(std::move(staged.error()), tosa, context, cascaded.whole_bytes));
+  schedule = checked("finished", std::move(*staged), context);
   say(CompilePhase::kEmit, log);
   return assemble({.schedule = schedule,
                    .material = network.material,

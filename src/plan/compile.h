@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "ir/graph.h"
 #include "npu/compiled_network.h"
-#include "npu/stream_memo.h"
+#include "npu/encoded_weights_cache.h"
 #include "plan/target.h"
 
 namespace carina::plan {
@@ -42,7 +42,7 @@ struct Options {
   // simulator; no silicon has confirmed it.
   bool dynamic_weights = false;
   // Weights that other compilations have encoded, for these and later ones; nullptr: none. Results do not depend on it.
-  npu::StreamMemo* streams = nullptr;
+  npu::EncodedWeightsCache* streams = nullptr;
   Variation variation = {};
   // Called with the schedule after each transformation, under its name; at last under "finished". For dumps.
   std::function<void(std::string_view transformation, const Schedule& schedule)> watch = {};

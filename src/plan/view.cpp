@@ -71,18 +71,18 @@ std::optional<View> whole_rows(const View& view, int64_t elements, size_t kept, 
   start.assign(view.rank(), 0);
   int64_t outer = elements, rest = view.offset;
   bool outermost = true;
-  for (const int64_t place : memory_order(view)) {
-    const auto i = static_cast<size_t>(place);
+  for (const int64_t axis : memory_order(view)) {
+    const auto i = static_cast<size_t>(axis);
     const auto [size, stride] = view.axes[i];
     if (size == 1) continue;
     if (stride < 1 || outer % stride != 0) return std::nullopt;
-    const int64_t library = outer / stride, first = rest / stride;
-    if (first + size > library) return std::nullopt;
+    const int64_t extent = outer / stride, first = rest / stride;
+    if (first + size > extent) return std::nullopt;
     rest -= first * stride;
     outer = stride;
     if (i == kept || std::exchange(outermost, false)) continue;
     start[i] = first;
-    whole.axes[i].size = library;
+    whole.axes[i].size = extent;
     whole.offset -= first * stride;
   }
   if (outer != 1) return std::nullopt;

@@ -149,10 +149,10 @@ struct ValueWriter {
     }
     builder.ForceVectorAlignment(tensor.data.size(), 1, kRuntimeAlignmentBytes);
     const auto data = builder.CreateVector(reinterpret_cast<const uint8_t*>(tensor.data.data()), tensor.data.size());
-    const auto places = builder.CreateVector(sizes);
+    const auto shape = builder.CreateVector(sizes);
     const auto axes = builder.CreateVector(order);
     return {fb::ValueUnion::Tensor,
-            fb::CreateTensor(builder, static_cast<int8_t>(*scalar_type), places, data, axes).Union()};
+            fb::CreateTensor(builder, static_cast<int8_t>(*scalar_type), shape, data, axes).Union()};
   }
   Written operator()(int64_t v) const { return {fb::ValueUnion::Int, fb::CreateInt(builder, v).Union()}; }
   Written operator()(bool v) const { return {fb::ValueUnion::Bool, fb::CreateBool(builder, v).Union()}; }

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "base/place.h"
+#include "base/memory_planner.h"
 #include "facts/executorch.h"
 #include "pte/kernel_arguments.h"
 #include "pte/scalar_type.h"
@@ -21,7 +21,7 @@ const KernelRow* kernel_of(const ir::Node& node) {
   return found == kKernelRows.end() ? nullptr : &*found;
 }
 
-std::string place_of(const ir::Node& node) {
+std::string location_of(const ir::Node& node) {
   return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
 }
 
@@ -38,7 +38,7 @@ void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnosti
     const ir::Attribute* attribute = node.attributes.find(wanted.attribute);
     const DType* type = attribute == nullptr ? nullptr : std::get_if<DType>(attribute);
     if (type == nullptr || scalar_type_of(*type)) return;
-    errors.push_back({.where = place_of(node),
+    errors.push_back({.where = location_of(node),
                       .what = fmt::format("a .pte cannot say {} = {}", wanted.attribute, name_of(*type)),
                       .hint = "use an element type that ExecuTorch has"});
   });
@@ -62,7 +62,7 @@ Diagnostics unwritable(const ir::Graph& graph) {
       continue;
     }
     errors.push_back(
-        {.where = place_of(node),
+        {.where = location_of(node),
          .what = fmt::format("{} stays on the CPU, and Carina knows no ExecuTorch kernel for it", node.op.name()),
          .hint = std::string(hint_without_kernel(node)),
          .node = n});
@@ -95,7 +95,7 @@ class Emitter {
     ++step_;
     for (const ir::ValueId output : graph_.outputs)
       plan().outputs.push_back(output.valid() ? tensor(output) : scalar(None{}));
-    place();
+    plan_values();
     return std::move(program_);
   }
 
@@ -278,10 +278,10 @@ class Emitter {
     return static_cast<int32_t>(operators.size() - 1);
   }
 
-  void place() {
+  void plan_values() {
     plan().delegates.assign(delegates_.begin(), delegates_.end());
-    const Placement memory =
-        carina::place(lifetimes_, static_cast<int64_t>(kPtePlannedAlignmentBytes), Placing::kFirstFit);
+    const MemoryPlan memory =
+        plan_memory(lifetimes_, static_cast<int64_t>(kPtePlannedAlignmentBytes), PlanStrategy::kFirstFit);
     for (const auto& [index, lifetime] : lifetime_of_) {
       std::get<TensorSpec>(plan().values[static_cast<size_t>(index)]).allocation =
           Allocation{.memory_id = 1, .offset_bytes = static_cast<uint64_t>(memory.offsets[lifetime])};
@@ -295,7 +295,7 @@ class Emitter {
   Program program_;
   std::map<ir::ValueId, int32_t> index_of_;
   std::map<int32_t, size_t> lifetime_of_;  // planned tensors: index of the value -> index of the lifetime
-  std::vector<Interval> lifetimes_;        // in instructions
+  std::vector<MemoryRequest> lifetimes_;   // in instructions
   int64_t step_ = -1;                      // the inputs are alive before the first instruction
 };
 

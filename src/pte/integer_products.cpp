@@ -156,10 +156,10 @@ bool convolution(IntegerBuilder& builder, const Enclosed& enclosed) {
   const ValueId in = builder.channels_last(operands->in.value);
   const Shape from = builder.graph()[in].shape;
   const bool depthwise = shape[1] == 1 && from[3] == node.attributes.integer("groups") && from[0] == 1;
-  const Shape placed =
+  const Shape weight_shape =
       depthwise ? Shape{1, shape[2], shape[3], shape[0]} : Shape{shape[0], shape[2], shape[3], shape[1]};
-  const ValueId weights =
-      builder.constant(node.name + "_weights", DType::kInt8, placed, reordered(operands->weights, shape, depthwise));
+  const ValueId weights = builder.constant(node.name + "_weights", DType::kInt8, weight_shape,
+                                           reordered(operands->weights, shape, depthwise));
   const ValueId bias = builder.constant(node.name + "_bias", DType::kInt32, Shape{shape[0]}, operands->bias);
   const Geometry at{.stride = both_axes(node.attributes.integers("stride")),
                     .padding = both_axes(node.attributes.integers("padding")),

@@ -35,61 +35,63 @@ Window window_of(const WeightedLayer& layer, const Shape& image) {
           .output = layer.output};
 }
 
-// Of the output image.
-struct Place {
+// A pixel of the output image.
+struct Position {
   int64_t n, y, x;
 };
 int64_t count_seen(const Window& w) {
   return std::min(w.output[0] * w.output[1] * w.output[2], kMaxPositions);
 }
 // Those that are looked at, on the way over the whole image.
-std::vector<Place> places_seen(const Window& w) {
+std::vector<Position> sampled_positions(const Window& w) {
   const int64_t all = w.output[0] * w.output[1] * w.output[2], count = count_seen(w);
-  std::vector<Place> places;
-  places.reserve(static_cast<size_t>(count));
+  std::vector<Position> positions;
+  positions.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t place = i * all / count;
-    places.push_back(
-        {.n = place / w.output[2] / w.output[1], .y = place / w.output[2] % w.output[1], .x = place % w.output[2]});
+    const int64_t position = i * all / count;
+    positions.push_back({.n = position / w.output[2] / w.output[1],
+                         .y = position / w.output[2] % w.output[1],
+                         .x = position % w.output[2]});
   }
-  return places;
+  return positions;
 }
 
-// What the window reads at a place, in the channels from `first`; 0 is padding.
-void gather(const Window& w, const float* image, const Place& place, int64_t first, int64_t channels, float* patch) {
+// What the window reads at a position, in the channels from `first`; 0 is padding.
+void gather(const Window& w, const float* image, const Position& position, int64_t first, int64_t channels,
+            float* patch) {
   const int64_t height = w.image[1], width = w.image[2], depth = w.image[3];
   for (int64_t kh = 0; kh < w.rows; ++kh) {
     for (int64_t kw = 0; kw < w.columns; ++kw) {
-      const int64_t row = place.y * w.stride[0] - w.pad[0] + kh * w.dilation[0];
-      const int64_t column = place.x * w.stride[1] - w.pad[2] + kw * w.dilation[1];
+      const int64_t row = position.y * w.stride[0] - w.pad[0] + kh * w.dilation[0];
+      const int64_t column = position.x * w.stride[1] - w.pad[2] + kw * w.dilation[1];
       const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-      const float* pixel = image + ((place.n * height + row) * width + column) * depth + first;
+      const float* pixel = image + ((position.n * height + row) * width + column) * depth + first;
       for (int64_t c = 0; c < channels; ++c) patch[(c * w.rows + kh) * w.columns + kw] = inside ? pixel[c] : 0.0F;
     }
   }
 }
 
 // What a tap of the window reads where the output image is looked at; null: padding.
-std::vector<const float*> pixels_of(const Window& w, const float* image, const std::vector<Place>& places,
+std::vector<const float*> pixels_of(const Window& w, const float* image, const std::vector<Position>& positions,
                                     int64_t tap) {
   std::vector<const float*> pixels;
-  pixels.reserve(places.size());
-  for (const Place& place : places) {
-    const int64_t row = place.y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
-    const int64_t column = place.x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
+  pixels.reserve(positions.size());
+  for (const Position& position : positions) {
+    const int64_t row = position.y * w.stride[0] - w.pad[0] + tap / w.columns * w.dilation[0];
+    const int64_t column = position.x * w.stride[1] - w.pad[2] + tap % w.columns * w.dilation[1];
     const bool inside = row >= 0 && row < w.image[1] && column >= 0 && column < w.image[2];
-    pixels.push_back(inside ? image + ((place.n * w.image[1] + row) * w.image[2] + column) * w.image[3] : nullptr);
+    pixels.push_back(inside ? image + ((position.n * w.image[1] + row) * w.image[2] + column) * w.image[3] : nullptr);
   }
   return pixels;
 }
 
-// What the taps of the window read on the way over the same places, added up per channel: [row, column, channel].
+// What the taps of the window read on the way over the same positions, added up per channel: [row, column, channel].
 std::vector<double> sums_of(const Window& w, std::span<const float> image) {
   const auto depth = static_cast<size_t>(w.image[3]);
-  const std::vector<Place> places = places_seen(w);
+  const std::vector<Position> positions = sampled_positions(w);
   std::vector<double> sums(static_cast<size_t>(w.rows * w.columns) * depth, 0);
   in_parallel(static_cast<size_t>(w.rows * w.columns), [&](size_t tap) {
-    add_pixels(pixels_of(w, image.data(), places, static_cast<int64_t>(tap)), depth, sums.data() + tap * depth);
+    add_pixels(pixels_of(w, image.data(), positions, static_cast<int64_t>(tap)), depth, sums.data() + tap * depth);
   });
   return sums;
 }
@@ -105,11 +107,11 @@ std::vector<double> part_of(const std::vector<double>& sums, const Window& w, in
 }
 
 std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
-  const std::vector<Place> places = places_seen(w);
+  const std::vector<Position> positions = sampled_positions(w);
   const auto terms = static_cast<size_t>(channels * w.rows * w.columns);
-  std::vector<float> patches(places.size() * terms);
-  for (size_t i = 0; i < places.size(); ++i)
-    gather(w, image.data(), places[i], first, channels, patches.data() + i * terms);
+  std::vector<float> patches(positions.size() * terms);
+  for (size_t i = 0; i < positions.size(); ++i)
+    gather(w, image.data(), positions[i], first, channels, patches.data() + i * terms);
   return patches;
 }
 

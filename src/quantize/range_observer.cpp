@@ -30,7 +30,7 @@ struct Lattice {
 
   // Of so many elements.
   [[nodiscard]] size_t counted(size_t elements) const { return every == 1 ? elements : lines / every * kLine; }
-  [[nodiscard]] size_t place(size_t line) const {
+  [[nodiscard]] size_t position(size_t line) const {
     const uint64_t turned = static_cast<uint32_t>(line) * kGolden;
     return (line * every + (turned * every >> 32)) * kLine;
   }
@@ -39,9 +39,9 @@ struct Lattice {
   [[nodiscard]] std::span<const float> block(std::span<const float> elements, size_t at, std::span<float> to) const {
     if (every == 1) return elements.subspan(at, to.size());
     for (size_t i = 0; i < to.size(); i += kLine) {
-      const size_t ahead = place((at + i + to.size()) / kLine);
+      const size_t ahead = position((at + i + to.size()) / kLine);
       if (ahead < elements.size()) __builtin_prefetch(elements.data() + ahead);
-      std::copy_n(elements.data() + place((at + i) / kLine), kLine, to.data() + i);
+      std::copy_n(elements.data() + position((at + i) / kLine), kLine, to.data() + i);
     }
     return to;
   }
@@ -67,12 +67,12 @@ class PartCount {
   PartCount(std::span<const float> elements, const Lattice& lattice, const Bins& bins, size_t begin, size_t end) {
     for (auto& turn : turns_) turn.assign(bins.count, 0);
     std::array<float, kBlock> gathered;
-    std::array<int32_t, kBlock> places;
+    std::array<int32_t, kBlock> indices;
     for (size_t i = begin; i < end; i += kBlock) {
       const size_t size = std::min(kBlock, end - i);
       const auto block = lattice.block(elements, i, {gathered.data(), size});
-      find_places(block, bins.scale, bins.first, places.data());
-      for (size_t k = 0; k < size; ++k) ++turns_[k % kTurns][static_cast<uint32_t>(places[k])];
+      find_bins(block, bins.scale, bins.first, indices.data());
+      for (size_t k = 0; k < size; ++k) ++turns_[k % kTurns][static_cast<uint32_t>(indices[k])];
       zeros_ += static_cast<uint64_t>(std::ranges::count(block, 0.0F));
     }
   }
@@ -97,7 +97,7 @@ size_t parts_of(size_t total) {
   return std::clamp<size_t>(std::bit_floor(total / kWorthDividing * 2), 1, kMaxParts);
 }
 
-void count_places(std::span<const float> elements, const Lattice& lattice, const Bins& bins, const Counts& counts) {
+void count_bins(std::span<const float> elements, const Lattice& lattice, const Bins& bins, const Counts& counts) {
   const size_t total = lattice.counted(elements.size());
   const size_t part = round_up((total + parts_of(total) - 1) / parts_of(total), PartCount::kBlock);
   std::vector<std::optional<PartCount>> found((total + part - 1) / part);
@@ -185,8 +185,8 @@ void RangeObserver::count(std::span<const float> elements, size_t enough) {
   constexpr size_t kMany = 4 * kMaxBins;
   if (elements.size() >= kMany) {
     const Lattice lattice(elements.size(), enough);
-    count_places(elements, lattice, {.scale = scale, .first = first, .count = counts_.size()},
-                 {.bins = counts_, .zeros = &zeros_});
+    count_bins(elements, lattice, {.scale = scale, .first = first, .count = counts_.size()},
+               {.bins = counts_, .zeros = &zeros_});
     count_ += lattice.every * lattice.counted(elements.size());
   } else {
     for (const float value : elements) ++counts_[static_cast<uint32_t>(static_cast<double>(value) * scale - first)];

@@ -58,10 +58,11 @@ bool applies(const Override& override, const ir::Node& node, std::span<const Use
 }
 
 // Operators whose places in a picture 8 bits do not name: they stay float where nobody says otherwise.
-constexpr std::array<std::string_view, 2> kOfPlaces = {"aten.grid_sampler.default", "aten.grid_sampler_2d.default"};
+constexpr std::array<std::string_view, 2> kSamplesCoordinates = {"aten.grid_sampler.default",
+                                                                 "aten.grid_sampler_2d.default"};
 
-bool names_places(const ir::Node& node, std::span<const UserNode> user_nodes) {
-  return std::ranges::any_of(kOfPlaces, [&](std::string_view op) {
+bool samples_coordinates(const ir::Node& node, std::span<const UserNode> user_nodes) {
+  return std::ranges::any_of(kSamplesCoordinates, [&](std::string_view op) {
     return applies({.of = Override::Of::kOperator, .name = std::string(op), .scheme = {}}, node, user_nodes);
   });
 }
@@ -118,7 +119,7 @@ Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, 
   result.general_ = result.inputs_ = result.outputs_ = {.scheme = scheme.general, .rank = 0};
   result.nodes_.assign(graph.nodes.size(), result.general_);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (names_places(graph.nodes[n], user_nodes)) result.leave_float(n);
+    if (samples_coordinates(graph.nodes[n], user_nodes)) result.leave_float(n);
   }
   for (size_t i = 0; i < scheme.overrides.size(); ++i) {
     const Override& override = scheme.overrides[i];

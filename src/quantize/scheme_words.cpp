@@ -80,14 +80,14 @@ string_view cut(string_view& rest, char mark) {
   return head;
 }
 
-struct Place {
+struct Selector {
   string_view word;
   Override::Of of;
 };
-constexpr std::array kPlaces{
-    Place{"node", Override::Of::kNode},     Place{"op", Override::Of::kOperator},
-    Place{"module", Override::Of::kModule}, Place{"type", Override::Of::kModuleType},
-    Place{"inputs", Override::Of::kInputs}, Place{"outputs", Override::Of::kOutputs},
+constexpr std::array kSelectors{
+    Selector{"node", Override::Of::kNode},     Selector{"op", Override::Of::kOperator},
+    Selector{"module", Override::Of::kModule}, Selector{"type", Override::Of::kModuleType},
+    Selector{"inputs", Override::Of::kInputs}, Selector{"outputs", Override::Of::kOutputs},
 };
 
 template <typename Rows, typename Member>
@@ -124,18 +124,18 @@ Result<std::optional<NodeScheme>> scheme_of_words(string_view words) {
 }
 
 Result<Override> override_of_words(string_view words) {
-  string_view place = words;
+  string_view selector = words;
   const size_t equals = words.rfind('=');
   if (equals == string_view::npos)
     return unknown("override", words, "PLACE=SCHEME: node:conv2d_3=int16x8, inputs=int16x8 ...");
-  place = words.substr(0, equals);
-  string_view name = place;
+  selector = words.substr(0, equals);
+  string_view name = selector;
   const string_view word = cut(name, ':');
-  const auto* row = std::ranges::find(kPlaces, word, &Place::word);
-  if (row == kPlaces.end()) return unknown("place for a scheme", word, listed(kPlaces, &Place::word));
+  const auto* row = std::ranges::find(kSelectors, word, &Selector::word);
+  if (row == kSelectors.end()) return unknown("place for a scheme", word, listed(kSelectors, &Selector::word));
   const bool is_edge = row->of == Override::Of::kInputs || row->of == Override::Of::kOutputs;
   if (is_edge != name.empty())
-    return unknown("place for a scheme", place, is_edge ? std::string(word) : std::string(word) + ":NAME");
+    return unknown("place for a scheme", selector, is_edge ? std::string(word) : std::string(word) + ":NAME");
   Override override{.of = row->of, .name = std::string(name), .scheme = {}};
   CARINA_TRY(override.scheme, scheme_of_words(words.substr(equals + 1)));
   return override;

@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void find_places_here(const float* values, size_t count, double scale, double first, int32_t* places) {
+void find_bins_here(const float* values, size_t count, double scale, double first, int32_t* indices) {
   size_t i = 0;
 #if HWY_HAVE_FLOAT64
   const hn::ScalableTag<double> wide;
@@ -26,10 +26,10 @@ void find_places_here(const float* values, size_t count, double scale, double fi
   const auto scales = hn::Set(wide, scale), firsts = hn::Set(wide, first);
   for (; i + hn::Lanes(wide) <= count; i += hn::Lanes(wide)) {
     const auto value = hn::PromoteTo(wide, hn::LoadU(narrow, values + i));
-    hn::StoreU(hn::DemoteTo(integers, hn::Sub(hn::Mul(value, scales), firsts)), integers, places + i);
+    hn::StoreU(hn::DemoteTo(integers, hn::Sub(hn::Mul(value, scales), firsts)), integers, indices + i);
   }
 #endif
-  for (; i < count; ++i) places[i] = static_cast<int32_t>(static_cast<double>(values[i]) * scale - first);
+  for (; i < count; ++i) indices[i] = static_cast<int32_t>(static_cast<double>(values[i]) * scale - first);
 }
 
 // kTogether pixels and those that follow, whose lines are asked for.
@@ -77,11 +77,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace carina::quantize {
 
-HWY_EXPORT(find_places_here);
+HWY_EXPORT(find_bins_here);
 HWY_EXPORT(add_pixels_here);
 
-void find_places(std::span<const float> values, double scale, double first, int32_t* places) {
-  HWY_DYNAMIC_DISPATCH(find_places_here)(values.data(), values.size(), scale, first, places);
+void find_bins(std::span<const float> values, double scale, double first, int32_t* indices) {
+  HWY_DYNAMIC_DISPATCH(find_bins_here)(values.data(), values.size(), scale, first, indices);
 }
 void add_pixels(std::span<const float* const> pixels, size_t channels, double* sums) {
   HWY_DYNAMIC_DISPATCH(add_pixels_here)(pixels, channels, sums);

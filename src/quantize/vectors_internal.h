@@ -10,7 +10,7 @@ namespace carina::quantize {
 
 // places[i] = values[i] * scale - first without its fraction; it is not negative. Product and difference are rounded to
 // doubles one by one.
-void find_places(std::span<const float> values, double scale, double first, int32_t* places);
+void find_bins(std::span<const float> values, double scale, double first, int32_t* indices);
 
 // sums[c] += what the pixels have in channel c. Null: nothing. kTogether pixels are added as floats, in order, before they
 // join the sums.

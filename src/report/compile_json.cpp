@@ -13,22 +13,22 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string_view json_name_of(Place place) {
-  switch (place) {
-    case Place::kNpu:
+std::string_view json_name_of(RunsOn runs_on) {
+  switch (runs_on) {
+    case RunsOn::kNpu:
       return "npu";
-    case Place::kCpu:
+    case RunsOn::kCpu:
       return "cpu";
-    case Place::kBoth:
+    case RunsOn::kBoth:
       return "npu+cpu";
-    case Place::kFolded:
+    case RunsOn::kFolded:
       return "folded";
-    case Place::kNowhere:
+    case RunsOn::kNowhere:
       return "nowhere";
-    case Place::kUndecided:
+    case RunsOn::kUndecided:
       return "undecided";
   }
-  CARINA_UNREACHABLE("place", place);
+  CARINA_UNREACHABLE("place", runs_on);
 }
 
 ordered_json json_of(const std::optional<int64_t>& number) {
@@ -79,7 +79,7 @@ ordered_json nodes_json(const CompileReport& report) {
     nodes.push_back({{"name", node.name},
                      {"op", node.op},
                      {"source", node.source},
-                     {"runs_on", json_name_of(node.place)},
+                     {"runs_on", json_name_of(node.runs_on)},
                      {"reason", node.reason},
                      {"hint", node.hint},
                      {"rule", node.rule},

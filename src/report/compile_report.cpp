@@ -20,28 +20,28 @@ std::string milliseconds(int64_t cycles, int64_t clock_hz) {
                            clock_hz / 1'000'000);
 }
 
-std::string_view name_of(Place place) {
-  switch (place) {
-    case Place::kNpu:
+std::string_view name_of(RunsOn runs_on) {
+  switch (runs_on) {
+    case RunsOn::kNpu:
       return "NPU";
-    case Place::kCpu:
+    case RunsOn::kCpu:
       return "CPU";
-    case Place::kBoth:
+    case RunsOn::kBoth:
       return "NPU+CPU";
-    case Place::kFolded:
+    case RunsOn::kFolded:
       return "-";
-    case Place::kNowhere:
+    case RunsOn::kNowhere:
       return "nowhere";
-    case Place::kUndecided:
+    case RunsOn::kUndecided:
       return "?";
   }
-  CARINA_UNREACHABLE("place", place);
+  CARINA_UNREACHABLE("place", runs_on);
 }
 
 // "NPU", "NPU+CPU", or another accelerator's name.
-std::string place_text(const CompileReport& report, Place place) {
-  if (place == Place::kNpu) return report.accelerator;
-  return place == Place::kBoth ? report.accelerator + "+CPU" : std::string(name_of(place));
+std::string runs_on_text(const CompileReport& report, RunsOn runs_on) {
+  if (runs_on == RunsOn::kNpu) return report.accelerator;
+  return runs_on == RunsOn::kBoth ? report.accelerator + "+CPU" : std::string(name_of(runs_on));
 }
 
 // Of an estimate that may be missing.
@@ -72,7 +72,7 @@ std::string nodes_table(const CompileReport& report) {
                {.title = "CPU cycles", .align = Align::kRight},
                {.title = "why"}});
   for (const NodeReport& node : report.nodes) {
-    table.add({with_source(node.name, node.source), node.op, place_text(report, node.place),
+    table.add({with_source(node.name, node.source), node.op, runs_on_text(report, node.runs_on),
                node.cycles == 0 ? "-" : grouped(node.cycles), node.cpu_cycles == 0 ? "-" : grouped(node.cpu_cycles),
                node.hint.empty() ? node.reason : fmt::format("{}; {}", node.reason, node.hint)});
   }
@@ -113,24 +113,24 @@ std::string delegates_table(const CompileReport& report) {
   return table.text(2);
 }
 
-int64_t count_of(const CompileReport& report, Place place) {
-  return std::ranges::count(report.nodes, place, &NodeReport::place);
+int64_t count_of(const CompileReport& report, RunsOn runs_on) {
+  return std::ranges::count(report.nodes, runs_on, &NodeReport::runs_on);
 }
 
 // "nodes: 12 of 14 on the NPU in 1 delegate, 1 on the CPU, 1 on both; 3 more folded away"
 std::string nodes_line(const CompileReport& report) {
-  const int64_t folded = count_of(report, Place::kFolded);
-  std::string line = fmt::format("nodes: {} of {} on the {} in {} delegate{}", count_of(report, Place::kNpu),
+  const int64_t folded = count_of(report, RunsOn::kFolded);
+  std::string line = fmt::format("nodes: {} of {} on the {} in {} delegate{}", count_of(report, RunsOn::kNpu),
                                  static_cast<int64_t>(report.nodes.size()) - folded, report.accelerator,
                                  report.delegates.size(), report.delegates.size() == 1 ? "" : "s");
-  if (const int64_t both = count_of(report, Place::kBoth)) line += fmt::format(", {} on both sides", both);
+  if (const int64_t both = count_of(report, RunsOn::kBoth)) line += fmt::format(", {} on both sides", both);
   if (folded > 0) line += fmt::format("; {} more folded away", folded);
   return line + "\n";
 }
 
 // Why nothing was compiled; the table says the rest.
 std::string blocked_line(const CompileReport& report) {
-  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n", count_of(report, Place::kNowhere),
+  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n", count_of(report, RunsOn::kNowhere),
                      report.nodes.size());
 }
 
@@ -187,7 +187,7 @@ std::string fixes_text(const CompileReport& report) {
 }
 
 bool is_on_cpu(const NodeReport& node) {
-  return node.place == Place::kCpu || node.place == Place::kBoth;
+  return node.runs_on == RunsOn::kCpu || node.runs_on == RunsOn::kBoth;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace carina::report {
 
 // Where a node of the user's model runs.
-enum class Place : uint8_t {
+enum class RunsOn : uint8_t {
   kNpu,
   kCpu,
   kBoth,       // it becomes several operations, some here, some there
@@ -27,7 +27,7 @@ struct NodeReport {
   std::string name;
   std::string op;      // "aten.conv2d.default"
   std::string source;  // "model.py:41", may be empty
-  Place place = Place::kFolded;
+  RunsOn runs_on = RunsOn::kFolded;
   std::string reason;  // why there: for a node on the CPU the rule and the value that broke it
   std::string hint;    // what would bring it to the NPU; may be empty
   int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU

@@ -33,13 +33,13 @@ Layers with_transfers_joined(const NpuReport& npu) {
 }
 
 // The layers of `a` by every name that they go by.
-std::map<std::string, size_t> places_of(const Layers& layers) {
-  std::map<std::string, size_t> places;
+std::map<std::string, size_t> positions_of(const Layers& layers) {
+  std::map<std::string, size_t> positions;
   for (size_t i = 0; i < layers.size(); ++i) {
-    places.emplace(layers[i].name, i);
-    for (const std::string& node : layers[i].nodes) places.emplace(node, i);
+    positions.emplace(layers[i].name, i);
+    for (const std::string& node : layers[i].nodes) positions.emplace(node, i);
   }
-  return places;
+  return positions;
 }
 
 // Several layers as one.
@@ -54,26 +54,26 @@ LayerReport together(LayerReport first, const LayerReport& second) {
   return sum;
 }
 
-std::optional<size_t> place_of(const std::map<std::string, size_t>& places, const LayerReport& layer) {
-  if (const auto found = places.find(layer.name); found != places.end()) return found->second;
+std::optional<size_t> index_of(const std::map<std::string, size_t>& positions, const LayerReport& layer) {
+  if (const auto found = positions.find(layer.name); found != positions.end()) return found->second;
   for (const std::string& node : layer.nodes) {
-    if (const auto found = places.find(node); found != places.end()) return found->second;
+    if (const auto found = positions.find(node); found != positions.end()) return found->second;
   }
   return std::nullopt;
 }
 
 std::vector<ComparedLayer> by_name(const Layers& a, const Layers& b) {
-  const std::map<std::string, size_t> places = places_of(a);
+  const std::map<std::string, size_t> positions = positions_of(a);
   std::vector<std::vector<ComparedLayer>> groups(a.size() + 1);  // of each layer of `a`, and before the first
   for (size_t i = 0; i < a.size(); ++i) groups[i + 1].push_back({.name = a[i].name, .a = a[i]});
   size_t last = 0;
   for (const LayerReport& layer : b) {
-    const auto place = place_of(places, layer);
-    if (!place) {
+    const auto layer_index = index_of(positions, layer);
+    if (!layer_index) {
       groups[last].push_back({.name = layer.name, .b = layer});
       continue;
     }
-    last = *place + 1;
+    last = *layer_index + 1;
     std::optional<LayerReport>& beside = groups[last].front().b;
     beside = beside ? together(*beside, layer) : layer;
   }

@@ -94,13 +94,13 @@ bool has_npu_figures(const RunReport& report) {
 }
 
 // The calls of delegates that are graphs; nothing when there are none.
-std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view place,
+std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view device,
                         const RunReport& report) {
   if (times.empty()) return {};
   std::string out = fmt::format("{} delegations: {} per inference\n", kind, times.size());
   if (!report.timed) return out;
   for (size_t i = 0; i < times.size(); ++i)
-    out += fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(times[i]) * 1e-6, place);
+    out += fmt::format("  call {}: {:.3f} ms {}\n", i, static_cast<double>(times[i]) * 1e-6, device);
   return out;
 }
 
@@ -182,7 +182,7 @@ std::string to_text(const RunReport& report, LayerRows rows) {
     out += '\n';
   }
   out += fmt::format("NPU delegations: {} per inference\n", npu_calls(report));
-  out += graphs_text("VGF", report.vgf_times, report.vgf_place, report);
+  out += graphs_text("VGF", report.vgf_times, report.vgf_device, report);
   out += graphs_text("TOSA", report.tosa_times, "in the interpreter", report);
   if (has_npu_figures(report)) out += npu_text(report.npu, rows);
   if (report.findings) out += report.findings->empty() ? "check: nothing found\n" : findings_text(*report.findings);

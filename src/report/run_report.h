@@ -109,7 +109,7 @@ struct RunReport {
   int64_t delegate_calls = 0;
   bool timed = false;
   NpuReport npu;
-  std::string vgf_place = "in the interpreter";  // where VGF delegates ran
+  std::string vgf_device = "in the interpreter";  // where VGF delegates ran
   std::vector<int64_t> vgf_times = {};           // of each of their calls, in nanoseconds
   std::vector<int64_t> tosa_times = {};          // of each call of a TOSA delegate, in the interpreter
   // What checking the command stream found; nothing when it was not asked for.

@@ -60,8 +60,9 @@ void add_layers(Whole& whole, const NpuReport& npu) {
   for (const LayerReport& layer : npu.layers) {
     whole.npu_cycles += layer.npu_cycles;
     for (const auto& [memory, cycles] : layer.access_cycles) {
-      const auto place = std::ranges::find(kMemories, memory, &Memory::name) - kMemories.begin();
-      if (std::cmp_less(place, kMemories.size())) whole.access_cycles[static_cast<size_t>(place)] += cycles;
+      const auto memory_index = std::ranges::find(kMemories, memory, &Memory::name) - kMemories.begin();
+      if (std::cmp_less(memory_index, kMemories.size()))
+        whole.access_cycles[static_cast<size_t>(memory_index)] += cycles;
     }
   }
 }

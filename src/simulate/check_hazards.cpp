@@ -16,7 +16,7 @@ struct Box {
   int32_t y0, y1, x0, x1, c0, c1;
 };
 
-void append_bytes(const PlacedMap& map, const Box& box, std::vector<HostRange>& out) {
+void append_bytes(const CheckedMap& map, const Box& box, std::vector<HostRange>& out) {
   const int es = map.type().bytes;
   const int32_t y1 = std::min(box.y1, map.box().height);
   const int32_t c1 = std::min(box.c1, map.box().depth);
@@ -122,7 +122,7 @@ void Checker::find(const Operation& op, std::string what, std::string got) {
        .severity = Severity::kWarning});
 }
 
-std::string Checker::place(const std::byte* address, const MemoryMap& memory) const {
+std::string Checker::address_text(const std::byte* address, const MemoryMap& memory) const {
   for (int r = 0; r < 8; ++r) {
     const std::span<std::byte> region = memory.region(r);
     if (address >= region.data() && address < region.data() + region.size())
@@ -136,7 +136,7 @@ std::string Checker::place(const std::byte* address, const MemoryMap& memory) co
 std::vector<Checker::Access> Checker::accesses_of(const Prepared& prepared) {
   std::vector<Access> accesses;
   const Operation& op = prepared.op;
-  const auto add_map = [&](const PlacedMap& map, bool writes, const char* role) {
+  const auto add_map = [&](const CheckedMap& map, bool writes, const char* role) {
     for (const HostRange& range : map.ranges()) {
       if (!range.empty()) accesses.push_back({.range = range, .writes = writes, .role = role});
     }
@@ -161,7 +161,7 @@ void Checker::check_waits(const Operation& op, const std::vector<Access>& access
             op,
             fmt::format("{} {} what {} {} and may still be doing: {} is missing", ours.role,
                         ours.writes ? "overwrites" : "reads", other.name, theirs.writes ? "writes" : "reads", missing),
-            place(std::max(ours.range.begin, theirs.range.begin), memory));
+            address_text(std::max(ours.range.begin, theirs.range.begin), memory));
       }
     }
   }
@@ -223,7 +223,7 @@ void Checker::check_block_dependency(const Prepared& prepared, const MemoryMap& 
           fmt::format(
               "BLOCKDEP {} lets block {} read what block {} from the end of the previous operation has not written",
               dependency, i, j),
-          place(reads[i].bytes.front().begin, memory));
+          address_text(reads[i].bytes.front().begin, memory));
     }
   }
 }

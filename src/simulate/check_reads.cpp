@@ -29,7 +29,7 @@ std::vector<bool> all(int32_t size) {
 }
 
 template <typename Body>
-void for_each_run(const PlacedMap& map, int32_t y, int32_t x, const RowPart& part, const Body& body) {
+void for_each_run(const CheckedMap& map, int32_t y, int32_t x, const RowPart& part, const Body& body) {
   const std::byte* pixel = part.data + int64_t{x - part.begin} * map.pixel_stride();
   const auto es = static_cast<size_t>(map.type().bytes);
   const auto depth = static_cast<size_t>(map.box().depth);
@@ -41,7 +41,7 @@ void for_each_run(const PlacedMap& map, int32_t y, int32_t x, const RowPart& par
 
 }  // namespace
 
-void Checker::check_map(const Operation& op, const PlacedMap& map, const std::vector<bool>& rows,
+void Checker::check_map(const Operation& op, const CheckedMap& map, const std::vector<bool>& rows,
                         const std::vector<bool>& columns, const char* role, const MemoryMap& memory) {
   for (int32_t y = 0; y < map.box().height; ++y) {
     if (!rows[static_cast<size_t>(y)]) continue;
@@ -54,7 +54,7 @@ void Checker::check_map(const Operation& op, const PlacedMap& map, const std::ve
         });
         if (bad != nullptr)
           return find(op, fmt::format("{} reads memory that was never written", role),
-                      fmt::format("{}, row {}, column {}", place(bad, memory), y, x));
+                      fmt::format("{}, row {}, column {}", address_text(bad, memory), y, x));
       }
     }
   }
@@ -62,7 +62,7 @@ void Checker::check_map(const Operation& op, const PlacedMap& map, const std::ve
 
 void Checker::check_reads(const Prepared& prepared, const MemoryMap& memory) {
   const Operation& op = prepared.op;
-  const PlacedMap& ifm = prepared.work.ifm;
+  const CheckedMap& ifm = prepared.work.ifm;
   if (ifm.box().depth > 0 && op.ifm.storage != Storage::kChained) {
     const bool windowed = op.kind != OperationKind::kElementwise && op.kind != OperationKind::kResize;
     const Kernel& k = op.kernel;
@@ -82,7 +82,7 @@ void Checker::check_reads(const Prepared& prepared, const MemoryMap& memory) {
   const auto check_range = [&](const HostRange& range, const char* role) {
     if (range.empty()) return;
     if (const std::byte* bad = shadow_.first_undefined({range.begin, range.end}))
-      find(op, fmt::format("{} reads memory that was never written", role), place(bad, memory));
+      find(op, fmt::format("{} reads memory that was never written", role), address_text(bad, memory));
   };
   for (const HostRange& range : prepared.weight_ranges) check_range(range, "the weight stream");
   for (const HostRange& range : prepared.scale_ranges) check_range(range, "the scale table");
@@ -90,7 +90,7 @@ void Checker::check_reads(const Prepared& prepared, const MemoryMap& memory) {
 }
 
 void Checker::note_writes(const Prepared& prepared) {
-  const PlacedMap& ofm = prepared.work.ofm;
+  const CheckedMap& ofm = prepared.work.ofm;
   if (prepared.op.acc_output != AccOutput::kWrite || prepared.op.ofm.storage == Storage::kChained) return;
   for (int32_t y = 0; y < ofm.box().height; ++y) {
     for (const RowPart& part : ofm.row(y)) {

@@ -16,7 +16,7 @@ class Checker {
  public:
   Checker(const npu::AcceleratorConfig& accelerator, const Memory& memory, std::span<const std::byte> internal);
 
-  // Before the operation executes, with its operands placed.
+  // Before the operation executes, with its operands checked.
   void kernel(const Prepared& prepared, const MemoryMap& memory);
   void dma(const Operation& op, const DmaEffect& effect, const MemoryMap& memory);
   void wait_kernels(int outstanding);
@@ -40,7 +40,7 @@ class Checker {
   };
 
   void find(const Operation& op, std::string what, std::string got);
-  [[nodiscard]] std::string place(const std::byte* address, const MemoryMap& memory) const;
+  [[nodiscard]] std::string address_text(const std::byte* address, const MemoryMap& memory) const;
   // Hazards (check_hazards.cpp)
   void check_waits(const Operation& op, const std::vector<Access>& accesses, const std::deque<Outstanding>& outstanding,
                    const char* missing, const MemoryMap& memory);
@@ -50,7 +50,7 @@ class Checker {
   static std::vector<Access> accesses_of(const Prepared& prepared);
   // Definedness (check_reads.cpp)
   void check_reads(const Prepared& prepared, const MemoryMap& memory);
-  void check_map(const Operation& op, const PlacedMap& map, const std::vector<bool>& rows,
+  void check_map(const Operation& op, const CheckedMap& map, const std::vector<bool>& rows,
                  const std::vector<bool>& columns, const char* role, const MemoryMap& memory);
   void note_writes(const Prepared& prepared);
   // Layout (check_layout.cpp)

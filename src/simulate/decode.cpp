@@ -20,12 +20,12 @@ int32_t zero_point_of(uint32_t field, const ElementType& type) {
 }
 
 // The registers of a feature map's place; IFM, IFM2 and OFM have the same in different numbers.
-struct PlaceRegisters {
+struct AddressRegisters {
   std::array<Reg, 4> base;
   Reg stride_y, stride_x, stride_c, width0, height0, height1;
 };
 
-FeatureMap place_of(const npu::RegisterFile& r, const PlaceRegisters& regs) {
+FeatureMap map_of(const npu::RegisterFile& r, const AddressRegisters& regs) {
   FeatureMap map;
   for (size_t i = 0; i < 4; ++i) map.base[i] = base_at(r, regs.base[i]);
   map.stride_y = r.address(regs.stride_y);
@@ -43,13 +43,13 @@ ElementType element_type(uint32_t is_signed, uint32_t precision) {
 }
 
 FeatureMap ifm_of(const npu::RegisterFile& r) {
-  FeatureMap map = place_of(r, {.base = {Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3},
-                                .stride_y = Reg::IFM_STRIDE_Y,
-                                .stride_x = Reg::IFM_STRIDE_X,
-                                .stride_c = Reg::IFM_STRIDE_C,
-                                .width0 = Reg::IFM_WIDTH0_M1,
-                                .height0 = Reg::IFM_HEIGHT0_M1,
-                                .height1 = Reg::IFM_HEIGHT1_M1});
+  FeatureMap map = map_of(r, {.base = {Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3},
+                              .stride_y = Reg::IFM_STRIDE_Y,
+                              .stride_x = Reg::IFM_STRIDE_X,
+                              .stride_c = Reg::IFM_STRIDE_C,
+                              .width0 = Reg::IFM_WIDTH0_M1,
+                              .height0 = Reg::IFM_HEIGHT0_M1,
+                              .height1 = Reg::IFM_HEIGHT1_M1});
   map.region = static_cast<uint8_t>(FIELD(IFM_REGION, "region"));
   map.type = element_type(FIELD(IFM_PRECISION, "activation_type"), FIELD(IFM_PRECISION, "activation_precision"));
   map.format = static_cast<Format>(FIELD(IFM_PRECISION, "activation_format") & 1);
@@ -59,13 +59,13 @@ FeatureMap ifm_of(const npu::RegisterFile& r) {
 }
 
 FeatureMap ifm2_of(const npu::RegisterFile& r) {
-  FeatureMap map = place_of(r, {.base = {Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3},
-                                .stride_y = Reg::IFM2_STRIDE_Y,
-                                .stride_x = Reg::IFM2_STRIDE_X,
-                                .stride_c = Reg::IFM2_STRIDE_C,
-                                .width0 = Reg::IFM2_WIDTH0_M1,
-                                .height0 = Reg::IFM2_HEIGHT0_M1,
-                                .height1 = Reg::IFM2_HEIGHT1_M1});
+  FeatureMap map = map_of(r, {.base = {Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3},
+                              .stride_y = Reg::IFM2_STRIDE_Y,
+                              .stride_x = Reg::IFM2_STRIDE_X,
+                              .stride_c = Reg::IFM2_STRIDE_C,
+                              .width0 = Reg::IFM2_WIDTH0_M1,
+                              .height0 = Reg::IFM2_HEIGHT0_M1,
+                              .height1 = Reg::IFM2_HEIGHT1_M1});
   map.region = static_cast<uint8_t>(FIELD(IFM2_REGION, "region"));
   map.type = element_type(FIELD(IFM2_PRECISION, "activation_type"), FIELD(IFM2_PRECISION, "activation_precision"));
   map.format = static_cast<Format>(FIELD(IFM2_PRECISION, "activation_format") & 1);
@@ -75,13 +75,13 @@ FeatureMap ifm2_of(const npu::RegisterFile& r) {
 }
 
 FeatureMap ofm_of(const npu::RegisterFile& r) {
-  FeatureMap map = place_of(r, {.base = {Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3},
-                                .stride_y = Reg::OFM_STRIDE_Y,
-                                .stride_x = Reg::OFM_STRIDE_X,
-                                .stride_c = Reg::OFM_STRIDE_C,
-                                .width0 = Reg::OFM_WIDTH0_M1,
-                                .height0 = Reg::OFM_HEIGHT0_M1,
-                                .height1 = Reg::OFM_HEIGHT1_M1});
+  FeatureMap map = map_of(r, {.base = {Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3},
+                              .stride_y = Reg::OFM_STRIDE_Y,
+                              .stride_x = Reg::OFM_STRIDE_X,
+                              .stride_c = Reg::OFM_STRIDE_C,
+                              .width0 = Reg::OFM_WIDTH0_M1,
+                              .height0 = Reg::OFM_HEIGHT0_M1,
+                              .height1 = Reg::OFM_HEIGHT1_M1});
   map.region = static_cast<uint8_t>(FIELD(OFM_REGION, "region"));
   map.type = element_type(FIELD(OFM_PRECISION, "activation_type"), FIELD(OFM_PRECISION, "activation_precision"));
   map.format = static_cast<Format>(FIELD(OFM_PRECISION, "activation_format") & 1);

@@ -45,7 +45,7 @@ class FastElementwise8 final : public FastOperation {
   }
 
  private:
-  void load(const PlacedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y, Columns columns,
+  void load(const CheckedMap& map, const Broadcast& broadcast, const OperandTable& table, int32_t y, Columns columns,
             std::span<int32_t> out) const {
     if (broadcast.scalar) {
       std::ranges::fill(out, table[0]);  // its table holds one value

@@ -125,7 +125,7 @@ int64_t largest_value(const ElementType& type, int64_t zero_point) {
 // ---- Elementwise ----
 
 struct RowOperand {
-  const PlacedMap* map = nullptr;
+  const CheckedMap* map = nullptr;
   Broadcast broadcast{};
   int32_t zero_point = 0;
   int64_t scalar = 0;
@@ -208,7 +208,7 @@ class FastElementwise final : public FastOperation {
 };
 
 // An operand with the scale that stands at its side, or nothing when its values might not fit.
-std::optional<RowOperand> make_operand(const PlacedMap& map, const FeatureMap& registers, const Broadcast& broadcast,
+std::optional<RowOperand> make_operand(const CheckedMap& map, const FeatureMap& registers, const Broadcast& broadcast,
                                        int64_t scalar, const Scaling& scaling) {
   if (registers.type.bytes > 4 || (!broadcast.scalar && map.type().bytes > 4)) return std::nullopt;
   RowOperand operand{.map = &map,

@@ -68,7 +68,7 @@ Extent stored_extent(const Operation& op) {
   return op.ofm_extent;
 }
 
-Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& ifm2) {
+Result<DecodedWeights> weights_from_ifm2(const Operation& op, const CheckedMap& ifm2) {
   if (op.kernel.taps() != 1) {
     return fail(Diagnostic{.where = {},
                            .what = "a matrix multiplication has a kernel of one element",

@@ -263,10 +263,10 @@ Result<void> Machine::run_kernel(Operation op) {
   return {};
 }
 
-Result<PlacedMap> Machine::place(const FeatureMap& map, const Extent& box, std::string_view role) {
+Result<CheckedMap> Machine::check_map(const FeatureMap& map, const Extent& box, std::string_view role) {
   if (map.storage == Storage::kNone)
     return fail(Diagnostic{.where = {}, .what = fmt::format("{} has no storage, but the operation reads it", role)});
-  if (map.storage != Storage::kChained) return PlacedMap::place(map, box, memory_.region(map.region), role);
+  if (map.storage != Storage::kChained) return CheckedMap::create(map, box, memory_.region(map.region), role);
   ChainSlot& slot = chain_[map.region];
   FeatureMap chained = map;
   chained.type = slot.type;
@@ -276,10 +276,10 @@ Result<PlacedMap> Machine::place(const FeatureMap& map, const Extent& box, std::
   chained.stride_x = int64_t{slot.extent.depth} * slot.type.bytes;
   chained.stride_y = chained.stride_x * slot.extent.width;
   chained.width0 = chained.height0 = chained.height1 = 1 << 16;
-  return PlacedMap::place(chained, box, slot.bytes, fmt::format("{} in chaining buffer", role));
+  return CheckedMap::create(chained, box, slot.bytes, fmt::format("{} in chaining buffer", role));
 }
 
-Result<PlacedMap> Machine::place_output(Operation& op) {
+Result<CheckedMap> Machine::check_output(Operation& op) {
   if (op.ofm.storage != Storage::kChained) {
     CARINA_CHECKED(memory_.check_writable(op.ofm.region, "OFM"));
   } else {
@@ -288,7 +288,7 @@ Result<PlacedMap> Machine::place_output(Operation& op) {
     slot.type = op.ofm.type;
     slot.bytes.assign(elements(slot.extent) * op.ofm.type.bytes, std::byte{});
   }
-  return place(op.ofm, stored_extent(op), "OFM");
+  return check_map(op.ofm, stored_extent(op), "OFM");
 }
 
 Result<Prepared> Machine::prepare(Operation op) {
@@ -298,10 +298,10 @@ Result<Prepared> Machine::prepare(Operation op) {
   work.ifm_extent = window_extent(o);
   const Extent box = ifm_box(o);
   if (elements(box) != 0) {
-    CARINA_TRY(work.ifm, place(o.ifm, box, "IFM"));
+    CARINA_TRY(work.ifm, check_map(o.ifm, box, "IFM"));
   }
   if (o.reads_ifm2()) {
-    CARINA_TRY(work.ifm2, place(o.ifm2, ifm2_box(o), "IFM2"));
+    CARINA_TRY(work.ifm2, check_map(o.ifm2, ifm2_box(o), "IFM2"));
   }
   CARINA_CHECKED(resolve_weights(prepared));
   CARINA_CHECKED(resolve_output(prepared));
@@ -310,7 +310,7 @@ Result<Prepared> Machine::prepare(Operation op) {
     work.kept = &kept_;
   }
   if (o.acc_output == AccOutput::kWrite) {
-    CARINA_TRY(work.ofm, place_output(o));
+    CARINA_TRY(work.ofm, check_output(o));
   }
   return prepared;
 }
@@ -377,9 +377,9 @@ void Machine::execute(const Prepared& prepared) {
   const Work& work = prepared.work;
   const Operation& op = prepared.op;
   const bool writes = op.acc_output == AccOutput::kWrite;
-  const bool in_place = op.kind == OperationKind::kElementwise && same_place(op.ifm, op.ofm);
+  const bool in_place = op.kind == OperationKind::kElementwise && same_elements(op.ifm, op.ofm);
   const bool alone = work.kept != nullptr || (writes && !in_place && overlap(work.ifm, work.ofm)) ||
-                     (writes && overlap(work.ifm2, work.ofm) && !same_place(op.ifm2, op.ofm));
+                     (writes && overlap(work.ifm2, work.ofm) && !same_elements(op.ifm2, op.ofm));
   // Only the scalar kernels see accumulators that do not fit.
   const bool scalar =
       persistent_.options.kernels == Kernels::kScalar || alone || (work.overflow != nullptr && may_overflow(work));

@@ -87,8 +87,8 @@ class Machine {
   Result<void> run_kernel(Operation op);
   Result<void> run_dma(const Operation& op);
   Result<Prepared> prepare(Operation op);
-  Result<PlacedMap> place(const FeatureMap& map, const Extent& box, std::string_view role);
-  Result<PlacedMap> place_output(Operation& op);
+  Result<CheckedMap> check_map(const FeatureMap& map, const Extent& box, std::string_view role);
+  Result<CheckedMap> check_output(Operation& op);
   Result<void> resolve_weights(Prepared& prepared);
   Result<void> read_weights(Prepared& prepared, const WeightStreams& streams);
   Result<void> resolve_output(Prepared& prepared);

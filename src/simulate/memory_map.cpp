@@ -6,9 +6,9 @@ namespace carina::simulate {
 
 namespace {
 
-Diagnostic outside(std::string_view role, std::string place, uint64_t base, uint64_t bytes, size_t size) {
+Diagnostic outside(std::string_view role, std::string where, uint64_t base, uint64_t bytes, size_t size) {
   return {.where = {},
-          .what = fmt::format("{} reaches outside {}", role, place),
+          .what = fmt::format("{} reaches outside {}", role, where),
           .expected = fmt::format("addresses 0x0..0x{:x} ({} bytes)", size, size),
           .got = fmt::format("0x{:x}..0x{:x}", base, base + bytes)};
 }

@@ -12,7 +12,7 @@ constexpr size_t kPieceBytes = npu::kBaseAlignmentBytes;
 
 // The runs of bytes that hold the elements of a map, row by row.
 template <typename Body>
-void for_each_range(const PlacedMap& map, const Body& body) {
+void for_each_range(const CheckedMap& map, const Body& body) {
   const auto pixel = static_cast<size_t>(map.pixel_stride());
   const auto depth = static_cast<size_t>(map.box().depth);
   const auto element = static_cast<size_t>(map.type().bytes);
@@ -87,11 +87,11 @@ void Occupancy::write(const HostRange& range) {
   }
 }
 
-void Occupancy::read(const PlacedMap& map) {
+void Occupancy::read(const CheckedMap& map) {
   for_each_range(map, [&](const HostRange& range) { read(range); });
 }
 
-void Occupancy::write(const PlacedMap& map) {
+void Occupancy::write(const CheckedMap& map) {
   for_each_range(map, [&](const HostRange& range) { write(range); });
 }
 

@@ -18,7 +18,7 @@ class Occupancy {
  public:
   explicit Occupancy(const Memory& memory);
 
-  // The next operation, with its operands placed.
+  // The next operation, with its operands checked.
   void kernel(const Prepared& prepared);
   void dma(const DmaEffect& effect);
 
@@ -40,8 +40,8 @@ class Occupancy {
     bool written = false;
   };
 
-  void read(const PlacedMap& map);
-  void write(const PlacedMap& map);
+  void read(const CheckedMap& map);
+  void write(const CheckedMap& map);
   void read(const HostRange& range);
   void write(const HostRange& range);
   void hold(Region& region, int32_t from, int32_t to);

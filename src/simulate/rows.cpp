@@ -59,7 +59,7 @@ void convert(const std::byte* p, int32_t count, int32_t zero_point, T* out) {
 }
 
 template <typename S, typename T>
-void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point,
+void read_part(const CheckedMap& map, const RowPart& part, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point,
                T* out, int64_t pixel_elems) {
   const int32_t from = std::max(x0, part.begin);
   const int32_t to = std::min(x1, part.end);
@@ -107,7 +107,7 @@ void read_part(const PlacedMap& map, const RowPart& part, int32_t x0, int32_t x1
 }
 
 template <typename S, typename T>
-void read_row_as(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
+void read_row_as(const CheckedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
                  int64_t pixel_elems) {
   for (const RowPart& part : map.row(y)) {
     // Whole rows of packed pixels need no loop over columns.
@@ -123,7 +123,7 @@ void read_row_as(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_
 }  // namespace
 
 template <typename T>
-void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
+void read_row(const CheckedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
               int64_t pixel_elems) {
   const auto read = [&]<typename S>() { read_row_as<S, T>(map, y, x0, x1, depth, zero_point, out, pixel_elems); };
   switch (map.type().bytes) {
@@ -141,12 +141,12 @@ void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t d
       break;
   }
 }
-template void read_row<uint8_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t*, int64_t);
-template void read_row<int16_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int16_t*, int64_t);
-template void read_row<int32_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t*, int64_t);
-template void read_row<int64_t>(const PlacedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int64_t*, int64_t);
+template void read_row<uint8_t>(const CheckedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, uint8_t*, int64_t);
+template void read_row<int16_t>(const CheckedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int16_t*, int64_t);
+template void read_row<int32_t>(const CheckedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t*, int64_t);
+template void read_row<int64_t>(const CheckedMap&, int32_t, int32_t, int32_t, int32_t, int32_t, int64_t*, int64_t);
 
-void write_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes) {
+void write_row(const CheckedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes) {
   const int32_t depth = map.box().depth;
   const int32_t es = map.type().bytes;
   const auto whole = static_cast<size_t>(depth) * static_cast<size_t>(es);
@@ -179,7 +179,7 @@ void write_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, const st
   }
 }
 
-std::byte* element_at(const PlacedMap& map, int32_t y, int32_t x, int32_t c) {
+std::byte* element_at(const CheckedMap& map, int32_t y, int32_t x, int32_t c) {
   for (const RowPart& part : map.row(y)) {
     if (x < part.begin || x >= part.end) continue;
     std::byte* pixel = part.data + int64_t{x - part.begin} * map.pixel_stride();

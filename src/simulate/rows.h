@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "simulate/placed_map.h"
+#include "simulate/checked_map.h"
 
 // Moves rows between feature maps in host memory and dense buffers. Private to the library.
 namespace carina::simulate {
@@ -18,14 +18,14 @@ S load(const std::byte* p) {
 // c]. The columns must lie in the map's box. As uint8_t, of maps of 8 bits: raised by 128 where they are signed, and the zero
 // point stays.
 template <typename T>
-void read_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
+void read_row(const CheckedMap& map, int32_t y, int32_t x0, int32_t x1, int32_t depth, int32_t zero_point, T* out,
               int64_t pixel_elems);
 
 // Dense elements of the map's own width, `pixel_bytes` apart, to row y, columns [x0, x1), channels [0, box depth).
-void write_row(const PlacedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes);
+void write_row(const CheckedMap& map, int32_t y, int32_t x0, int32_t x1, const std::byte* values, int64_t pixel_bytes);
 
 // The address of one element.
-std::byte* element_at(const PlacedMap& map, int32_t y, int32_t x, int32_t c);
+std::byte* element_at(const CheckedMap& map, int32_t y, int32_t x, int32_t c);
 
 // The low bits of `value` as an element of `bytes` bytes.
 inline void store_element(std::byte* p, int64_t value, int bytes) {

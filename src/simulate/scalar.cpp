@@ -147,7 +147,7 @@ void pool(const Work& work, int32_t oy, Row& acc, std::vector<int64_t>& counts) 
 // One operand of an elementwise operation along an output row.
 class OperandRow {
  public:
-  OperandRow(const PlacedMap& map, const FeatureMap& registers, const Broadcast& broadcast, int64_t scalar, int32_t oy)
+  OperandRow(const CheckedMap& map, const FeatureMap& registers, const Broadcast& broadcast, int64_t scalar, int32_t oy)
       : broadcast_(broadcast) {
     if (broadcast.scalar) {
       values_ = {scalar - int64_t{effective_zero_point(registers)}};

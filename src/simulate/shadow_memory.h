@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "simulate/placed_map.h"
+#include "simulate/checked_map.h"
 #include "simulate/simulator.h"
 
 namespace carina::simulate {

@@ -76,10 +76,10 @@ size_t scale_fours(const OutputTask& task, size_t c) {
   constexpr size_t kPixels = 4 / kAcross;
   const size_t step = kPixels * task.channels;
   const auto channel = [](size_t vector) { return vector % kAcross * kChannelGroup; };
-  const auto place = [&](size_t vector) { return vector / kAcross * task.channels + channel(vector); };
+  const auto index = [&](size_t vector) { return vector / kAcross * task.channels + channel(vector); };
   const UpperScales<kRaised> first(task.scales, c), second(task.scales, c + channel(1)),
       third(task.scales, c + channel(2)), fourth(task.scales, c + channel(3));
-  const size_t at_second = place(1), at_third = place(2), at_fourth = place(3);
+  const size_t at_second = index(1), at_third = index(2), at_fourth = index(3);
   const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(task.zero_point));
   const __m512i low = _mm512_set1_epi8(static_cast<int8_t>(task.min)),
                 high = _mm512_set1_epi8(static_cast<int8_t>(task.max));

@@ -51,7 +51,7 @@ Position transposed(Transpose transpose, Position p) {
 }
 
 // How far from element (0,0,0) of the stored tensor index `i` leads along the axis that `unit` names.
-int64_t offset_along(const PlacedMap& map, const Position& unit, int64_t i) {
+int64_t offset_along(const CheckedMap& map, const Position& unit, int64_t i) {
   if (unit.y != 0) return i * map.row_stride();
   if (unit.x != 0) return i * map.pixel_stride();
   return map.brick() ? i / 16 * map.brick_stride() + i % 16 * map.type().bytes : i * map.type().bytes;

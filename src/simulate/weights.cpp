@@ -226,8 +226,8 @@ Result<std::optional<DecodedWeights>> decode_quads(const npu::WeightTraversal& t
 }
 
 // The sequences of all streams, put where the kernels read them.
-Result<void> place_sequences(const Operation& op, const npu::WeightTraversal& traversal,
-                             std::span<const std::vector<int16_t>> sequences, DecodedWeights& weights) {
+Result<void> unpack_sequences(const Operation& op, const npu::WeightTraversal& traversal,
+                              std::span<const std::vector<int16_t>> sequences, DecodedWeights& weights) {
   static_assert(npu::kPairedChannels == kChannelGroup);
   const bool depthwise = op.kind == OperationKind::kDepthwise;
   const size_t channels = static_cast<size_t>(weights.channels);
@@ -281,7 +281,7 @@ Result<DecodedWeights> decode_weights(const Operation& op, const npu::Accelerato
   if (static_cast<int>(sequences.size()) < npu::stream_count(traversal)) {
     return fail(Diagnostic{.where = {}, .what = "the weight stream holds fewer weights than the operation needs"});
   }
-  CARINA_CHECKED(place_sequences(op, traversal, sequences, weights));
+  CARINA_CHECKED(unpack_sequences(op, traversal, sequences, weights));
   if (counting == Counting::kSkip) return weights;
   Histogram histogram;
   for (const auto& sequence : sequences) histogram.add(sequence);
@@ -348,8 +348,8 @@ int16_t DecodedWeights::at(int32_t o, int32_t ky, int32_t kx, int32_t i) const {
   const size_t together = packed.quads.empty() ? kPair : kQuad;
   const size_t tap_steps = (static_cast<size_t>(depth) + together - 1) / together;
   const size_t step = channel / kChannelGroup * packed.steps_per_group + tap * tap_steps + input / together;
-  const size_t place = (step * kChannelGroup + channel % kChannelGroup) * together + input % together;
-  return packed.quads.empty() ? packed.pairs[place] : int16_t{packed.quads[place]};
+  const size_t index = (step * kChannelGroup + channel % kChannelGroup) * together + input % together;
+  return packed.quads.empty() ? packed.pairs[index] : int16_t{packed.quads[index]};
 }
 
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "simulate/checked_map.h"
 #include "simulate/operation.h"
 #include "simulate/output_stage.h"
-#include "simulate/placed_map.h"
 #include "simulate/weights.h"
 
 namespace carina::simulate {
@@ -16,9 +16,9 @@ namespace carina::simulate {
 // An operation with everything that it needs resolved and checked: the kernels cannot fail.
 struct Work {
   const Operation* op = nullptr;
-  PlacedMap ifm;
-  PlacedMap ifm2;
-  PlacedMap ofm;      // in the stored (transposed) order
+  CheckedMap ifm;
+  CheckedMap ifm2;
+  CheckedMap ofm;     // in the stored (transposed) order
   Extent ifm_extent;  // the window space: padding excluded, in upscaled coordinates
   const DecodedWeights* weights = nullptr;
   const OutputStage* output = nullptr;
@@ -55,7 +55,7 @@ Extent ifm2_box(const Operation& op);
 Extent stored_extent(const Operation& op);
 
 // The weights of a matrix multiplication: IFM2, one row per output channel. Error: a value beyond 16 bits.
-Result<DecodedWeights> weights_from_ifm2(const Operation& op, const PlacedMap& ifm2);
+Result<DecodedWeights> weights_from_ifm2(const Operation& op, const CheckedMap& ifm2);
 
 // The scalar kernels, written to be read: they judge the fast ones. Both compute the same bits.
 void execute_scalar(const Work& work, Rows rows);

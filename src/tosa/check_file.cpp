@@ -137,7 +137,7 @@ class FileCheck {
     if (!start(t)) return false;
     int index = 0;
     for (const TosaAttribute& row : row_of(static_cast<TosaOp>(tag)).attributes) {
-      if (row.place == TosaAttributePlace::kTable && !attribute(t, index++, row.kind)) return false;
+      if (row.stored == TosaAttributeStorage::kTable && !attribute(t, index++, row.kind)) return false;
     }
     return true;
   }

@@ -185,9 +185,9 @@ class NodeBuilder {
   Result<DType> type_of_variable(std::string_view variable) const {
     std::array<TosaType, TosaTypeRow::kMaxTypes> known{};
     const auto note = [&](std::string_view type, ir::ValueId id) {
-      const auto place = std::ranges::find(row_.type_names, type);
-      if (place == row_.type_names.end()) return;
-      auto& slot = known[static_cast<size_t>(place - row_.type_names.begin())];
+      const auto found = std::ranges::find(row_.type_names, type);
+      if (found == row_.type_names.end()) return;
+      auto& slot = known[static_cast<size_t>(found - row_.type_names.begin())];
       if (slot == TosaType::kUnknown) slot = ir::tosa_type_of(graph_[id].dtype).value_or(TosaType::kUnknown);
     };
     for (size_t i = 0; i < row_.inputs.size(); ++i) {
@@ -240,13 +240,13 @@ class NodeBuilder {
   static Result<void> put(MutableTensor& tensor, size_t index, const ir::Attribute& value, DType dtype,
                           const std::string& here) {
     const size_t width = element_bytes(dtype);
-    std::byte* place = tensor.bytes().data() + index * width;
+    std::byte* found = tensor.bytes().data() + index * width;
     if (const auto* whole = std::get_if<int64_t>(&value); whole != nullptr && width == sizeof *whole) {
-      std::memcpy(place, whole, width);
+      std::memcpy(found, whole, width);
       return {};
     }
     CARINA_TRY(const auto bytes, bytes_of_scalar(dtype, value, here));
-    std::memcpy(place, bytes.data(), width);
+    std::memcpy(found, bytes.data(), width);
     return {};
   }
 

@@ -140,7 +140,7 @@ Result<ir::Attributes> read_attributes(const TosaOpRow& row, const Table* table,
   ir::Attributes out;
   voffset_t slot = 4;
   for (const TosaAttribute& attribute : row.attributes) {
-    if (attribute.place != TosaAttributePlace::kTable) continue;
+    if (attribute.stored != TosaAttributeStorage::kTable) continue;
     CARINA_TRY(ir::Attribute value, read_one(attribute, present, slot, scalar_type, where));
     out.set(attribute.name, std::move(value));
     slot = static_cast<voffset_t>(slot + sizeof(voffset_t));

@@ -169,9 +169,9 @@ void verify_graph(const ModuleIndex& index, const ir::Graph& graph, const Verify
 }  // namespace
 
 Diagnostic to_diagnostic(const Violation& violation, const std::string& where) {
-  std::string place = fmt::format("{}: {}: {} ({}", where, violation.graph, violation.op, violation.node);
-  if (!violation.source.empty()) place += ", " + violation.source;
-  return {.where = place + ")",
+  std::string location = fmt::format("{}: {}: {} ({}", where, violation.graph, violation.op, violation.node);
+  if (!violation.source.empty()) location += ", " + violation.source;
+  return {.where = location + ")",
           .what = fmt::format("rule {} (TOSA 1.0, section {}): {}", violation.rule, violation.section, violation.must),
           .got = violation.found,
           .node = violation.index};

@@ -160,7 +160,7 @@ Result<flatbuffers::Offset<void>> write_attributes(FlatBufferBuilder& builder, c
                                                    const std::string& where) {
   std::vector<Slot> slots;
   for (const TosaAttribute& attribute : row.attributes) {
-    if (attribute.place != TosaAttributePlace::kTable) continue;
+    if (attribute.stored != TosaAttributeStorage::kTable) continue;
     const ir::Attribute* value = attributes.find(attribute.name);
     if (value == nullptr) return fail({.where = where, .what = fmt::format("attribute {} is missing", attribute.name)});
     CARINA_TRY(slots.emplace_back(), prepare(builder, attribute, *value, scalar_type, where));

@@ -69,10 +69,10 @@ class GraphWriter {
   }
 
   Offset<flatbuffers::Vector<uint8_t>> data(const Tensor& tensor, size_t bytes) {
-    uint8_t* place = nullptr;
+    uint8_t* to = nullptr;
     builder_.ForceVectorAlignment(bytes, sizeof(uint8_t), 8);
-    const auto offset = builder_.CreateUninitializedVector<uint8_t>(bytes, &place);
-    pack(tensor, {place, bytes});
+    const auto offset = builder_.CreateUninitializedVector<uint8_t>(bytes, &to);
+    pack(tensor, {to, bytes});
     return offset;
   }
 
@@ -105,7 +105,7 @@ class GraphWriter {
     Offset<flatbuffers::Vector<uint8_t>> bytes;
     if (constant) {
       bytes = data(*value.constant, *file_bytes(value.dtype, value.shape.elements()));
-      leave_pages_around(value.constant->data.bytes());
+      release_pages_around(value.constant->data.bytes());
     }
     if (value.dtype == DType::kShape) {
       const auto rank = static_cast<uint32_t>(value.shape.elements());

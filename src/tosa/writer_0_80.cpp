@@ -64,18 +64,18 @@ class BlockWriter {
     const bool wide = tensor.dtype == DType::kBf16;
     const size_t used = *file_bytes(wide ? DType::kFp32 : tensor.dtype, tensor.elements());
     const size_t padded = (used + 7) / 8 * 8;
-    uint8_t* place = nullptr;
+    uint8_t* to = nullptr;
     builder_.ForceVectorAlignment(padded, sizeof(uint8_t), 8);
-    const auto offset = builder_.CreateUninitializedVector<uint8_t>(padded, &place);
-    std::fill(place + used, place + padded, uint8_t{0});
+    const auto offset = builder_.CreateUninitializedVector<uint8_t>(padded, &to);
+    std::fill(to + used, to + padded, uint8_t{0});
     if (!wide) {
-      pack(tensor, {place, used});
+      pack(tensor, {to, used});
       return offset;
     }
     const auto values = tensor.values<uint16_t>();
     for (size_t i = 0; i < static_cast<size_t>(tensor.elements()); ++i) {
       const float value = fp32_of_bf16(values[i]);
-      std::memcpy(place + i * sizeof value, &value, sizeof value);
+      std::memcpy(to + i * sizeof value, &value, sizeof value);
     }
     return offset;
   }

@@ -56,7 +56,7 @@ class GraphReader {
         instruction.row == nullptr ? fmt::format("opcode {}", instruction.opcode) : std::string(instruction.row->name));
   }
 
-  Result<size_t> place_of(uint32_t id, size_t count, std::string_view what) const {
+  Result<size_t> index_of(uint32_t id, size_t count, std::string_view what) const {
     CARINA_TRY(const int64_t index, values_.integer(id));
     if (index >= 0 && static_cast<size_t>(index) < count) return static_cast<size_t>(index);
     return values_.error(fmt::format("there is no such {}", what), fmt::format("below {}", count),
@@ -65,9 +65,9 @@ class GraphReader {
 
   Result<void> read_input(const Instruction& instruction) {
     if (instruction.operands.size() != 1) return values_.error("inputs that are arrays of tensors are not supported");
-    CARINA_TRY(const size_t place, place_of(instruction.operands[0], interface_.inputs, "input of the graph"));
+    CARINA_TRY(const size_t position, index_of(instruction.operands[0], interface_.inputs, "input of the graph"));
     CARINA_TRY(const TensorType type, values_.tensor_type(instruction.type));
-    return define(instruction.result, interface_.values[place], type);
+    return define(instruction.result, interface_.values[position], type);
   }
 
   // Gives an id a value, whose type must be this.
@@ -82,15 +82,15 @@ class GraphReader {
 
   Result<void> read_output(const Instruction& instruction) {
     if (instruction.operands.size() != 2) return values_.error("outputs that are arrays of tensors are not supported");
-    CARINA_TRY(const size_t place, place_of(instruction.operands[1], outputs_.size(), "output of the graph"));
-    CARINA_TRY(const TensorType type, values_.tensor_type(types_[interface_.inputs + place]));
+    CARINA_TRY(const size_t position, index_of(instruction.operands[1], outputs_.size(), "output of the graph"));
+    CARINA_TRY(const TensorType type, values_.tensor_type(types_[interface_.inputs + position]));
     CARINA_TRY(const ir::ValueId value, value_of(instruction.operands[0]));
     const TensorType found{.dtype = graph_[value].dtype, .shape = graph_[value].shape};
     if (found != type)
-      return values_.error(fmt::format("output {} of the graph is of another type", place), type_text(type),
+      return values_.error(fmt::format("output {} of the graph is of another type", position), type_text(type),
                            type_text(found));
-    if (outputs_[place].valid()) return values_.error(fmt::format("the graph sets its output {} twice", place));
-    outputs_[place] = value;
+    if (outputs_[position].valid()) return values_.error(fmt::format("the graph sets its output {} twice", position));
+    outputs_[position] = value;
     return {};
   }
 
@@ -237,8 +237,8 @@ class GraphReader {
   Result<void> read_attributes(const VgfOpRow& vgf_row, std::span<const uint32_t> operands, ir::Node& node,
                                const std::string& here) {
     for (const TosaAttribute& attribute : row_of(vgf_row.op).attributes) {
-      const auto place = std::ranges::find(vgf_row.attributes, attribute.name) - vgf_row.attributes.begin();
-      auto value = read_attribute(attribute, operands[static_cast<size_t>(place)], node);
+      const auto position = std::ranges::find(vgf_row.attributes, attribute.name) - vgf_row.attributes.begin();
+      auto value = read_attribute(attribute, operands[static_cast<size_t>(position)], node);
       if (!value) {
         for (Diagnostic& error : value.error()) error.where = fmt::format("{}: attribute {}", here, attribute.name);
         return fail(std::move(value).error());

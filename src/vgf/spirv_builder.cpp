@@ -40,15 +40,15 @@ void SpirvBuilder::add(Words& to, SpirvOp op, std::span<const uint32_t> operands
 }
 
 uint32_t SpirvBuilder::once(SpirvOp op, std::span<const uint32_t> operands) {
-  const auto [place, is_new] = known_.try_emplace(joined({static_cast<uint32_t>(op)}, operands), bound_);
-  if (!is_new) return place->second;
+  const auto [found, is_new] = known_.try_emplace(joined({static_cast<uint32_t>(op)}, operands), bound_);
+  if (!is_new) return found->second;
   add(globals_, op, joined({bound_}, operands));
   return bound_++;
 }
 
 uint32_t SpirvBuilder::typed_once(SpirvOp op, uint32_t type, std::span<const uint32_t> operands) {
-  const auto [place, is_new] = known_.try_emplace(joined({static_cast<uint32_t>(op), type}, operands), bound_);
-  if (!is_new) return place->second;
+  const auto [found, is_new] = known_.try_emplace(joined({static_cast<uint32_t>(op), type}, operands), bound_);
+  if (!is_new) return found->second;
   return with_result(globals_, op, type, operands);
 }
 

@@ -193,11 +193,11 @@ Result<void> SpirvValues::fill_parts(const Instruction& composite, const TensorT
   const size_t step = out.size() / count;
   CARINA_CHECKED(fill(composite.operands[0], part, out.first(step)));
   for (size_t i = 1; i < count; ++i) {
-    const auto place = out.subspan(i * step, step);
+    const auto element = out.subspan(i * step, step);
     if (replicated || composite.operands[i] == composite.operands[i - 1]) {
-      std::memcpy(place.data(), out.data() + (i - 1) * step, step);
+      std::memcpy(element.data(), out.data() + (i - 1) * step, step);
     } else {
-      CARINA_CHECKED(fill(composite.operands[i], part, place));
+      CARINA_CHECKED(fill(composite.operands[i], part, element));
     }
   }
   return {};

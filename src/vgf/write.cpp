@@ -57,7 +57,7 @@ Container container_of(const ir::Graph& graph, GraphCode code) {
     segment.outputs.push_back({.binding = binding++, .resource = add_resource(out, output, VgfCategory::kOutput)});
   add_constants(out, segment, code.constants);
   out.inputs = segment.inputs;
-  for (const size_t place : code.output_of) out.outputs.push_back(segment.outputs[place]);
+  for (const size_t output : code.output_of) out.outputs.push_back(segment.outputs[output]);
   for (const ir::ValueId id : graph.inputs) out.input_names.push_back(graph[id].name);
   for (const ir::ValueId id : graph.outputs) out.output_names.push_back(graph[id].name);
   segment.sets.push_back({.index = 0, .bindings = segment.inputs});

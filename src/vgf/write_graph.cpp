@@ -117,9 +117,9 @@ class GraphWriter {
       code_.inputs.push_back(resource_of(id, is_read_as_unsigned(id)));
     }
     for (const ir::ValueId id : graph_.outputs) {
-      const auto place = std::ranges::find(distinct_outputs_, id);
-      code_.output_of.push_back(static_cast<size_t>(place - distinct_outputs_.begin()));
-      if (place != distinct_outputs_.end()) continue;
+      const auto found = std::ranges::find(distinct_outputs_, id);
+      code_.output_of.push_back(static_cast<size_t>(found - distinct_outputs_.begin()));
+      if (found != distinct_outputs_.end()) continue;
       distinct_outputs_.push_back(id);
       declare(id, outputs);
       code_.outputs.push_back(resource_of(id, is_made_as_unsigned(id)));

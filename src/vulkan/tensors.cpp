@@ -103,7 +103,7 @@ Result<void> Tensors::add(const vgf::Container& file, uint32_t index, const std:
   VkMemoryRequirements2 needed{};
   needed.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
   api.tensor_memory(api.device, &asked, &needed);
-  CARINA_CHECKED(place(index, resource.alias_group, needed.memoryRequirements, bytes, where));
+  CARINA_CHECKED(bind(index, resource.alias_group, needed.memoryRequirements, bytes, where));
   const arm::TensorViewCreateInfo view{.type = arm::type_of(arm::kTensorViewCreateInfo),
                                        .next = nullptr,
                                        .flags = 0,
@@ -113,8 +113,8 @@ Result<void> Tensors::add(const vgf::Container& file, uint32_t index, const std:
 }
 
 // The first of an alias group makes its memory; model-converter's groups are of one size.
-Result<void> Tensors::place(uint32_t index, uint32_t group, const VkMemoryRequirements& needed, size_t bytes,
-                            const std::string& where) {
+Result<void> Tensors::bind(uint32_t index, uint32_t group, const VkMemoryRequirements& needed, size_t bytes,
+                           const std::string& where) {
   Memory memory;
   const auto known = group == kVgfNone ? groups_.end() : groups_.find(group);
   if (known != groups_.end()) {

@@ -53,8 +53,8 @@ class Tensors {
 
  private:
   Result<void> add(const vgf::Container& file, uint32_t index, const std::string& where);
-  Result<void> place(uint32_t index, uint32_t group, const VkMemoryRequirements& needed, size_t bytes,
-                     const std::string& where);
+  Result<void> bind(uint32_t index, uint32_t group, const VkMemoryRequirements& needed, size_t bytes,
+                    const std::string& where);
 
   const OpenDevice& device_;
   std::map<uint32_t, Bound> bound_;

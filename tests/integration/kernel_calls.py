@@ -33,7 +33,7 @@ class Out:
 
     like: object
     order: tuple = ()  # of its axes in memory
-    library: tuple = ()  # upper bounds of the sizes
+    capacity: tuple = ()  # upper bounds of the sizes
     start: torch.Tensor = None  # what it holds before the call
 
 
@@ -78,8 +78,8 @@ def encoded_output(out, call):
     call.outputs.append(out)
     if not isinstance(out.like, torch.Tensor):
         return b"v"
-    start = out.start if out.start is not None else torch.zeros(out.library or tuple(out.like.shape), dtype=out.like.dtype)
-    return encoded_tensor(start, out.order, is_output=True, resizable=bool(out.library))
+    start = out.start if out.start is not None else torch.zeros(out.capacity or tuple(out.like.shape), dtype=out.like.dtype)
+    return encoded_tensor(start, out.order, is_output=True, resizable=bool(out.capacity))
 
 
 def encoded(value, call):

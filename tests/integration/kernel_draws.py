@@ -16,7 +16,7 @@ def as_schema_says(value, argument):
     return value
 
 
-def more_library(random):
+def larger_capacity(random):
     return lambda sizes: tuple(n + random.randint(0, 2) for n in sizes)
 
 
@@ -32,8 +32,8 @@ CONTIGUOUS = {"native_layer_norm.out", "native_group_norm.out", "embedding.out",
 DYNAMIC = {"masked_select.out", "nonzero.out", "repeat_interleave.Tensor_out", "index.Tensor_out"}
 
 
-def made_call(name, arguments, random, library=None):
-    """(call, expected tensors) of an ATen kernel with these arguments; None where PyTorch refuses them. `library`: as of drawn_call()."""
+def made_call(name, arguments, random, capacity=None):
+    """(call, expected tensors) of an ATen kernel with these arguments; None where PyTorch refuses them. `capacity`: as of drawn_call()."""
     operator_, schema = operator_of(name)
     arguments = [as_schema_says(value, a) for value, a in zip(arguments, schema.arguments, strict=False)]
     done = evaluated(operator_, schema, arguments)
@@ -50,22 +50,22 @@ def made_call(name, arguments, random, library=None):
             call.arguments.append(value if name in CONTIGUOUS else moved_in_memory(random, value))
     changed = [kept[i] for i in in_place] if training else []
     if any(a.is_out for a in schema.arguments):
-        planned = library or (more_library(random) if name in DYNAMIC else lambda sizes: ())
-        outs = [Out(w, library=planned(w.shape)) for w in wanted]
+        planned = capacity or (larger_capacity(random) if name in DYNAMIC else lambda sizes: ())
+        outs = [Out(w, capacity=planned(w.shape)) for w in wanted]
         is_list = any(str(a.type) == "List[Tensor]" and a.is_out for a in schema.arguments)
         call.arguments += [outs] if is_list else outs
     call.note = repr(arguments)
     return call, changed + wanted
 
 
-def drawn_call(name, random, library=None):
-    """(call, expected tensors) of an ATen kernel; `library`: the sizes that an output of these is planned for, where not its own."""
+def drawn_call(name, random, capacity=None):
+    """(call, expected tensors) of an ATen kernel; `capacity`: the sizes that an output of these is planned for, where not its own."""
     for _ in range(200):
         try:
             arguments = NAMED[name](random)
         except (IndexError, ValueError, RuntimeError):  # a shape without the axis that the draw needs
             continue
-        made = made_call(name, arguments, random, library)
+        made = made_call(name, arguments, random, capacity)
         if made is not None:
             return made
     raise AssertionError(f"{name}: PyTorch refuses every draw")

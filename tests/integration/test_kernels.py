@@ -11,7 +11,7 @@ import os
 import pytest
 import torch
 from kernel_calls import KernelCall, Out, kernel_names, run_calls
-from kernel_draws import drawn_call, more_library, moved_in_memory
+from kernel_draws import drawn_call, larger_capacity, moved_in_memory
 from kernel_eager import difference, is_known
 from kernel_samples import NAMED, Random
 
@@ -49,14 +49,14 @@ SIZES_FROM_OUTPUTS = {"index_put_"}
 def test_outputs_planned_larger_get_the_sizes_of_the_inputs(name):
     """Sizes that are known when a program runs: its memory is planned for the largest."""
     random = Random(f"{SEED} {name} larger")
-    check([drawn_call(name, random, library=more_library(random)) for _ in range(max(DRAWS // 4, 1))])
+    check([drawn_call(name, random, capacity=larger_capacity(random)) for _ in range(max(DRAWS // 4, 1))])
 
 
 # --- kernels whose arguments or results are not those of an ATen operator ------------------------------------------
 
 
-def like(*sizes, dtype=torch.float32, library=()):
-    return Out(torch.empty(sizes, dtype=dtype), library=library)
+def like(*sizes, dtype=torch.float32, capacity=()):
+    return Out(torch.empty(sizes, dtype=dtype), capacity=capacity)
 
 
 def test_copies_convert_between_all_types():
@@ -77,7 +77,7 @@ def test_copies_convert_between_all_types():
 def test_fills_leave_what_they_should():
     shape = (3, 2, 4)
     empty = KernelCall("aten::empty.out", [list(shape), None, like(*shape)])
-    ordered = KernelCall("dim_order_ops::_empty_dim_order.out", [list(shape), [0, 1, 2], like(*shape, library=(4, 2, 4))])
+    ordered = KernelCall("dim_order_ops::_empty_dim_order.out", [list(shape), [0, 1, 2], like(*shape, capacity=(4, 2, 4))])
     for got in run_calls([empty, ordered]):
         assert got[0].shape == shape and not got[0].any()
 
@@ -144,17 +144,17 @@ def test_numbers_of_a_program_are_computed_as_in_python():
 
 def test_rows_are_filled_one_by_one():
     rows = torch.zeros(4, 2, 3)
-    to = Out(rows[:3], library=(4, 2, 3), start=rows)
+    to = Out(rows[:3], capacity=(4, 2, 3), start=rows)
     (got,), *_ = run_calls([KernelCall("executorch_prim::et_copy_index.tensor", [to, torch.ones(2, 3), 2])])
     assert got.shape == (3, 2, 3) and torch.equal(got[2], torch.ones(2, 3)) and not got[:2].any()
 
 
 def test_outputs_are_resized_and_too_small_ones_refused():
     x = torch.tensor([[1, 0, 2], [0, 0, 3]])
-    fits, too_small = (KernelCall("aten::nonzero.out", [x, like(0, 2, dtype=torch.int64, library=(n, 2))]) for n in (6, 2))
+    fits, too_small = (KernelCall("aten::nonzero.out", [x, like(0, 2, dtype=torch.int64, capacity=(n, 2))]) for n in (6, 2))
     found, refused = run_calls([fits, too_small])
     assert torch.equal(found[0], x.nonzero()) and refused == "invalid argument"
-    relu = KernelCall("aten::relu.out", [torch.randn(2, 3), like(0, 0, library=(5, 4))])
+    relu = KernelCall("aten::relu.out", [torch.randn(2, 3), like(0, 0, capacity=(5, 4))])
     assert run_calls([relu])[0][0].shape == (2, 3)
 
 

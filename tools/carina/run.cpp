@@ -16,7 +16,7 @@ namespace carina::cli {
 
 namespace {
 
-enum class Place { kHost, kQemu, kVulkan };
+enum class Device { kHost, kQemu, kVulkan };
 
 // Files that are written beside the outputs; empty: they are not asked for.
 struct Tables {
@@ -162,21 +162,21 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_layers_option(app, tables.layers);
   add_page_option(app, tables.page);
   add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
-  static auto place = Place::kHost;
+  static auto device = Device::kHost;
   app.add_option(
-         "--on", place,
+         "--on", device,
          "Where: host; qemu: as firmware of an emulated Cortex-M55, with its log (see carina qemu); vulkan: VGF\n"
          "delegates on a device with the ML extensions for Vulkan")
-      ->transform(one_of({{"host", static_cast<int>(Place::kHost)},
-                          {"qemu", static_cast<int>(Place::kQemu)},
-                          {"vulkan", static_cast<int>(Place::kVulkan)}}));
+      ->transform(one_of({{"host", static_cast<int>(Device::kHost)},
+                          {"qemu", static_cast<int>(Device::kQemu)},
+                          {"vulkan", static_cast<int>(Device::kVulkan)}}));
   app.add_flag("--portable-kernels", request.portable_kernels,
                "Run CPU kernels as firmware has them, not the host's faster ones: for the same bits");
   app.callback([&] {
     action = [&] {
-      if (place == Place::kQemu) return run_as_firmware(request, console);
+      if (device == Device::kQemu) return run_as_firmware(request, console);
       request.threads = console.threads;
-      if (place == Place::kVulkan) request.vgf = driver::VgfPlace::kVulkan;
+      if (device == Device::kVulkan) request.vgf = driver::VgfDevice::kVulkan;
       request.timed = request.timed || !tables.layers.empty() || !tables.page.empty();
       return run(request, tables, console);
     };

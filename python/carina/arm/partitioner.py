@@ -89,14 +89,14 @@ class TOSAPartitioner:
         from .backend import must_be_chosen
 
         must_be_chosen(self.backend_id)
-        places = self._places(exported_program)
-        _report(places, self.tosa_spec, self.intermediate_path)
+        assignments = self._assignments(exported_program)
+        _report(assignments, self.tosa_spec, self.intermediate_path)
         by_name = {node.name: node for node in exported_program.graph.nodes}
         tags = {}
-        for place in places:
-            if place.delegate >= 0:
-                tags[f"tag{place.delegate}"] = self.delegation_spec
-                _tag(by_name[place.name], f"tag{place.delegate}")
+        for assignment in assignments:
+            if assignment.delegate >= 0:
+                tags[f"tag{assignment.delegate}"] = self.delegation_spec
+                _tag(by_name[assignment.name], f"tag{assignment.delegate}")
         tag_constant_data(exported_program)
         return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
 
@@ -112,7 +112,7 @@ class TOSAPartitioner:
             return [], None  # ExecuTorch asks again when the delegates are made
         self._weights = weights_of(ep)
         self._rejected = dict(_rejected(ep, self.additional_checks or ()))
-        taken = {place.name for place in self._places(ep) if place.delegate >= 0}
+        taken = {assignment.name for assignment in self._assignments(ep) if assignment.delegate >= 0}
         targets: dict[OpOverload, bool] = {}
         for node in ep.graph.nodes:
             if isinstance(node.target, OpOverload):
@@ -131,7 +131,7 @@ class TOSAPartitioner:
         """The names of the nodes that the user's checks reject, in order."""
         return [name for name, _ in _rejected(program, self.additional_checks or ())]
 
-    def _places(self, program: ExportedProgram) -> list[_native.NodePlace]:
+    def _assignments(self, program: ExportedProgram) -> list[_native.NodeAssignment]:
         from .exported import origins_of, save_program
 
         kept = dict(_rejected(program, self.additional_checks or ()))
@@ -144,10 +144,10 @@ class TOSAPartitioner:
         pt2, names = save_program(program, self._weights), list(kept)
         while True:
             try:
-                places = _native.map_delegates(
+                assignments = _native.map_delegates(
                     pt2, "program", aim_of(self.compile_spec).target, cpu_nodes=names, note=note
                 )
-                return [place for place in places if place.name not in kept]
+                return [assignment for assignment in assignments if assignment.name not in kept]
             except UsageError as error:
                 # Nodes that come to nothing are none to the library: there is nothing to keep.
                 nothing = {diagnostic.got for diagnostic in error.diagnostics}.intersection(names)
@@ -202,8 +202,8 @@ def _rejected(program: ExportedProgram, checks: Iterable[OperatorSupportBase]) -
     return found
 
 
-def _report(places: Sequence[_native.NodePlace], spec: object, folder: str | None) -> None:
-    rows = [f"  {place.name} ({place.op}): {place.reason}" for place in places if place.reason]
+def _report(assignments: Sequence[_native.NodeAssignment], spec: object, folder: str | None) -> None:
+    rows = [f"  {assignment.name} ({assignment.op}): {assignment.reason}" for assignment in assignments if assignment.reason]
     text = "\n".join([f"The following nodes were rejected for {spec}:", *rows])
     logger.info("%s", text)
     if folder and logger.isEnabledFor(logging.INFO):

@@ -21,10 +21,10 @@ struct Geometry {
 };
 
 // The two input positions on both sides of an output position, and how far it is from the first in 1 / scale_n.
-struct Place {
+struct Neighbors {
   int64_t i0, i1, rest;
 };
-Place place_of(const Axis& axis, int64_t out) {
+Neighbors neighbors_of(const Axis& axis, int64_t out) {
   const int64_t at = out * axis.scale_d + axis.offset;
   const int64_t whole = at >= 0 ? at / axis.scale_n : -((-at + axis.scale_n - 1) / axis.scale_n);
   return {.i0 = std::clamp<int64_t>(whole, 0, axis.in - 1),
@@ -36,10 +36,10 @@ template <typename Body>
 void for_each_pixel(Workers& workers, const Geometry& g, const Body& body) {
   split(workers, g.n * g.y.out, 1 + 4096 / (g.x.out * g.c + 1), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const Place y = place_of(g.y, row % g.y.out);
+      const Neighbors y = neighbors_of(g.y, row % g.y.out);
       const int64_t image = row / g.y.out * g.y.in;
       for (int64_t ox = 0; ox < g.x.out; ++ox) {
-        const Place x = place_of(g.x, ox);
+        const Neighbors x = neighbors_of(g.x, ox);
         const auto at = [&](int64_t iy, int64_t ix) { return ((image + iy) * g.x.in + ix) * g.c; };
         body((row * g.x.out + ox) * g.c, y, x, at);
       }
@@ -48,14 +48,14 @@ void for_each_pixel(Workers& workers, const Geometry& g, const Body& body) {
 }
 
 // The nearer input position; the middle goes to the second.
-int64_t nearest(const Place& place, const Axis& axis) {
-  return 2 * place.rest >= axis.scale_n ? place.i1 : place.i0;
+int64_t nearest(const Neighbors& neighbors, const Axis& axis) {
+  return 2 * neighbors.rest >= axis.scale_n ? neighbors.i1 : neighbors.i0;
 }
 
 template <typename S>
 Kernel nearest_kernel(const Geometry& g) {
   return {.run = [g](const Call& call) -> Result<void> {
-    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Neighbors& y, const Neighbors& x, const auto& at) {
       std::copy_n(call.input<S>(0) + at(nearest(y, g.y), nearest(x, g.x)), g.c, call.output<S>(0) + out);
     });
     return {};
@@ -66,7 +66,7 @@ template <typename In, typename Out>
 Kernel bilinear_int(const Geometry& g) {
   return {.run = [g](const Call& call) -> Result<void> {
     const In* in = call.input<In>(0);
-    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Neighbors& y, const Neighbors& x, const auto& at) {
       const int64_t w00 = (g.y.scale_n - y.rest) * (g.x.scale_n - x.rest);
       const int64_t w01 = (g.y.scale_n - y.rest) * x.rest;
       const int64_t w10 = y.rest * (g.x.scale_n - x.rest);
@@ -86,7 +86,7 @@ Kernel bilinear_float(const Geometry& g) {
   using S = typename Element::Storage;
   return {.run = [g](const Call& call) -> Result<void> {
     const S* in = call.input<S>(0);
-    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Place& y, const Place& x, const auto& at) {
+    for_each_pixel(call.runtime.workers, g, [&](int64_t out, const Neighbors& y, const Neighbors& x, const auto& at) {
       const float dy = static_cast<float>(y.rest) / static_cast<float>(g.y.scale_n);
       const float dx = static_cast<float>(x.rest) / static_cast<float>(g.x.scale_n);
       for (int64_t c = 0; c < g.c; ++c) {

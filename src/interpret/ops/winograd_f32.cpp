@@ -35,18 +35,18 @@ struct WinogradF32 {
   ClampBounds bounds;
 
   [[nodiscard]] int64_t side() const { return outputs + 2; }
-  [[nodiscard]] int64_t places() const { return side() * side(); }  // of a transformed tile
+  [[nodiscard]] int64_t positions() const { return side() * side(); }  // of a transformed tile
   [[nodiscard]] int64_t tiles_along(size_t axis) const { return ceil_div(g.out[axis], outputs); }
   [[nodiscard]] int64_t tiles() const { return g.batch * tiles_along(1) * tiles_along(2); }
   [[nodiscard]] int64_t block() const {
     constexpr int64_t kTileRows = 6;  // of the vector kernels
-    const int64_t max = std::clamp(kBlockFloats / (places() * g.ic) / kTileRows * kTileRows, kTileRows, kMaxTiles);
+    const int64_t max = std::clamp(kBlockFloats / (positions() * g.ic) / kTileRows * kTileRows, kTileRows, kMaxTiles);
     // Blocks of about the same size: a short one reads all weights for few rows.
     return ceil_div(tiles(), ceil_div(tiles(), max));
   }
-  [[nodiscard]] size_t input_area() const { return static_cast<size_t>(places() * block() * g.ic) * sizeof(float); }
+  [[nodiscard]] size_t input_area() const { return static_cast<size_t>(positions() * block() * g.ic) * sizeof(float); }
   [[nodiscard]] size_t scratch_bytes() const {
-    return input_area() + static_cast<size_t>(places() * block() * kBlockColumns) * sizeof(float);
+    return input_area() + static_cast<size_t>(positions() * block() * kBlockColumns) * sizeof(float);
   }
 
   struct Tile {
@@ -59,10 +59,10 @@ struct WinogradF32 {
 
   void transform(const float* in, const Tile& tile, float* out, int64_t stride) const {
     std::array<const float*, kMaxPositions> x;
-    for (int64_t place = 0; place < places(); ++place) {
-      const int64_t row = tile.y - g.pad[1] + place / side(), column = tile.x - g.pad[2] + place % side();
+    for (int64_t index = 0; index < positions(); ++index) {
+      const int64_t row = tile.y - g.pad[1] + index / side(), column = tile.x - g.pad[2] + index % side();
       const bool inside = row >= 0 && row < g.in[1] && column >= 0 && column < g.in[2];
-      x[static_cast<size_t>(place)] = inside ? in + ((tile.n * g.in[1] + row) * g.in[2] + column) * g.ic : zeros.data();
+      x[static_cast<size_t>(index)] = inside ? in + ((tile.n * g.in[1] + row) * g.in[2] + column) * g.ic : zeros.data();
     }
     simd::transform_winograd({.outputs = outputs, .x = x.data(), .channels = g.ic, .out = out, .stride = stride});
   }
@@ -97,17 +97,17 @@ struct WinogradF32 {
       transform(call.input<float>(0), tile(first + t), inputs + t * g.ic, block() * g.ic);
     for (int64_t column = 0; column < g.oc; column += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, g.oc - column);
-      const auto panels_of = [&](int64_t place) { return packed + (place % places() * g.oc + column) * g.ic; };
-      for (int64_t place = 0; place < places(); ++place)
-        simd::multiply_f32({.a = inputs + place * block() * g.ic,
+      const auto panels_of = [&](int64_t index) { return packed + (index % positions() * g.oc + column) * g.ic; };
+      for (int64_t index = 0; index < positions(); ++index)
+        simd::multiply_f32({.a = inputs + index * block() * g.ic,
                             .row_stride = g.ic,
                             .rows = count,
                             .k = g.ic,
-                            .panels = panels_of(place),
+                            .panels = panels_of(index),
                             .panel_count = channels / simd::kLanes,
-                            .c = products + place * block() * kBlockColumns,
+                            .c = products + index * block() * kBlockColumns,
                             .c_stride = kBlockColumns,
-                            .next_panels = panels_of(place + 1),
+                            .next_panels = panels_of(index + 1),
                             .rows_are_far = true});
       for (int64_t t = 0; t < count; ++t)
         finish(call, products + t * kBlockColumns, tile(first + t), column, channels, slot);
@@ -115,12 +115,12 @@ struct WinogradF32 {
   }
 
   [[nodiscard]] Buffer pack(Workers& workers) const {
-    MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(places() * g.ic * g.oc) * sizeof(float));
+    MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(positions() * g.ic * g.oc) * sizeof(float));
     auto* to = reinterpret_cast<float*>(packed.bytes().data());
     // A panel at a time: its transformed weights stay in the second-level cache until they are packed.
     split(workers, g.oc / simd::kLanes, 1, [&](int64_t begin, int64_t end) {
       const int64_t area = simd::kLanes * g.ic;
-      std::vector<float> matrices(static_cast<size_t>(places() * area));  // [place][output channel][input channel]
+      std::vector<float> matrices(static_cast<size_t>(positions() * area));  // [place][output channel][input channel]
       for (int64_t panel = begin; panel < end; ++panel) {
         for (int64_t o = 0; o < simd::kLanes; ++o)
           simd::transform_winograd_weights(
@@ -129,9 +129,9 @@ struct WinogradF32 {
                .channels = g.ic,
                .out = matrices.data() + o * g.ic,
                .stride = area});
-        for (int64_t place = 0; place < places(); ++place)
-          simd::pack_matrix_f32(matrices.data() + place * area, 1, g.ic, g.ic, simd::kLanes,
-                                to + (place * g.oc + panel * simd::kLanes) * g.ic);
+        for (int64_t index = 0; index < positions(); ++index)
+          simd::pack_matrix_f32(matrices.data() + index * area, 1, g.ic, g.ic, simd::kLanes,
+                                to + (index * g.oc + panel * simd::kLanes) * g.ic);
       }
     });
     return std::move(packed).freeze();

@@ -159,28 +159,28 @@ HWY_EXPORT(run_here);
 
 namespace {
 
-// The channel, counted from the block's first, that stands at place `place` of the block's sums: vector i of four has in
+// The channel, counted from the block's first, at position `position` of the block's sums: vector i of four has in
 // its 16 bytes j the channels 16 j + 4 i to 16 j + 4 i + 3.
-int64_t order_in_block(int64_t place, int64_t block) {
-  const int64_t lanes = block / 4, vector = place / lanes, lane = place % lanes;
+int64_t order_in_block(int64_t position, int64_t block) {
+  const int64_t lanes = block / 4, vector = position / lanes, lane = position % lanes;
   return 16 * (lane / 4) + 4 * vector + lane % 4;
 }
 
-// A channel's place in the order of vectors.
-struct Place {
+// A channel's position in the order of vectors.
+struct ChannelPosition {
   int64_t block;  // its first channel
   int64_t size;   // channels of the block
   int64_t at;     // in the block
   int64_t channel;
 };
 template <typename Use>
-void for_each_place(int64_t channels, const Use& use) {
+void for_each_channel(int64_t channels, const Use& use) {
   int64_t size = 0;
   for (int64_t block = 0; block < channels; block += size) {
     size = byte_block(channels - block);
     for (int64_t at = 0; at < size; ++at) {
       const int64_t channel = block + order_in_block(at, size);
-      if (channel < channels) use(Place{.block = block, .size = size, .at = at, .channel = channel});
+      if (channel < channels) use(ChannelPosition{.block = block, .size = size, .at = at, .channel = channel});
     }
   }
 }
@@ -198,14 +198,14 @@ DepthwiseBytes::DepthwiseBytes(const Window& window, int64_t channels, const int
   finish_.zero_point = finish.zero_point;
   finish_.low = finish.low;
   finish_.high = finish.high;
-  for_each_place(channels, [&](const Place& place) {
-    const auto to = static_cast<size_t>(place.block + place.at), from = static_cast<size_t>(place.channel);
+  for_each_channel(channels, [&](const ChannelPosition& position) {
+    const auto to = static_cast<size_t>(position.block + position.at), from = static_cast<size_t>(position.channel);
     int64_t sum = 0;
     for (int64_t t = 0; t < window.taps(); ++t) {
-      const int16_t weight = weights[t * channels + place.channel];
+      const int16_t weight = weights[t * channels + position.channel];
       const int64_t quad = by_columns_ ? t % window.width : t / 4;
       const int64_t byte = by_columns_ ? t / window.width : t % 4;
-      quads_[static_cast<size_t>(place.block * quad_count_ * 4 + (quad * place.size + place.at) * 4 + byte)] =
+      quads_[static_cast<size_t>(position.block * quad_count_ * 4 + (quad * position.size + position.at) * 4 + byte)] =
           static_cast<int8_t>(weight);
       sum += weight;
     }

@@ -32,9 +32,9 @@ Tensor blocks_as_channels(const Tensor& weights, const Ints& block, const Ints& 
   for (int64_t i = 0; i < from.elements(); ++i) {
     const int64_t x = i % from[3], y = i / from[3] % from[2], c = i / (from[3] * from[2]);  // c: of all outputs
     const int64_t channel = (c * block[0] + y % block[0]) * block[1] + x % block[1];
-    const int64_t place = (channel * blocks[0] + y / block[0]) * blocks[1] + x / block[1];
+    const int64_t index = (channel * blocks[0] + y / block[0]) * blocks[1] + x / block[1];
     std::copy_n(weights.data.data() + static_cast<size_t>(i) * size, size,
-                result.bytes().data() + static_cast<size_t>(place) * size);
+                result.bytes().data() + static_cast<size_t>(index) * size);
   }
   return std::move(result).freeze();
 }
@@ -80,7 +80,7 @@ Result<bool> convolution_by_blocks(Rewriter& in, const Node& node, const Target&
   return rewritten(in.into(node.outputs[0], AtenOp::conv2d_default, std::move(inputs), std::move(attributes)));
 }
 
-Result<bool> all_places(Rewriter& in, const Node& node, const Target& target) {
+Result<bool> all_offsets(Rewriter& in, const Node& node, const Target& target) {
   const bool overhangs = node.attributes.find("ceil_mode") != nullptr && node.attributes.get<bool>("ceil_mode");
   if (in.shape(node.inputs[0]).rank() != 4 || overhangs) return false;
   const Ints stride = stride_of(node), step = blocks_of_stride(stride, target);
@@ -107,15 +107,15 @@ constexpr FixRow kStrideFixes[] = {
     {.rule = "window.stride",
      .op = AtenOp::conv2d_default,
      .change = "the kernel moves by one, and every so many of its results are picked",
-     .rewrite = all_places},
+     .rewrite = all_offsets},
     {.rule = "window.stride",
      .op = AtenOp::max_pool2d_default,
      .change = "the pool moves by one, and every so many of its results are picked",
-     .rewrite = all_places},
+     .rewrite = all_offsets},
     {.rule = "window.stride",
      .op = AtenOp::avg_pool2d_default,
      .change = "the pool moves by one, and every so many of its results are picked",
-     .rewrite = all_places},
+     .rewrite = all_offsets},
 };
 
 }  // namespace

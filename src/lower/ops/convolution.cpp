@@ -58,8 +58,8 @@ Taps taps_of(const Node& node, const Shape& image, const Shape& kernel, const Sh
   const int64_t padding = node.attributes.integers("padding")[axis];
   const int64_t way = (result[2 + axis] - 1) * node.attributes.integers("stride")[axis];
   const auto meets = [&](int64_t tap) {
-    const int64_t place = tap * dilation - padding;
-    return place < image[2 + axis] && place + way >= 0;
+    const int64_t position = tap * dilation - padding;
+    return position < image[2 + axis] && position + way >= 0;
   };
   int64_t first = 0, last = kernel[2 + axis] - 1;
   while (first < last && !meets(first) && padding >= (first + 1) * dilation) ++first;

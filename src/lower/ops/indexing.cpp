@@ -20,7 +20,7 @@ using Ints = std::vector<int64_t>;
 // `x` as [1, places, inner], and per row that is wanted, which it is.
 struct Rows {
   ValueId values;
-  ValueId places;  // int32 [1, count]
+  ValueId row_indices;  // int32 [1, count]
   int64_t all;
   int64_t count;
   int64_t inner;
@@ -69,7 +69,7 @@ Rows rows_of(Lowering& in, const Node& node, size_t behind, const Shape& chosen)
   const Shape shape = in.shape(node.inputs[0]);
   const int64_t inner = shape[shape.rank() - 1], all = shape.elements() / inner;
   return {.values = in.out.reshape(in.operand(node.inputs[0]), Shape{1, all, inner}),
-          .places = row_numbers(in, node, indices_of(node, behind), chosen),
+          .row_indices = row_numbers(in, node, indices_of(node, behind), chosen),
           .all = all,
           .count = chosen.elements(),
           .inner = inner};
@@ -79,11 +79,11 @@ Shape without_last(const Shape& shape) {
   return Shape(Ints(shape.dims().begin(), shape.dims().end() - 1));
 }
 
-ValueId gathered(Lowering& in, ValueId values, ValueId places) {
+ValueId gathered(Lowering& in, ValueId values, ValueId row_indices) {
   const Shape from = in.out.shape(values);
   return in.out.emit(
-      TosaOp::GATHER, {values, places}, {},
-      {.dtype = in.out.dtype(values), .shape = Shape{1, in.out.shape(places)[1], from[2]}, .suffix = "gather"});
+      TosaOp::GATHER, {values, row_indices}, {},
+      {.dtype = in.out.dtype(values), .shape = Shape{1, in.out.shape(row_indices)[1], from[2]}, .suffix = "gather"});
 }
 
 // TOSA gathers no booleans.
@@ -110,22 +110,22 @@ Result<ValueId> index(Lowering& in, const Node& node) {
   CARINA_CHECKED(accepted(node, check_index(in.candidate(node), 0)));
   const Shape result = in.shape(node.outputs[0]);
   const Rows rows = rows_of(in, node, 0, without_last(result));
-  const ValueId values = gathered(in, as_numbers(in, rows.values), rows.places);
+  const ValueId values = gathered(in, as_numbers(in, rows.values), rows.row_indices);
   const ValueId chosen = in.out.reshape(in.out.cast(values, in.out.dtype(rows.values)), result);
   if (!in.is_quantized(node)) return chosen;
   return in.requantize(chosen, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
 }
 
 // [count, count]: which rows go to one place.
-ValueId same_places(Lowering& in, const Rows& rows) {
-  const ValueId down = in.out.reshape(rows.places, Shape{rows.count, 1});
-  return in.out.emit(TosaOp::EQUAL, {down, rows.places}, {},
+ValueId same_rows(Lowering& in, const Rows& rows) {
+  const ValueId down = in.out.reshape(rows.row_indices, Shape{rows.count, 1});
+  return in.out.emit(TosaOp::EQUAL, {down, rows.row_indices}, {},
                      {.dtype = DType::kBool, .shape = Shape{rows.count, rows.count}, .suffix = "same"});
 }
 
 // A place may be named several times; TOSA REQUIREs that it is written once. All but the last row for a place go to
 // places of their own behind the tensor.
-ValueId places_once(Lowering& in, const Rows& rows, ValueId same) {
+ValueId chooses_once(Lowering& in, const Rows& rows, ValueId same) {
   std::vector<uint8_t> behind;
   Ints spare(static_cast<size_t>(rows.count));
   std::iota(spare.begin(), spare.end(), rows.all);
@@ -137,15 +137,15 @@ ValueId places_once(Lowering& in, const Rows& rows, ValueId same) {
   const ValueId any = in.out.emit(TosaOp::REDUCE_ANY, {again}, {{"axis", int64_t{1}}},
                                   {.dtype = DType::kBool, .shape = Shape{rows.count, 1}, .suffix = "any"});
   const ValueId unused = in.out.constant("spare", integer_tensor(DType::kInt32, list, spare));
-  return in.out.emit(TosaOp::SELECT, {in.out.reshape(any, list), unused, rows.places}, {},
+  return in.out.emit(TosaOp::SELECT, {in.out.reshape(any, list), unused, rows.row_indices}, {},
                      {.dtype = DType::kInt32, .shape = list, .suffix = "places"});
 }
 
-ValueId scattered(Lowering& in, const Rows& rows, ValueId places, ValueId values) {
+ValueId scattered(Lowering& in, const Rows& rows, ValueId row_indices, ValueId values) {
   const int64_t spare = rows.count > 1 ? rows.count : 0;
   const ValueId from = as_numbers(in, rows.values);
   const ValueId wide = in.out.pad(from, {0, 0, 0, spare, 0, 0}, 0);
-  const ValueId all = in.out.emit(TosaOp::SCATTER, {wide, places, as_numbers(in, values)}, {},
+  const ValueId all = in.out.emit(TosaOp::SCATTER, {wide, row_indices, as_numbers(in, values)}, {},
                                   {.dtype = in.out.dtype(wide), .shape = in.out.shape(wide), .suffix = "scatter"});
   const ValueId kept = in.out.slice(all, {0, 0, 0}, in.out.shape(rows.values));
   return in.out.cast(kept, in.out.dtype(rows.values));
@@ -177,7 +177,7 @@ ValueId added(Lowering& in, const Node& node, const Rows& rows, ValueId same, Va
   const std::optional<Quantization>& q = in.value(node.outputs[0]).quantization;
   ValueId more = widened(in, values, q);
   if (rows.count > 1) more = sums_of(in, rows, same, more);
-  const ValueId before = widened(in, gathered(in, rows.values, rows.places), q);
+  const ValueId before = widened(in, gathered(in, rows.values, rows.row_indices), q);
   const ValueId sum = in.out.binary(TosaOp::ADD, before, more);
   if (!q) return in.out.cast(sum, in.out.dtype(rows.values));
   return in.within_range(
@@ -196,20 +196,20 @@ Result<ValueId> index_put(Lowering& in, const Node& node) {
   Rows rows = rows_of(in, node, 1, without_last(in.shape(node.inputs[last])));
   rows.values = in.out.reshape(as_scattered(in, node, 0), in.out.shape(rows.values));
   ValueId values = in.out.reshape(as_scattered(in, node, last), Shape{1, rows.count, rows.inner});
-  const ValueId same = rows.count > 1 ? same_places(in, rows) : ValueId();
+  const ValueId same = rows.count > 1 ? same_rows(in, rows) : ValueId();
   if (node.attributes.get<bool>("accumulate")) values = added(in, node, rows, same, values);
-  const ValueId places = rows.count > 1 ? places_once(in, rows, same) : rows.places;
-  return in.out.reshape(scattered(in, rows, places, values), in.shape(node.outputs[0]));
+  const ValueId row_indices = rows.count > 1 ? chooses_once(in, rows, same) : rows.row_indices;
+  return in.out.reshape(scattered(in, rows, row_indices, values), in.shape(node.outputs[0]));
 }
 
-Refused check_places(const Candidate& c) {
-  if (c.target.limits.indexed_places > 0) return std::nullopt;
+Refused check_rows(const Candidate& c) {
+  if (c.target.limits.max_indexed_rows > 0) return std::nullopt;
   return refused("index.run-time", fmt::format("{} does not read places from a tensor", c.target.name),
                  "use constant indices, whose neighbours are slices, or an NPU that gathers");
 }
 
 Refused index_fits(const Candidate& c) {
-  return first_of({check_index(c, 0), check_places(c)});
+  return first_of({check_index(c, 0), check_rows(c)});
 }
 
 // Rows for one place are found by comparing each with each.
@@ -225,7 +225,7 @@ Refused check_comparisons(const Candidate& c) {
 
 Refused index_put_fits(const Candidate& c) {
   if (Refused mask = check_index(c, 1)) return mask;  // rows are not laid out where there is one
-  return first_of({check_places(c), check_comparisons(c)});
+  return first_of({check_rows(c), check_comparisons(c)});
 }
 
 constexpr LoweringRow kIndexingRows[] = {

@@ -165,14 +165,14 @@ ValueId argmax_of_int32(Emitter& out, const std::string& name, ValueId input, si
   std::vector<int64_t> numbers(static_cast<size_t>(shape[axis])), dims(shape.rank(), 1);
   std::iota(numbers.begin(), numbers.end(), int64_t{0});
   dims[axis] = shape[axis];
-  const ValueId places = out.constant(name + ".places", integer_tensor(DType::kInt32, Shape(dims), numbers));
+  const ValueId indices = out.constant(name + ".places", integer_tensor(DType::kInt32, Shape(dims), numbers));
   const ValueId none = out.splat(DType::kInt32, static_cast<double>(shape[axis]), shape.rank());
   const ValueId greatest = out.compare(TosaOp::EQUAL, input, out.reduce(TosaOp::REDUCE_MAX, input, axis));
-  return out.reduce(TosaOp::REDUCE_MIN, out.select(greatest, places, none), axis);
+  return out.reduce(TosaOp::REDUCE_MIN, out.select(greatest, indices, none), axis);
 }
 
 // The place of the greatest along one axis, or among all elements; the first of equals.
-ValueId place_of_greatest(Lowering& in, const Node& node, ValueId input) {
+ValueId index_of_greatest(Lowering& in, const Node& node, ValueId input) {
   const bool flat = node.attributes.is_none("dim") || in.shape(node.inputs[0]).rank() == 0;
   if (flat) input = in.out.reshape(input, Shape{in.out.shape(input).elements()});
   const size_t axis = flat ? 0 : axis_of(node.attributes.integer("dim"), in.out.shape(input).rank());
@@ -189,12 +189,12 @@ ValueId turned(Emitter& out, ValueId input) {
 }
 
 template <Extreme kWhich>
-Result<ValueId> place_of(Lowering& in, const Node& node) {
+Result<ValueId> index_of(Lowering& in, const Node& node) {
   ValueId input = in.operand(node.inputs[0]);
   const DType type = in.out.dtype(input);
   if (type == DType::kBool) input = in.out.cast(input, DType::kInt8);
   if (kWhich == Extreme::kMin) input = turned(in.out, input);
-  return in.out.reshape(place_of_greatest(in, node, input), in.shape(node.outputs[0]));
+  return in.out.reshape(index_of_greatest(in, node, input), in.shape(node.outputs[0]));
 }
 
 // As TOSA's ARGMAX, which knows narrow integers only.
@@ -206,8 +206,8 @@ Refused narrow(const Candidate& c) {
 }
 
 constexpr LoweringRow kReduceRows[] = {
-    {.op = AtenOp::argmax_default, .integers = PlainIntegers::kAny, .legal = narrow, .lower = place_of<Extreme::kMax>},
-    {.op = AtenOp::argmin_default, .integers = PlainIntegers::kAny, .legal = narrow, .lower = place_of<Extreme::kMin>},
+    {.op = AtenOp::argmax_default, .integers = PlainIntegers::kAny, .legal = narrow, .lower = index_of<Extreme::kMax>},
+    {.op = AtenOp::argmin_default, .integers = PlainIntegers::kAny, .legal = narrow, .lower = index_of<Extreme::kMin>},
     {.op = AtenOp::sum_dim_IntList, .integers = PlainIntegers::kAny, .legal = always, .lower = sum},
     {.op = AtenOp::prod_dim_int, .integers = PlainIntegers::kNone, .legal = no_integer_product, .lower = product},
     {.op = AtenOp::mean_dim, .integers = PlainIntegers::kNone, .legal = always, .lower = mean},

@@ -56,10 +56,10 @@ double largest_rise(const std::vector<double>& values) {
 // steps than a table.
 int extra_bits(const std::vector<double>& values, DType result) {
   constexpr double kMaxInt16 = 32767;
-  const auto library = [](double max) {
+  const auto headroom = [](double max) {
     return static_cast<int>(std::floor(std::log2(kMaxInt16 / std::max(max, 1.0))));
   };
-  const int bits = library(largest_magnitude(values)), rising = library(largest_rise(values));
+  const int bits = headroom(largest_magnitude(values)), rising = headroom(largest_rise(values));
   if (result == DType::kInt32) return std::min(bits, rising);
   return rising < 0 ? -1 : std::max(0, bits);
 }

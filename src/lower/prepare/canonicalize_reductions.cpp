@@ -35,8 +35,8 @@ template <AtenOp kTo>
 Result<bool> extremum_of_axis(Rewriter& in, const Node& node) {
   const auto axis = static_cast<int64_t>(axis_of(node.attributes.integer("dim"), in.shape(node.inputs[0]).rank()));
   if (!only_first_used(in, node)) {
-    constexpr AtenOp kPlace = kTo == AtenOp::amax_default ? AtenOp::argmax_default : AtenOp::argmin_default;
-    CARINA_CHECKED(in.into(node.outputs[1], kPlace, {node.inputs[0]},
+    constexpr AtenOp kArgument = kTo == AtenOp::amax_default ? AtenOp::argmax_default : AtenOp::argmin_default;
+    CARINA_CHECKED(in.into(node.outputs[1], kArgument, {node.inputs[0]},
                            {{"dim", axis}, {"keepdim", node.attributes.get<bool>("keepdim")}}));
   }
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]},

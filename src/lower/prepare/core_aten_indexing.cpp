@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lower/prepare/core_aten_internal.h"
-#include "lower/prepare/places_internal.h"
+#include "lower/prepare/indexed_axes_internal.h"
 #include "tensor/elements.h"
 
 namespace carina::lower {
@@ -45,7 +45,7 @@ ValueId listed_rows(Rewriter& in, std::span<const ValueId> indices, const Shape&
 
 struct List {
   ValueId rows;  // [rows, inner]
-  ValueId places;
+  ValueId row_indices;
   int64_t inner;
 };
 
@@ -55,7 +55,7 @@ List list_of(Rewriter& in, const Node& node, size_t behind, const Shape& result)
   const std::span<const ValueId> indices = std::span(node.inputs).subspan(1, node.inputs.size() - 1 - behind);
   const Shape chosen(Ints(result.dims().begin(), result.dims().end() - 1));
   return {.rows = in.view(node.inputs[0], Shape{shape.elements() / inner, inner}),
-          .places = listed_rows(in, indices, shape, chosen),
+          .row_indices = listed_rows(in, indices, shape, chosen),
           .inner = inner};
 }
 
@@ -68,20 +68,20 @@ bool are_rows(const Rewriter& in, const Node& node, size_t behind) {
 Result<bool> index_for_cpu(Rewriter& in, const Node& node) {
   if (!are_rows(in, node, 0)) return false;
   const List list = list_of(in, node, 0, in.shape(node.outputs[0]));
-  const ValueId chosen = in.move(AtenOp::index_select_default, {list.rows, list.places}, {{"dim", int64_t{0}}},
-                                 Shape{in.shape(list.places).elements(), list.inner});
+  const ValueId chosen = in.move(AtenOp::index_select_default, {list.rows, list.row_indices}, {{"dim", int64_t{0}}},
+                                 Shape{in.shape(list.row_indices).elements(), list.inner});
   return rewritten(in.view_into(node.outputs[0], chosen));
 }
 
 Result<bool> index_put_for_cpu(Rewriter& in, const Node& node) {
   if (!are_rows(in, node, 1)) return false;
   const List list = list_of(in, node, 1, in.shape(node.inputs.back()));
-  const Shape values{in.shape(list.places).elements(), list.inner};
-  const ValueId places = expanded(in, in.view(list.places, Shape{values[0], 1}), values);
+  const Shape values{in.shape(list.row_indices).elements(), list.inner};
+  const ValueId row_indices = expanded(in, in.view(list.row_indices, Shape{values[0], 1}), values);
   const bool adds = node.attributes.get<bool>("accumulate");
-  const ValueId rows =
-      in.move(adds ? AtenOp::scatter_add_default : AtenOp::scatter_src,
-              {list.rows, places, in.view(node.inputs.back(), values)}, {{"dim", int64_t{0}}}, in.shape(list.rows));
+  const ValueId rows = in.move(adds ? AtenOp::scatter_add_default : AtenOp::scatter_src,
+                               {list.rows, row_indices, in.view(node.inputs.back(), values)}, {{"dim", int64_t{0}}},
+                               in.shape(list.rows));
   return rewritten(in.view_into(node.outputs[0], rows));
 }
 

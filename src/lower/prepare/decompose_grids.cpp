@@ -26,9 +26,9 @@ struct Sampling {
 };
 
 // Arithmetic on fp32 of one shape.
-class Places {
+class Coordinates {
  public:
-  Places(Rewriter& in, Shape shape) : in_(in), shape_(std::move(shape)) {}
+  Coordinates(Rewriter& in, Shape shape) : in_(in), shape_(std::move(shape)) {}
 
   ValueId add(ValueId x, double more) { return make(AtenOp::add_Tensor, {x, number(more)}, no_alpha()); }
   ValueId add(ValueId x, ValueId y) { return make(AtenOp::add_Tensor, {x, y}, no_alpha()); }
@@ -61,13 +61,13 @@ class Places {
 };
 
 // From -1 .. 1 to pixels.
-ValueId in_pixels(Places& p, ValueId x, int64_t size, const Sampling& how) {
+ValueId in_pixels(Coordinates& p, ValueId x, int64_t size, const Sampling& how) {
   const auto all = static_cast<double>(size);
   return how.align_corners ? p.mul(p.add(x, 1), (all - 1) / 2) : p.mul(p.add(p.mul(p.add(x, 1), all), -1), 0.5);
 }
 
 // Mirrored at both ends, as often as it takes.
-ValueId reflected(Places& p, ValueId x, int64_t size, const Sampling& how) {
+ValueId reflected(Coordinates& p, ValueId x, int64_t size, const Sampling& how) {
   const double first = how.align_corners ? 0 : -0.5;
   const double span = static_cast<double>(how.align_corners ? size - 1 : size);
   if (span == 0) return p.mul(x, 0.0);
@@ -77,23 +77,23 @@ ValueId reflected(Places& p, ValueId x, int64_t size, const Sampling& how) {
   return p.sub(first + span, p.apply(AtenOp::abs_default, p.add(within, -span)));
 }
 
-ValueId place_of(Places& p, ValueId x, int64_t size, const Sampling& how) {
+ValueId coordinate_of(Coordinates& p, ValueId x, int64_t size, const Sampling& how) {
   const ValueId pixel = in_pixels(p, x, size, how);
   if (how.beyond == Beyond::kZeros) return pixel;
   return p.clamp(how.beyond == Beyond::kReflection ? reflected(p, pixel, size, how) : pixel,
                  static_cast<double>(size - 1));
 }
 
-// A whole place along one axis and how much of its pixel is taken.
+// A whole coordinate along one axis and how much of its pixel is taken.
 struct Neighbour {
-  ValueId place;
+  ValueId at;
   ValueId weight;  // not valid: all of it
 };
 
-std::vector<Neighbour> neighbours(Places& p, ValueId at, Blend blend) {
-  if (blend == Blend::kNearest) return {{.place = p.apply(AtenOp::round_default, at), .weight = ValueId()}};
+std::vector<Neighbour> neighbours(Coordinates& p, ValueId at, Blend blend) {
+  if (blend == Blend::kNearest) return {{.at = p.apply(AtenOp::round_default, at), .weight = ValueId()}};
   const ValueId low = p.apply(AtenOp::floor_default, at), part = p.sub(at, low);
-  return {{.place = low, .weight = p.sub(1, part)}, {.place = p.add(low, 1), .weight = part}};
+  return {{.at = low, .weight = p.sub(1, part)}, {.at = p.add(low, 1), .weight = part}};
 }
 
 // A picture [N,C,H,W] as rows [N*H*W,C].
@@ -116,18 +116,19 @@ ValueId first_pixels(Rewriter& in, const Picture& picture) {
   return in.constant("first_pixels", Tensor::of<float>(DType::kFp32, Shape{picture.shape[0], 1}, first));
 }
 
-// One pixel for each place [N,P], times its weight: [N*P,C].
-ValueId weighted(Rewriter& in, Places& p, const Picture& picture, const Neighbour& y, const Neighbour& x, Shape count) {
+// One pixel for each coordinate [N,P], times its weight: [N*P,C].
+ValueId weighted(Rewriter& in, Coordinates& p, const Picture& picture, const Neighbour& y, const Neighbour& x,
+                 Shape count) {
   const int64_t height = picture.shape[2], width = picture.shape[3], rows = count.elements();
-  const ValueId inside_y = p.clamp(y.place, static_cast<double>(height - 1));
-  const ValueId inside_x = p.clamp(x.place, static_cast<double>(width - 1));
-  const ValueId place = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first_pixels(in, picture));
+  const ValueId inside_y = p.clamp(y.at, static_cast<double>(height - 1));
+  const ValueId inside_x = p.clamp(x.at, static_cast<double>(width - 1));
+  const ValueId pixel = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first_pixels(in, picture));
   const Shape shape{rows, picture.shape[1]};
   const ValueId pixels =
-      in.move(AtenOp::index_Tensor, {picture.rows, in.view(p.integers(place), Shape{rows})}, {}, shape);
-  const ValueId one = p.add(p.mul(y.place, 0.0), 1);
+      in.move(AtenOp::index_Tensor, {picture.rows, in.view(p.integers(pixel), Shape{rows})}, {}, shape);
+  const ValueId one = p.add(p.mul(y.at, 0.0), 1);
   const ValueId weight = x.weight.valid() ? p.mul(x.weight, y.weight) : one;
-  const ValueId seen = p.where_equal(inside_y, y.place, p.where_equal(inside_x, x.place, weight));
+  const ValueId seen = p.where_equal(inside_y, y.at, p.where_equal(inside_x, x.at, weight));
   return in.make(AtenOp::mul_Tensor, {pixels, in.view(seen, Shape{rows, 1})}, {}, shape);
 }
 
@@ -138,11 +139,11 @@ ValueId coordinate(Rewriter& in, ValueId grid, int64_t which) {
 }
 
 ValueId sampled(Rewriter& in, ValueId x, ValueId grid, const Sampling& how) {
-  const Shape places = in.shape(grid), count{places[0], places[1] * places[2]};
+  const Shape coordinates = in.shape(grid), count{coordinates[0], coordinates[1] * coordinates[2]};
   const Picture picture = picture_of(in, x);
-  Places p(in, count);
-  const ValueId at_x = place_of(p, coordinate(in, grid, 0), picture.shape[3], how);
-  const ValueId at_y = place_of(p, coordinate(in, grid, 1), picture.shape[2], how);
+  Coordinates p(in, count);
+  const ValueId at_x = coordinate_of(p, coordinate(in, grid, 0), picture.shape[3], how);
+  const ValueId at_y = coordinate_of(p, coordinate(in, grid, 1), picture.shape[2], how);
   ValueId sum;
   for (const Neighbour& row : neighbours(p, at_y, how.blend)) {
     for (const Neighbour& column : neighbours(p, at_x, how.blend)) {
@@ -168,34 +169,34 @@ Result<bool> grid_sampler(Rewriter& in, const Node& node) {
 
 // The middle of each pixel (or, with aligned corners, the pixels of the edges) from -1 to 1.
 std::vector<float> spread(int64_t size, bool align_corners) {
-  std::vector<float> places;
+  std::vector<float> coordinates;
   const auto all = static_cast<double>(size);
   for (int64_t i = 0; i < size; ++i) {
     const double step = align_corners ? 2 * static_cast<double>(i) / std::max(all - 1, 1.0) - 1
                                       : (2 * static_cast<double>(i) + 1) / all - 1;
-    places.push_back(size == 1 ? 0 : static_cast<float>(step));
+    coordinates.push_back(size == 1 ? 0 : static_cast<float>(step));
   }
-  return places;
+  return coordinates;
 }
 
 // Every place of a picture as (x, y, 1): [H*W,3].
-Tensor all_places(int64_t height, int64_t width, bool align_corners) {
-  std::vector<float> places;
+Tensor all_coordinates(int64_t height, int64_t width, bool align_corners) {
+  std::vector<float> coordinates;
   for (const float y : spread(height, align_corners)) {
-    for (const float x : spread(width, align_corners)) places.insert(places.end(), {x, y, 1.0F});
+    for (const float x : spread(width, align_corners)) coordinates.insert(coordinates.end(), {x, y, 1.0F});
   }
-  return Tensor::of<float>(DType::kFp32, Shape{height * width, 3}, places);
+  return Tensor::of<float>(DType::kFp32, Shape{height * width, 3}, coordinates);
 }
 
 // Each place times theta [N,2,3]: [N,H,W,2].
 Result<bool> affine_grid(Rewriter& in, const Node& node) {
   const Shape theta = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
   if (!is_fp32(in, node) || out.rank() != 4 || out.elements() == 0) return false;
-  const ValueId places =
-      in.constant(node.name + "_places", all_places(out[1], out[2], node.attributes.get<bool>("align_corners")));
+  const ValueId coordinates =
+      in.constant(node.name + "_places", all_coordinates(out[1], out[2], node.attributes.get<bool>("align_corners")));
   const int64_t count = out[1] * out[2];
   const ValueId product =
-      in.make(AtenOp::linear_default, {node.inputs[0], places, ValueId()}, {}, Shape{theta[0], 2, count});
+      in.make(AtenOp::linear_default, {node.inputs[0], coordinates, ValueId()}, {}, Shape{theta[0], 2, count});
   return rewritten(in.view_into(node.outputs[0], permuted(in, product, {0, 2, 1})));
 }
 

@@ -7,8 +7,8 @@
 #include "facts/aten_traits.h"
 #include "lower/emitter_internal.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/indexed_axes_internal.h"
 #include "lower/prepare/pieces_internal.h"
-#include "lower/prepare/places_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -43,10 +43,10 @@ ValueId gathered(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ids& in
 }
 
 // The same at known places, in the order of the node's result: slices, or one list of places.
-ValueId taken(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ints& places) {
-  if (const auto slices = take(in, axes.blocks_of(in, x), 1, places)) return *slices;
-  const ValueId rows = in.view(axes.rows_of(in, x), Shape{axes.places(), axes.inner()});
-  const ValueId index = in.constant("index", Tensor::of<int64_t>(DType::kInt64, Shape{axes.count()}, places));
+ValueId taken(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ints& row_numbers) {
+  if (const auto slices = take(in, axes.blocks_of(in, x), 1, row_numbers)) return *slices;
+  const ValueId rows = in.view(axes.rows_of(in, x), Shape{axes.row_count(), axes.inner()});
+  const ValueId index = in.constant("index", Tensor::of<int64_t>(DType::kInt64, Shape{axes.count()}, row_numbers));
   const ValueId chosen = in.move(AtenOp::index_Tensor, {rows, index}, {}, Shape{axes.count(), axes.inner()});
   return axes.chosen_of(in, chosen);
 }
@@ -57,35 +57,36 @@ Result<bool> index(Rewriter& in, const Node& node) {
   if (has_mask(in, indices) || shape.elements() == 0 || in.shape(node.outputs[0]).elements() == 0) return false;
   const auto axes = IndexedAxes::of(in, shape, indices);
   if (!axes) return false;
-  const auto places = axes->known_places(in, indices);
-  const bool known = places.has_value() && axes->indexed().size() == 1 && is_long(*places);
-  if (axes->are_rows(shape) && (known || !places)) return false;
+  const auto row_numbers = axes->known_rows(in, indices);
+  const bool known = row_numbers.has_value() && axes->indexed().size() == 1 && is_long(*row_numbers);
+  if (axes->are_rows(shape) && (known || !row_numbers)) return false;
   const ValueId x = node.inputs[0];
-  return rewritten(in.view_into(
-      node.outputs[0], places ? taken(in, *axes, x, *places) : axes->chosen_of(in, gathered(in, *axes, x, indices))));
+  return rewritten(in.view_into(node.outputs[0], row_numbers ? taken(in, *axes, x, *row_numbers)
+                                                             : axes->chosen_of(in, gathered(in, *axes, x, indices))));
 }
 
 // Along the second axis; every place is written once: the tensor and the values, joined and taken in their new order.
-ValueId put_at(Rewriter& in, ValueId x, ValueId values, const Ints& places) {
+ValueId put_at(Rewriter& in, ValueId x, ValueId values, const Ints& row_numbers) {
   const int64_t all = in.shape(x)[1];
   Ints order(static_cast<size_t>(all));
   std::iota(order.begin(), order.end(), int64_t{0});
-  for (size_t i = 0; i < places.size(); ++i) order[static_cast<size_t>(places[i])] = all + static_cast<int64_t>(i);
+  for (size_t i = 0; i < row_numbers.size(); ++i)
+    order[static_cast<size_t>(row_numbers[i])] = all + static_cast<int64_t>(i);
   return take_or_gather(in, join(in, {x, values}, 1), 1, order);
 }
 
 // One round for each time that a place is named.
-ValueId add_at(Rewriter& in, ValueId x, ValueId values, const Ints& places) {
-  Ints left(places.size());
+ValueId add_at(Rewriter& in, ValueId x, ValueId values, const Ints& row_numbers) {
+  Ints left(row_numbers.size());
   std::iota(left.begin(), left.end(), int64_t{0});
   while (!left.empty()) {
     Ints now, later, at;
     std::vector<bool> seen(static_cast<size_t>(in.shape(x)[1]), false);
     for (const int64_t i : left) {
-      const auto place = static_cast<size_t>(places[static_cast<size_t>(i)]);
-      (seen[place] ? later : now).push_back(i);
-      if (!seen[place]) at.push_back(static_cast<int64_t>(place));
-      seen[place] = true;
+      const auto row = static_cast<size_t>(row_numbers[static_cast<size_t>(i)]);
+      (seen[row] ? later : now).push_back(i);
+      if (!seen[row]) at.push_back(static_cast<int64_t>(row));
+      seen[row] = true;
     }
     const ValueId more = take_or_gather(in, values, 1, now), before = take_or_gather(in, x, 1, at);
     const ValueId sum = in.make(AtenOp::add_Tensor, {before, more}, no_alpha(), in.shape(more));
@@ -121,11 +122,11 @@ ValueId put_rows(Rewriter& in, const Node& node, const IndexedAxes& axes, const 
   return axes.whole_of(in, result, in.shape(node.inputs[0]));
 }
 
-ValueId put_known(Rewriter& in, const Node& node, const IndexedAxes& axes, const Ints& places) {
+ValueId put_known(Rewriter& in, const Node& node, const IndexedAxes& axes, const Ints& row_numbers) {
   const ValueId x = axes.blocks_of(in, node.inputs[0]);
   const ValueId values = axes.chosen_blocks_of(in, expanded(in, node.inputs.back(), axes.chosen_shape()));
   const ValueId result =
-      node.attributes.get<bool>("accumulate") ? add_at(in, x, values, places) : put_at(in, x, values, places);
+      node.attributes.get<bool>("accumulate") ? add_at(in, x, values, row_numbers) : put_at(in, x, values, row_numbers);
   return axes.whole_of_blocks(in, result, in.shape(node.inputs[0]));
 }
 
@@ -138,10 +139,10 @@ Result<bool> index_put(Rewriter& in, const Node& node) {
   Ints values = dims_of(axes->chosen());
   values.push_back(axes->inner());
   const bool plain = axes->are_rows(shape) && in.shape(node.inputs.back()) == Shape(values);
-  const auto places = axes->known_places(in, indices);
-  if (plain && !places) return false;
-  return rewritten(
-      in.view_into(node.outputs[0], places ? put_known(in, node, *axes, *places) : put_rows(in, node, *axes, indices)));
+  const auto row_numbers = axes->known_rows(in, indices);
+  if (plain && !row_numbers) return false;
+  return rewritten(in.view_into(
+      node.outputs[0], row_numbers ? put_known(in, node, *axes, *row_numbers) : put_rows(in, node, *axes, indices)));
 }
 
 // The index for one axis, the others as a whole.
@@ -155,7 +156,7 @@ ValueId as_list(Rewriter& in, ValueId index) {
   return in.view(index, Shape{in.shape(index).elements()});
 }
 
-Result<bool> select_places(Rewriter& in, const Node& node) {
+Result<bool> select_rows(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
   if (shape.rank() == 0) return false;
   Ids inputs = along(axis_of(node.attributes.integer("dim"), shape.rank()), as_list(in, node.inputs[1]));
@@ -173,7 +174,7 @@ Result<bool> take_flat(Rewriter& in, const Node& node) {
 }
 
 // The index along `axis`; along the others every element is at its own place.
-Ids at_own_places(Rewriter& in, const Shape& shape, size_t axis, ValueId index) {
+Ids at_own_indices(Rewriter& in, const Shape& shape, size_t axis, ValueId index) {
   Ids indices;
   for (size_t i = 0; i < shape.rank(); ++i) {
     Ints own(static_cast<size_t>(shape[i])), dims(shape.rank(), 1);
@@ -187,7 +188,7 @@ Ids at_own_places(Rewriter& in, const Shape& shape, size_t axis, ValueId index) 
 Result<bool> gather(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[1]);
   if (shape.rank() == 0 || shape.elements() == 0) return false;
-  Ids inputs = at_own_places(in, shape, axis_of(node.attributes.integer("dim"), shape.rank()), node.inputs[1]);
+  Ids inputs = at_own_indices(in, shape, axis_of(node.attributes.integer("dim"), shape.rank()), node.inputs[1]);
   inputs.insert(inputs.begin(), node.inputs[0]);
   return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, inputs, {}));
 }
@@ -195,14 +196,14 @@ Result<bool> gather(Rewriter& in, const Node& node) {
 // The operands are broadcast but for the axis.
 Result<bool> take_along_dim(Rewriter& in, const Node& node) {
   if (node.attributes.is_none("dim")) return take_flat(in, node);
-  Shape tensor = in.shape(node.inputs[0]), places = in.shape(node.inputs[1]);
-  if (tensor.rank() != places.rank() || tensor.rank() == 0) return false;
+  Shape tensor = in.shape(node.inputs[0]), row_numbers = in.shape(node.inputs[1]);
+  if (tensor.rank() != row_numbers.rank() || tensor.rank() == 0) return false;
   const size_t axis = axis_of(node.attributes.integer("dim"), tensor.rank());
   for (size_t i = 0; i < tensor.rank(); ++i) {
-    if (i != axis) tensor[i] = places[i] = std::max(tensor[i], places[i]);
+    if (i != axis) tensor[i] = row_numbers[i] = std::max(tensor[i], row_numbers[i]);
   }
   return rewritten(in.into(node.outputs[0], AtenOp::gather_default,
-                           {expanded(in, node.inputs[0], tensor), expanded(in, node.inputs[1], places)},
+                           {expanded(in, node.inputs[0], tensor), expanded(in, node.inputs[1], row_numbers)},
                            {{"dim", static_cast<int64_t>(axis)}, {"sparse_grad", false}}));
 }
 
@@ -226,7 +227,7 @@ template <bool kAdds>
 Result<bool> scatter(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[1]);
   if (shape.rank() == 0 || shape.elements() == 0) return false;
-  const Ids indices = at_own_places(in, shape, axis_of(node.attributes.integer("dim"), shape.rank()), node.inputs[1]);
+  const Ids indices = at_own_indices(in, shape, axis_of(node.attributes.integer("dim"), shape.rank()), node.inputs[1]);
   if (node.inputs.size() < 3) return put(in, node, indices, number(in, node), kAdds);
   ValueId values = node.inputs[2];
   for (size_t axis = 0; axis < shape.rank(); ++axis) values = slice(in, values, axis, 0, shape[axis]);
@@ -266,7 +267,7 @@ constexpr RewriteRow kDecomposeIndexingRows[] = {
     {AtenOp::_unsafe_index_Tensor, the_same<AtenOp::index_Tensor>},
     {AtenOp::index_put_default, index_put},
     {AtenOp::_unsafe_index_put_default, the_same<AtenOp::index_put_default>},
-    {AtenOp::index_select_default, select_places},
+    {AtenOp::index_select_default, select_rows},
     {AtenOp::embedding_default, embedding},
     {AtenOp::take_default, take_flat},
     {AtenOp::take_along_dim_default, take_along_dim},

@@ -56,11 +56,11 @@ class Ranks {
 
   [[nodiscard]] bool is_small() const { return Shape(rows_).elements() * size_ * size_ <= sorting_.max_comparisons; }
 
-  Result<bool> into(ValueId values, ValueId places) {
+  Result<bool> into(ValueId values, ValueId indices) {
     const ValueId x = with_axis_last(sorting_.x, sorting_.axis);
     const ValueId found = is_wanted(rank(x));
     if (values.valid() && in_.uses(values) > 0) CARINA_CHECKED(give(values, picked(found, x)));
-    if (places.valid() && in_.uses(places) > 0) CARINA_CHECKED(give(places, place(found)));
+    if (indices.valid() && in_.uses(indices) > 0) CARINA_CHECKED(give(indices, index_of(found)));
     return true;
   }
 
@@ -124,7 +124,7 @@ class Ranks {
     return sum(alone, type, all);
   }
 
-  ValueId place(ValueId found) {
+  ValueId index_of(ValueId found) {
     const Shape all = with(sorting_.wanted, size_);
     const ValueId numbers = in_.constant(node_.name + "_places", numbers_from(0, size_, Shape{size_}));
     return sum(node(AtenOp::mul_Tensor, {as_numbers(found, all), numbers}, DType::kInt64, all), DType::kInt64, all);
@@ -143,10 +143,10 @@ class Ranks {
   std::vector<int64_t> rows_;  // the axes before the sorted one
 };
 
-Result<bool> sorted(Rewriter& in, const Node& node, const Sorting& sorting, ValueId values, ValueId places) {
+Result<bool> sorted(Rewriter& in, const Node& node, const Sorting& sorting, ValueId values, ValueId indices) {
   if (in[sorting.x].dtype != DType::kFp32 || in[sorting.x].constant) return false;
   Ranks ranks(in, node, sorting);
-  return ranks.is_small() ? ranks.into(values, places) : Result<bool>(false);
+  return ranks.is_small() ? ranks.into(values, indices) : Result<bool>(false);
 }
 
 // A tensor without axes, or with nothing to sort, is left to the CPU.
@@ -172,14 +172,14 @@ Result<bool> topk(Rewriter& in, const Node& node) {
   return sorted(in, node, sorting, node.outputs[0], node.outputs[1]);
 }
 
-Result<bool> sort_all(Rewriter& in, const Node& node, ValueId values, ValueId places) {
+Result<bool> sort_all(Rewriter& in, const Node& node, ValueId values, ValueId indices) {
   const auto axis = sorted_axis(in, node);
   if (!axis) return false;
   const Sorting sorting{.x = node.inputs[0],
                         .axis = *axis,
                         .order = order_of(node.attributes.get<bool>("descending")),
                         .wanted = in.shape(node.inputs[0])[*axis]};
-  return sorted(in, node, sorting, values, places);
+  return sorted(in, node, sorting, values, indices);
 }
 
 Result<bool> sort(Rewriter& in, const Node& node) {

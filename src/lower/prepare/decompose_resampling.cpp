@@ -46,8 +46,8 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
     if (kHalves == 0 && ignores_factor(axis)) axis.scale = static_cast<float>(axis.in) / static_cast<float>(axis.out);
     Ints indices;
     for (int64_t o = 0; o < axis.out; ++o) {
-      const float place = (static_cast<float>(o) + 0.5F * static_cast<float>(kHalves)) * axis.scale;
-      indices.push_back(std::min(static_cast<int64_t>(std::floor(place)), axis.in - 1));
+      const float position = (static_cast<float>(o) + 0.5F * static_cast<float>(kHalves)) * axis.scale;
+      indices.push_back(std::min(static_cast<int64_t>(std::floor(position)), axis.in - 1));
     }
     bool whole = axis.out % axis.in == 0;
     for (int64_t o = 0; whole && o < axis.out; ++o) whole = indices[static_cast<size_t>(o)] == o / (axis.out / axis.in);
@@ -64,9 +64,10 @@ Tensor blend(const Resampling& axis, Corners corners) {
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
   for (int64_t o = 0; o < axis.out; ++o) {
     const auto at = static_cast<float>(o);
-    const float place = corners == Corners::kAligned ? at * aligned : std::max((at + 0.5F) * axis.scale - 0.5F, 0.0F);
-    const int64_t low = std::min(static_cast<int64_t>(place), axis.in - 1), high = std::min(low + 1, axis.in - 1);
-    const float part = std::clamp(place - static_cast<float>(low), 0.0F, 1.0F);
+    const float position =
+        corners == Corners::kAligned ? at * aligned : std::max((at + 0.5F) * axis.scale - 0.5F, 0.0F);
+    const int64_t low = std::min(static_cast<int64_t>(position), axis.in - 1), high = std::min(low + 1, axis.in - 1);
+    const float part = std::clamp(position - static_cast<float>(low), 0.0F, 1.0F);
     matrix[static_cast<size_t>(o * axis.in + low)] += 1 - part;
     matrix[static_cast<size_t>(o * axis.in + high)] += part;
   }
@@ -87,9 +88,9 @@ Tensor cubic_blend(const Resampling& axis, Corners corners) {
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
   for (int64_t o = 0; o < axis.out; ++o) {
     const auto at = static_cast<float>(o);
-    const float place = corners == Corners::kAligned ? at * aligned : (at + 0.5F) * axis.scale - 0.5F;
-    const auto low = static_cast<int64_t>(std::floor(place));
-    const std::array<float, 4> weights = cubic_weights(place - static_cast<float>(low));
+    const float position = corners == Corners::kAligned ? at * aligned : (at + 0.5F) * axis.scale - 0.5F;
+    const auto low = static_cast<int64_t>(std::floor(position));
+    const std::array<float, 4> weights = cubic_weights(position - static_cast<float>(low));
     for (int64_t tap = 0; tap < 4; ++tap) {
       const int64_t from = std::clamp<int64_t>(low - 1 + tap, 0, axis.in - 1);
       matrix[static_cast<size_t>(o * axis.in + from)] += weights[static_cast<size_t>(tap)];

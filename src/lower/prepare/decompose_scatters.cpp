@@ -5,8 +5,8 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/indexed_axes_internal.h"
 #include "lower/prepare/pieces_internal.h"
-#include "lower/prepare/places_internal.h"
 #include "tensor/elements.h"
 
 namespace carina::lower {
@@ -86,10 +86,10 @@ Result<bool> diagonal_scatter(Rewriter& in, const Node& node) {
   inputs[1 + down] = in.constant("rows", Tensor::of<int64_t>(DType::kInt64, Shape{count}, rows));
   inputs[1 + right] = in.constant("columns", Tensor::of<int64_t>(DType::kInt64, Shape{count}, columns));
   // Where the diagonal stands in x[rows, columns]: between its neighbours when both axes are, else in front.
-  const size_t first = std::min(down, right), place = std::max(down, right) == first + 1 ? first : 0;
+  const size_t first = std::min(down, right), position = std::max(down, right) == first + 1 ? first : 0;
   Ints order;
   for (size_t i = 0; i + 1 < source.rank(); ++i) order.push_back(static_cast<int64_t>(i));
-  order.insert(order.begin() + static_cast<ptrdiff_t>(place), static_cast<int64_t>(source.rank() - 1));
+  order.insert(order.begin() + static_cast<ptrdiff_t>(position), static_cast<int64_t>(source.rank() - 1));
   Ints dims;
   for (const int64_t axis : order) dims.push_back(source[static_cast<size_t>(axis)]);
   inputs.push_back(in.move(AtenOp::permute_default, {node.inputs[1]}, {{"dims", order}}, Shape(dims)));
@@ -124,10 +124,10 @@ Result<bool> repeat_by_constant(Rewriter& in, const Node& node) {
   const ValueId x = flat ? in.view(node.inputs[0], Shape{shape.elements()}) : node.inputs[0];
   const size_t axis = flat ? 0 : axis_of(node.attributes.integer("dim"), shape.rank());
   const Ints times = integers_of(*repeats.constant);
-  Ints places;
+  Ints indices;
   for (int64_t i = 0; i < in.shape(x)[axis]; ++i)
-    places.insert(places.end(), static_cast<size_t>(times[times.size() == 1 ? 0 : static_cast<size_t>(i)]), i);
-  return rewritten(in.view_into(node.outputs[0], take_or_gather(in, x, axis, places)));
+    indices.insert(indices.end(), static_cast<size_t>(times[times.size() == 1 ? 0 : static_cast<size_t>(i)]), i);
+  return rewritten(in.view_into(node.outputs[0], take_or_gather(in, x, axis, indices)));
 }
 
 constexpr RewriteRow kDecomposeScattersRows[] = {

@@ -5,8 +5,8 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/indexed_axes_internal.h"
 #include "lower/prepare/pieces_internal.h"
-#include "lower/prepare/places_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -73,15 +73,15 @@ std::optional<ValueId> strided(Rewriter& in, ValueId rows, std::span<const Strid
 
 // The same from a list of all places.
 ValueId listed(Rewriter& in, ValueId flat, const Strides& axes) {
-  Ints places{0};
+  Ints positions{0};
   for (const auto& [size, step] : axes) {
     Ints next;
-    for (const int64_t place : places) {
-      for (int64_t i = 0; i < size; ++i) next.push_back(place + i * step);
+    for (const int64_t position : positions) {
+      for (int64_t i = 0; i < size; ++i) next.push_back(position + i * step);
     }
-    places = std::move(next);
+    positions = std::move(next);
   }
-  return take_or_gather(in, flat, 0, places);
+  return take_or_gather(in, flat, 0, positions);
 }
 
 // Memory that lies as the tensor's elements do, which views of other orders do not.
@@ -103,9 +103,9 @@ Result<bool> as_strided(Rewriter& in, const Node& node) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) { return steps[a] > steps[b]; });
   Strides axes;
-  Ints dims, place(sizes.size()), single;
+  Ints dims, position(sizes.size()), single;
   for (const size_t axis : order) {
-    place[axis] = static_cast<int64_t>(dims.size());
+    position[axis] = static_cast<int64_t>(dims.size());
     dims.push_back(steps[axis] == 0 ? 1 : sizes[axis]);
     if (steps[axis] != 0) axes.push_back({.size = sizes[axis], .step = steps[axis]});
   }
@@ -114,7 +114,7 @@ Result<bool> as_strided(Rewriter& in, const Node& node) {
   const auto picked = strided(in, memory, axes);
   const ValueId flat = picked ? *picked : listed(in, in.view(memory, Shape{all - offset}), axes);
   const ValueId sorted = in.view(flat, Shape(dims));
-  const ValueId ordered = permuted(in, sorted, place);
+  const ValueId ordered = permuted(in, sorted, position);
   return rewritten(in.view_into(node.outputs[0], expanded(in, ordered, in.shape(node.outputs[0]))));
 }
 

@@ -27,10 +27,10 @@ struct Move {
 };
 
 Move with_fewest_axes(const Shape& shape, const Perms& perms) {
-  std::vector<int64_t> place(shape.rank(), -1), sizes;  // among the axes that are not of size 1
+  std::vector<int64_t> index(shape.rank(), -1), sizes;  // among the axes that are not of size 1
   for (size_t axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == 1) continue;
-    place[axis] = static_cast<int64_t>(sizes.size());
+    index[axis] = static_cast<int64_t>(sizes.size());
     sizes.push_back(shape[axis]);
   }
   struct Run {
@@ -40,7 +40,7 @@ Move with_fewest_axes(const Shape& shape, const Perms& perms) {
   std::vector<Run> runs;  // of axes that follow each other in the input too, as the result has them
   int64_t next = -1;
   for (const int64_t axis : perms) {
-    const int64_t at = place[static_cast<size_t>(axis)];
+    const int64_t at = index[static_cast<size_t>(axis)];
     if (at < 0) continue;
     const int64_t size = sizes[static_cast<size_t>(at)];
     if (at == next) {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "base/populate.h"
+#include "base/prefault.h"
 
 namespace carina::lower {
 
@@ -95,7 +95,7 @@ void copy_permuted_parts(const T* from, std::span<T> to, const Perms& sizes, con
   const auto rows = static_cast<size_t>(sizes.front());
   const size_t each = to.size() / rows;
   in_parallel_parts(rows, std::max<size_t>(1, kPartElements / each), [&](size_t begin, size_t end) {
-    populate(to.subspan(begin * each, (end - begin) * each));
+    prefault(to.subspan(begin * each, (end - begin) * each));
     copy_permuted(from + static_cast<int64_t>(begin) * strides.front(), to.subspan(begin * each, (end - begin) * each),
                   sizes, strides);
   });

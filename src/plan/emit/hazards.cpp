@@ -15,7 +15,7 @@ int64_t slot_address(const TableMemory& tables, int slot) {
 namespace {
 
 void add_accesses(const Schedule& schedule, const FeatureMap& map, bool writes, std::vector<Access>& accesses) {
-  for (const ByteRange& range : place_ranges(schedule, map))
+  for (const ByteRange& range : byte_ranges_of(schedule, map))
     accesses.push_back(
         {.space = schedule.space_of(map.tensor), .begin = range.begin, .end = range.end, .writes = writes});
 }

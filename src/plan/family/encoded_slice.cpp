@@ -17,7 +17,7 @@ void append_scales(EncodedSlice& slice, size_t core, std::span<const std::byte> 
   slice.cores[core].scale_bytes = static_cast<int64_t>(table.size());
 }
 
-void set_weights(EncodedSlice& slice, std::span<const npu::StreamMemo::Stream> streams) {
+void set_weights(EncodedSlice& slice, std::span<const npu::EncodedWeightsCache::Stream> streams) {
   std::vector<std::byte> bytes;
   for (size_t core = 0; core < streams.size(); ++core) {
     const npu::EncodedWeights& stream = *streams[core];

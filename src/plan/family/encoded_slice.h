@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "npu/stream_memo.h"
+#include "npu/encoded_weights_cache.h"
 #include "npu/value_counts.h"
 #include "plan/schedule/schedule.h"
 
@@ -25,6 +25,6 @@ int64_t append_aligned(std::vector<std::byte>& to, std::span<const std::byte> by
 
 void append_scales(EncodedSlice& slice, size_t core, std::span<const std::byte> table);
 // The streams of all cores; bytes of a single one are not copied.
-void set_weights(EncodedSlice& slice, std::span<const npu::StreamMemo::Stream> streams);
+void set_weights(EncodedSlice& slice, std::span<const npu::EncodedWeightsCache::Stream> streams);
 
 }  // namespace carina::plan

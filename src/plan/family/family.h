@@ -11,7 +11,7 @@
 #include "base/diagnostic.h"
 #include "facts/npu_targets.h"
 #include "facts/tosa_ops.h"
-#include "npu/stream_memo.h"
+#include "npu/encoded_weights_cache.h"
 #include "npu/weight_order.h"
 #include "plan/family/encoded_slice.h"
 #include "plan/schedule/schedule.h"
@@ -33,13 +33,13 @@ struct Rule {
 };
 
 // Where a space lies on a target.
-struct SpacePlace {
+struct SpaceLocation {
   int region = 0;           // of the command stream
   size_t port = 0;          // of the system configuration
   int64_t limit_bytes = 0;  // that addresses can reach
 };
 // By Space; nothing where the target has no such space.
-using Spaces = std::array<std::optional<SpacePlace>, kSpaces>;
+using Spaces = std::array<std::optional<SpaceLocation>, kSpaces>;
 
 // The memory for lookup tables inside the NPU.
 struct TableMemory {
@@ -81,7 +81,7 @@ struct Family {
   // The scales and weights of `channels` output channels from `first_channel`, for all cores.
   // `streams` may have them already; none: nullptr.
   EncodedSlice (*encode)(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
-                         npu::StreamMemo* streams);
+                         npu::EncodedWeightsCache* streams);
 
   // What writes the schedule's commands. Both arguments must outlive it.
   std::unique_ptr<Emitter> (*emitter)(const Schedule& schedule, const Target& target);

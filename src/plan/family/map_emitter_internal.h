@@ -33,23 +33,23 @@ class MapEmitter : public Emitter {
  protected:
   // The number of the region that stands for a space.
   [[nodiscard]] int region_of(Space space) const {
-    const auto& place = spaces_[static_cast<size_t>(space)];
-    CARINA_CHECK(place.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));
-    return place->region;
+    const auto& location = spaces_[static_cast<size_t>(space)];
+    CARINA_CHECK(location.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));
+    return location->region;
   }
 
   void map(const FeatureMap& map, const MapRegisters& r) {
-    const MapPlace place = place_of(schedule_, map);
+    const MapAddress address = address_of(schedule_, map);
     out_.set(r.region, region_of(schedule_.space_of(map.tensor)));
-    out_.set(r.base0, place.upper);
-    out_.set(r.base2, place.lower);
+    out_.set(r.base0, address.upper);
+    out_.set(r.base2, address.lower);
     for (const npu::Reg unused : {r.base1, r.base3}) out_.set(unused, 0);
-    out_.set(r.height0, place.upper_rows - 1);
+    out_.set(r.height0, address.upper_rows - 1);
     out_.set(r.height1, map.height - 1);
     out_.set(r.width0, map.width - 1);
-    out_.set(r.stride_y, place.stride_y);
-    out_.set(r.stride_x, place.stride_x);
-    out_.set(r.stride_c, place.stride_c);
+    out_.set(r.stride_y, address.stride_y);
+    out_.set(r.stride_x, address.stride_x);
+    out_.set(r.stride_c, address.stride_c);
     out_.set(r.zero_point, map.zero_point);
   }
 

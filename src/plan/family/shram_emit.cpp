@@ -160,8 +160,8 @@ class ShramEmitter final : public MapEmitter {
     for (size_t i = 0; i < static_cast<size_t>(target_.accelerator.cores); ++i) {
       // A core without channels reads nothing from where the first does.
       const bool works = i < slice.cores.size();
-      const StreamPlace weights = weights_of(schedule_, slice, works ? i : 0);
-      const StreamPlace scales = scales_of(schedule_, slice, works ? i : 0);
+      const StreamRange weights = weights_of(schedule_, slice, works ? i : 0);
+      const StreamRange scales = scales_of(schedule_, slice, works ? i : 0);
       if (op.is_convolution()) {
         if (i == 0) out_.set(Reg::WEIGHT_REGION, region_of(weights.space));
         out_.set(kCores[i].weight_base, weights.address);

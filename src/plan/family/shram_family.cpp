@@ -2,7 +2,7 @@
 
 namespace carina::plan {
 
-SpacePlace shram::place(npu::Region region, int port, int address_bits) {
+SpaceLocation shram::location(npu::Region region, int port, int address_bits) {
   return {.region = static_cast<int>(region),
           .port = static_cast<size_t>(port),
           .limit_bytes = (int64_t{1} << (address_bits - 1)) - 1};

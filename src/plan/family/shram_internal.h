@@ -17,7 +17,7 @@ std::span<const Rule> rules();
 TableMemory tables(const Target& target);
 std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type);
 // A space behind a port, of which addresses and strides of `address_bits` reach the half that is positive.
-SpacePlace place(npu::Region region, int port, int address_bits);
+SpaceLocation location(npu::Region region, int port, int address_bits);
 
 std::vector<BlockConfig> legal_blocks(const Step& piece, const Target& target);
 npu::Block3 input_block(const Step& piece, const BlockConfig& block, const Target& target);
@@ -34,7 +34,7 @@ std::optional<SharedBuffer> shared_buffer(const Step& piece, const BlockConfig& 
 npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
                                const Target& target);
 EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
-                    npu::StreamMemo* streams);
+                    npu::EncodedWeightsCache* streams);
 std::unique_ptr<Emitter> emitter(const Schedule& schedule, const Target& target);
 
 }  // namespace shram

@@ -29,7 +29,7 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
 }  // namespace
 
 EncodedSlice shram::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
-                           npu::StreamMemo* streams) {
+                           npu::EncodedWeightsCache* streams) {
   EncodedSlice slice;
   const int cores = std::min(traversal.cores, traversal.ofm_depth);
   slice.cores.resize(static_cast<size_t>(cores));
@@ -37,7 +37,7 @@ EncodedSlice shram::encode(const npu::WeightTraversal& traversal, const Weights&
     append_scales(slice, static_cast<size_t>(core), scale_table(traversal, weights, first_channel, core));
   if (weights.values.empty()) return slice;
   const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
-  std::vector<npu::StreamMemo::Stream> encoded;
+  std::vector<npu::EncodedWeightsCache::Stream> encoded;
   for (int core = 0; core < cores; ++core) {
     const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
       return npu::reorder(

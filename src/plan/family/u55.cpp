@@ -17,9 +17,9 @@ Result<Spaces> u55_spaces(const Target& target) {
   }
   Spaces spaces;
   spaces[static_cast<size_t>(Space::kConstants)] =
-      shram::place(npu::Region::kConstants, target.memory.constants_port, kAddressBits);
+      shram::location(npu::Region::kConstants, target.memory.constants_port, kAddressBits);
   spaces[static_cast<size_t>(Space::kArena)] =
-      shram::place(npu::Region::kArena, target.memory.arena_port, kAddressBits);
+      shram::location(npu::Region::kArena, target.memory.arena_port, kAddressBits);
   return spaces;
 }
 

@@ -10,11 +10,11 @@ Result<Spaces> u65_spaces(const Target& target) {
   constexpr int kAddressBits = 40;
   Spaces spaces;
   spaces[static_cast<size_t>(Space::kConstants)] =
-      shram::place(npu::Region::kConstants, target.memory.constants_port, kAddressBits);
+      shram::location(npu::Region::kConstants, target.memory.constants_port, kAddressBits);
   spaces[static_cast<size_t>(Space::kArena)] =
-      shram::place(npu::Region::kArena, target.memory.arena_port, kAddressBits);
+      shram::location(npu::Region::kArena, target.memory.arena_port, kAddressBits);
   if (!npu::has_fast_scratch(target.memory)) return spaces;
-  SpacePlace cache = shram::place(npu::Region::kFastScratch, target.memory.cache_port, kAddressBits);
+  SpaceLocation cache = shram::location(npu::Region::kFastScratch, target.memory.cache_port, kAddressBits);
   if (target.memory.cache_bytes > 0) cache.limit_bytes = std::min(cache.limit_bytes, target.memory.cache_bytes);
   spaces[static_cast<size_t>(Space::kFastScratch)] = cache;
   return spaces;

@@ -8,8 +8,8 @@ namespace {
 // Addresses have 40 bits; sizes of tensors keep to 31.
 constexpr int64_t kAddressSpaceBytes = (int64_t{1} << 31) - 1;
 
-std::optional<SpacePlace> space(npu::Region region, int port) {
-  return SpacePlace{
+std::optional<SpaceLocation> space(npu::Region region, int port) {
+  return SpaceLocation{
       .region = static_cast<int>(region), .port = static_cast<size_t>(port), .limit_bytes = kAddressSpaceBytes};
 }
 

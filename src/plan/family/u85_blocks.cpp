@@ -71,7 +71,7 @@ Requirements requirements_of(const Step& op, const npu::OfmUblock& ublock, npu::
   return {.op = op,
           .npu = npu,
           .ifm_bits = bits,
-          .acc_bits = op.acc == AccWidth::kWide ? 64 : 32,  // 48 bits take the library of 64
+          .acc_bits = op.acc == AccWidth::kWide ? 64 : 32,  // 48 bits take the space of 64
           .ublock = ublock,
           .order = order,
           .ifm_block_depth = depth};

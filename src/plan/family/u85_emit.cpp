@@ -251,12 +251,12 @@ class U85Emitter final : public MapEmitter {
       out_.set(Reg::WEIGHT_FORMAT, number(npu::WeightFormat::SWD));
       out_.set(Reg::WEIGHT_REGION, region_of(weights_of(schedule_, slice, 0).space));
       for (size_t i = 0; i < slice.cores.size(); ++i) {
-        const StreamPlace place = weights_of(schedule_, slice, i);
-        out_.set(kStreams[i].base, place.address);
-        out_.set(kStreams[i].length, place.bytes);
+        const StreamRange stream = weights_of(schedule_, slice, i);
+        out_.set(kStreams[i].base, stream.address);
+        out_.set(kStreams[i].length, stream.bytes);
       }
     }
-    const StreamPlace scales = scales_of(schedule_, slice, 0);
+    const StreamRange scales = scales_of(schedule_, slice, 0);
     out_.set(Reg::SCALE_REGION, region_of(scales.space));
     out_.set(Reg::SCALE_BASE, scales.address);
     out_.set(Reg::SCALE_LENGTH, scales.bytes);

@@ -20,7 +20,7 @@ npu::Block3 input_block(const Step& piece, const BlockConfig& block, const Targe
 npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
                                const Target& target);
 EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
-                    npu::StreamMemo* streams);
+                    npu::EncodedWeightsCache* streams);
 std::unique_ptr<Emitter> emitter(const Schedule& schedule, const Target& target);
 
 // Sums, averages and copies are one operation to the other families; here they are pools of their own.

@@ -29,7 +29,7 @@ std::vector<std::byte> scale_table(const npu::WeightTraversal& traversal, const 
 }  // namespace
 
 EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
-                         npu::StreamMemo* streams) {
+                         npu::EncodedWeightsCache* streams) {
   const auto first = static_cast<size_t>(first_channel), count = static_cast<size_t>(traversal.ofm_depth);
   EncodedSlice slice;
   slice.cores.resize(static_cast<size_t>(npu::stream_count(traversal)));
@@ -37,7 +37,7 @@ EncodedSlice u85::encode(const npu::WeightTraversal& traversal, const Weights& w
   for (size_t stream = 1; stream < slice.cores.size(); ++stream) append_scales(slice, stream, {});
   if (weights.values.empty()) return slice;
   const size_t each = weights.values.size() / static_cast<size_t>(weights.out_channels);
-  std::vector<npu::StreamMemo::Stream> encoded;
+  std::vector<npu::EncodedWeightsCache::Stream> encoded;
   for (size_t stream = 0; stream < slice.cores.size(); ++stream) {
     const std::vector<int16_t> sequence = weights.values.visit([&](const auto& values) {
       return npu::reorder(traversal, static_cast<int>(stream), values.subspan(first * each, count * each));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 
 namespace carina::plan {
 namespace {
@@ -32,10 +32,11 @@ std::string content_of(const Schedule& schedule, StorageId storage) {
   return "nothing";
 }
 
-std::vector<StorageId> live_at(const Schedule& schedule, const std::vector<Life>& lives, Space space, int64_t time) {
+std::vector<StorageId> live_at(const Schedule& schedule, const std::vector<LiveRange>& ranges, Space space,
+                               int64_t time) {
   std::vector<StorageId> live;
-  for (size_t i = 0; i < lives.size(); ++i) {
-    if (lives[i].used() && schedule.storages[i].space == space && lives[i].first <= time && time <= lives[i].last)
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (ranges[i].used() && schedule.storages[i].space == space && ranges[i].first <= time && time <= ranges[i].last)
       live.emplace_back(i);
   }
   std::ranges::stable_sort(live, std::greater<>(), [&](StorageId id) { return schedule[id].bytes; });
@@ -43,12 +44,12 @@ std::vector<StorageId> live_at(const Schedule& schedule, const std::vector<Life>
 }
 
 // The first time at which most bytes live.
-int64_t fullest_time(const Schedule& schedule, const std::vector<Life>& lives, Space space) {
+int64_t fullest_time(const Schedule& schedule, const std::vector<LiveRange>& ranges, Space space) {
   std::vector<int64_t> change(schedule.order.size() + 3, 0);
-  for (size_t i = 0; i < lives.size(); ++i) {
-    if (!lives[i].used() || schedule.storages[i].space != space) continue;
-    change[static_cast<size_t>(lives[i].first)] += schedule.storages[i].bytes;
-    change[static_cast<size_t>(lives[i].last) + 1] -= schedule.storages[i].bytes;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (!ranges[i].used() || schedule.storages[i].space != space) continue;
+    change[static_cast<size_t>(ranges[i].first)] += schedule.storages[i].bytes;
+    change[static_cast<size_t>(ranges[i].last) + 1] -= schedule.storages[i].bytes;
   }
   int64_t now = 0, max = -1, fullest = 0;
   for (size_t time = 0; time < change.size(); ++time) {
@@ -98,9 +99,9 @@ void add_dedicated(std::string& hint, const ir::Graph& tosa, const Context& cont
 }  // namespace
 
 Diagnostic shortage(const Schedule& schedule, Space space, int64_t total_bytes, int64_t limit_bytes) {
-  const std::vector<Life> lives = lives_of(schedule);
-  const int64_t time = fullest_time(schedule, lives, space);
-  const std::vector<StorageId> live = live_at(schedule, lives, space, time);
+  const std::vector<LiveRange> ranges = live_ranges(schedule);
+  const int64_t time = fullest_time(schedule, ranges, space);
+  const std::vector<StorageId> live = live_at(schedule, ranges, space, time);
   std::string names;
   constexpr size_t kNamed = 5;
   for (size_t i = 0; i < std::min(kNamed, live.size()); ++i) {

@@ -14,8 +14,8 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "plan/memory/lives.h"
-#include "plan/memory/place.h"
+#include "plan/memory/allocate.h"
+#include "plan/memory/live_ranges.h"
 #include "plan/schedule/cascade_search.h"
 #include "plan/schedule/cost.h"
 #include "plan/schedule/transformations.h"
@@ -102,13 +102,13 @@ namespace {
 
 // What the working space takes once its storages have addresses: everything that may stand there, without copies of
 // weights.
-int64_t placed_working_bytes(Schedule schedule, const Context& context) {
+int64_t allocated_working_bytes(Schedule schedule, const Context& context) {
   const Space working = working_space(context.target, context.family);
   for (const PlanTensor& tensor : schedule.tensors) {
     if (tensor.storage.valid() && tensor.kind == TensorKind::kIntermediate)
       schedule.storages[tensor.storage.index()].space = working;
   }
-  return placed_bytes(std::move(schedule), working);
+  return allocated_bytes(std::move(schedule), working);
 }
 
 // Roughly what the kernels of a schedule take, one after the other.
@@ -153,7 +153,7 @@ class CascadeChooser {
 
   Cascaded run() {
     const bool smallest = context_.options.optimise == Optimise::kSize;
-    if (!smallest && search_.whole_bytes() <= limit_ && placed_working_bytes(schedule_, context_) <= limit_)
+    if (!smallest && search_.whole_bytes() <= limit_ && allocated_working_bytes(schedule_, context_) <= limit_)
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
     if (smallest) return smallest_within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)));
@@ -177,8 +177,8 @@ class CascadeChooser {
                                              kLongestCascade),
                          .severity = Severity::kNote});
     Cascaded cascaded{.schedule = with_cascades(schedule_, choice.cascades)};
-    cascaded.working_bytes = std::max(choice.bytes, placed_working_bytes(cascaded.schedule, context_));
-    if (!choice.cascades.empty()) cascaded.whole_bytes = placed_working_bytes(schedule_, context_);
+    cascaded.working_bytes = std::max(choice.bytes, allocated_working_bytes(cascaded.schedule, context_));
+    if (!choice.cascades.empty()) cascaded.whole_bytes = allocated_working_bytes(schedule_, context_);
     return cascaded;
   }
 
@@ -197,9 +197,9 @@ class CascadeChooser {
       const auto choice = search_.within(limit);
       if (!choice) break;
       best = choice;
-      const int64_t placed = placed_working_bytes(with_cascades(schedule_, choice->cascades), context_);
-      if (placed <= limit_) break;
-      limit -= placed - limit_;
+      const int64_t allocated = allocated_working_bytes(with_cascades(schedule_, choice->cascades), context_);
+      if (allocated <= limit_) break;
+      limit -= allocated - limit_;
     }
     return best;
   }

@@ -20,11 +20,11 @@ class TableCache {
       : overwritten_by_others_(memory.shared_with_accumulators), slots_(static_cast<size_t>(memory.slots)) {}
 
   // The slot of a table, and whether it has to be loaded.
-  struct Place {
+  struct TableSlot {
     int slot;
     bool load;
   };
-  Place place(StorageId table, int slots) {
+  TableSlot slot_of(StorageId table, int slots) {
     ++now_;
     for (int slot = 0; slot < count(); ++slot) {
       if (slots_[static_cast<size_t>(slot)].table == table && slot % slots == 0) {
@@ -77,10 +77,9 @@ Schedule load_tables(Schedule schedule, const Context& context) {
     const Step& step = schedule.step_of(command);
     if (step.uses_table()) {
       const TensorId table = step.activation.table;
-      const auto place = tables.place(schedule[table].storage, slots_of(schedule[table]));
-      command.slot = place.slot;
-      if (place.load)
-        order.push_back({.kind = Command::Kind::kLoadTable, .stripe = command.stripe, .slot = place.slot});
+      const auto slot = tables.slot_of(schedule[table].storage, slots_of(schedule[table]));
+      command.slot = slot.slot;
+      if (slot.load) order.push_back({.kind = Command::Kind::kLoadTable, .stripe = command.stripe, .slot = slot.slot});
     } else if (step.kind != StepKind::kDma) {
       tables.other_operation();
     }

@@ -40,7 +40,7 @@ class CopySearch {
       if (better) continue;
       for (const size_t object : objects) {
         if (!is_shared(object)) continue;
-        for (const Place& place : readers_[object]) better = try_one(place) || better;
+        for (const KernelRead& read : readers_[object]) better = try_one(read) || better;
       }
     }
   }
@@ -55,7 +55,7 @@ class CopySearch {
   }
 
  private:
-  using Place = std::pair<size_t, size_t>;  // kernel, read
+  using KernelRead = std::pair<size_t, size_t>;  // kernel, read
 
   // Copies all that is faster so.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t max_work)
@@ -95,31 +95,31 @@ class CopySearch {
 
   // Whether the whole is faster with what `change` did to the choice; else takes it back.
   template <typename Change>
-  bool is_better(const std::vector<Place>& places, const Change& change) {
+  bool is_better(const std::vector<KernelRead>& reads, const Change& change) {
     if (done()) return false;
     std::vector<uint8_t> before;
-    for (const Place& place : places) {
-      before.push_back(choice_[place.first]);
-      choice_[place.first] = static_cast<uint8_t>(change(choice_[place.first], place.second));
+    for (const KernelRead& read : reads) {
+      before.push_back(choice_[read.first]);
+      choice_[read.first] = static_cast<uint8_t>(change(choice_[read.first], read.second));
     }
     if (const double now = sweep_cycles(cycles_ - kMinGainCycles); now + kMinGainCycles <= cycles_) {
       cycles_ = now;
       return true;
     }
-    for (size_t i = places.size(); i-- > 0;) choice_[places[i].first] = before[i];
+    for (size_t i = reads.size(); i-- > 0;) choice_[reads[i].first] = before[i];
     return false;
   }
   bool try_all(size_t object) {
-    const std::vector<Place>& all = readers_[object];
+    const std::vector<KernelRead>& all = readers_[object];
     const bool shared = is_better(all, [](uint8_t choice, size_t r) { return choice | copy_bit(r) | keep_bit(r); });
     const bool apart = is_better(all, [](uint8_t choice, size_t r) { return choice & ~keep_bit(r); });
     const bool in_place = is_better(all, [](uint8_t choice, size_t r) { return choice & ~copy_bit(r); });
     return shared || apart || in_place;
   }
-  bool try_one(const Place& place) {
-    const std::vector<Place> one{place};
+  bool try_one(const KernelRead& read) {
+    const std::vector<KernelRead> one{read};
     const bool copied = is_better(one, [](uint8_t choice, size_t r) { return choice ^ copy_bit(r); });
-    if (!is_shared(p_.kernels[place.first].objects[place.second])) return copied;
+    if (!is_shared(p_.kernels[read.first].objects[read.second])) return copied;
     return is_better(one, [](uint8_t choice, size_t r) { return choice ^ keep_bit(r); }) || copied;
   }
 
@@ -153,7 +153,7 @@ class CopySearch {
   Keeping keeping_;
   size_t max_work_;
   Choice choice_;
-  std::vector<std::vector<Place>> readers_;  // by object: who gains by a copy
+  std::vector<std::vector<KernelRead>> readers_;  // by object: who gains by a copy
   double cycles_ = 0;
   size_t work_ = 0;
 };
@@ -175,7 +175,7 @@ class Planner {
     }
     for (auto reader = sweep_.readers().rbegin(); reader != sweep_.readers().rend(); ++reader)
       plan_.copies[copies_[reader->second]].users.push_back(reader->first);
-    placed_cycles_.assign(copies_.size(), 0);
+    allocated_cycles_.assign(copies_.size(), 0);
     done_bytes_.assign(copies_.size(), 0);
     for (auto part = sweep_.parts().rbegin(); part != sweep_.parts().rend(); ++part) add(*part);
     join_short();
@@ -183,10 +183,10 @@ class Planner {
   }
 
  private:
-  void add(const PlacedPart& part) {
+  void add(const CopyPart& part) {
     const Demand& demand = sweep_.demands()[part.demand];
     PrefetchCommand command{.beside = part.window, .user = demand.first_user};
-    double& cycles = placed_cycles_[part.demand];
+    double& cycles = allocated_cycles_[part.demand];
     const bool first = cycles == 0;
     cycles += part.cycles;
     if (demand.object == kNobody) {
@@ -208,7 +208,7 @@ class Planner {
     for (size_t k = part.window; k <= copy.users.back(); ++k) live_[k] += command.bytes;
   }
 
-  // A command for each kernel that a copy runs beside takes least library; but one that is done before it has begun takes
+  // A command for each kernel that a copy runs beside takes least room; but one that is done before it has begun takes
   // time, and goes with its neighbour where there is room for that, or as soon as there is.
   void join_short() {
     std::vector<PrefetchCommand> joined;
@@ -245,7 +245,7 @@ class Planner {
   const PrefetchProblem& p_;
   const Sweep& sweep_;
   std::vector<size_t> copies_;  // by demand
-  std::vector<double> placed_cycles_;
+  std::vector<double> allocated_cycles_;
   std::vector<int64_t> done_bytes_;
   std::vector<int64_t> live_;  // by kernel: of all copies
   PrefetchPlan plan_;

@@ -5,7 +5,7 @@
 #include "base/checked_math.h"
 #include "npu/channel.h"
 #include "npu/cost.h"
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 #include "plan/schedule/kernel_cost.h"
 
 namespace carina::plan {

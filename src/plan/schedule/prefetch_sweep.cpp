@@ -145,9 +145,9 @@ void Sweep::serve(size_t k) {
   double used = 0;
   while (front_ < queue_.size()) {
     const Demand& demand = demands_[queue_[front_]];
-    const double library = capacity(k, demand) - used;
-    if (library <= 1) break;
-    const double part = std::min(library, demand.left);
+    const double available = capacity(k, demand) - used;
+    if (available <= 1) break;
+    const double part = std::min(available, demand.left);
     used += part;
     copy_front(part, k);
   }

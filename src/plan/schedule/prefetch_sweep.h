@@ -47,7 +47,7 @@ struct Demand {
 };
 
 // What a sweep tells whoever watches it: parts of copies from the last to the first.
-struct PlacedPart {
+struct CopyPart {
   size_t demand;
   double cycles;
   size_t window;  // the kernel whose time it takes
@@ -62,7 +62,7 @@ class Sweep {
 
   [[nodiscard]] double cycles() const;
   [[nodiscard]] const std::vector<Demand>& demands() const { return demands_; }
-  [[nodiscard]] const std::vector<PlacedPart>& parts() const { return parts_; }
+  [[nodiscard]] const std::vector<CopyPart>& parts() const { return parts_; }
   [[nodiscard]] const Choice& staged() const { return staged_; }
   // Descending: (kernel, demand) for each copy that a kernel reads.
   [[nodiscard]] const std::vector<std::pair<size_t, size_t>>& readers() const { return readers_; }
@@ -108,7 +108,7 @@ class Sweep {
   std::vector<int64_t> free_;
   std::vector<size_t> kept_;  // by object: the demand that is kept back to its user in front
   std::vector<Demand> demands_;
-  std::vector<PlacedPart> parts_;
+  std::vector<CopyPart> parts_;
   std::vector<std::pair<size_t, size_t>> readers_;
   std::vector<size_t> queue_;  // demands under way, those that are read last in front: of which a part may be placed
   size_t front_ = 0;           // of the queue

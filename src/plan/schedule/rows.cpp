@@ -83,7 +83,7 @@ std::vector<Part> parts_of(const Schedule& schedule, const FeatureMap& map) {
 
 }  // namespace
 
-MapPlace place_of(const Schedule& schedule, const FeatureMap& map) {
+MapAddress address_of(const Schedule& schedule, const FeatureMap& map) {
   const PlanTensor& tensor = schedule[map.tensor];
   const std::vector<Part> parts = parts_of(schedule, map);
   CARINA_CHECK(parts.size() <= 2, "tensor {} has too few rolling rows", tensor.name);
@@ -102,7 +102,7 @@ MapPlace place_of(const Schedule& schedule, const FeatureMap& map) {
           .stride_c = upper.stride_c};
 }
 
-std::vector<ByteRange> place_ranges(const Schedule& schedule, const FeatureMap& map) {
+std::vector<ByteRange> byte_ranges_of(const Schedule& schedule, const FeatureMap& map) {
   std::vector<ByteRange> ranges;
   for (const Part& part : parts_of(schedule, map)) {
     const ByteRange range = range_of(part.map, schedule[map.tensor]);

@@ -29,7 +29,7 @@ Rows rows_of_second(const Step& step, const Rows& ofm);
 
 // What the registers of an operand say: rows [0, upper_rows) of the map start at `upper`, the others at `lower`. Bytes
 // from the start of the space.
-struct MapPlace {
+struct MapAddress {
   int64_t upper = 0;
   int64_t upper_rows = 0;
   int64_t lower = 0;  // 0 where there are no others
@@ -38,9 +38,9 @@ struct MapPlace {
   int64_t stride_c = 0;
 };
 // The tensor must have an address, and a format (and rolling rows) that can express the map: rules 7 and 8.
-MapPlace place_of(const Schedule& schedule, const FeatureMap& map);
+MapAddress address_of(const Schedule& schedule, const FeatureMap& map);
 
 // Bytes of the space that contain every element of the map: one range, or two where it goes around rolling rows.
-std::vector<ByteRange> place_ranges(const Schedule& schedule, const FeatureMap& map);
+std::vector<ByteRange> byte_ranges_of(const Schedule& schedule, const FeatureMap& map);
 
 }  // namespace carina::plan

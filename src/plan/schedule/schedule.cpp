@@ -12,7 +12,7 @@ const WeightSlice* Schedule::slice_of(const Command& command) const {
   return slice.valid() ? &(*this)[slice] : nullptr;
 }
 
-StreamPlace scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core) {
+StreamRange scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core) {
   const bool own = slice.scales != slice.stored;
   const StorageId staged = own ? slice.staged_scales : slice.staged;
   const Storage& storage = schedule[staged.valid() ? staged : slice.scales];
@@ -20,7 +20,7 @@ StreamPlace scales_of(const Schedule& schedule, const WeightSlice& slice, size_t
   return {.space = storage.space, .address = storage.address + stream.scale_offset, .bytes = stream.scale_bytes};
 }
 
-StreamPlace weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core) {
+StreamRange weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core) {
   const Storage& storage = schedule[slice.staged.valid() ? slice.staged : slice.stored];
   const CoreStream& stream = slice.cores[core];
   return {.space = storage.space, .address = storage.address + stream.weight_offset, .bytes = stream.weight_bytes};

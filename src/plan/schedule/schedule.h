@@ -158,13 +158,13 @@ struct WindowReach {
 WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis);
 
 // Where a core reads a slice's scales and weights: the copies, if there are any.
-struct StreamPlace {
+struct StreamRange {
   Space space = Space::kConstants;
   int64_t address = 0;
   int64_t bytes = 0;
 };
-StreamPlace scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
-StreamPlace weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
+StreamRange scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
+StreamRange weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
 
 // What a load of weights or scales copies, and where to.
 struct Copy {

@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "base/place.h"
+#include "base/memory_planner.h"
 #include "facts/npu_targets.h"
-#include "plan/memory/lives.h"
-#include "plan/memory/place.h"
+#include "plan/memory/allocate.h"
+#include "plan/memory/live_ranges.h"
 #include "plan/schedule/cost.h"
 #include "plan/schedule/transformations.h"
 
@@ -21,7 +21,7 @@ namespace {
 // What could live in fast scratch.
 struct Candidate {
   StorageId storage = {};
-  Interval life = {};
+  MemoryRequest range = {};
   double gain_cycles = 0;  // over living in the arena
   bool chosen = true;
 };
@@ -34,13 +34,13 @@ std::vector<Candidate> candidates_of(const Schedule& schedule) {
       if (tensor.storage.valid() && inside != outside) may[tensor.storage.index()] = inside;
     }
   }
-  const std::vector<Life> lives = lives_of(schedule);
+  const std::vector<LiveRange> ranges = live_ranges(schedule);
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < may.size(); ++i) {
     const int64_t bytes = schedule.storages[i].bytes;
-    if (may[i] && lives[i].used())
+    if (may[i] && ranges[i].used())
       candidates.push_back(
-          {.storage = StorageId(i), .life = {.bytes = bytes, .first = lives[i].first, .last = lives[i].last}});
+          {.storage = StorageId(i), .range = {.bytes = bytes, .first = ranges[i].first, .last = ranges[i].last}});
   }
   return candidates;
 }
@@ -71,7 +71,7 @@ class Chooser {
  public:
   Chooser(std::vector<Candidate> candidates, int64_t commands)
       : all_(std::move(candidates)), live_(static_cast<size_t>(commands) + 2, 0) {
-    for (const Candidate& c : all_) change(c, c.life.bytes);
+    for (const Candidate& c : all_) change(c, c.range.bytes);
   }
 
   // Leaves what fits `limit` at every time.
@@ -85,21 +85,21 @@ class Chooser {
 
  private:
   void change(const Candidate& c, int64_t bytes) {
-    for (int64_t time = c.life.first; time <= c.life.last; ++time) live_[static_cast<size_t>(time)] += bytes;
+    for (int64_t time = c.range.first; time <= c.range.last; ++time) live_[static_cast<size_t>(time)] += bytes;
   }
   void drop(Candidate& c) {
     c.chosen = false;
-    change(c, -c.life.bytes);
+    change(c, -c.range.bytes);
   }
 
   // What gains least for the bytes that are too many.
   Candidate& worst_at(int64_t time, int64_t too_many) {
     Candidate* worst = nullptr;
     const auto worth = [&](const Candidate& c) {
-      return c.gain_cycles / static_cast<double>(std::min(c.life.bytes, too_many));
+      return c.gain_cycles / static_cast<double>(std::min(c.range.bytes, too_many));
     };
     for (Candidate& c : all_) {
-      if (!c.chosen || c.life.bytes == 0 || time < c.life.first || time > c.life.last) continue;
+      if (!c.chosen || c.range.bytes == 0 || time < c.range.first || time > c.range.last) continue;
       if (worst == nullptr || worth(c) < worth(*worst)) worst = &c;
     }
     return *worst;
@@ -112,10 +112,10 @@ class Chooser {
     }
     std::ranges::stable_sort(dropped, std::greater<>(), &Candidate::gain_cycles);
     for (Candidate* c : dropped) {
-      const auto begin = live_.begin() + c->life.first, end = live_.begin() + c->life.last + 1;
-      if (*std::max_element(begin, end) + c->life.bytes > limit) continue;
+      const auto begin = live_.begin() + c->range.first, end = live_.begin() + c->range.last + 1;
+      if (*std::max_element(begin, end) + c->range.bytes > limit) continue;
       c->chosen = true;
-      change(*c, c->life.bytes);
+      change(*c, c->range.bytes);
     }
   }
 
@@ -131,7 +131,7 @@ Schedule choose_spaces(Schedule schedule, const Context& context) {
   std::vector<Candidate> candidates = candidates_of(schedule);
   const std::vector<double> gains = gains_of(schedule, context);
   for (Candidate& c : candidates) {
-    c.life.bytes = round_up<int64_t>(c.life.bytes, npu::kBaseAlignmentBytes);
+    c.range.bytes = round_up<int64_t>(c.range.bytes, npu::kBaseAlignmentBytes);
     c.gain_cycles = gains[c.storage.index()];
   }
   Chooser chooser(std::move(candidates), static_cast<int64_t>(schedule.order.size()));
@@ -141,7 +141,7 @@ Schedule choose_spaces(Schedule schedule, const Context& context) {
     chooser.fit(aim);
     for (const Candidate& c : chooser.all())
       schedule.storages[c.storage.index()].space = c.chosen ? Space::kFastScratch : Space::kArena;
-    const int64_t taken = placed_bytes(schedule, Space::kFastScratch);
+    const int64_t taken = allocated_bytes(schedule, Space::kFastScratch);
     if (taken <= limit) return schedule;
     aim = std::max<int64_t>(0, aim - (taken - limit));
   }

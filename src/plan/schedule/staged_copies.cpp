@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 
 namespace carina::plan {
 namespace {
@@ -63,31 +63,31 @@ Schedule with_copies(Schedule schedule, const StageableNetwork& network, const P
   return schedule;
 }
 
-std::vector<CopyOfKernel> copies_without_library(const Schedule& placed, const Schedule& unplaced, Space space,
-                                              int64_t budget) {
-  const std::vector<Life> lives = lives_of(placed);
-  const auto is_over = [&](StorageId id) { return placed[id].address + placed[id].bytes > budget; };
-  std::vector<Life> over;  // of tensors
-  for (size_t i = 0; i < lives.size(); ++i) {
-    if (placed.storages[i].space == space && lives[i].used() && is_over(StorageId(i))) over.push_back(lives[i]);
+std::vector<CopyOfKernel> copies_that_do_not_fit(const Schedule& allocated, const Schedule& unallocated, Space space,
+                                                 int64_t budget) {
+  const std::vector<LiveRange> ranges = live_ranges(allocated);
+  const auto is_over = [&](StorageId id) { return allocated[id].address + allocated[id].bytes > budget; };
+  std::vector<LiveRange> over;  // of tensors
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (allocated.storages[i].space == space && ranges[i].used() && is_over(StorageId(i))) over.push_back(ranges[i]);
   }
   std::vector<CopyOfKernel> found;
   std::optional<std::pair<size_t, StorageId>> largest_beside;
   int64_t largest = 0;
   size_t kernel = 0;
-  for (const Command& command : placed.order) {
+  for (const Command& command : allocated.order) {
     if (command.kind != Command::Kind::kStripe) continue;
-    if (const WeightSlice* slice = placed.slice_of(command)) {
-      const WeightSlice& original = unplaced[unplaced[command.stripe].slice];
+    if (const WeightSlice* slice = allocated.slice_of(command)) {
+      const WeightSlice& original = unallocated[unallocated[command.stripe].slice];
       for (const auto& [copy, stored] :
            {std::pair(slice->staged, original.stored), std::pair(slice->staged_scales, original.scales)}) {
         if (!copy.valid()) continue;
         if (is_over(copy)) found.emplace_back(kernel, stored);
-        const Life& life = lives[copy.index()];
+        const LiveRange& range = ranges[copy.index()];
         const bool beside = std::ranges::any_of(
-            over, [&](const Life& other) { return life.first <= other.last && other.first <= life.last; });
-        if (beside && placed[copy].bytes > largest) {
-          largest = placed[copy].bytes;
+            over, [&](const LiveRange& other) { return range.first <= other.last && other.first <= range.last; });
+        if (beside && allocated[copy].bytes > largest) {
+          largest = allocated[copy].bytes;
           largest_beside = std::pair(kernel, stored);
         }
       }
@@ -99,8 +99,8 @@ std::vector<CopyOfKernel> copies_without_library(const Schedule& placed, const S
 }
 
 void take_back(PrefetchProblem& problem, const StageableNetwork& network,
-               const std::vector<CopyOfKernel>& without_library) {
-  for (const auto& [kernel, storage] : without_library) {
+               const std::vector<CopyOfKernel>& not_fitting) {
+  for (const auto& [kernel, storage] : not_fitting) {
     const auto object = static_cast<size_t>(std::ranges::find(network.storages, storage) - network.storages.begin());
     if (!problem.late.emplace(kernel, object).second) problem.banned.emplace(kernel, object);
   }

@@ -24,12 +24,11 @@ Schedule with_copies(Schedule schedule, const StageableNetwork& network, const P
 using CopyOfKernel = std::pair<size_t, StorageId>;
 
 // Copies that a placed schedule has no room for: those that end behind the budget, and the largest beside a tensor that
-// does. Storages are those of `unplaced`: placing renames them.
-std::vector<CopyOfKernel> copies_without_library(const Schedule& placed, const Schedule& unplaced, Space space,
-                                              int64_t budget_bytes);
+// does. Storages are those of `unallocated`: placing renames them.
+std::vector<CopyOfKernel> copies_that_do_not_fit(const Schedule& allocated, const Schedule& unallocated, Space space,
+                                                 int64_t budget_bytes);
 
-// Those without library come later; if that was not enough, not at all.
-void take_back(PrefetchProblem& problem, const StageableNetwork& network,
-               const std::vector<CopyOfKernel>& without_library);
+// Copies that do not fit come later; if that was not enough, not at all.
+void take_back(PrefetchProblem& problem, const StageableNetwork& network, const std::vector<CopyOfKernel>& not_fitting);
 
 }  // namespace carina::plan

@@ -16,7 +16,7 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 #include "plan/schedule/prefetch.h"
 #include "plan/schedule/prefetch_problem.h"
 #include "plan/schedule/staged_copies.h"
@@ -78,7 +78,7 @@ class Fitter {
   struct Attempt {
     double planned_cycles = 0;
     bool fits = false;
-    std::vector<CopyOfKernel> without_library = {};
+    std::vector<CopyOfKernel> not_fitting = {};
   };
 
   // `rounds`: of taking copies back.
@@ -103,9 +103,9 @@ class Fitter {
       const auto known = round == 0 ? first_rounds_.find({work_, percent}) : first_rounds_.end();
       const Attempt attempt = known != first_rounds_.end() ? known->second : attempted(problem);
       if (round == 0) first_rounds_.insert({{work_, percent}, attempt});
-      if (attempt.without_library.empty()) return attempt.fits;
+      if (attempt.not_fitting.empty()) return attempt.fits;
       if (is_hopeless(attempt.planned_cycles)) return false;
-      take_back(problem, network_, attempt.without_library);
+      take_back(problem, network_, attempt.not_fitting);
     }
     return false;
   }
@@ -127,45 +127,47 @@ class Fitter {
       return tried.first.commands == plan.commands && tried.first.copies == plan.copies;
     });
     if (same != tried_.end()) return same->second;
-    Attempt attempt = placed_as(plan);
+    Attempt attempt = allocated_as(plan);
     tried_.emplace_back(std::move(plan), attempt);
     return attempt;
   }
-  Attempt placed_as(const PrefetchPlan& plan) {
+  Attempt allocated_as(const PrefetchPlan& plan) {
     Attempt attempt{.planned_cycles = plan.cycles};
-    auto placed = place_in_any_size(with_copies(schedule_, network_, plan, space_), context_, effort(budget_));
-    if (!placed) return attempt;
-    attempt.without_library = copies_without_library(*placed, schedule_, space_, budget_);
-    attempt.fits = attempt.without_library.empty() && space_bytes(*placed, space_) <= budget_;
+    auto allocated =
+        allocate_without_limit(with_copies(schedule_, network_, plan, space_), context_, search_budget(budget_));
+    if (!allocated) return attempt;
+    attempt.not_fitting = copies_that_do_not_fit(*allocated, schedule_, space_, budget_);
+    attempt.fits = attempt.not_fitting.empty() && space_bytes(*allocated, space_) <= budget_;
     if (!attempt.fits) return attempt;
-    StagedSchedule staged = ordered(*std::move(placed), plan);
+    StagedSchedule staged = ordered(*std::move(allocated), plan);
     if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
     return attempt;
   }
   // The parser runs ahead of the kernels by as many as it can issue: what stands among these starts too early, beside
   // kernels that need the port themselves; but what starts late may end late. All are tried.
-  [[nodiscard]] StagedSchedule ordered(Schedule placed, PrefetchPlan plan) const {
-    const Timeline timeline(with_blocks(placed, plan), context_.family, context_.target);
+  [[nodiscard]] StagedSchedule ordered(Schedule allocated, PrefetchPlan plan) const {
+    const Timeline timeline(with_blocks(allocated, plan), context_.family, context_.target);
     std::optional<double> min;
     for (int behind = 0; behind <= context_.family.limits.max_outstanding_kernels; ++behind) {
       std::vector<Command> order = order_with_copies(schedule_, network_, plan, static_cast<size_t>(behind));
       const double cycles = timeline.cycles(order);
       if (min && cycles >= *min) continue;
       min = cycles;
-      placed.order = std::move(order);
+      allocated.order = std::move(order);
     }
-    return {.schedule = std::move(placed), .plan = std::move(plan), .cycles = *min};
+    return {.schedule = std::move(allocated), .plan = std::move(plan), .cycles = *min};
   }
-  [[nodiscard]] Effort effort(int64_t enough_bytes) const {
+  [[nodiscard]] SearchBudget search_budget(int64_t enough_bytes) const {
     constexpr size_t kQuickWork = 500'000;
-    return {.enough_bytes = enough_bytes, .max_work = patient_ ? Effort{}.max_work : kQuickWork};
+    return {.enough_bytes = enough_bytes, .max_work = patient_ ? SearchBudget{}.max_work : kQuickWork};
   }
   // What fits may be placed in less, in the same time.
   void tighten() {
     constexpr double kNoSlower = 1.0005;
-    auto placed = place_in_any_size(with_copies(schedule_, network_, best_->plan, space_), context_, effort(0));
-    if (!placed || space_bytes(*placed, space_) >= space_bytes(best_->schedule, space_)) return;
-    StagedSchedule staged = ordered(*std::move(placed), best_->plan);
+    auto allocated =
+        allocate_without_limit(with_copies(schedule_, network_, best_->plan, space_), context_, search_budget(0));
+    if (!allocated || space_bytes(*allocated, space_) >= space_bytes(best_->schedule, space_)) return;
+    StagedSchedule staged = ordered(*std::move(allocated), best_->plan);
     if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
   }
   // In the blocks that the plan counts on.
@@ -205,19 +207,19 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
   Fitter fitter(schedule, context, blocks_for_copies);
   if (auto fit = fitter.run()) return *std::move(fit);
   auto [without, plan] = fitter.without_copies();
-  CARINA_TRY(Schedule placed, place_storages(std::move(without), context));
-  const double cycles = cost_of(placed, context.family, context.target);
-  return StagedSchedule{.schedule = std::move(placed),
+  CARINA_TRY(Schedule allocated, allocate_storages(std::move(without), context));
+  const double cycles = cost_of(allocated, context.family, context.target);
+  return StagedSchedule{.schedule = std::move(allocated),
                         .plan = std::move(plan),
                         .cycles = cycles,
-                        .no_library = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
+                        .limit_too_small = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
 }
 
 namespace {
 
 // What was left out: for want of room, or of time.
 void say_limits(const StagedSchedule& staged, const Context& context) {
-  if (staged.no_library)
+  if (staged.limit_too_small)
     context.log.note(
         {.where = "weights",
          .what = "all of them are read from slow memory: beside the tensors, the limit leaves no room for copies",
@@ -233,7 +235,7 @@ void say_limits(const StagedSchedule& staged, const Context& context) {
 
 Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
   if (context.options.variation.staging == Variation::Staging::kNever)
-    return place_storages(std::move(schedule), context);
+    return allocate_storages(std::move(schedule), context);
   CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
   say_limits(staged, context);
   return std::move(staged.schedule);

@@ -18,10 +18,10 @@ struct StagedSchedule {
   Schedule schedule;
   PrefetchPlan plan;
   double cycles = 0;     // of the time line, in the blocks that the plan counts on
-  bool no_library = false;  // copies would have paid, but none fits the limit that was asked for
+  bool limit_too_small = false;  // copies would have paid, but none fits the limit that was asked for
 };
 // The fastest staging that is found to fit the budget together with everything else. `blocks_for_copies`: as stageable()
-// takes them. Errors: as place_storages().
+// takes them. Errors: as allocate_storages().
 Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
                                   std::span<const BlockConfig> blocks_for_copies);
 

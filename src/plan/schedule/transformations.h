@@ -9,8 +9,8 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "base/memory_planner.h"
 #include "base/parallel.h"
-#include "base/place.h"
 #include "plan/compile.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
@@ -71,13 +71,13 @@ Schedule load_tables(Schedule schedule, const Context& context);
 
 Schedule choose_spaces(Schedule schedule, const Context& context);
 
-// Also gives all storages their addresses. Errors: as place_storages().
+// Also gives all storages their addresses. Errors: as allocate_storages().
 Result<Schedule> stage_weights(Schedule schedule, const Context& context);
 
 // Errors: a space would be larger than its limit: by how much, and which tensors live when it is fullest.
-Result<Schedule> place_storages(Schedule schedule, const Context& context);
+Result<Schedule> allocate_storages(Schedule schedule, const Context& context);
 
 // The same, however large the working space becomes. `effort`: for that space. Errors: another space is too small.
-Result<Schedule> place_in_any_size(Schedule schedule, const Context& context, const Effort& effort);
+Result<Schedule> allocate_without_limit(Schedule schedule, const Context& context, const SearchBudget& budget);
 
 }  // namespace carina::plan

@@ -7,7 +7,7 @@
 #include "facts/npu_targets.h"
 #include "plan/layout.h"
 #include "plan/memory/in_place.h"
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 #include "plan/schedule/cascade_rows.h"
 #include "plan/schedule/row_tracker.h"
 
@@ -44,7 +44,7 @@ class Verifier {
     storages();
     tensors();
     cascades();
-    shared_places();
+    shared_storages();
     return std::move(errors_);
   }
 
@@ -266,18 +266,18 @@ class Verifier {
     apart();
   }
   void apart() {
-    std::vector<Life> lives = lives_of(s_);
+    std::vector<LiveRange> ranges = live_ranges(s_);
     std::vector<size_t> by_start, alive;
-    for (size_t i = 0; i < lives.size(); ++i) {
-      if (s_.storages[i].space == Space::kConstants) lives[i] = {.first = 0, .last = INT64_MAX};
-      if (lives[i].used() && s_.storages[i].address >= 0) by_start.push_back(i);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (s_.storages[i].space == Space::kConstants) ranges[i] = {.first = 0, .last = INT64_MAX};
+      if (ranges[i].used() && s_.storages[i].address >= 0) by_start.push_back(i);
     }
-    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return lives[i].first; });
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return ranges[i].first; });
     for (const size_t i : by_start) {
-      std::erase_if(alive, [&](size_t j) { return lives[j].last < lives[i].first; });
+      std::erase_if(alive, [&](size_t j) { return ranges[j].last < ranges[i].first; });
       const Storage& a = s_.storages[i];
       for (const size_t j : alive) {
-        if (collide(a, lives[i], s_.storages[j], lives[j]))
+        if (collide(a, ranges[i], s_.storages[j], ranges[j]))
           broken(7, fmt::format("m{}", i), "lies over m{} while both live", j);
       }
       alive.push_back(i);
@@ -337,22 +337,22 @@ class Verifier {
   }
 
   // ---- 10 ----
-  void shared_places() {
-    const std::vector<Life> lives = tensor_lives(s_);
+  void shared_storages() {
+    const std::vector<LiveRange> ranges = tensor_live_ranges(s_);
     std::vector<std::vector<TensorId>> tensors(s_.storages.size());
     for (size_t i = 0; i < s_.tensors.size(); ++i) {
       const StorageId id = s_.tensors[i].storage;
-      if (id.valid() && s_[id].space != Space::kConstants && lives[i].used()) tensors[id.index()].emplace_back(i);
+      if (id.valid() && s_[id].space != Space::kConstants && ranges[i].used()) tensors[id.index()].emplace_back(i);
     }
     for (auto& list : tensors) {
-      std::ranges::stable_sort(list, {}, [&](TensorId id) { return lives[id.index()].first; });
+      std::ranges::stable_sort(list, {}, [&](TensorId id) { return ranges[id.index()].first; });
       for (size_t j = 1; j < list.size(); ++j) {
-        for (size_t i = 0; i < j; ++i) check_pair(list[i], list[j], lives);
+        for (size_t i = 0; i < j; ++i) check_pair(list[i], list[j], ranges);
       }
     }
   }
-  void check_pair(TensorId from, TensorId to, const std::vector<Life>& lives) {
-    const Life &a = lives[from.index()], &b = lives[to.index()];
+  void check_pair(TensorId from, TensorId to, const std::vector<LiveRange>& ranges) {
+    const LiveRange &a = ranges[from.index()], &b = ranges[to.index()];
     const bool alike = stand_alike(s_[from], s_[to]);
     for (int64_t time = b.first; time <= std::min(a.last, b.last); ++time) {
       if (alike && writes_in_place(s_, static_cast<size_t>(time - 1), from, to)) continue;

@@ -20,16 +20,16 @@ template <typename T>
 Counts counts_of(std::span<const T> values) {
   constexpr size_t kTables = 4;
   std::array<Counts, kTables> tables{};
-  const auto place = [](T value) { return static_cast<size_t>(value - npu::kMinWeight); };
+  const auto index = [](T value) { return static_cast<size_t>(value - npu::kMinWeight); };
   const size_t whole = values.size() - values.size() % kTables;
   for (size_t i = 0; i < whole; i += kTables) {
     if (i % kLineBytes == 0) prefetch_ahead(values.data() + i);
-    ++tables[0][place(values[i])];
-    ++tables[1][place(values[i + 1])];
-    ++tables[2][place(values[i + 2])];
-    ++tables[3][place(values[i + 3])];
+    ++tables[0][index(values[i])];
+    ++tables[1][index(values[i + 1])];
+    ++tables[2][index(values[i + 2])];
+    ++tables[3][index(values[i + 3])];
   }
-  for (const T value : values.subspan(whole)) ++tables.front()[place(value)];
+  for (const T value : values.subspan(whole)) ++tables.front()[index(value)];
   Counts counts{};
   for (const Counts& table : tables) std::ranges::transform(counts, table, counts.begin(), std::plus());
   return counts;

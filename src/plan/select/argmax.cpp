@@ -14,7 +14,7 @@ namespace carina::plan {
 namespace {
 
 constexpr int64_t kMaxRankedChannels = 127;
-constexpr int64_t kMaxPlaces = 32767;  // an int16 each
+constexpr int64_t kMaxIndices = 32767;  // an int16 each
 
 // value * 128 + (C - 1 - c) as int16: the largest of these is the first of the largest values.
 Result<Operand> rank_channels(Selection& s, const Operand& x) {
@@ -71,7 +71,7 @@ Result<void> by_rank(Selection& s, const Operand& whole, size_t axis) {
 }
 
 // K - k along the axis, of K elements.
-Operand places_from_behind(Selection& s, size_t rank, size_t axis, int64_t size) {
+Operand indices_from_end(Selection& s, size_t rank, size_t axis, int64_t size) {
   std::vector<int16_t> values;
   for (int64_t k = 0; k < size; ++k) values.push_back(static_cast<int16_t>(size - k));
   std::vector<int64_t> dims(rank, 1);
@@ -81,7 +81,7 @@ Operand places_from_behind(Selection& s, size_t rank, size_t axis, int64_t size)
           .type = kSigned16};
 }
 
-Result<void> by_places(Selection& s, const Operand& x, size_t axis) {
+Result<void> by_indices(Selection& s, const Operand& x, size_t axis) {
   const int64_t size = x.view.axes[axis].size;
   CARINA_TRY(const Operand largest, emit_largest(s, x, axis));
   Epilogue store = store_only({}, kSigned16), is_largest = store;
@@ -89,13 +89,13 @@ Result<void> by_places(Selection& s, const Operand& x, size_t axis) {
   is_largest.activation.min = 0;
   const Operand found = emit_temporary(
       s, "is largest", {.mode = npu::ElementwiseMode::SUB, .a = x, .b = largest, .operands = {}}, is_largest);
-  const Operand places = emit_temporary(s, "places",
-                                        {.mode = npu::ElementwiseMode::MUL,
-                                         .a = found,
-                                         .b = places_from_behind(s, x.view.rank(), axis, size),
-                                         .operands = {}},
-                                        store);
-  CARINA_TRY(Operand first, emit_largest(s, places, axis));
+  const Operand indices = emit_temporary(s, "places",
+                                         {.mode = npu::ElementwiseMode::MUL,
+                                          .a = found,
+                                          .b = indices_from_end(s, x.view.rank(), axis, size),
+                                          .operands = {}},
+                                         store);
+  CARINA_TRY(Operand first, emit_largest(s, indices, axis));
   first.view = *reshaped(first.view, s.shape(s.output()));
   finish_elementwise(s,
                      {.mode = npu::ElementwiseMode::SUB,
@@ -115,9 +115,9 @@ Result<void> select_argmax(Selection& s) {
   const auto axis = static_cast<size_t>(s.node().attributes.integer("axis"));
   const int64_t size = x.view.axes[axis].size;
   if (x.type == kSigned8 && size <= kMaxRankedChannels) return by_rank(s, x, axis);
-  if (size > kMaxPlaces)
-    return s.refuse("the axis is too long", fmt::format("at most {}", kMaxPlaces), std::to_string(size));
-  return by_places(s, x, axis);
+  if (size > kMaxIndices)
+    return s.refuse("the axis is too long", fmt::format("at most {}", kMaxIndices), std::to_string(size));
+  return by_indices(s, x, axis);
 }
 
 }  // namespace carina::plan

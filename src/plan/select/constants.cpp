@@ -33,10 +33,10 @@ Operand constant_in_order(Selection& s, const Operand& constant, std::span<const
   gather(view, 0, view.offset, s.network().material.constants[view.tensor.index()].bytes(), element_bytes, to);
   const std::string name = s.network()[view.tensor].name;
   const TensorId tensor = s.new_constant(name, bytes, view.shape(), constant.type.bytes());
-  std::vector<int64_t> places(order.size());
-  for (size_t i = 0; i < order.size(); ++i) places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  std::vector<int64_t> axes(order.size());
+  for (size_t i = 0; i < order.size(); ++i) axes[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   Operand laid = constant;
-  laid.view = permuted(dense_view(tensor, view.shape()), places);
+  laid.view = permuted(dense_view(tensor, view.shape()), axes);
   return laid;
 }
 

@@ -41,8 +41,8 @@ void push_rows(Selection& s, const Rows& rows) {
 
 Result<void> select_gather(Selection& s) {
   const Operand values = s.plain(s.input(0)), indices = s.plain(s.input(1));
-  const View place = s.destination(s.output());
-  const View out = is_dense(place) ? place : s.new_tensor("gathered", place.shape(), values.type);
+  const View view = s.destination(s.output());
+  const View out = is_dense(view) ? view : s.new_tensor("gathered", view.shape(), values.type);
   push_rows(s, {.from = side_by_side(s, values),
                 .to = out,
                 .index = side_by_side(s, indices),
@@ -54,8 +54,8 @@ Result<void> select_gather(Selection& s) {
 
 Result<void> select_scatter(Selection& s) {
   const Operand before = s.plain(s.input(0)), indices = s.plain(s.input(1)), values = s.plain(s.input(2));
-  const View place = s.destination(s.output());
-  const View out = is_dense(place) ? place : s.new_tensor("scattered", place.shape(), values.type);
+  const View view = s.destination(s.output());
+  const View out = is_dense(view) ? view : s.new_tensor("scattered", view.shape(), values.type);
   emit_copy(s, out, before.view, before.type);
   push_rows(s, {.from = side_by_side(s, values),
                 .to = out,

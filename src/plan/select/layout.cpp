@@ -57,8 +57,8 @@ Result<void> select_concat(Selection& s) {
   int64_t start = 0;
   for (const ir::ValueId id : s.node().inputs) {
     const Operand part = s.plain(id);
-    const View place = sliced_axis(whole, axis, start, s.shape(id)[axis]);
-    if (!same_elements(part.view, place)) emit_copy(s, place, part.view, part.type);
+    const View destination = sliced_axis(whole, axis, start, s.shape(id)[axis]);
+    if (!same_elements(part.view, destination)) emit_copy(s, destination, part.view, part.type);
     start += s.shape(id)[axis];
     type = part.type;
   }

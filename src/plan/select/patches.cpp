@@ -108,13 +108,13 @@ int64_t stride_left(int64_t stride, const Folding& f) {
 void copy_patches(Selection& s, Convolution& c, const Folding& y, const Folding& x) {
   const View source = grouped(padded(s, c, y, x), y, x);
   const auto order = inner_order({.axes = {source.axes[0], source.axes[3], source.axes[4], source.axes[5]}});
-  std::vector<int64_t> dims{source.axes[0].size, y.groups, x.groups}, places{0, 1, 2, 0, 0, 0};
+  std::vector<int64_t> dims{source.axes[0].size, y.groups, x.groups}, axes{0, 1, 2, 0, 0, 0};
   for (size_t i = 0; i < order.size(); ++i) {
     dims.push_back(source.axes[3 + order[i]].size);
-    places[3 + order[i]] = static_cast<int64_t>(3 + i);
+    axes[3 + order[i]] = static_cast<int64_t>(3 + i);
   }
   const View patches = s.new_tensor("patches", Shape(std::span<const int64_t>(dims)), c.ifm.type);
-  emit_copy(s, permuted(patches, places), source, c.ifm.type);
+  emit_copy(s, permuted(patches, axes), source, c.ifm.type);
   const int64_t depth = y.phases * x.phases * c.weight_shape[3];
   c.ifm.view = *reshaped(patches, {dims[0], y.groups, x.groups, depth});
   c.weights = patch_weights(c, y, x, order);

@@ -291,7 +291,7 @@ Operand Selection::plain(ir::ValueId id) {
   }
   CARINA_CHECK(state.pad.has_value(), "value {} is read before it is made", value(id).name);
   const PendingPad pad = *state.pad;
-  const View out = fixed_place(id) || read_by_channels(id) ? destination(id) : new_like(id, pad.source.view);
+  const View out = fixed_view(id) || read_by_channels(id) ? destination(id) : new_like(id, pad.source.view);
   emit_pad(*this, out, pad);
   states_[id.index()].plain = Operand{.view = out, .type = pad.source.type};
   return *states_[id.index()].plain;
@@ -315,7 +315,7 @@ const PendingPad* Selection::pending_pad(ir::ValueId id) const {
 }
 
 void Selection::define(ir::ValueId id, const Operand& operand) {
-  const std::optional<View> fixed = fixed_place(id, &operand.view);
+  const std::optional<View> fixed = fixed_view(id, &operand.view);
   const bool as_it_is =
       operand.is_plain() && operand.type.bytes() == static_cast<int64_t>(element_bytes(value(id).dtype));
   if (!as_it_is) {
@@ -333,7 +333,7 @@ void Selection::define(ir::ValueId id, const Operand& operand) {
 
 void Selection::define_pad(ir::ValueId id, PendingPad pad) {
   states_[id.index()].pad = std::move(pad);
-  if (fixed_place(id)) plain(id);
+  if (fixed_view(id)) plain(id);
 }
 
 }  // namespace carina::plan

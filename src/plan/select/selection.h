@@ -173,11 +173,11 @@ class Selection {
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need channels side by side
   // `like`: what the value is going to be made of, if known. A CONCAT that nobody has placed yet stands in its order.
-  std::optional<View> fixed_place(ir::ValueId id, const View* like = nullptr);
-  std::optional<View> find_fixed_place(ir::ValueId id, const View* like);
+  std::optional<View> fixed_view(ir::ValueId id, const View* like = nullptr);
+  std::optional<View> find_fixed_view(ir::ValueId id, const View* like);
   // Where channels stay innermost and a RESHAPE behind wants the new order in memory.
-  std::optional<View> place_behind_transpose(ir::ValueId id, ir::NodeId transpose);
-  std::optional<View> place_in_concat(ir::ValueId id, ir::NodeId concat, const View* like);
+  std::optional<View> view_through_transpose(ir::ValueId id, ir::NodeId transpose);
+  std::optional<View> view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like);
   bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);
   bool absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules);
   bool absorb_clamp(Epilogue& epilogue, const ir::Node& next);
@@ -190,7 +190,7 @@ class Selection {
   const Log& log_;
   Network network_;
   std::vector<State> states_;                              // per value
-  std::vector<std::optional<std::optional<View>>> fixed_;  // per value: fixed_place(), once asked
+  std::vector<std::optional<std::optional<View>>> fixed_;  // per value: fixed_view(), once asked
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
   std::vector<TensorId> output_tensor_;                    // per value, where it is an output

@@ -138,14 +138,14 @@ StreamPart part_of(const WeightStream& s, int64_t tap, int64_t block, const Grou
   const int64_t unit = unit_bytes(s), eight = kLanes * s.ublock_channels;
   const int64_t full_blocks = block * ceil_div(s.block_channels, s.ublock_channels) * depth_blocks(s) * unit;
   const int64_t channel = block * s.block_channels + out.first, step = s.channel_step;
-  return {.place = {.offset = kStreamHeadBytes + full_blocks + in.block * ublocks * unit +
-                              out.first / s.ublock_channels * unit + tap * s.block_depth * s.ublock_channels +
-                              in.eight * eight,
-                    .axes = {{out.groups, unit},
-                             {out.group, kLanes},
-                             {in.blocks, ublocks * unit},
-                             {in.eights, eight},
-                             {in.lanes, 1}}},
+  return {.destination = {.offset = kStreamHeadBytes + full_blocks + in.block * ublocks * unit +
+                                    out.first / s.ublock_channels * unit + tap * s.block_depth * s.ublock_channels +
+                                    in.eight * eight,
+                          .axes = {{out.groups, unit},
+                                   {out.group, kLanes},
+                                   {in.blocks, ublocks * unit},
+                                   {in.eights, eight},
+                                   {in.lanes, 1}}},
           .matrix = {.offset = s.first_channel + channel * step,
                      .axes = {{out.groups, out.group * step},
                               {out.group, step},
@@ -156,15 +156,15 @@ StreamPart part_of(const WeightStream& s, int64_t tap, int64_t block, const Grou
 
 }  // namespace
 
-std::vector<StreamPart> parts_of_tap(const WeightStream& s, int64_t tap, const View& place, const View& matrix) {
+std::vector<StreamPart> parts_of_tap(const WeightStream& s, int64_t tap, const View& destination, const View& matrix) {
   std::vector<StreamPart> parts;
   for (int64_t block = 0; block * s.block_channels < s.channels; ++block) {
     const int64_t channels = std::min(s.block_channels, s.channels - block * s.block_channels);
     for (const Groups& out : in_groups(channels, s.ublock_channels)) {
       for (const Depths& in : depths_of(s)) {
         StreamPart part = part_of(s, tap, block, out, in);
-        part.place.tensor = place.tensor;
-        part.place.offset += place.offset;
+        part.destination.tensor = destination.tensor;
+        part.destination.offset += destination.offset;
         // So far in channels: as strides of the matrix.
         View& from = part.matrix;
         const int64_t in_first = in.block * s.block_depth + in.eight * kLanes;

@@ -51,10 +51,11 @@ std::array<std::byte, kStreamStartBytes> stream_start(const WeightStream& stream
 // eight of them, one of these] for both views, `place` in bytes of the stream's tensor (whose element is a byte) from the
 // start of the stream, `matrix` in elements of [out, in].
 struct StreamPart {
-  View place = {};
+  View destination = {};
   View matrix = {};
 };
 // All parts of one tap. `matrix` has the axes [out of the operation, in].
-std::vector<StreamPart> parts_of_tap(const WeightStream& stream, int64_t tap, const View& place, const View& matrix);
+std::vector<StreamPart> parts_of_tap(const WeightStream& stream, int64_t tap, const View& destination,
+                                     const View& matrix);
 
 }  // namespace carina::plan

@@ -140,7 +140,7 @@ function draw({place, make}) {
   place.dataset.drawn = "yes";
 }
 
-// make(width) -> a specification of Vega; `width` is the library that there is.
+// make(width) -> a specification of Vega; `width` is the available width.
 function plot(id, make) {
   const one = {place: el("div", {class: "plot", id}), make};
   plots.push(one);

@@ -55,8 +55,9 @@ Found output_size(const RuleContext& at) {
   const Kernel kernel = kernel_of(at);
   for (size_t axis = 0; axis < kernel.spatial; ++axis) {
     const int64_t span = (at.in_shape(1)[kernel.first + axis] - 1) * at.ints("dilation")[axis];
-    const int64_t library = at.in_shape(0)[1 + axis] - 1 + at.ints("pad")[2 * axis] + at.ints("pad")[2 * axis + 1] - span;
-    const auto steps = exact_quotient(library, at.ints("stride")[axis]);
+    const int64_t extent =
+        at.in_shape(0)[1 + axis] - 1 + at.ints("pad")[2 * axis] + at.ints("pad")[2 * axis + 1] - span;
+    const auto steps = exact_quotient(extent, at.ints("stride")[axis]);
     if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
                               steps ? std::optional(*steps + 1) : std::nullopt))
       return found;

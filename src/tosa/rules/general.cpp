@@ -38,9 +38,9 @@ struct NodeTypes {
 
 void note_type(NodeTypes& out, const TosaOpRow& row, std::string_view variable, std::optional<TosaType> type,
                std::string_view what) {
-  const auto place = std::ranges::find(row.type_names, variable);
-  if (place == row.type_names.end()) return;
-  auto& known = out.types[static_cast<size_t>(place - row.type_names.begin())];
+  const auto entry = std::ranges::find(row.type_names, variable);
+  if (entry == row.type_names.end()) return;
+  auto& known = out.types[static_cast<size_t>(entry - row.type_names.begin())];
   const TosaType got = type.value_or(TosaType::kUnknown);
   if (known && *known != got && !out.clash)
     out.clash = fmt::format("{} is {}, but {} is {}", what, name_of(got), variable, name_of(*known));

@@ -44,9 +44,9 @@ Found wide_pad(const RuleContext& at) {
 
 Found output_size(const RuleContext& at) {
   for (size_t axis = 0; axis < 2; ++axis) {
-    const int64_t library =
+    const int64_t extent =
         at.in_shape(0)[1 + axis] + at.ints("pad")[2 * axis] + at.ints("pad")[2 * axis + 1] - at.ints("kernel")[axis];
-    const auto steps = exact_quotient(library, at.ints("stride")[axis]);
+    const auto steps = exact_quotient(extent, at.ints("stride")[axis]);
     if (Found found = differs(fmt::format("output axis {}", 1 + axis), at.out_shape(0)[1 + axis],
                               steps ? std::optional(*steps + 1) : std::nullopt))
       return found;

@@ -38,7 +38,7 @@ def check_disk():
     FOLDER.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(FOLDER).free
     if free < LEAST_FREE_BYTES:
-        sys.exit(f"{FOLDER}: {free >> 30} GB free, {LEAST_FREE_BYTES >> 30} GB wanted; run again when there is library")
+        sys.exit(f"{FOLDER}: {free >> 30} GB free, {LEAST_FREE_BYTES >> 30} GB wanted; run again when there is enough")
 
 
 def run_operator(operator, program, jobs):

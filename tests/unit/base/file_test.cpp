@@ -65,7 +65,7 @@ TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
   ASSERT_EQ(sum(0, kBytes), kBytes);
   constexpr int64_t kHalf = kBytes / 1024 / 2;
   EXPECT_GE(mapped_kilobytes(), before + kHalf);
-  PagesBehind behind;
+  PageReleaser behind;
   // What the system has mapped around it goes, too.
   for (size_t at = 0; at <= size_t{1} << 20; at += kPart) behind.add(file->bytes().subspan(at, kPart));
   EXPECT_LT(mapped_kilobytes(), before + kHalf);
@@ -74,9 +74,9 @@ TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
 
 TEST_F(File, PagesOfOtherMemoryStay) {
   const Buffer own = Buffer::copy_of(std::vector<std::byte>(size_t{2} << 20, std::byte{7}));
-  PagesBehind behind;
+  PageReleaser behind;
   behind.add(own.bytes());
-  leave_pages_around(own.bytes());
+  release_pages_around(own.bytes());
   EXPECT_EQ(std::ranges::count(own.bytes(), std::byte{7}), own.size());
 }
 

@@ -94,7 +94,7 @@ TEST(Api, ExplainAddsUpAndNamesTheUsersNodes) {
   EXPECT_EQ(sum, report->cycles);
   ASSERT_EQ(report->nodes.size(), 2U);
   EXPECT_EQ(report->nodes[0].name, "linear");
-  EXPECT_EQ(report->nodes[0].place, report::Place::kNpu);
+  EXPECT_EQ(report->nodes[0].runs_on, report::RunsOn::kNpu);
 }
 
 TEST(Api, ExplainShowsEveryBlockerOfEveryStage) {
@@ -108,13 +108,13 @@ TEST(Api, ExplainShowsEveryBlockerOfEveryStage) {
   model.output("neg");
   const auto report = explain(Buffer::copy_of(model.archive()), "m.pt2", {}, kTarget);
   ASSERT_TRUE(report.has_value()) << to_string(report.error());
-  const auto place_of = [&](const std::string& name) {
-    return std::ranges::find(report->nodes, name, &report::NodeReport::name)->place;
+  const auto runs_on = [&](const std::string& name) {
+    return std::ranges::find(report->nodes, name, &report::NodeReport::name)->runs_on;
   };
   EXPECT_EQ(report->nodes.size(), 5U);
-  EXPECT_EQ(place_of("unknown"), report::Place::kNowhere);
-  EXPECT_EQ(place_of("digamma"), report::Place::kNowhere);
-  EXPECT_EQ(place_of("linear"), report::Place::kUndecided);
+  EXPECT_EQ(runs_on("unknown"), report::RunsOn::kNowhere);
+  EXPECT_EQ(runs_on("digamma"), report::RunsOn::kNowhere);
+  EXPECT_EQ(runs_on("linear"), report::RunsOn::kUndecided);
   EXPECT_THAT(to_string(report->errors), AllOf(HasSubstr("no_such_thing"), HasSubstr("digamma")));
 }
 

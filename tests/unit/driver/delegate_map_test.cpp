@@ -43,31 +43,31 @@ void add_step(ModelBuilder& model, const std::string& step, const std::string& n
              step == "quantize" ? kInt8 : kFp32);
 }
 
-std::vector<NodePlace> mapped(ModelBuilder& model, const std::string& output, const std::string& spec,
-                              SplitOptions split = {}) {
+std::vector<NodeAssignment> mapped(ModelBuilder& model, const std::string& output, const std::string& spec,
+                                   SplitOptions split = {}) {
   model.output(output);
   split.delegates = DelegateMode::kAll;
-  const auto places = map_delegates(Buffer::copy_of(model.archive()), "m.pt2", *tosa_backend(spec), split, {}, {});
-  EXPECT_TRUE(places.has_value()) << to_string(places.error());
-  return places ? *places : std::vector<NodePlace>{};
+  const auto assignments = map_delegates(Buffer::copy_of(model.archive()), "m.pt2", *tosa_backend(spec), split, {}, {});
+  EXPECT_TRUE(assignments.has_value()) << to_string(assignments.error());
+  return assignments ? *assignments : std::vector<NodeAssignment>{};
 }
 
-NodePlace place_of(const std::vector<NodePlace>& places, const std::string& name) {
-  const auto found = std::ranges::find(places, name, &NodePlace::name);
-  EXPECT_NE(found, places.end()) << name;
-  return found == places.end() ? NodePlace{} : *found;
+NodeAssignment place_of(const std::vector<NodeAssignment>& assignments, const std::string& name) {
+  const auto found = std::ranges::find(assignments, name, &NodeAssignment::name);
+  EXPECT_NE(found, assignments.end()) << name;
+  return found == assignments.end() ? NodeAssignment{} : *found;
 }
 
 TEST(DelegateMap, NodesOfTheUsersGraphAreNamed) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "neg", "x");
   add(model, "tanh.default", "tanh", "neg");
-  const auto places = mapped(model, "tanh", "TOSA-1.0+FP");
-  ASSERT_EQ(places.size(), 2U);
-  EXPECT_EQ(places[0].name, "neg");
-  EXPECT_EQ(places[0].op, "aten.neg.default");
-  EXPECT_EQ(places[0].delegate, 0);
-  EXPECT_EQ(places[1].delegate, 0);
+  const auto assignments = mapped(model, "tanh", "TOSA-1.0+FP");
+  ASSERT_EQ(assignments.size(), 2U);
+  EXPECT_EQ(assignments[0].name, "neg");
+  EXPECT_EQ(assignments[0].op, "aten.neg.default");
+  EXPECT_EQ(assignments[0].delegate, 0);
+  EXPECT_EQ(assignments[1].delegate, 0);
 }
 
 TEST(DelegateMap, NoDelegateWaitsForItself) {
@@ -75,11 +75,11 @@ TEST(DelegateMap, NoDelegateWaitsForItself) {
   add(model, "neg.default", "first", "x");
   add(model, "tanh.default", "between", "first");
   add(model, "add.Tensor", "last", "first", "between");
-  const auto places = mapped(model, "last", "TOSA-1.0+FP", {.cpu_nodes = {"between"}});
-  EXPECT_EQ(place_of(places, "between").delegate, kCpu);
-  EXPECT_THAT(place_of(places, "between").reason, HasSubstr("as asked"));
-  EXPECT_EQ(place_of(places, "first").delegate, 0);
-  EXPECT_EQ(place_of(places, "last").delegate, 1);
+  const auto assignments = mapped(model, "last", "TOSA-1.0+FP", {.cpu_nodes = {"between"}});
+  EXPECT_EQ(place_of(assignments, "between").delegate, kCpu);
+  EXPECT_THAT(place_of(assignments, "between").reason, HasSubstr("as asked"));
+  EXPECT_EQ(place_of(assignments, "first").delegate, 0);
+  EXPECT_EQ(place_of(assignments, "last").delegate, 1);
 }
 
 TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbours) {
@@ -87,8 +87,8 @@ TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbours) {
   add(model, "neg.default", "first", "x");
   add(model, "alias.default", "same", "first");
   add(model, "tanh.default", "last", "same");
-  const auto places = mapped(model, "last", "TOSA-1.0+FP");
-  EXPECT_EQ(place_of(places, "same").delegate, 0);
+  const auto assignments = mapped(model, "last", "TOSA-1.0+FP");
+  EXPECT_EQ(place_of(assignments, "same").delegate, 0);
 }
 
 TEST(DelegateMap, IntegersPassBetweenDelegatesAndTheCpu) {
@@ -98,10 +98,10 @@ TEST(DelegateMap, IntegersPassBetweenDelegatesAndTheCpu) {
   add(model, "relu.default", "relu", "dq_in");
   add_step(model, "quantize", "q_out", "relu");
   add_step(model, "dequantize", "dq_out", "q_out");
-  const auto places = mapped(model, "dq_out", "TOSA-1.0+INT");
-  EXPECT_EQ(place_of(places, "q_in").delegate, kCpu);
-  for (const char* inside : {"dq_in", "relu", "q_out"}) EXPECT_EQ(place_of(places, inside).delegate, 0) << inside;
-  EXPECT_EQ(place_of(places, "dq_out").delegate, kCpu);
+  const auto assignments = mapped(model, "dq_out", "TOSA-1.0+INT");
+  EXPECT_EQ(place_of(assignments, "q_in").delegate, kCpu);
+  for (const char* inside : {"dq_in", "relu", "q_out"}) EXPECT_EQ(place_of(assignments, inside).delegate, 0) << inside;
+  EXPECT_EQ(place_of(assignments, "dq_out").delegate, kCpu);
 }
 
 // argmax of x, [1,2] to [1], and what reads it.
@@ -114,9 +114,9 @@ void add_argmax(ModelBuilder& model) {
 TEST(DelegateMap, NoDelegateGivesIntegersOf64Bits) {
   ModelBuilder model = beginning();
   add_argmax(model);
-  const auto places = mapped(model, "places", "TOSA-1.0+INT+FP");
-  EXPECT_EQ(place_of(places, "places").delegate, kCpu);
-  EXPECT_THAT(place_of(places, "places").reason, HasSubstr("places is i64 where a delegate would begin or end"));
+  const auto assignments = mapped(model, "places", "TOSA-1.0+INT+FP");
+  EXPECT_EQ(place_of(assignments, "places").delegate, kCpu);
+  EXPECT_THAT(place_of(assignments, "places").reason, HasSubstr("places is i64 where a delegate would begin or end"));
 }
 
 TEST(DelegateMap, IntegersOf64BitsWithinADelegateAreItsAffair) {
@@ -125,17 +125,17 @@ TEST(DelegateMap, IntegersOf64BitsWithinADelegateAreItsAffair) {
   constexpr int kInt32 = 4;
   model.node("torch.ops.aten.to.dtype", "narrow", {1},
              {argument("self", tensor("places")), argument("dtype", {{"as_scalar_type", kInt32}})}, kInt32);
-  const auto places = mapped(model, "narrow", "TOSA-1.0+INT+FP");
-  EXPECT_EQ(place_of(places, "places").delegate, 0);
-  EXPECT_EQ(place_of(places, "narrow").delegate, 0);
+  const auto assignments = mapped(model, "narrow", "TOSA-1.0+INT+FP");
+  EXPECT_EQ(place_of(assignments, "places").delegate, 0);
+  EXPECT_EQ(place_of(assignments, "narrow").delegate, 0);
 }
 
 TEST(DelegateMap, WhatTheBackendRefusesHasItsReason) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "neg", "x");
-  const auto places = mapped(model, "neg", "TOSA-1.0+INT");
-  EXPECT_EQ(place_of(places, "neg").delegate, kCpu);
-  EXPECT_THAT(place_of(places, "neg").reason, HasSubstr("x is not quantized"));
+  const auto assignments = mapped(model, "neg", "TOSA-1.0+INT");
+  EXPECT_EQ(place_of(assignments, "neg").delegate, kCpu);
+  EXPECT_THAT(place_of(assignments, "neg").reason, HasSubstr("x is not quantized"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using enum DType;
 
 // Each element is its own place.
 template <typename T>
-Tensor places(DType dtype, const Shape& shape) {
+Tensor numbered(DType dtype, const Shape& shape) {
   std::vector<T> values(static_cast<size_t>(shape.elements()));
   std::iota(values.begin(), values.end(), T{0});
   return Tensor::of<T>(dtype, shape, values);
@@ -88,11 +88,11 @@ ir::Module attention(DType dtype, int64_t tokens, int64_t heads, int64_t depth) 
 TEST(Moves, HeadsOfAttentionAreOneCopyEach) {
   for (const int64_t tokens : {1, 7, 50}) {
     const ir::Module floats = attention(kFp32, tokens, 3, 20);
-    const Tensor x = places<float>(kFp32, {1, tokens, 1, 180});
+    const Tensor x = numbered<float>(kFp32, {1, tokens, 1, 180});
     expect_same_alone(floats, x);
     EXPECT_EQ(kernels_of(floats, x), 3U);
-    expect_same_alone(attention(kInt8, tokens, 3, 20), places<int8_t>(kInt8, {1, tokens, 1, 180}));
-    expect_same_alone(attention(kInt16, tokens, 3, 20), places<int16_t>(kInt16, {1, tokens, 1, 180}));
+    expect_same_alone(attention(kInt8, tokens, 3, 20), numbered<int8_t>(kInt8, {1, tokens, 1, 180}));
+    expect_same_alone(attention(kInt16, tokens, 3, 20), numbered<int16_t>(kInt16, {1, tokens, 1, 180}));
   }
 }
 
@@ -102,7 +102,7 @@ TEST(Moves, AValueThatIsSeenIsMade) {
   const ir::ValueId first = transpose(b, b.input("x", kFp32, shape), {1, 0});
   b.output(transpose(b, slice(b, first, {3, 0}, {10, 20}), {1, 0}));
   b.output(first);
-  expect_same_alone(b.module, places<float>(kFp32, shape));
+  expect_same_alone(b.module, numbered<float>(kFp32, shape));
 }
 
 // The middle axes cannot be seen as one without a copy.
@@ -112,7 +112,7 @@ TEST(Moves, AReshapeThatNoStridesSayIsACopy) {
   const ir::ValueId mixed = reshape(b, transpose(b, b.input("x", kInt32, shape), {1, 0, 2}), {20, 6});
   const ir::ValueId merged = reshape(b, transpose(b, mixed, {1, 0}), {3, 2, 1, 20});
   b.output(transpose(b, merged, {1, 3, 2, 0}));
-  expect_same_alone(b.module, places<int32_t>(kInt32, shape));
+  expect_same_alone(b.module, numbered<int32_t>(kInt32, shape));
 }
 
 // A reshape that another operator reads too.
@@ -122,7 +122,7 @@ TEST(Moves, AReshapeOfAFusedNodeCopiesNothing) {
   const ir::ValueId x = b.input("x", kFp32, {1, 2, 2, 4});
   const ir::ValueId sums =
       b.add(TosaOp::CONV2D,
-            {x, b.constant(places<float>(kFp32, {3, 1, 1, 4})), b.constant(places<float>(kFp32, {3})),
+            {x, b.constant(numbered<float>(kFp32, {3, 1, 1, 4})), b.constant(numbered<float>(kFp32, {3})),
              b.constant(testing::zero_point(kFp32)), b.constant(testing::zero_point(kFp32))},
             kFp32, {1, 2, 2, 3},
             {{"pad", std::vector<int64_t>{0, 0, 0, 0}},
@@ -133,7 +133,7 @@ TEST(Moves, AReshapeOfAFusedNodeCopiesNothing) {
   const ir::ValueId clamped =
       b.add(TosaOp::CLAMP, {sums}, kFp32, {1, 2, 2, 3}, {{"min_val", 0.0}, {"max_val", 9.0}, {"nan_mode", int64_t{1}}});
   b.output(reshape(b, clamped, {4, 3}));
-  const Tensor input = places<float>(kFp32, {1, 2, 2, 4});
+  const Tensor input = numbered<float>(kFp32, {1, 2, 2, 4});
   expect_same_alone(b.module, input);
   auto interpreter = Interpreter::create(b.module, {.profiling = Profiling::kOn});
   ASSERT_TRUE(interpreter);
@@ -151,7 +151,7 @@ TEST(Moves, OtherUsersReadWhatIsMade) {
   const ir::ValueId flat = reshape(b, turned, {1, 240});
   b.output(b.add(TosaOp::EXP, {flat}, kFp32, {1, 240}));
   b.output(slice(b, flat, {0, 7}, {1, 100}));
-  expect_same_alone(b.module, places<float>(kFp32, shape));
+  expect_same_alone(b.module, numbered<float>(kFp32, shape));
 }
 
 TEST(Moves, RandomOnesInARow) {
@@ -188,7 +188,7 @@ TEST(Moves, RandomOnesInARow) {
       if (random() % 8 == 0) b.output(x);
     }
     b.output(x);
-    expect_same_alone(b.module, places<float>(kFp32, shape));
+    expect_same_alone(b.module, numbered<float>(kFp32, shape));
   }
 }
 
@@ -197,7 +197,7 @@ TEST(Moves, MatricesAreTurned) {
   for (const Shape& shape : {Shape{16, 16}, Shape{17, 33}, Shape{3, 100}, Shape{100, 3}, Shape{64, 197}}) {
     Builder b;
     b.output(transpose(b, b.input("x", kFp32, shape), {1, 0}));
-    const std::vector<Tensor> out = run(b.module, places<float>(kFp32, shape), {});
+    const std::vector<Tensor> out = run(b.module, numbered<float>(kFp32, shape), {});
     for (int64_t i = 0; i < shape.elements(); ++i) {
       const auto at = static_cast<size_t>(i % shape[1] * shape[0] + i / shape[1]);
       ASSERT_EQ(out.front().values<float>()[at], static_cast<float>(i)) << to_string(shape);

@@ -114,8 +114,8 @@ std::vector<int8_t> in_quads(const WeightTraversal& t, std::span<const int16_t> 
   std::vector<int8_t> quads(static_cast<size_t>(quad_size(t)));
   const int64_t taps = int64_t{t.kernel_height} * t.kernel_width;
   for (size_t at = 0; at < weights.size(); ++at) {
-    const auto place = static_cast<int64_t>(at);
-    const int64_t i = place % t.ifm_depth, tap = place / t.ifm_depth % taps, o = place / t.ifm_depth / taps;
+    const auto index = static_cast<int64_t>(at);
+    const int64_t i = index % t.ifm_depth, tap = index / t.ifm_depth % taps, o = index / t.ifm_depth / taps;
     const int64_t quad = (o / kPairedChannels * taps + tap) * ((t.ifm_depth + 3) / 4) + i / 4;
     quads[static_cast<size_t>((quad * kPairedChannels + o % kPairedChannels) * 4 + i % 4)] =
         static_cast<int8_t>(weights[at]);

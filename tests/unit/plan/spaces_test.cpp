@@ -2,7 +2,7 @@
 
 #include "networks.h"
 #include "plan/family/family.h"
-#include "plan/memory/place.h"
+#include "plan/memory/allocate.h"
 #include "plan/schedule/staging.h"
 #include "plan/schedule/timeline.h"
 #include "plan/schedule/transformations.h"
@@ -136,7 +136,7 @@ TEST(Spaces, WhatIsChosenFitsWithResultsInTheirOperandsPlaces) {
                            {.from = 14, .other = 3},     {.from = 0, .other = 2},     {.from = 14, .channels = 48},
                            {.from = 16, .channels = 16}, {.from = 21, .channels = 16}}),
                   dedicated(), {}, "blocks");
-  const int64_t taken = placed_bytes(choose_spaces(blocked, context), Space::kFastScratch);
+  const int64_t taken = allocated_bytes(choose_spaces(blocked, context), Space::kFastScratch);
   EXPECT_LE(taken, options.arena_limit_bytes);
   EXPECT_GT(taken, options.arena_limit_bytes * 3 / 4);
 }

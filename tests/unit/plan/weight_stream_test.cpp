@@ -28,12 +28,12 @@ void for_each(const View& view, const auto& visit) {
 std::vector<std::byte> written(const WeightStream& stream, const std::vector<int>& constants,
                                const std::vector<int16_t>& matrix, int64_t out, int64_t in) {
   std::vector<std::byte> bytes(static_cast<size_t>(stream.bytes()), stream_byte(0));
-  const View place{.axes = {{stream.bytes(), 1}}}, all{.axes = {{out, in}, {in, 1}}};
+  const View destination{.axes = {{stream.bytes(), 1}}}, all{.axes = {{out, in}, {in, 1}}};
   for (int64_t tap = 0; tap < stream.taps; ++tap) {
-    for (const StreamPart& part : parts_of_tap(stream, tap, place, all)) {
+    for (const StreamPart& part : parts_of_tap(stream, tap, destination, all)) {
       std::vector<int16_t> values;
       for_each(part.matrix, [&](size_t, size_t at) { values.push_back(matrix.at(at)); });
-      for_each(part.place, [&](size_t i, size_t at) {
+      for_each(part.destination, [&](size_t i, size_t at) {
         bytes.at(at) = stream_byte(tap + 1 < stream.taps ? constants[static_cast<size_t>(tap)] : values[i]);
       });
     }

@@ -197,18 +197,18 @@ TEST(Refusal, EveryTruncationAndEveryFlippedBitIsSurvived) {
 
 // Each value of the description in turn becomes something else: nothing may crash, and what is accepted is a sound
 // graph.
-void damage(json& root, json& place, const ModelBuilder& model) {
+void damage(json& root, json& node, const ModelBuilder& model) {
   const json replacements[] = {nullptr, -1, "text", json::array(), json::object(), 1e300, INT64_MAX};
-  const json original = place;
+  const json original = node;
   for (const json& replacement : replacements) {
-    place = replacement;
+    node = replacement;
     ModelBuilder copy = model;
     copy.entries["models/model.json"] = root.dump();
     (void)copy.read();
   }
-  place = original;
-  for (auto& child : place) {
-    if (place.is_structured()) damage(root, child, model);
+  node = original;
+  for (auto& child : node) {
+    if (node.is_structured()) damage(root, child, model);
   }
 }
 

@@ -558,10 +558,10 @@ TEST(Scheme, ModulesAreThoseOfTheUsersModel) {
     return std::pair(b.quantization("y").dtype, b.quantization("z").dtype);
   };
   const std::pair first(DType::kInt16, DType::kInt8), last(DType::kInt8, DType::kInt16);
-  for (const char* place : {"module:net", "module:net.0", "type:ReLU", "type:my.Net", "node:first", "node:y"})
-    EXPECT_EQ(types(std::string(place) + "=int16x8"), first) << place;
-  for (const char* place : {"op:aten.tan.default", "node:last"})
-    EXPECT_EQ(types(std::string(place) + "=int16x8"), last) << place;
+  for (const char* selector : {"module:net", "module:net.0", "type:ReLU", "type:my.Net", "node:first", "node:y"})
+    EXPECT_EQ(types(std::string(selector) + "=int16x8"), first) << selector;
+  for (const char* selector : {"op:aten.tan.default", "node:last"})
+    EXPECT_EQ(types(std::string(selector) + "=int16x8"), last) << selector;
 }
 
 TEST(Scheme, WordsThatThereAreNotAreNamed) {

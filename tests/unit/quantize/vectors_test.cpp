@@ -44,9 +44,9 @@ TEST(Vectors, PlacesOfValues) {
     wanted.push_back(static_cast<int32_t>(product - first));
   }
   on_each_target([&] {
-    std::vector<int32_t> places(values.size());
-    find_places(values, scale, first, places.data());
-    EXPECT_THAT(places, ElementsAreArray(wanted));
+    std::vector<int32_t> indices(values.size());
+    find_bins(values, scale, first, indices.data());
+    EXPECT_THAT(indices, ElementsAreArray(wanted));
   });
 }
 

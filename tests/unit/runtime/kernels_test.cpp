@@ -149,9 +149,9 @@ TEST(Kernels, NonsenseIsRefused) {
         // Arithmetic on numbers of the table takes numbers.
         const bool of_tensors = !entry.name.starts_with("executorch_prim::");
         EXPECT_FALSE(of_tensors && done && std::ranges::count(never_right, same) > 0) << entry.name << " of " << count;
-        for (size_t place = 0; place < count; ++place) {
+        for (size_t index = 0; index < count; ++index) {
           std::vector<EValue*> mixed(count, &tensor);
-          mixed[place] = same;
+          mixed[index] = same;
           call_with(mixed);
         }
       }

@@ -76,8 +76,8 @@ struct Example {
     choose_output(random);
     if (op.kind == OperationKind::kElementwise) choose_elementwise(random);
     if (op.kind == OperationKind::kResize) choose_resize(random);
-    place(random);
-    fill(random);
+    choose_maps(random);
+    choose_maps(random);
   }
 
   void choose_kernel(Random& random) {
@@ -132,7 +132,7 @@ struct Example {
     op.output.multiplier >>= random.in(0, 30);
   }
 
-  void place(Random& random) {
+  void choose_maps(Random& random) {
     ElementType type = random_type(random);
     if ((op.kind == OperationKind::kElementwise || op.kind == OperationKind::kResize) && random.chance(0.3)) {
       type.bytes = 4;
@@ -177,7 +177,7 @@ struct Example {
     }
   }
 
-  void fill(Random& random) {
+  void choose_maps(Random& random) {
     for (auto* bytes : {&ifm, &ifm2, &table}) {
       for (std::byte& value : *bytes) value = static_cast<std::byte>(random.in(0, 255));
     }
@@ -205,9 +205,9 @@ struct Example {
     stage = std::make_unique<OutputStage>(op, std::move(scales), table);
     work.output = stage.get();
     const auto put = [](const FeatureMap& map, const Extent& box, std::span<std::byte> bytes) {
-      auto placed = PlacedMap::place(map, box, bytes, "map");
-      EXPECT_TRUE(placed.has_value()) << (placed ? "" : to_string(placed.error()));
-      return placed ? *placed : PlacedMap{};
+      auto checked = CheckedMap::create(map, box, bytes, "map");
+      EXPECT_TRUE(checked.has_value()) << (checked ? "" : to_string(checked.error()));
+      return checked ? *checked : CheckedMap{};
     };
     work.ifm = put(op.ifm, ifm_box(op), ifm);
     if (op.kind == OperationKind::kElementwise && !op.ifm2_broadcast.scalar)

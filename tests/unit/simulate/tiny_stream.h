@@ -31,7 +31,7 @@ class TinyStream {
   }
   TinyStream& ifm(const Map& m) {
     using npu::Reg;
-    place({Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3}, m);
+    set_addresses({Reg::IFM_BASE0, Reg::IFM_BASE1, Reg::IFM_BASE2, Reg::IFM_BASE3}, m);
     set(Reg::IFM_REGION, 1)
         .set(Reg::IFM_STRIDE_Y, m.width * m.depth)
         .set(Reg::IFM_STRIDE_X, m.depth)
@@ -46,7 +46,7 @@ class TinyStream {
   }
   TinyStream& ifm2(const Map& m) {
     using npu::Reg;
-    place({Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3}, m);
+    set_addresses({Reg::IFM2_BASE0, Reg::IFM2_BASE1, Reg::IFM2_BASE2, Reg::IFM2_BASE3}, m);
     set(Reg::IFM2_REGION, 1)
         .set(Reg::IFM2_STRIDE_Y, m.width * m.depth)
         .set(Reg::IFM2_STRIDE_X, m.depth)
@@ -60,7 +60,7 @@ class TinyStream {
   }
   TinyStream& ofm(const Map& m) {
     using npu::Reg;
-    place({Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3}, m);
+    set_addresses({Reg::OFM_BASE0, Reg::OFM_BASE1, Reg::OFM_BASE2, Reg::OFM_BASE3}, m);
     set(Reg::OFM_REGION, 1)
         .set(Reg::OFM_STRIDE_Y, m.width * m.depth)
         .set(Reg::OFM_STRIDE_X, m.depth)
@@ -108,7 +108,7 @@ class TinyStream {
   }
 
  private:
-  void place(const std::array<npu::Reg, 4>& base, const Map& m) {
+  void set_addresses(const std::array<npu::Reg, 4>& base, const Map& m) {
     for (size_t i = 0; i < 4; ++i) set(base[i], i == 0 ? m.base : 0);
   }
   bool u85_;

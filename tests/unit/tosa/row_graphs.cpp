@@ -66,9 +66,9 @@ class Maker {
   }
 
   DType type_of_name(std::string_view name) {
-    const auto place = std::ranges::find(row_.type_names, name);
-    if (types_ != nullptr && place != row_.type_names.end())
-      return ir::dtype_of(types_->types[static_cast<size_t>(place - row_.type_names.begin())]);
+    const auto found = std::ranges::find(row_.type_names, name);
+    if (types_ != nullptr && found != row_.type_names.end())
+      return ir::dtype_of(types_->types[static_cast<size_t>(found - row_.type_names.begin())]);
     return dtype_of_name(name).value_or(DType::kInt32);
   }
 

@@ -29,7 +29,7 @@ uint64_t number(const Buffer& file, size_t offset) {
   return value;
 }
 
-constexpr size_t place(VgfSection section) {
+constexpr size_t header_offset(VgfSection section) {
   return static_cast<size_t>(section);
 }
 
@@ -40,12 +40,12 @@ TEST(VgfHostile, HeaderAndSections) {
   EXPECT_THAT(refusal(file.slice(0, 100)), HasSubstr("ends in its header"));
   EXPECT_THAT(refusal(changed(file, kVgfVersionOffset, uint8_t{1})), HasSubstr("got 1.5.0"));
   EXPECT_THAT(refusal(changed(file, kVgfVersionOffset + 1, uint8_t{6})), HasSubstr("got 0.6.0"));
-  const size_t modules = place(VgfSection::kModules);
+  const size_t modules = header_offset(VgfSection::kModules);
   EXPECT_THAT(refusal(changed<uint64_t>(file, modules, file.size())), HasSubstr("modules lies outside the file"));
   EXPECT_THAT(refusal(changed<uint64_t>(file, modules + 8, ~uint64_t{0})), HasSubstr("modules lies outside the file"));
   EXPECT_THAT(refusal(changed<uint64_t>(file, modules, 64)), HasSubstr("modules overlaps that of header"));
-  const uint64_t sequence = number(file, place(VgfSection::kSequence));
-  EXPECT_THAT(refusal(changed(file, place(VgfSection::kResources), sequence)),
+  const uint64_t sequence = number(file, header_offset(VgfSection::kSequence));
+  EXPECT_THAT(refusal(changed(file, header_offset(VgfSection::kResources), sequence)),
               HasSubstr("resources overlaps that of sequence"));
   EXPECT_THAT(refusal(changed<uint64_t>(file, modules + 8, 2)), HasSubstr("modules is no FlatBuffer"));
   EXPECT_THAT(refusal(changed(file, number(file, modules), ~uint32_t{0})), HasSubstr("modules is damaged"));
@@ -53,7 +53,7 @@ TEST(VgfHostile, HeaderAndSections) {
 
 TEST(VgfHostile, Constants) {
   const Buffer file = written(kConvolutions);
-  const size_t section = number(file, place(VgfSection::kConstants));
+  const size_t section = number(file, header_offset(VgfSection::kConstants));
   const size_t entry = section + kVgfConstantsHeaderBytes;
   EXPECT_THAT(refusal(changed(file, section + 8, uint64_t{1} << 61)), HasSubstr("too short for its entries"));
   EXPECT_THAT(refusal(changed(file, section + 8, ~uint64_t{0} / 24)), HasSubstr("too short for its entries"));
@@ -192,7 +192,7 @@ TEST(VgfHostile, ComputeSegmentsAreShownAndRefusedByName) {
 // Files before 0.4: another magic, constants in a FlatBuffer, a constant's index is its id, sections anywhere.
 TEST(VgfHostile, OldFilesAreRead) {
   const Buffer file = written(kConvolutions);
-  const size_t begin = number(file, place(VgfSection::kConstants));
+  const size_t begin = number(file, header_offset(VgfSection::kConstants));
   flatbuffers::FlatBufferBuilder builder;
   std::vector<uint8_t> raw(18);
   std::memcpy(raw.data(), file.data() + begin + kVgfConstantsHeaderBytes + kVgfConstantEntryBytes, raw.size());
@@ -210,8 +210,8 @@ TEST(VgfHostile, OldFilesAreRead) {
   bytes.insert(bytes.end(), section, section + size);
   std::memcpy(bytes.data(), kVgfOldMagic.data(), kVgfOldMagic.size());
   bytes[kVgfVersionOffset + 1] = std::byte{3};
-  std::memcpy(bytes.data() + place(VgfSection::kConstants), &offset, sizeof(offset));
-  std::memcpy(bytes.data() + place(VgfSection::kConstants) + 8, &size, sizeof(size));
+  std::memcpy(bytes.data() + header_offset(VgfSection::kConstants), &offset, sizeof(offset));
+  std::memcpy(bytes.data() + header_offset(VgfSection::kConstants) + 8, &size, sizeof(size));
   const auto old = read_vgf(Buffer::copy_of(bytes), "old.vgf");
   ASSERT_TRUE(old.has_value()) << to_string(old.error());
   EXPECT_EQ(ir::print(*old), ir::print(*read_vgf(file, "new.vgf")));

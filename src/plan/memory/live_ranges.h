@@ -3,17 +3,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/place.h"
+#include "base/memory_planner.h"
 #include "plan/schedule/schedule.h"
 
 namespace carina::plan {
 
 // From when to when the bytes of a storage matter. Time counts the commands from 1; inputs are there at 0, outputs are
-// read one after the last. What is copied part by part from its first byte to its last matters part by part (`rises`).
-struct Life {
+// read one after the last. What is copied part by part from its first byte to its last matters part by part (`fill_steps`).
+struct LiveRange {
   int64_t first = INT64_MAX;
   int64_t last = -1;
-  std::vector<Rise> rises = {};
+  std::vector<FillStep> fill_steps = {};
   void touch(int64_t time) {
     first = time < first ? time : first;
     last = time > last ? time : last;
@@ -21,17 +21,17 @@ struct Life {
   [[nodiscard]] bool used() const { return last >= 0; }
 };
 
-// As place() takes it.
-Interval interval_of(const Life& life, int64_t bytes);
+// As plan_memory() takes it.
+MemoryRequest memory_request(const LiveRange& range, int64_t bytes);
 
-// Whether two storages of a space, as they are placed, need one byte at the same time.
-bool collide(const Storage& a, const Life& life_a, const Storage& b, const Life& life_b);
+// Whether two storages of a space, at their addresses, need one byte at the same time.
+bool collide(const Storage& a, const LiveRange& range_a, const Storage& b, const LiveRange& range_b);
 
 // By storage; storages of constants have none.
-std::vector<Life> lives_of(const Schedule& schedule);
+std::vector<LiveRange> live_ranges(const Schedule& schedule);
 
 // By tensor; constants, and what no command touches, have none.
-std::vector<Life> tensor_lives(const Schedule& schedule);
+std::vector<LiveRange> tensor_live_ranges(const Schedule& schedule);
 
 // The bytes of a space that live while each stripe runs, in the order of the commands, storages taken as they are.
 std::vector<int64_t> live_bytes(const Schedule& schedule, Space space);

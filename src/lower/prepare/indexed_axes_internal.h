@@ -18,7 +18,7 @@ class IndexedAxes {
   [[nodiscard]] const std::vector<size_t>& indexed() const { return indexed_; }
   [[nodiscard]] const Shape& chosen() const { return chosen_; }  // the indices, broadcast
   [[nodiscard]] int64_t count() const { return chosen_.elements(); }
-  [[nodiscard]] int64_t places() const;  // that an index chooses from
+  [[nodiscard]] int64_t row_count() const;  // that an index chooses from
   [[nodiscard]] int64_t inner() const;
   // x[...] as PyTorch has it.
   [[nodiscard]] Shape chosen_shape() const;
@@ -32,15 +32,15 @@ class IndexedAxes {
   ir::ValueId chosen_rows_of(Rewriter& in, ir::ValueId values) const;
   ir::ValueId chosen_of(Rewriter& in, ir::ValueId rows) const;
 
-  // The same for places that are known: [before, places, behind] without moving anything where the indexed axes are
+  // The same for rows that are known: [before, rows, behind] without moving anything where the indexed axes are
   // neighbours; else the rows.
   ir::ValueId blocks_of(Rewriter& in, ir::ValueId x) const;
   ir::ValueId whole_of_blocks(Rewriter& in, ir::ValueId blocks, const Shape& shape) const;
   ir::ValueId chosen_blocks_of(Rewriter& in, ir::ValueId values) const;
 
   // Per row that is chosen, its number among the tensor's; nothing where an index is not constant or out of range.
-  [[nodiscard]] std::optional<std::vector<int64_t>> known_places(const Rewriter& in,
-                                                                 const std::vector<ir::ValueId>& indices) const;
+  [[nodiscard]] std::optional<std::vector<int64_t>> known_rows(const Rewriter& in,
+                                                               const std::vector<ir::ValueId>& indices) const;
 
  private:
   [[nodiscard]] bool are_neighbours() const;

@@ -29,12 +29,12 @@ struct RowPart {
 
 // A feature map whose elements [0,h) x [0,w) x [0,d) were all checked to lie inside its region. Source:
 // docs/facts/ethosu.md 3.1, 3.2.
-class PlacedMap {
+class CheckedMap {
  public:
-  PlacedMap() = default;
+  CheckedMap() = default;
   // Errors: an element outside `region`; the message names `role` ("IFM"), the region and the first bad address.
-  static Result<PlacedMap> place(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
-                                 std::string_view role);
+  static Result<CheckedMap> create(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
+                                   std::string_view role);
 
   [[nodiscard]] const Extent& box() const { return box_; }
   [[nodiscard]] const ElementType& type() const { return type_; }
@@ -75,8 +75,8 @@ class PlacedMap {
 };
 
 // Whether any element range of one may touch one of the other.
-bool overlap(const PlacedMap& a, const PlacedMap& b);
+bool overlap(const CheckedMap& a, const CheckedMap& b);
 // Whether both have every element at the same address with the same width (an operation in place).
-bool same_place(const FeatureMap& a, const FeatureMap& b);
+bool same_elements(const FeatureMap& a, const FeatureMap& b);
 
 }  // namespace carina::simulate

@@ -1,4 +1,4 @@
-#include "npu/stream_memo.h"
+#include "npu/encoded_weights_cache.h"
 
 #include <array>
 
@@ -6,22 +6,22 @@ namespace carina::npu {
 
 namespace {
 
-constexpr size_t kMaxHeldBytes = size_t{256} << 20;  // then the memo starts anew
+constexpr size_t kMaxHeldBytes = size_t{256} << 20;  // then the cache starts anew
 
-StreamMemo::Stream encode(std::span<const int16_t> weights) {
+EncodedWeightsCache::Stream encode(std::span<const int16_t> weights) {
   return std::make_shared<const EncodedWeights>(encode_swd_counted(weights));
 }
 
 }  // namespace
 
-std::shared_ptr<StreamMemo::Entry> StreamMemo::entry_of(const Sha256Digest& digest) {
+std::shared_ptr<EncodedWeightsCache::Entry> EncodedWeightsCache::entry_of(const Sha256Digest& digest) {
   const std::scoped_lock lock(mutex_);
   std::shared_ptr<Entry>& entry = entries_[digest];
   if (!entry) entry = std::make_shared<Entry>();
   return entry;
 }
 
-void StreamMemo::count(size_t bytes) {
+void EncodedWeightsCache::count(size_t bytes) {
   const std::scoped_lock lock(mutex_);
   held_bytes_ += bytes;
   if (held_bytes_ <= kMaxHeldBytes) return;
@@ -30,7 +30,7 @@ void StreamMemo::count(size_t bytes) {
 }
 
 // A digest stands for the content: to keep the weights for a comparison would take twice the memory of the streams.
-StreamMemo::Stream StreamMemo::encoded(std::span<const int16_t> weights) {
+EncodedWeightsCache::Stream EncodedWeightsCache::encoded(std::span<const int16_t> weights) {
   const std::shared_ptr<Entry> entry = entry_of(sha256(std::array{std::as_bytes(weights)}));
   std::call_once(entry->once, [&] {
     entry->stream = encode(weights);
@@ -39,8 +39,8 @@ StreamMemo::Stream StreamMemo::encoded(std::span<const int16_t> weights) {
   return entry->stream;
 }
 
-StreamMemo::Stream encoded_by(StreamMemo* memo, std::span<const int16_t> weights) {
-  return memo == nullptr ? encode(weights) : memo->encoded(weights);
+EncodedWeightsCache::Stream encoded_by(EncodedWeightsCache* cache, std::span<const int16_t> weights) {
+  return cache == nullptr ? encode(weights) : cache->encoded(weights);
 }
 
 }  // namespace carina::npu

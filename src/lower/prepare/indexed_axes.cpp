@@ -1,4 +1,4 @@
-#include "lower/prepare/places_internal.h"
+#include "lower/prepare/indexed_axes_internal.h"
 
 #include <algorithm>
 
@@ -63,7 +63,7 @@ std::optional<IndexedAxes> IndexedAxes::of(const Rewriter& in, const Shape& shap
   return axes;
 }
 
-int64_t IndexedAxes::places() const {
+int64_t IndexedAxes::row_count() const {
   int64_t product = 1;
   for (const size_t axis : indexed_) product *= sizes_[axis];
   return product;
@@ -138,7 +138,7 @@ ValueId IndexedAxes::chosen_of(Rewriter& in, ValueId rows) const {
 }
 
 ValueId IndexedAxes::blocks_of(Rewriter& in, ValueId x) const {
-  return in.view(are_neighbours() ? x : rows_of(in, x), Shape{before(), places(), inner() / before()});
+  return in.view(are_neighbours() ? x : rows_of(in, x), Shape{before(), row_count(), inner() / before()});
 }
 
 ValueId IndexedAxes::whole_of_blocks(Rewriter& in, ValueId blocks, const Shape& shape) const {
@@ -149,20 +149,20 @@ ValueId IndexedAxes::chosen_blocks_of(Rewriter& in, ValueId values) const {
   return in.view(values, Shape{before(), count(), inner() / before()});
 }
 
-std::optional<Ints> IndexedAxes::known_places(const Rewriter& in, const std::vector<ValueId>& indices) const {
-  Ints places(static_cast<size_t>(count()), 0);
+std::optional<Ints> IndexedAxes::known_rows(const Rewriter& in, const std::vector<ValueId>& indices) const {
+  Ints numbers(static_cast<size_t>(count()), 0);
   for (const size_t axis : indexed_) {
     const ir::Value& index = in[indices[axis]];
     if (!index.constant) return std::nullopt;
     const Ints values = integers_of(*index.constant);
-    for (size_t i = 0; i < places.size(); ++i) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
       int64_t at = values[broadcast_offset(chosen_, index.shape, static_cast<int64_t>(i))];
       if (at < -sizes_[axis] || at >= sizes_[axis]) return std::nullopt;
       if (at < 0) at += sizes_[axis];
-      places[i] = places[i] * sizes_[axis] + at;
+      numbers[i] = numbers[i] * sizes_[axis] + at;
     }
   }
-  return places;
+  return numbers;
 }
 
 ir::Attributes to_copy_attributes(DType to) {

@@ -1,4 +1,4 @@
-#include "simulate/placed_map.h"
+#include "simulate/checked_map.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 namespace carina::simulate {
 
-std::array<PlacedMap::Tile, 4> PlacedMap::tiles(const FeatureMap& map) const {
+std::array<CheckedMap::Tile, 4> CheckedMap::tiles(const FeatureMap& map) const {
   const int32_t h = box_.height;
   const int32_t w = box_.width;
   const auto base = [&](size_t i) { return static_cast<int64_t>(map.base[i]); };
@@ -27,7 +27,7 @@ std::array<PlacedMap::Tile, 4> PlacedMap::tiles(const FeatureMap& map) const {
           Tile{.offset = base(3), .y0 = top1, .y1 = h, .x0 = left, .x1 = w}};
 }
 
-Result<void> PlacedMap::check_tile(const Tile& tile, size_t index, const FeatureMap& map, std::string_view role) {
+Result<void> CheckedMap::check_tile(const Tile& tile, size_t index, const FeatureMap& map, std::string_view role) {
   if (tile.y0 >= tile.y1 || tile.x0 >= tile.x1 || box_.depth <= 0) return {};
   int64_t low = tile.offset;
   int64_t high = tile.offset;
@@ -53,22 +53,23 @@ Result<void> PlacedMap::check_tile(const Tile& tile, size_t index, const Feature
   return {};
 }
 
-Result<PlacedMap> PlacedMap::place(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
-                                   std::string_view role) {
-  PlacedMap placed;
-  placed.region_ = region;
-  placed.box_ = box;
-  placed.type_ = map.type;
-  placed.format_ = map.format;
-  placed.row_stride_ = map.stride_y;
-  placed.pixel_stride_ = map.format == Format::kNhcwb16 ? int64_t{16} * map.type.bytes : map.stride_x;
-  placed.brick_stride_ = map.stride_c;
-  placed.tiles_ = placed.tiles(map);
-  for (size_t i = 0; i < placed.tiles_.size(); ++i) CARINA_CHECKED(placed.check_tile(placed.tiles_[i], i, map, role));
-  return placed;
+Result<CheckedMap> CheckedMap::create(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
+                                      std::string_view role) {
+  CheckedMap checked;
+  checked.region_ = region;
+  checked.box_ = box;
+  checked.type_ = map.type;
+  checked.format_ = map.format;
+  checked.row_stride_ = map.stride_y;
+  checked.pixel_stride_ = map.format == Format::kNhcwb16 ? int64_t{16} * map.type.bytes : map.stride_x;
+  checked.brick_stride_ = map.stride_c;
+  checked.tiles_ = checked.tiles(map);
+  for (size_t i = 0; i < checked.tiles_.size(); ++i)
+    CARINA_CHECKED(checked.check_tile(checked.tiles_[i], i, map, role));
+  return checked;
 }
 
-std::array<RowPart, 2> PlacedMap::row(int32_t y) const {
+std::array<RowPart, 2> CheckedMap::row(int32_t y) const {
   std::array<RowPart, 2> parts;
   size_t used = 0;
   for (const Tile& tile : tiles_) {
@@ -81,7 +82,7 @@ std::array<RowPart, 2> PlacedMap::row(int32_t y) const {
   return parts;
 }
 
-bool overlap(const PlacedMap& a, const PlacedMap& b) {
+bool overlap(const CheckedMap& a, const CheckedMap& b) {
   for (const HostRange& x : a.ranges()) {
     if (x.empty()) continue;
     for (const HostRange& y : b.ranges()) {
@@ -91,7 +92,7 @@ bool overlap(const PlacedMap& a, const PlacedMap& b) {
   return false;
 }
 
-bool same_place(const FeatureMap& a, const FeatureMap& b) {
+bool same_elements(const FeatureMap& a, const FeatureMap& b) {
   return a.base == b.base && a.stride_y == b.stride_y && a.stride_x == b.stride_x && a.stride_c == b.stride_c &&
          a.width0 == b.width0 && a.height0 == b.height0 && a.height1 == b.height1 && a.region == b.region &&
          a.type.bytes == b.type.bytes && a.format == b.format && a.storage == b.storage;

@@ -10,10 +10,10 @@
 namespace carina::firmware::npu_core {
 
 // A feature map in memory, checked as a whole: its elements can be read and written. Source: docs/facts/ethosu.md 3.1.
-class PlacedMap {
+class CheckedMap {
  public:
   // False, with the reason on the console: a part of `box` lies outside of the region.
-  bool place(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role);
+  bool create(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role);
 
   // The channels of one pixel.
   class Pixel {
@@ -22,7 +22,7 @@ class PlacedMap {
     void store(int32_t c, int64_t value) const;
 
    private:
-    friend class PlacedMap;
+    friend class CheckedMap;
     [[nodiscard]] std::byte* at(int32_t c) const {
       if (!bricks_) return data_ + c * type_.bytes;
       return data_ + (c / kBrick) * brick_stride_ + (c % kBrick) * type_.bytes;

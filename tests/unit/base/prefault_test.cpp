@@ -1,4 +1,4 @@
-#include "base/populate.h"
+#include "base/prefault.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ TEST(Populate, BringsPagesAndKeepsWhatTheyHold) {
     const std::span<std::byte> bytes = memory.bytes();
     bytes[5 * page + 3] = std::byte{7};
     const size_t before = resident_pages(bytes);
-    populate_in_parallel(bytes);
+    prefault_in_parallel(bytes);
 #ifdef MADV_POPULATE_WRITE
     const bool can = ::madvise(bytes.data(), page, MADV_POPULATE_WRITE) == 0;
     EXPECT_EQ(resident_pages(bytes), can ? size / page : before);
@@ -42,8 +42,8 @@ TEST(Populate, BringsPagesAndKeepsWhatTheyHold) {
 
 TEST(Populate, TouchesNothingBesideWhatItIsGiven) {
   std::vector<char> text(1'000'000, 'x');
-  populate(std::span(text).subspan(123'456, 500'001));
-  populate(std::span<char>());
+  prefault(std::span(text).subspan(123'456, 500'001));
+  prefault(std::span<char>());
   EXPECT_EQ(std::ranges::count(text, 'x'), 1'000'000);
 }
 

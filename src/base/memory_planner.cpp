@@ -1,4 +1,4 @@
-#include "base/place.h"
+#include "base/memory_planner.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,14 +9,14 @@
 namespace carina {
 namespace {
 
-// Places in an order whose intervals have changed: one has come to the front of the others between them, or both have
-// taken each other's place.
+// Positions in an order whose requests have changed: one has come to the front of the others between them, or both have
+// changed positions.
 struct Moved {
   size_t first;
   size_t last;
 };
 
-// Where an interval cannot start: behind `last_below`, in front of `first_above`.
+// Where a request cannot start: behind `last_below`, in front of `first_above`.
 struct Taken {
   int64_t last_below;
   int64_t first_above;
@@ -25,7 +25,7 @@ using Gaps = std::vector<Taken>;
 
 // What one more order gives, and what is needed to find it.
 struct Trial {
-  Placement placed;
+  MemoryPlan plan;
   Gaps gaps;
   std::vector<uint8_t> beside_moved;
   std::vector<uint8_t> is_new;
@@ -33,19 +33,19 @@ struct Trial {
 
 class Packer {
  public:
-  Packer(std::span<const Interval> intervals, int64_t alignment)
-      : intervals_(intervals), neighbours_(intervals.size()) {
-    std::vector<size_t> by_start(intervals.size()), alive;
+  Packer(std::span<const MemoryRequest> requests, int64_t alignment)
+      : requests_(requests), neighbours_(requests.size()) {
+    std::vector<size_t> by_start(requests.size()), alive;
     std::iota(by_start.begin(), by_start.end(), size_t{0});
-    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return intervals[i].first; });
-    for (const Interval& b : intervals) sizes_.push_back(round_up(b.bytes, alignment));
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests[i].first; });
+    for (const MemoryRequest& b : requests) sizes_.push_back(round_up(b.bytes, alignment));
     const auto beside = [&](size_t i, size_t j) {
       return Neighbour{.other = j,
-                       .bytes = round_up(bytes_until(intervals[i], intervals[j].last), alignment),
-                       .others_bytes = round_up(bytes_until(intervals[j], intervals[i].last), alignment)};
+                       .bytes = round_up(bytes_until(requests[i], requests[j].last), alignment),
+                       .others_bytes = round_up(bytes_until(requests[j], requests[i].last), alignment)};
     };
     for (const size_t i : by_start) {
-      std::erase_if(alive, [&](size_t j) { return intervals[j].last < intervals[i].first; });
+      std::erase_if(alive, [&](size_t j) { return requests[j].last < requests[i].first; });
       for (const size_t j : alive) {
         neighbours_[i].push_back(beside(i, j));
         neighbours_[j].push_back(beside(j, i));
@@ -54,9 +54,9 @@ class Packer {
     }
   }
 
-  // Each interval in turn into the lowest gap that is large enough.
-  [[nodiscard]] Placement pack(std::span<const size_t> order) const {
-    Placement result{.offsets = std::vector<int64_t>(intervals_.size(), -1)};
+  // Each request in turn into the lowest gap that is large enough.
+  [[nodiscard]] MemoryPlan pack(std::span<const size_t> order) const {
+    MemoryPlan result{.offsets = std::vector<int64_t>(requests_.size(), -1)};
     Gaps gaps;
     for (const size_t i : order) put(i, lowest_gap(i, result, gaps), result);
     return result;
@@ -66,12 +66,12 @@ class Packer {
   // order that differs in the places of two, of `moved` in front of or behind the others between them. What has the same
   // neighbours in front of it, where they were, stays where it was.
   // `trial`: gets the result; kept for its memory.
-  void pack_again(std::span<const size_t> order, const Placement& before, const Moved& moved, Trial& trial) const {
-    Placement& result = trial.placed;
-    result.offsets.assign(intervals_.size(), -1);
+  void pack_again(std::span<const size_t> order, const MemoryPlan& before, const Moved& moved, Trial& trial) const {
+    MemoryPlan& result = trial.plan;
+    result.offsets.assign(requests_.size(), -1);
     result.total_bytes = 0;
-    trial.beside_moved.assign(intervals_.size(), 0);
-    trial.is_new.assign(intervals_.size(), 0);
+    trial.beside_moved.assign(requests_.size(), 0);
+    trial.is_new.assign(requests_.size(), 0);
     for (const size_t i : {order[moved.first], order[moved.last]}) {
       trial.is_new[i] = 1;
       for (const Neighbour& n : neighbours_[i]) trial.beside_moved[n.other] = 1;
@@ -90,9 +90,9 @@ class Packer {
   }
 
   // Those that reach the top, and those below that keep them there.
-  [[nodiscard]] std::vector<size_t> bottleneck(const Placement& a) const {
+  [[nodiscard]] std::vector<size_t> bottleneck(const MemoryPlan& a) const {
     std::vector<size_t> found;
-    for (size_t i = 0; i < intervals_.size(); ++i) {
+    for (size_t i = 0; i < requests_.size(); ++i) {
       if (a.offsets[i] + sizes_[i] == a.total_bytes) found.push_back(i);
     }
     const size_t tops = found.size();
@@ -109,17 +109,17 @@ class Packer {
     int64_t bytes;
     int64_t others_bytes;
   };
-  void put(size_t i, int64_t address, Placement& result) const {
+  void put(size_t i, int64_t address, MemoryPlan& result) const {
     result.offsets[i] = address;
     result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
   }
-  // Beside what is placed already. `taken`: kept for its memory.
-  [[nodiscard]] int64_t lowest_gap(size_t i, const Placement& placed, Gaps& taken) const {
+  // Beside what has an offset already. `taken`: kept for its memory.
+  [[nodiscard]] int64_t lowest_gap(size_t i, const MemoryPlan& plan, Gaps& taken) const {
     const std::vector<Neighbour>& neighbours = neighbours_[i];
     taken.resize(neighbours.size());
     size_t count = 0;
     for (const Neighbour& n : neighbours) {
-      const int64_t at = placed.offsets[n.other];
+      const int64_t at = plan.offsets[n.other];
       taken[count] = {.last_below = at - n.bytes, .first_above = at + n.others_bytes};
       count += at >= 0 ? 1 : 0;
     }
@@ -134,7 +134,7 @@ class Packer {
     return address;
   }
 
-  std::span<const Interval> intervals_;
+  std::span<const MemoryRequest> requests_;
   std::vector<int64_t> sizes_;
   std::vector<std::vector<Neighbour>> neighbours_;
 };
@@ -143,13 +143,13 @@ constexpr int kMaxRounds = 2000;
 constexpr size_t kMoves =
     64;  // rounds in which what is in the way comes earlier: soon good; later what swaps is better
 
-void improve(const Packer& packer, std::vector<size_t> order, Placement& best, const Effort& effort) {
+void improve(const Packer& packer, std::vector<size_t> order, MemoryPlan& best, const SearchBudget& budget) {
   std::mt19937 random(1);
-  const size_t rounds = std::min<size_t>(kMaxRounds, effort.max_work / (order.size() * order.size() + 1));
+  const size_t rounds = std::min<size_t>(kMaxRounds, budget.max_work / (order.size() * order.size() + 1));
   std::vector<size_t> blocked = packer.bottleneck(best);
   std::vector<size_t> candidate;
   Trial trial;
-  for (size_t round = 0; round < rounds && best.total_bytes > effort.enough_bytes; ++round) {
+  for (size_t round = 0; round < rounds && best.total_bytes > budget.enough_bytes; ++round) {
     candidate = order;
     const size_t pick = blocked[random() % blocked.size()];
     const auto from = std::ranges::find(candidate, pick);
@@ -162,8 +162,8 @@ void improve(const Packer& packer, std::vector<size_t> order, Placement& best, c
       std::iter_swap(from, to);
     }
     packer.pack_again(candidate, best, {.first = std::min(turn, other), .last = std::max(turn, other)}, trial);
-    if (trial.placed.total_bytes > best.total_bytes) continue;
-    std::swap(best, trial.placed);
+    if (trial.plan.total_bytes > best.total_bytes) continue;
+    std::swap(best, trial.plan);
     std::swap(order, candidate);
     blocked = packer.bottleneck(best);
   }
@@ -171,20 +171,20 @@ void improve(const Packer& packer, std::vector<size_t> order, Placement& best, c
 
 }  // namespace
 
-int64_t bytes_until(const Interval& interval, int64_t time) {
-  for (const Rise& rise : interval.rises) {
-    if (rise.first > time) return rise.from_byte;
+int64_t bytes_until(const MemoryRequest& request, int64_t time) {
+  for (const FillStep& step : request.fill_steps) {
+    if (step.first > time) return step.from_byte;
   }
-  return interval.bytes;
+  return request.bytes;
 }
 
-int64_t peak_live_bytes(std::span<const Interval> intervals, int64_t alignment) {
+int64_t peak_live_bytes(std::span<const MemoryRequest> requests, int64_t alignment) {
   std::vector<std::pair<int64_t, int64_t>> changes;
-  for (const Interval& b : intervals) {
+  for (const MemoryRequest& b : requests) {
     int64_t from = 0;
-    for (size_t i = 0; i <= b.rises.size(); ++i) {
-      const int64_t end = round_up(i < b.rises.size() ? b.rises[i].from_byte : b.bytes, alignment);
-      changes.emplace_back(i == 0 ? b.first : b.rises[i - 1].first, end - from);
+    for (size_t i = 0; i <= b.fill_steps.size(); ++i) {
+      const int64_t end = round_up(i < b.fill_steps.size() ? b.fill_steps[i].from_byte : b.bytes, alignment);
+      changes.emplace_back(i == 0 ? b.first : b.fill_steps[i - 1].first, end - from);
       from = end;
     }
     changes.emplace_back(b.last + 1, -round_up(b.bytes, alignment));
@@ -195,19 +195,20 @@ int64_t peak_live_bytes(std::span<const Interval> intervals, int64_t alignment) 
   return peak;
 }
 
-Placement place(std::span<const Interval> intervals, int64_t alignment, Placing how, const Effort& effort) {
-  const Packer packer(intervals, alignment);
-  std::vector<size_t> order(intervals.size());
+MemoryPlan plan_memory(std::span<const MemoryRequest> requests, int64_t alignment, PlanStrategy how,
+                       const SearchBudget& budget) {
+  const Packer packer(requests, alignment);
+  std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    if (intervals[a].bytes != intervals[b].bytes) return intervals[a].bytes > intervals[b].bytes;
-    if (how == Placing::kFirstFit) return false;
-    return intervals[a].last - intervals[a].first > intervals[b].last - intervals[b].first;
+    if (requests[a].bytes != requests[b].bytes) return requests[a].bytes > requests[b].bytes;
+    if (how == PlanStrategy::kFirstFit) return false;
+    return requests[a].last - requests[a].first > requests[b].last - requests[b].first;
   });
-  Placement best = packer.pack(order);
-  if (how == Placing::kSearch) {
-    const int64_t enough_bytes = std::max(effort.enough_bytes, peak_live_bytes(intervals, alignment));
-    improve(packer, order, best, {.enough_bytes = enough_bytes, .max_work = effort.max_work});
+  MemoryPlan best = packer.pack(order);
+  if (how == PlanStrategy::kSearch) {
+    const int64_t enough_bytes = std::max(budget.enough_bytes, peak_live_bytes(requests, alignment));
+    improve(packer, order, best, {.enough_bytes = enough_bytes, .max_work = budget.max_work});
   }
   return best;
 }

@@ -1,15 +1,15 @@
-#include "driver/split_memo.h"
+#include "driver/split_cache.h"
 
 namespace carina::driver {
 
-struct SplitMemo::Entry {
+struct SplitCache::Entry {
   std::once_flag once;
   Diagnostics notes;
   Result<Split> split;
 };
 
-Result<Split> SplitMemo::split(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
-                               const Log& log) {
+Result<Split> SplitCache::split(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
+                                const Log& log) {
   const std::shared_ptr<Entry> entry = [&] {
     const std::scoped_lock lock(mutex_);
     std::shared_ptr<Entry>& known =

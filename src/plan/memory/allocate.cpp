@@ -6,17 +6,17 @@
 // Gives:  storages that live at the same time apart from each other (rule 7).
 // Legal:  only the result of an elementwise step takes an operand's place, element over element, and only where nothing
 //         else touches either tensor while both are in use.
-#include "plan/memory/place.h"
+#include "plan/memory/allocate.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "base/checked_math.h"
-#include "base/place.h"
+#include "base/memory_planner.h"
 #include "facts/npu_targets.h"
 #include "plan/memory/in_place.h"
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 #include "plan/memory/shortage.h"
 #include "plan/schedule/transformations.h"
 
@@ -26,7 +26,8 @@ namespace {
 // By storage: which storage its tensor stands in.
 class Sharing {
  public:
-  explicit Sharing(const Schedule& schedule) : schedule_(schedule), lives_(lives_of(schedule)), owner_(lives_.size()) {
+  explicit Sharing(const Schedule& schedule)
+      : schedule_(schedule), ranges_(live_ranges(schedule)), owner_(ranges_.size()) {
     std::iota(owner_.begin(), owner_.end(), size_t{0});
     for (const Command& command : schedule.order) {
       if (command.kind != Command::Kind::kStripe) continue;
@@ -37,30 +38,30 @@ class Sharing {
     }
   }
   [[nodiscard]] size_t owner(size_t storage) const { return owner_[storage]; }
-  [[nodiscard]] const std::vector<Life>& lives() const { return lives_; }
+  [[nodiscard]] const std::vector<LiveRange>& ranges() const { return ranges_; }
 
  private:
   bool share(TensorId from, TensorId to) {
     const PlanTensor &a = schedule_[from], &b = schedule_[to];
     if (from == to || a.kind == TensorKind::kConstant || b.kind == TensorKind::kConstant) return false;
-    const size_t old_place = a.storage.index(), new_place = b.storage.index();
-    if (owner_[new_place] != new_place) return false;
+    const size_t old_storage = a.storage.index(), new_storage = b.storage.index();
+    if (owner_[new_storage] != new_storage) return false;
     const bool alike = stand_alike(a, b) && schedule_[a.storage].space == schedule_[b.storage].space &&
                        schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
-    Life& life_a = lives_[owner_[old_place]];
-    Life& life_b = lives_[new_place];
+    LiveRange& range_a = ranges_[owner_[old_storage]];
+    LiveRange& range_b = ranges_[new_storage];
     // Until the last reading of a, nothing but operations that read a where they write b may touch either.
-    if (!alike || life_a.last > life_b.last || lives_[old_place].last != life_a.last) return false;
-    for (int64_t time = life_b.first; time <= life_a.last; ++time) {
+    if (!alike || range_a.last > range_b.last || ranges_[old_storage].last != range_a.last) return false;
+    for (int64_t time = range_b.first; time <= range_a.last; ++time) {
       if (!writes_in_place(schedule_, static_cast<size_t>(time - 1), from, to)) return false;
     }
-    life_a.last = life_b.last;
-    owner_[new_place] = owner_[old_place];
+    range_a.last = range_b.last;
+    owner_[new_storage] = owner_[old_storage];
     return true;
   }
 
   const Schedule& schedule_;
-  std::vector<Life> lives_;
+  std::vector<LiveRange> ranges_;
   std::vector<size_t> owner_;
 };
 
@@ -84,69 +85,69 @@ void merge_storages(Schedule& schedule, const Sharing& sharing) {
 }
 
 struct Arena {
-  std::vector<Interval> intervals = {};
+  std::vector<MemoryRequest> requests = {};
   std::vector<StorageId> storages = {};
 };
 
 Arena arena_of(const Schedule& schedule, Space space) {
   Arena arena;
-  const std::vector<Life> lives = lives_of(schedule);
-  for (size_t i = 0; i < lives.size(); ++i) {
+  const std::vector<LiveRange> ranges = live_ranges(schedule);
+  for (size_t i = 0; i < ranges.size(); ++i) {
     const Storage& storage = schedule.storages[i];
-    if (storage.space != space || !lives[i].used()) continue;
-    arena.intervals.push_back(interval_of(lives[i], storage.bytes));
+    if (storage.space != space || !ranges[i].used()) continue;
+    arena.requests.push_back(memory_request(ranges[i], storage.bytes));
     arena.storages.emplace_back(i);
   }
   return arena;
 }
 
-Result<void> place_space(Schedule& schedule, Space space, int64_t limit_bytes, const Effort& effort) {
+Result<void> allocate_space(Schedule& schedule, Space space, int64_t limit_bytes, const SearchBudget& budget) {
   const Arena arena = arena_of(schedule, space);
-  const Placement placement = place(arena.intervals, npu::kBaseAlignmentBytes, Placing::kSearch, effort);
-  if (placement.total_bytes > limit_bytes) return fail(shortage(schedule, space, placement.total_bytes, limit_bytes));
+  const MemoryPlan plan = plan_memory(arena.requests, npu::kBaseAlignmentBytes, PlanStrategy::kSearch, budget);
+  if (plan.total_bytes > limit_bytes) return fail(shortage(schedule, space, plan.total_bytes, limit_bytes));
   for (size_t i = 0; i < arena.storages.size(); ++i)
-    schedule.storages[arena.storages[i].index()].address = placement.offsets[i];
+    schedule.storages[arena.storages[i].index()].address = plan.offsets[i];
   return {};
 }
 
 }  // namespace
 
-int64_t placed_bytes(Schedule schedule, Space space) {
+int64_t allocated_bytes(Schedule schedule, Space space) {
   merge_storages(schedule, Sharing(schedule));
-  return place(arena_of(schedule, space).intervals, npu::kBaseAlignmentBytes, Placing::kSearch).total_bytes;
+  return plan_memory(arena_of(schedule, space).requests, npu::kBaseAlignmentBytes, PlanStrategy::kSearch).total_bytes;
 }
 
-int64_t bound_bytes(const Schedule& schedule, Space space) {
-  return peak_live_bytes(arena_of(schedule, space).intervals, npu::kBaseAlignmentBytes);
+int64_t lower_bound_bytes(const Schedule& schedule, Space space) {
+  return peak_live_bytes(arena_of(schedule, space).requests, npu::kBaseAlignmentBytes);
 }
 
 namespace {
 
-Result<Schedule> placed_within(Schedule schedule, int64_t working_limit_bytes, const Context& context,
-                               const Effort& effort) {
+Result<Schedule> allocated_within(Schedule schedule, int64_t working_limit_bytes, const Context& context,
+                                  const SearchBudget& budget) {
   merge_storages(schedule, Sharing(schedule));
   CARINA_TRY(const Spaces spaces, context.family.spaces(context.target));
   const Space working = working_space(context.target, context.family);
   for (const Space space : {Space::kArena, Space::kFastScratch}) {
-    const auto& place = spaces[static_cast<size_t>(space)];
-    if (!place) continue;
+    const auto& found = spaces[static_cast<size_t>(space)];
+    if (!found) continue;
     const bool works = space == working;
-    CARINA_CHECKED(
-        place_space(schedule, space, works ? working_limit_bytes : place->limit_bytes, works ? effort : Effort{}));
+    CARINA_CHECKED(allocate_space(schedule, space, works ? working_limit_bytes : found->limit_bytes,
+                                  works ? budget : SearchBudget{}));
   }
   return schedule;
 }
 
 }  // namespace
 
-Result<Schedule> place_storages(Schedule schedule, const Context& context) {
-  return placed_within(std::move(schedule),
-                       working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes), context,
-                       {});
+Result<Schedule> allocate_storages(Schedule schedule, const Context& context) {
+  return allocated_within(std::move(schedule),
+                          working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes),
+                          context, {});
 }
 
-Result<Schedule> place_in_any_size(Schedule schedule, const Context& context, const Effort& effort) {
-  return placed_within(std::move(schedule), std::numeric_limits<int64_t>::max(), context, effort);
+Result<Schedule> allocate_without_limit(Schedule schedule, const Context& context, const SearchBudget& budget) {
+  return allocated_within(std::move(schedule), std::numeric_limits<int64_t>::max(), context, budget);
 }
 
 }  // namespace carina::plan

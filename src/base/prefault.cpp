@@ -1,4 +1,4 @@
-#include "base/populate.h"
+#include "base/prefault.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ void advise(std::span<std::byte> memory, int advice) {
 }  // namespace
 
 // Source: madvise(2). Other systems bring pages in as they are touched.
-void populate([[maybe_unused]] std::span<std::byte> memory) {
+void prefault([[maybe_unused]] std::span<std::byte> memory) {
 #ifdef MADV_POPULATE_WRITE
   if (memory.size() >= kWorthAsking) advise(memory, MADV_POPULATE_WRITE);
 #endif
@@ -42,9 +42,9 @@ void prefer_large_pages([[maybe_unused]] std::span<std::byte> memory) {
 #endif
 }
 
-void populate_in_parallel(std::span<std::byte> memory) {
+void prefault_in_parallel(std::span<std::byte> memory) {
   in_parallel_parts(memory.size(), kPart,
-                    [&](size_t begin, size_t end) { populate(memory.subspan(begin, end - begin)); });
+                    [&](size_t begin, size_t end) { prefault(memory.subspan(begin, end - begin)); });
 }
 
 }  // namespace carina

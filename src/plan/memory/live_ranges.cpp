@@ -1,11 +1,11 @@
-#include "plan/memory/lives.h"
+#include "plan/memory/live_ranges.h"
 
 namespace carina::plan {
 
-std::vector<Life> tensor_lives(const Schedule& schedule) {
-  std::vector<Life> lives(schedule.tensors.size());
+std::vector<LiveRange> tensor_live_ranges(const Schedule& schedule) {
+  std::vector<LiveRange> ranges(schedule.tensors.size());
   const auto touch = [&](TensorId id, int64_t time) {
-    if (schedule[id].kind != TensorKind::kConstant) lives[id.index()].touch(time);
+    if (schedule[id].kind != TensorKind::kConstant) ranges[id.index()].touch(time);
   };
   for (size_t i = 0; i < schedule.order.size(); ++i) {
     if (schedule.order[i].kind != Command::Kind::kStripe) continue;
@@ -17,7 +17,7 @@ std::vector<Life> tensor_lives(const Schedule& schedule) {
   }
   for (const TensorId id : schedule.inputs) touch(id, 0);
   for (const TensorId id : schedule.outputs) touch(id, static_cast<int64_t>(schedule.order.size()) + 1);
-  return lives;
+  return ranges;
 }
 
 namespace {
@@ -25,17 +25,17 @@ namespace {
 // How far each storage has been copied, part behind part.
 class Filling {
  public:
-  explicit Filling(std::vector<Life>& lives) : lives_(lives), filled_(lives.size(), 0) {}
+  explicit Filling(std::vector<LiveRange>& ranges) : ranges_(ranges), filled_(ranges.size(), 0) {}
 
   void copy(StorageId to, const Command& command, int64_t time) {
-    std::vector<Rise>& rises = lives_[to.index()].rises;
+    std::vector<FillStep>& fill_steps = ranges_[to.index()].fill_steps;
     int64_t& filled = filled_[to.index()];
     if (filled != command.first_byte) {  // in another order
-      rises.clear();
+      fill_steps.clear();
       filled = kWhole;
       return;
     }
-    if (filled > 0) rises.push_back({.from_byte = filled, .first = time});
+    if (filled > 0) fill_steps.push_back({.from_byte = filled, .first = time});
     filled += command.bytes;
   }
   void read(StorageId id) {
@@ -44,38 +44,38 @@ class Filling {
 
  private:
   static constexpr int64_t kWhole = -1;
-  std::vector<Life>& lives_;
+  std::vector<LiveRange>& ranges_;
   std::vector<int64_t> filled_;
 };
 
 }  // namespace
 
-Interval interval_of(const Life& life, int64_t bytes) {
-  return {.bytes = bytes, .first = life.first, .last = life.last, .rises = life.rises};
+MemoryRequest memory_request(const LiveRange& range, int64_t bytes) {
+  return {.bytes = bytes, .first = range.first, .last = range.last, .fill_steps = range.fill_steps};
 }
 
-bool collide(const Storage& a, const Life& life_a, const Storage& b, const Life& life_b) {
-  if (a.space != b.space || life_a.first > life_b.last || life_b.first > life_a.last) return false;
-  const int64_t end_a = a.address + bytes_until(interval_of(life_a, a.bytes), life_b.last),
-                end_b = b.address + bytes_until(interval_of(life_b, b.bytes), life_a.last);
+bool collide(const Storage& a, const LiveRange& range_a, const Storage& b, const LiveRange& range_b) {
+  if (a.space != b.space || range_a.first > range_b.last || range_b.first > range_a.last) return false;
+  const int64_t end_a = a.address + bytes_until(memory_request(range_a, a.bytes), range_b.last),
+                end_b = b.address + bytes_until(memory_request(range_b, b.bytes), range_a.last);
   return a.address < end_b && b.address < end_a;
 }
 
-std::vector<Life> lives_of(const Schedule& schedule) {
-  std::vector<Life> lives(schedule.storages.size());
-  const auto touch = [&](StorageId id, const Life& life) {
-    if (!id.valid() || !life.used() || schedule[id].space == Space::kConstants) return;
-    lives[id.index()].touch(life.first);
-    lives[id.index()].touch(life.last);
+std::vector<LiveRange> live_ranges(const Schedule& schedule) {
+  std::vector<LiveRange> ranges(schedule.storages.size());
+  const auto touch = [&](StorageId id, const LiveRange& range) {
+    if (!id.valid() || !range.used() || schedule[id].space == Space::kConstants) return;
+    ranges[id.index()].touch(range.first);
+    ranges[id.index()].touch(range.last);
   };
-  const std::vector<Life> tensors = tensor_lives(schedule);
+  const std::vector<LiveRange> tensors = tensor_live_ranges(schedule);
   for (size_t i = 0; i < tensors.size(); ++i) touch(schedule.tensors[i].storage, tensors[i]);
-  Filling filling(lives);
+  Filling filling(ranges);
   for (size_t i = 0; i < schedule.order.size(); ++i) {
     const Command& command = schedule.order[i];
     if (command.kind == Command::Kind::kLoadTable) continue;
     const auto time = static_cast<int64_t>(i) + 1;
-    const Life now{.first = time, .last = time};
+    const LiveRange now{.first = time, .last = time};
     if (command.kind != Command::Kind::kStripe) {
       const StorageId to = copy_of(schedule, command).to;
       touch(to, now);
@@ -87,16 +87,16 @@ std::vector<Life> lives_of(const Schedule& schedule) {
       }
     }
   }
-  return lives;
+  return ranges;
 }
 
 std::vector<int64_t> live_bytes(const Schedule& schedule, Space space) {
   std::vector<int64_t> change(schedule.order.size() + 3, 0);
-  const std::vector<Life> lives = lives_of(schedule);
-  for (size_t i = 0; i < lives.size(); ++i) {
-    if (!lives[i].used() || schedule.storages[i].space != space) continue;
-    change[static_cast<size_t>(lives[i].first)] += schedule.storages[i].bytes;
-    change[static_cast<size_t>(lives[i].last) + 1] -= schedule.storages[i].bytes;
+  const std::vector<LiveRange> ranges = live_ranges(schedule);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (!ranges[i].used() || schedule.storages[i].space != space) continue;
+    change[static_cast<size_t>(ranges[i].first)] += schedule.storages[i].bytes;
+    change[static_cast<size_t>(ranges[i].last) + 1] -= schedule.storages[i].bytes;
   }
   std::vector<int64_t> live;
   int64_t now = change[0];

@@ -1,4 +1,4 @@
-#include "firmware/npu/placed_map.h"
+#include "firmware/npu/checked_map.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,7 +18,7 @@ int64_t load_as(const std::byte* at) {
 
 }  // namespace
 
-bool PlacedMap::holds_tile(size_t tile, int32_t height, int32_t width, int32_t depth) const {
+bool CheckedMap::holds_tile(size_t tile, int32_t height, int32_t width, int32_t depth) const {
   if (height <= 0 || width <= 0) return true;
   int64_t low = map_->base[tile];
   int64_t high = low;
@@ -35,7 +35,7 @@ bool PlacedMap::holds_tile(size_t tile, int32_t height, int32_t width, int32_t d
   return low >= 0 && high <= static_cast<int64_t>(region_.size());
 }
 
-bool PlacedMap::place(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role) {
+bool CheckedMap::create(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role) {
   map_ = &map;
   region_ = region;
   const int32_t left = std::min(box.width, map.width0);
@@ -56,7 +56,7 @@ bool PlacedMap::place(const FeatureMap& map, const Extent& box, std::span<std::b
   return false;
 }
 
-PlacedMap::Pixel PlacedMap::pixel(int32_t y, int32_t x) const {
+CheckedMap::Pixel CheckedMap::pixel(int32_t y, int32_t x) const {
   size_t tile = 0;
   if (x >= map_->width0) {
     x -= map_->width0;
@@ -75,7 +75,7 @@ PlacedMap::Pixel PlacedMap::pixel(int32_t y, int32_t x) const {
   return pixel;
 }
 
-int64_t PlacedMap::Pixel::load(int32_t c) const {
+int64_t CheckedMap::Pixel::load(int32_t c) const {
   const std::byte* at = this->at(c);
   switch (type_.bytes) {
     case 1:
@@ -87,7 +87,7 @@ int64_t PlacedMap::Pixel::load(int32_t c) const {
   }
 }
 
-void PlacedMap::Pixel::store(int32_t c, int64_t value) const {
+void CheckedMap::Pixel::store(int32_t c, int64_t value) const {
   std::memcpy(at(c), &value, type_.bytes);
 }
 

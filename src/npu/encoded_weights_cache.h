@@ -16,7 +16,7 @@ namespace carina::npu {
 // Streams of weights by the content of what they encode, for networks that are compiled for several targets: most of
 // their weights stand in the same order there. Safe for concurrent calls; what two threads ask for at once is encoded
 // once. Results are those of encode_swd_counted().
-class StreamMemo {
+class EncodedWeightsCache {
  public:
   using Stream = std::shared_ptr<const EncodedWeights>;
 
@@ -36,7 +36,7 @@ class StreamMemo {
   size_t held_bytes_ = 0;
 };
 
-// By the memo; encoded anew where there is none.
-StreamMemo::Stream encoded_by(StreamMemo* memo, std::span<const int16_t> weights);
+// By the cache; encoded anew where there is none.
+EncodedWeightsCache::Stream encoded_by(EncodedWeightsCache* cache, std::span<const int16_t> weights);
 
 }  // namespace carina::npu

@@ -8,51 +8,51 @@
 // order of axes of what they are made of.
 namespace carina::plan {
 
-std::optional<View> Selection::fixed_place(ir::ValueId id, const View* like) {
+std::optional<View> Selection::fixed_view(ir::ValueId id, const View* like) {
   if (!fixed_[id.index()]) {
-    std::optional<View> place = find_fixed_place(id, like);
-    fixed_[id.index()] = std::move(place);
+    std::optional<View> fixed = find_fixed_view(id, like);
+    fixed_[id.index()] = std::move(fixed);
   }
   return *fixed_[id.index()];
 }
 
-std::optional<View> Selection::find_fixed_place(ir::ValueId id, const View* like) {
+std::optional<View> Selection::find_fixed_view(ir::ValueId id, const View* like) {
   if (output_tensor_[id.index()].valid()) return dense_view(output_tensor_[id.index()], shape(id));
   for (const ir::NodeId user : users(id)) {
     const ir::Node& reader = graph_[user];
     if (reader.inputs.front() == id &&
         (reader.op == ir::Op(TosaOp::RESHAPE) || reader.op == ir::Op(TosaOp::IDENTITY))) {
       const auto then = like != nullptr ? reshaped(*like, shape(reader.outputs[0])) : std::nullopt;
-      if (const auto place = fixed_place(reader.outputs[0], then ? &*then : nullptr)) {
-        if (auto same = reshaped(*place, shape(id))) return same;
+      if (const auto fixed = fixed_view(reader.outputs[0], then ? &*then : nullptr)) {
+        if (auto same = reshaped(*fixed, shape(id))) return same;
       }
     }
     if (reader.op == ir::Op(TosaOp::CONCAT)) {
-      if (auto place = place_in_concat(id, user, like)) return place;
+      if (auto fixed = view_in_concat(id, user, like)) return fixed;
     }
     if (reader.op == ir::Op(TosaOp::TRANSPOSE)) {
-      if (auto place = place_behind_transpose(id, user)) return place;
+      if (auto fixed = view_through_transpose(id, user)) return fixed;
     }
   }
   return std::nullopt;
 }
 
-std::optional<View> Selection::place_behind_transpose(ir::ValueId id, ir::NodeId transpose) {
+std::optional<View> Selection::view_through_transpose(ir::ValueId id, ir::NodeId transpose) {
   const auto& perms = graph_[transpose].attributes.integers("perms");
   const ir::ValueId out = graph_[transpose].outputs[0];
   const ir::NodeId next = sole_user(out);
   if (perms.empty() || perms.back() + 1 != static_cast<int64_t>(perms.size())) return std::nullopt;
   if (!next.valid() || graph_[next].op != ir::Op(TosaOp::RESHAPE)) return std::nullopt;
   if (reshaped(permuted(dense_view({}, shape(id)), perms), shape(graph_[next].outputs[0]))) return std::nullopt;
-  if (!fixed_place(out))
+  if (!fixed_view(out))
     fixed_[out.index()] =
         std::optional<View>(new_tensor(value(out).name, shape(out), *element_type_of(value(out).dtype)));
   std::vector<int64_t> back(perms.size());
   for (size_t i = 0; i < perms.size(); ++i) back[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);
-  return permuted(*fixed_place(out), back);
+  return permuted(*fixed_view(out), back);
 }
 
-std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat, const View* like) {
+std::optional<View> Selection::view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like) {
   const ir::Node& node = graph_[concat];
   const auto axis = static_cast<size_t>(node.attributes.integer("axis"));
   const ir::ValueId whole = node.outputs[0];
@@ -61,23 +61,23 @@ std::optional<View> Selection::place_in_concat(ir::ValueId id, ir::NodeId concat
     if (part == id) break;
     start += shape(part)[axis];
   }
-  if (!fixed_place(whole)) {
+  if (!fixed_view(whole)) {
     const View in_shape = dense_view({}, shape(whole));
     const bool covers_most =
         like != nullptr && like->shape() == shape(id) && 2 * like->elements() >= in_shape.elements();
     fixed_[whole.index()] = std::optional<View>(new_like(whole, covers_most ? *like : in_shape));
   }
-  return sliced_axis(*fixed_place(whole), axis, start, shape(id)[axis]);
+  return sliced_axis(*fixed_view(whole), axis, start, shape(id)[axis]);
 }
 
 View Selection::destination(ir::ValueId id) {
-  if (auto place = fixed_place(id)) return *std::move(place);
+  if (auto fixed = fixed_view(id)) return *std::move(fixed);
   return new_tensor(value(id).name, shape(id), *element_type_of(value(id).dtype));
 }
 
 View Selection::open(ir::ValueId id, const Shape& op_shape) {
-  const View place = destination(id);
-  if (auto same = reshaped(place, op_shape)) return *std::move(same);
+  const View fixed = destination(id);
+  if (auto same = reshaped(fixed, op_shape)) return *std::move(same);
   return new_tensor(value(id).name, op_shape, *element_type_of(value(id).dtype));
 }
 
@@ -93,19 +93,19 @@ int64_t channel_axis(const View& view) {
 View Selection::open_like(ir::ValueId id, const View& like) {
   if (like.shape() != shape(id)) return open(id, like.shape());
   // Elements that are side by side in one and not in the other would be computed one by one: transposed later.
-  const auto place = fixed_place(id, &like);
-  return place && channel_axis(*place) == channel_axis(like) ? *place : new_like(id, like);
+  const auto fixed = fixed_view(id, &like);
+  return fixed && channel_axis(*fixed) == channel_axis(like) ? *fixed : new_like(id, like);
 }
 
 View Selection::new_like(ir::ValueId id, const View& like) {
   const std::vector<int64_t> order = memory_order(like);
-  std::vector<int64_t> dims, places(order.size());
+  std::vector<int64_t> dims, axes(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
     dims.push_back(shape(id)[static_cast<size_t>(order[i])]);
-    places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    axes[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   }
   return permuted(new_tensor(value(id).name, Shape(std::span<const int64_t>(dims)), *element_type_of(value(id).dtype)),
-                  places);
+                  axes);
 }
 
 bool Selection::read_by_channels(ir::ValueId id) const {
@@ -118,7 +118,7 @@ bool Selection::read_by_channels(ir::ValueId id) const {
 }
 
 void Selection::close(ir::ValueId id, const View& view, ElementType type) {
-  const std::optional<View> fixed = fixed_place(id);
+  const std::optional<View> fixed = fixed_view(id);
   if (fixed && fixed->tensor == view.tensor) {
     states_[id.index()].plain = Operand{.view = *fixed, .type = type};
     return;

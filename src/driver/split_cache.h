@@ -12,7 +12,7 @@
 namespace carina::driver {
 
 // split_graph() of one graph, done once for an NPU whatever its memories. Safe for concurrent calls.
-class SplitMemo {
+class SplitCache {
  public:
   // As split_graph() with nothing refused; says what that says. `prepared` is the same graph in every call, and so are
   // the options' filter, but for modules, and passes.

@@ -1,0 +1,45 @@
+#include "npu/encoded_weights_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "npu/weight_codec.h"
+
+namespace carina::npu {
+namespace {
+
+std::vector<int16_t> weights_of(int seed) {
+  std::vector<int16_t> weights(5000);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int16_t>(static_cast<int>(i) * seed % 97 - 48);
+  return weights;
+}
+
+TEST(EncodedWeightsCache, GivesWhatIsEncodedWithoutIt) {
+  EncodedWeightsCache cache;
+  for (const int seed : {1, 3, 1, 5, 3}) {
+    EXPECT_EQ(cache.encoded(weights_of(seed))->bytes, encode_swd(weights_of(seed)));
+    EXPECT_EQ(encoded_by(nullptr, weights_of(seed))->bytes, encode_swd(weights_of(seed)));
+  }
+}
+
+TEST(EncodedWeightsCache, EncodesEqualWeightsOnce) {
+  EncodedWeightsCache cache;
+  EXPECT_EQ(cache.encoded(weights_of(3)), cache.encoded(weights_of(3)));
+  EXPECT_NE(cache.encoded(weights_of(3)), cache.encoded(weights_of(5)));
+}
+
+TEST(EncodedWeightsCache, EncodesOnceForThreadsThatAskAtTheSameTime) {
+  EncodedWeightsCache cache;
+  std::vector<EncodedWeightsCache::Stream> found(4);
+  {
+    std::vector<std::jthread> threads;
+    for (EncodedWeightsCache::Stream& stream : found)
+      threads.emplace_back([&] { stream = cache.encoded(weights_of(7)); });
+  }
+  for (const EncodedWeightsCache::Stream& stream : found) EXPECT_EQ(stream, found.front());
+}
+
+}  // namespace
+}  // namespace carina::npu
