@@ -6,11 +6,11 @@
 
 #include "facts/aten_ops.h"
 
-// The operators that take reals to integers and back in a quantized model. Source: PyTorch's quantized_decomposed.
+// The operators that take floats to integers and back in a quantized model. Source: PyTorch's quantized_decomposed.
 namespace carina {
 
 enum class QuantizationStep : uint8_t {
-  kQuantize,    // reals to the integers that stand for them
+  kQuantize,    // floats to the integers that stand for them
   kDequantize,  // and back
 };
 

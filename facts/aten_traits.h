@@ -48,7 +48,7 @@ enum class AtenQuantization : uint8_t {
 // Where the elements of the result come from.
 enum class AtenData : uint8_t {
   kComputed,
-  kMoved,     // each is an element of the first operand
+  kPermuted,  // each is an element of the first operand
   kGathered,  // each is an element of some operand, or a constant that the node names; clone: perhaps requantized
 };
 
@@ -116,14 +116,14 @@ constexpr bool has_one_row_per_op() {
 static_assert(detail::has_one_row_per_op(), "aten_traits.def has one row per operator, in the order of aten_ops.def");
 
 namespace detail {
-constexpr bool movers_share() {
+constexpr bool data_movement_shares() {
   for (const AtenTraits& row : kAtenTraits) {
-    if (row.data == AtenData::kMoved && row.quantization != AtenQuantization::kFirst) return false;
+    if (row.data == AtenData::kPermuted && row.quantization != AtenQuantization::kFirst) return false;
   }
   return true;
 }
 }  // namespace detail
-static_assert(detail::movers_share(), "what only moves the first operand's elements has its parameters");
+static_assert(detail::data_movement_shares(), "what only moves the first operand's elements has its parameters");
 
 constexpr const AtenTraits& traits_of(AtenOp op) {
   return kAtenTraits[static_cast<size_t>(op)];
@@ -132,12 +132,12 @@ constexpr const AtenTraits& traits_of(AtenOp op) {
 constexpr bool is_lowered(AtenOp op) {
   return traits_of(op).lowering.kind == AtenLowering::Kind::kDirect;
 }
-constexpr bool only_moves_data(AtenOp op) {
+constexpr bool is_data_movement(AtenOp op) {
   return traits_of(op).data != AtenData::kComputed;
 }
 // Quantizing keeps order, and so does the operator: they may change places.
 constexpr bool keeps_order(AtenOp op) {
-  return traits_of(op).data == AtenData::kMoved || traits_of(op).quantization == AtenQuantization::kActivation;
+  return traits_of(op).data == AtenData::kPermuted || traits_of(op).quantization == AtenQuantization::kActivation;
 }
 constexpr bool takes_float_constants(AtenOp op) {
   return traits_of(op).float_constants == FloatConstants::kTaken;

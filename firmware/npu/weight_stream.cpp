@@ -119,7 +119,7 @@ bool WeightStream::read_chunk() {
   const int32_t lead = weights_due - zeros_due;
   const bool take_weights = (!has_runs_ || lead < kMaxLead) && weights_.position < weights_.length;
   const bool take_zeros = has_runs_ && lead >= 0 && zeros_.position < zeros_.length;
-  if (uncompressed && !has_runs_) {  // nothing but remainders: the borders of chunks cannot be seen
+  if (uncompressed && !has_runs_) {  // nothing but remainders: the boundaries of chunks cannot be seen
     weights_.end_symbol();
     read_remainders(weights_, weights_.position, weight_bits);
     return !overrun();

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "runtime/kernel.h"
 
-// What the delegates share at the border to the official runtime.
+// What the delegates share at the boundary to the official runtime.
 namespace carina::interop {
 
 namespace official = ::executorch::runtime;

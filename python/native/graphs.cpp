@@ -42,7 +42,7 @@ void bind_annotations(nb::module_& module) {
       .def_ro("axis", &quantize::AnnotatedOperand::axis,
               "Of weights and biases: that of the channels; None: one scale.")
       .def_ro("end_int8", &quantize::AnnotatedOperand::end_int8,
-              "Integers stand for reals from -end to end, whatever was observed; None: for what was observed.")
+              "Integers stand for floats from -end to end, whatever was observed; None: for what was observed.")
       .def_ro("end_int16", &quantize::AnnotatedOperand::end_int16);
   nb::class_<quantize::AnnotatedNode>(module, "AnnotatedNode", "A node that computes with integers.")
       .def_ro("name", &quantize::AnnotatedNode::name)

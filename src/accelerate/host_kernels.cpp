@@ -91,7 +91,7 @@ struct HostKernels::State {
   }
 
   // A constant moved about is a constant, of memory that is ours: what is planned for it would be reused.
-  void move_constants(MethodCalls& calls, const Uses& uses) {
+  void hoist_constants(MethodCalls& calls, const Uses& uses) {
     for (size_t i = 0; i < calls.size(); ++i) {
       const Arguments arguments = calls.arguments(i);
       if (std::ranges::find(kMovers, calls.name(i)) == std::end(kMovers) || arguments.size() < 2) continue;
@@ -215,7 +215,7 @@ void HostKernels::rewrite(runtime::MethodCalls& calls) {
   state_->replaced = 0;
   if (!calls.straight()) return;
   const Uses uses(calls);
-  state_->move_constants(calls, uses);
+  state_->hoist_constants(calls, uses);
   for (size_t i = 0; i < calls.size(); ++i) {
     if (State::is_convolution(calls, i) && state_->take_convolution(calls, uses, i)) continue;
     if (calls.name(i).empty()) continue;  // it was taken along

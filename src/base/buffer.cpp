@@ -23,7 +23,7 @@ MutableBuffer MutableBuffer::allocate(size_t size) {
   auto* memory = static_cast<std::byte*>(::operator new(std::max<size_t>(size, 1), kAlignment));
   buffer.storage_ = std::shared_ptr<std::byte>(memory, [size](std::byte* p) {
     if (size < kMuch) return free_bytes(p);
-    run_beside([p] { free_bytes(p); });
+    run_async([p] { free_bytes(p); });
   });
   buffer.size_ = size;
   return buffer;

@@ -142,7 +142,7 @@ uintptr_t page_bytes() {
   return static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Both at the border of a page, in a mapped file.
+// Both at the boundary of a page, in a mapped file.
 void leave(uintptr_t first, uintptr_t last) {
   // It only costs memory when that fails.
   if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
@@ -179,7 +179,7 @@ Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
   // What is not a file's would be lost.
   if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
   const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
-    run_beside([held] {
+    run_async([held] {
       release_pages(*held, 0, held->size());
       delete held;
     });

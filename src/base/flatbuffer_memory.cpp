@@ -12,7 +12,7 @@ namespace carina {
 uint8_t* FlatbufferMemory::allocate(size_t size) {
   std::vector<std::byte>& block = blocks_.emplace_back();
   block.reserve(size);
-  prefault_in_parallel({block.data(), size});
+  prefault_parallel({block.data(), size});
   block.resize(size);
   return reinterpret_cast<uint8_t*>(block.data());
 }

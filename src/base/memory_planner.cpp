@@ -27,28 +27,28 @@ using Gaps = std::vector<Taken>;
 struct Trial {
   MemoryPlan plan;
   Gaps gaps;
-  std::vector<uint8_t> beside_moved;
+  std::vector<uint8_t> touches_moved;
   std::vector<uint8_t> is_new;
 };
 
 class Packer {
  public:
   Packer(std::span<const MemoryRequest> requests, int64_t alignment)
-      : requests_(requests), neighbours_(requests.size()) {
+      : requests_(requests), neighbors_(requests.size()) {
     std::vector<size_t> by_start(requests.size()), alive;
     std::iota(by_start.begin(), by_start.end(), size_t{0});
     std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests[i].first; });
     for (const MemoryRequest& b : requests) sizes_.push_back(round_up(b.bytes, alignment));
-    const auto beside = [&](size_t i, size_t j) {
-      return Neighbour{.other = j,
-                       .bytes = round_up(bytes_until(requests[i], requests[j].last), alignment),
-                       .others_bytes = round_up(bytes_until(requests[j], requests[i].last), alignment)};
+    const auto neighbor = [&](size_t i, size_t j) {
+      return Neighbor{.other = j,
+                      .bytes = round_up(bytes_until(requests[i], requests[j].last), alignment),
+                      .others_bytes = round_up(bytes_until(requests[j], requests[i].last), alignment)};
     };
     for (const size_t i : by_start) {
       std::erase_if(alive, [&](size_t j) { return requests[j].last < requests[i].first; });
       for (const size_t j : alive) {
-        neighbours_[i].push_back(beside(i, j));
-        neighbours_[j].push_back(beside(j, i));
+        neighbors_[i].push_back(neighbor(i, j));
+        neighbors_[j].push_back(neighbor(j, i));
       }
       alive.push_back(i);
     }
@@ -70,22 +70,22 @@ class Packer {
     MemoryPlan& result = trial.plan;
     result.offsets.assign(requests_.size(), -1);
     result.total_bytes = 0;
-    trial.beside_moved.assign(requests_.size(), 0);
+    trial.touches_moved.assign(requests_.size(), 0);
     trial.is_new.assign(requests_.size(), 0);
     for (const size_t i : {order[moved.first], order[moved.last]}) {
       trial.is_new[i] = 1;
-      for (const Neighbour& n : neighbours_[i]) trial.beside_moved[n.other] = 1;
+      for (const Neighbor& n : neighbors_[i]) trial.touches_moved[n.other] = 1;
     }
     for (size_t turn = 0; turn < order.size() && result.total_bytes <= before.total_bytes; ++turn) {
       const size_t i = order[turn];
       const bool between = turn >= moved.first && turn <= moved.last;
-      if (trial.is_new[i] == 0 && !(between && trial.beside_moved[i] != 0)) {
+      if (trial.is_new[i] == 0 && !(between && trial.touches_moved[i] != 0)) {
         put(i, before.offsets[i], result);
         continue;
       }
       put(i, lowest_gap(i, result, trial.gaps), result);
       if (result.offsets[i] == before.offsets[i]) continue;
-      for (const Neighbour& n : neighbours_[i]) trial.is_new[n.other] = 1;
+      for (const Neighbor& n : neighbors_[i]) trial.is_new[n.other] = 1;
     }
   }
 
@@ -97,14 +97,14 @@ class Packer {
     }
     const size_t tops = found.size();
     for (size_t k = 0; k < tops; ++k) {
-      for (const Neighbour& n : neighbours_[found[k]]) found.push_back(n.other);
+      for (const Neighbor& n : neighbors_[found[k]]) found.push_back(n.other);
     }
     return found;
   }
 
  private:
   // The bytes that two intervals need while both live are the first ones of each: all, of the one that ends first.
-  struct Neighbour {
+  struct Neighbor {
     size_t other;
     int64_t bytes;
     int64_t others_bytes;
@@ -115,10 +115,10 @@ class Packer {
   }
   // Beside what has an offset already. `taken`: kept for its memory.
   [[nodiscard]] int64_t lowest_gap(size_t i, const MemoryPlan& plan, Gaps& taken) const {
-    const std::vector<Neighbour>& neighbours = neighbours_[i];
-    taken.resize(neighbours.size());
+    const std::vector<Neighbor>& neighbors = neighbors_[i];
+    taken.resize(neighbors.size());
     size_t count = 0;
-    for (const Neighbour& n : neighbours) {
+    for (const Neighbor& n : neighbors) {
       const int64_t at = plan.offsets[n.other];
       taken[count] = {.last_below = at - n.bytes, .first_above = at + n.others_bytes};
       count += at >= 0 ? 1 : 0;
@@ -136,7 +136,7 @@ class Packer {
 
   std::span<const MemoryRequest> requests_;
   std::vector<int64_t> sizes_;
-  std::vector<std::vector<Neighbour>> neighbours_;
+  std::vector<std::vector<Neighbor>> neighbors_;
 };
 
 constexpr int kMaxRounds = 2000;

@@ -1,6 +1,6 @@
 #include "base/number.h"
 
-// libc++ reads reals from LLVM 20 on.
+// libc++ reads floats from LLVM 20 on.
 #if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
 #include <clocale>
 #include <cmath>

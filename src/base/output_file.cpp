@@ -166,7 +166,7 @@ Result<void> OutputFile::commit() {
   if (state_->temporary == nullptr) return state_->write_in_place();
   auto before = std::make_shared<Descriptor>(hold(state_->resolved_path.path));
   if (state_->temporary->rename_to(state_->resolved_path.path)) {
-    run_beside([before = std::move(before)]() mutable { before.reset(); });
+    run_async([before = std::move(before)]() mutable { before.reset(); });
     return {};
   }
   const bool mount_point = errno == EBUSY;

@@ -15,23 +15,23 @@ namespace carina {
 
 namespace {
 
-thread_local const LentLoop::Loop* lent = nullptr;
-thread_local ThreadPool* lent_pool = nullptr;
+thread_local const ScopedParallelLoop::Loop* current_loop = nullptr;
+thread_local ThreadPool* current_pool = nullptr;
 
 // A body that divides its work again does so alone: the others are busy.
-class Unlent {
+class SuspendedPool {
  public:
-  Unlent() = default;
-  ~Unlent() {
-    lent = loop_before_;
-    lent_pool = pool_before_;
+  SuspendedPool() = default;
+  ~SuspendedPool() {
+    current_loop = loop_before_;
+    current_pool = pool_before_;
   }
-  Unlent(const Unlent&) = delete;
-  Unlent& operator=(const Unlent&) = delete;
+  SuspendedPool(const SuspendedPool&) = delete;
+  SuspendedPool& operator=(const SuspendedPool&) = delete;
 
  private:
-  const LentLoop::Loop* loop_before_ = std::exchange(lent, nullptr);
-  ThreadPool* pool_before_ = std::exchange(lent_pool, nullptr);
+  const ScopedParallelLoop::Loop* loop_before_ = std::exchange(current_loop, nullptr);
+  ThreadPool* pool_before_ = std::exchange(current_pool, nullptr);
 };
 
 }  // namespace
@@ -64,7 +64,7 @@ void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& b
     for (size_t i = 0; i < count; ++i) body(i);
     return;
   }
-  const Unlent unlent;
+  const SuspendedPool suspended;
   std::atomic<size_t> next = 0;
   const auto take = [&](size_t) {
     for (size_t i = next++; i < count; i = next++) body(i);
@@ -73,7 +73,7 @@ void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& b
   arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, takers, take, oneapi::tbb::simple_partitioner()); });
 }
 
-void ThreadPool::run_beside(std::function<void()> job) {
+void ThreadPool::run_async(std::function<void()> job) {
   if (arena_ == nullptr) return job();
   ++*arena_->jobs;
   try {
@@ -89,47 +89,47 @@ void ThreadPool::run_beside(std::function<void()> job) {
   }
 }
 
-LentLoop::LentLoop(Loop loop)
+ScopedParallelLoop::ScopedParallelLoop(Loop loop)
     : loop_(std::move(loop)),
-      loop_before_(std::exchange(lent, &loop_)),
-      pool_before_(std::exchange(lent_pool, nullptr)) {}
+      loop_before_(std::exchange(current_loop, &loop_)),
+      pool_before_(std::exchange(current_pool, nullptr)) {}
 
-LentLoop::~LentLoop() {
-  lent = loop_before_;
-  lent_pool = pool_before_;
+ScopedParallelLoop::~ScopedParallelLoop() {
+  current_loop = loop_before_;
+  current_pool = pool_before_;
 }
 
-LentPool::LentPool(int threads) {
-  if (lent_pool != nullptr && lent_pool->threads() == threads) return;
+ScopedThreadPool::ScopedThreadPool(int threads) {
+  if (current_pool != nullptr && current_pool->threads() == threads) return;
   pool_ = std::make_unique<ThreadPool>(threads);
-  lent_ = std::make_unique<LentLoop>(
+  scope_ = std::make_unique<ScopedParallelLoop>(
       [pool = pool_.get()](size_t count, const std::function<void(size_t)>& body) { pool->parallel_for(count, body); });
-  lent_pool = pool_.get();
+  current_pool = pool_.get();
 }
 
-LentPool::~LentPool() = default;
+ScopedThreadPool::~ScopedThreadPool() = default;
 
-void in_parallel(size_t count, const std::function<void(size_t)>& body) {
-  if (lent == nullptr || count < 2) {
+void parallel_for(size_t count, const std::function<void(size_t)>& body) {
+  if (current_loop == nullptr || count < 2) {
     for (size_t i = 0; i < count; ++i) body(i);
     return;
   }
-  const LentLoop::Loop& loop = *lent;
-  const Unlent unlent;
+  const ScopedParallelLoop::Loop& loop = *current_loop;
+  const SuspendedPool suspended;
   loop(count, body);
 }
 
-void run_beside(std::function<void()> job) {
-  if (lent_pool == nullptr) return job();
-  lent_pool->run_beside(std::move(job));
+void run_async(std::function<void()> job) {
+  if (current_pool == nullptr) return job();
+  current_pool->run_async(std::move(job));
 }
 
 // Neighbours do not begin together: 2 MiB of new memory have one lock in the system (a page table's), and threads that
 // bring such pages in side by side wait for each other.
-void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
+void parallel_for_chunks(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
   const size_t parts = (size + part - 1) / part;
   const size_t half = (parts + 1) / 2;
-  in_parallel(parts, [&](size_t i) {
+  parallel_for(parts, [&](size_t i) {
     const size_t p = i % 2 == 0 ? i / 2 : half + i / 2;
     body(p * part, std::min(size, (p + 1) * part));
   });

@@ -22,7 +22,7 @@ class ThreadPool {
   void parallel_for(size_t count, const std::function<void(size_t)>& body);
   // Calls `job`, which throws nothing, on a thread that has nothing else to do; before the pool ends at the latest, and at
   // once in a pool of one.
-  void run_beside(std::function<void()> job);
+  void run_async(std::function<void()> job);
 
  private:
   struct Arena;
@@ -30,15 +30,15 @@ class ThreadPool {
   std::unique_ptr<Arena> arena_;
 };
 
-// Lends threads to in_parallel() of this thread for as long as it lives. `loop` is called as ThreadPool::parallel_for()
+// While it exists, parallel_for() of this thread calls `loop`. `loop` is called as ThreadPool::parallel_for()
 // is, and keeps its promises.
-class LentLoop {
+class ScopedParallelLoop {
  public:
   using Loop = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
-  explicit LentLoop(Loop loop);
-  ~LentLoop();
-  LentLoop(const LentLoop&) = delete;
-  LentLoop& operator=(const LentLoop&) = delete;
+  explicit ScopedParallelLoop(Loop loop);
+  ~ScopedParallelLoop();
+  ScopedParallelLoop(const ScopedParallelLoop&) = delete;
+  ScopedParallelLoop& operator=(const ScopedParallelLoop&) = delete;
 
  private:
   Loop loop_;
@@ -46,30 +46,30 @@ class LentLoop {
   ThreadPool* pool_before_;
 };
 
-// Lends a pool to in_parallel() of this thread for as long as it lives: one pool for a whole task, which those that have
-// work to divide find without being handed it. A task within one that has as many threads goes on with its pool.
-class LentPool {
+// A thread pool that parallel_for() and run_async() of this thread use while the object exists. Code that divides work
+// finds the pool without getting it as an argument. A nested scope of as many threads uses the outer pool.
+class ScopedThreadPool {
  public:
   // `threads` as of ThreadPool.
-  explicit LentPool(int threads);
-  ~LentPool();
-  LentPool(const LentPool&) = delete;
-  LentPool& operator=(const LentPool&) = delete;
+  explicit ScopedThreadPool(int threads);
+  ~ScopedThreadPool();
+  ScopedThreadPool(const ScopedThreadPool&) = delete;
+  ScopedThreadPool& operator=(const ScopedThreadPool&) = delete;
 
  private:
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<LentLoop> lent_;
+  std::unique_ptr<ScopedParallelLoop> scope_;
 };
 
-// ThreadPool::parallel_for() of the pool that is lent to this thread; one after the other where none is, and within a
-// body.
-void in_parallel(size_t count, const std::function<void(size_t)>& body);
+// ThreadPool::parallel_for() of the current pool of this thread; one call after the other where there is no pool, and
+// within a body.
+void parallel_for(size_t count, const std::function<void(size_t)>& body);
 
-// ThreadPool::run_beside() of the pool that is lent to this thread; at once where none is, and within a body. For what
-// nobody waits for, such as giving much memory back.
-void run_beside(std::function<void()> job);
+// ThreadPool::run_async() of the current pool of this thread; at once where there is no pool, and within a body. For
+// work whose end is not awaited, such as freeing large memory.
+void run_async(std::function<void()> job);
 
 // Calls body(begin, end) for parts of [0, size), each of `part` elements but for the last.
-void in_parallel_parts(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body);
+void parallel_for_chunks(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body);
 
 }  // namespace carina

@@ -42,9 +42,9 @@ void prefer_large_pages([[maybe_unused]] std::span<std::byte> memory) {
 #endif
 }
 
-void prefault_in_parallel(std::span<std::byte> memory) {
-  in_parallel_parts(memory.size(), kPart,
-                    [&](size_t begin, size_t end) { prefault(memory.subspan(begin, end - begin)); });
+void prefault_parallel(std::span<std::byte> memory) {
+  parallel_for_chunks(memory.size(), kPart,
+                      [&](size_t begin, size_t end) { prefault(memory.subspan(begin, end - begin)); });
 }
 
 }  // namespace carina

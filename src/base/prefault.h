@@ -18,6 +18,6 @@ void prefault(std::span<T> memory) {
 void prefer_large_pages(std::span<std::byte> memory);
 
 // prefault() in parts on all threads (parallel.h).
-void prefault_in_parallel(std::span<std::byte> memory);
+void prefault_parallel(std::span<std::byte> memory);
 
 }  // namespace carina

@@ -258,7 +258,7 @@ bool ZipReader::check_ahead(std::string_view prefix, const std::function<void(co
   }
   if (bytes > archive_.size()) return false;
   std::ranges::stable_sort(stored, std::greater(), &Entry::compressed_bytes);
-  in_parallel(1 + stored.size(), [&](size_t i) {
+  parallel_for(1 + stored.size(), [&](size_t i) {
     if (i == 0) return beside(unchecked);
     Entry& entry = *stored[i - 1];
     entry.checked = has_checksum(archive_.bytes().subspan(entry.offset, entry.compressed_bytes), entry.crc);

@@ -233,7 +233,7 @@ std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std:
 }  // namespace
 
 Result<report::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
-  const LentPool pool(request.threads);
+  const ScopedThreadPool pool(request.threads);
   CARINA_TRY(const Buffer file, open_file(request.model, {FileKind::kPt2}));
   CARINA_TRY(const Model model, import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
   const std::vector<InputType> inputs = input_types(model.graph);

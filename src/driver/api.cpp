@@ -53,8 +53,8 @@ Result<TosaFile> tosa_file(const ir::Graph& tosa) {
 }
 
 // Inputs or outputs of a model, and of the TOSA graph made from it.
-Result<void> check_borders(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
-                           std::span<const ir::ValueId> made) {
+Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
+                            std::span<const ir::ValueId> made) {
   for (size_t i = 0; i < given.size(); ++i) {
     const ir::Value& value = model[given[i]];
     const DType dtype = tosa[made[i]].dtype;
@@ -63,7 +63,7 @@ Result<void> check_borders(const ir::Graph& model, std::span<const ir::ValueId> 
                  .what = "a delegate would take or give another type than the model",
                  .expected = std::string(name_of(value.dtype)),
                  .got = std::string(name_of(dtype)),
-                 .hint = "quantize and dequantize nodes at the model's borders stay outside of a delegate"});
+                 .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate"});
   }
   return {};
 }
@@ -129,7 +129,7 @@ Result<Model> quantize(Model model, std::span<const Sample> samples, const Quant
   const driver::QuantizeRequest request{
       .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
   return guarded([&]() -> Result<Model> {
-    const LentPool pool(options.threads);
+    const ScopedThreadPool pool(options.threads);
     CARINA_CHECKED(driver::quantize_model(model, request, log));
     return std::move(model);
   });
@@ -165,8 +165,8 @@ Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
   return guarded([&]() -> Result<TracedTosa> {
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(lower::Lowered lowered, lower::to_tosa(model.graph, backend.lowering, log));
-    CARINA_CHECKED(check_borders(model.graph, model.graph.inputs, lowered.graph, lowered.graph.inputs));
-    CARINA_CHECKED(check_borders(model.graph, model.graph.outputs, lowered.graph, lowered.graph.outputs));
+    CARINA_CHECKED(check_boundary(model.graph, model.graph.inputs, lowered.graph, lowered.graph.inputs));
+    CARINA_CHECKED(check_boundary(model.graph, model.graph.outputs, lowered.graph, lowered.graph.outputs));
     TracedTosa traced;
     for (ir::Node& node : lowered.graph.nodes) {
       traced.operators.push_back({.op = std::string(node.op.name()),
@@ -194,7 +194,7 @@ Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
 Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const TargetNames& target,
                                       const DelegateOptions& options, const Log& log) {
   return guarded([&]() -> Result<DelegateBlob> {
-    const LentPool pool(options.threads);
+    const ScopedThreadPool pool(options.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(const ir::Graph graph, only_graph(tosa));
     CARINA_TRY(const driver::Delegate delegate, backend.compile(graph, delegate_options(options), log));
@@ -220,7 +220,7 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
 
 Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& log) {
   return guarded([&]() -> Result<Program> {
-    const LentPool pool(options.delegate.threads);
+    const ScopedThreadPool pool(options.delegate.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend,
                     options.delegate);
@@ -230,7 +230,7 @@ Result<Program> compile(Model model, const TargetNames& target, const CompileOpt
 Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames& target, const DelegateOptions& options,
                              const Log& log) {
   return guarded([&]() -> Result<Program> {
-    const LentPool pool(options.threads);
+    const ScopedThreadPool pool(options.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     CARINA_TRY(ir::Graph graph, only_graph(tosa));
     const CompileOptions whole{.partition = {}, .delegate = options};
@@ -242,7 +242,7 @@ Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames&
 Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
                                       const TargetNames& target, const CompileOptions& options, const Log& log) {
   return guarded([&]() -> Result<report::CompileReport> {
-    const LentPool pool(options.delegate.threads);
+    const ScopedThreadPool pool(options.delegate.threads);
     CARINA_TRY(const driver::Backend backend, driver::find_backend(target, log));
     driver::CompileOptions whole = compile_options(options);
     whole.quantize.samples = source_of(samples);

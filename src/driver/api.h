@@ -100,7 +100,7 @@ struct DelegateOptions {
 
 // The whole model as one TOSA 1.0 FlatBuffer, in the idioms of a target: what compile_delegate() takes. Inputs and
 // outputs are the model's, in order, of its types (int64 as int32). Errors: an unknown target (usage); nodes that do not
-// lower; a border whose type lowering would change, which is quantized inside of the model only.
+// lower; a boundary whose type lowering would change, which is quantized inside of the model only.
 Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Log& log = {});
 
 // The same with where each operator comes from. `locations`: by the names of the user's nodes, what the file gives as the

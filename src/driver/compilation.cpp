@@ -129,7 +129,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
   const ir::Graph prepared = model.graph;
   CompileOptions choices = options;
-  if (!is_quantized(prepared)) keep_reals(choices);
+  if (!is_quantized(prepared)) keep_floats(choices);
   const auto found = with_found_scheme(model, options, backend, log);
   if (!found) {
     stopped.errors = about_model(found.error(), prepared);

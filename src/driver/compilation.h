@@ -30,9 +30,9 @@ struct CompileOptions {
 };
 
 // Of a model that was quantized here: what the target does not have passes on floats, unless its kernels take integers.
-inline void keep_reals(CompileOptions& options) {
+inline void keep_floats(CompileOptions& options) {
   const bool floats = options.cpu_kernels == pte::CpuKernels::kPortable;
-  options.split.reals = floats ? partition::RealsOnCpu::kKept : partition::RealsOnCpu::kRounded;
+  options.split.floats = floats ? partition::FloatsOnCpu::kKept : partition::FloatsOnCpu::kRounded;
 }
 
 // A model on its way to a program, as far as it came.

@@ -158,7 +158,7 @@ Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
 }  // namespace
 
 Result<Compiled> compile(const CompileRequest& given, const Log& log) {
-  const LentPool pool(given.threads);
+  const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
@@ -180,12 +180,12 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   }
   Compiled compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
   // While the caller writes the file.
-  run_beside([all = std::make_shared<Compilation>(std::move(compilation))]() mutable { all.reset(); });
+  run_async([all = std::make_shared<Compilation>(std::move(compilation))]() mutable { all.reset(); });
   return compiled;
 }
 
 Result<report::CompileReport> explain(const CompileRequest& given, const Log& log) {
-  const LentPool pool(given.threads);
+  const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
@@ -196,7 +196,7 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
 }
 
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log) {
-  const LentPool pool(request.model.threads);
+  const ScopedThreadPool pool(request.model.threads);
   const std::string& path = request.model.model;
   if (is_graph(request.model)) {
     CARINA_TRY(const ir::Module module, graph_of(request.model, request.limits.level));

@@ -45,10 +45,10 @@ ir::Refusal not_whole() {
           .hint = "export it as operators of its own: run_decompositions()"};
 }
 
-// Delegates have integers of 32 bits; who cuts a graph converts nothing at their borders.
-ir::Refusal wide_border(const ir::Value& value) {
+// Delegates have integers of 32 bits; who cuts a graph converts nothing at their boundaries.
+ir::Refusal wide_boundary(const ir::Value& value) {
   return {.node = {},
-          .rule = "types.border",
+          .rule = "types.boundary",
           .reason = value.name + " is i64 where a delegate would begin or end, delegates take and give 32 bits",
           .hint = "convert it to int32 in the model"};
 }
@@ -80,7 +80,7 @@ class Colouring {
   [[nodiscard]] const Assignments& assignments() const { return assignments_; }
 
   // Nodes of the user's model in delegates that give 64-bit integers away, or take them.
-  void keep_wide_borders(Kept& kept) const {
+  void keep_wide_boundaries(Kept& kept) const {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
       if (value.dtype != DType::kInt64 || value.constant) continue;
@@ -90,9 +90,9 @@ class Colouring {
       for (const ir::NodeId reader : users_[v]) {
         const int read = delegate_or_cpu(reader);
         leaves |= read != made;
-        if (read != made && read != kCpu) kept.emplace(graph_[reader].origin.index(), wide_border(value));
+        if (read != made && read != kCpu) kept.emplace(graph_[reader].origin.index(), wide_boundary(value));
       }
-      if (leaves && made != kCpu) kept.emplace(graph_[maker].origin.index(), wide_border(value));
+      if (leaves && made != kCpu) kept.emplace(graph_[maker].origin.index(), wide_boundary(value));
     }
   }
 
@@ -264,7 +264,7 @@ Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::
     for (size_t n = 0; n < parts.size(); ++n) {
       if (!parts[n].empty() && !lies_in_one_delegate(parts[n])) more.emplace(n, not_whole());
     }
-    colouring.keep_wide_borders(more);
+    colouring.keep_wide_boundaries(more);
     if (more.size() == kept.size()) return described_all(model, colouring.assignments(), parts);
     kept = std::move(more);
   }

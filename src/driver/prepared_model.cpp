@@ -6,7 +6,7 @@
 namespace carina::driver {
 
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
-  const LentPool pool(request.threads);
+  const ScopedThreadPool pool(request.threads);
   PreparedModel prepared{
       .file = request.model, .model = {}, .is_tosa = is_graph(request), .cache = std::make_shared<CompileCache>()};
   if (prepared.is_tosa) {
@@ -42,7 +42,7 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
             .prospects = {},
             .errors = options.error()};
   options->delegate.cache = prepared.cache.get();
-  if (prepared.calibrated) keep_reals(*options);
+  if (prepared.calibrated) keep_floats(*options);
   if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
   return compile_model(prepared.model, *options, backend, log);
 }

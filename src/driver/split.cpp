@@ -42,7 +42,7 @@ Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, con
                                            .keep = options.keep,
                                            .delegate_nothing = options.delegates == DelegateMode::kNothing,
                                            .delegate_all = options.delegates == DelegateMode::kAll,
-                                           .reals = options.reals,
+                                           .floats = options.floats,
                                            .refused = refused};
   Split split;
   const auto legality = [&](const ir::Graph& spread) { return lower::refusals_of(spread, backend.lowering); };

@@ -270,7 +270,7 @@ void Planner::fuse_nodes() {
     if (!done_[n]) fuse_node(n);
   }
   fuse_elementwise();
-  fuse_moves();
+  fuse_layout_ops();
 }
 
 Result<void> Planner::make_steps() {

@@ -38,8 +38,8 @@ class Planner {
   [[nodiscard]] bool is_elementwise(size_t node_index) const;
   [[nodiscard]] std::vector<size_t> chain_of(size_t node_index) const;
   // Moves of what moves give, without what stands between them.
-  void fuse_moves();
-  void view_moves();
+  void fuse_layout_ops();
+  void find_layout_views();
   [[nodiscard]] bool is_only_viewed(ir::ValueId value) const;
   // RESHAPE and IDENTITY: their input's bytes under another shape.
   void share_bytes(ir::ValueId from, ir::ValueId to);
@@ -72,11 +72,11 @@ class Planner {
     bool in_place = false;           // the result may stand where an operand of its shape stands
   };
   std::map<size_t, Fused> fused_;  // by node
-  struct MoveView {
+  struct LayoutView {
     ir::ValueId source;
     StridedView view;
   };
-  std::vector<std::optional<MoveView>> views_;  // by value: what a move gives
+  std::vector<std::optional<LayoutView>> views_;  // by value: what a move gives
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<ir::NodeId> producers_;
   std::vector<bool> is_seen_;      // outside of the graph: an output, or watched

@@ -15,8 +15,8 @@ namespace {
 bool has_result(const Node& node) {
   return node.op.is_aten() && !node.outputs.empty() && node.outputs[0].valid();
 }
-bool moves_data(const Node& node) {
-  return has_result(node) && traits_of(node.op.aten()).data == AtenData::kMoved;
+bool is_data_movement(const Node& node) {
+  return has_result(node) && traits_of(node.op.aten()).data == AtenData::kPermuted;
 }
 bool keeps_order(const Node& node) {
   return has_result(node) && carina::keeps_order(node.op.aten());
@@ -50,7 +50,7 @@ bool joins_alike(const ir::Graph& graph, const Node& node) {
 // To the value behind an op that only moves data.
 void spread_forwards(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (!moves_data(node) && !joins_alike(graph, node)) continue;
+    if (!is_data_movement(node) && !joins_alike(graph, node)) continue;
     const auto& before = graph[node.inputs[0]].quantization;
     ir::Value& behind = graph[node.outputs[0]];
     if (before && !before->per_channel() && !behind.quantization) behind.quantization = before;

@@ -32,7 +32,7 @@ Result<uint64_t> parse_bits(Scanner& scan) {
 }
 
 template <typename T>
-Result<T> parse_real(Scanner& scan) {
+Result<T> parse_float(Scanner& scan) {
   if (scan.is("bits")) {
     CARINA_TRY(const uint64_t bits, parse_bits(scan));
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -97,7 +97,7 @@ Result<void> append_narrow(Scanner& scan, DType dtype, std::vector<uint8_t>& out
   if (scan.is("bits")) {
     CARINA_TRY(bits, parse_bits(scan));
   } else {
-    CARINA_TRY(const float value, parse_real<float>(scan));
+    CARINA_TRY(const float value, parse_float<float>(scan));
     bits = dtype == DType::kFp16      ? fp16_of_fp32(value)
            : dtype == DType::kBf16    ? bf16_of_fp32(value)
            : dtype == DType::kFp8E4M3 ? fp8e4m3_of_fp32(value)
@@ -119,12 +119,12 @@ Result<void> append_element(Scanner& scan, DType dtype, std::vector<uint8_t>& ou
   }
   if (is_integer(dtype)) return append_integer(scan, dtype, out);
   if (dtype == DType::kFp32) {
-    CARINA_TRY(const float value, parse_real<float>(scan));
+    CARINA_TRY(const float value, parse_float<float>(scan));
     append(out, value);
     return {};
   }
   if (dtype == DType::kFp64) {
-    CARINA_TRY(const double value, parse_real<double>(scan));
+    CARINA_TRY(const double value, parse_float<double>(scan));
     append(out, value);
     return {};
   }
@@ -141,10 +141,10 @@ Result<std::vector<int64_t>> parse_integers(Scanner& scan) {
   return out;
 }
 
-Result<std::vector<double>> parse_reals(Scanner& scan) {
+Result<std::vector<double>> parse_floats(Scanner& scan) {
   std::vector<double> out;
   CARINA_CHECKED(parse_list(scan, [&]() -> Result<void> {
-    CARINA_TRY(out.emplace_back(), parse_real<double>(scan));
+    CARINA_TRY(out.emplace_back(), parse_float<double>(scan));
     return {};
   }));
   return out;
@@ -160,7 +160,7 @@ Result<std::vector<bool>> parse_bools(Scanner& scan) {
   return out;
 }
 
-bool looks_real(std::string_view word) {
+bool looks_float(std::string_view word) {
   return word == "bits" ||
          (word.find_first_of(".eE") != std::string_view::npos && word.find_first_of("0123456789") <= 1);
 }
@@ -170,7 +170,7 @@ Result<Attribute> parse_list_attribute(Scanner& scan) {
   Scanner ahead = scan;
   ahead.advance();
   if (ahead.is("true") || ahead.is("false")) return parse_bools(scan);
-  if (looks_real(ahead.now().raw)) return parse_reals(scan);
+  if (looks_float(ahead.now().raw)) return parse_floats(scan);
   return parse_integers(scan);
 }
 
@@ -183,7 +183,7 @@ Result<Attribute> parse_attribute(Scanner& scan, const TosaAttribute* row) {
   if (scan.accept("none")) return Attribute();
   if (scan.accept("true")) return Attribute(true);
   if (scan.accept("false")) return Attribute(false);
-  if (scan.accept("floats")) return parse_reals(scan);
+  if (scan.accept("floats")) return parse_floats(scan);
   if (scan.accept("bools")) return parse_bools(scan);
   if (scan.is("hex")) {
     CARINA_TRY(std::vector<uint8_t> bytes, parse_hex(scan));
@@ -202,7 +202,7 @@ Result<Attribute> parse_attribute(Scanner& scan, const TosaAttribute* row) {
     scan.advance();
     return Attribute(*dtype);
   }
-  if (looks_real(word)) return parse_real<double>(scan);
+  if (looks_float(word)) return parse_float<double>(scan);
   return scan.integer();
 }
 
@@ -313,7 +313,7 @@ class Parser {
     q.dtype = *dtype;
     scan_.advance();
     CARINA_CHECKED(key("scales"));
-    CARINA_TRY(q.scales, parse_reals(scan_));
+    CARINA_TRY(q.scales, parse_floats(scan_));
     CARINA_CHECKED(key("zero_points"));
     CARINA_TRY(q.zero_points, parse_integers(scan_));
     CARINA_CHECKED(key("axis"));

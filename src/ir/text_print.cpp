@@ -55,14 +55,14 @@ std::string hex_text(std::span<const std::byte> bytes) {
 // Shortest digits that give the same value again; always with a point or exponent, so that it is not an integer. Values
 // that digits do not name are written as their bits.
 template <typename T, typename Bits>
-std::string real_text(T value) {
+std::string float_text(T value) {
   if (!std::isfinite(value)) return fmt::format("bits(0x{:x})", std::bit_cast<Bits>(value));
   std::string out = fmt::format("{}", value);
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out;
 }
 std::string double_text(double value) {
-  return real_text<double, uint64_t>(value);
+  return float_text<double, uint64_t>(value);
 }
 
 std::string narrow_text(DType dtype, uint32_t bits) {
@@ -83,7 +83,7 @@ std::string narrow_text(DType dtype, uint32_t bits) {
     default:
       CARINA_UNREACHABLE("narrow float", dtype);
   }
-  return std::isfinite(value) ? real_text<float, uint32_t>(value) : fmt::format("bits(0x{:x})", bits);
+  return std::isfinite(value) ? float_text<float, uint32_t>(value) : fmt::format("bits(0x{:x})", bits);
 }
 
 template <typename T>
@@ -115,7 +115,7 @@ std::string element_text(const Tensor& tensor, size_t i) {
     case DType::kShape:
       return std::to_string(element<int64_t>(tensor, i));
     case DType::kFp32:
-      return real_text<float, uint32_t>(element<float>(tensor, i));
+      return float_text<float, uint32_t>(element<float>(tensor, i));
     case DType::kFp64:
       return double_text(element<double>(tensor, i));
     case DType::kFp16:

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "facts/aten_traits.h"
-#include "lower/float_borders_internal.h"
+#include "lower/insert_qdq_internal.h"
 #include "lower/legality_internal.h"
 #include "lower/lowering_internal.h"
 
@@ -29,7 +29,7 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // asks by itself
-  // int64 is int32 there, converted at the borders.
+  // int64 is int32 there, converted at the boundaries.
   const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8 ||
                       value.dtype == DType::kInt64 || value.dtype == DType::kBool;
   const bool taken =
@@ -38,7 +38,7 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
   return refused(
       "types.integers",
       fmt::format("{} is {}, {} does not do this operator with it", value.name, name_of(value.dtype), c.target.name),
-      "compute it in quantized reals, or in int32");
+      "compute it in quantized floats, or in int32");
 }
 
 Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view hint) {
@@ -74,7 +74,7 @@ Refused refusal_of(const Candidate& c, std::string_view hint) {
   if (row == nullptr) return no_row(c);
   if (c.node.outputs.empty() || !c.node.outputs.front().valid())
     return refused("node.no-result", "the node has no result", "leave it out of the model");
-  if (c.target.takes_floats && mixes_reals_and_integers(c.graph, c.node)) return check_types(c, row->integers, hint);
+  if (c.target.takes_floats && mixes_floats_and_integers(c.graph, c.node)) return check_types(c, row->integers, hint);
   return first_of({check_types(c, row->integers, hint), check_mixture(c)});
 }
 
@@ -103,7 +103,7 @@ bool computes_with_int32(const Candidate& c, const Quantization& q) {
            std::ranges::all_of(c.node.inputs, [&](ValueId id) { return !id.valid() || c.graph[id].quantization == q; });
   }
   const bool is_result = c.output().quantization == q;
-  return only_moves_data(op) || traits_of(op).family == AtenFamily::kConversion ||
+  return is_data_movement(op) || traits_of(op).family == AtenFamily::kConversion ||
          (traits_of(op).family == AtenFamily::kFunction && is_result);
 }
 
@@ -156,7 +156,7 @@ namespace {
 bool runs_as_float(const Candidate& c) {
   if (!c.target.takes_floats) return false;
   const auto& quantized = [&](ValueId id) { return id.valid() && c.graph[id].quantization; };
-  return computes_on_reals(c) ||
+  return computes_in_float(c) ||
          (std::ranges::none_of(c.node.inputs, quantized) && std::ranges::none_of(c.node.outputs, quantized));
 }
 

@@ -48,9 +48,9 @@ Refused check_recurrence(const Candidate& c);
 // What holds for every operator.
 Refused check_rank(const ir::Value& value);                            // at most six axes, all static
 Refused check_activation(const Candidate& c, const ir::Value& value);  // per tensor, int8 or int16
-// The node works on integers that stand for reals: its result, or, where that is no real number, what it reads.
+// The node works on integers that stand for floats: its result, or, where that is no real number, what it reads.
 bool works_on_quantized(const Candidate& c);
-// All of a node's reals are quantized, or none is.
+// All of a node's floats are quantized, or none is.
 Refused check_mixture(const Candidate& c);
 
 // ops/limits.cpp: what several operators ask.

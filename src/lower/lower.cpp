@@ -9,7 +9,7 @@
 
 #include "facts/aten_traits.h"
 #include "ir/spread_quantization.h"
-#include "lower/float_borders_internal.h"
+#include "lower/insert_qdq_internal.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
@@ -51,7 +51,7 @@ Result<void> check_scale(const Node& node, const ir::Value& value) {
 
 // Plain uint8 stands in TOSA's int8 as bits: moving and converting know, arithmetic would take 200 for -56.
 Result<void> check_sign(const Node& node, const ir::Value& input) {
-  if (input.dtype != DType::kUInt8 || input.quantization || only_moves_data(node.op.aten())) return {};
+  if (input.dtype != DType::kUInt8 || input.quantization || is_data_movement(node.op.aten())) return {};
   const AtenFamily family = traits_of(node.op.aten()).family;
   if (family == AtenFamily::kQuantization || family == AtenFamily::kConversion) return {};
   Diagnostic diagnostic = about(node, input.name + " is uint8, TOSA computes with integers that have a sign");
@@ -139,16 +139,16 @@ class Translation {
     in_.bind(id, input);
   }
 
-  void translate_border(const Node& node, ir::NodeId node_id) {
+  void translate_qdq(const Node& node, ir::NodeId node_id) {
     if (broken_[node.inputs.front().index()]) return mark_broken(node.outputs.front());
     in_.out.set_origin(node.name, node.source, node_id);
-    in_.bind(node.outputs.front(), lower_border(in_, node));
+    in_.bind(node.outputs.front(), lower_qdq(in_, node));
   }
 
   Result<void> translate(ir::NodeId node_id) {
     const Node& node = aten_[node_id];
-    if (is_border(node)) {
-      translate_border(node, node_id);
+    if (is_qdq(node)) {
+      translate_qdq(node, node_id);
       return {};
     }
     const LoweringRow* row = lowering_of(node.op);
@@ -251,24 +251,24 @@ std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::str
   return found;
 }
 
-// Translates a graph with borders; nodes of errors and of TOSA nodes' origins are those of the graph before it had any.
-Result<std::vector<std::string>> translate(const Bordered& bordered, const Target& target, ir::Graph& tosa) {
-  Translation translation(bordered.graph, tosa, target);
+// Translates a graph with boundaries; nodes of errors and of TOSA nodes' origins are those of the graph before it had any.
+Result<std::vector<std::string>> translate(const QdqGraph& qdq, const Target& target, ir::Graph& tosa) {
+  Translation translation(qdq.graph, tosa, target);
   auto done = translation.run();
   if (!done) {
     for (Diagnostic& error : done.error()) {
-      if (error.node) error.node = bordered.node_of[*error.node].index();
+      if (error.node) error.node = qdq.node_of[*error.node].index();
     }
     return std::unexpected(std::move(done).error());
   }
   for (ir::Node& node : tosa.nodes) {
-    if (node.origin.valid()) node.origin = bordered.node_of[node.origin.index()];
+    if (node.origin.valid()) node.origin = qdq.node_of[node.origin.index()];
   }
   return translation.bound_names();
 }
 
 Result<std::vector<std::string>> translate(const ir::Graph& aten, const Target& target, ir::Graph& tosa) {
-  if (target.takes_floats) return translate(with_borders(aten, target), target, tosa);
+  if (target.takes_floats) return translate(insert_qdq(aten, target), target, tosa);
   Translation translation(aten, tosa, target);
   CARINA_CHECKED(translation.run());
   return translation.bound_names();

@@ -48,7 +48,7 @@ constexpr size_t kPartElements = size_t{1} << 17;  // worth a thread's while
 // The same as quantized(), of elements that share a scale, in a form that compilers make vectors of: limited first, which
 // whole limits allow, so that adding and taking away 1.5 * 2^23 rounds to even.
 template <typename T>
-void quantize_run(std::span<const float> reals, T* to, const Quantization& q, size_t channel) {
+void quantize_run(std::span<const float> floats, T* to, const Quantization& q, size_t channel) {
   constexpr float kRounding = 12582912.0F;
   const float inverse = static_cast<float>(1.0 / q.scales[channel]);
   const auto zero_point = static_cast<int32_t>(q.zero_points[channel]);
@@ -61,12 +61,12 @@ void quantize_run(std::span<const float> reals, T* to, const Quantization& q, si
     return static_cast<T>(static_cast<int32_t>((limited + kRounding) - kRounding) + zero_point);
   };
   constexpr size_t kLine = kLineBytes / sizeof(float);
-  const size_t whole = reals.size() - reals.size() % kLine;
+  const size_t whole = floats.size() - floats.size() % kLine;
   for (size_t i = 0; i < whole; i += kLine) {
-    prefetch_ahead(reals.data() + i);
-    for (size_t lane = 0; lane < kLine; ++lane) to[i + lane] = round(reals[i + lane]);
+    prefetch_ahead(floats.data() + i);
+    for (size_t lane = 0; lane < kLine; ++lane) to[i + lane] = round(floats[i + lane]);
   }
-  for (size_t i = whole; i < reals.size(); ++i) to[i] = round(reals[i]);
+  for (size_t i = whole; i < floats.size(); ++i) to[i] = round(floats[i]);
 }
 
 // How many elements follow one another in one channel.
@@ -80,18 +80,19 @@ size_t run_of(const ChannelOf& channel, size_t elements) {
 template <typename T>
 Tensor quantized_narrow(const ir::Value& value) {
   const Quantization& q = *value.quantization;
-  const auto reals = value.constant->values<float>();
+  const auto floats = value.constant->values<float>();
   MutableTensor integers(q.dtype, value.shape);
   const ChannelOf channel(value.shape, q);
-  const size_t run = run_of(channel, reals.size());
-  const size_t runs = run == 0 ? 0 : (reals.size() + run - 1) / run;
-  in_parallel_parts(runs, std::max<size_t>(1, kPartElements / std::max<size_t>(1, run)), [&](size_t begin, size_t end) {
-    prefault(integers.values<T>().subspan(begin * run, std::min(end * run, reals.size()) - begin * run));
-    for (size_t i = begin * run; i < std::min(end * run, reals.size()); i += run) {
-      const size_t count = std::min(run, reals.size() - i);
-      quantize_run(reals.subspan(i, count), integers.values<T>().data() + i, q, channel(i));
-    }
-  });
+  const size_t run = run_of(channel, floats.size());
+  const size_t runs = run == 0 ? 0 : (floats.size() + run - 1) / run;
+  parallel_for_chunks(
+      runs, std::max<size_t>(1, kPartElements / std::max<size_t>(1, run)), [&](size_t begin, size_t end) {
+        prefault(integers.values<T>().subspan(begin * run, std::min(end * run, floats.size()) - begin * run));
+        for (size_t i = begin * run; i < std::min(end * run, floats.size()); i += run) {
+          const size_t count = std::min(run, floats.size() - i);
+          quantize_run(floats.subspan(i, count), integers.values<T>().data() + i, q, channel(i));
+        }
+      });
   return std::move(integers).freeze();
 }
 
@@ -102,32 +103,32 @@ Tensor quantized_constant(const ir::Value& value) {
   if (value.constant->dtype != DType::kFp32) return *value.constant;
   if (q.dtype == DType::kInt8 || q.dtype == DType::kInt4) return quantized_narrow<int8_t>(value);
   if (q.dtype == DType::kInt16) return quantized_narrow<int16_t>(value);
-  const auto reals = value.constant->values<float>();
+  const auto floats = value.constant->values<float>();
   const ChannelOf channel(value.shape, q);
-  std::vector<int64_t> integers(reals.size());
-  for (size_t i = 0; i < reals.size(); ++i) {
+  std::vector<int64_t> integers(floats.size());
+  for (size_t i = 0; i < floats.size(); ++i) {
     const size_t c = channel(i);
-    integers[i] = quantized(reals[i], q.scales[c], q.zero_points[c], q.qmin, q.qmax);
+    integers[i] = quantized(floats[i], q.scales[c], q.zero_points[c], q.qmin, q.qmax);
   }
   return integer_tensor(q.dtype, value.shape, integers);
 }
 
-std::vector<double> real_values(const ir::Value& value) {
+std::vector<double> dequantized_values(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
   if (tensor.dtype == DType::kFp32) {
-    const auto reals = tensor.values<float>();
-    return {reals.begin(), reals.end()};
+    const auto floats = tensor.values<float>();
+    return {floats.begin(), floats.end()};
   }
   const std::vector<int64_t> integers = integers_of(tensor);
-  std::vector<double> reals(integers.begin(), integers.end());
-  if (!value.quantization) return reals;
+  std::vector<double> floats(integers.begin(), integers.end());
+  if (!value.quantization) return floats;
   const Quantization& q = *value.quantization;
   const ChannelOf channel(value.shape, q);
-  for (size_t i = 0; i < reals.size(); ++i) {
+  for (size_t i = 0; i < floats.size(); ++i) {
     const size_t c = channel(i);
-    reals[i] = (reals[i] - static_cast<double>(q.zero_points[c])) * q.scales[c];
+    floats[i] = (floats[i] - static_cast<double>(q.zero_points[c])) * q.scales[c];
   }
-  return reals;
+  return floats;
 }
 
 namespace {

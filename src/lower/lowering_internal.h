@@ -33,7 +33,7 @@ class Lowering {
   // The value's quantization, which must be there.
   [[nodiscard]] const Quantization& quantization(ir::ValueId id) const;
   [[nodiscard]] bool is_quantized(ir::ValueId id) const { return aten[id].quantization.has_value(); }
-  // The node works on integers that stand for reals.
+  // The node works on integers that stand for floats.
   [[nodiscard]] bool is_quantized(const ir::Node& node) const { return is_quantized(node.outputs.front()); }
 
   // The node that makes a value, if one does.
@@ -59,7 +59,7 @@ class Lowering {
   std::vector<ir::NodeId> makers_;
 };
 
-// Plain integers, which stand for no reals, that an operator takes besides quantized values.
+// Plain integers, which stand for no floats, that an operator takes besides quantized values.
 enum class PlainIntegers : uint8_t { kNone, kInt32Too, kAny };
 
 // No limits beyond those of all operators (legality.cpp).
@@ -119,6 +119,6 @@ inline int alignment_log2(const LoweringIdioms& idioms, DType a, DType b) {
 // The integers of a constant with quantization parameters, whether it holds them already or still the floats.
 Tensor quantized_constant(const ir::Value& value);
 // The floats of a constant, whatever it holds.
-std::vector<double> real_values(const ir::Value& value);
+std::vector<double> dequantized_values(const ir::Value& value);
 
 }  // namespace carina::lower

@@ -13,7 +13,7 @@ constexpr std::array kPipeline{
     ir::Pass{.name = "fold-sources", .run = fold_sources},
     ir::Pass{.name = "canonicalize", .gives = "one-spelling", .run = canonicalize},
     ir::Pass{.name = "remove-identities", .needs = "one-spelling", .run = remove_identities},
-    ir::Pass{.name = "move-constants", .needs = "one-spelling", .run = move_constants},
+    ir::Pass{.name = "fold-constant-layout", .needs = "one-spelling", .run = fold_constant_layout},
     ir::Pass{.name = "fold-constants", .needs = "one-spelling", .evaluate = fold_constants},
     ir::Pass{.name = "widen-halves", .needs = "one-spelling", .run = widen_halves},
     ir::Pass{.name = "fold-batch-norm", .needs = "one-spelling", .gives = "no-batch-norm", .run = fold_batch_norm},

@@ -246,7 +246,7 @@ double bus_bytes(const BusWork& w) {
   return w.bytes * w.burst_bytes / run;
 }
 
-Progress progress_beside(std::span<const PortDemand> ports) {
+Progress concurrent_progress(std::span<const PortDemand> ports) {
   constexpr double kFairShare = 0.5;
   Progress progress;
   for (const PortDemand& port : ports) {

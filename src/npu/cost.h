@@ -161,7 +161,7 @@ struct Progress {
   double kernel = 1;
   double transfer = 1;
 };
-Progress progress_beside(std::span<const PortDemand> ports);
+Progress concurrent_progress(std::span<const PortDemand> ports);
 
 // Weights that the decoders give in a cycle, all of them together.
 struct DecodeWork {

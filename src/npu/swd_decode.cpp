@@ -244,7 +244,7 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
   const int uncompressed_positions =
       weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
   if (uncompressed && !zero_runs) {
-    // Nothing but remainders: the borders of chunks cannot be seen.
+    // Nothing but remainders: the boundaries of chunks cannot be seen.
     std::fill_n(weights.quotients.begin(), weights.length, 0u);
     read_remainders(weights, weights.length, weight_bits);
     return;

@@ -271,7 +271,7 @@ void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<c
   }
 }
 
-// Without zero runs nothing stands between values of one width: the borders of chunks cannot be seen.
+// Without zero runs nothing stands between values of one width: the boundaries of chunks cannot be seen.
 void write_values(BitWriter& bits, std::span<const uint16_t> values, int weight_bits) {
   bits.reserve(values.size() * static_cast<size_t>(weight_bits) / 8 + 1);
   size_t done = 0;

@@ -43,7 +43,7 @@ int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node) {
   return std::min(kMaxCost, kCpuCostOfCall + product(elements, cost.per_element) + product(macs, cost.per_mac));
 }
 
-int64_t border_cycles_of(const ir::Value& value) {
+int64_t qdq_cycles_of(const ir::Value& value) {
   return kCpuCostOfCall +
          product(std::max<int64_t>(value.shape.elements(), 0), cpu_cost_of(AtenFamily::kQuantization).per_element);
 }

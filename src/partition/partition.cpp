@@ -98,7 +98,7 @@ std::vector<Decision> decide(const ir::Graph& spread, const Legality& legality, 
 void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::vector<Decision>& decisions) {
   std::set<int> busy;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    if (!only_moves_data(graph.nodes[n].op.aten())) busy.insert(group_of[n]);
+    if (!is_data_movement(graph.nodes[n].op.aten())) busy.insert(group_of[n]);
   }
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu || busy.contains(group_of[n])) continue;
@@ -130,9 +130,9 @@ std::vector<Neighbours> neighbours_of_values(const ir::Graph& graph, const std::
   return out;
 }
 
-// The groups that need a border node around a value: one that makes what the CPU reads, or all that read what the CPU
+// The groups that need a Q/DQ node around a value: one that makes what the CPU reads, or all that read what the CPU
 // makes. The splitter makes one node for all readers; delegates pass each other integers.
-std::vector<int> groups_at_border(const Neighbours& value) {
+std::vector<int> groups_at_boundary(const Neighbours& value) {
   std::vector<int> out;
   if (value.maker == kOnCpu) {
     std::ranges::copy_if(value.readers, std::back_inserter(out), [](int group) { return group != kOnCpu; });
@@ -142,7 +142,7 @@ std::vector<int> groups_at_border(const Neighbours& value) {
   return out;
 }
 
-// What each group saves the CPU, less what its call costs: the call itself, and the border nodes around it that the model
+// What each group saves the CPU, less what its call costs: the call itself, and the Q/DQ nodes around it that the model
 // does not ask for anyhow.
 std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of) {
   std::map<int, int64_t> saved;
@@ -154,7 +154,7 @@ std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, 
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const ir::Value& value = graph.values[v];
     if (value.constant || value.quantization || !spread.values[v].quantization) continue;
-    for (const int group : groups_at_border(neighbours[v])) saved[group] -= border_cycles_of(value);
+    for (const int group : groups_at_boundary(neighbours[v])) saved[group] -= qdq_cycles_of(value);
   }
   return saved;
 }
@@ -198,7 +198,7 @@ bool is_refused(const Decision& decision) {
 }
 
 // Values that nodes alone read and make which the target does not have are no integers.
-ir::Graph with_reals_kept(ir::Graph graph, const std::vector<Decision>& decisions) {
+ir::Graph with_floats_kept(ir::Graph graph, const std::vector<Decision>& decisions) {
   std::vector<bool> on_cpu(graph.values.size(), false), elsewhere(graph.values.size(), false);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     for (const auto* ids : {&graph.nodes[n].inputs, &graph.nodes[n].outputs}) {
@@ -230,7 +230,7 @@ Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, c
   }
   add_cpu_cycles(aten, decisions);
   number_delegates(aten, group_of, decisions);
-  const ir::Graph kept = options.reals == RealsOnCpu::kKept ? with_reals_kept(aten, decisions) : aten;
+  const ir::Graph kept = options.floats == FloatsOnCpu::kKept ? with_floats_kept(aten, decisions) : aten;
   Partitioned result = split(kept, spread, group_of);
   result.decisions = std::move(decisions);
   return result;

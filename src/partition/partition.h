@@ -21,7 +21,7 @@ using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir:
 using UsersWish = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
 
 // A quantized value that no delegate touches, between nodes that the target does not have.
-enum class RealsOnCpu : uint8_t {
+enum class FloatsOnCpu : uint8_t {
   kRounded,  // is what its integers stand for: the model says so
   kKept,     // stays as it is computed: the quantization was made for the NPU
 };
@@ -32,7 +32,7 @@ struct PartitionOptions {
   UsersWish keep = {};                 // any other filter: a module's nodes, a predicate
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
   bool delegate_all = false;           // also subgraphs whose call costs more than it saves
-  RealsOnCpu reals = RealsOnCpu::kRounded;
+  FloatsOnCpu floats = FloatsOnCpu::kRounded;
   std::vector<ir::Refusal> refused;  // nodes that a later stage would not take, from an earlier try
 };
 
@@ -54,7 +54,7 @@ struct Decision {
 struct Partitioned {
   // What the runtime executes: ATen kernels on float and plain integers (constants in floats keep the `quantization` that
   // they have in the given graph, no other value has any), explicit
-  // quantized_decomposed.quantize_per_tensor / dequantize_per_tensor nodes at the borders, and
+  // quantized_decomposed.quantize_per_tensor / dequantize_per_tensor nodes at the boundaries, and
   // higher_order.executorch_call_delegate nodes with the attribute "delegate" (int64: index into `delegates`), whose
   // inputs and outputs are those of the delegate's graph, in order.
   ir::Graph program;

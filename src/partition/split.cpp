@@ -18,9 +18,9 @@ using ir::Node;
 using ir::ValueId;
 
 // A constant as kernels on the CPU read it.
-Tensor real_constant(const ir::Value& value) {
+Tensor dequantized_constant(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
-  return !value.quantization || is_float(tensor.dtype) ? tensor : reals_of(tensor, *value.quantization);
+  return !value.quantization || is_float(tensor.dtype) ? tensor : dequantized(tensor, *value.quantization);
 }
 
 ir::Attributes quantize_attributes(const Quantization& q) {
@@ -31,8 +31,8 @@ ir::Attributes quantize_attributes(const Quantization& q) {
           {"dtype", q.dtype}};
 }
 
-// Builds both sides. Each value of the original has up to three forms in the program: the reals as a CPU node made
-// them, their integers, and the reals that the integers stand for.
+// Builds both sides. Each value of the original has up to three forms in the program: the floats as a CPU node made
+// them, their integers, and the floats that the integers stand for.
 class Splitter {
  public:
   Splitter(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of)
@@ -43,8 +43,8 @@ class Splitter {
 
   Partitioned run() {
     for (const ValueId input : graph_.inputs) {
-      reals_[input] = program().add_value(graph_[input].name, graph_[input].dtype, graph_[input].shape);
-      program().inputs.push_back(reals_[input]);
+      floats_[input] = program().add_value(graph_[input].name, graph_[input].dtype, graph_[input].shape);
+      program().inputs.push_back(floats_[input]);
     }
     for (const auto& members : ordered_groups(graph_, group_of_)) {
       if (group_of_[members.front()] == kOnCpu)
@@ -60,9 +60,9 @@ class Splitter {
  private:
   ir::Graph& program() { return result_.program; }
 
-  // A border node between reals and integers.
-  ValueId border(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to,
-                 std::string_view suffix) {
+  // A Q/DQ node between floats and integers.
+  ValueId insert_qdq(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to,
+                     std::string_view suffix) {
     const ValueId result = program().add_value(fmt::format("{}_{}", original.name, suffix), to, original.shape);
     ir::Attributes attributes = quantize_attributes(q);
     if (op == AtenOp::dequantize_per_tensor_default) attributes.set("out_dtype", std::monostate());
@@ -75,7 +75,7 @@ class Splitter {
     return result;
   }
 
-  // A border node between int64, which delegates do not have, and int32.
+  // A Q/DQ node between int64, which delegates do not have, and int32.
   ValueId converted(ValueId from, std::string name, DType to) {
     const ValueId result = program().add_value(name, to, Shape(program()[from].shape));
     program().add_node({.op = AtenOp::_to_copy_default,
@@ -90,16 +90,16 @@ class Splitter {
   // The integers of a value under its parameters inside delegates; plain integers are themselves, in int32 at most.
   ValueId integers(ValueId id) {
     const auto& q = spread_[id].quantization;
-    if (!q && graph_[id].dtype != DType::kInt64) return reals_.at(id);
+    if (!q && graph_[id].dtype != DType::kInt64) return floats_.at(id);
     if (const auto known = integers_.find(id); known != integers_.end()) return known->second;
-    if (!q) return integers_[id] = converted(reals_.at(id), graph_[id].name + "_int32", DType::kInt32);
+    if (!q) return integers_[id] = converted(floats_.at(id), graph_[id].name + "_int32", DType::kInt32);
     return integers_[id] =
-               border(AtenOp::quantize_per_tensor_default, reals_.at(id), graph_[id], *q, q->dtype, "quantized");
+               insert_qdq(AtenOp::quantize_per_tensor_default, floats_.at(id), graph_[id], *q, q->dtype, "quantized");
   }
 
-  // The reals of a constant, with the parameters that its integers have.
+  // The floats of a constant, with the parameters that its integers have.
   ValueId add_constant(const ir::Value& value) {
-    const ValueId constant = program().add_constant(value.name, real_constant(value));
+    const ValueId constant = program().add_constant(value.name, dequantized_constant(value));
     program()[constant].quantization = value.quantization;
     return constant;
   }
@@ -110,25 +110,25 @@ class Splitter {
     if (const auto known = rounded_.find(id); known != rounded_.end()) return known->second;
     const ir::Value& value = graph_[id];
     if (value.constant) return rounded_[id] = add_constant(value);
-    const bool from_delegate = !reals_.contains(id);
+    const bool from_delegate = !floats_.contains(id);
     const auto& q = from_delegate ? spread_[id].quantization : value.quantization;
-    if (!q || (!from_delegate && is_representable(id))) return rounded_[id] = reals_.at(id);
+    if (!q || (!from_delegate && is_representable(id))) return rounded_[id] = floats_.at(id);
     return rounded_[id] =
-               border(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
+               insert_qdq(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
   }
 
-  // A CPU node that only moved reals which integers with the same parameters stand for: no need to round again.
+  // A CPU node that only moved floats which integers with the same parameters stand for: no need to round again.
   [[nodiscard]] bool is_representable(ValueId id) const {
     const ir::NodeId maker = producer_[id.index()];
-    if (!maker.valid() || !only_moves_data(graph_[maker].op.aten())) return false;
+    if (!maker.valid() || !is_data_movement(graph_[maker].op.aten())) return false;
     return std::ranges::all_of(graph_[maker].inputs, [&](ValueId input) {
       return input.valid() && graph_[input].quantization == graph_[id].quantization;
     });
   }
 
   ValueId output_form(ValueId id) {
-    const bool made_as_reals = reals_.contains(id) && !graph_[id].quantization;
-    return made_as_reals ? reals_.at(id) : cpu_form(id);
+    const bool made_as_floats = floats_.contains(id) && !graph_[id].quantization;
+    return made_as_floats ? floats_.at(id) : cpu_form(id);
   }
 
   void add_cpu_node(ir::NodeId node_id) {
@@ -139,7 +139,7 @@ class Splitter {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = node.outputs[i];
       if (!output.valid()) continue;
-      copy.outputs[i] = reals_[output] =
+      copy.outputs[i] = floats_[output] =
           program().add_value(graph_[output].name, graph_[output].dtype, graph_[output].shape);
     }
     program().add_node(std::move(copy));
@@ -197,7 +197,7 @@ class Splitter {
   ValueId add_delegate_output(ValueId original) {
     const ir::Value& value = spread_[original];
     if (!value.quantization && value.dtype != DType::kInt64)
-      return reals_[original] = program().add_value(value.name, value.dtype, value.shape);
+      return floats_[original] = program().add_value(value.name, value.dtype, value.shape);
     if (!value.quantization)
       return integers_[original] = program().add_value(value.name + "_int32", DType::kInt32, value.shape);
     return integers_[original] = program().add_value(value.name + "_quantized", value.quantization->dtype, value.shape);
@@ -208,7 +208,7 @@ class Splitter {
     for (const size_t n : members) {
       for (const ValueId id : graph_.nodes[n].outputs) {
         const bool widened = id.valid() && graph_[id].dtype == DType::kInt64 && integers_.contains(id);
-        if (widened) reals_[id] = converted(integers_.at(id), graph_[id].name, DType::kInt64);
+        if (widened) floats_[id] = converted(integers_.at(id), graph_[id].name, DType::kInt64);
       }
     }
   }
@@ -220,7 +220,7 @@ class Splitter {
   std::vector<bool> outputs_;
   std::vector<ir::NodeId> producer_;
   Partitioned result_;
-  std::map<ValueId, ValueId> reals_;     // as made (float or plain integers)
+  std::map<ValueId, ValueId> floats_;    // as made (float or plain integers)
   std::map<ValueId, ValueId> integers_;  // of quantized values, and int32 of int64
   std::map<ValueId, ValueId> rounded_;   // what CPU kernels read
 };

@@ -27,8 +27,8 @@ IntegerBuilder::IntegerBuilder(const ir::Graph& source) : result_{.graph = sourc
   undefined_.resize(source.values.size());
 }
 
-std::optional<Integers> IntegerBuilder::integers_of(ir::ValueId reals) const {
-  const auto found = integers_.find(reals);
+std::optional<Integers> IntegerBuilder::integers_of(ir::ValueId floats) const {
+  const auto found = integers_.find(floats);
   return found == integers_.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -37,12 +37,12 @@ std::optional<std::vector<int64_t>> IntegerBuilder::weights_of(ir::ValueId id) c
   if (!value.constant || !value.quantization || value.quantization->dtype != DType::kInt8) return std::nullopt;
   const Quantization& q = *value.quantization;
   if (std::ranges::any_of(q.zero_points, [](int64_t zero) { return zero != 0; })) return std::nullopt;
-  const auto reals = numbers_of(*value.constant);
-  if (!reals) return std::nullopt;
+  const auto floats = numbers_of(*value.constant);
+  if (!floats) return std::nullopt;
   const ChannelOf channel(value.shape, q);
-  std::vector<int64_t> integers(reals->size());
+  std::vector<int64_t> integers(floats->size());
   for (size_t i = 0; i < integers.size(); ++i)
-    integers[i] = std::clamp<int64_t>(std::llround((*reals)[i] / q.scales[channel(i)]), -128, 127);
+    integers[i] = std::clamp<int64_t>(std::llround((*floats)[i] / q.scales[channel(i)]), -128, 127);
   return integers;
 }
 

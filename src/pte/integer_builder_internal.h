@@ -19,7 +19,7 @@ Multiplier multiplier_of(double factor);
 // Whether the kernels can apply it to sums of `bits` bits: no shift that leaves 32 bits.
 bool is_applicable(const Multiplier& multiplier);
 
-// Integers that stand for a value of reals.
+// Integers that stand for a value of floats.
 struct Integers {
   ir::ValueId value;
   Quantization quantization;
@@ -41,9 +41,9 @@ class IntegerBuilder {
   explicit IntegerBuilder(const ir::Graph& source);
 
   [[nodiscard]] const ir::Graph& graph() const { return result_.graph; }
-  // The integers behind a value of reals, if it is only a dequantized one (perhaps moved).
-  [[nodiscard]] std::optional<Integers> integers_of(ir::ValueId reals) const;
-  void set_integers(ir::ValueId reals, Integers integers) { integers_.insert_or_assign(reals, std::move(integers)); }
+  // The integers behind a value of floats, if it is only a dequantized one (perhaps moved).
+  [[nodiscard]] std::optional<Integers> integers_of(ir::ValueId floats) const;
+  void set_integers(ir::ValueId floats, Integers integers) { integers_.insert_or_assign(floats, std::move(integers)); }
   // int8 of a constant that was quantized with one zero point of 0, or nothing.
   [[nodiscard]] std::optional<std::vector<int64_t>> weights_of(ir::ValueId constant) const;
 

@@ -30,10 +30,10 @@ std::optional<std::vector<int64_t>> bias_of(const ir::Graph& graph, const ir::No
   std::vector<int64_t> sums(static_cast<size_t>(channels));
   if (node.inputs.size() < 3 || !node.inputs[2].valid()) return sums;
   const ir::Value& bias = graph[node.inputs[2]];
-  const auto reals = bias.constant ? numbers_of(*bias.constant) : std::nullopt;
-  if (!reals || reals->size() != sums.size()) return std::nullopt;
+  const auto floats = bias.constant ? numbers_of(*bias.constant) : std::nullopt;
+  if (!floats || floats->size() != sums.size()) return std::nullopt;
   for (size_t c = 0; c < sums.size(); ++c) {
-    const double integer = std::nearbyint((*reals)[c] / (in.scale() * weight.scales[weight.per_channel() ? c : 0]));
+    const double integer = std::nearbyint((*floats)[c] / (in.scale() * weight.scales[weight.per_channel() ? c : 0]));
     constexpr double kMaxSum = std::numeric_limits<int32_t>::max();
     sums[c] = static_cast<int64_t>(std::clamp(integer, -kMaxSum - 1, kMaxSum));
   }

@@ -9,13 +9,13 @@ namespace carina::pte {
 
 namespace {
 
-Quantization parameters_of(const ir::Node& border) {
-  return {.dtype = border.attributes.get<DType>("dtype"),
-          .scales = {border.attributes.number("scale")},
-          .zero_points = {border.attributes.integer("zero_point")},
+Quantization parameters_of(const ir::Node& qdq) {
+  return {.dtype = qdq.attributes.get<DType>("dtype"),
+          .scales = {qdq.attributes.number("scale")},
+          .zero_points = {qdq.attributes.integer("zero_point")},
           .axis = Quantization::kPerTensor,
-          .qmin = border.attributes.integer("quant_min"),
-          .qmax = border.attributes.integer("quant_max")};
+          .qmin = qdq.attributes.integer("quant_min"),
+          .qmax = qdq.attributes.integer("quant_max")};
 }
 
 // The integer of a bound, which an infinite one leaves as the range has it.
@@ -25,11 +25,11 @@ int64_t quantized_bound(double bound, const Quantization& q, int64_t otherwise) 
   return static_cast<int64_t>(std::clamp(integer, static_cast<double>(q.qmin), static_cast<double>(q.qmax)));
 }
 
-// Whether each element of the result is one of an operand, or of a border that integers can have too.
-bool moves_operands(const ir::Node& node) {
+// Whether each element of the result is one of an operand, or of a qdq that integers can have too.
+bool is_passthrough(const ir::Node& node) {
   if (!node.op.is_aten()) return false;
   const AtenOp op = node.op.aten();
-  return traits_of(op).data == AtenData::kMoved || op == AtenOp::cat_default || op == AtenOp::stack_default ||
+  return traits_of(op).data == AtenData::kPermuted || op == AtenOp::cat_default || op == AtenOp::stack_default ||
          op == AtenOp::constant_pad_nd_default;
 }
 
@@ -60,9 +60,9 @@ class Rewriter {
     }
   }
 
-  // Integers take the way of the reals that they stand for.
+  // Integers take the way of the floats that they stand for.
   void move_integers(const ir::Node& node) {
-    if (!moves_operands(node) || node.outputs.size() != 1 || node.inputs.empty()) return;
+    if (!is_passthrough(node) || node.outputs.size() != 1 || node.inputs.empty()) return;
     std::vector<ir::ValueId> inputs;
     std::optional<Quantization> shared;
     for (const ir::ValueId input : node.inputs) {
@@ -96,11 +96,11 @@ class Rewriter {
     return is_enclosed(quantize.inputs[0], to, output);
   }
 
-  bool is_enclosed(ir::ValueId reals, const Quantization& to, ir::ValueId output) {
+  bool is_enclosed(ir::ValueId floats, const Quantization& to, ir::ValueId output) {
     int64_t low = to.qmin, high = to.qmax;
     for (;;) {
-      const ir::NodeId maker = producers_[reals.index()];
-      if (!maker.valid() || !is_only_for(reals)) return false;
+      const ir::NodeId maker = producers_[floats.index()];
+      if (!maker.valid() || !is_only_for(floats)) return false;
       const ir::Node& node = graph_[maker];
       const Enclosed enclosed{.node = node, .to = to, .low = low, .high = high, .output = output};
       if (write(enclosed)) return true;
@@ -109,7 +109,7 @@ class Rewriter {
       low = std::max(low, quantized_bound(limits->low, to, to.qmin));
       high = std::min(high, quantized_bound(limits->high, to, to.qmax));
       if (low > high) return false;
-      reals = node.inputs[0];
+      floats = node.inputs[0];
     }
   }
 

@@ -35,7 +35,7 @@ struct Steps {
 // Each node for itself.
 Steps node_steps(const ir::Graph& graph);
 
-// Where reals are only between a dequantize and a quantize node of int8, the call of an integer kernel of ExecuTorch's
+// Where floats are only between a dequantize and a quantize node of int8, the call of an integer kernel of ExecuTorch's
 // Cortex-M backend makes the integers from the integers; what has no such kernel stays as it is. Constants need their
 // `quantization`. Multipliers, tables and layouts are those of that backend's passes. Source:
 // executorch/backends/cortex_m/passes.

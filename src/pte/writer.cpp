@@ -151,8 +151,8 @@ struct DelegateWriter {
     uint8_t* to = nullptr;
     const Offset<flatbuffers::Vector<uint8_t>> data = builder.CreateUninitializedVector<uint8_t>(blob.size(), &to);
     constexpr size_t kPart = size_t{1} << 20;
-    in_parallel_parts(blob.size(), kPart,
-                      [&](size_t begin, size_t end) { std::memcpy(to + begin, blob.data() + begin, end - begin); });
+    parallel_for_chunks(blob.size(), kPart,
+                        [&](size_t begin, size_t end) { std::memcpy(to + begin, blob.data() + begin, end - begin); });
     inline_data.push_back(fb::CreateBackendDelegateInlineData(builder, data));
     return fb::CreateBackendDelegateDataReference(builder, 0, static_cast<uint32_t>(inline_data.size() - 1));
   }

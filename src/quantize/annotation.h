@@ -29,7 +29,7 @@ struct AnnotatedOperand {
   OperandRole role = OperandRole::kActivation;
   // Of weights and biases: along which axis each channel has a scale of its own; none: one scale for all.
   std::optional<int> axis = {};
-  // The function is defined between -end and end only: whatever is observed, integers stand for these reals.
+  // The function is defined between -end and end only: whatever is observed, integers stand for these floats.
   std::optional<double> end_int8 = {};
   std::optional<double> end_int16 = {};
 };

@@ -6,7 +6,7 @@
 
 #include "interpret/interpreter.h"
 #include "ir/spread_quantization.h"
-#include "quantize/reals_internal.h"
+#include "quantize/dequantize_internal.h"
 #include "quantize/segments_internal.h"
 
 namespace carina::quantize {
@@ -115,8 +115,8 @@ Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Show
         .see = [shown, read, read_as = quantizations(segment), observer = options.observer, layers = options.layers](
                    ValueId value, const Tensor& tensor, const interpret::Extremes& extremes) {
           if (!shown[value.index()].empty()) {
-            const Tensor reals = as_reals(tensor, read_as[value.index()]);
-            observer(shown[value.index()], reals, tensor.dtype == DType::kFp32 ? extremes : extremes_of(reals));
+            const Tensor floats = as_floats(tensor, read_as[value.index()]);
+            observer(shown[value.index()], floats, tensor.dtype == DType::kFp32 ? extremes : extremes_of(floats));
           }
           for (const WeightedLayer& layer : read[value.index()]) layers(layer, tensor);
         }};
@@ -142,7 +142,7 @@ struct FloatRun::Session {
   }
 
   void learn(ValueId id, const Tensor& tensor) {
-    known[id.index()] = as_type(as_reals(tensor, aten[id].quantization), aten[id].dtype);
+    known[id.index()] = as_type(as_floats(tensor, aten[id].quantization), aten[id].dtype);
   }
   // What a TOSA segment takes of a value.
   [[nodiscard]] Tensor operand(ValueId id, DType wanted) const {
@@ -176,7 +176,7 @@ Result<void> FloatRun::Session::add_interpreter(const Segment& segment) {
   const auto read_as = quantizations(segment);
   for (size_t v = 0; v < shown.size(); ++v) {
     const std::optional<Tensor>& constant = segment.lowered.graph.values[v].constant;
-    if (constant && !shown[v].empty()) constants.emplace_back(shown[v], as_reals(*constant, read_as[v]));
+    if (constant && !shown[v].empty()) constants.emplace_back(shown[v], as_floats(*constant, read_as[v]));
   }
   CARINA_TRY(interpreters.back(), interpreter_of(segment, shown, options));
   return {};

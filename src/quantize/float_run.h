@@ -50,7 +50,7 @@ struct FloatRunOptions {
 };
 
 // Runs a prepared graph: what TOSA has in the interpreter, the rest with the CPU's kernels. Where values are quantized the
-// interpreter computes with their integers; what goes in, comes out and is shown are the reals.
+// interpreter computes with their integers; what goes in, comes out and is shown are the floats.
 class FloatRun {
  public:
   // Errors: every node that neither engine has, in one go.

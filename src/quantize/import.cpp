@@ -77,7 +77,7 @@ class Folder {
       const size_t data = traits.family == AtenFamily::kProduct && node.inputs.size() == 3 ? 1 : 0;  // addmm
       if (traits.family == AtenFamily::kConvolution || traits.family == AtenFamily::kProduct)
         return node.inputs[data] != value;
-      return traits.data == AtenData::kMoved && node.inputs.front() == value &&
+      return traits.data == AtenData::kPermuted && node.inputs.front() == value &&
              std::ranges::all_of(node.outputs, [&](ValueId id) { return !id.valid() || is_weight(id); });
     });
   }

@@ -90,7 +90,7 @@ std::vector<double> sums_of(const Window& w, std::span<const float> image) {
   const auto depth = static_cast<size_t>(w.image[3]);
   const std::vector<Position> positions = sampled_positions(w);
   std::vector<double> sums(static_cast<size_t>(w.rows * w.columns) * depth, 0);
-  in_parallel(static_cast<size_t>(w.rows * w.columns), [&](size_t tap) {
+  parallel_for(static_cast<size_t>(w.rows * w.columns), [&](size_t tap) {
     add_pixels(pixels_of(w, image.data(), positions, static_cast<int64_t>(tap)), depth, sums.data() + tap * depth);
   });
   return sums;

@@ -11,8 +11,8 @@ using ir::Node;
 using ir::NodeId;
 using ir::ValueId;
 
-bool moves_data(const Node& node) {
-  return node.op.is_aten() && only_moves_data(node.op.aten());
+bool is_data_movement(const Node& node) {
+  return node.op.is_aten() && is_data_movement(node.op.aten());
 }
 
 // The movers none of whose neighbours computes with integers.
@@ -20,7 +20,7 @@ void add_movers(const ir::Graph& graph, std::vector<bool>& left) {
   const std::vector<NodeId> producers = ir::producers(graph);
   const std::vector<std::vector<NodeId>> users = ir::users(graph);
   std::vector<bool> candidates = left;
-  for (size_t n = 0; n < graph.nodes.size(); ++n) candidates[n] = left[n] || moves_data(graph.nodes[n]);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) candidates[n] = left[n] || is_data_movement(graph.nodes[n]);
   const auto is_float = [&](NodeId id) { return !id.valid() || candidates[id.index()]; };
   const auto stays = [&](const Node& node) {
     return std::ranges::all_of(node.inputs,

@@ -26,7 +26,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-bool is_real(const ir::Graph& graph, ValueId id) {
+bool is_float_value(const ir::Graph& graph, ValueId id) {
   return id.valid() && graph[id].dtype == DType::kFp32;
 }
 
@@ -84,7 +84,7 @@ class Quantizer {
       const std::optional<WeightRole> role = weight_role_of(node);
       if (!role || calibrated_.left.nodes[n]) continue;
       for (const size_t i : {role->weight, role->bias}) {
-        if (i < node.inputs.size() && is_real(graph_, node.inputs[i]) && graph_[node.inputs[i]].constant)
+        if (i < node.inputs.size() && is_float_value(graph_, node.inputs[i]) && graph_[node.inputs[i]].constant)
           is_weight_[node.inputs[i].index()] = true;
       }
     }
@@ -162,7 +162,7 @@ class Quantizer {
       wanted.push_back(groups[v]);
     }
     std::vector<std::optional<Quantization>> parameters(graph_.values.size());
-    in_parallel(wanted.size(), [&](size_t i) {
+    parallel_for(wanted.size(), [&](size_t i) {
       const size_t group = wanted[i];
       const ActivationScheme& integers = schemes[group].activations;
       const RangeObserver& observer = calibrated_.observers[group];
@@ -277,7 +277,7 @@ class Quantizer {
     std::iota(nodes.begin(), nodes.end(), size_t{0});
     std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_.nodes[n]); });
     std::vector<WeightFigures> figures(graph_.nodes.size());
-    in_parallel(nodes.size(), [&](size_t i) {
+    parallel_for(nodes.size(), [&](size_t i) {
       const size_t n = nodes[i];
       if (!calibrated_.left.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
     });
@@ -292,22 +292,22 @@ class Quantizer {
   [[nodiscard]] WeightFigures figures_of(const Node& node, const NodeScheme& scheme) const {
     WeightFigures figures;
     const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || !is_real(graph_, node.inputs.front())) return figures;
+    if (!role || !is_float_value(graph_, node.inputs.front())) return figures;
     ir::Value weight = graph_[node.inputs[role->weight]];
     if (!weight.constant || weight.dtype != DType::kFp32) return figures;
     figures.role = role;
-    const Tensor reals = *weight.constant;
+    const Tensor floats = *weight.constant;
     const Quantization& input = *graph_[node.inputs.front()].quantization;
     figures.parameters =
-        weight_parameters(reals, role->axis, weights_beside(input, scheme.weights), scheme.smallest_scale);
+        weight_parameters(floats, role->axis, weight_scheme_for(input, scheme.weights), scheme.smallest_scale);
     if (!figures.parameters) return figures;
-    const LayerStatistics* statistics = statistics_of(node, reals.shape);
+    const LayerStatistics* statistics = statistics_of(node, floats.shape);
     if (statistics == nullptr) return figures;
     if (scheme.weights.rounding == Rounding::kForInputs)
-      weight.constant = figures.rounded = rounded_for_inputs(reals, *figures.parameters, *statistics);
+      weight.constant = figures.rounded = rounded_for_inputs(floats, *figures.parameters, *statistics);
     weight.quantization = figures.parameters;
     if (scheme.weights.mean_error == MeanError::kTakenFromBias)
-      figures.mean_errors = mean_errors(reals, weight, *statistics);
+      figures.mean_errors = mean_errors(floats, weight, *statistics);
     return figures;
   }
 
@@ -336,7 +336,8 @@ class Quantizer {
                         const std::vector<double>& mean_errors) {
     const ir::Value weight = graph_[node.inputs[role.weight]];
     const bool has_bias = role.bias < node.inputs.size() && node.inputs[role.bias].valid();
-    if (has_bias && (!is_real(graph_, node.inputs[role.bias]) || !graph_[node.inputs[role.bias]].constant)) return {};
+    if (has_bias && (!is_float_value(graph_, node.inputs[role.bias]) || !graph_[node.inputs[role.bias]].constant))
+      return {};
     if (has_bias && !are_finite(graph_[node.inputs[role.bias]].constant->values<float>()))
       return fail({.where = fmt::format("{} ({})", node.name, graph_[node.inputs[role.bias]].name),
                    .what = "the bias is not finite"});

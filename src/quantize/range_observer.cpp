@@ -101,8 +101,8 @@ void count_bins(std::span<const float> elements, const Lattice& lattice, const B
   const size_t total = lattice.counted(elements.size());
   const size_t part = round_up((total + parts_of(total) - 1) / parts_of(total), PartCount::kBlock);
   std::vector<std::optional<PartCount>> found((total + part - 1) / part);
-  in_parallel(found.size(),
-              [&](size_t i) { found[i].emplace(elements, lattice, bins, i * part, std::min(total, (i + 1) * part)); });
+  parallel_for(found.size(),
+               [&](size_t i) { found[i].emplace(elements, lattice, bins, i * part, std::min(total, (i + 1) * part)); });
   for (const auto& one : found) one->add_to(counts, lattice.every);
 }
 

@@ -119,7 +119,7 @@ class Cutter {
     CARINA_CHECKED(check_kernels());
     for (size_t s = 0; s < result_.segments.size(); ++s) {
       if (!is_on_kernels(s)) continue;
-      // Kernels compute with reals, whatever the values are elsewhere.
+      // Kernels compute with floats, whatever the values are elsewhere.
       for (ir::Value& value : result_.segments[s].part.graph.values) value.quantization.reset();
       CARINA_TRY(result_.segments[s].kernels, evaluator_->load(result_.segments[s].part.graph));
     }

@@ -86,7 +86,7 @@ Quantization bias_parameters(const Quantization& input, const Quantization& weig
   return q;
 }
 
-WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted) {
+WeightScheme weight_scheme_for(const Quantization& input, const WeightScheme& wanted) {
   if (input.dtype != DType::kInt16 || wanted.dtype == DType::kInt8) return wanted;
   WeightScheme int8 = wanted;
   int8.dtype = DType::kInt8;

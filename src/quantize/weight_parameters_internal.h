@@ -19,6 +19,6 @@ std::optional<Quantization> weight_parameters(const Tensor& weight, int axis, co
 Quantization bias_parameters(const Quantization& input, const Quantization& weight, int64_t channels);
 
 // What weights become beside such inputs: TOSA multiplies int16 by int8 only.
-WeightScheme weights_beside(const Quantization& input, const WeightScheme& wanted);
+WeightScheme weight_scheme_for(const Quantization& input, const WeightScheme& wanted);
 
 }  // namespace carina::quantize

@@ -143,9 +143,9 @@ bool fits(const LayerStatistics& statistics, const Shape& weight) {
 }
 
 Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics) {
-  const auto reals = weight.values<float>();
+  const auto floats = weight.values<float>();
   const auto channels = static_cast<size_t>(weight.shape[0]);
-  const size_t terms = reals.size() / channels, each = channels / statistics.groups.size();
+  const size_t terms = floats.size() / channels, each = channels / statistics.groups.size();
   MutableTensor result(q.dtype, weight.shape);
   const auto integers = result.values<int8_t>();
   std::optional<Compensation> compensation;
@@ -153,7 +153,7 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
   for (size_t c = 0; c < channels; ++c) {
     if (c % each == 0) compensation = compensation_of(statistics.groups[c / each]);
     const std::vector<size_t>& order = compensation->order;
-    for (size_t i = 0; i < terms; ++i) row[i] = reals[c * terms + order[i]];
+    for (size_t i = 0; i < terms; ++i) row[i] = floats[c * terms + order[i]];
     const Rounded rounded = q.per_channel() ? best_rounding(row, q.scales[c], q, compensation->factor)
                                             : round_row(row, q.scale(), q, compensation->factor);
     for (size_t i = 0; i < terms; ++i) integers[c * terms + order[i]] = rounded.steps[i];
@@ -167,7 +167,7 @@ constexpr size_t kTogether = 8;  // channels, whose sums do not wait for each ot
 
 // The integers of one channel's weights, as the lowering rounds them: limited first, which whole limits allow, so that
 // adding and taking away 1.5 * 2^23 rounds to even. In lanes, which compilers make vectors of.
-void round_channel(std::span<const float> reals, double scale, const Quantization& q, std::span<float> steps) {
+void round_channel(std::span<const float> floats, double scale, const Quantization& q, std::span<float> steps) {
   constexpr float kRounding = 12582912.0F;
   constexpr size_t kLanes = 16;
   const auto inverse = static_cast<float>(1.0 / scale);
@@ -177,16 +177,16 @@ void round_channel(std::span<const float> reals, double scale, const Quantizatio
     const float limited = wanted < min ? min : (wanted > max ? max : wanted);
     return (limited + kRounding) - kRounding;
   };
-  const size_t whole = reals.size() - reals.size() % kLanes;
+  const size_t whole = floats.size() - floats.size() % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) steps[i + lane] = round(reals[i + lane]);
+    for (size_t lane = 0; lane < kLanes; ++lane) steps[i + lane] = round(floats[i + lane]);
   }
-  for (size_t i = whole; i < reals.size(); ++i) steps[i] = round(reals[i]);
+  for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
 }
 
 // Channels as pieces of weights [O, terms].
 struct Channels {
-  std::span<const float> reals;
+  std::span<const float> floats;
   const ir::Value& weight;
   size_t terms;
 
@@ -194,7 +194,7 @@ struct Channels {
     const Quantization& q = *weight.quantization;
     return q.scales[q.per_channel() ? channel : 0];
   }
-  [[nodiscard]] std::span<const float> row(size_t channel) const { return reals.subspan(channel * terms, terms); }
+  [[nodiscard]] std::span<const float> row(size_t channel) const { return floats.subspan(channel * terms, terms); }
   void steps(size_t channel, std::span<float> to) const {
     if (weight.constant->dtype == DType::kFp32)
       return round_channel(row(channel), scale(channel), *weight.quantization, to);
@@ -206,11 +206,11 @@ struct Channels {
 constexpr size_t kPiece = 64;  // terms
 
 // What each of a channel's rounding errors brings. In lanes, which compilers make vectors of; sums have an order.
-void multiply_errors(std::span<const float> steps, double scale, std::span<const float> reals,
+void multiply_errors(std::span<const float> steps, double scale, std::span<const float> floats,
                      std::span<const double> means, std::array<double, kPiece>& errors) {
   constexpr size_t kLanes = 8;
   const auto error = [&](size_t i) {
-    return (static_cast<double>(steps[i]) * scale - static_cast<double>(reals[i])) * means[i];
+    return (static_cast<double>(steps[i]) * scale - static_cast<double>(floats[i])) * means[i];
   };
   const size_t whole = steps.size() - steps.size() % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
@@ -240,11 +240,11 @@ void add_errors(const Channels& channels, size_t first, size_t count, std::span<
 
 }  // namespace
 
-std::vector<double> mean_errors(const Tensor& reals, const ir::Value& weight, const LayerStatistics& statistics) {
-  const auto count = static_cast<size_t>(reals.shape[0]);
-  const Channels channels{.reals = reals.values<float>(),
+std::vector<double> mean_errors(const Tensor& floats, const ir::Value& weight, const LayerStatistics& statistics) {
+  const auto count = static_cast<size_t>(floats.shape[0]);
+  const Channels channels{.floats = floats.values<float>(),
                           .weight = weight,
-                          .terms = static_cast<size_t>(reals.shape.elements()) / std::max<size_t>(count, 1)};
+                          .terms = static_cast<size_t>(floats.shape.elements()) / std::max<size_t>(count, 1)};
   const size_t each = count / statistics.groups.size();
   std::vector<double> errors(count, 0), means;
   std::vector<float> steps(kTogether * channels.terms);

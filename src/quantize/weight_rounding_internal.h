@@ -15,9 +15,9 @@ namespace carina::quantize {
 // Pre-trained Transformers", ICLR 2023, algorithm 1, as Babai's nearest plane.
 Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics);
 
-// What the rounding of weights adds to each output channel on average. `weight` holds the reals and how they will be
+// What the rounding of weights adds to each output channel on average. `weight` holds the floats and how they will be
 // rounded, or has been rounded already.
-std::vector<double> mean_errors(const Tensor& reals, const ir::Value& weight, const LayerStatistics& statistics);
+std::vector<double> mean_errors(const Tensor& floats, const ir::Value& weight, const LayerStatistics& statistics);
 
 // Whether the statistics are those of weights of this shape: [O, terms of each group].
 bool fits(const LayerStatistics& statistics, const Shape& weight);

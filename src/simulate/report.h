@@ -15,7 +15,7 @@ enum class MemoryKind : uint8_t { kSram, kDram, kOnChipFlash, kOffChipFlash, kIn
 inline constexpr int kMemoryKinds = 5;
 std::string_view name_of(MemoryKind memory);
 
-// Bytes that cross the border to one memory.
+// Bytes that cross the boundary to one memory.
 struct Traffic {
   uint64_t feature_map_read_bytes = 0;
   uint64_t feature_map_write_bytes = 0;

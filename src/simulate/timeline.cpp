@@ -18,10 +18,10 @@ void Timeline::wait(Engine& engine, int outstanding) {
 
 namespace {
 
-npu::Progress beside(const PortShares& kernel, const PortShares& transfer) {
+npu::Progress concurrent(const PortShares& kernel, const PortShares& transfer) {
   std::array<npu::PortDemand, kMemoryKinds> ports;
   for (size_t m = 0; m < ports.size(); ++m) ports[m] = {.kernel = kernel[m], .transfer = transfer[m]};
-  return npu::progress_beside(ports);
+  return npu::concurrent_progress(ports);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ npu::Progress beside(const PortShares& kernel, const PortShares& transfer) {
 void Timeline::run_until_one_ends() {
   npu::Progress speed;
   if (!kernels_.queue.empty() && !dmas_.queue.empty())
-    speed = beside(kernels_.queue.front().shares, dmas_.queue.front().shares);
+    speed = concurrent(kernels_.queue.front().shares, dmas_.queue.front().shares);
   constexpr double kNever = std::numeric_limits<double>::infinity();
   const double kernel_ends = kernels_.queue.empty() ? kNever : kernels_.queue.front().left / speed.kernel;
   const double dma_ends = dmas_.queue.empty() ? kNever : dmas_.queue.front().left / speed.transfer;

@@ -14,7 +14,7 @@ using PortShares = std::array<double, kMemoryKinds>;
 
 // When operations run: the command parser goes through the stream and waits where the stream says so or a queue is
 // full; kernels run one after the other on one engine, transfers on another. Both slow down while they want more of a
-// port than it has (npu::progress_beside).
+// port than it has (npu::concurrent_progress).
 class Timeline {
  public:
   Timeline(int kernel_queue, int dma_queue) : kernels_(kernel_queue), dmas_(dma_queue) {}

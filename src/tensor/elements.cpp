@@ -74,16 +74,16 @@ ChannelOf::ChannelOf(const Shape& shape, const Quantization& quantization) {
   count_ = quantization.scales.size();
 }
 
-Tensor reals_of(const Tensor& tensor, const Quantization& quantization) {
+Tensor dequantized(const Tensor& tensor, const Quantization& quantization) {
   const ChannelOf channel(tensor.shape, quantization);
   const std::vector<int64_t> integers = integers_of(tensor);
-  MutableTensor reals(DType::kFp32, tensor.shape);
-  const auto out = reals.values<float>();
+  MutableTensor floats(DType::kFp32, tensor.shape);
+  const auto out = floats.values<float>();
   for (size_t i = 0; i < integers.size(); ++i) {
     const size_t c = channel(i);
     out[i] = static_cast<float>(integers[i] - quantization.zero_points[c]) * static_cast<float>(quantization.scales[c]);
   }
-  return std::move(reals).freeze();
+  return std::move(floats).freeze();
 }
 
 }  // namespace carina

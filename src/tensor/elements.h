@@ -19,7 +19,7 @@ std::optional<std::vector<double>> numbers_of(const Tensor& tensor);
 
 // What the integers of a tensor stand for. Source: dequantize_per_tensor and dequantize_per_channel of
 // quantized_decomposed.
-Tensor reals_of(const Tensor& integers, const Quantization& quantization);
+Tensor dequantized(const Tensor& integers, const Quantization& quantization);
 
 // Which index along an axis each element of a dense tensor has, by the element's place. Asked only for elements that
 // there are.

@@ -30,7 +30,7 @@ bool are_finite(std::span<const float> values) {
   constexpr size_t kPart = size_t{1} << 18;  // worth a thread's while
   if (values.size() <= kPart) return is_part_finite(values);
   std::atomic<bool> finite = true;
-  in_parallel_parts(values.size(), kPart, [&](size_t begin, size_t end) {
+  parallel_for_chunks(values.size(), kPart, [&](size_t begin, size_t end) {
     if (!is_part_finite(values.subspan(begin, end - begin))) finite = false;
   });
   return finite;

@@ -11,7 +11,7 @@ import torch
 
 FLOATS = (torch.float32, torch.float32, torch.float64, torch.float16, torch.bfloat16)
 WHOLE = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
-REALS = FLOATS + WHOLE + (torch.bool,)
+REAL_TYPES = FLOATS + WHOLE + (torch.bool,)
 SHAPES = ((), (1,), (5,), (0,), (3, 4), (1, 4), (2, 0, 3), (2, 3, 4), (2, 3, 4, 5), (1, 3, 1, 5), (1, 1))
 
 
@@ -22,7 +22,7 @@ class Random(python_random.Random):
     def full_shape(self, min_rank=1, max_rank=4):
         return tuple(self.randint(1, 5) for _ in range(self.randint(min_rank, max_rank)))
 
-    def dtype(self, kinds=REALS):
+    def dtype(self, kinds=REAL_TYPES):
         return self.choice(kinds)
 
     def dim(self, rank):
@@ -65,11 +65,11 @@ class Random(python_random.Random):
         return kinds[0] if whole or (whole is None and self.random() < 0.3) else self.choice(kinds[1:])
 
 
-def unary(kinds=REALS, **options):
+def unary(kinds=REAL_TYPES, **options):
     return lambda r: [r.tensor(r.shape(), r.dtype(kinds), **options)]
 
 
-def binary(kinds=REALS, same=False, edges=True):
+def binary(kinds=REAL_TYPES, same=False, edges=True):
     def draw(r):
         a, b = r.broadcast_pair()
         kind = r.dtype(kinds)
@@ -86,7 +86,7 @@ def binary(kinds=REALS, same=False, edges=True):
     return draw
 
 
-def with_scalar(kinds=REALS, whole=None, edges=True):
+def with_scalar(kinds=REAL_TYPES, whole=None, edges=True):
     return lambda r: [r.tensor(r.shape(), r.dtype(kinds), edges), r.scalar(whole)]
 
 
@@ -486,16 +486,16 @@ NAMED = {
     "any.out": then(unary(), dim_of(), flip_coin),
     "arange.out": lambda r: [r.randint(0, 9)],
     "arange.start_out": lambda r: [r.randint(-5, 0), r.randint(1, 9), r.randint(1, 3)],
-    "argmax.out": then(unary(REALS[:-1]), lambda r, a: r.choice((None, r.dim(a[0].dim()))), flip_coin),
-    "argmin.out": then(unary(REALS[:-1]), lambda r, a: r.choice((None, r.dim(a[0].dim()))), flip_coin),
+    "argmax.out": then(unary(REAL_TYPES[:-1]), lambda r, a: r.choice((None, r.dim(a[0].dim()))), flip_coin),
+    "argmin.out": then(unary(REAL_TYPES[:-1]), lambda r, a: r.choice((None, r.dim(a[0].dim()))), flip_coin),
     "as_strided_copy.out": strided,
     "atan2.out": binary(),
     "avg_pool2d.out": average_pool,
     "bitwise_not.out": unary(WHOLE + (torch.bool,)),
     "bmm.out": matrices(1),
     "cat.out": concatenation,
-    "clamp.Tensor_out": lambda r: [*binary(REALS[:-1], same=True)(r), None],
-    "clamp.out": then(unary(REALS[:-1]), lambda r, a: r.choice((None, r.scalar(True))), lambda r, a: r.scalar(True)),
+    "clamp.Tensor_out": lambda r: [*binary(REAL_TYPES[:-1], same=True)(r), None],
+    "clamp.out": then(unary(REAL_TYPES[:-1]), lambda r, a: r.choice((None, r.scalar(True))), lambda r, a: r.scalar(True)),
     "clone.out": then(unary(), None),
     "constant_pad_nd.out": then(unary(), padding, lambda r, a: r.scalar(not a[0].is_floating_point())),
     "convolution.out": convolutions,
@@ -519,7 +519,7 @@ NAMED = {
     "gelu.out": then(unary(FLOATS[:3], edges=False), lambda r, a: r.choice(("none", "tanh"))),
     "glu.out": lambda r: (lambda x, d: [torch.cat([x, x.flip(0)], d), d])(r.tensor(r.full_shape(), r.dtype(FLOATS[:3])), -1),
     "grid_sampler_2d.out": grid,
-    "hardtanh.out": then(unary(REALS[:-1]), -1, 2),
+    "hardtanh.out": then(unary(REAL_TYPES[:-1]), -1, 2),
     "index.Tensor_out": indexed,
     "index_put.out": index_put,
     "index_put_": index_put,
@@ -550,8 +550,8 @@ NAMED = {
     "pixel_shuffle.out": shuffled_pixels(False),
     "pixel_unshuffle.out": shuffled_pixels(True),
     "pow.Scalar_out": lambda r: [r.scalar(), r.tensor(r.shape(), r.dtype(FLOATS[:3]))],
-    "pow.Tensor_Scalar_out": lambda r: [r.tensor(r.shape(), r.dtype(REALS[:-1])), r.choice((2, 3, 0.5, -0.5, 2.0, 1, 0))],
-    "pow.Tensor_Tensor_out": lambda r: [x.abs() if x.is_floating_point() else (x % 5).abs() for x in binary(REALS[:-1], same=True, edges=False)(r)],
+    "pow.Tensor_Scalar_out": lambda r: [r.tensor(r.shape(), r.dtype(REAL_TYPES[:-1])), r.choice((2, 3, 0.5, -0.5, 2.0, 1, 0))],
+    "pow.Tensor_Tensor_out": lambda r: [x.abs() if x.is_floating_point() else (x % 5).abs() for x in binary(REAL_TYPES[:-1], same=True, edges=False)(r)],
     "prod.int_out": then(unary(), dim_of(), flip_coin, None),
     "prod.out": then(unary(), None),
     "rand.out": None,
@@ -565,7 +565,7 @@ NAMED = {
     "repeat.out": then(unary(), repeats),
     "repeat_interleave.Tensor_out": lambda r: [places(r, (r.randint(0, 5),), 4).to(r.choice((torch.int32, torch.int64))), None],
     "roll.out": rolled,
-    "rsub.Scalar_out": then(with_scalar(REALS[:-1]), alpha),
+    "rsub.Scalar_out": then(with_scalar(REAL_TYPES[:-1]), alpha),
     "scalar_tensor.out": lambda r: [r.scalar()],
     "scatter.src_out": scattered("source"),
     "scatter.value_out": scattered("value"),
@@ -579,8 +579,8 @@ NAMED = {
     "squeeze_copy.dim_out": then(unary(), dim_of()),
     "squeeze_copy.dims_out": then(unary(), dims_of()),
     "stack.out": lambda r: (lambda shape, kind: [[r.tensor(shape, kind) for _ in range(r.randint(1, 3))], r.dim(len(shape) + 1)])(r.shape(), r.dtype()),
-    "sub.out": then(binary(REALS[:-1]), alpha),
-    "sub.Scalar_out": then(with_scalar(REALS[:-1]), alpha),
+    "sub.out": then(binary(REAL_TYPES[:-1]), alpha),
+    "sub.Scalar_out": then(with_scalar(REAL_TYPES[:-1]), alpha),
     "sum.IntList_out": then(unary(), dims_of(), flip_coin, None),
     "t_copy.out": lambda r: [r.tensor(r.shape(0, 2), r.dtype())],
     "topk.values": lambda r: (lambda x, d: [x, r.randint(0, x.shape[d]), d, flip_coin(r, 0), True])(r.tensor(r.full_shape(), r.dtype((torch.float32, torch.float64)), edges=False), -1),

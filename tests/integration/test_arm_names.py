@@ -208,7 +208,7 @@ def test_our_own_way_says_where_operators_come_from(converted, python, run_carin
     assert b"torch_info" not in graph.read_bytes() and b"torch_info" in located.read_bytes()
 
 
-def test_channels_last_tensors_cross_the_borders_of_delegates(python, tmp_path):
+def test_channels_last_tensors_cross_the_boundaries_of_delegates(python, tmp_path):
     """In the official runtime; torchao's own evaluation of the quantized graph is the reference."""
     python(CHANNELS_LAST, folder=tmp_path)
 

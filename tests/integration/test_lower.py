@@ -136,9 +136,9 @@ def test_networks(case, lower_tool, reference_model, vela, tmp_path):
     if case.name in STEPS:
         assert np.abs(got.astype(int) - to_int8(wanted, q)).max() <= STEPS[case.name]
     else:
-        reals = (got.astype(np.float64) - q["zero_point"]) * q["scale"]
+        floats = (got.astype(np.float64) - q["zero_point"]) * q["scale"]
         peer = case.array("out_tosa_e2e_0").astype(np.float64)
-        assert sqnr(wanted, reals) >= sqnr(wanted, peer) - 0.05
+        assert sqnr(wanted, floats) >= sqnr(wanted, peer) - 0.05
     vela(tosa)
 
 

@@ -71,7 +71,7 @@ std::string text_of(const report::CompileReport& report, const report::Profile& 
 
 // The files are in their places when the report has been printed: a run that fails, also at that, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
-  const LentPool pool(request.threads);  // ends last: what nobody waits for ends beside all that is done here
+  const ScopedThreadPool pool(request.threads);  // ends last: what nobody waits for ends beside all that is done here
   CARINA_CHECKED(driver::check_files(files_of(request, outputs)));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));

@@ -25,7 +25,7 @@ from .vgf_compile_spec import VgfCompileSpec
 
 
 def _load_quantize_kernels() -> None:
-    """ExecuTorch's to_executorch() wants the kernels of what stands at the borders of delegates."""
+    """ExecuTorch's to_executorch() wants the kernels of what stands at the boundaries of delegates."""
     try:
         import executorch.kernels.quantized  # noqa: F401
     except (ImportError, OSError) as error:

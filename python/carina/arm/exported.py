@@ -31,7 +31,7 @@ from torch.utils._pytree import tree_flatten
 
 from carina._models import saved
 
-from .layout import lay_out_borders
+from .layout import lay_out_boundary
 
 
 def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, is_delegate: bool = False) -> bytes:
@@ -137,7 +137,7 @@ def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants
         copies[node] = graph.node_copy(node, copies.__getitem__)
         if node.op == "call_function":
             copies[node].target = _plain_target(node.target)
-    signature = lay_out_borders(graph, program.graph_signature) if is_delegate else program.graph_signature
+    signature = lay_out_boundary(graph, program.graph_signature) if is_delegate else program.graph_signature
     return ExportedProgram(
         root=GraphModule(program.graph_module, graph),
         graph=graph,

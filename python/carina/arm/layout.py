@@ -1,7 +1,7 @@
 """The layout of what delegates take and give.
 
 A delegate gets the bytes of tensors as they lie in memory. ExecuTorch says of each in which order its axes lie there; a
-channels-last one [N,C,H,W] is the plain tensor [N,H,W,C]. So a delegate's borders have their axes in the order of memory,
+channels-last one [N,C,H,W] is the plain tensor [N,H,W,C]. So a delegate's boundaries have their axes in the order of memory,
 and permutations behind the inputs and in front of the outputs, which the compiler merges with what is next to them.
 """
 
@@ -14,7 +14,7 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind, Tensor
 from torch.fx import Graph, Node
 
 
-def lay_out_borders(graph: Graph, signature: ExportGraphSignature) -> ExportGraphSignature:
+def lay_out_boundary(graph: Graph, signature: ExportGraphSignature) -> ExportGraphSignature:
     """Gives inputs and outputs of a delegate's graph the axes that they have in memory, outermost first.
 
     Returns:

@@ -21,7 +21,7 @@ WITHOUT_MEANING = {
     "etrecord": "an ETRecord holds ExecuTorch's edge programs, which are never built here. With carina.arm's partitioner, ExecuTorch's own "
     "to_edge_transform_and_lower(..., generate_etrecord=True) makes one",
     "cortex_m_explicit_layout": "the runtime's kernels take tensors as PyTorch lays them out",
-    "enable_qdq_fusion_pass": "it is deprecated; what the model's integers are at each border is settled while it is compiled",
+    "enable_qdq_fusion_pass": "it is deprecated; what the model's integers are at each boundary is settled while it is compiled",
     "evaluate": "models are evaluated by python -m carina.evaluate_model",
     "evaluate_config": "models are evaluated by python -m carina.evaluate_model",
 }

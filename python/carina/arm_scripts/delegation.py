@@ -22,7 +22,7 @@ class Delegation:
     """The operators of a model on either side, by type.
 
     delegated: nodes of the model that the delegates compute. non_delegated: kernels that the program calls on the CPU, those that
-    quantize and dequantize at a delegate's border included. reasons: why nodes of the model stay there, a line each.
+    quantize and dequantize at a delegate's boundary included. reasons: why nodes of the model stay there, a line each.
     """
 
     subgraphs: int

@@ -16,7 +16,7 @@ WITHOUT_MEANING = {
     "toolchain": "images are built once, with Carina",
     "scratch_dir": "there are no tools to set up",
     "specify_ethosu_scratch": "the pools of an image are always cut for its program",
-    "qdq_fusion_op": "it is deprecated; what the model's integers are at each border is settled while it is compiled",
+    "qdq_fusion_op": "it is deprecated; what the model's integers are at each boundary is settled while it is compiled",
     "model_explorer": "the files in the output folder are TOSA and .pte; Model Explorer reads them as they are",
     "visualize_pte": "as --model_explorer",
     "visualize_tosa": "as --model_explorer",

@@ -25,13 +25,13 @@ struct Integers {
 
 // A float constant that nobody quantized: int8 around 0, which is exact for a scalar and for equal magnitudes.
 Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
-  const std::vector<double> reals = real_values(value);
+  const std::vector<double> floats = dequantized_values(value);
   const auto limit = static_cast<double>(range_of(dtype).max);
   double largest = 0;
-  for (const double real : reals) largest = std::max(largest, std::abs(real));
+  for (const double real : floats) largest = std::max(largest, std::abs(real));
   const double scale = largest > 0 ? largest / limit : 1.0;
   std::vector<int64_t> integers;
-  for (const double real : reals)
+  for (const double real : floats)
     integers.push_back(static_cast<int64_t>(std::clamp(std::round(real / scale), -limit, limit)));
   return {.value = in.out.constant(value.name, integer_tensor(dtype, value.shape, integers)),
           .scale = scale,

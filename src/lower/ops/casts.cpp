@@ -11,15 +11,15 @@ ValueId zero_like(Emitter& out, ValueId value) {
 }
 
 // TOSA rounds to nearest where PyTorch drops the fraction, and saturates where PyTorch, which goes through int32, wraps.
-ValueId to_integers(Emitter& out, ValueId reals, DType to) {
-  return out.cast(out.cast(truncated(out, reals), DType::kInt32), to);
+ValueId to_integers(Emitter& out, ValueId floats, DType to) {
+  return out.cast(out.cast(truncated(out, floats), DType::kInt32), to);
 }
 
 }  // namespace
 
-ValueId truncated(Emitter& out, ValueId reals) {
-  const ValueId is_negative = out.compare(TosaOp::GREATER, zero_like(out, reals), reals);
-  return out.select(is_negative, out.unary(TosaOp::CEIL, reals), out.unary(TosaOp::FLOOR, reals));
+ValueId truncated(Emitter& out, ValueId floats) {
+  const ValueId is_negative = out.compare(TosaOp::GREATER, zero_like(out, floats), floats);
+  return out.select(is_negative, out.unary(TosaOp::CEIL, floats), out.unary(TosaOp::FLOOR, floats));
 }
 
 ValueId converted(Emitter& out, ValueId input, DType to) {

@@ -10,11 +10,11 @@ constexpr DType tosa_type(DType dtype) {
   return dtype == DType::kFp64 ? DType::kFp32 : dtype;
 }
 
-// The elements of `input` in another type, by PyTorch's rules: reals lose their fraction, wide integers their high bits,
+// The elements of `input` in another type, by PyTorch's rules: floats lose their fraction, wide integers their high bits,
 // what is not 0 is true.
 ir::ValueId converted(Emitter& out, ir::ValueId input, DType to);
 
-// Reals without their fraction.
-ir::ValueId truncated(Emitter& out, ir::ValueId reals);
+// Floats without their fraction.
+ir::ValueId truncated(Emitter& out, ir::ValueId floats);
 
 }  // namespace carina::lower

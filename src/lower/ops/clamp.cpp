@@ -21,7 +21,7 @@ struct Limits {
   double max;
 };
 
-// Quantization keeps order, so limiting the reals and then quantizing is quantizing and then limiting the integers.
+// Quantization keeps order, so limiting the floats and then quantizing is quantizing and then limiting the integers.
 ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
   const Quantization& from = in.quantization(node.inputs[0]);
   const Quantization& to = in.quantization(node.outputs[0]);

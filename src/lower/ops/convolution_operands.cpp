@@ -41,11 +41,11 @@ Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& s
     return std::abs(q->scales[q->per_channel() ? c : 0] - steps[c]) <= 1e-5 * steps[c];
   };
   std::vector<int64_t> bias = integers ? integers_of(*value.constant) : std::vector<int64_t>(steps.size());
-  const std::vector<double> reals = real_values(value);
+  const std::vector<double> floats = dequantized_values(value);
   const auto largest = static_cast<double>(range_of(accumulator).max);
   for (size_t c = 0; c < steps.size(); ++c) {
     if (integers && matches(c)) continue;
-    bias[c] = static_cast<int64_t>(std::clamp(std::round(reals[c] / steps[c]), -largest, largest));
+    bias[c] = static_cast<int64_t>(std::clamp(std::round(floats[c] / steps[c]), -largest, largest));
   }
   return integer_tensor(accumulator, shape, bias);
 }

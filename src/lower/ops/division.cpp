@@ -15,7 +15,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Arithmetic of int32 or of reals, whichever the operands are.
+// Arithmetic of int32 or of floats, whichever the operands are.
 class Terms {
  public:
   explicit Terms(Emitter& out) : out_(out) {}
@@ -77,7 +77,7 @@ Result<ValueId> of_integers(Lowering& in, const Node& node, Wanted wanted) {
                    tosa_type(in.value(node.outputs[0]).dtype));
 }
 
-Result<ValueId> of_reals(Lowering& in, const Node& node, Wanted wanted) {
+Result<ValueId> of_floats(Lowering& in, const Node& node, Wanted wanted) {
   const auto real = [&](size_t i) { return converted(in.out, in.operand(node.inputs[i]), DType::kFp32); };
   const ValueId result = wanted == Wanted::kQuotient ? whole_quotient(in.out, real(0), real(1), rounding_of(node))
                                                      : remainder_of(in.out, real(0), real(1), rounding_of(node));
@@ -115,7 +115,7 @@ template <Wanted kWanted>
 Result<ValueId> division(Lowering& in, const Node& node) {
   if (in.is_quantized(node)) return of_quantized(in, node, kWanted);
   const bool integers = !is_float(in.value(node.inputs[0]).dtype) && !is_float(in.value(node.inputs[1]).dtype);
-  return integers ? of_integers(in, node, kWanted) : of_reals(in, node, kWanted);
+  return integers ? of_integers(in, node, kWanted) : of_floats(in, node, kWanted);
 }
 
 constexpr LoweringRow kDivisionRows[] = {

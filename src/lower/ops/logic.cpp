@@ -14,7 +14,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Two operands whose integers or reals can be compared.
+// Two operands whose integers or floats can be compared.
 struct Pair {
   ValueId a;
   ValueId b;
@@ -53,7 +53,7 @@ int64_t limit_of(TosaOp op, bool first, const Limit& limit) {
 // A float constant that nobody quantized, in steps of the other operand.
 ValueId constant_in_steps(Lowering& in, TosaOp op, bool first, const ir::Value& value, const Quantization& q) {
   std::vector<int64_t> steps;
-  for (const double real : real_values(value)) steps.push_back(limit_of(op, first, limit_at(real, q)));
+  for (const double real : dequantized_values(value)) steps.push_back(limit_of(op, first, limit_at(real, q)));
   return in.out.constant(value.name + "_steps", integer_tensor(DType::kInt32, value.shape, steps));
 }
 
@@ -86,7 +86,7 @@ Result<Pair> comparable(Lowering& in, const Node& node, TosaOp op) {
     if (value.quantization) continue;
     if (!value.constant || !is_float(value.dtype))
       return fail(about(node, value.name + " is not quantized, what it is compared with is"));
-    if (std::ranges::any_of(real_values(value), [](double v) { return std::isnan(v); }))
+    if (std::ranges::any_of(dequantized_values(value), [](double v) { return std::isnan(v); }))
       return fail(about(node, value.name + " is not a number (NaN)"));
   }
   return quantized_pair(in, op, a, b);
@@ -151,7 +151,7 @@ ValueId branch(Lowering& in, const Node& node, size_t index) {
   const ir::Value& value = in.value(id);
   if (!value.constant) return in.requantize(in.operand(id), in.quantization(id), to);
   std::vector<int64_t> integers;
-  for (const double real : real_values(value)) integers.push_back(quantized(static_cast<float>(real), to));
+  for (const double real : dequantized_values(value)) integers.push_back(quantized(static_cast<float>(real), to));
   return in.out.constant(value.name, integer_tensor(to.dtype, value.shape, integers));
 }
 

@@ -176,8 +176,8 @@ ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
   return in.out.binary(TosaOp::ARITHMETIC_RIGHT_SHIFT, in.out.select(is_negative, raised, fine), number(bits));
 }
 
-// Reals in integers as plain integers or bools.
-ValueId out_of_reals(Lowering& in, const Node& node, DType to) {
+// Quantized floats as plain integers or bools.
+ValueId from_floats(Lowering& in, const Node& node, DType to) {
   const ValueId input = in.operand(node.inputs[0]);
   const Quantization& q = in.quantization(node.inputs[0]);
   if (to != DType::kBool) return converted(in.out, whole_numbers(in, input, q), to);
@@ -197,7 +197,7 @@ ValueId plain_numbers(Lowering& in, ValueId id) {
 Result<ValueId> convert(Lowering& in, const Node& node) {
   const DType to = tosa_type(in.value(node.outputs[0]).dtype);
   if (in.is_quantized(node) && in.is_quantized(node.inputs[0])) return same(in, node);
-  if (in.is_quantized(node.inputs[0])) return out_of_reals(in, node, to);
+  if (in.is_quantized(node.inputs[0])) return from_floats(in, node, to);
   const ValueId input = plain_numbers(in, node.inputs[0]);
   if (!in.is_quantized(node)) return converted(in.out, input, to);
   if (is_float(in.out.dtype(input))) return fail(about(node, in.value(node.inputs[0]).name + " is not quantized"));

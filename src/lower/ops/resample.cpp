@@ -20,7 +20,7 @@ Shape channels_last(const Shape& s) {
 }
 
 // Behind the last input element, so that the result has its size. Source: TOSA 1.0, RESIZE.
-int64_t border_of(const Fraction& f, int64_t from, int64_t to) {
+int64_t resize_border(const Fraction& f, int64_t from, int64_t to) {
   return (to - 1) * f.step - (from - 1) * f.scale + f.offset;
 }
 
@@ -45,7 +45,8 @@ Result<ValueId> bilinear(Lowering& in, const Node& node) {
   const ValueId image = in.out.to_nhwc(in.operand(node.inputs[0]));
   const ValueId scale = in.out.shape_constant(Ints{y->scale, y->step, x->scale, x->step});
   const ValueId offset = in.out.shape_constant(Ints{y->offset, x->offset});
-  const ValueId border = in.out.shape_constant(Ints{border_of(*y, from[2], to[2]), border_of(*x, from[3], to[3])});
+  const ValueId border =
+      in.out.shape_constant(Ints{resize_border(*y, from[2], to[2]), resize_border(*x, from[3], to[3])});
   const ValueId sums =
       in.out.emit(TosaOp::RESIZE, {image, scale, offset, border}, {{"mode", kBilinear}},
                   {.dtype = weighted_type(in.out.dtype(image)), .shape = channels_last(to), .suffix = "resize"});

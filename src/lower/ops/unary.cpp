@@ -88,7 +88,7 @@ ValueId gelu(FloatMath& f, ValueId x, const Attributes& a) {
   return f.mul(f.mul(f.add(gate, 1), x), 0.5);
 }
 
-// To nearest, halves to even: TOSA rounds so only when it casts, where integers are too narrow for all reals.
+// To nearest, halves to even: TOSA rounds so only when it casts, where integers are too narrow for all floats.
 ValueId rounded(FloatMath& f, ValueId x) {
   const ValueId floor = f.apply(TosaOp::FLOOR, x), half = f.like(x, 0.5), fraction = f.sub(x, floor);
   const ValueId is_odd = f.out().compare(

@@ -1,4 +1,4 @@
-// Divisions that round: by a scalar where reals are divided by one, else by a tensor.
+// Divisions that round: by a scalar where floats are divided by one, else by a tensor.
 
 #include <cmath>
 
@@ -12,7 +12,7 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-bool divides_reals(const Rewriter& in, const Node& node) {
+bool divides_floats(const Rewriter& in, const Node& node) {
   return in[node.inputs[0]].dtype == DType::kFp32 && in[node.outputs[0]].dtype == DType::kFp32;
 }
 
@@ -37,7 +37,7 @@ Attributes without_other(const Node& node) {
 
 template <AtenOp kTo>
 Result<bool> by_tensor(Rewriter& in, const Node& node) {
-  if (divides_reals(in, node)) return false;
+  if (divides_floats(in, node)) return false;
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], divisor_of(in, node)}, without_other(node)));
 }
 
@@ -45,7 +45,7 @@ Result<bool> by_tensor(Rewriter& in, const Node& node) {
 template <AtenOp kTo>
 Result<bool> by_scalar(Rewriter& in, const Node& node) {
   const std::optional<double> divisor = single(in[node.inputs[1]]);
-  if (!divisor || !divides_reals(in, node) || in.shape(node.inputs[0]) != in.shape(node.outputs[0])) return false;
+  if (!divisor || !divides_floats(in, node) || in.shape(node.inputs[0]) != in.shape(node.outputs[0])) return false;
   Attributes attributes = node.attributes;
   attributes.set("other", *divisor);
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]}, std::move(attributes)));

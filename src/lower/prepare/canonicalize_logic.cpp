@@ -56,15 +56,15 @@ Result<bool> order_with_scalar(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], limit_of(in, node, kTo)}, {}));
 }
 
-// Integers are never a fraction: as reals they differ from it, too.
+// Integers are never a fraction: as floats they differ from it, too.
 template <AtenOp kTo>
 Result<bool> equality_with_scalar(Rewriter& in, const Node& node) {
   ValueId x = node.inputs[0];
   const double other = node.attributes.number("other");
   if (!is_float(in[x].dtype) && other != std::trunc(other)) {
-    ir::Value reals{
+    ir::Value floats{
         .name = node.name + "_real", .dtype = DType::kFp32, .shape = in.shape(x), .quantization = {}, .constant = {}};
-    x = in.make_value(AtenOp::_to_copy_default, {x}, {{"dtype", DType::kFp32}}, std::move(reals));
+    x = in.make_value(AtenOp::_to_copy_default, {x}, {{"dtype", DType::kFp32}}, std::move(floats));
   }
   const DType type = is_float(in[x].dtype) ? in[x].dtype : DType::kInt32;
   return rewritten(in.into(node.outputs[0], kTo, {x, constant_of(in, node, other, type)}, {}));

@@ -1,4 +1,4 @@
-// PyTorch's promotion of types, made explicit: an operator that computes with reals reads no integers, and a conversion is one.
+// PyTorch's promotion of types, made explicit: an operator that computes with floats reads no integers, and a conversion is one.
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ bool is_plain_integer(const Rewriter& in, ValueId id) {
   return id.valid() && !is_float(in[id].dtype);
 }
 
-ValueId as_real(Rewriter& in, const Node& node, ValueId id, DType type) {
+ValueId as_float(Rewriter& in, const Node& node, ValueId id, DType type) {
   ir::Value result{.name = node.name + "_to", .dtype = type, .shape = in.shape(id), .quantization = {}, .constant = {}};
   return in.make_value(AtenOp::_to_copy_default, {id}, {{"dtype", type}}, std::move(result));
 }
@@ -24,7 +24,7 @@ Result<bool> promoted_to(Rewriter& in, const Node& node, DType type) {
     return false;
   std::vector<ValueId> inputs = node.inputs;
   for (ValueId& id : inputs) {
-    if (is_plain_integer(in, id)) id = as_real(in, node, id, type);
+    if (is_plain_integer(in, id)) id = as_float(in, node, id, type);
   }
   return rewritten(in.into(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
 }

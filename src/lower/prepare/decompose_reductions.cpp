@@ -67,7 +67,7 @@ ValueId with_last(Rewriter& in, ValueId x, size_t axis) {
   return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, exchanged);
 }
 
-Result<bool> running_sum_of_reals(Rewriter& in, const Node& node, ValueId x, size_t axis) {
+Result<bool> running_sum_of_floats(Rewriter& in, const Node& node, ValueId x, size_t axis) {
   constexpr int64_t kLargestMatrix = 2048;
   const int64_t size = in.shape(x)[axis];
   if (size > kLargestMatrix) return false;
@@ -110,7 +110,7 @@ Result<bool> running_result(Rewriter& in, const Node& node) {
   const ValueId x = converted_input(in, node);
   if (shape.rank() == 0) return rewritten(in.view_into(node.outputs[0], x));
   const size_t axis = axis_of(node.attributes.integer("dim"), shape.rank());
-  if (kJoin == AtenOp::add_Tensor && type == DType::kFp32) return running_sum_of_reals(in, node, x, axis);
+  if (kJoin == AtenOp::add_Tensor && type == DType::kFp32) return running_sum_of_floats(in, node, x, axis);
   return running<kJoin>(in, node, x, axis);
 }
 

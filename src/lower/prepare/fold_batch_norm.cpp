@@ -95,7 +95,7 @@ Tensor scaled_weight(const Tensor& weight, const Affine& affine) {
   const size_t per_channel = from.size() / affine.scale.size();
   constexpr size_t kPartElements = size_t{1} << 16;  // worth a thread's while
   const size_t part = std::max<size_t>(1, kPartElements / std::max<size_t>(1, per_channel));
-  in_parallel_parts(affine.scale.size(), part, [&](size_t begin, size_t end) {
+  parallel_for_chunks(affine.scale.size(), part, [&](size_t begin, size_t end) {
     prefault(to.subspan(begin * per_channel, (end - begin) * per_channel));
     for (size_t c = begin; c < end; ++c)
       scale_row(from.subspan(c * per_channel, per_channel), affine.scale[c], to.subspan(c * per_channel, per_channel));

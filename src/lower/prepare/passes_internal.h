@@ -9,7 +9,7 @@ namespace carina::lower {
 Result<void> fold_sources(ir::Graph& graph, const Log& log);
 Result<void> canonicalize(ir::Graph& graph, const Log& log);
 Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, const Log& log);
-Result<void> move_constants(ir::Graph& graph, const Log& log);
+Result<void> fold_constant_layout(ir::Graph& graph, const Log& log);
 Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
 Result<void> widen_halves(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);

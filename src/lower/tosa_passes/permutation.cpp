@@ -94,7 +94,7 @@ void copy_permuted_parts(const T* from, std::span<T> to, const Perms& sizes, con
   if (to.empty()) return;
   const auto rows = static_cast<size_t>(sizes.front());
   const size_t each = to.size() / rows;
-  in_parallel_parts(rows, std::max<size_t>(1, kPartElements / each), [&](size_t begin, size_t end) {
+  parallel_for_chunks(rows, std::max<size_t>(1, kPartElements / each), [&](size_t begin, size_t end) {
     prefault(to.subspan(begin * each, (end - begin) * each));
     copy_permuted(from + static_cast<int64_t>(begin) * strides.front(), to.subspan(begin * each, (end - begin) * each),
                   sizes, strides);

@@ -219,32 +219,32 @@ class Sinking {
 };
 
 // The transpositions of a graph that move anything.
-struct Moves {
+struct TransposeCost {
   int64_t count = 0;
   int64_t elements = 0;
 };
-Moves moves_of(const ir::Graph& graph) {
-  Moves moves;
+TransposeCost transposes_of(const ir::Graph& graph) {
+  TransposeCost cost;
   for (const Node& node : graph.nodes) {
     if (node.op != ir::Op(TosaOp::TRANSPOSE)) continue;
     const Shape& shape = graph[node.inputs[0]].shape;
     if (keeps_element_order(shape, node.attributes.integers("perms"))) continue;
-    ++moves.count;
-    moves.elements += shape.elements();
+    ++cost.count;
+    cost.elements += shape.elements();
   }
-  return moves;
+  return cost;
 }
 
 }  // namespace
 
 Result<void> sink_transposes(ir::Graph& graph, const Log&) {
   // Far down there may be nothing to meet: in a network of few convolutions each linear would take one back.
-  const Moves before = moves_of(graph);
+  const TransposeCost before = transposes_of(graph);
   for (const Evenly evenly : {Evenly::kSinks, Evenly::kStays}) {
     ir::Graph sunk = graph;
     Sinking(sunk, evenly).run();
-    const Moves moves = moves_of(sunk);
-    if (moves.count > before.count && moves.elements > before.elements) continue;
+    const TransposeCost cost = transposes_of(sunk);
+    if (cost.count > before.count && cost.elements > before.elements) continue;
     graph = std::move(sunk);
     break;
   }

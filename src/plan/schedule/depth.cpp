@@ -119,7 +119,7 @@ class Cutter {
   void join(const PrefetchPlan& plan) {
     std::vector<size_t> copied(plan.staged.size(), 0);  // by kernel: beside which kernel its copy ends
     for (const PrefetchCopy& copy : plan.copies) {
-      for (const size_t user : copy.users) copied[user] = copy.ends_beside;
+      for (const size_t user : copy.users) copied[user] = copy.last_kernel;
     }
     size_t kernel = 0;
     for (const Command& command : schedule_.order) {

@@ -185,7 +185,7 @@ class Planner {
  private:
   void add(const CopyPart& part) {
     const Demand& demand = sweep_.demands()[part.demand];
-    PrefetchCommand command{.beside = part.window, .user = demand.first_user};
+    PrefetchCommand command{.during = part.window, .user = demand.first_user};
     double& cycles = allocated_cycles_[part.demand];
     const bool first = cycles == 0;
     cycles += part.cycles;
@@ -202,7 +202,7 @@ class Planner {
     done = last ? demand.bytes : share / kPartUnitBytes * kPartUnitBytes;
     command.bytes = done - command.first_byte;
     PrefetchCopy& copy = plan_.copies[*command.copy];
-    if (last) copy.ends_beside = part.window;
+    if (last) copy.last_kernel = part.window;
     if (command.bytes <= 0) return;
     plan_.commands.push_back(command);
     for (size_t k = part.window; k <= copy.users.back(); ++k) live_[k] += command.bytes;
@@ -217,12 +217,12 @@ class Planner {
       if (last == nullptr || !command.copy || last->copy != command.copy) {
         joined.push_back(command);
       } else if (std::min(cycles_of(command), cycles_of(*last)) < kShort * p_.command_cycles &&
-                 fits(command.bytes, last->beside, command.beside)) {
-        for (size_t k = last->beside; k < command.beside; ++k) live_[k] += command.bytes;
+                 fits(command.bytes, last->during, command.during)) {
+        for (size_t k = last->during; k < command.during; ++k) live_[k] += command.bytes;
         last->bytes += command.bytes;
       } else if (cycles_of(*last) < p_.command_cycles) {
-        for (size_t k = last->beside; k < command.beside; ++k) live_[k] -= last->bytes;
-        last->beside = command.beside;
+        for (size_t k = last->during; k < command.during; ++k) live_[k] -= last->bytes;
+        last->during = command.during;
         last->bytes += command.bytes;
       } else {
         joined.push_back(command);

@@ -42,13 +42,13 @@ struct FixedCopy {
 struct PrefetchCopy {
   size_t object = 0;
   std::vector<size_t> users = {};  // kernels, ascending
-  size_t ends_beside = 0;          // the kernel beside which its last part runs
+  size_t last_kernel = 0;          // the kernel beside which its last part runs
   bool operator==(const PrefetchCopy&) const = default;
 };
 
 // What the transfer engine does: a part of a copy, or a fixed copy.
 struct PrefetchCommand {
-  size_t beside = 0;  // the first kernel beside which it may run
+  size_t during = 0;  // the first kernel beside which it may run
   size_t user = 0;    // the first kernel that needs it
   std::optional<size_t> copy = {};
   size_t fixed = 0;

@@ -237,7 +237,7 @@ class Layout {
     constexpr size_t kAhead = size_t{1} << 23;
     if (end <= populated_) return;
     const size_t ahead = std::min(end + kAhead, space_.capacity());
-    if (ahead > populated_) prefault_in_parallel({space_.data() + populated_, ahead - populated_});
+    if (ahead > populated_) prefault_parallel({space_.data() + populated_, ahead - populated_});
     populated_ = std::max(end, ahead);
   }
 

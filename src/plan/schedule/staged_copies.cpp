@@ -30,7 +30,7 @@ std::vector<Command> order_with_copies(const Schedule& schedule, const Stageable
                                        const PrefetchPlan& plan, size_t kernels_behind) {
   std::vector<Command> order;
   std::vector<PrefetchCommand> transfers = plan.commands;
-  const auto stands_before = [&](const PrefetchCommand& c) { return std::min(c.beside + kernels_behind, c.user); };
+  const auto stands_before = [&](const PrefetchCommand& c) { return std::min(c.during + kernels_behind, c.user); };
   std::ranges::stable_sort(transfers, {}, stands_before);
   auto next = transfers.begin();
   const auto add_transfers = [&](size_t kernel) {
@@ -72,7 +72,7 @@ std::vector<CopyOfKernel> copies_that_do_not_fit(const Schedule& allocated, cons
     if (allocated.storages[i].space == space && ranges[i].used() && is_over(StorageId(i))) over.push_back(ranges[i]);
   }
   std::vector<CopyOfKernel> found;
-  std::optional<std::pair<size_t, StorageId>> largest_beside;
+  std::optional<std::pair<size_t, StorageId>> largest_during;
   int64_t largest = 0;
   size_t kernel = 0;
   for (const Command& command : allocated.order) {
@@ -84,17 +84,17 @@ std::vector<CopyOfKernel> copies_that_do_not_fit(const Schedule& allocated, cons
         if (!copy.valid()) continue;
         if (is_over(copy)) found.emplace_back(kernel, stored);
         const LiveRange& range = ranges[copy.index()];
-        const bool beside = std::ranges::any_of(
+        const bool during = std::ranges::any_of(
             over, [&](const LiveRange& other) { return range.first <= other.last && other.first <= range.last; });
-        if (beside && allocated[copy].bytes > largest) {
+        if (during && allocated[copy].bytes > largest) {
           largest = allocated[copy].bytes;
-          largest_beside = std::pair(kernel, stored);
+          largest_during = std::pair(kernel, stored);
         }
       }
     }
     ++kernel;
   }
-  if (found.empty() && !over.empty() && largest_beside) found.push_back(*largest_beside);
+  if (found.empty() && !over.empty() && largest_during) found.push_back(*largest_during);
   return found;
 }
 

@@ -50,7 +50,7 @@ class Engines {
       std::array<npu::PortDemand, 2> ports;
       for (size_t i = 0; i < ports.size(); ++i)
         ports[i] = {.kernel = kernels_.front().shares[i], .transfer = transfers_.front().shares[i]};
-      speed = npu::progress_beside(ports);
+      speed = npu::concurrent_progress(ports);
     }
     constexpr double kNever = std::numeric_limits<double>::infinity();
     const double kernel_ends = kernels_.empty() ? kNever : kernels_.front().left / speed.kernel;

@@ -29,10 +29,10 @@ std::optional<DilatedPhases> dilated_phases(int64_t inputs, int64_t outputs, int
   DilatedPhases phases;
   for (int64_t p = 0; p < std::min(steps.step, outputs); ++p) {
     const int64_t remainder = ((p - pad) % steps.step + steps.step) % steps.step;
-    const int64_t count = ceil_div(inputs - remainder, steps.step);  // elements of the input with this remainder
+    const int64_t elements = ceil_div(inputs - remainder, steps.step);  // elements of the input with this remainder
     const int64_t first = (p - pad - remainder) / steps.step;
     const int64_t count = ceil_div(outputs - p, steps.step), end = first + count + (taps - 1) * steps.native;
-    const int64_t start = std::max<int64_t>(first, 0), stop = std::min(end, count);
+    const int64_t start = std::max<int64_t>(first, 0), stop = std::min(end, elements);
     if (stop <= start) return std::nullopt;
     phases.push_back({.first_output = p,
                       .outputs = count,

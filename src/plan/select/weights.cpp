@@ -56,10 +56,10 @@ std::vector<int64_t> sums_of(std::span<const T> values, size_t channels) {
   constexpr size_t kPartElements = size_t{1} << 19;  // worth a thread's while
   const size_t each = values.size() / channels;
   std::vector<int64_t> sums(channels, 0);
-  in_parallel_parts(channels, std::max<size_t>(1, kPartElements / std::max<size_t>(1, each)),
-                    [&](size_t begin, size_t end) {
-                      for (size_t o = begin; o < end; ++o) sums[o] = sum_of(values.subspan(o * each, each));
-                    });
+  parallel_for_chunks(channels, std::max<size_t>(1, kPartElements / std::max<size_t>(1, each)),
+                      [&](size_t begin, size_t end) {
+                        for (size_t o = begin; o < end; ++o) sums[o] = sum_of(values.subspan(o * each, each));
+                      });
   return sums;
 }
 

@@ -89,7 +89,7 @@ function memory_rectangles(held, operations, total, width) {
       operations: `${one.first_operation} to ${one.last_operation}`}}));
   const frame = {x: {scale: "x", field: "from"}, x2: {scale: "x", field: "to"}, y: {scale: "y", field: "top"},
     y2: {scale: "y", field: "address_bytes"}};
-  const height = "abs(scale('x', datum.to) - scale('x', datum.from))";
+  const extent = "abs(scale('x', datum.to) - scale('x', datum.from))";
   return {
     width: width - 90, height: 380, data: [{name: "held", values: rows}],
     scales: [{name: "x", domain: [0, total], range: "width"},
@@ -101,8 +101,8 @@ function memory_rectangles(held, operations, total, width) {
       strokeWidth: {value: 1}, tooltip: {field: "tip"}}, update: {fillOpacity: {value: .85}}, hover: {fillOpacity: {value: 1}}}},
     {type: "text", interactive: false, from: {data: "held"}, encode: {enter: {
       x: {signal: "(scale('x', datum.from) + scale('x', datum.to)) / 2"}, y: {signal: "(scale('y', datum.top) + scale('y', datum.address_bytes)) / 2"},
-      align: {value: "center"}, baseline: {value: "middle"}, fill: {value: "#fff"}, fontSize: {value: 11}, limit: {signal: height + " - 8"},
-      text: {signal: `${height} > 46 && scale('y', datum.address_bytes) - scale('y', datum.top) > 13 ? datum.label : ''`}}}}],
+      align: {value: "center"}, baseline: {value: "middle"}, fill: {value: "#fff"}, fontSize: {value: 11}, limit: {signal: extent + " - 8"},
+      text: {signal: `${extent} > 46 && scale('y', datum.address_bytes) - scale('y', datum.top) > 13 ? datum.label : ''`}}}}],
   };
 }
 const kHeldColors = {tensors: "#3f7fc4", "weights on their way": "#b07d2b"};

@@ -43,8 +43,8 @@ class Attempt:
     def inspect(self, path):
         return json.loads(self.program.own("inspect", path, "--json"))
 
-    def border_parameters(self, pte):
-        """(of the inputs, of the outputs) by the quantize and dequantize kernels at the borders of a program; None where there is none."""
+    def boundary_parameters(self, pte):
+        """(of the inputs, of the outputs) by the quantize and dequantize kernels at the boundaries of a program; None where there is none."""
         parts = self.inspect(pte)["parts"]
         value = {int(p["index"]): p["is"] for p in parts if p["kind"] == "value"}
         method = next(p for p in parts if p["kind"] == "method")
@@ -91,7 +91,7 @@ class Attempt:
             pte = self.folder / "q.pte"
             try:
                 self.program("compile", graph.model, *self.quantizing(graph), *more, "-o", pte)
-                more_entering, more_leaving = self.border_parameters(pte)
+                more_entering, more_leaving = self.boundary_parameters(pte)
             except (Refused, Crash):
                 continue
             if len(more_entering) == len(entering):
@@ -183,7 +183,7 @@ class Attempt:
         graph = Graph(self.case["float"])
         results = self.compiled(graph, self.quantizing(graph))
         try:
-            leaving = self.border_parameters(self.folder / "m.pte")[1]
+            leaving = self.boundary_parameters(self.folder / "m.pte")[1]
         except Crash:
             leaving = []
         parameters = leaving if len(leaving) == len(results) else [None] * len(results)

@@ -38,12 +38,12 @@ BARS = [  # (kinds by how they end or what they are called, the least share in p
 CAUSES = [  # (what the reason says, why it is so)
     ("aten.nonzero", "how many there are depends on the data: no shape of TOSA or of a planned program says that"),
     ("less than 2 GB", "FlatBuffers address 2 GB, these weights are 3 GB"),
-    ("complex64", "TOSA 1.0 has FFT2D of pairs of reals, but no complex values"),
+    ("complex64", "TOSA 1.0 has FFT2D of pairs of floats, but no complex values"),
     ("computes in fp16", "integers are made of fp32 models"),
     ("the array for the input x does not fit", "a quantizer for a bf16 model: integers are made of fp32 models"),
     ("NaN) from the calibration", "acosh below 1 has no value to quantize"),
     ("is quantized to i32", "a product of 32-bit values has no rescaling in TOSA"),
-    ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are reals, the numbers are right"),
+    ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are floats, the numbers are right"),
     ("along axis 0, TOSA needs", "the peer's annotation of transposed weights; it fails on them too"),
 ]
 CASES = [  # (case and kind, why it is so)

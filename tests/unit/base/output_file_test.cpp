@@ -56,7 +56,7 @@ TEST_F(Output, NothingIsThereBeforeCommit) {
 TEST_F(Output, TheOldFileMayEndOnAnotherThread) {
   ASSERT_TRUE(write_file(path("x"), "old"));
   {
-    const LentPool lent(2);
+    const ScopedThreadPool scope(2);
     ASSERT_TRUE(write_file(path("x"), "new"));
     EXPECT_EQ(text_of(path("x")), "new");
     EXPECT_EQ(files(), 1);

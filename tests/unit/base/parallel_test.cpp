@@ -40,54 +40,54 @@ TEST(ThreadPool, ThrowsWhatABodyThrows) {
 // Which threads run `count` bodies.
 std::vector<std::thread::id> runners(size_t count) {
   std::vector<std::thread::id> ids(count);
-  in_parallel(count, [&](size_t i) { ids[i] = std::this_thread::get_id(); });
+  parallel_for(count, [&](size_t i) { ids[i] = std::this_thread::get_id(); });
   return ids;
 }
 
-TEST(LentPool, WithoutOneTheCallerDoesAll) {
+TEST(ScopedThreadPool, WithoutOneTheCallerDoesAll) {
   for (const std::thread::id id : runners(100)) EXPECT_EQ(id, std::this_thread::get_id());
 }
 
-TEST(LentPool, WorkWithinABodyIsItsThreadsOwn) {
-  const LentPool lent(4);
+TEST(ScopedThreadPool, WorkWithinABodyIsItsThreadsOwn) {
+  const ScopedThreadPool scope(4);
   std::atomic<int> strangers = 0;
-  in_parallel(50, [&](size_t) {
+  parallel_for(50, [&](size_t) {
     for (const std::thread::id id : runners(20)) strangers += id == std::this_thread::get_id() ? 0 : 1;
   });
   EXPECT_EQ(strangers, 0);
 }
 
-TEST(LentPool, AThrowLeavesItLent) {
-  const LentPool lent(2);
-  EXPECT_THROW(in_parallel(2, [](size_t) { throw std::runtime_error("both"); }), std::runtime_error);
+TEST(ScopedThreadPool, AThrowLeavesItInPlace) {
+  const ScopedThreadPool scope(2);
+  EXPECT_THROW(parallel_for(2, [](size_t) { throw std::runtime_error("both"); }), std::runtime_error);
   std::atomic<int> calls = 0;
-  in_parallel(10, [&](size_t) { ++calls; });
+  parallel_for(10, [&](size_t) { ++calls; });
   EXPECT_EQ(calls, 10);
 }
 
-TEST(LentLoop, TakesTheWorkUntilItEnds) {
-  const LentPool pool(2);
+TEST(ScopedParallelLoop, TakesTheWorkUntilItEnds) {
+  const ScopedThreadPool pool(2);
   std::vector<size_t> asked;
   {
-    const LentLoop lent([&](size_t count, const std::function<void(size_t)>& body) {
+    const ScopedParallelLoop scope([&](size_t count, const std::function<void(size_t)>& body) {
       asked.push_back(count);
       for (size_t i = 0; i < count; ++i) body(i);
     });
     for (const std::thread::id id : runners(5)) EXPECT_EQ(id, std::this_thread::get_id());
-    in_parallel(3, [](size_t) { in_parallel(7, [](size_t) {}); });  // what a body divides stays its own
+    parallel_for(3, [](size_t) { parallel_for(7, [](size_t) {}); });  // what a body divides stays its own
   }
   std::atomic<int> calls = 0;
-  in_parallel(10, [&](size_t) { ++calls; });
+  parallel_for(10, [&](size_t) { ++calls; });
   EXPECT_EQ(calls, 10);
   EXPECT_EQ(asked, (std::vector<size_t>{5, 3}));
 }
 
 TEST(InParallelParts, CoverEachElementOnce) {
   for (const int threads : {1, 3}) {
-    const LentPool lent(threads);
+    const ScopedThreadPool scope(threads);
     for (const size_t size : {0u, 1u, 9u, 10u, 11u, 1003u}) {
       std::vector<std::atomic<int>> seen(size);
-      in_parallel_parts(size, 10, [&](size_t begin, size_t end) {
+      parallel_for_chunks(size, 10, [&](size_t begin, size_t end) {
         EXPECT_LT(begin, end);
         EXPECT_LE(end - begin, 10);
         for (size_t i = begin; i < end; ++i) ++seen[i];
@@ -99,55 +99,55 @@ TEST(InParallelParts, CoverEachElementOnce) {
 
 // Two threads that begin side by side would fill memory side by side.
 TEST(InParallelParts, NeighboursDoNotBeginTogether) {
-  const LentLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
+  const ScopedParallelLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
     for (size_t i = 0; i < count; ++i) body(i);
   });
   std::vector<size_t> begun;
-  in_parallel_parts(7, 1, [&](size_t begin, size_t) { begun.push_back(begin); });
+  parallel_for_chunks(7, 1, [&](size_t begin, size_t) { begun.push_back(begin); });
   EXPECT_EQ(begun, (std::vector<size_t>{0, 4, 1, 5, 2, 6, 3}));
 }
 
-TEST(RunBeside, IsDoneBeforeThePoolEnds) {
+TEST(RunAsync, IsDoneBeforeThePoolEnds) {
   std::atomic<int> done = 0;
   {
-    const LentPool lent(2);
-    for (int i = 0; i < 100; ++i) run_beside([&] { ++done; });
+    const ScopedThreadPool scope(2);
+    for (int i = 0; i < 100; ++i) run_async([&] { ++done; });
   }
   EXPECT_EQ(done, 100);
 }
 
-TEST(RunBeside, IsDoneAtOnceWhereNoThreadIsFree) {
+TEST(RunAsync, IsDoneAtOnceWhereNoThreadIsFree) {
   const auto runs_here = [] {
     std::thread::id ran;
-    run_beside([&] { ran = std::this_thread::get_id(); });
+    run_async([&] { ran = std::this_thread::get_id(); });
     return ran == std::this_thread::get_id();
   };
   EXPECT_TRUE(runs_here());
   {
-    const LentPool one(1);
+    const ScopedThreadPool one(1);
     EXPECT_TRUE(runs_here());
   }
-  const LentPool lent(2);
+  const ScopedThreadPool scope(2);
   std::atomic<int> elsewhere = 0;
-  in_parallel(10, [&](size_t) { elsewhere += runs_here() ? 0 : 1; });
+  parallel_for(10, [&](size_t) { elsewhere += runs_here() ? 0 : 1; });
   EXPECT_EQ(elsewhere, 0);
 }
 
-TEST(LentPool, ATaskWithinGoesOnWithIt) {
+TEST(ScopedThreadPool, ATaskWithinGoesOnWithIt) {
   std::thread::id ran;
   {
-    const LentPool pool(2);
-    run_beside([&] { ran = std::this_thread::get_id(); });
+    const ScopedThreadPool pool(2);
+    run_async([&] { ran = std::this_thread::get_id(); });
   }
   // There the job below would wait for what its own thread does next.
   if (ran == std::this_thread::get_id()) GTEST_SKIP() << "the process has one processor, so its pools have one thread";
   std::promise<void> part_has_ended;
   bool seen = false;
   {
-    const LentPool whole(2);
+    const ScopedThreadPool whole(2);
     {
-      const LentPool part(2);
-      run_beside(
+      const ScopedThreadPool part(2);
+      run_async(
           [&] { seen = part_has_ended.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready; });
     }
     part_has_ended.set_value();

@@ -23,12 +23,12 @@ size_t resident_pages(std::span<std::byte> memory) {
 TEST(Populate, BringsPagesAndKeepsWhatTheyHold) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE)), size = 2000 * page;
   for (const int threads : {1, 2}) {
-    const LentPool lent(threads);
+    const ScopedThreadPool scope(threads);
     const ZeroedPages memory(size);
     const std::span<std::byte> bytes = memory.bytes();
     bytes[5 * page + 3] = std::byte{7};
     const size_t before = resident_pages(bytes);
-    prefault_in_parallel(bytes);
+    prefault_parallel(bytes);
 #ifdef MADV_POPULATE_WRITE
     const bool can = ::madvise(bytes.data(), page, MADV_POPULATE_WRITE) == 0;
     EXPECT_EQ(resident_pages(bytes), can ? size / page : before);

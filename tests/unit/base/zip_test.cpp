@@ -103,7 +103,7 @@ TEST(Zip, DamageIsSaidWhereItIsReadAlsoAfterALookAhead) {
   ASSERT_FALSE(run.empty());
   run[500] = std::byte{'x'};
   for (const int threads : {1, 2}) {
-    const LentPool lent(threads);
+    const ScopedThreadPool scope(threads);
     auto zip = ZipReader::open(Buffer::copy_of(*bytes), "x.zip");
     ASSERT_TRUE(zip);
     size_t unchecked_bytes = 0;

@@ -70,7 +70,7 @@ TEST(Legality, SaysWhatToDoAboutAFloatModelAndAboutAFloatValue) {
   EXPECT_THAT(one->hint, HasSubstr("annotate"));
 }
 
-// What has no integer form is computed on the reals that the integers stand for where the target takes floats.
+// What has no integer form is computed on the floats that the integers stand for where the target takes floats.
 TEST(Legality, QuantizedNodesWithoutAnIntegerFormRunAsFloats) {
   const std::string product = std::string("  input %x: fp32[2,3]") + kQ + "\n  %y: fp32[2]" + kQ +
                               " = aten.prod.dim_int(%x) {dim = 1, keepdim = false, dtype = none}\n  output %y\n";

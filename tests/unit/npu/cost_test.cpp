@@ -85,24 +85,24 @@ TEST(MacCycles, DepthFirstOnU85GoesThroughTheWholeStream) {
   }
 }
 
-TEST(ProgressBeside, GivesEachWhatTheOtherLeaves) {
-  const auto beside = [](double kernel, double transfer) {
-    return progress_beside(std::array{PortDemand{.kernel = kernel, .transfer = transfer}});
+TEST(ConcurrentProgress, GivesEachWhatTheOtherLeaves) {
+  const auto concurrent = [](double kernel, double transfer) {
+    return concurrent_progress(std::array{PortDemand{.kernel = kernel, .transfer = transfer}});
   };
-  EXPECT_EQ(beside(0.5, 0.5).kernel, 1);
-  EXPECT_EQ(beside(0.5, 0.5).transfer, 1);
-  EXPECT_EQ(beside(1, 1).kernel, 0.5);
-  EXPECT_EQ(beside(1, 1).transfer, 0.5);
-  EXPECT_EQ(beside(1, 0.25).kernel, 0.75);
-  EXPECT_EQ(beside(1, 0.25).transfer, 1);
-  EXPECT_EQ(beside(0.25, 1).kernel, 1);
-  EXPECT_EQ(beside(0.25, 1).transfer, 0.75);
+  EXPECT_EQ(concurrent(0.5, 0.5).kernel, 1);
+  EXPECT_EQ(concurrent(0.5, 0.5).transfer, 1);
+  EXPECT_EQ(concurrent(1, 1).kernel, 0.5);
+  EXPECT_EQ(concurrent(1, 1).transfer, 0.5);
+  EXPECT_EQ(concurrent(1, 0.25).kernel, 0.75);
+  EXPECT_EQ(concurrent(1, 0.25).transfer, 1);
+  EXPECT_EQ(concurrent(0.25, 1).kernel, 1);
+  EXPECT_EQ(concurrent(0.25, 1).transfer, 0.75);
 }
 
-TEST(ProgressBeside, IsHeldUpByTheNarrowestPort) {
+TEST(ConcurrentProgress, IsHeldUpByTheNarrowestPort) {
   const auto progress =
-      progress_beside(std::array{PortDemand{.kernel = 1, .transfer = 0.5}, PortDemand{.kernel = 0, .transfer = 1},
-                                 PortDemand{.kernel = 0.9, .transfer = 0.2}});
+      concurrent_progress(std::array{PortDemand{.kernel = 1, .transfer = 0.5}, PortDemand{.kernel = 0, .transfer = 1},
+                                     PortDemand{.kernel = 0.9, .transfer = 0.2}});
   EXPECT_EQ(progress.kernel, 0.5);
   EXPECT_EQ(progress.transfer, 1);
 }

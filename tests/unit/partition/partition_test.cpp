@@ -208,7 +208,7 @@ TEST(Partition, CallsTheNpuWhereThatPays) {
 
 // A value without parameters of its own costs a quantize node once, not for each node that reads it, and a dequantize
 // node where the program gives it.
-TEST(Partition, CountsTheBordersThatTheProgramWillHave) {
+TEST(Partition, CountsTheQdqNodesThatTheProgramWillHave) {
   enum class Last { kModelsOwn, kBorder };
   const auto is_delegated = [](size_t readers, Last last) {
     Builder b;
@@ -296,7 +296,7 @@ TEST(Partition, TakesParametersFromTheActivationBehind) {
 }
 
 // Weights as uint8 with a zero point: 254 is 254, not -2.
-TEST(Partition, GivesTheCpuTheRealsOfUnsignedConstants) {
+TEST(Partition, GivesTheCpuTheFloatsOfUnsignedConstants) {
   Builder b;
   const ValueId x = b.input();
   ir::Value constant{.name = "c",

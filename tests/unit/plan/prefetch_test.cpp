@@ -24,7 +24,7 @@ TEST(Prefetch, CopiesAsLateAsTheTimeInFrontAllows) {
       .objects = {{.bytes = 800, .cycles = 800}}};
   const PrefetchPlan plan = plan_prefetch(problem);
   ASSERT_EQ(plan.commands.size(), 1u);
-  EXPECT_EQ(plan.commands[0].beside, 1u);
+  EXPECT_EQ(plan.commands[0].during, 1u);
   EXPECT_EQ(plan.commands[0].bytes, 800);
   EXPECT_EQ(plan.cycles, 2100);
 }
@@ -36,8 +36,8 @@ TEST(Prefetch, SpreadsACopyOverSeveralKernels) {
   const PrefetchPlan plan = plan_prefetch(problem);
   EXPECT_EQ(plan.cycles, 1400);
   ASSERT_EQ(plan.commands.size(), 2u);
-  EXPECT_EQ(plan.commands[0].beside, 0u);
-  EXPECT_EQ(plan.commands[1].beside, 1u);
+  EXPECT_EQ(plan.commands[0].during, 0u);
+  EXPECT_EQ(plan.commands[1].during, 1u);
   EXPECT_EQ(plan.commands[0].bytes + plan.commands[1].bytes, 800);
 }
 
@@ -108,7 +108,7 @@ TEST(Prefetch, FixedCopiesStartOnceTheirPlaceIsFree) {
   problem.fixed[0].not_before = 2;
   const PrefetchPlan plan = plan_prefetch(problem);
   EXPECT_EQ(plan.cycles, 2310);  // waited for
-  EXPECT_EQ(plan.commands.at(0).beside, 2u);
+  EXPECT_EQ(plan.commands.at(0).during, 2u);
 }
 
 }  // namespace

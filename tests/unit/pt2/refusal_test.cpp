@@ -57,7 +57,7 @@ TEST(Refusal, DamagedWeights) {
   ASSERT_FALSE(weight.empty());
   weight.front() ^= std::byte{1};
   for (const int threads : {1, 2}) {
-    const LentPool lent(threads);
+    const ScopedThreadPool scope(threads);
     EXPECT_THAT(refusal_of(bytes), AllOf(HasSubstr("data/weights"), HasSubstr("checksum")));
   }
 }

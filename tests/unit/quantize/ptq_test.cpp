@@ -146,7 +146,7 @@ TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
   std::vector<ir::Graph> made;
   for (const int threads : {1, 2, 3}) {
-    const LentPool lent(threads);
+    const ScopedThreadPool scope(threads);
     ir::Graph graph = two_convolutions();
     ASSERT_TRUE(lower::prepare(graph, Log{}));
     PtqOptions options;

@@ -25,9 +25,9 @@ namespace {
 using namespace carina;
 
 template <typename T>
-Tensor to_integers(const Tensor& reals, const Quantization& q) {
-  MutableTensor out(q.dtype, reals.shape);
-  const auto from = reals.values<float>();
+Tensor to_integers(const Tensor& floats, const Quantization& q) {
+  MutableTensor out(q.dtype, floats.shape);
+  const auto from = floats.values<float>();
   const auto to = out.values<T>();
   const float inverse = static_cast<float>(1.0 / q.scale());
   for (size_t i = 0; i < from.size(); ++i) {
@@ -37,8 +37,8 @@ Tensor to_integers(const Tensor& reals, const Quantization& q) {
   return std::move(out).freeze();
 }
 
-Tensor to_integers(const Tensor& reals, const Quantization& q) {
-  return q.dtype == DType::kInt16 ? to_integers<int16_t>(reals, q) : to_integers<int8_t>(reals, q);
+Tensor to_integers(const Tensor& floats, const Quantization& q) {
+  return q.dtype == DType::kInt16 ? to_integers<int16_t>(floats, q) : to_integers<int8_t>(floats, q);
 }
 
 Result<std::vector<std::vector<Tensor>>> read_samples(const std::string& path, size_t inputs) {
@@ -100,7 +100,7 @@ Result<void> run(const std::vector<std::string>& arguments) {
     CARINA_TRY(const std::vector<Tensor> outputs, interpreter.run(inputs));
     for (size_t i = 0; i < outputs.size(); ++i) {
       const auto& q = graph[graph.outputs[i]].quantization;
-      results.emplace(fmt::format("{}_{}", s, i), q ? reals_of(outputs[i], *q) : outputs[i]);
+      results.emplace(fmt::format("{}_{}", s, i), q ? dequantized(outputs[i], *q) : outputs[i]);
     }
   }
   CARINA_TRY(const std::vector<std::byte> bytes, npz_bytes(results));

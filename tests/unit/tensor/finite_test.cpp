@@ -13,7 +13,7 @@ namespace {
 // One element, wherever it stands: in the lanes, behind them, and in each thread's part.
 TEST(Finite, OneElementIsEnough) {
   for (const int threads : {1, 2}) {
-    const LentPool lent(threads);
+    const ScopedThreadPool scope(threads);
     for (const size_t size : {1u, 15u, 16u, 33u, 1'000'003u}) {
       std::vector<float> values(size, -1e30F);
       EXPECT_TRUE(are_finite(values));

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quantize/reals_internal.h"
+#include "quantize/dequantize_internal.h"
 #include "tensor/elements.h"
 
 namespace carina::quantize {
@@ -9,11 +9,11 @@ namespace carina::quantize {
 namespace {
 
 template <typename T>
-Tensor rounded(const Tensor& reals, const Quantization& q) {
-  MutableTensor integers(q.dtype, reals.shape);
+Tensor rounded(const Tensor& floats, const Quantization& q) {
+  MutableTensor integers(q.dtype, floats.shape);
   const auto inverse = static_cast<float>(1.0 / q.scale());
   const auto low = static_cast<double>(q.qmin), high = static_cast<double>(q.qmax);
-  std::ranges::transform(reals.values<float>(), integers.values<T>().begin(), [&](float real) {
+  std::ranges::transform(floats.values<float>(), integers.values<T>().begin(), [&](float real) {
     const float step = std::nearbyint(real * inverse);
     if (std::isnan(step)) return static_cast<T>(q.zero_point());
     return static_cast<T>(std::clamp(static_cast<double>(step) + static_cast<double>(q.zero_point()), low, high));
@@ -23,13 +23,13 @@ Tensor rounded(const Tensor& reals, const Quantization& q) {
 
 }  // namespace
 
-Tensor as_reals(const Tensor& tensor, const std::optional<Quantization>& quantization) {
+Tensor as_floats(const Tensor& tensor, const std::optional<Quantization>& quantization) {
   if (!quantization || quantization->per_channel() || !is_integer(tensor.dtype)) return tensor;
-  return reals_of(tensor, *quantization);
+  return dequantized(tensor, *quantization);
 }
 
-Tensor as_integers(const Tensor& reals, const Quantization& q) {
-  return row_of(q.dtype).bits == 16 ? rounded<int16_t>(reals, q) : rounded<int8_t>(reals, q);
+Tensor as_integers(const Tensor& floats, const Quantization& q) {
+  return row_of(q.dtype).bits == 16 ? rounded<int16_t>(floats, q) : rounded<int8_t>(floats, q);
 }
 
 }  // namespace carina::quantize

@@ -1,4 +1,4 @@
-#include "lower/float_borders_internal.h"
+#include "lower/insert_qdq_internal.h"
 
 #include <algorithm>
 #include <map>
@@ -22,21 +22,23 @@ bool has_no_integer_form(const Candidate& c) {
          row->legal(c).has_value();
 }
 
-Tensor real_constant(const ir::Value& value) {
-  MutableTensor reals(DType::kFp32, value.shape);
-  std::ranges::transform(real_values(value), reals.values<float>().begin(),
-                         [](double real) { return static_cast<float>(real); });
-  return std::move(reals).freeze();
+Tensor dequantized_constant(const ir::Value& value) {
+  MutableTensor floats(DType::kFp32, value.shape);
+  std::ranges::transform(dequantized_values(value), floats.values<float>().begin(),
+                         [](double number) { return static_cast<float>(number); });
+  return std::move(floats).freeze();
 }
 
-class Borders {
+class QdqInserter {
  public:
-  explicit Borders(const ir::Graph& spread) : result_{.graph = spread, .node_of = {}} { result_.graph.nodes.clear(); }
+  explicit QdqInserter(const ir::Graph& spread) : result_{.graph = spread, .node_of = {}} {
+    result_.graph.nodes.clear();
+  }
 
-  Bordered draw(const ir::Graph& spread, const Target& target) && {
+  QdqGraph draw(const ir::Graph& spread, const Target& target) && {
     for (size_t n = 0; n < spread.nodes.size(); ++n) {
       const ir::NodeId id(n);
-      if (computes_on_reals({.graph = spread, .node = spread[id], .target = target}))
+      if (computes_in_float({.graph = spread, .node = spread[id], .target = target}))
         surround(spread[id], id);
       else
         add(spread[id], id);
@@ -50,39 +52,40 @@ class Borders {
     result_.node_of.push_back(stands_for);
   }
 
-  ValueId real_value(ValueId of) {
+  ValueId float_value(ValueId of) {
     const ir::Value& value = result_.graph[of];
     return result_.graph.add_value(value.name + "_real", value.dtype, value.shape);
   }
 
   void surround(Node node, ir::NodeId id) {
     for (ValueId& input : node.inputs) {
-      if (input.valid() && result_.graph[input].quantization) input = real(input, node, id);
+      if (input.valid() && result_.graph[input].quantization) input = dequantize(input, node, id);
     }
     std::vector<std::pair<ValueId, ValueId>> made;
     for (ValueId& output : node.outputs) {
       if (!output.valid() || !result_.graph[output].quantization) continue;
-      made.emplace_back(real_value(output), output);
+      made.emplace_back(float_value(output), output);
       output = made.back().first;
     }
     const Node around = node;
     add(std::move(node), id);
-    for (const auto& [reals, integers] : made)
-      add_border(AtenOp::quantize_per_tensor_default, reals, integers, around, id);
+    for (const auto& [floats, integers] : made)
+      add_qdq(AtenOp::quantize_per_tensor_default, floats, integers, around, id);
   }
 
-  // The reals of a quantized value, made once.
-  ValueId real(ValueId integers, const Node& reader, ir::NodeId id) {
-    const auto [entry, is_new] = reals_.try_emplace(integers);
+  // The floats of a quantized value, made once.
+  ValueId dequantize(ValueId integers, const Node& reader, ir::NodeId id) {
+    const auto [entry, is_new] = floats_.try_emplace(integers);
     if (!is_new) return entry->second;
     const ir::Value value = result_.graph[integers];
-    if (value.constant) return entry->second = result_.graph.add_constant(value.name + "_real", real_constant(value));
-    entry->second = real_value(integers);
-    add_border(AtenOp::dequantize_per_tensor_default, integers, entry->second, reader, id);
+    if (value.constant)
+      return entry->second = result_.graph.add_constant(value.name + "_real", dequantized_constant(value));
+    entry->second = float_value(integers);
+    add_qdq(AtenOp::dequantize_per_tensor_default, integers, entry->second, reader, id);
     return entry->second;
   }
 
-  void add_border(AtenOp op, ValueId from, ValueId to, const Node& around, ir::NodeId id) {
+  void add_qdq(AtenOp op, ValueId from, ValueId to, const Node& around, ir::NodeId id) {
     add({.op = op,
          .name = result_.graph[to].name,
          .inputs = {from},
@@ -93,8 +96,8 @@ class Borders {
         id);
   }
 
-  Bordered result_;
-  std::map<ValueId, ValueId> reals_;
+  QdqGraph result_;
+  std::map<ValueId, ValueId> floats_;
 };
 
 ValueId to_integers(Lowering& in, const Node& node) {
@@ -113,48 +116,48 @@ ValueId to_integers(Lowering& in, const Node& node) {
   return in.out.cast(shifted, q.dtype);
 }
 
-ValueId to_reals(Lowering& in, const Node& node) {
+ValueId to_floats(Lowering& in, const Node& node) {
   FloatMath f(in.out);
   const Quantization& q = in.quantization(node.inputs.front());
-  const ValueId reals = in.out.cast(in.operand(node.inputs.front()), DType::kFp32);
-  const ValueId centred = q.zero_point() == 0 ? reals : f.add(reals, static_cast<double>(-q.zero_point()));
+  const ValueId floats = in.out.cast(in.operand(node.inputs.front()), DType::kFp32);
+  const ValueId centred = q.zero_point() == 0 ? floats : f.add(floats, static_cast<double>(-q.zero_point()));
   return f.mul(centred, q.scale());
 }
 
 }  // namespace
 
-bool mixes_reals_and_integers(const ir::Graph& spread, const Node& node) {
+bool mixes_floats_and_integers(const ir::Graph& spread, const Node& node) {
   const bool has_weights = traits_of(node.op.aten()).family == AtenFamily::kConvolution;
-  bool reals = false, integers = false;
+  bool floats = false, integers = false;
   const auto look = [&](ValueId id, bool is_weight) {
     if (!id.valid()) return;
     const ir::Value& value = spread[id];
     const bool of_lowering = value.constant && takes_float_constants(node.op.aten()) && !is_weight;
     integers = integers || value.quantization.has_value();
-    reals = reals || (!value.quantization && is_float(value.dtype) && !of_lowering);
+    floats = floats || (!value.quantization && is_float(value.dtype) && !of_lowering);
   };
   for (size_t i = 0; i < node.inputs.size(); ++i) look(node.inputs[i], has_weights && i == 1);
   for (const ValueId output : node.outputs) look(output, false);
-  return reals && integers;
+  return floats && integers;
 }
 
-bool computes_on_reals(const Candidate& node) {
-  return mixes_reals_and_integers(node.graph, node.node) || has_no_integer_form(node);
+bool computes_in_float(const Candidate& node) {
+  return mixes_floats_and_integers(node.graph, node.node) || has_no_integer_form(node);
 }
 
-Bordered with_borders(const ir::Graph& spread, const Target& target) {
-  return Borders(spread).draw(spread, target);
+QdqGraph insert_qdq(const ir::Graph& spread, const Target& target) {
+  return QdqInserter(spread).draw(spread, target);
 }
 
 // The model's own nodes of these operators say their parameters, and stand beside plain integers (ops/quantization.cpp).
-bool is_border(const Node& node) {
+bool is_qdq(const Node& node) {
   const bool is_own = node.op == ir::Op(AtenOp::quantize_per_tensor_default) ||
                       node.op == ir::Op(AtenOp::dequantize_per_tensor_default);
   return is_own && node.attributes.find("scale") == nullptr;
 }
 
-ValueId lower_border(Lowering& in, const Node& node) {
-  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ? to_integers(in, node) : to_reals(in, node);
+ValueId lower_qdq(Lowering& in, const Node& node) {
+  return node.op == ir::Op(AtenOp::quantize_per_tensor_default) ? to_integers(in, node) : to_floats(in, node);
 }
 
 }  // namespace carina::lower

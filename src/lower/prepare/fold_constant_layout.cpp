@@ -121,7 +121,7 @@ std::span<const RewriteRow> moved_constant_rows() {
   return kMoveConstantsRows;
 }
 
-Result<void> move_constants(ir::Graph& graph, const Log&) {
+Result<void> fold_constant_layout(ir::Graph& graph, const Log&) {
   return Rewriter(graph, kMoveConstantsRows).run();
 }
 

@@ -10,7 +10,7 @@
 namespace carina::interpret {
 
 // What each move gives, as a view of the value that the first of them takes its elements from.
-void Planner::view_moves() {
+void Planner::find_layout_views() {
   views_.resize(graph_.values.size());
   for (const ir::Node& node : graph_.nodes) {
     if (!node.op.is_tosa() || node.inputs.empty() || node.outputs.size() != 1) continue;
@@ -22,7 +22,7 @@ void Planner::view_moves() {
     const ir::ValueId in = node.inputs.front();
     const auto& before = views_[in.index()];
     const auto view = view_of(plan, before ? before->view : dense_view(graph_[in].shape));
-    if (view) views_[node.outputs.front().index()] = MoveView{.source = before ? before->source : in, .view = *view};
+    if (view) views_[node.outputs.front().index()] = LayoutView{.source = before ? before->source : in, .view = *view};
   }
 }
 
@@ -37,8 +37,8 @@ bool Planner::is_only_viewed(ir::ValueId value) const {
   });
 }
 
-void Planner::fuse_moves() {
-  view_moves();
+void Planner::fuse_layout_ops() {
+  find_layout_views();
   for (size_t n = graph_.nodes.size(); n-- > 0;) {
     const ir::Node& node = graph_.nodes[n];
     if (node.outputs.size() == 1 && is_only_viewed(node.outputs.front())) done_[n] = true;
@@ -46,7 +46,7 @@ void Planner::fuse_moves() {
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const ir::Node& node = graph_.nodes[n];
     if (done_[n] || node.outputs.size() != 1 || !views_[node.outputs.front().index()]) continue;
-    const MoveView& view = *views_[node.outputs.front().index()];
+    const LayoutView& view = *views_[node.outputs.front().index()];
     std::vector<ir::NodeId> passed;
     for (ir::ValueId at = node.inputs.front(); at != view.source && done_[producers_[at.index()].index()];
          at = graph_[passed.back()].inputs.front()) {
