@@ -81,8 +81,8 @@ def measured(npz, setting, cost):
     return Stream(npu["cycles"], int(sram), arrays["weight_data"].nbytes, arrays["cmd_data"].nbytes, cost, causes)
 
 
-def vela_stream(tosa, setting, optimise, work):
-    flags = [f"--accelerator-config={setting.target}", "--config=Arm/vela.ini", "--output-format=raw", f"--optimise={optimise}", *setting.flags()]
+def vela_stream(tosa, setting, optimize, work):
+    flags = [f"--accelerator-config={setting.target}", "--config=Arm/vela.ini", "--output-format=raw", f"--optimise={optimize}", *setting.flags()]
     cost, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}", tosa], cwd=work)
     return measured(work / f"{tosa.stem}_vela.npz", setting, cost)
 
@@ -110,18 +110,18 @@ def same_sram(setting, sram):
     return [f"{LIMITS[0] if setting.is_dedicated else LIMITS[1]}={max(sram, 16)}"]
 
 
-def compare(setting, case, tosas, optimise, flags_of, work):
+def compare(setting, case, tosas, optimize, flags_of, work):
     """Both streams of each file. flags_of(Vela's stream): what ours is compiled with."""
     pair = Pair(setting, case)
     try:
         for tosa in tosas:
-            vela = vela_stream(tosa, setting, optimise, work)
+            vela = vela_stream(tosa, setting, optimize, work)
             pair.vela.add(vela)
             pair.ours.add(our_stream(tosa, setting, flags_of(vela), work))
     except RuntimeError as error:
         lines = [line.strip() for line in str(error).splitlines() if "rror" in line]
         pair.refused = (lines or str(error).splitlines())[-1][:200]
-    print(f"against-vela: {setting.target} {case} {optimise}: {pair.refused or f'{pair.ratio():.3f}'}", file=sys.stderr)
+    print(f"against-vela: {setting.target} {case} {optimize}: {pair.refused or f'{pair.ratio():.3f}'}", file=sys.stderr)
     return pair
 
 

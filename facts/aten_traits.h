@@ -14,7 +14,7 @@ namespace carina {
 enum class AtenFamily : uint8_t {
   kConvolution,
   kProduct,
-  kNormalisation,
+  kNormalization,
   kLimit,     // relu, clamp
   kFunction,  // of one element
   kArithmetic,

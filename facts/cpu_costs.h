@@ -25,7 +25,7 @@ inline constexpr auto kCpuCosts = std::to_array<CpuCost>({
     {.family = AtenFamily::kFunction, .per_mac = 0, .per_element = 120},
     {.family = AtenFamily::kPool, .per_mac = 0, .per_element = 80},
     {.family = AtenFamily::kReduction, .per_mac = 0, .per_element = 45},
-    {.family = AtenFamily::kNormalisation, .per_mac = 0, .per_element = 200},  // estimate(5 passes)
+    {.family = AtenFamily::kNormalization, .per_mac = 0, .per_element = 200},  // estimate(5 passes)
     {.family = AtenFamily::kMovement, .per_mac = 0, .per_element = 12},
     {.family = AtenFamily::kQuantization, .per_mac = 0, .per_element = 96},
 });

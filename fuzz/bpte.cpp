@@ -12,7 +12,7 @@ namespace {
 
 using namespace carina;
 
-// So that no read of the given bytes is optimised away.
+// So that no read of the given bytes is optimized away.
 volatile uint8_t sum;
 
 void read_all(std::span<const std::byte> bytes) {

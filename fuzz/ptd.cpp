@@ -25,7 +25,7 @@ Buffer program_with_external_tensor() {
   return Buffer::copy_of(pte::write_program(program, {}).value());
 }
 
-// So that no read of the given bytes is optimised away.
+// So that no read of the given bytes is optimized away.
 volatile uint8_t sum;
 
 void read_all(std::span<const std::byte> bytes) {

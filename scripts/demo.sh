@@ -39,7 +39,7 @@ step "Quantize to int8 and compile for $target" \
 step "Accuracy of the float model, of the integer graph and of the NPU on 450 test images" \
   "$carina" accuracy "$model/digits.pt2" "$out/digits.pte" --data "$model/test.npz" --dump "$out/dump"
 first_image "$out/image.npy"
-step "The first image on the simulated NPU: memory, cycles, time and utilisation" \
+step "The first image on the simulated NPU: memory, cycles, time and utilization" \
   "$carina" run "$out/digits.pte" -i "$out/image.npy" --timed
 
 cat <<END

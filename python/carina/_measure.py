@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import dense, source_of
-from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_words, request_of
+from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_flags, request_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -87,7 +87,7 @@ def accuracy(
     progress: bool | Progress | None = None,
     **options: Unpack[QuantizeOptions],
 ) -> Measured:
-    """Compares the float model, the integer graph and the NPU on data, labelled or not, as `carina accuracy` does.
+    """Compares the float model, the integer graph and the NPU on data, labeled or not, as `carina accuracy` does.
 
     data: an .npz, or arrays: inputs (x, or named as the model's) and labels y, or none. program: the .pte made from the
     model. dump: the folder that compile(dump=...) wrote, for the integer graph. layers: quantize the model instead, and say
@@ -104,8 +104,8 @@ def accuracy(
         model_file, data_file = _model_file(place, model, inputs), _data_file(place, data)
         if layers:
             calibration_file = "" if calibration is None else _data_file(lambda _, given: place("calibration.npz", given), calibration)
-            words = quantize_words(quantize, options)
-            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=words, threads=threads, note=Notes(note), progress=listener)
+            flags = quantize_flags(quantize, options)
+            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=threads, note=Notes(note), progress=listener)
         else:
             program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
             done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=threads, note=Notes(note), progress=listener)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from carina import _native
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
     from carina._models import Calibration, Inputs, ModelLike
 
 Path = str | os.PathLike[str]
-Words = str | Sequence[str]
+Strings = str | Sequence[str]
 
 
 class QuantizeOptions(TypedDict, total=False):
     """How the model becomes integers, beside `quantize` and `calibration`."""
 
     max_cycles: str | None
-    quantize_at: Words
+    quantize_at: Strings
     quantize_config: Path | None
     io: str | None
 
@@ -41,16 +42,16 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     arena_cache_size: int | str | None
     no_delegate: bool
     delegate_all: bool
-    cpu_node: Words
-    cpu_op: Words
-    cpu_module: Words
+    cpu_node: Strings
+    cpu_op: Strings
+    cpu_module: Strings
     cpu_kernels: str
-    optimise: str
+    optimize: str
     dynamic_weights: bool
-    fix: bool
+    legalize: bool
     loop_rounds: int
     sram_budget: int | str
-    extra_flag: Words
+    extra_flag: Strings
     dump: Path | None
     report: Path | None
     threads: int
@@ -69,8 +70,8 @@ def byte_size(value: int | str, where: str) -> int:
     return int(match[1]) * _SIZES[match[2]]
 
 
-def words(value: Words) -> list[str]:
-    """One word, or several."""
+def strings(value: Strings) -> list[str]:
+    """One string, or several."""
     return [value] if isinstance(value, str) else list(value)
 
 
@@ -79,8 +80,15 @@ def paths(value: Path | Sequence[Path]) -> list[str]:
     return [os.fspath(value)] if isinstance(value, (str, os.PathLike)) else [os.fspath(path) for path in value]
 
 
-def check_names(options: Mapping[str, Any], known: type) -> None:
-    """Raises TypeError for an option that there is not."""
+_RENAMED = {"fix": "legalize", "optimise": "optimize"}
+
+
+def check_names(options: MutableMapping[str, Any], known: type) -> None:
+    """Raises TypeError for an unknown option. Options whose names have changed are taken, with a warning, and renamed in `options`."""
+    for old, new in _RENAMED.items():
+        if old in options and new not in options:
+            warnings.warn(f"the option {old} is called {new} now", FutureWarning, stacklevel=3)
+            options[new] = options.pop(old)
     names: set[str] = set()
     for base in (known, *getattr(known, "__orig_bases__", ())):
         names |= set(getattr(base, "__annotations__", {}))
@@ -101,15 +109,15 @@ def memories(options: Mapping[str, Any], accelerator: str = "") -> _native.Targe
     return target
 
 
-def quantize_words(quantize: str | None, options: Mapping[str, Any]) -> _native.QuantizeWords:
+def quantize_flags(quantize: str | None, options: Mapping[str, Any]) -> _native.QuantizeFlags:
     """What is said about quantization."""
-    said = _native.QuantizeWords()
-    said.scheme = (quantize or "").lower()
-    said.overrides = words(options.get("quantize_at", ()))
-    said.io = (options.get("io") or "").lower()
-    said.max_cycles = options.get("max_cycles") or ""
-    said.file = os.fspath(options.get("quantize_config") or "")
-    return said
+    flags = _native.QuantizeFlags()
+    flags.scheme = (quantize or "").lower()
+    flags.overrides = strings(options.get("quantize_at", ()))
+    flags.io = (options.get("io") or "").lower()
+    flags.max_cycles = options.get("max_cycles") or ""
+    flags.file = os.fspath(options.get("quantize_config") or "")
+    return flags
 
 
 def set_calibration(request: _native.CompileRequest, calibration: Calibration | None) -> None:
@@ -133,28 +141,28 @@ def set_calibration(request: _native.CompileRequest, calibration: Calibration | 
 def request_of(
     model: ModelLike, inputs: Inputs | None, target: str, quantize: str | None, calibration: Calibration | None, options: Mapping[str, Any]
 ) -> _native.CompileRequest:
-    """A request to the driver, as the command line makes it of its words."""
+    """A request to the driver, as the command line makes it of its arguments."""
     request = _native.CompileRequest()
     source = source_of(model, inputs)
     request.model = source.name
     if source.file is not None:
         request.set_file(source.file)
     request.target = memories(options, target)
-    request.quantize = quantize_words(quantize, options)
+    request.quantize = quantize_flags(quantize, options)
     set_calibration(request, calibration)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     request.delegates = "nothing" if options.get("no_delegate") else "all" if options.get("delegate_all") else "npu"
-    request.cpu_nodes = words(options.get("cpu_node", ()))
-    request.cpu_ops = words(options.get("cpu_op", ()))
-    request.cpu_modules = words(options.get("cpu_module", ()))
+    request.cpu_nodes = strings(options.get("cpu_node", ()))
+    request.cpu_ops = strings(options.get("cpu_op", ()))
+    request.cpu_modules = strings(options.get("cpu_module", ()))
     request.cpu_kernels = options.get("cpu_kernels", "portable").lower()
-    request.optimise = options.get("optimise", "performance").lower()
+    request.optimize = options.get("optimize", "performance").lower()
     request.dynamic_weights = options.get("dynamic_weights", False)
-    request.fix = options.get("fix", False)
+    request.legalize = options.get("legalize", False)
     request.loop_rounds = options.get("loop_rounds", 0)
     request.sram_budget_bytes = byte_size(options.get("sram_budget", 0), "sram_budget")
-    request.vela_flags = words(options.get("extra_flag", ()))
+    request.vela_flags = strings(options.get("extra_flag", ()))
     request.dump_folder = os.fspath(options.get("dump") or "")
     request.layers = True  # they cost nothing
     request.savings = bool(options.get("report"))

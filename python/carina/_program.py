@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
-from carina._options import CompileOptions, Path, QuantizeOptions, check_names, request_of, words
+from carina._options import CompileOptions, Path, QuantizeOptions, check_names, request_of, strings
 from carina._run import Run, run
 from carina.errors import usage_error
 
@@ -134,8 +134,8 @@ def compile(
 
     Options, as on the command line: max_cycles, quantize_at, quantize_config, io; system_config, memory_mode, config,
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module,
-    cpu_kernels ("portable", or "cortex-m" for int8 on the CPU); optimise ("performance",
-    "size", "3" for seconds of search), dynamic_weights, fix (rewrite what the NPU refuses), loop_rounds (of a while_loop, at most), sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
+    cpu_kernels ("portable", or "cortex-m" for int8 on the CPU); optimize ("performance",
+    "size", "3" for seconds of search), dynamic_weights, legalize (rewrite what the NPU refuses), loop_rounds (of a while_loop, at most), sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
 
     Raises: InputError: what no target and no kernel can run, data that do not fit; UsageError: wrong arguments;
     KeyboardInterrupt on Ctrl-C.
@@ -196,4 +196,4 @@ def tosa(
     check_names(options, QuantizeOptions)
     request = request_of(model, inputs, "", quantize, calibration, {**options, "threads": threads})
     with Shown(progress) as listener:
-        return _native.tosa(request, version=tosa_version, level=level, profiles=words(profile), extensions=words(extension), note=Notes(note), progress=listener)
+        return _native.tosa(request, version=tosa_version, level=level, profiles=strings(profile), extensions=strings(extension), note=Notes(note), progress=listener)

@@ -93,7 +93,7 @@ def run(
     """Runs an ExecuTorch program once, as `carina run` does: kernels on the CPU, Ethos-U delegates bit for bit as the NPU.
 
     program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape; None: ones, as ExecuTorch's
-    runner feeds. Dense arrays are not copied. data: .ptd files; by default the program's neighbour. timed: also estimate
+    runner feeds. Dense arrays are not copied. data: .ptd files; by default the program's neighbor. timed: also estimate
     cycles. on: "host", or "vulkan" for VGF delegates. options: system_config, memory_mode, config, for timed runs.
     Raises: InputError for a damaged program, an unknown backend or kernel, inputs that do not fit.
     """

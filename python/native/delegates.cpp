@@ -6,10 +6,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "driver/api.h"
+#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
-#include "words.h"
 
 namespace carina::python {
 
@@ -48,7 +48,7 @@ void bind_target(nb::module_& module) {
       .def_ro("arena_cache_bytes", &api::TargetNames::arena_cache_bytes);
   nb::class_<api::Flags>(module, "Flags", "What flags of Vela ask for; read_flags() makes one.")
       .def_ro("target", &api::Flags::target)
-      .def_prop_ro("optimise", [](const api::Flags& flags) { return word_for(flags.delegate.optimise); });
+      .def_prop_ro("optimize", [](const api::Flags& flags) { return name_of_enum(flags.delegate.optimize); });
 }
 
 void bind_blob(nb::module_& module) {
@@ -88,11 +88,11 @@ void bind_blob(nb::module_& module) {
           "NPU cycles per inference, an estimate; None where there is none.");
 }
 
-api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimise,
+api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimize,
                                 bool dynamic_weights) {
   return {.threads = threads,
           .arena_limit_bytes = arena_limit_bytes,
-          .optimise = word_of<driver::Optimise>(optimise, "optimise"),
+          .optimize = enum_of<driver::Optimize>(optimize, "optimize"),
           .dynamic_weights = dynamic_weights};
 }
 
@@ -112,18 +112,18 @@ void bind_delegates(nb::module_& module) {
   module.def(
       "compile_delegate",
       [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_limit_bytes,
-         const std::string& optimise, bool dynamic_weights, bool artifacts, NoteListener note,
+         const std::string& optimize, bool dynamic_weights, bool artifacts, NoteListener note,
          ProgressListener progress) {
-        api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimise, dynamic_weights);
+        api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimize, dynamic_weights);
         options.artifacts = artifacts;
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
       },
-      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimise"_a = "speed",
+      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimize"_a = "speed",
       "dynamic_weights"_a = false, "artifacts"_a = false, CARINA_LISTENERS,
       "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
-      "`optimise`: \"speed\", \"search\" or \"size\".");
+      "`optimize`: \"speed\", \"search\" or \"size\".");
 }
 
 }  // namespace carina::python

@@ -5,10 +5,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "driver/api.h"
+#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
-#include "words.h"
 
 namespace carina::python {
 
@@ -171,7 +171,7 @@ void bind_graphs(nb::module_& module) {
          ProgressListener progress) {
         const Buffer file = buffer_of(pt2);
         const api::CompileOptions options{
-            .partition = {.delegates = word_of<driver::DelegateMode>(delegates, "delegates"), .cpu_nodes = cpu_nodes},
+            .partition = {.delegates = enum_of<driver::DelegateMode>(delegates, "delegates"), .cpu_nodes = cpu_nodes},
             .delegate = {}};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::map_delegates(file, name, target, options, log); });

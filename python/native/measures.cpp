@@ -57,13 +57,13 @@ void bind_measures(nb::module_& module) {
   module.def(
       "layer_accuracy",
       [](const std::string& model, const std::string& data, const std::string& calibration,
-         const driver::QuantizeWords& quantize, int threads, NoteListener note, ProgressListener progress) {
+         const driver::QuantizeFlags& quantize, int threads, NoteListener note, ProgressListener progress) {
         const driver::LayerAccuracyRequest request{
             .model = model, .data = data, .calibration = calibration, .quantize = quantize, .threads = threads};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return texts_of(driver::layer_accuracy(request, log)); });
       },
-      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = driver::QuantizeWords{}, "threads"_a = 1,
+      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = driver::QuantizeFlags{}, "threads"_a = 1,
       CARINA_LISTENERS, "`carina accuracy --layers`, of files.");
   module.def(
       "compare",

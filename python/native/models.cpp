@@ -6,11 +6,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "driver/api.h"
-#include "driver/quantize_words.h"
+#include "driver/quantize_flags.h"
+#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
-#include "words.h"
 
 namespace carina::python {
 
@@ -35,8 +35,8 @@ nb::tuple shape_of(const driver::InputType& input) {
   return nb::tuple(sizes);
 }
 
-Result<api::QuantizeOptions> quantize_options(const driver::QuantizeWords& words, int threads) {
-  CARINA_TRY(const driver::QuantizeRequest request, driver::read_quantize_words(words));
+Result<api::QuantizeOptions> quantize_options(const driver::QuantizeFlags& flags, int threads) {
+  CARINA_TRY(const driver::QuantizeRequest request, driver::parse_quantize_flags(flags));
   return api::QuantizeOptions{.mode = request.mode, .scheme = request.scheme, .threads = threads};
 }
 
@@ -88,7 +88,7 @@ nb::bytes package(const NamedPartition& named, const std::vector<api::DelegateBl
 }
 
 void bind_decision(nb::module_& module) {
-  nb::class_<Decision>(module, "Decision", "Where one node of the normalised graph runs, and why.")
+  nb::class_<Decision>(module, "Decision", "Where one node of the normalized graph runs, and why.")
       .def_prop_ro(
           "user_node", [](const Decision& d) { return d.user_node; },
           "Name of the node of the exported graph that it was made from; \"\": of none.")
@@ -121,12 +121,12 @@ void bind_values(nb::module_& module) {
       .def_prop_ro(
           "is_number", [](const driver::InputType& input) { return input.number.has_value(); },
           "An int, float or bool that exporting fixed.");
-  nb::class_<api::Model>(module, "Model", "A model in memory, normalised; import_pt2() makes one.")
+  nb::class_<api::Model>(module, "Model", "A model in memory, normalized; import_pt2() makes one.")
       .def_ro("name", &api::Model::name)
       .def_ro("quantization", &api::Model::quantization, "Where its integers came from: \"none\", \"imported\" ...");
   bind_decision(module);
   nb::class_<NamedPartition>(module, "Partition", "A model cut in two sides; partition() makes one.")
-      .def_prop_ro("decisions", decisions_of, "One per node of the normalised graph.")
+      .def_prop_ro("decisions", decisions_of, "One per node of the normalized graph.")
       .def_prop_ro("delegates", delegates_of, nb::sig("def delegates(self) -> list[bytes]"),
                    "A TOSA 1.0 FlatBuffer for each; inputs and outputs are those of the delegate call.");
 }
@@ -141,7 +141,7 @@ void bind_models(nb::module_& module) {
         return import_pt2(pt2, name, {std::move(note), std::move(progress)});
       },
       "pt2"_a, "name"_a = "model.pt2", nb::kw_only(), CARINA_LISTENERS,
-      "Reads what torch.export.save() wrote, and normalises it. The bytes are not copied. `name` is for messages.");
+      "Reads what torch.export.save() wrote, and normalizes it. The bytes are not copied. `name` is for messages.");
   module.def("inputs", &api::inputs, "model"_a, "The model's inputs, in order: what a sample holds.");
   module.def(
       "quantize",
@@ -159,7 +159,7 @@ void bind_models(nb::module_& module) {
          std::vector<std::string> cpu_nodes, std::vector<std::string> cpu_ops, std::vector<std::string> cpu_modules,
          NoteListener note, ProgressListener progress) {
         return partition(model, target,
-                         {.delegates = word_of<driver::DelegateMode>(delegates, "delegates"),
+                         {.delegates = enum_of<driver::DelegateMode>(delegates, "delegates"),
                           .cpu_nodes = std::move(cpu_nodes),
                           .cpu_ops = std::move(cpu_ops),
                           .cpu_modules = std::move(cpu_modules)},

@@ -7,11 +7,11 @@
 
 #include "driver/api.h"
 #include "driver/compile.h"
+#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "report/page.h"
 #include "values.h"
-#include "words.h"
 
 namespace carina::python {
 
@@ -48,17 +48,17 @@ void bind_programs(nb::module_& module) {
       .def_ro("report", &driver::Compiled::report);
   module.def(
       "package_tosa",
-      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, const std::string& optimise,
+      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, const std::string& optimize,
          NoteListener note, ProgressListener progress) {
         const api::DelegateOptions options{.threads = threads,
-                                           .optimise = word_of<driver::Optimise>(optimise, "optimise")};
+                                           .optimize = enum_of<driver::Optimize>(optimize, "optimize")};
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)}, [&](const Log& log) -> Result<driver::Compiled> {
           CARINA_TRY(api::Program program, api::package_tosa(file.bytes(), target, options, log));
           return driver::Compiled{.program = std::move(program.pte), .report = std::move(program.report)};
         });
       },
-      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "optimise"_a = "speed", CARINA_LISTENERS,
+      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "optimize"_a = "speed", CARINA_LISTENERS,
       "A program that is one call of one delegate, inputs and outputs as they are.");
 }
 

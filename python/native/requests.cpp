@@ -8,10 +8,10 @@
 
 #include "driver/compile.h"
 #include "driver/run_inputs.h"
+#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
-#include "words.h"
 
 namespace carina::python {
 
@@ -31,14 +31,14 @@ void bind_target_request(nb::module_& module) {
 }
 
 void bind_quantize(nb::module_& module) {
-  using driver::QuantizeWords;
-  nb::class_<QuantizeWords>(module, "QuantizeWords", "What is said about quantization, as the command line says it.")
+  using driver::QuantizeFlags;
+  nb::class_<QuantizeFlags>(module, "QuantizeFlags", "What is said about quantization, as the command line says it.")
       .def(nb::init<>())
-      .def_rw("scheme", &QuantizeWords::scheme)
-      .def_rw("overrides", &QuantizeWords::overrides)
-      .def_rw("io", &QuantizeWords::io)
-      .def_rw("max_cycles", &QuantizeWords::max_cycles)
-      .def_rw("file", &QuantizeWords::file);
+      .def_rw("scheme", &QuantizeFlags::scheme)
+      .def_rw("overrides", &QuantizeFlags::overrides)
+      .def_rw("io", &QuantizeFlags::io)
+      .def_rw("max_cycles", &QuantizeFlags::max_cycles)
+      .def_rw("file", &QuantizeFlags::file);
 }
 
 void set_arrays(driver::CompileRequest& request, const std::map<std::string, Array>& arrays) {
@@ -64,7 +64,7 @@ void set_samples(driver::CompileRequest& request, const std::vector<std::vector<
 }
 
 void set_output(driver::CompileRequest& request, const std::string& word) {
-  request.output = word_of<driver::CompileRequest::Output>(word, "output");
+  request.output = enum_of<driver::CompileRequest::Output>(word, "output");
 }
 
 void bind_request(nb::module_& module) {
@@ -81,29 +81,29 @@ void bind_request(nb::module_& module) {
       .def("set_arrays", set_arrays, "arrays"_a, "Calibration: arrays by input, of one or many samples, as in an .npz.")
       .def("set_samples", set_samples, "samples"_a, "Calibration: each sample one array per input, in order.")
       .def_prop_rw(
-          "delegates", [](const CompileRequest& request) { return word_for(request.delegates); },
+          "delegates", [](const CompileRequest& request) { return name_of_enum(request.delegates); },
           [](CompileRequest& request, const std::string& word) {
-            request.delegates = word_of<driver::DelegateMode>(word, "delegates");
+            request.delegates = enum_of<driver::DelegateMode>(word, "delegates");
           },
           "\"npu\", \"all\" or \"nothing\".")
       .def_rw("cpu_nodes", &CompileRequest::cpu_nodes)
       .def_rw("cpu_ops", &CompileRequest::cpu_ops)
       .def_rw("cpu_modules", &CompileRequest::cpu_modules)
       .def_prop_rw(
-          "cpu_kernels", [](const CompileRequest& request) { return word_for(request.cpu_kernels); },
+          "cpu_kernels", [](const CompileRequest& request) { return name_of_enum(request.cpu_kernels); },
           [](CompileRequest& request, const std::string& word) {
-            request.cpu_kernels = word_of<driver::CpuKernels>(word, "cpu_kernels");
+            request.cpu_kernels = enum_of<driver::CpuKernels>(word, "cpu_kernels");
           },
           "What nodes on the CPU are written as: \"portable\" or \"cortex-m\".")
       .def_rw("sram_budget_bytes", &CompileRequest::sram_budget_bytes)
       .def_prop_rw(
-          "optimise", [](const CompileRequest& request) { return word_for(request.optimise); },
+          "optimize", [](const CompileRequest& request) { return name_of_enum(request.optimize); },
           [](CompileRequest& request, const std::string& word) {
-            request.optimise = word_of<driver::Optimise>(word, "optimise");
+            request.optimize = enum_of<driver::Optimize>(word, "optimize");
           },
           "\"speed\", \"search\" or \"size\"; \"performance\", \"2\", \"3\" and \"s\" are taken too.")
       .def_rw("dynamic_weights", &CompileRequest::dynamic_weights)
-      .def_rw("fix", &CompileRequest::fix)
+      .def_rw("legalize", &CompileRequest::legalize)
       .def_rw("loop_rounds", &CompileRequest::loop_rounds, "How many rounds of a while_loop run at most; 0: refused.")
       .def_rw("dump_folder", &CompileRequest::dump_folder)
       .def_rw("locations", &CompileRequest::locations,
@@ -112,7 +112,7 @@ void bind_request(nb::module_& module) {
       .def_rw("savings", &CompileRequest::savings, "Whether the report says what other choices would bring.")
       .def_rw("vela_flags", &CompileRequest::vela_flags)
       .def_prop_rw(
-          "output", [](const CompileRequest& request) { return word_for(request.output); }, set_output,
+          "output", [](const CompileRequest& request) { return name_of_enum(request.output); }, set_output,
           "\"program\" (.pte), \"stream\" (Vela's raw .npz) or \"vgf\".")
       .def_rw("threads", &CompileRequest::threads);
 }

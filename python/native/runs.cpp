@@ -8,10 +8,10 @@
 #include "driver/interpret.h"
 #include "driver/npu.h"
 #include "driver/run.h"
+#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
-#include "words.h"
 
 namespace carina::python {
 
@@ -105,7 +105,7 @@ void bind_runs(nb::module_& module) {
         const driver::RunOptions options{.timed = timed,
                                          .memories = {},
                                          .threads = threads,
-                                         .vgf = word_of<driver::VgfDevice>(vgf, "on"),
+                                         .vgf = enum_of<driver::VgfDevice>(vgf, "on"),
                                          .portable_kernels = portable_kernels};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return executed(arguments, options, log); });

@@ -14,7 +14,7 @@ namespace {
 // A convolution seen from both ends: each position of `few` looks through the window at positions of `many`. Plain ones
 // go from many to few, transposed ones from few to many; the weight is [channels of few, channels of many per group].
 struct TwoEnds {
-  Picture few, many, weight;
+  Image few, many, weight;
   Window rows, columns;
   int64_t groups = 1;
 
@@ -45,7 +45,7 @@ void for_tap(const TwoEnds& ends, int64_t ky, int64_t kx, const Function& functi
 
 // What flows back to `few`: the convolution of `many`.
 void gradient_of_few(const TwoEnds& ends, const Tensor& many, const Tensor& weight, const Tensor& out,
-                     const Picture& to) {
+                     const Image& to) {
   const auto read = Numbers::reader(many), read_weight = Numbers::reader(weight);
   const auto write = Numbers::writer(out);
   for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
@@ -66,7 +66,7 @@ void gradient_of_few(const TwoEnds& ends, const Tensor& many, const Tensor& weig
 
 // What flows back to `many`: each element gathers from the positions that see it.
 void gradient_of_many(const TwoEnds& ends, const Tensor& few, const Tensor& weight, const Tensor& out,
-                      const Picture& to) {
+                      const Image& to) {
   const auto read = Numbers::reader(few), read_weight = Numbers::reader(weight);
   const auto write = Numbers::writer(out);
   const auto seer = [](const Window& window, int64_t at, int64_t k, int64_t size) {
@@ -90,7 +90,7 @@ void gradient_of_many(const TwoEnds& ends, const Tensor& few, const Tensor& weig
 }
 
 void gradient_of_weight(const TwoEnds& ends, const Tensor& few, const Tensor& many, const Tensor& out,
-                        const Picture& to) {
+                        const Image& to) {
   const auto read_few = Numbers::reader(few), read_many = Numbers::reader(many);
   const auto write = Numbers::writer(out);
   for_each(to, [&](int64_t c, int64_t k, int64_t ky, int64_t kx) {
@@ -105,7 +105,7 @@ void gradient_of_weight(const TwoEnds& ends, const Tensor& few, const Tensor& ma
   });
 }
 
-void gradient_of_bias(const Tensor& gradient, const Picture& from, const Tensor& out) {
+void gradient_of_bias(const Tensor& gradient, const Image& from, const Tensor& out) {
   const auto read = Numbers::reader(gradient);
   const auto write = Numbers::writer(out);
   for (int64_t c = 0; c < from.channels; ++c) {
@@ -146,11 +146,11 @@ Error convolution_backward(Arguments arguments, Arena& /*scratch*/) {
   call.support(is_floating(gradient.type) && in.type == gradient.type && weight.type == gradient.type);
   CARINA_RT_TRY(call.error());
   TwoEnds ends;
-  Picture to;
+  Image to;
   ends.groups = call.integer(9);
   const Tensor &few = transposed ? in : gradient, &many = transposed ? gradient : in;
-  call.require(picture_of(few, Missing::kHeight, ends.few) && picture_of(many, Missing::kHeight, ends.many) &&
-               picture_of(weight, Missing::kHeight, ends.weight));
+  call.require(image_of(few, Missing::kHeight, ends.few) && image_of(many, Missing::kHeight, ends.many) &&
+               image_of(weight, Missing::kHeight, ends.weight));
   CARINA_RT_TRY(call.error());
   const size_t axes = in.rank() - 2;
   if (axes == 2) ends.rows = window_of(call, 0, axes, ends.weight.height);
@@ -160,21 +160,21 @@ Error convolution_backward(Arguments arguments, Arena& /*scratch*/) {
   if (wanted[0] != 0) {
     const Tensor& out = call.out(11);
     call.fit_like(out, in);
-    call.require(out.type == in.type && picture_of(out, Missing::kHeight, to));
+    call.require(out.type == in.type && image_of(out, Missing::kHeight, to));
     CARINA_RT_TRY(call.error());
     transposed ? gradient_of_few(ends, gradient, weight, out, to) : gradient_of_many(ends, gradient, weight, out, to);
   }
   if (wanted[1] != 0) {
     const Tensor& out = call.out(12);
     call.fit_like(out, weight);
-    call.require(out.type == in.type && picture_of(out, Missing::kHeight, to));
+    call.require(out.type == in.type && image_of(out, Missing::kHeight, to));
     CARINA_RT_TRY(call.error());
     gradient_of_weight(ends, few, many, out, to);
   }
   if (wanted[2] != 0) {
     const Tensor& out = call.out(13);
-    Picture from;
-    static_cast<void>(picture_of(gradient, Missing::kHeight, from));
+    Image from;
+    static_cast<void>(image_of(gradient, Missing::kHeight, from));
     call.fit(out, {from.channels});
     call.require(out.type == in.type);
     CARINA_RT_TRY(call.error());
@@ -187,10 +187,10 @@ Error convolution_backward(Arguments arguments, Arena& /*scratch*/) {
 Error max_pool2d_backward(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &gradient = call.tensor(0), &in = call.tensor(1), &indices = call.tensor(7), &out = call.out(8);
-  Picture from, to, positions;
+  Image from, to, positions;
   call.fit_like(out, in);
-  call.require(same_sizes(gradient, indices) && picture_of(gradient, Missing::kBatch, from) &&
-               picture_of(out, Missing::kBatch, to) && picture_of(indices, Missing::kBatch, positions) &&
+  call.require(same_sizes(gradient, indices) && image_of(gradient, Missing::kBatch, from) &&
+               image_of(out, Missing::kBatch, to) && image_of(indices, Missing::kBatch, positions) &&
                gradient.rank() == in.rank() && from.batches == to.batches && from.channels == to.channels);
   call.support(indices.type == PteScalarType::kLong && is_floating(gradient.type) && out.type == gradient.type);
   CARINA_RT_TRY(call.error());

@@ -81,7 +81,7 @@ struct BatchNorm {
   const Tensor &out, &save_mean, &save_inverse;
 };
 
-Error normalise_batch(Call& call, const BatchNorm& norm, bool training) {
+Error normalize_batch(Call& call, const BatchNorm& norm, bool training) {
   call.fit_like(norm.out, norm.in);
   call.require(norm.in.rank() >= 2);
   call.support(is_floating(norm.in.type) && norm.in.type == norm.out.type);
@@ -148,7 +148,7 @@ Error batch_norm_legit(Arguments arguments, Arena& /*scratch*/) {
                        .save_mean = call.out(9),
                        .save_inverse = call.out(10)};
   CARINA_RT_TRY(call.error());
-  return normalise_batch(call, norm, training);
+  return normalize_batch(call, norm, training);
 }
 
 // (input, weight or None, bias or None, training, momentum, eps, out, mean, inverse deviation): there is nothing but
@@ -167,7 +167,7 @@ Error batch_norm_legit_no_stats(Arguments arguments, Arena& /*scratch*/) {
                        .save_mean = call.out(7),
                        .save_inverse = call.out(8)};
   CARINA_RT_TRY(call.error());
-  return normalise_batch(call, norm, true);
+  return normalize_batch(call, norm, true);
 }
 
 }  // namespace carina::runtime

@@ -8,7 +8,7 @@ namespace carina::runtime {
 namespace {
 
 struct Convolution {
-  Picture in, weight, out;  // the weight: batches = its first axis, channels = its second
+  Image in, weight, out;  // the weight: batches = its first axis, channels = its second
   Window rows, columns;
   int64_t groups = 1;
 };
@@ -124,8 +124,8 @@ Error convolution(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(9);
   Convolution conv;
   conv.groups = call.integer(8);
-  call.require(in.rank() == out.rank() && in.rank() == weight.rank() && picture_of(in, Missing::kHeight, conv.in) &&
-               picture_of(weight, Missing::kHeight, conv.weight));
+  call.require(in.rank() == out.rank() && in.rank() == weight.rank() && image_of(in, Missing::kHeight, conv.in) &&
+               image_of(weight, Missing::kHeight, conv.weight));
   CARINA_RT_TRY(call.error());
   const size_t axes = in.rank() - 2;
   if (axes == 2) conv.rows = window_of(call, 0, axes, conv.weight.height);
@@ -136,12 +136,12 @@ Error convolution(Arguments arguments, Arena& /*scratch*/) {
                more_rows >= 0 && more_rows < conv.rows.stride + conv.rows.dilation && more_columns >= 0 &&
                more_columns < conv.columns.stride + conv.columns.dilation);
   CARINA_RT_TRY(call.error());
-  const Picture wanted{.batches = conv.in.batches,
-                       .channels = transposed ? conv.weight.channels * conv.groups : conv.weight.batches,
-                       .height = convolved_size(conv.rows, conv.in.height, more_rows, transposed),
-                       .width = convolved_size(conv.columns, conv.in.width, more_columns, transposed)};
-  fit_to_picture(call, out, Missing::kHeight, wanted);
-  call.require(picture_of(out, Missing::kHeight, conv.out) && channels_fit(conv, transposed) &&
+  const Image wanted{.batches = conv.in.batches,
+                     .channels = transposed ? conv.weight.channels * conv.groups : conv.weight.batches,
+                     .height = convolved_size(conv.rows, conv.in.height, more_rows, transposed),
+                     .width = convolved_size(conv.columns, conv.in.width, more_columns, transposed)};
+  fit_to_image(call, out, Missing::kHeight, wanted);
+  call.require(image_of(out, Missing::kHeight, conv.out) && channels_fit(conv, transposed) &&
                conv.out.height == wanted.height && conv.out.width == wanted.width);
   call.require(bias == nullptr || (bias->rank() == 1 && bias->sizes()[0] == conv.out.channels));
   CARINA_RT_TRY(call.error());

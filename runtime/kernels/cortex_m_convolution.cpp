@@ -4,18 +4,18 @@
 
 namespace carina::runtime {
 
-bool picture_of(const Tensor& tensor, Axes axes, Picture& picture) {
+bool image_of(const Tensor& tensor, Axes axes, Image& image) {
   if (tensor.rank() != 4) return false;
-  if (axes == Axes::kNchw) return picture_of(tensor, Missing::kBatch, picture);
+  if (axes == Axes::kNchw) return image_of(tensor, Missing::kBatch, image);
   const Layout layout = layout_of(tensor);
-  picture = {.batches = layout.sizes[0],
-             .channels = layout.sizes[3],
-             .height = layout.sizes[1],
-             .width = layout.sizes[2],
-             .batch_step = layout.strides[0],
-             .channel_step = layout.strides[3],
-             .row_step = layout.strides[1],
-             .column_step = layout.strides[2]};
+  image = {.batches = layout.sizes[0],
+           .channels = layout.sizes[3],
+           .height = layout.sizes[1],
+           .width = layout.sizes[2],
+           .batch_step = layout.strides[0],
+           .channel_step = layout.strides[3],
+           .row_step = layout.strides[1],
+           .column_step = layout.strides[2]};
   return true;
 }
 
@@ -34,7 +34,7 @@ constexpr Roles roles_of(Kind kind) {
 }
 
 struct Convolution {
-  Picture in, out;
+  Image in, out;
   Window rows, columns;
   const int8_t* data = nullptr;
   const int8_t* weights = nullptr;
@@ -85,7 +85,7 @@ int64_t transposed_element(const Convolution& conv, int64_t n, int64_t c, int64_
   return sum;
 }
 
-// The taps of one output place that lie in the picture, and where the first of them reads. What is not used is 0: a step
+// The taps of one output place that lie in the image, and where the first of them reads. What is not used is 0: a step
 // between rows where there is one row.
 struct TapRange {
   int32_t rows = 0, columns = 0;
@@ -252,7 +252,7 @@ Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   conv.data = in.as<const int8_t>();
   conv.in_offset = call.integer(first);
   call.support(in.type == PteScalarType::kChar && weight.type == in.type && out.type == in.type);
-  call.require(picture_of(in, axes, conv.in) && picture_of(out, axes, conv.out) && weight.rank() == 4 &&
+  call.require(image_of(in, axes, conv.in) && image_of(out, axes, conv.out) && weight.rank() == 4 &&
                weight.contiguous());
   CARINA_RT_TRY(call.error());
   set_weights(weight, kind, conv);

@@ -50,8 +50,8 @@ inline Requantization requantization(Call& call, size_t multiplier) {
   return scale;
 }
 
-// A picture whose tensor has its axes as [N, C, H, W], or as [N, H, W, C].
+// An image whose tensor has its axes as [N, C, H, W], or as [N, H, W, C].
 enum class Axes : uint8_t { kNchw, kNhwc };
-bool picture_of(const Tensor& tensor, Axes axes, Picture& picture);
+bool image_of(const Tensor& tensor, Axes axes, Image& image);
 
 }  // namespace carina::runtime

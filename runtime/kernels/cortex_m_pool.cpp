@@ -8,7 +8,7 @@ namespace carina::runtime {
 namespace {
 
 struct Pool {
-  Picture in, out;
+  Image in, out;
   Window rows, columns;
   const int8_t* data = nullptr;
   int8_t* to = nullptr;
@@ -36,7 +36,7 @@ Error read_pool(Call& call, Axes axes, size_t out_index, Pool& pool) {
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(out_index);
   call.support(in.type == PteScalarType::kChar && out.type == in.type);
-  call.require(picture_of(in, axes, pool.in) && picture_of(out, axes, pool.out));
+  call.require(image_of(in, axes, pool.in) && image_of(out, axes, pool.out));
   pool.rows = window_of(call, 0);
   pool.columns = window_of(call, 1);
   call.require(is_sane(pool.rows) && is_sane(pool.columns) && 2 * pool.rows.padding <= pool.rows.kernel &&

@@ -15,7 +15,7 @@ enum Interpolation : int64_t { kBilinear = 0, kNearest = 1, kBicubic = 2 };
 enum Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
 
 struct Sampler {
-  Picture in;
+  Image in;
   int64_t interpolation, padding;
   bool align_corners;
 };
@@ -30,7 +30,7 @@ T reflected(T position, int64_t twice_low, int64_t twice_high) {
   return std::fmod(flips, T{2}) == 0 ? rest + low : span - rest + low;
 }
 
-// A place as the padding mode moves it into the picture.
+// A place as the padding mode moves it into the image.
 template <typename T>
 T padded_position(const Sampler& sampler, T position, int64_t size) {
   const auto max = static_cast<T>(size - 1);
@@ -49,7 +49,7 @@ T unscaled(const Sampler& sampler, T position, int64_t size) {
 // The element at (y, x), zero outside; NaN and places that no integer holds are outside.
 template <typename Reader, typename T>
 T element_at(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
-  const Picture& in = sampler.in;
+  const Image& in = sampler.in;
   if (!(y >= 0 && y < static_cast<T>(in.height) && x >= 0 && x < static_cast<T>(in.width))) return 0;
   return read(base + static_cast<int64_t>(y) * in.row_step + static_cast<int64_t>(x) * in.column_step);
 }
@@ -114,7 +114,7 @@ class WholeSampler {
 
   template <typename Reader>
   int64_t sample(const Reader& read, int64_t base, int64_t grid_y, int64_t grid_x) const {
-    const Picture& in = sampler_.in;
+    const Image& in = sampler_.in;
     const int64_t y = position(grid_y, in.height), x = position(grid_x, in.width);
     if (y < 0 || y >= in.height || x < 0 || x >= in.width) return 0;
     return read(base + y * in.row_step + x * in.column_step);
@@ -164,9 +164,9 @@ Error grid_sampler_2d(Arguments arguments, Arena& /*scratch*/) {
   call.require(positions.sizes[0] == in.sizes()[0] && positions.sizes[3] == 2 &&
                (out.elements() == 0 || (in.sizes()[2] > 0 && in.sizes()[3] > 0)));
   CARINA_RT_TRY(call.error());
-  Picture to;
-  static_cast<void>(picture_of(in, Missing::kBatch, sampler.in));
-  static_cast<void>(picture_of(out, Missing::kBatch, to));
+  Image to;
+  static_cast<void>(image_of(in, Missing::kBatch, sampler.in));
+  static_cast<void>(image_of(out, Missing::kBatch, to));
   in_domain(
       [&](auto domain) {
         using Value = typename decltype(domain)::Value;

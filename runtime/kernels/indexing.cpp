@@ -67,14 +67,14 @@ Error read_indices(Call& call, std::span<EValue* const> list, const Tensor& tens
 void order_axes(size_t rank, Indexing& indexing) {
   size_t first = 0;
   while (indexing.positions[first] == nullptr) ++first;
-  bool neighbours = true;
-  for (size_t axis = first; axis < first + indexing.indexed; ++axis) neighbours &= indexing.positions[axis] != nullptr;
-  indexing.first = neighbours ? first : 0;
-  size_t next = neighbours ? 0 : indexing.common;
+  bool neighbors = true;
+  for (size_t axis = first; axis < first + indexing.indexed; ++axis) neighbors &= indexing.positions[axis] != nullptr;
+  indexing.first = neighbors ? first : 0;
+  size_t next = neighbors ? 0 : indexing.common;
   for (size_t axis = 0; axis < rank; ++axis) {
     if (indexing.positions[axis] == nullptr) {
       indexing.result_axis[axis] = next++;
-    } else if (neighbours && axis == first) {
+    } else if (neighbors && axis == first) {
       next += indexing.common;
     }
   }

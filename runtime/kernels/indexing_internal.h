@@ -10,7 +10,7 @@ namespace carina::runtime {
 
 // tensor[i0, i1, ...] with tensors of places, masks, or None for a whole axis. A mask stands for the places of its true
 // elements, one tensor of them per axis of the mask. The tensors of places are broadcast together; their common axes
-// stand in the result where the first indexed axis stood when the indexed axes are neighbours, else in front, as in
+// stand in the result where the first indexed axis stood when the indexed axes are neighbors, else in front, as in
 // PyTorch.
 struct Indexing {
   std::array<const Tensor*, kMaxRank> positions{};  // per axis of the tensor; nullptr: all of it

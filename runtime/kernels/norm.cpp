@@ -12,7 +12,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A run of elements that is normalised by its own mean and variance; element k is scaled by entry k / per_weight of the
+// A run of elements that is normalized by its own mean and variance; element k is scaled by entry k / per_weight of the
 // weight.
 struct Group {
   int64_t begin, count;
@@ -24,7 +24,7 @@ struct Statistics {
   double inverse_deviation;
 };
 
-Statistics normalise(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out,
+Statistics normalize(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out,
                      const Group& group) {
   const auto read = Numbers::reader(in);
   const auto write = Numbers::writer(out);
@@ -61,7 +61,7 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
   call.require(shape.size() >= 1 && shape.size() <= in.rank() && takes_sizes_of(out, in));
   call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
   CARINA_RT_TRY(call.error());
-  for (const Tensor* figure : {&mean, &deviation}) {  // one for each row that is normalised
+  for (const Tensor* figure : {&mean, &deviation}) {  // one for each row that is normalized
     if (!figure->resizable) continue;
     Extents sizes = layout_of(in).sizes;
     std::fill(sizes.begin() + static_cast<std::ptrdiff_t>(in.rank() - shape.size()), sizes.end(), 1);
@@ -77,7 +77,7 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
                static_cast<int64_t>(mean.elements()) >= rows && static_cast<int64_t>(deviation.elements()) >= rows);
   CARINA_RT_TRY(call.error());
   for (int64_t row = 0; row < rows; ++row) {
-    const Statistics statistics = normalise(in, weight, bias, eps, out,
+    const Statistics statistics = normalize(in, weight, bias, eps, out,
                                             {.begin = row * count, .count = count, .first_weight = 0, .per_weight = 1});
     Numbers::writer(mean)(row, statistics.mean);
     Numbers::writer(deviation)(row, statistics.inverse_deviation);
@@ -116,7 +116,7 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
                       .count = count,
                       .first_weight = i % groups * (channels / groups),
                       .per_weight = per_channel};
-    const Statistics statistics = normalise(in, weight, bias, eps, out, group);
+    const Statistics statistics = normalize(in, weight, bias, eps, out, group);
     Numbers::writer(mean)(i, statistics.mean);
     Numbers::writer(deviation)(i, statistics.inverse_deviation);
   }

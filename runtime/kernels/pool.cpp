@@ -48,21 +48,21 @@ Window window_of(Call& call, size_t axis, bool dilated) {
 }
 
 struct Pool {
-  Picture in, out;
+  Image in, out;
   Window rows, columns;
 };
 
 // What both pools check of their arguments.
 Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bool ceil_mode) {
-  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, pool.in) && is_sane(pool.rows) &&
+  call.require(in.rank() == out.rank() && image_of(in, Missing::kBatch, pool.in) && is_sane(pool.rows) &&
                is_sane(pool.columns));
   CARINA_RT_TRY(call.error());
-  const Picture wanted{.batches = pool.in.batches,
-                       .channels = pool.in.channels,
-                       .height = out_size(pool.rows, pool.in.height, ceil_mode),
-                       .width = out_size(pool.columns, pool.in.width, ceil_mode)};
-  fit_to_picture(call, out, Missing::kBatch, wanted);
-  call.require(picture_of(out, Missing::kBatch, pool.out) && pool.in.batches == pool.out.batches &&
+  const Image wanted{.batches = pool.in.batches,
+                     .channels = pool.in.channels,
+                     .height = out_size(pool.rows, pool.in.height, ceil_mode),
+                     .width = out_size(pool.columns, pool.in.width, ceil_mode)};
+  fit_to_image(call, out, Missing::kBatch, wanted);
+  call.require(image_of(out, Missing::kBatch, pool.out) && pool.in.batches == pool.out.batches &&
                pool.in.channels == pool.out.channels && pool.out.height == wanted.height &&
                pool.out.width == wanted.width);
   call.require(2 * pool.rows.padding <= pool.rows.kernel && 2 * pool.columns.padding <= pool.columns.kernel);
@@ -70,7 +70,7 @@ Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bo
 }
 
 template <typename Domain>
-typename Domain::Value sum_over(const typename Domain::Reader& read, const Picture& in, int64_t n, int64_t c,
+typename Domain::Value sum_over(const typename Domain::Reader& read, const Image& in, int64_t n, int64_t c,
                                 const Span& rows, const Span& columns) {
   typename Domain::Value sum{0};
   for (int64_t y = rows.begin; y < rows.end; ++y) {
@@ -118,14 +118,14 @@ Error adaptive_avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& in = call.tensor(0);
   const Tensor& out = call.out(2);
   const std::span<const int64_t> size = call.integers(1);
-  Picture from;
-  Picture to;
-  call.require(in.rank() == out.rank() && picture_of(in, Missing::kBatch, from));
+  Image from;
+  Image to;
+  call.require(in.rank() == out.rank() && image_of(in, Missing::kBatch, from));
   CARINA_RT_TRY(call.error());
   if (size.size() == 2)
-    fit_to_picture(call, out, Missing::kBatch,
-                   {.batches = from.batches, .channels = from.channels, .height = size[0], .width = size[1]});
-  call.require(picture_of(out, Missing::kBatch, to) && from.batches == to.batches && from.channels == to.channels);
+    fit_to_image(call, out, Missing::kBatch,
+                 {.batches = from.batches, .channels = from.channels, .height = size[0], .width = size[1]});
+  call.require(image_of(out, Missing::kBatch, to) && from.batches == to.batches && from.channels == to.channels);
   CARINA_RT_TRY(call.error());
   if (out.elements() == 0) return Error::kOk;
   in_domain(
@@ -157,8 +157,8 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(check_pool(call, pool, in, out, ceil_mode));
   call.require(takes_sizes_of(indices, out));
   CARINA_RT_TRY(call.error());
-  Picture positions;
-  static_cast<void>(picture_of(indices, Missing::kBatch, positions));
+  Image positions;
+  static_cast<void>(image_of(indices, Missing::kBatch, positions));
   if (out.elements() == 0) return Error::kOk;
   in_domain(
       [&](auto domain) {

@@ -8,7 +8,7 @@
 namespace carina::runtime {
 
 // Quantization as ExecuTorch computes it, in float: the reciprocal of the scale is rounded first, and half way goes to
-// the even neighbour.
+// the even neighbor.
 inline int64_t code_of(float value, float inverse_scale, int64_t zero_point, int64_t low, int64_t high) {
   const float scaled = std::nearbyint(inverse_scale * value);
   const int64_t code = to_int64(static_cast<double>(static_cast<float>(zero_point) + scaled));

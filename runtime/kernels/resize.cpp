@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/kernels/byte_picture_internal.h"
+#include "runtime/kernels/byte_image_internal.h"
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -11,11 +11,11 @@ namespace carina::runtime {
 
 namespace {
 
-// What both resizes share: pictures of the same batches and channels, and along each axis how many input elements one
+// What both resizes share: images of the same batches and channels, and along each axis how many input elements one
 // output element spans. As in PyTorch: the inverse of the given factor, else the ratio of the sizes; all that is
 // computed from it is double for doubles, else float.
 struct Resize {
-  Picture in, out;
+  Image in, out;
   double row_scale = 1, column_scale = 1;
 };
 
@@ -25,13 +25,13 @@ double scale_of(std::span<const double> factors, size_t axis, int64_t in, int64_
   return static_cast<double>(in) / static_cast<double>(out);
 }
 
-void fit_to_resize(Call& call, const Picture& in, std::span<const int64_t> size, std::span<const double> factors,
+void fit_to_resize(Call& call, const Image& in, std::span<const int64_t> size, std::span<const double> factors,
                    const Tensor& out) {
   const auto length = [&](size_t axis, int64_t old) {
     if (axis < size.size()) return size[axis];
     return axis < factors.size() ? to_int64(static_cast<double>(old) * factors[axis]) : -1;
   };
-  fit_to_picture(
+  fit_to_image(
       call, out, Missing::kBatch,
       {.batches = in.batches, .channels = in.channels, .height = length(0, in.height), .width = length(1, in.width)});
 }
@@ -40,10 +40,10 @@ void fit_to_resize(Call& call, const Picture& in, std::span<const int64_t> size,
 Error plan_resize(Call& call, const Tensor& in, size_t factors_at, const Tensor& out, Resize& resize) {
   const std::span<const int64_t> size = call.integers(1);
   const std::span<const double> factors = call.numbers(factors_at);
-  call.require(in.rank() == 4 && out.rank() == 4 && in.type == out.type && picture_of(in, Missing::kBatch, resize.in));
+  call.require(in.rank() == 4 && out.rank() == 4 && in.type == out.type && image_of(in, Missing::kBatch, resize.in));
   CARINA_RT_TRY(call.error());
   fit_to_resize(call, resize.in, size, factors, out);
-  call.require(picture_of(out, Missing::kBatch, resize.out));
+  call.require(image_of(out, Missing::kBatch, resize.out));
   call.require(size.empty() ? factors.size() == 2
                             : factors.empty() && size.size() == 2 && size[0] == resize.out.height &&
                                   size[1] == resize.out.width);
@@ -60,14 +60,14 @@ int64_t nearest(double scale, int64_t index, int64_t size) {
   return std::min(to_int64(static_cast<double>(std::floor(static_cast<T>(index) * static_cast<T>(scale)))), size - 1);
 }
 
-// Two neighbours of an axis and the weight of the second.
+// Two neighbors of an axis and the weight of the second.
 template <typename T>
 struct Blend {
   int64_t first, second;
   T weight;
 };
 
-// `scale`: input elements per output element, corners aligned or centres.
+// `scale`: input elements per output element, corners aligned or centers.
 template <typename T>
 Blend<T> blend_of(double scale, bool align_corners, int64_t index, int64_t size) {
   const T step = static_cast<T>(scale);
@@ -90,7 +90,7 @@ void with_positions(const Tensor& tensor, const Function& function) {
 // T: what places and weights are computed in.
 template <typename T>
 void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
-  const Picture &from = resize.in, &to = resize.out;
+  const Image &from = resize.in, &to = resize.out;
   in_domain(
       [&](auto domain) {
         const auto read = domain.reader(in);
@@ -106,7 +106,7 @@ void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
 // Of integers, but bytes, as ExecuTorch's kernel: in floats, towards zero. Eager PyTorch has none.
 template <typename T>
 void blend(const Resize& resize, bool align_corners, const Tensor& in, const Tensor& out) {
-  const Picture &from = resize.in, &to = resize.out;
+  const Image &from = resize.in, &to = resize.out;
   in_domain(
       [&](auto domain) {
         const auto read = domain.reader(in);
@@ -160,7 +160,7 @@ Error upsample_bilinear2d(Arguments arguments, Arena& /*scratch*/) {
   call.support(is_floating(in.type) || is_integer(in.type));
   Resize resize;
   CARINA_RT_TRY(plan_resize(call, in, 3, out, resize));
-  const Picture &from = resize.in, &to = resize.out;
+  const Image &from = resize.in, &to = resize.out;
   if (align_corners) {
     resize.row_scale = corner_scale(from.height, to.height);
     resize.column_scale = corner_scale(from.width, to.width);

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/kernels/byte_picture_internal.h"
+#include "runtime/kernels/byte_image_internal.h"
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -21,7 +21,7 @@ double scale_of(bool align_corners, double factor, int64_t in, int64_t out) {
   return factor > 0 ? 1 / factor : static_cast<double>(in) / static_cast<double>(out);
 }
 
-void resize_numbers(const Tensor& in, const Picture& from, const Scales& scales, const Tensor& out, const Picture& to) {
+void resize_numbers(const Tensor& in, const Image& from, const Scales& scales, const Tensor& out, const Image& to) {
   const auto read = Numbers::reader(in);
   const auto write = Numbers::writer(out);
   for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
@@ -39,8 +39,7 @@ void resize_numbers(const Tensor& in, const Picture& from, const Scales& scales,
 }
 
 // Eager PyTorch has bytes only: as ExecuTorch's kernel, whose sum loses its fraction at each step.
-void resize_integers(const Tensor& in, const Picture& from, const Scales& scales, const Tensor& out,
-                     const Picture& to) {
+void resize_integers(const Tensor& in, const Image& from, const Scales& scales, const Tensor& out, const Image& to) {
   const auto read = Integers::reader(in);
   const auto write = Integers::writer(out);
   for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
@@ -67,12 +66,12 @@ Error upsample_bilinear2d_aa(Arguments arguments, Arena& /*scratch*/) {
   const bool align_corners = call.flag(2);
   const double row_factor = call.number_or(3, 0), column_factor = call.number_or(4, 0);
   const Tensor& out = call.out(5);
-  Picture from, to;
+  Image from, to;
   call.require(size.size() == 2 && in.rank() == 4 && in.type == out.type);
   call.support(is_floating(in.type) || is_integer(in.type));
   CARINA_RT_TRY(call.error());
   call.fit(out, {in.sizes()[0], in.sizes()[1], size[0], size[1]});
-  call.require(picture_of(in, Missing::kBatch, from) && picture_of(out, Missing::kBatch, to) &&
+  call.require(image_of(in, Missing::kBatch, from) && image_of(out, Missing::kBatch, to) &&
                ((from.height > 0 && from.width > 0) || out.elements() == 0));
   CARINA_RT_TRY(call.error());
   const Scales scales{.rows = scale_of(align_corners, row_factor, from.height, to.height),

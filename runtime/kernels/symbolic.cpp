@@ -142,7 +142,7 @@ Error number_lt(Arguments arguments, Arena& /*scratch*/) {
 Error number_ceil(Arguments arguments, Arena& /*scratch*/) {
   return to_whole(arguments, [](double a) { return std::ceil(a); });
 }
-// Half way goes to the even neighbour, as in Python.
+// Half way goes to the even neighbor, as in Python.
 Error number_round(Arguments arguments, Arena& /*scratch*/) {
   return to_whole(arguments, [](double a) { return std::nearbyint(a); });
 }

@@ -13,10 +13,10 @@ namespace carina::runtime {
 template <typename T>
 struct Triangle {
   int64_t begin = 0, count = 0;
-  T centre = 0, inverse_width = 1, total = 0;
+  T center = 0, inverse_width = 1, total = 0;
 
   [[nodiscard]] T raw(int64_t i) const {
-    const T x = (static_cast<T>(begin + i) - centre + T{0.5}) * inverse_width;
+    const T x = (static_cast<T>(begin + i) - center + T{0.5}) * inverse_width;
     return std::max(1 - std::fabs(x), T{0});
   }
   [[nodiscard]] T weight(int64_t i) const { return total == 0 ? 0 : raw(i) / total; }
@@ -28,24 +28,24 @@ Triangle<T> summed(Triangle<T> triangle) {
   return triangle;
 }
 
-// Wider where the picture shrinks, against aliasing; `scale`: input elements per output element.
+// Wider where the image shrinks, against aliasing; `scale`: input elements per output element.
 template <typename T>
 Triangle<T> wide_triangle(T scale, int64_t index, int64_t size) {
   Triangle<T> triangle;
   const T support = std::max(scale, T{1});
   triangle.inverse_width = 1 / support;
-  triangle.centre = scale * (static_cast<T>(index) + T{0.5});
-  triangle.begin = std::max<int64_t>(to_int64(static_cast<double>(triangle.centre - support + T{0.5})), 0);
-  triangle.count = std::min(to_int64(static_cast<double>(triangle.centre + support + T{0.5})), size) - triangle.begin;
+  triangle.center = scale * (static_cast<T>(index) + T{0.5});
+  triangle.begin = std::max<int64_t>(to_int64(static_cast<double>(triangle.center - support + T{0.5})), 0);
+  triangle.count = std::min(to_int64(static_cast<double>(triangle.center + support + T{0.5})), size) - triangle.begin;
   return summed(triangle);
 }
 
-// The two neighbours of a place, or the one at the end; corners aligned or centres.
+// The two neighbors of a place, or the one at the end; corners aligned or centers.
 inline Triangle<double> narrow_triangle(double scale, bool align_corners, int64_t index, int64_t size) {
   const double at = static_cast<double>(index);
   const double position = align_corners ? scale * at : std::max(scale * (at + 0.5) - 0.5, 0.0);
   Triangle<double> triangle;
-  triangle.centre = position + 0.5;
+  triangle.center = position + 0.5;
   triangle.begin = std::min(to_int64(position), size - 1);
   triangle.count = std::min<int64_t>(size - triangle.begin, 2);
   return summed(triangle);

@@ -88,7 +88,7 @@ Error floor(Arguments arguments, Arena& /*scratch*/) {
 Error trunc(Arguments arguments, Arena& /*scratch*/) {
   return rounding(arguments, [](auto a) { return std::trunc(a); });
 }
-// Half way goes to the even neighbour.
+// Half way goes to the even neighbor.
 Error round(Arguments arguments, Arena& /*scratch*/) {
   return rounding(arguments, [](auto a) { return std::nearbyint(a); });
 }

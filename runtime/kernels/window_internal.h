@@ -53,15 +53,15 @@ inline int64_t convolved_size(const Window& window, int64_t size, int64_t more, 
   return span < 0 ? 0 : span / window.stride + 1;
 }
 
-// A picture [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.
-struct Picture {
+// An image [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.
+struct Image {
   int64_t batches = 1, channels = 1, height = 1, width = 1;
   int64_t batch_step = 0, channel_step = 0, row_step = 0, column_step = 0;
 };
 
 enum class Missing : uint8_t { kBatch, kHeight };
 
-inline bool picture_of(const Tensor& tensor, Missing missing, Picture& picture) {
+inline bool image_of(const Tensor& tensor, Missing missing, Image& image) {
   const Layout layout = layout_of(tensor);
   if (layout.rank != 3 && layout.rank != 4) return false;
   const bool full = layout.rank == 4;
@@ -74,28 +74,28 @@ inline bool picture_of(const Tensor& tensor, Missing missing, Picture& picture) 
     step = layout.strides[axis];
     ++axis;
   };
-  take(has_batch, picture.batches, picture.batch_step);
-  take(true, picture.channels, picture.channel_step);
-  take(has_height, picture.height, picture.row_step);
-  take(true, picture.width, picture.column_step);
+  take(has_batch, image.batches, image.batch_step);
+  take(true, image.channels, image.channel_step);
+  take(has_height, image.height, image.row_step);
+  take(true, image.width, image.column_step);
   return true;
 }
 
-// A resizable output becomes a picture of these sizes; others stay, for the kernel to check.
-inline void fit_to_picture(Call& call, const Tensor& out, Missing missing, const Picture& sizes) {
+// A resizable output becomes an image of these sizes; others stay, for the kernel to check.
+inline void fit_to_image(Call& call, const Tensor& out, Missing missing, const Image& sizes) {
   if (!out.resizable) return;
   if (out.rank() == 4) return call.fit(out, {sizes.batches, sizes.channels, sizes.height, sizes.width});
   if (missing == Missing::kBatch) return call.fit(out, {sizes.channels, sizes.height, sizes.width});
   call.fit(out, {sizes.batches, sizes.channels, sizes.width});
 }
 
-inline int64_t index_in(const Picture& picture, int64_t n, int64_t c, int64_t y, int64_t x) {
-  return n * picture.batch_step + c * picture.channel_step + y * picture.row_step + x * picture.column_step;
+inline int64_t index_in(const Image& image, int64_t n, int64_t c, int64_t y, int64_t x) {
+  return n * image.batch_step + c * image.channel_step + y * image.row_step + x * image.column_step;
 }
 
 // function(n, c, y, x) for each output element.
 template <typename Function>
-void for_each(const Picture& out, const Function& function) {
+void for_each(const Image& out, const Function& function) {
   for (int64_t n = 0; n < out.batches; ++n) {
     for (int64_t c = 0; c < out.channels; ++c) {
       for (int64_t y = 0; y < out.height; ++y) {

@@ -32,10 +32,10 @@ class Convolution final : public Step {
 
   void run(ThreadPool& pool) override;
 
-  // For one picture of those that is_depthwise(): channels [first, first + count) of the output to `out`, from the planes of the
+  // For one image of those that is_depthwise(): channels [first, first + count) of the output to `out`, from the planes of the
   // inputs that they read, the first of them at `in`.
   void run_planes(const float* in, int64_t first, int64_t count, float* out) const;
-  // The same for those that is_pointwise() without groups; `in` is the whole picture, `first` a multiple of kPanelRows / 2.
+  // The same for those that is_pointwise() without groups; `in` is the whole image, `first` a multiple of kPanelRows / 2.
   void run_rows(const float* in, int64_t first, int64_t count, float* out) const;
 
   [[nodiscard]] const Geometry& geometry() const { return g_; }

@@ -16,8 +16,8 @@
 #define CARINA_ACCELERATE_PADDED
 namespace carina::accelerate {
 
-// The padded input in scratch: its columns are dealt out to as many planes as the stride has steps, so that neighbouring
-// outputs read neighbouring elements.
+// The padded input in scratch: its columns are dealt out to as many planes as the stride has steps, so that neighboring
+// outputs read neighboring elements.
 struct Padded {
   int64_t pitch;  // of a row of one plane
   int64_t rows;

@@ -115,7 +115,7 @@ bool is_offset(int64_t offset) {
   return offset >= -std::numeric_limits<int8_t>::max() && offset <= -int64_t{std::numeric_limits<int8_t>::min()};
 }
 
-// --- pictures, [N,H,W,C] in memory --------------------------------------------------------------------------------------
+// --- images, [N,H,W,C] in memory --------------------------------------------------------------------------------------
 
 struct Pixels {
   int64_t batches, height, width, channels;
@@ -183,7 +183,7 @@ std::optional<Geometry> geometry_of(Arguments arguments, size_t dilation_at, con
 
 // Where the window of an output pixel begins in the input.
 struct Corner {
-  const int8_t* picture;
+  const int8_t* image;
   int64_t y, x;
 };
 
@@ -195,7 +195,7 @@ class Corners {
     batch_ = pixel / g.out.width / g.out.height;
   }
   [[nodiscard]] Corner here() const {
-    return {.picture = in_ + batch_ * g_.in.height * g_.in.width * g_.in.channels,
+    return {.image = in_ + batch_ * g_.in.height * g_.in.width * g_.in.channels,
             .y = y_ * g_.stride_y - g_.padding_y,
             .x = x_ * g_.stride_x - g_.padding_x};
   }
@@ -217,7 +217,7 @@ class Corners {
 inline const int8_t* source_of(const Geometry& g, const Corner& corner, int64_t ky, int64_t kx) {
   const int64_t y = corner.y + ky * g.dilation_y, x = corner.x + kx * g.dilation_x;
   if (y < 0 || y >= g.in.height || x < 0 || x >= g.in.width) return nullptr;
-  return corner.picture + (y * g.in.width + x) * g.in.channels;
+  return corner.image + (y * g.in.width + x) * g.in.channels;
 }
 
 // --- products -----------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Int8Products final : public Step {
     panels_ = MutableBuffer::allocate(panels * format_.panel_bytes(depth_));
     simd::pack_matrix(weights, 1, depth_, depth_, columns_, panels_.bytes().data());
   }
-  // Rows are gathered from pixels; what is outside of the picture is `padding`.
+  // Rows are gathered from pixels; what is outside of the image is `padding`.
   void gather_from(const Geometry& geometry, int8_t padding) {
     geometry_ = geometry;
     padding_.assign(static_cast<size_t>(geometry.in.channels * geometry.kernel_width), padding);

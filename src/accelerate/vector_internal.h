@@ -49,7 +49,7 @@ inline constexpr int64_t kMaxTaps = 128;
 struct Depthwise {
   Plane plane;
   int64_t channels;      // of the output
-  int64_t of_one_input;  // neighbouring channels of the output that read the same channel of the input
+  int64_t of_one_input;  // neighboring channels of the output that read the same channel of the input
   int64_t skipped;       // of those of the first input, less than that
   const float* in;       // [..][height][width]
   const float* weights;  // [channels][kernel_height][kernel_width]

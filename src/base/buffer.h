@@ -34,7 +34,7 @@ class Buffer {
 class MutableBuffer {
  public:
   MutableBuffer() = default;
-  // Uninitialised memory. Allocations of user-given size must be bounded by the caller.
+  // Uninitialized memory. Allocations of user-given size must be bounded by the caller.
   static MutableBuffer allocate(size_t size);
   [[nodiscard]] std::span<std::byte> bytes() { return {storage_.get(), size_}; }
   [[nodiscard]] Buffer freeze() && {

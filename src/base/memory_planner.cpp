@@ -64,7 +64,7 @@ class Packer {
 
   // The same as pack(order), where that takes no more bytes than `before`; else anything that takes more. `before`: of an
   // order that differs in the places of two, of `moved` in front of or behind the others between them. What has the same
-  // neighbours in front of it, where they were, stays where it was.
+  // neighbors in front of it, where they were, stays where it was.
   // `trial`: gets the result; kept for its memory.
   void pack_again(std::span<const size_t> order, const MemoryPlan& before, const Moved& moved, Trial& trial) const {
     MemoryPlan& result = trial.plan;

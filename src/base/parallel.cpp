@@ -124,7 +124,7 @@ void run_async(std::function<void()> job) {
   current_pool->run_async(std::move(job));
 }
 
-// Neighbours do not begin together: 2 MiB of new memory have one lock in the system (a page table's), and threads that
+// Neighbors do not begin together: 2 MiB of new memory have one lock in the system (a page table's), and threads that
 // bring such pages in side by side wait for each other.
 void parallel_for_chunks(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
   const size_t parts = (size + part - 1) / part;

@@ -35,7 +35,7 @@ driver::SplitOptions split_options(const PartitionOptions& options) {
 driver::DelegateOptions delegate_options(const DelegateOptions& options) {
   return {.threads = options.threads,
           .arena_limit_bytes = options.arena_limit_bytes,
-          .optimise = options.optimise,
+          .optimize = options.optimize,
           .dynamic_weights = options.dynamic_weights,
           .artifacts = options.artifacts ? driver::Artifacts::kKeep : driver::Artifacts::kDrop};
 }
@@ -182,10 +182,10 @@ Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
 
 Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
   return guarded([&]() -> Result<Flags> {
-    const std::vector<std::string> words{std::string(compile_flags)};
-    CARINA_TRY(const driver::VelaFlags read, driver::read_vela_flags(words, log));
+    const std::vector<std::string> flag_list{std::string(compile_flags)};
+    CARINA_TRY(const driver::VelaFlags read, driver::read_vela_flags(flag_list, log));
     Flags flags;
-    flags.delegate.optimise = read.optimise.value_or(Optimise::kSpeed);
+    flags.delegate.optimize = read.optimize.value_or(Optimize::kSpeed);
     CARINA_TRY(flags.target, driver::read_names(read.target));
     return flags;
   });

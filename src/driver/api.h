@@ -35,7 +35,7 @@ using driver::DelegateMode;
 using driver::InputType;
 using driver::Model;
 using driver::NamedTensor;
-using driver::Optimise;
+using driver::Optimize;
 using driver::QuantizeMode;
 using driver::Sample;
 using driver::TargetNames;
@@ -43,10 +43,10 @@ using driver::TargetNames;
 // The names of all targets that can be compiled for, as Vela writes them.
 std::vector<std::string_view> targets();
 
-// Reads what torch.export.save() of torch 2.9 to 2.13 wrote and normalises it: the float (or already quantized) model as
+// Reads what torch.export.save() of torch 2.9 to 2.13 wrote and normalizes it: the float (or already quantized) model as
 // an ATen graph. Weights are views of `pt2`, which the model keeps alive; Buffer::copy_of() makes a Buffer of a span.
 // `name` is what messages call the model. Errors: not such an archive, damaged, operators that are unknown or cannot be
-// normalised, all of them at once.
+// normalized, all of them at once.
 Result<Model> import_pt2(const Buffer& pt2, std::string_view name, const Log& log = {});
 
 // Names, types and shapes of the model's inputs, in order: what a Sample must hold.
@@ -76,7 +76,7 @@ using TosaFile = std::vector<std::byte>;
 
 // A model cut in two sides: what the CPU runs, which calls the delegates, and what is to be compiled.
 struct Partition {
-  std::vector<partition::Decision> decisions;  // where each node of the normalised graph runs, and why
+  std::vector<partition::Decision> decisions;  // where each node of the normalized graph runs, and why
   ir::Graph program;
   std::vector<TosaFile> delegates;
 };
@@ -91,7 +91,7 @@ struct DelegateOptions {
   int64_t arena_limit_bytes = 0;  // what the delegate's arena may take; 0: no limit
   // What schedules are made for: the fewest cycles (kSpeed), the fewest that seconds of search find (kSearch), or the
   // least SRAM (kSize).
-  Optimise optimise = Optimise::kSpeed;
+  Optimize optimize = Optimize::kSpeed;
   // Products of two activations as convolutions whose weights the NPU writes, where it has no such product. Exact on the
   // simulator; no silicon has confirmed it, which a warning says.
   bool dynamic_weights = false;

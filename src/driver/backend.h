@@ -23,12 +23,12 @@ struct CompileCache;
 
 // What shows how a delegate was made: nothing; the rows of its layers and what memory holds when; files too.
 enum class Artifacts { kDrop, kLayers, kKeep };
-using plan::Optimise;
+using plan::Optimize;
 
 struct DelegateOptions {
   int threads = 1;                       // results do not depend on it
   int64_t arena_limit_bytes = 0;         // what the delegate's arena may take; 0: no limit
-  Optimise optimise = Optimise::kSpeed;  // what its schedule is made for
+  Optimize optimize = Optimize::kSpeed;  // what its schedule is made for
   bool dynamic_weights = false;          // plan::Options::dynamic_weights
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};  // what the report shows of how it was compiled

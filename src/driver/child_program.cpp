@@ -14,9 +14,9 @@ extern char** environ;
 
 namespace carina::driver {
 
-std::optional<int> run_command(std::vector<std::string> words, const std::string& messages) {
+std::optional<int> run_command(std::vector<std::string> arguments, const std::string& messages) {
   std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (std::string& word : arguments) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -7,7 +7,7 @@
 namespace carina::driver {
 
 // Runs a command, what it says going to a file. Returns its exit status; nothing when it is not installed.
-std::optional<int> run_command(std::vector<std::string> words, const std::string& messages);
+std::optional<int> run_command(std::vector<std::string> arguments, const std::string& messages);
 
 // What a file holds; nothing when it cannot be read.
 std::string text_of(const std::string& path);

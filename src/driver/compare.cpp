@@ -173,7 +173,7 @@ Result<Side> side_of_vela(const CompareRequest& request, const report::ComparedS
                  .hint = "carina tosa, or the .tosa of `carina compile --dump DIR`",
                  .fault = Fault::kUsage});
   CARINA_TRY(const Buffer tosa, map_file(request.a));
-  VelaRun run{.program = request.vela, .target = request.compile.target, .optimise = request.compile.optimise};
+  VelaRun run{.program = request.vela, .target = request.compile.target, .optimize = request.compile.optimize};
   run.target.accelerator = ours.target;
   run.target.system_config = ours.system_config;
   run.target.memory_mode = ours.memory_mode;
@@ -184,7 +184,7 @@ Result<Side> side_of_vela(const CompareRequest& request, const report::ComparedS
 // The request with what its Vela flags say of the target and the schedule.
 Result<CompareRequest> with_flags(CompareRequest request, const Log& log) {
   CARINA_TRY(const VelaFlags flags, read_vela_flags(request.compile.vela_flags, log));
-  CARINA_CHECKED(add_vela_flags(flags, request.compile.target, request.compile.optimise));
+  CARINA_CHECKED(add_vela_flags(flags, request.compile.target, request.compile.optimize));
   request.compile.vela_flags.clear();
   return request;
 }

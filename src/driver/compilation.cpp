@@ -87,14 +87,14 @@ bool says_something(const Compilation& compilation) {
 
 Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log) {
   Compilation compilation{
-      .model = std::move(model), .delegated = {}, .package = {}, .fixes = {}, .prospects = {}, .errors = {}};
-  if (options.fix) {
-    auto fixes = lower::fix_refused(compilation.model.graph, backend.lowering);
-    if (!fixes) {
-      compilation.errors = std::move(fixes).error();
+      .model = std::move(model), .delegated = {}, .package = {}, .legalized = {}, .prospects = {}, .errors = {}};
+  if (options.legalize) {
+    auto legalized = lower::legalize(compilation.model.graph, backend.lowering);
+    if (!legalized) {
+      compilation.errors = std::move(legalized).error();
       return compilation;
     }
-    compilation.fixes = *std::move(fixes);
+    compilation.legalized = *std::move(legalized);
   }
   const ir::Graph& graph = compilation.model.graph;
   auto choices = with_modules(options.split, compilation.model);
@@ -118,7 +118,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},
                       .package = {},
-                      .fixes = {},
+                      .legalized = {},
                       .prospects = {},
                       .errors = {}};
   if (!import.graph) {
@@ -149,7 +149,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
   Compilation compilation{.model = {.name = where, .nodes = listed(tosa), .graph = tosa},
                           .delegated = {},
                           .package = {},
-                          .fixes = {},
+                          .legalized = {},
                           .prospects = {},
                           .errors = {}};
   compilation.model.quantization = "as in the TOSA file";

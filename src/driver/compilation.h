@@ -14,7 +14,7 @@
 #include "driver/quantize.h"
 #include "driver/split.h"
 #include "driver/survey.h"
-#include "lower/fix.h"
+#include "lower/legalize.h"
 #include "pte/emit.h"
 #include "report/compile_report.h"
 
@@ -25,7 +25,7 @@ struct CompileOptions {
   SplitOptions split;
   DelegateOptions delegate;
   pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
-  bool fix = false;         // rewrite nodes that the target refuses, where no number changes
+  bool legalize = false;    // rewrite nodes that the target refuses, where no number changes
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
 };
 
@@ -40,7 +40,7 @@ struct Compilation {
   Model model;
   std::optional<Delegated> delegated;
   std::optional<Package> package;   // it came all the way
-  std::vector<lower::Fix> fixes;    // where they were asked for
+  std::vector<lower::Legalized> legalized;  // where they were asked for
   std::vector<Prospect> prospects;  // per node of the user's model, where it could not be split
   Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
                        // user's model

@@ -10,7 +10,7 @@
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "driver/backend.h"
-#include "driver/quantize_words.h"
+#include "driver/quantize_flags.h"
 #include "driver/show.h"
 #include "driver/split.h"
 #include "driver/target.h"
@@ -27,7 +27,7 @@ struct CompileRequest {
   std::string model;  // .pt2 or .tosa
   Buffer file = {};   // its bytes, where it is in memory; then `model` is what messages call it
   TargetRequest target;
-  QuantizeWords quantize = {};
+  QuantizeFlags quantize = {};
   std::string calibration;    // .npz, .npy or a folder; empty: none
   SampleSource samples = {};  // instead of `calibration`, which is what messages call them
   DelegateMode delegates = DelegateMode::kNpu;
@@ -36,8 +36,8 @@ struct CompileRequest {
   std::vector<std::string> cpu_modules = {};       // modules likewise, by path or type
   CpuKernels cpu_kernels = CpuKernels::kPortable;  // what nodes on the CPU are written as
   int64_t sram_budget_bytes = 0;                   // what a delegate's arena may take; 0: no limit
-  Optimise optimise = Optimise::kSpeed;            // what schedules are made for
-  bool fix = false;                                // rewrite what the target refuses, where no number changes
+  Optimize optimize = Optimize::kSpeed;            // what schedules are made for
+  bool legalize = false;                           // rewrite what the target refuses, where no number changes
   bool dynamic_weights = false;                    // plan::Options::dynamic_weights
   std::string dump_folder;                         // intermediate files go there; empty: none are written
   // By the names of the user's nodes, what dumped TOSA files say of the operators made from them; of others they say the

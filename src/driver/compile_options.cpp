@@ -31,7 +31,7 @@ Artifacts artifacts_of(const CompileRequest& request) {
 }  // namespace
 
 Result<QuantizeRequest> quantization_of(const CompileRequest& request) {
-  CARINA_TRY(QuantizeRequest quantize, read_quantize_words(request.quantize));
+  CARINA_TRY(QuantizeRequest quantize, parse_quantize_flags(request.quantize));
   quantize.samples = samples_of(request);
   quantize.data = request.calibration;
   quantize.threads = request.threads;
@@ -41,7 +41,7 @@ Result<QuantizeRequest> quantization_of(const CompileRequest& request) {
 DelegateOptions delegate_options_of(const CompileRequest& request) {
   return {.threads = request.threads,
           .arena_limit_bytes = request.sram_budget_bytes,
-          .optimise = request.optimise,
+          .optimize = request.optimize,
           .dynamic_weights = request.dynamic_weights,
           .artifacts = artifacts_of(request),
           .shown = request.shown};
@@ -57,7 +57,7 @@ Result<CompileOptions> options_of(const CompileRequest& request) {
                                   .passes = request.passes},
                         .delegate = delegate_options_of(request),
                         .cpu_kernels = request.cpu_kernels,
-                        .fix = request.fix,
+                        .legalize = request.legalize,
                         .loop_rounds = request.loop_rounds};
 }
 
@@ -68,7 +68,7 @@ ImportOptions import_options_of(const CompileRequest& request) {
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
   if (request.vela_flags.empty()) return request;
   CARINA_TRY(const VelaFlags flags, read_vela_flags(request.vela_flags, log));
-  CARINA_CHECKED(add_vela_flags(flags, request.target, request.optimise));
+  CARINA_CHECKED(add_vela_flags(flags, request.target, request.optimize));
   std::ranges::copy(flags.shown, std::back_inserter(request.shown));
   return request;
 }

@@ -54,9 +54,9 @@ ir::Refusal wide_boundary(const ir::Value& value) {
 }
 
 // The user's graph as it was read, and where its nodes go.
-class Colouring {
+class Coloring {
  public:
-  Colouring(const ir::Graph& graph, Assignments of_node, const Kept& kept)
+  Coloring(const ir::Graph& graph, Assignments of_node, const Kept& kept)
       : graph_(graph),
         kept_(kept),
         producers_(ir::producers(graph)),
@@ -65,7 +65,7 @@ class Colouring {
         decided_(std::move(of_node)),
         assignments_(decided_) {}
 
-  // Gives nodes that came to nothing to their neighbours: what lies within a delegate first, then a quantize node to
+  // Gives nodes that came to nothing to their neighbors: what lies within a delegate first, then a quantize node to
   // what makes its operand, a dequantize node to what reads its result.
   void run() {
     assign_within();
@@ -162,11 +162,11 @@ class Colouring {
     return found;
   }
 
-  // Whether a neighbour lies in a delegate, and in that of the neighbours so far.
-  bool agrees(std::optional<int>& found, ir::NodeId neighbour, const Assignments* open) const {
-    if (!graph_[neighbour].origin.valid()) return false;
-    const bool stands_in = open != nullptr && is_open(neighbour.index());
-    const std::optional<int> its = stands_in ? (*open)[neighbour.index()] : assignment(neighbour.index());
+  // Whether a neighbor lies in a delegate, and in that of the neighbors so far.
+  bool agrees(std::optional<int>& found, ir::NodeId neighbor, const Assignments* open) const {
+    if (!graph_[neighbor].origin.valid()) return false;
+    const bool stands_in = open != nullptr && is_open(neighbor.index());
+    const std::optional<int> its = stands_in ? (*open)[neighbor.index()] : assignment(neighbor.index());
     if (!its || *its == kCpu || (found && *found != *its)) return false;
     found = its;
     return true;
@@ -257,15 +257,15 @@ Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::
   for (;;) {  // ends: each time at least one node more is kept
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));
     const PartsOfNodes parts = parts_of(model, delegated.split.partitioned.decisions);
-    Colouring colouring(graph, assignments_of(parts), kept);
-    colouring.run();
+    Coloring coloring(graph, assignments_of(parts), kept);
+    coloring.run();
     Kept more = kept;
-    for (const size_t node : colouring.waiting()) more.emplace(node, not_whole());
+    for (const size_t node : coloring.waiting()) more.emplace(node, not_whole());
     for (size_t n = 0; n < parts.size(); ++n) {
       if (!parts[n].empty() && !lies_in_one_delegate(parts[n])) more.emplace(n, not_whole());
     }
-    colouring.keep_wide_boundaries(more);
-    if (more.size() == kept.size()) return described_all(model, colouring.assignments(), parts);
+    coloring.keep_wide_boundaries(more);
+    if (more.size() == kept.size()) return described_all(model, coloring.assignments(), parts);
     kept = std::move(more);
   }
 }

@@ -22,9 +22,9 @@ struct NodeAssignment {
 };
 
 // Maps the nodes of a .pt2 to delegates, so that each set of nodes can be cut out as it is: without a cycle, and compiled
-// as a whole. A node of which only parts could go stays on the CPU. Nodes that come to nothing go with their neighbours;
+// as a whole. A node of which only parts could go stays on the CPU. Nodes that come to nothing go with their neighbors;
 // a quantize node goes with what makes its operand, a dequantize node with what reads its result, so that integers pass
-// between delegates and the CPU. Errors: as delegate_graph()'s; a model that cannot be read or normalised.
+// between delegates and the CPU. Errors: as delegate_graph()'s; a model that cannot be read or normalized.
 Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
                                                   const SplitOptions& split, const DelegateOptions& options,
                                                   const Log& log);

@@ -15,7 +15,7 @@ namespace {
 using report::NodeReport;
 using report::RunsOn;
 
-constexpr std::string_view kFoldedReason = "folded into its neighbours, a constant, or without effect";
+constexpr std::string_view kFoldedReason = "folded into its neighbors, a constant, or without effect";
 
 // Decisions about what a node of the user's model became.
 using Parts = std::vector<const partition::Decision*>;
@@ -66,7 +66,7 @@ void set_parts(NodeReport& row, const Parts& parts) {
     return;
   }
   row.reason = reasons_of(on_cpu);
-  // What stays there only for its neighbours says less than they do.
+  // What stays there only for its neighbors says less than they do.
   const auto main = std::ranges::find_if(on_cpu, [](const auto* part) { return !part->rule.starts_with("group."); });
   const partition::Decision& telling = main == on_cpu.end() ? *on_cpu.front() : **main;
   row.hint = telling.hint;
@@ -180,16 +180,16 @@ void add_delegates(report::CompileReport& report, const std::vector<Delegate>& d
   }
 }
 
-std::string_view name_of(Optimise optimise) {
-  switch (optimise) {
-    case Optimise::kSpeed:
+std::string_view name_of(Optimize optimize) {
+  switch (optimize) {
+    case Optimize::kSpeed:
       return "speed";
-    case Optimise::kSearch:
+    case Optimize::kSearch:
       return "search";
-    case Optimise::kSize:
+    case Optimize::kSize:
       return "size";
   }
-  CARINA_UNREACHABLE("optimise", optimise);
+  CARINA_UNREACHABLE("optimize", optimize);
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ report::CompileReport describe(const Compilation& compilation, const Backend& ba
                                .accelerator = backend.accelerator,
                                .system_config = backend.system_config,
                                .memory_mode = backend.memory_mode,
-                               .optimise = std::string(name_of(options.optimise)),
+                               .optimize = std::string(name_of(options.optimize)),
                                .dynamic_weights = options.dynamic_weights,
                                .sram_budget_bytes = options.arena_limit_bytes,
                                .cache_bytes = backend.cache_bytes,
@@ -211,9 +211,12 @@ report::CompileReport describe(const Compilation& compilation, const Backend& ba
   report.clock_hz = backend.clock_hz;
   report.arena_memory = backend.arena_memory;
   report.errors = compilation.errors;
-  for (const lower::Fix& fix : compilation.fixes)
-    report.fixes.push_back(
-        {.node = fix.node, .source = fix.source, .rule = fix.rule, .reason = fix.reason, .change = fix.change});
+  for (const lower::Legalized& entry : compilation.legalized)
+    report.legalized.push_back({.node = entry.node,
+                                .source = entry.source,
+                                .rule = entry.rule,
+                                .reason = entry.reason,
+                                .change = entry.change});
   if (compilation.delegated) add_delegates(report, compilation.delegated->delegates);
   if (compilation.package) {
     report.program_bytes = static_cast<int64_t>(compilation.package->program.size());

@@ -26,7 +26,7 @@ namespace {
 // the memory mode does not.
 std::string more_flags(const npu::CompiledNetwork& network, const plan::Target& target,
                        const DelegateOptions& options) {
-  std::string flags = options.optimise == Optimise::kSize ? "--optimise=Size" : "";
+  std::string flags = options.optimize == Optimize::kSize ? "--optimise=Size" : "";
   const npu::MemoryMode* mode = npu::find_memory_mode(target.memory.name);
   const int64_t of_mode = mode == nullptr ? 0 : mode->cache_bytes;
   const int64_t used = target.memory.cache_bytes == 0 ? network.fast_scratch_bytes : target.memory.cache_bytes;
@@ -98,7 +98,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   plan::Options choices;
   choices.threads = options.threads;
   choices.arena_limit_bytes = options.arena_limit_bytes;
-  choices.optimise = options.optimise;
+  choices.optimize = options.optimize;
   choices.dynamic_weights = options.dynamic_weights;
   choices.streams = options.cache == nullptr ? nullptr : &options.cache->streams;
   if (options.dynamic_weights) {

@@ -28,7 +28,7 @@ std::set<std::string> external_names(const pte::Program& program) {
   return names;
 }
 
-std::vector<std::string> neighbours_of(const std::string& program_path, const Log& log) {
+std::vector<std::string> neighbors_of(const std::string& program_path, const Log& log) {
   const std::filesystem::path program(program_path);
   std::filesystem::path same_name = program;
   same_name.replace_extension(".ptd");
@@ -67,7 +67,7 @@ Result<std::vector<Buffer>> load_external_data(const Buffer& program, const std:
   CARINA_TRY(const pte::Program parsed_program, pte::read_program(program, program_path));
   std::set<std::string> names = external_names(parsed_program);
   std::vector<std::string> paths(given.begin(), given.end());
-  if (paths.empty() && !names.empty()) paths = neighbours_of(program_path, log);
+  if (paths.empty() && !names.empty()) paths = neighbors_of(program_path, log);
   std::vector<Buffer> files;
   for (const std::string& path : paths) {
     CARINA_TRY(Buffer file, map_file(path));

@@ -10,7 +10,7 @@
 
 namespace carina::driver {
 
-// The .ptd files that hold the tensors which stand outside of a .pte: `given` ones, else the program's neighbour of the
+// The .ptd files that hold the tensors which stand outside of a .pte: `given` ones, else the program's neighbor of the
 // same name or of ExecuTorch's usual name, which is noted. Nothing for a program that needs none. Errors: a damaged
 // program, a file that is no .ptd or damaged, tensors that no file has (by name).
 Result<std::vector<Buffer>> load_external_data(const Buffer& program, const std::string& program_path,

@@ -41,7 +41,7 @@ constexpr std::array kRows{
         "carina interpret, tosa, inspect and disasm take it under a name that ends in .vgf"},
     Row{FileKind::kTflite, "a TensorFlow Lite model", "Carina takes PyTorch models: torch.export.save, or TOSA"},
     Row{FileKind::kVelaRaw, "a command stream (Vela's raw .npz)", "carina npu run, disasm and inspect take it"},
-    Row{FileKind::kNpz, "a NumPy archive (.npz)", "it can be calibration data (--calibrate) or labelled data (--data)"},
+    Row{FileKind::kNpz, "a NumPy archive (.npz)", "it can be calibration data (--calibrate) or labeled data (--data)"},
     Row{FileKind::kNpy, "a NumPy array (.npy)", "it can be an input (-i) or calibration data (--calibrate)"},
     Row{FileKind::kEmptyZip, "an empty archive", "np.savez without arrays writes one"},
     Row{FileKind::kZip, "a zip archive", "Carina takes those of torch.export.save (.pt2) and of NumPy (.npz)"},

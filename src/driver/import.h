@@ -17,7 +17,7 @@ namespace carina::driver {
 struct Model {
   std::string name;                   // as messages call it
   std::vector<pt2::ModelNode> nodes;  // of the user's model
-  // Normalised (lower::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are quantized.
+  // Normalized (lower::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are quantized.
   ir::Graph graph;
   std::string quantization = "none";  // where that came from, for reports
 };
@@ -32,11 +32,11 @@ struct Import {
   std::vector<pt2::ModelNode> nodes;  // empty when the file itself cannot be read
   // Errors about nodes say so in Diagnostic::node, the index in `nodes`.
   Result<ir::Graph> graph;
-  ir::Graph readable = {};  // where `graph` is an error: what could be read, not normalised
+  ir::Graph readable = {};  // where `graph` is an error: what could be read, not normalized
 };
 
-// Reads and normalises a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: of the reader;
-// all operators that cannot be normalised; names of passes that there are not (usage).
+// Reads and normalizes a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: of the reader;
+// all operators that cannot be normalized; names of passes that there are not (usage).
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options = {});
 
 // The same for those who need no more than the model.

@@ -31,7 +31,7 @@ class Debugger {
 
   Result<report::LayerAccuracyReport> run() {
     CARINA_CHECKED(load());
-    CARINA_TRY(QuantizeRequest asked, read_quantize_words(request_.quantize));
+    CARINA_TRY(QuantizeRequest asked, parse_quantize_flags(request_.quantize));
     equalize(asked.scheme);
     CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
     CARINA_TRY(const Nearnesses values,
@@ -183,11 +183,11 @@ class Debugger {
   [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked,
                                             const report::LayerAccuracyReport& report) const {
     std::vector<Change> changes;
-    const auto general = [&](const std::string& what, const std::string& words) {
+    const auto general = [&](const std::string& what, const std::string& spec) {
       quantize::Scheme scheme = asked;
-      scheme.general = **quantize::scheme_of_words(words);
+      scheme.general = **quantize::parse_scheme(spec);
       if (scheme.general == asked.general) return;
-      changes.push_back({.what = what, .options = "--quantize " + words, .scheme = std::move(scheme)});
+      changes.push_back({.what = what, .options = "--quantize " + spec, .scheme = std::move(scheme)});
     };
     general("ranges: all that is seen", "int8+minmax");
     general("ranges: least square error", "int8");
@@ -202,9 +202,9 @@ class Debugger {
                  .options = {},
                  .scheme = asked};
     for (const std::string& name : names) {
-      const std::string words = "node:" + name + "=int16x8";
-      worst.options += (worst.options.empty() ? "" : " ") + ("--quantize-at " + words);
-      worst.scheme.overrides.push_back(*quantize::override_of_words(words));
+      const std::string spec = "node:" + name + "=int16x8";
+      worst.options += (worst.options.empty() ? "" : " ") + ("--quantize-at " + spec);
+      worst.scheme.overrides.push_back(*quantize::parse_override(spec));
     }
     if (!worst.options.empty()) changes.push_back(std::move(worst));
     return changes;

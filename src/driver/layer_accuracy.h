@@ -5,7 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
-#include "driver/quantize_words.h"
+#include "driver/quantize_flags.h"
 #include "report/layer_accuracy_report.h"
 
 namespace carina::driver {
@@ -14,7 +14,7 @@ struct LayerAccuracyRequest {
   std::string model;        // a float .pt2
   std::string data;         // inputs, with or without labels: .npz, .npy or a folder
   std::string calibration;  // likewise; empty: the data themselves
-  QuantizeWords quantize;
+  QuantizeFlags quantize;
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
   int threads = 1;
 };

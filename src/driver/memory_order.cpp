@@ -11,7 +11,7 @@ namespace carina::driver {
 
 namespace {
 
-// An axis of a tensor: the steps in elements between neighbours, in the order of the shape and in memory.
+// An axis of a tensor: the steps in elements between neighbors, in the order of the shape and in memory.
 struct Axis {
   size_t count, step_in_shape, step_in_memory;
 };

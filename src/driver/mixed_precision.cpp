@@ -105,7 +105,7 @@ class MixedPrecision {
     std::vector<quantize::Override> overrides;
     for (size_t p = 0; p < parts_.size(); ++p) {
       if (!is_wide[p]) continue;
-      quantize::NodeScheme wide = **quantize::scheme_of_words("int16x8");
+      quantize::NodeScheme wide = **quantize::parse_scheme("int16x8");
       wide.weights.rounding = rounding;
       if (p == 0) overrides.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
       for (size_t n = parts_[p].first; n < parts_[p].second; ++n)

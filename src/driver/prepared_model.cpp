@@ -38,7 +38,7 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
     return {.model = prepared.model,
             .delegated = {},
             .package = {},
-            .fixes = {},
+            .legalized = {},
             .prospects = {},
             .errors = options.error()};
   options->delegate.cache = prepared.cache.get();

@@ -203,7 +203,7 @@ class Device {
     const std::vector<InputType> types = runner_->inputs();
     InputBatch batch{.samples = {ones(types)}};
     if (!request_.inputs.empty()) {
-      CARINA_TRY(batch, load_batch(request_.inputs, types, request_.pictures, log_));
+      CARINA_TRY(batch, load_batch(request_.inputs, types, request_.images, log_));
     }
     if (batch.samples.size() > 1)
       log_.note({.where = where_,

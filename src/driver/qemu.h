@@ -19,7 +19,7 @@ namespace carina::driver {
 struct QemuRequest {
   // As carina run takes them, or raw bytes (.bin) for each input; none: ones. The device boots once for each sample.
   std::vector<std::string> inputs;
-  PictureOptions pictures = {};
+  ImageOptions images = {};
   // Without inputs: a bundled program's test cases, a boot for each, of the method that the device runs.
   std::vector<pte::TestSuite> tests = {};
   Tolerance tolerance = {};

@@ -55,34 +55,35 @@ class Descriptor {
 
 std::vector<std::string> command_of(const QemuRun& run) {
   // One instruction takes 2^5 ns, which is nearly one tick of the board's 32 MHz.
-  std::vector<std::string> words{kQemu,
-                                 "-M",
-                                 "mps3-an547,memory-backend=ddr",
-                                 "-object",
-                                 fmt::format("memory-backend-file,id=ddr,size={},mem-path=/proc/self/fd/{},share=on",
-                                             kQemuDdrBytes, kMemoryDescriptor),
-                                 "-display",
-                                 "none",
-                                 "-serial",
-                                 "null",
-                                 "-monitor",
-                                 "none",
-                                 "-icount",
-                                 "shift=5",
-                                 "-kernel",
-                                 run.image,
-                                 "-semihosting-config"};
+  std::vector<std::string> arguments{
+      kQemu,
+      "-M",
+      "mps3-an547,memory-backend=ddr",
+      "-object",
+      fmt::format("memory-backend-file,id=ddr,size={},mem-path=/proc/self/fd/{},share=on", kQemuDdrBytes,
+                  kMemoryDescriptor),
+      "-display",
+      "none",
+      "-serial",
+      "null",
+      "-monitor",
+      "none",
+      "-icount",
+      "shift=5",
+      "-kernel",
+      run.image,
+      "-semihosting-config"};
   std::string semihosting = fmt::format("enable=on,target=native,arg={}", run.image);
   for (const std::string& argument : run.arguments) semihosting += ",arg=" + argument;
-  words.push_back(std::move(semihosting));
-  return words;
+  arguments.push_back(std::move(semihosting));
+  return arguments;
 }
 
 // Starts QEMU with its console in `console`.
 Result<pid_t> start(const QemuRun& run, int console) {
-  std::vector<std::string> words = command_of(run);
+  std::vector<std::string> arguments = command_of(run);
   std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (std::string& word : arguments) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -91,7 +91,7 @@ Result<report::RunReport> run_samples(const Buffer& program, const RunRequest& r
     if (request.inputs.empty()) {
       given.samples = {ones(types)};
     } else {
-      CARINA_TRY(given, load_batch(request.inputs, types, request.pictures, log));
+      CARINA_TRY(given, load_batch(request.inputs, types, request.images, log));
     }
     CARINA_CHECKED(check_values_of_one(request, given.samples.size()));
     return given.samples;

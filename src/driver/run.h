@@ -26,7 +26,7 @@ struct RunRequest {
   bool portable_kernels = false;  // those of firmware, instead of the host's faster ones
   std::string method = {};        // by its name; empty: "forward", else the first
   MemoryPools pools = {};         // that the runtime runs in
-  PictureOptions pictures = {};
+  ImageOptions images = {};
   Tolerance tolerance = {};       // of the test cases of a .bpte
   std::string etdump = {};        // the record of the runs goes to this file; empty: to none
   std::string debug_buffer = {};  // what each instruction wrote goes there, for the record; empty: nowhere

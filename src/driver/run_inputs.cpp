@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "driver/file_kind.h"
+#include "driver/image.h"
+#include "driver/image_input.h"
 #include "driver/number_text.h"
-#include "driver/picture.h"
-#include "driver/picture_input.h"
 #include "driver/samples_internal.h"
 #include "tensor/npy.h"
 
@@ -27,7 +27,7 @@ struct Stack {
 };
 
 struct Context {
-  const PictureOptions& pictures;
+  const ImageOptions& images;
   const Log& log;
 };
 
@@ -123,8 +123,8 @@ bool has_ending(const std::string& path, std::string_view ending) {
 
 Result<Stack> stack_of_file(const std::string& path, const InputType& input, const Context& context) {
   CARINA_TRY(const Buffer file, map_file(path));
-  if (picture_format_of(file) != PictureFormat::kNone) {
-    CARINA_TRY(Tensor sample, picture_tensor(file, input, context.pictures, path));
+  if (image_format_of(file) != ImageFormat::kNone) {
+    CARINA_TRY(Tensor sample, image_tensor(file, input, context.images, path));
     return Stack{.samples = {std::move(sample)}};
   }
   if (has_ending(path, ".csv")) return stack_of_csv(file, input, path, context.log);
@@ -170,25 +170,25 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-Result<Stack> stack_of_word(const std::string& word, const InputType& input, const Context& context) {
+Result<Stack> stack_of_spec(const std::string& spec, const InputType& input, const Context& context) {
   std::error_code error;
   if (input.number) {
-    CARINA_TRY(Tensor number, number_of_program(word, input));
+    CARINA_TRY(Tensor number, number_of_program(spec, input));
     return Stack{.samples = {std::move(number)}};
   }
-  if (is_folder(word)) return stack_of_folder(word, input, context);
-  const std::optional<std::vector<double>> numbers = numbers_in_line(word);
-  if (!numbers || std::filesystem::exists(word, error)) return stack_of_file(word, input, context);
+  if (is_folder(spec)) return stack_of_folder(spec, input, context);
+  const std::optional<std::vector<double>> numbers = numbers_in_line(spec);
+  if (!numbers || std::filesystem::exists(spec, error)) return stack_of_file(spec, input, context);
   const bool fills = numbers->size() == 1;
   const std::vector<double> all =
       fills ? std::vector<double>(static_cast<size_t>(input.shape.elements()), numbers->front()) : *numbers;
-  CARINA_TRY(Tensor tensor, tensor_of_numbers(all, input, word));
+  CARINA_TRY(Tensor tensor, tensor_of_numbers(all, input, spec));
   return Stack{.samples = {std::move(tensor)}};
 }
 
 // Which word belongs to which input: NAME=WORD says it, the others follow in order.
-Result<std::vector<std::string>> words_by_input(std::span<const std::string> given, std::span<const InputType> inputs) {
-  std::vector<std::string> words(inputs.size());
+Result<std::vector<std::string>> specs_by_input(std::span<const std::string> given, std::span<const InputType> inputs) {
+  std::vector<std::string> specs(inputs.size());
   std::vector<std::string> in_order;
   for (const std::string& text : given) {
     const size_t equals = text.find('=');
@@ -197,17 +197,17 @@ Result<std::vector<std::string>> words_by_input(std::span<const std::string> giv
       in_order.push_back(text);
       continue;
     }
-    std::string& word = words[static_cast<size_t>(named - inputs.begin())];
-    if (!word.empty()) return fail({.where = text, .what = "a second file for this input", .fault = Fault::kUsage});
-    word = text.substr(equals + 1);
+    std::string& spec = specs[static_cast<size_t>(named - inputs.begin())];
+    if (!spec.empty()) return fail({.where = text, .what = "a second file for this input", .fault = Fault::kUsage});
+    spec = text.substr(equals + 1);
   }
   size_t next = 0;
-  for (std::string& word : words) {
-    if (word.empty() && next < in_order.size()) word = in_order[next++];
+  for (std::string& spec : specs) {
+    if (spec.empty() && next < in_order.size()) spec = in_order[next++];
   }
   if (next < in_order.size())
-    words.insert(words.end(), in_order.begin() + static_cast<std::ptrdiff_t>(next), in_order.end());
-  return words;
+    specs.insert(specs.end(), in_order.begin() + static_cast<std::ptrdiff_t>(next), in_order.end());
+  return specs;
 }
 
 // "2 (x fp32 [1,3], n int64 [])"
@@ -273,15 +273,15 @@ Result<InputBatch> batch_of(std::span<const Stack> stacks, std::span<const Input
 
 Result<std::vector<Stack>> stacks_of(std::span<const std::string> given, std::span<const InputType> inputs,
                                      const Context& context) {
-  CARINA_TRY(const std::vector<std::string> words, words_by_input(given, inputs));
-  if (given.size() == 1 && words.front() == given.front() && !inputs.empty() && !inputs.front().number) {
+  CARINA_TRY(const std::vector<std::string> specs, specs_by_input(given, inputs));
+  if (given.size() == 1 && specs.front() == given.front() && !inputs.empty() && !inputs.front().number) {
     CARINA_TRY(const bool archive, is_archive(given.front()));
     if (archive) return stacks_of_archive(given.front(), inputs);
   }
-  if (given.size() != inputs.size() || words.size() != inputs.size()) return wrong_count(given.size(), inputs);
+  if (given.size() != inputs.size() || specs.size() != inputs.size()) return wrong_count(given.size(), inputs);
   std::vector<Stack> stacks;
-  for (size_t i = 0; i < words.size(); ++i) {
-    CARINA_TRY(Stack stack, stack_of_word(words[i], inputs[i], context));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    CARINA_TRY(Stack stack, stack_of_spec(specs[i], inputs[i], context));
     stacks.push_back(std::move(stack));
   }
   return stacks;
@@ -306,14 +306,14 @@ bool counts_samples(const Shape& output, std::span<const InputType> inputs) {
 
 }  // namespace
 
-Result<InputBatch> load_batch(std::span<const std::string> words, std::span<const InputType> inputs,
-                              const PictureOptions& pictures, const Log& log) {
-  CARINA_TRY(const std::vector<Stack> stacks, stacks_of(words, inputs, {.pictures = pictures, .log = log}));
+Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<const InputType> inputs,
+                              const ImageOptions& images, const Log& log) {
+  CARINA_TRY(const std::vector<Stack> stacks, stacks_of(specs, inputs, {.images = images, .log = log}));
   return batch_of(stacks, inputs);
 }
 
-Result<Sample> load_inputs(std::span<const std::string> words, std::span<const InputType> inputs) {
-  CARINA_TRY(InputBatch batch, load_batch(words, inputs, {}, {}));
+Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs) {
+  CARINA_TRY(InputBatch batch, load_batch(specs, inputs, {}, {}));
   if (batch.samples.size() == 1) return std::move(batch.samples.front());
   return fail({.where = "inputs",
                .what = "several samples where one is run",

@@ -15,9 +15,9 @@
 // What a user gives as inputs of a run.
 namespace carina::driver {
 
-// What becomes of a picture's channels, v of 0 to 255: (v / 255 - mean) / std, one number for all channels or one for
+// What becomes of an image's channels, v of 0 to 255: (v / 255 - mean) / std, one number for all channels or one for
 // each. Empty: mean 0, std 1; of an input of uint8, v itself.
-struct PictureOptions {
+struct ImageOptions {
   std::vector<double> mean;
   std::vector<double> std;
 };
@@ -33,16 +33,16 @@ struct InputBatch {
 };
 
 // One word per input, in the order of the inputs, or as NAME=WORD; or one .npz or folder for all, by their names. A word is
-// a file (.npy; a picture, PNG or JPEG; .csv; .bin: the bytes as they are), a folder of such, or numbers ("0.5", "1,2,3":
+// a file (.npy; an image, PNG or JPEG; .csv; .bin: the bytes as they are), a folder of such, or numbers ("0.5", "1,2,3":
 // one fills the input). A file may hold many samples; an input of one sample serves all samples of the others. Where the
 // input is a number of the program, its text ("3", "0.5", "true").
 // Errors: wrong count, dtype or shape; inputs with different numbers of samples; another number than the program was
 // exported for, as ExecuTorch's runtime refuses it.
-Result<InputBatch> load_batch(std::span<const std::string> words, std::span<const InputType> inputs,
-                              const PictureOptions& pictures, const Log& log);
+Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<const InputType> inputs,
+                              const ImageOptions& images, const Log& log);
 
 // The same for one sample. Errors: also several.
-Result<Sample> load_inputs(std::span<const std::string> words, std::span<const InputType> inputs);
+Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs);
 
 // The same of arrays in memory, one for each input, in order. `where` is what messages call them.
 Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where);

@@ -29,14 +29,14 @@ struct Choice {
 };
 
 void add_levels(const CompileRequest& request, std::vector<Choice>& choices) {
-  const auto add = [&](Optimise level, const char* what, const char* options) {
-    if (request.optimise == level) return;
+  const auto add = [&](Optimize level, const char* what, const char* options) {
+    if (request.optimize == level) return;
     choices.push_back({.what = what, .options = options, .request = request});
-    choices.back().request.optimise = level;
+    choices.back().request.optimize = level;
   };
-  add(Optimise::kSpeed, "the schedule made for speed", "-O2");
-  add(Optimise::kSearch, "seconds of search for a faster schedule", "-O3");
-  add(Optimise::kSize, "the schedule made for the least SRAM", "-Os");
+  add(Optimize::kSpeed, "the schedule made for speed", "-O2");
+  add(Optimize::kSearch, "seconds of search for a faster schedule", "-O3");
+  add(Optimize::kSize, "the schedule made for the least SRAM", "-Os");
 }
 
 void add_switches(const CompileRequest& request, std::vector<Choice>& choices) {

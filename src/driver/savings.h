@@ -9,7 +9,7 @@
 
 namespace carina::driver {
 
-// What other choices would bring: other levels of optimisation, the target's other memory modes, the NPUs of the next
+// What other choices would bring: other levels of optimization, the target's other memory modes, the NPUs of the next
 // sizes, weight streams that the NPU writes, all that can run there on the NPU, and for a model that was calibrated here
 // other integers. Each is compiled again and simulated; a
 // choice that changes nothing is left out. The least time first. Errors: the model cannot be prepared.

@@ -32,7 +32,7 @@ constexpr auto kKnown = std::to_array<KnownKernel>({
 });
 
 constexpr const char* kCompiler = "arm-none-eabi-g++";
-constexpr std::string_view kFolderWord =
+constexpr std::string_view kFolderMark =
     "@LINK@";  // firmware/CMakeLists.txt writes it for the folder of what is linked
 
 const KnownKernel* known(std::string_view name) {
@@ -73,7 +73,7 @@ std::string table_of(const std::set<std::string>& names) {
 }
 
 // The linker's words, a line each.
-Result<std::vector<std::string>> link_words(const fs::path& image) {
+Result<std::vector<std::string>> link_arguments(const fs::path& image) {
   const fs::path folder = image.parent_path() / "link";
   const fs::path list = folder / image.stem().concat(".txt");
   std::error_code error;
@@ -83,14 +83,14 @@ Result<std::vector<std::string>> link_words(const fs::path& image) {
                  .expected = "an image that Carina was installed with",
                  .hint = "docs/porting.md says how an image of your own has fewer kernels",
                  .fault = Fault::kUsage});
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   std::istringstream lines(text_of(list.string()));
   for (std::string line; std::getline(lines, line);) {
-    const size_t at = line.find(kFolderWord);
-    if (at != std::string::npos) line.replace(at, kFolderWord.size(), folder.string());
-    if (!line.empty()) words.push_back(line);
+    const size_t at = line.find(kFolderMark);
+    if (at != std::string::npos) line.replace(at, kFolderMark.size(), folder.string());
+    if (!line.empty()) arguments.push_back(line);
   }
-  return words;
+  return arguments;
 }
 
 }  // namespace
@@ -110,13 +110,13 @@ Result<std::set<std::string>> chosen_kernels(const KernelChoice& choice) {
 }
 
 Result<Buffer> link_image(const std::string& path, const std::set<std::string>& kernels) {
-  CARINA_TRY(const std::vector<std::string> words, link_words(path));
+  CARINA_TRY(const std::vector<std::string> arguments, link_arguments(path));
   CARINA_TRY(const auto folder, TemporaryFolder::make("carina-link"));
   const std::string table = folder->file("kernels.cpp"), output = folder->file("image.elf");
   const std::string source = table_of(kernels);
   CARINA_CHECKED(write_file(table, std::as_bytes(std::span(source))));
   std::vector<std::string> command{kCompiler, "-o", output, table};
-  command.insert(command.end(), words.begin(), words.end());
+  command.insert(command.end(), arguments.begin(), arguments.end());
   const std::optional<int> status = run_command(std::move(command), folder->file("messages.txt"));
   if (!status)
     return fail({.where = kCompiler,

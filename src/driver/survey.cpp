@@ -30,7 +30,7 @@ ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
   return graph;
 }
 
-// Normalises what can be; errors are about nodes of the user's model.
+// Normalizes what can be; errors are about nodes of the user's model.
 ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
   for (;;) {
     ir::Graph tried = graph;

@@ -20,7 +20,7 @@ enum class Prospect : uint8_t {
 
 struct Survey {
   std::vector<Prospect> prospects;  // per node of the user's model
-  Diagnostics errors;               // all that cannot be normalised and all that can run nowhere; Diagnostic::node
+  Diagnostics errors;               // all that cannot be normalized and all that can run nowhere; Diagnostic::node
 };
 
 // Judges the nodes of a model that cannot be compiled as a whole, so that one run shows all that is in the way. `graph`:

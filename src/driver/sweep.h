@@ -15,7 +15,7 @@ struct SweepRequest {
   CompileRequest model;
   std::vector<std::string> targets;        // names, or what they begin with, or "all"
   std::vector<std::string> memory_modes;   // names, "all", or none: each target's default
-  std::vector<std::string> quantizations;  // as QuantizeWords::scheme; none: as the model is
+  std::vector<std::string> quantizations;  // as QuantizeFlags::scheme; none: as the model is
   std::string program_folder;  // <target>_<memory mode>_<quantization>.pte go there; empty: none are written
   // What to do for others who share a sweep: only the combinations n of N with n % parts == part.
   size_t part = 0;

@@ -28,19 +28,19 @@ constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::stri
                                                                                            {"mxfp", ""},
                                                                                            {"blockscale_ue5m3", ""}});
 
-std::string extension_of(std::string word) {
-  const auto* other = std::ranges::find(kOtherNames, word, [](const auto& row) { return row.first; });
-  return other == kOtherNames.end() ? word : std::string(other->second);
+std::string extension_of(std::string part) {
+  const auto* other = std::ranges::find(kOtherNames, part, [](const auto& row) { return row.first; });
+  return other == kOtherNames.end() ? part : std::string(other->second);
 }
 
-std::vector<std::string> words_of(std::string_view spec) {
-  std::vector<std::string> words;
+std::vector<std::string> parts_of(std::string_view spec) {
+  std::vector<std::string> parts;
   for (size_t start = 0; start <= spec.size();) {
     const size_t end = std::min(spec.find('+', start), spec.size());
-    words.emplace_back(spec.substr(start, end - start));
+    parts.emplace_back(spec.substr(start, end - start));
     start = end + 1;
   }
-  return words;
+  return parts;
 }
 
 std::vector<uint8_t> text_bytes(std::string_view text) {
@@ -58,16 +58,16 @@ struct Spec {
 };
 
 Result<Spec> read_spec(std::string_view text) {
-  std::vector<std::string> words = words_of(text.substr(kPrefix.size()));
+  std::vector<std::string> parts = parts_of(text.substr(kPrefix.size()));
   Spec spec{.text = std::string(text), .limits = {}};
-  const bool known = std::ranges::any_of(kVersions, [&](auto version) { return words.front().starts_with(version); });
-  for (size_t w = 1; w < words.size(); ++w) {
-    if (words[w] == kTosaSubsetOfSmallNpus)
+  const bool known = std::ranges::any_of(kVersions, [&](auto version) { return parts.front().starts_with(version); });
+  for (size_t w = 1; w < parts.size(); ++w) {
+    if (parts[w] == kTosaSubsetOfSmallNpus)
       spec.lowering = kDefaultLowering;
-    else if (std::ranges::find(kProfiles, words[w]) != kProfiles.end())
-      spec.limits.profiles.push_back(std::move(words[w]));
-    else if (words[w] != "8k")
-      spec.limits.extensions.push_back(extension_of(std::move(words[w])));
+    else if (std::ranges::find(kProfiles, parts[w]) != kProfiles.end())
+      spec.limits.profiles.push_back(std::move(parts[w]));
+    else if (parts[w] != "8k")
+      spec.limits.extensions.push_back(extension_of(std::move(parts[w])));
   }
   std::erase(spec.limits.extensions, std::string());
   if (spec.limits.extensions.empty()) spec.limits.extensions.emplace_back("none");

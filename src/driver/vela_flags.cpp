@@ -21,8 +21,8 @@ enum class Takes : uint8_t { kNothing, kValue };
 enum class Does : uint8_t {
   kSets,     // what `set` says
   kShows,    // texts
-  kNothing,  // makes no difference here: `words` says why
-  kRefused,  // asks for what there is not: `words` says what to do instead
+  kNothing,  // makes no difference here: `explanation` says why
+  kRefused,  // asks for what there is not: `explanation` says what to do instead
 };
 
 Result<void> set_accelerator(VelaFlags& flags, const std::string& value) {
@@ -50,10 +50,10 @@ std::unexpected<Diagnostics> wrong_value(std::string_view flag, std::string expe
                .fault = Fault::kUsage});
 }
 
-Result<void> set_optimise(VelaFlags& flags, const std::string& value) {
+Result<void> set_optimize(VelaFlags& flags, const std::string& value) {
   const bool size = npu::same_name(value, "Size");
   if (!size && !npu::same_name(value, "Performance")) return wrong_value("--optimise", "Size or Performance", value);
-  flags.optimise = size ? Optimise::kSize : Optimise::kSpeed;
+  flags.optimize = size ? Optimize::kSize : Optimize::kSpeed;
   return {};
 }
 Result<void> set_arena_cache(VelaFlags& flags, const std::string& value) {
@@ -92,7 +92,7 @@ struct Row {
   Does does;
   Result<void> (*set)(VelaFlags& flags, const std::string& value) = nullptr;
   std::vector<Show> (*shows)() = nullptr;
-  std::string_view words = {};
+  std::string_view explanation = {};
 };
 
 template <Show... kWhat>
@@ -105,20 +105,23 @@ constexpr std::string_view kAsAWhole = "schedules are chosen as a whole: -O2, -O
 
 // Source: `vela --help` of ethos-u-vela 5.2.0, in its order.
 constexpr auto kRows = std::to_array<Row>({
-    {.name = "--version", .takes = Takes::kNothing, .does = Does::kRefused, .words = "`carina --version`"},
-    {.name = "--api-version", .takes = Takes::kNothing, .does = Does::kRefused, .words = "`carina --version`"},
-    {.name = "--supported-ops-report", .takes = Takes::kNothing, .does = Does::kRefused, .words = "`carina ops`"},
-    {.name = "--list-config-files", .takes = Takes::kNothing, .does = Does::kRefused, .words = "`carina targets`"},
+    {.name = "--version", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina --version`"},
+    {.name = "--api-version", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina --version`"},
+    {.name = "--supported-ops-report", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina ops`"},
+    {.name = "--list-config-files",
+     .takes = Takes::kNothing,
+     .does = Does::kRefused,
+     .explanation = "`carina targets`"},
     {.name = "--list-configs",
      .takes = Takes::kValue,
      .does = Does::kRefused,
-     .words = "`carina targets --config FILE`"},
-    {.name = "--output-dir", .takes = Takes::kValue, .does = Does::kRefused, .words = "-o FILE, and --dump DIR"},
+     .explanation = "`carina targets --config FILE`"},
+    {.name = "--output-dir", .takes = Takes::kValue, .does = Does::kRefused, .explanation = "-o FILE, and --dump DIR"},
     {.name = "--output-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_format},
     {.name = "--enable-debug-db",
      .takes = Takes::kNothing,
      .does = Does::kNothing,
-     .words = "programs name their layers by themselves; --dump DIR shows more"},
+     .explanation = "programs name their layers by themselves; --dump DIR shows more"},
     {.name = "--config", .takes = Takes::kValue, .does = Does::kSets, .set = add_config},
     {.name = "--verbose-all",
      .takes = Takes::kNothing,
@@ -128,8 +131,8 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--verbose-config", .takes = Takes::kNothing, .does = Does::kShows, .shows = these<Show::kConfig>},
     {.name = "--verbose-graph", .takes = Takes::kNothing, .does = Does::kShows, .shows = these<Show::kGraph>},
     {.name = "--verbose-quantization", .takes = Takes::kNothing, .does = Does::kShows, .shows = these<Show::kGraph>},
-    {.name = "--verbose-packing", .takes = Takes::kNothing, .does = Does::kNothing, .words = kDeprecated},
-    {.name = "--verbose-tensor-purpose", .takes = Takes::kNothing, .does = Does::kNothing, .words = kDeprecated},
+    {.name = "--verbose-packing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--verbose-tensor-purpose", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
     {.name = "--verbose-tensor-format",
      .takes = Takes::kNothing,
      .does = Does::kShows,
@@ -144,7 +147,7 @@ constexpr auto kRows = std::to_array<Row>({
      .takes = Takes::kNothing,
      .does = Does::kShows,
      .shows = these<Show::kCommands>},
-    {.name = "--verbose-operators", .takes = Takes::kNothing, .does = Does::kNothing, .words = kDeprecated},
+    {.name = "--verbose-operators", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
     {.name = "--verbose-weights", .takes = Takes::kNothing, .does = Does::kShows, .shows = these<Show::kWeights>},
     {.name = "--verbose-cycle-estimate",
      .takes = Takes::kNothing,
@@ -157,20 +160,20 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--verbose-progress",
      .takes = Takes::kNothing,
      .does = Does::kNothing,
-     .words = "a terminal shows progress by itself"},
+     .explanation = "a terminal shows progress by itself"},
     {.name = "--show-cpu-operations",
      .takes = Takes::kNothing,
      .does = Does::kNothing,
-     .words = "the report always names the nodes on the CPU"},
+     .explanation = "the report always names the nodes on the CPU"},
     {.name = "--ignore-ops",
      .takes = Takes::kValue,
      .does = Does::kRefused,
-     .words = "it names .tflite operators; --cpu-node NAME keeps a node on the CPU"},
-    {.name = "--timing", .takes = Takes::kNothing, .does = Does::kNothing, .words = kDeprecated},
+     .explanation = "it names .tflite operators; --cpu-node NAME keeps a node on the CPU"},
+    {.name = "--timing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
     {.name = "--force-symmetric-int-weights",
      .takes = Takes::kNothing,
      .does = Does::kNothing,
-     .words =
+     .explanation =
          "Carina's quantizer makes weights symmetric; zero points that a model brings are kept, as its results ask"},
     {.name = "--accelerator-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_accelerator},
     {.name = "--system-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_system},
@@ -178,42 +181,46 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--tensor-allocator",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .words = "the best placement that Carina finds is always taken"},
-    {.name = "--show-subgraph-io-summary", .takes = Takes::kNothing, .does = Does::kNothing, .words = kDeprecated},
+     .explanation = "the best placement that Carina finds is always taken"},
+    {.name = "--show-subgraph-io-summary",
+     .takes = Takes::kNothing,
+     .does = Does::kNothing,
+     .explanation = kDeprecated},
     {.name = "--max-block-dependency",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .words = "block dependencies are computed for each pair of operations; Vela 5.2 takes no notice of it either"},
-    {.name = "--optimise", .takes = Takes::kValue, .does = Does::kSets, .set = set_optimise},
+     .explanation =
+         "block dependencies are computed for each pair of operations; Vela 5.2 takes no notice of it either"},
+    {.name = "--optimise", .takes = Takes::kValue, .does = Does::kSets, .set = set_optimize},
     {.name = "--arena-cache-size", .takes = Takes::kValue, .does = Does::kSets, .set = set_arena_cache},
     {.name = "--cpu-tensor-alignment", .takes = Takes::kValue, .does = Does::kSets, .set = check_alignment},
     {.name = "--recursion-limit",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .words = "nothing here recurses over the network"},
+     .explanation = "nothing here recurses over the network"},
     {.name = "--hillclimb-max-iterations",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .words = "Vela 5.2 takes no notice of it either; -O3 searches longer"},
+     .explanation = "Vela 5.2 takes no notice of it either; -O3 searches longer"},
     {.name = "--cop-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_driver_format},
     {.name = "--separate-io-regions",
      .takes = Takes::kNothing,
      .does = Does::kRefused,
-     .words = "inputs and outputs lie in the arena, where ExecuTorch's runtime copies them"},
+     .explanation = "inputs and outputs lie in the arena, where ExecuTorch's runtime copies them"},
     {.name = "--experimental-softmax-int16-neg-exp-range",
      .takes = Takes::kValue,
      .does = Does::kRefused,
-     .words = "softmax comes as TOSA operators, with the tables that the model has"},
+     .explanation = "softmax comes as TOSA operators, with the tables that the model has"},
     {.name = "--debug-force-legacy-core",
      .takes = Takes::kNothing,
      .does = Does::kRefused,
-     .words = "it is about .tflite models"},
-    {.name = "--debug-force-regor", .takes = Takes::kNothing, .does = Does::kNothing, .words = kDeprecated},
-    {.name = "--disable-chaining", .takes = Takes::kNothing, .does = Does::kNothing, .words = kAsAWhole},
-    {.name = "--disable-fwd", .takes = Takes::kNothing, .does = Does::kNothing, .words = kAsAWhole},
-    {.name = "--disable-cascading", .takes = Takes::kNothing, .does = Does::kNothing, .words = kAsAWhole},
-    {.name = "--disable-buffering", .takes = Takes::kNothing, .does = Does::kNothing, .words = kAsAWhole},
-    {.name = "--disable-ifm-reuse", .takes = Takes::kNothing, .does = Does::kNothing, .words = kAsAWhole},
+     .explanation = "it is about .tflite models"},
+    {.name = "--debug-force-regor", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--disable-chaining", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-fwd", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-cascading", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-buffering", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-ifm-reuse", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
 });
 
 // Of "--memory-mode=X" and "--memory_mode X": the flag as Vela spells it.
@@ -233,12 +240,12 @@ Diagnostic unknown(const std::string& name) {
 }
 
 std::vector<std::string> words_of(std::span<const std::string> flags) {
-  std::vector<std::string> words;
+  std::vector<std::string> tokens;
   for (const std::string& text : flags) {
     std::istringstream stream(text);
-    for (std::string word; stream >> word;) words.push_back(word);
+    for (std::string word; stream >> word;) tokens.push_back(word);
   }
-  return words;
+  return tokens;
 }
 
 class Reader {
@@ -298,13 +305,13 @@ class Reader {
         return;
       case Does::kNothing:
         log_.note({.where = std::string(row.name),
-                   .what = fmt::format("makes no difference: {}", row.words),
+                   .what = fmt::format("makes no difference: {}", row.explanation),
                    .severity = Severity::kNote});
         return;
       case Does::kRefused:
         errors_.push_back({.where = std::string(row.name),
                            .what = "Carina does not do this",
-                           .hint = std::string(row.words),
+                           .hint = std::string(row.explanation),
                            .fault = Fault::kUsage});
         return;
     }
@@ -340,24 +347,24 @@ Result<void> merge(std::optional<int64_t>& option, const std::optional<int64_t>&
   return {};
 }
 
-Result<void> merge(Optimise& option, const std::optional<Optimise>& flag) {
-  if (!flag || *flag == option || (*flag == Optimise::kSpeed && option == Optimise::kSearch)) return {};
-  if (option != Optimise::kSpeed)
-    return contradiction("level of optimisation", option == Optimise::kSize ? "-Os" : "-O3",
-                         *flag == Optimise::kSize ? "--optimise Size" : "--optimise Performance");
+Result<void> merge(Optimize& option, const std::optional<Optimize>& flag) {
+  if (!flag || *flag == option || (*flag == Optimize::kSpeed && option == Optimize::kSearch)) return {};
+  if (option != Optimize::kSpeed)
+    return contradiction("level of optimization", option == Optimize::kSize ? "-Os" : "-O3",
+                         *flag == Optimize::kSize ? "--optimise Size" : "--optimise Performance");
   option = *flag;
   return {};
 }
 
 }  // namespace
 
-Result<void> add_vela_flags(const VelaFlags& flags, TargetRequest& target, Optimise& optimise) {
+Result<void> add_vela_flags(const VelaFlags& flags, TargetRequest& target, Optimize& optimize) {
   CARINA_CHECKED(merge(target.accelerator, flags.target.accelerator, "NPU"));
   CARINA_CHECKED(merge(target.system_config, flags.target.system_config, "system configuration"));
   CARINA_CHECKED(merge(target.memory_mode, flags.target.memory_mode, "memory mode"));
   CARINA_CHECKED(merge(target.arena_cache_bytes, flags.target.arena_cache_bytes, "size of the arena cache"));
   std::ranges::copy(flags.target.config_files, std::back_inserter(target.config_files));
-  return merge(optimise, flags.optimise);
+  return merge(optimize, flags.optimize);
 }
 
 Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log) {

@@ -18,7 +18,7 @@ namespace carina::driver {
 // What a user of Vela asks for with its flags, as far as they have a meaning here.
 struct VelaFlags {
   TargetRequest target;  // what no flag gives is empty
-  std::optional<Optimise> optimise;
+  std::optional<Optimize> optimize;
   std::vector<Show> shown;  // each once, in the order of Show
 };
 
@@ -30,6 +30,6 @@ struct VelaFlags {
 Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log);
 
 // Adds them to what a command's own options say. Errors (usage): the two differ.
-Result<void> add_vela_flags(const VelaFlags& flags, TargetRequest& target, Optimise& optimise);
+Result<void> add_vela_flags(const VelaFlags& flags, TargetRequest& target, Optimize& optimize);
 
 }  // namespace carina::driver

@@ -32,7 +32,7 @@ std::vector<std::string> command_of(const VelaRun& run, const TemporaryFolder& f
                                  "--output-format=raw",
                                  "--enable-debug-db",
                                  "--output-dir=" + folder.path(),
-                                 run.optimise == Optimise::kSize ? "--optimise=Size" : "--optimise=Performance"};
+                                 run.optimize == Optimize::kSize ? "--optimise=Size" : "--optimise=Performance"};
   if (run.target.config_files.empty()) words.emplace_back("--config=Arm/vela.ini");
   for (const std::string& file : run.target.config_files) words.push_back("--config=" + file);
   if (run.target.arena_cache_bytes)

@@ -17,7 +17,7 @@ namespace carina::driver {
 struct VelaRun {
   std::string program = "vela";  // looked for in the PATH
   TargetRequest target;          // system configuration and memory mode by their names in `config_files`, or Vela's own
-  Optimise optimise = Optimise::kSpeed;
+  Optimize optimize = Optimize::kSpeed;
 };
 
 // What the installed Vela makes of a TOSA file, with notes that name its layers after the tensors of the file. Errors: it

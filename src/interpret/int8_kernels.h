@@ -116,7 +116,7 @@ class DepthwiseBytes {
   DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const ByteFinish& finish);
   static bool takes(const int16_t* weights, int64_t count);
 
-  // Whether neighbouring pixels share columns of the input, so that run() wants each of them once.
+  // Whether neighboring pixels share columns of the input, so that run() wants each of them once.
   [[nodiscard]] bool by_columns() const { return by_columns_; }
   // Writes rows of `channels` for `pixels` pixels of a row of the output. Where their inputs stand:
   // - by columns: tap ky of input column j at x[j * height + ky], pixel p having columns from p * stride_x on;

@@ -23,7 +23,7 @@ namespace carina::interpret {
 using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor)>;
 
 // Sees some values of the main graph, as the observer sees all of them. The others may be computed together with their
-// neighbours, and kernels find the extremes of what they write while it is in the cache.
+// neighbors, and kernels find the extremes of what they write while it is in the cache.
 struct Watch {
   std::vector<bool> values;  // per value of the graph: it is seen
   // `extremes`: of fp32 values.

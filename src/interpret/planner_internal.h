@@ -27,7 +27,7 @@ class Planner {
   Result<void> make_step(size_t node_index);
   void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads,
                 const std::vector<ir::ValueId>& writes);
-  // Chooses the nodes that one kernel computes together with their neighbours.
+  // Chooses the nodes that one kernel computes together with their neighbors.
   void fuse_nodes();
   bool fuse_node(size_t node_index);
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;

@@ -10,7 +10,7 @@ namespace carina::interpret {
 
 // The threads of one interpreter. Between the operators of a graph lie microseconds, so a worker that has nothing to do
 // first spins and only then sleeps; nothing is allocated while running. The calling thread takes pieces from the front,
-// every other worker from the back: neighbouring pieces of successive operators tend to stay in the same core's cache.
+// every other worker from the back: neighboring pieces of successive operators tend to stay in the same core's cache.
 class Workers {
  public:
   static constexpr int64_t kMaxPieces = 0xFFFF;

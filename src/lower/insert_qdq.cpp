@@ -120,8 +120,8 @@ ValueId to_floats(Lowering& in, const Node& node) {
   FloatMath f(in.out);
   const Quantization& q = in.quantization(node.inputs.front());
   const ValueId floats = in.out.cast(in.operand(node.inputs.front()), DType::kFp32);
-  const ValueId centred = q.zero_point() == 0 ? floats : f.add(floats, static_cast<double>(-q.zero_point()));
-  return f.mul(centred, q.scale());
+  const ValueId centered = q.zero_point() == 0 ? floats : f.add(floats, static_cast<double>(-q.zero_point()));
+  return f.mul(centered, q.scale());
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ Refused check_rank(const ir::Value& value) {
   if (value.shape.rank() > kMaxAxes) {
     return refused("shape.rank",
                    fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMaxAxes),
-                   "join axes that stay neighbours: torch.flatten, view");
+                   "join axes that stay neighbors: torch.flatten, view");
   }
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))
     return refused("shape.dynamic", value.name + " has no static shape", "export with static shapes");

@@ -13,7 +13,7 @@ struct Candidate {
   size_t end = 0;
   Statistics statistics;
   Choice choice;
-  size_t alone_before = 0;  // the end of the neighbour that it was not joined with
+  size_t alone_before = 0;  // the end of the neighbor that it was not joined with
 };
 
 }  // namespace
@@ -74,7 +74,7 @@ bool join_pairs(std::vector<Candidate>& sections) {
 
 }  // namespace
 
-// Neighbours are joined in rounds for as long as that saves bits.
+// Neighbors are joined in rounds for as long as that saves bits.
 Sections make_sections(std::span<const int16_t> weights) {
   std::vector<Candidate> sections = blocks_of(weights);
   while (sections.size() > 1 && join_pairs(sections)) {

@@ -11,7 +11,7 @@
 #include "npu/swd_internal.h"
 #include "npu/value_counts.h"
 
-// How the encoder decides: the sequence is cut into blocks; neighbouring blocks that cost less with one palette than
+// How the encoder decides: the sequence is cut into blocks; neighboring blocks that cost less with one palette than
 // with two become a section (one palette, zero runs or not). Within a section the divisors may change from slice to
 // slice: the cheapest series of them is found by dynamic programming over pieces of the section. Everything is decided
 // on exact bit counts of the symbols.

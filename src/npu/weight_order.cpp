@@ -112,7 +112,7 @@ bool restore(const WeightTraversal& t, int stream, std::span<const int16_t> sequ
 
 namespace {
 
-// Where the weights of a run stand among the pairs. Runs of neighbouring output channels follow each other, so most places
+// Where the weights of a run stand among the pairs. Runs of neighboring output channels follow each other, so most places
 // are found without dividing.
 class PairOffsets {
  public:
@@ -186,8 +186,8 @@ namespace {
 
 constexpr int64_t kQuad = 4;
 
-// Where the weights of a run stand among the quads. Most runs are a neighbour's of the last one, or go on behind the first of
-// such neighbours: their places are found without dividing.
+// Where the weights of a run stand among the quads. Most runs are a neighbor's of the last one, or go on behind the first of
+// such neighbors: their places are found without dividing.
 class QuadOffsets {
  public:
   explicit QuadOffsets(const WeightTraversal& t)
@@ -227,7 +227,7 @@ class QuadOffsets {
 
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 2;  // far behind any offset
   int64_t depth_, depth_quads_, channel_elems_, group_elems_, channel_step_;
-  int64_t last_ = -kNone, first_ = kNone;  // of the last run, and of the last one that was no neighbour's
+  int64_t last_ = -kNone, first_ = kNone;  // of the last run, and of the last one that was no neighbor's
   int64_t first_channel_ = 0, first_input_ = 0, tap_ = 0;
   int64_t channel_ = 0, in_group_ = 0;
 };

@@ -28,7 +28,7 @@ class Units {
     }
   }
 
-  // Along edges first, since neighbours belong together; then whatever else does not depend on each other.
+  // Along edges first, since neighbors belong together; then whatever else does not depend on each other.
   void merge_all() {
     for (const auto& [from, to] : edges_) {
       const size_t a = unit_of(from), b = unit_of(to);

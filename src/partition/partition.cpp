@@ -104,20 +104,20 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
     if (group_of[n] == kOnCpu || busy.contains(group_of[n])) continue;
     group_of[n] = kOnCpu;
     decisions[n].runs_on_npu = false;
-    decisions[n].reason = "only moves data, and no neighbour computes on the NPU";
+    decisions[n].reason = "only moves data, and no neighbor computes on the NPU";
     decisions[n].rule = "group.idle";
     decisions[n].hint = "--delegate-all puts it on the NPU";
   }
 }
 
 // Who reads and makes a value, as groups.
-struct Neighbours {
+struct Neighbors {
   int maker = kOnCpu;
   std::set<int> readers;  // kOnCpu too where the program gives the value
 };
 
-std::vector<Neighbours> neighbours_of_values(const ir::Graph& graph, const std::vector<int>& group_of) {
-  std::vector<Neighbours> out(graph.values.size());
+std::vector<Neighbors> neighbors_of_values(const ir::Graph& graph, const std::vector<int>& group_of) {
+  std::vector<Neighbors> out(graph.values.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     for (const ir::ValueId output : graph.nodes[n].outputs) {
       if (output.valid()) out[output.index()].maker = group_of[n];
@@ -132,7 +132,7 @@ std::vector<Neighbours> neighbours_of_values(const ir::Graph& graph, const std::
 
 // The groups that need a Q/DQ node around a value: one that makes what the CPU reads, or all that read what the CPU
 // makes. The splitter makes one node for all readers; delegates pass each other integers.
-std::vector<int> groups_at_boundary(const Neighbours& value) {
+std::vector<int> groups_at_boundary(const Neighbors& value) {
   std::vector<int> out;
   if (value.maker == kOnCpu) {
     std::ranges::copy_if(value.readers, std::back_inserter(out), [](int group) { return group != kOnCpu; });
@@ -150,11 +150,11 @@ std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, 
     if (group_of[n] == kOnCpu) continue;
     saved.try_emplace(group_of[n], -kCpuCostOfDelegateCall).first->second += cpu_cycles_of(graph, graph.nodes[n]);
   }
-  const std::vector<Neighbours> neighbours = neighbours_of_values(graph, group_of);
+  const std::vector<Neighbors> neighbors = neighbors_of_values(graph, group_of);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const ir::Value& value = graph.values[v];
     if (value.constant || value.quantization || !spread.values[v].quantization) continue;
-    for (const int group : groups_at_boundary(neighbours[v])) saved[group] -= qdq_cycles_of(value);
+    for (const int group : groups_at_boundary(neighbors[v])) saved[group] -= qdq_cycles_of(value);
   }
   return saved;
 }

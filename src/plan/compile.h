@@ -32,12 +32,12 @@ struct Schedule;
 
 // What a schedule is made for. kSpeed: the fewest cycles that rules find at once; kSearch: fewer by seconds of search;
 // kSize: the least SRAM, and of those schedules the fastest.
-enum class Optimise : uint8_t { kSpeed, kSearch, kSize };
+enum class Optimize : uint8_t { kSpeed, kSearch, kSize };
 
 struct Options {
   int threads = 1;                // results do not depend on it
   int64_t arena_limit_bytes = 0;  // what the arena may take; 0: no limit but the address space
-  Optimise optimise = Optimise::kSpeed;
+  Optimize optimize = Optimize::kSpeed;
   // Products of two activations as convolutions whose weights the NPU writes, where it has no such product. Exact on the
   // simulator; no silicon has confirmed it.
   bool dynamic_weights = false;

@@ -91,7 +91,7 @@ std::optional<View> whole_rows(const View& view, int64_t elements, size_t kept, 
 
 namespace {
 
-// Axes of size 1 dropped, neighbours merged where one stride steps through both.
+// Axes of size 1 dropped, neighbors merged where one stride steps through both.
 std::vector<Axis> coalesced(const std::vector<Axis>& axes) {
   std::vector<Axis> merged;
   for (const Axis& axis : axes) {

@@ -1,4 +1,4 @@
-// Pools, and sums and means over pictures, in int8.
+// Pools, and sums and means over images, in int8.
 #include <algorithm>
 
 #include "pte/integer_builder_internal.h"
@@ -14,7 +14,7 @@ std::vector<int64_t> pair_of(const ir::Node& node, std::string_view name, const 
   return list.empty() ? otherwise : both_axes(list);
 }
 
-bool is_picture(const IntegerBuilder& builder, const ir::Node& node) {
+bool is_image(const IntegerBuilder& builder, const ir::Node& node) {
   return builder.graph()[node.inputs[0]].shape.rank() == 4;
 }
 
@@ -24,7 +24,7 @@ bool maximum(IntegerBuilder& builder, const Enclosed& enclosed) {
   const std::vector<int64_t> kernel = pair_of(node, "kernel_size", {});
   const std::vector<int64_t> dilation = pair_of(node, "dilation", {1, 1});
   const bool plain = dilation == std::vector<int64_t>{1, 1} && !node.attributes.get<bool>("ceil_mode");
-  if (!in || in->quantization != enclosed.to || !plain || !is_picture(builder, node)) return false;
+  if (!in || in->quantization != enclosed.to || !plain || !is_image(builder, node)) return false;
   const ValueId from = builder.channels_last(in->value);
   const int64_t zero = enclosed.to.zero_point();
   builder.call("cortex_m::quantized_max_pool2d_nhwc",
@@ -40,7 +40,7 @@ bool average(IntegerBuilder& builder, const Enclosed& enclosed) {
   const std::vector<int64_t> stride = pair_of(node, "stride", kernel);
   const bool plain = pair_of(node, "padding", {0, 0}) == std::vector<int64_t>{0, 0} &&
                      !node.attributes.get<bool>("ceil_mode") && node.attributes.is_none("divisor_override");
-  if (!plain || !is_picture(builder, node)) return false;
+  if (!plain || !is_image(builder, node)) return false;
   return summed(builder, enclosed,
                 {.height = kernel[0],
                  .width = kernel[1],
@@ -51,7 +51,7 @@ bool average(IntegerBuilder& builder, const Enclosed& enclosed) {
 
 // To one element for each channel.
 bool adaptive(IntegerBuilder& builder, const Enclosed& enclosed) {
-  if (!is_picture(builder, enclosed.node)) return false;
+  if (!is_image(builder, enclosed.node)) return false;
   const Shape in = builder.graph()[enclosed.node.inputs[0]].shape;
   const Shape out = builder.graph()[enclosed.output].shape;
   if (out[2] != 1 || out[3] != 1) return false;
@@ -59,7 +59,7 @@ bool adaptive(IntegerBuilder& builder, const Enclosed& enclosed) {
                 {.height = in[2], .width = in[3], .factor = 1.0 / static_cast<double>(in[2] * in[3])});
 }
 
-bool is_over_picture(const ir::Node& node) {
+bool is_over_image(const ir::Node& node) {
   std::vector<int64_t> axes = node.attributes.is_none("dim") ? std::vector<int64_t>() : node.attributes.integers("dim");
   for (int64_t& axis : axes) axis = axis < 0 ? axis + 4 : axis;
   std::ranges::sort(axes);
@@ -67,7 +67,7 @@ bool is_over_picture(const ir::Node& node) {
 }
 
 bool reduction(IntegerBuilder& builder, const Enclosed& enclosed) {
-  if (!is_picture(builder, enclosed.node) || !is_over_picture(enclosed.node)) return false;
+  if (!is_image(builder, enclosed.node) || !is_over_image(enclosed.node)) return false;
   const Shape in = builder.graph()[enclosed.node.inputs[0]].shape;
   const bool is_mean = enclosed.node.op == ir::Op(AtenOp::mean_dim);
   const double factor = is_mean ? 1.0 / static_cast<double>(std::max<int64_t>(in[2] * in[3], 1)) : 1.0;

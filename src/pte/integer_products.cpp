@@ -237,8 +237,8 @@ bool matrix_product(IntegerBuilder& builder, const Enclosed& enclosed) {
 // Sums over windows are depthwise convolutions by ones, which round once.
 constexpr int64_t kMaxOnes = int64_t{64} << 10;
 
-// The sum of each channel's whole picture: a linear layer of one output over rows of pixels, with ones as its weights.
-void sum_pictures(IntegerBuilder& builder, const Enclosed& enclosed, const Integers& in, const Multiplier& scale) {
+// The sum of each channel's whole image: a linear layer of one output over rows of pixels, with ones as its weights.
+void sum_images(IntegerBuilder& builder, const Enclosed& enclosed, const Integers& in, const Multiplier& scale) {
   const Shape shape = builder.graph()[in.value].shape;
   const int64_t pixels = shape[2] * shape[3], offset = -in.quantization.zero_point();
   const ValueId rows = builder.reshaped(builder.plain(in.value), Shape{shape[0] * shape[1], pixels});
@@ -259,7 +259,7 @@ bool summed(IntegerBuilder& builder, const Enclosed& enclosed, const Window& win
   const Multiplier scale = multiplier_of(in->quantization.scale() * window.factor / enclosed.to.scale());
   const bool is_whole = window.height == shape[2] && window.width == shape[3];
   if (is_whole && is_applicable(scale) && shape.elements() > 0) {
-    sum_pictures(builder, enclosed, *in, scale);
+    sum_images(builder, enclosed, *in, scale);
     return true;
   }
   const int64_t ones = window.height * window.width * shape[1];

@@ -71,7 +71,7 @@ class Annotator {
       const auto role = role_in_model(node);
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const bool is_weight = role && (i == role->weight || i == role->bias);
-        const bool is_statistic = family_of(node) == AtenFamily::kNormalisation && i > 0;
+        const bool is_statistic = family_of(node) == AtenFamily::kNormalization && i > 0;
         if ((is_weight || is_statistic) && node.inputs[i].valid() && graph_[node.inputs[i]].constant)
           is_parameter_[node.inputs[i].index()] = true;
       }

@@ -88,7 +88,7 @@ class Calibration {
                  .hint = "check the samples"});
   }
 
-  // A value whose group has no element yet: the lowering has optimised all of the group's values away.
+  // A value whose group has no element yet: the lowering has optimized all of the group's values away.
   [[nodiscard]] std::optional<ValueId> unseen() const {
     for (size_t v = 0; v < aten_.values.size(); ++v) {
       const ir::Value& value = aten_.values[v];

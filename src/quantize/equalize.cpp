@@ -15,7 +15,7 @@ using ir::Node;
 using ir::NodeId;
 using ir::ValueId;
 
-constexpr int kSweeps = 3;  // a layer in the middle is equalized with both neighbours
+constexpr int kSweeps = 3;  // a layer in the middle is equalized with both neighbors
 
 bool is_op(const Node& node, AtenOp op) {
   return node.op == ir::Op(op);

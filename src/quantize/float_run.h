@@ -33,7 +33,7 @@ struct FloatRunOptions {
   std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const interpret::Extremes& extremes)>
       observer = {};
   // Per value whether the observer is to see it, once it is known which nodes kernels run; none: all. What nobody wants
-  // to see is computed faster, with its neighbours.
+  // to see is computed faster, with its neighbors.
   std::function<std::vector<bool>(const std::vector<bool>& on_kernels)> observed = {};
   // Called with what each weighted layer reads, [N,H,W,C].
   std::function<void(const WeightedLayer& layer, const Tensor& image)> layers = {};

@@ -15,7 +15,7 @@ bool is_data_movement(const Node& node) {
   return node.op.is_aten() && is_data_movement(node.op.aten());
 }
 
-// The movers none of whose neighbours computes with integers.
+// The movers none of whose neighbors computes with integers.
 void add_movers(const ir::Graph& graph, std::vector<bool>& left) {
   const std::vector<NodeId> producers = ir::producers(graph);
   const std::vector<std::vector<NodeId>> users = ir::users(graph);

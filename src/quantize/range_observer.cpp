@@ -131,7 +131,7 @@ int64_t bin_of(double value, int width_log2) {
   return static_cast<int64_t>(std::floor(std::ldexp(value, -width_log2)));
 }
 
-// Sums over the bins up to each edge: how many elements, their sum and their sum of squares (at the bins' centres).
+// Sums over the bins up to each edge: how many elements, their sum and their sum of squares (at the bins' centers).
 struct Moments {
   double count = 0;
   double sum = 0;
@@ -179,7 +179,7 @@ bool RangeObserver::observe(std::span<const float> elements, const interpret::Ex
   return true;
 }
 
-// Each that is counted stands for its neighbours.
+// Each that is counted stands for its neighbors.
 void RangeObserver::count(std::span<const float> elements, size_t enough) {
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   constexpr size_t kMany = 4 * kMaxBins;
@@ -297,11 +297,11 @@ Range RangeObserver::min_square_error(int64_t steps, double clipping) const {
   std::vector<Moments> below(counts_.size() + 1);  // of all bins before an edge
   for (size_t i = 0; i < counts_.size(); ++i) {
     const int64_t bin = first_ + static_cast<int64_t>(i);
-    const double centre = (static_cast<double>(bin) + 0.5) * width;
+    const double center = (static_cast<double>(bin) + 0.5) * width;
     const auto count = static_cast<double>(bin == 0 ? counts_[i] - zeros_ : counts_[i]);
     below[i + 1] = {.count = below[i].count + count,
-                    .sum = below[i].sum + count * centre,
-                    .squares = below[i].squares + count * centre * centre};
+                    .sum = below[i].sum + count * center,
+                    .squares = below[i].squares + count * center * center};
   }
   const auto value_at = [&](size_t edge) {
     return std::clamp((static_cast<double>(first_) + static_cast<double>(edge)) * width, std::min(0.0, double{min_}),

@@ -57,7 +57,7 @@ bool applies(const Override& override, const ir::Node& node, std::span<const Use
          names_node(override, user_nodes[node.origin.index()]);
 }
 
-// Operators whose places in a picture 8 bits do not name: they stay float where nobody says otherwise.
+// Operators whose places in an image 8 bits do not name: they stay float where nobody says otherwise.
 constexpr std::array<std::string_view, 2> kSamplesCoordinates = {"aten.grid_sampler.default",
                                                                  "aten.grid_sampler_2d.default"};
 

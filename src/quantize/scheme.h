@@ -112,9 +112,9 @@ struct Scheme {
 
 // A scheme in words: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details behind plus signs:
 // "int8+per-tensor+symmetric+minmax"; "float": none. Errors (usage): words that there are not.
-Result<std::optional<NodeScheme>> scheme_of_words(std::string_view words);
+Result<std::optional<NodeScheme>> parse_scheme(std::string_view spec);
 // "node:NAME=SCHEME", "op:", "module:" and "type:" likewise, "inputs=SCHEME", "outputs=SCHEME". Errors (usage).
-Result<Override> override_of_words(std::string_view words);
+Result<Override> parse_override(std::string_view spec);
 // For help texts: the names, and the details.
 std::string scheme_names();
 std::string scheme_details();

@@ -18,8 +18,8 @@ std::string share(int64_t part, int64_t whole) {
 }  // namespace
 
 std::string to_text(const AccuracyReport& report) {
-  std::string out = fmt::format("{} on {} {} samples\n", report.program, report.samples,
-                                report.has_labels ? "labelled" : "unlabelled");
+  std::string out =
+      fmt::format("{} on {} {} samples\n", report.program, report.samples, report.has_labels ? "labeled" : "unlabeled");
   if (report.has_labels) {
     out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
     if (report.has_integer_graph)

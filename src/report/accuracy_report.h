@@ -5,7 +5,7 @@
 
 namespace carina::report {
 
-// How well a program answers samples, labelled or not.
+// How well a program answers samples, labeled or not.
 struct AccuracyReport {
   std::string program;
   int64_t samples = 0;

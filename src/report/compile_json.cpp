@@ -48,14 +48,14 @@ ordered_json memory_map_json(const std::vector<HeldBytes>& map) {
   return json;
 }
 
-ordered_json fixes_json(const std::vector<FixReport>& fixes) {
+ordered_json legalized_json(const std::vector<LegalizedReport>& legalized) {
   ordered_json list = ordered_json::array();
-  for (const FixReport& fix : fixes)
-    list.push_back({{"node", fix.node},
-                    {"source", fix.source},
-                    {"rule", fix.rule},
-                    {"reason", fix.reason},
-                    {"change", fix.change}});
+  for (const LegalizedReport& entry : legalized)
+    list.push_back({{"node", entry.node},
+                    {"source", entry.source},
+                    {"rule", entry.rule},
+                    {"reason", entry.reason},
+                    {"change", entry.change}});
   return list;
 }
 
@@ -127,7 +127,7 @@ std::string to_json(const CompileReport& report) {
                        {"target", report.target},
                        {"system_config", report.system_config},
                        {"memory_mode", report.memory_mode},
-                       {"optimise", report.optimise},
+                       {"optimize", report.optimize},
                        {"dynamic_weights", report.dynamic_weights},
                        {"sram_budget_bytes", report.sram_budget_bytes},
                        {"arena_cache_bytes", report.cache_bytes},
@@ -143,7 +143,7 @@ std::string to_json(const CompileReport& report) {
                        {"clock_hz", report.clock_hz},
                        {"cycles", json_of(report.cycles)},
                        {"errors", errors_json(report)}};
-  if (!report.fixes.empty()) json["fixes"] = fixes_json(report.fixes);
+  if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
   if (!report.savings.empty()) json["savings"] = savings_json(report.savings);
   return json_text(json);
 }

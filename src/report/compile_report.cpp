@@ -167,11 +167,11 @@ std::string shown_text(const CompileReport& report) {
   return text;
 }
 
-// "optimised for size, at most 65,536 B of arena", or nothing where all is as usual.
+// "optimized for size, at most 65,536 B of arena", or nothing where all is as usual.
 std::string choices_line(const CompileReport& report) {
   std::string line;
   const auto add = [&](const std::string& text) { line += (line.empty() ? "" : ", ") + text; };
-  if (report.optimise != "speed" && !report.optimise.empty()) add("optimised for " + report.optimise);
+  if (report.optimize != "speed" && !report.optimize.empty()) add("optimized for " + report.optimize);
   if (report.sram_budget_bytes > 0) add(fmt::format("at most {} B of arena", grouped(report.sram_budget_bytes)));
   if (report.cache_bytes > 0) add(fmt::format("at most {} B of fast memory", grouped(report.cache_bytes)));
   if (report.dynamic_weights) add("with weight streams that the NPU writes, where that helps");
@@ -181,8 +181,9 @@ std::string choices_line(const CompileReport& report) {
 // What was rewritten: a line for each node.
 std::string fixes_text(const CompileReport& report) {
   std::string text;
-  for (const FixReport& fix : report.fixes)
-    text += fmt::format("  {}: {}: {}; no number changes\n", with_source(fix.node, fix.source), fix.reason, fix.change);
+  for (const LegalizedReport& entry : report.legalized)
+    text += fmt::format("  {}: {}: {}; no number changes\n", with_source(entry.node, entry.source), entry.reason,
+                        entry.change);
   return text.empty() ? text : "rewritten:\n" + text;
 }
 

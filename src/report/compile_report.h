@@ -17,7 +17,7 @@ enum class RunsOn : uint8_t {
   kNpu,
   kCpu,
   kBoth,       // it becomes several operations, some here, some there
-  kFolded,     // nothing is left of it: no effect, a constant, or a part of its neighbours
+  kFolded,     // nothing is left of it: no effect, a constant, or a part of its neighbors
   kNowhere,    // nothing can run it, and so the model cannot be compiled
   kUndecided,  // it could run, but for other nodes the model cannot be compiled
 };
@@ -69,7 +69,7 @@ struct Saving {
 };
 
 // A node that was rewritten so that the target takes it; no number changed.
-struct FixReport {
+struct LegalizedReport {
   std::string node;
   std::string source;  // "model.py:41", may be empty
   std::string rule;    // that kept it on the CPU, "window.stride"
@@ -84,7 +84,7 @@ struct CompileReport {
   std::string accelerator = "NPU";  // what of the target runs delegates
   std::string system_config;
   std::string memory_mode;
-  std::string optimise;           // what schedules are made for: "speed", "search" or "size"
+  std::string optimize;           // what schedules are made for: "speed", "search" or "size"
   bool dynamic_weights = false;   // products of activations as convolutions whose weights the NPU writes
   int64_t sram_budget_bytes = 0;  // what a delegate's arena may take; 0: no limit
   int64_t cache_bytes = 0;        // of fast memory that a delegate may take; 0: not limited
@@ -99,7 +99,7 @@ struct CompileReport {
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
-  std::vector<FixReport> fixes = {};  // where they were asked for
+  std::vector<LegalizedReport> legalized = {};  // where they were asked for
   std::vector<Saving> savings = {};   // the most cycles saved first; where they were asked for
   Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
 };

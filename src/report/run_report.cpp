@@ -40,7 +40,7 @@ std::string npu_text(const NpuReport& npu, LayerRows rows) {
   std::string out = fmt::format("NPU {} ({}, {}), per inference:\n", npu.target, npu.system_config, npu.memory_mode) +
                     layers_table(npu, rows);
   const double time = npu.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(npu.cycles) / static_cast<double>(npu.clock_hz);
-  out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilisation {:.1f} %\n", grouped(npu.cycles),
+  out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilization {:.1f} %\n", grouped(npu.cycles),
                      time, npu.clock_hz / 1'000'000, grouped(npu.macs), 100 * npu.utilization);
   for (const auto& [name, bytes] : npu.traffic_bytes) out += fmt::format("traffic {}: {} B\n", name, grouped(bytes));
   for (const auto& [name, count] : npu.pmu) out += fmt::format("pmu {}: {}\n", name, grouped(count));

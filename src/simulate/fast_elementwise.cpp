@@ -121,7 +121,7 @@ std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work) {
   using enum ElementwiseMode;
   const ElementwiseMode mode = op.elementwise;
   if (mode != kAdd && mode != kSub && mode != kMul && mode != kMin && mode != kMax) return nullptr;
-  // A scalar of U85 may be wider than its neighbour; chained operands keep the type of their buffer.
+  // A scalar of U85 may be wider than its neighbor; chained operands keep the type of their buffer.
   const auto plain = [](const FeatureMap& map, const Broadcast& b) {
     return map.type.bytes == 1 && (b.scalar || map.storage == Storage::kTile2x2 || map.storage == Storage::kTile3x1);
   };

@@ -41,7 +41,7 @@ inline size_t tensor_bytes(DType dtype, const Shape& shape) {
   return static_cast<size_t>(shape.elements()) * element_bytes(dtype);
 }
 
-// A tensor under construction: uninitialised elements to fill, then freeze().
+// A tensor under construction: uninitialized elements to fill, then freeze().
 class MutableTensor {
  public:
   MutableTensor(DType dtype, const Shape& shape)

@@ -1,6 +1,6 @@
 """Random calls of the Cortex-M backend's operators: {name: draw(random) -> arguments of the operator}.
 
-Shapes, windows, zero points, multipliers and limits are drawn; codes hold the ends of their types. Pictures are channels-last in memory
+Shapes, windows, zero points, multipliers and limits are drawn; codes hold the ends of their types. Images are channels-last in memory
 where the operator's name does not say NHWC, as the backend lays them out.
 """
 
@@ -37,7 +37,7 @@ def limits(r):
     return r.choice(((-128, 127), (r.randint(-128, -60), r.randint(60, 127))))
 
 
-def picture(r, layout, channels, min_size=3):
+def image(r, layout, channels, min_size=3):
     n, h, w = r.randint(1, 2), r.randint(min_size, 9), r.randint(min_size, 9)
     return codes(r, n, h, w, channels) if layout == "nhwc" else Placed(codes(r, n, channels, h, w), LAST)
 
@@ -56,7 +56,7 @@ def same_or_channels(r):
         shape = r.choice(((5,), (2, 3), (1, 4, 3, 5), (2, 0, 3)))
         return [codes(r, *shape), codes(r, *shape)]
     channels = r.randint(1, 6)
-    return [picture(r, "nchw", channels), Placed(codes(r, 1, channels, 1, 1), LAST)]
+    return [image(r, "nchw", channels), Placed(codes(r, 1, channels, 1, 1), LAST)]
 
 
 def add(r):
@@ -108,7 +108,7 @@ def convolution(layout):
         groups, inputs = r.choice((1, 1, 2)), r.randint(1, 4)
         outputs, (kernel, padding) = groups * r.randint(1, 5), window(r)
         weight = codes(r, outputs, *kernel, inputs)
-        return [picture(r, layout, groups * inputs), weight, bias_of(r, outputs), [r.randint(1, 3), r.randint(1, 3)], [p - 1 for p in padding], [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), SCRATCH]
+        return [image(r, layout, groups * inputs), weight, bias_of(r, outputs), [r.randint(1, 3), r.randint(1, 3)], [p - 1 for p in padding], [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), SCRATCH]
 
     return draw
 
@@ -118,7 +118,7 @@ def depthwise(layout):
         channels, times, (kernel, padding) = r.randint(1, 9), r.choice((1, 1, 2)), window(r)
         weight = codes(r, 1, *kernel, channels * times)
         rest = [[1, 1], times, zero(r), zero(r), *requantized(r, channels * times), *limits(r), SCRATCH]
-        return [picture(r, layout, channels), weight, bias_of(r, channels * times), [r.randint(1, 2), r.randint(1, 2)], [p - 1 for p in padding], *rest]
+        return [image(r, layout, channels), weight, bias_of(r, channels * times), [r.randint(1, 2), r.randint(1, 2)], [p - 1 for p in padding], *rest]
 
     return draw
 
@@ -129,19 +129,19 @@ def transposed(layout):
         stride = [r.randint(1, 3), r.randint(1, 3)]
         more = [r.randint(0, s - 1) for s in stride]
         rest = [more, [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), SCRATCH, SCRATCH]
-        return [picture(r, layout, inputs), codes(r, outputs, *kernel, inputs), bias_of(r, outputs), stride, [p - 1 for p in padding], *rest]
+        return [image(r, layout, inputs), codes(r, outputs, *kernel, inputs), bias_of(r, outputs), stride, [p - 1 for p in padding], *rest]
 
     return draw
 
 
 def average(layout):
-    return lambda r: [picture(r, layout, r.randint(1, 5)), [3, 2], [r.randint(1, 2), r.randint(1, 3)], [r.randint(0, 1), 0], bool(r.randint(0, 1)), zero(r), multiplier(r), r.randint(-6, -3), SCRATCH]
+    return lambda r: [image(r, layout, r.randint(1, 5)), [3, 2], [r.randint(1, 2), r.randint(1, 3)], [r.randint(0, 1), 0], bool(r.randint(0, 1)), zero(r), multiplier(r), r.randint(-6, -3), SCRATCH]
 
 
 def greatest(layout):
     def draw(r):
         own = zero(r)
-        return [picture(r, layout, r.randint(1, 5)), [3, 2], [r.randint(1, 2), r.randint(1, 3)], [r.randint(0, 1), r.randint(0, 1)], [1, 1], False, own, own, *limits(r)]
+        return [image(r, layout, r.randint(1, 5)), [3, 2], [r.randint(1, 2), r.randint(1, 3)], [r.randint(0, 1), r.randint(0, 1)], [1, 1], False, own, own, *limits(r)]
 
     return draw
 

@@ -29,7 +29,7 @@ ELSEWHERE = {
     "pip install": "a network",
     "--scheduler": "a cluster: test_sweep.py",
     "carina run model.bpte": "a program with a wrong test case: test_bundled_programs.py",
-    "--calibrate x.npy": "a model of the reader's own: test_fix.py",
+    "--calibrate x.npy": "a model of the reader's own: test_legalize.py",
     "--calibrate inputs.npz": "a model of the reader's own",
     "--data inputs.npz": "a model of the reader's own: test_schemes.py",
     "board.ini": "a file of the reader's own: test_vela_ini.py",

@@ -311,7 +311,7 @@ def rolled(r):
 # --- windows -------------------------------------------------------------------------------------------------------
 
 
-def picture(r, kinds, channels=None, batch=True):
+def image(r, kinds, channels=None, batch=True):
     lead = (r.randint(1, 2),) if batch or r.random() < 0.6 else ()
     return r.tensor(lead + (channels or r.randint(1, 4), r.randint(4, 8), r.randint(4, 8)), r.dtype(kinds), edges=False, scale=1.0)
 
@@ -350,29 +350,29 @@ def pool_window(r, dilated):
 
 
 def average_pool(r):
-    return [picture(r, FLOATS[:3], batch=False), *pool_window(r, False), flip_coin(r, 0), flip_coin(r, 0), r.choice((None, 3))]
+    return [image(r, FLOATS[:3], batch=False), *pool_window(r, False), flip_coin(r, 0), flip_coin(r, 0), r.choice((None, 3))]
 
 
 def max_pool(r):
-    return [picture(r, FLOATS[:3] + (torch.int32, torch.int8), batch=False), *pool_window(r, True), flip_coin(r, 0)]
+    return [image(r, FLOATS[:3] + (torch.int32, torch.int8), batch=False), *pool_window(r, True), flip_coin(r, 0)]
 
 
 def max_pool_backward(r):
-    x = picture(r, (torch.float32,))
+    x = image(r, (torch.float32,))
     window = [*pool_window(r, True), flip_coin(r, 0)]
     y, indices = torch.ops.aten.max_pool2d_with_indices.default(x, *window)
     return [r.tensor(tuple(y.shape), edges=False), x, *window, indices]
 
 
 def grid(r):
-    x = picture(r, (torch.float32, torch.float64))
+    x = image(r, (torch.float32, torch.float64))
     places_ = r.tensor((x.shape[0], r.randint(1, 5), r.randint(1, 5), 2), x.dtype, edges=False, scale=0.8)
     return [x, places_, r.randint(0, 2), r.randint(0, 2), flip_coin(r, 0)]
 
 
 def upsampled(corners, vector=True):
     def draw(r):
-        x = picture(r, (torch.float32, torch.float64) + ((torch.uint8,) if corners else ()))
+        x = image(r, (torch.float32, torch.float64) + ((torch.uint8,) if corners else ()))
         x = x * 12 if x.dtype == torch.uint8 else x  # bytes, up to 240
         size, factors = [r.randint(2, 12), r.randint(2, 12)], [r.uniform(0.4, 2.5), r.uniform(0.4, 2.5)]
         if not vector:
@@ -462,7 +462,7 @@ def complex_transform(r):
 
 ANY = unary()
 NAMED = {
-    "_adaptive_avg_pool2d.out": lambda r: [picture(r, FLOATS[:3], batch=False), [r.randint(1, 6), r.randint(1, 6)]],
+    "_adaptive_avg_pool2d.out": lambda r: [image(r, FLOATS[:3], batch=False), [r.randint(1, 6), r.randint(1, 6)]],
     "_log_softmax.out": then(unary(FLOATS), dim_of(), False),
     "_softmax.out": then(unary(FLOATS), dim_of(), False),
     "_cdist_forward.out": distances,

@@ -8,7 +8,7 @@ from torch import nn
 TARGET = "ethos-u55-128"
 
 
-class Normalised(nn.Module):
+class Normalized(nn.Module):
     """The prologue of most image models."""
 
     def __init__(self):
@@ -64,7 +64,7 @@ class Cell(nn.Module):
 
 
 MODELS = {
-    "normalised": (Normalised, (1, 3, 12, 12), 35),
+    "normalized": (Normalized, (1, 3, 12, 12), 35),
     "group_norm": (Grouped, (1, 3, 12, 12), 30),
     "zeros_squeeze": (Zeros, (1, 8), 40),
     "buffer_squeeze": (Squeezed, (1, 8), 40),
@@ -82,7 +82,7 @@ def model(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     exported = torch.export.export(module, (torch.randn(shape),))
     torch.export.save(exported.run_decompositions(), folder / "model.pt2")
-    samples = torch.rand(32, *shape[1:]) if request.param == "normalised" else torch.randn(32, *shape[1:])
+    samples = torch.rand(32, *shape[1:]) if request.param == "normalized" else torch.randn(32, *shape[1:])
     np.savez(folder / "data.npz", x=samples.numpy())
     with torch.no_grad():
         wanted = np.concatenate([module(sample[None]).numpy() for sample in samples])

@@ -52,7 +52,7 @@ def sums(n, generator):
     return torch.randint(-3000, 3000, (n,), dtype=torch.int64, generator=generator).to(torch.int32)
 
 
-def picture(g, layout, n, c, h, w):
+def image(g, layout, n, c, h, w):
     return int8(n, h, w, c, generator=g) if layout == "nhwc" else int8(n, c, h, w, generator=g).to(memory_format=LAST)
 
 
@@ -61,7 +61,7 @@ SCRATCH = torch.zeros(1, dtype=torch.int8)
 
 def convolution(layout, groups=1, stride=(1, 1), padding=(1, 1), dilation=(1, 1), bias=True):
     def make(g):
-        x = picture(g, layout, 2, 4, 9, 8)
+        x = image(g, layout, 2, 4, 9, 8)
         weight = int8(6, 3, 3, 4 // groups, generator=g)
         op = OPS.quantized_conv2d_nhwc if layout == "nhwc" else OPS.quantized_conv2d
         return op, [x, weight, sums(6, g) if bias else None, list(stride), list(padding), list(dilation), 7, -3, *scales(6, g), -120, 110, SCRATCH], [0]
@@ -71,7 +71,7 @@ def convolution(layout, groups=1, stride=(1, 1), padding=(1, 1), dilation=(1, 1)
 
 def depthwise(layout, multiplier=1, stride=(1, 1)):
     def make(g):
-        x = picture(g, layout, 1, 5, 8, 7)
+        x = image(g, layout, 1, 5, 8, 7)
         weight = int8(1, 3, 2, 5 * multiplier, generator=g)
         op = OPS.quantized_depthwise_conv2d_nhwc if layout == "nhwc" else OPS.quantized_depthwise_conv2d
         return op, [x, weight, sums(5 * multiplier, g), list(stride), [1, 0], [1, 1], multiplier, -4, 5, *scales(5 * multiplier, g), -128, 127, SCRATCH], [0]
@@ -83,7 +83,7 @@ def wide_convolution(inputs, outputs, kernel, stride=1, padding=0):
     """Channels beyond a vector's and a group of panels, and none that fill them."""
 
     def make(g):
-        x, weight = picture(g, "nchw", 2, inputs, 13, 11), int8(outputs, kernel, kernel, inputs, generator=g)
+        x, weight = image(g, "nchw", 2, inputs, 13, 11), int8(outputs, kernel, kernel, inputs, generator=g)
         limits = [7, -3, *scales(outputs, g), -120, 110, SCRATCH]
         return OPS.quantized_conv2d, [x, weight, sums(outputs, g), [stride] * 2, [padding] * 2, [1, 1], *limits], [0]
 
@@ -91,7 +91,7 @@ def wide_convolution(inputs, outputs, kernel, stride=1, padding=0):
 
 
 def wide_depthwise(g):
-    x, weight = picture(g, "nchw", 2, 37, 13, 11), int8(1, 5, 3, 37, generator=g)
+    x, weight = image(g, "nchw", 2, 37, 13, 11), int8(1, 5, 3, 37, generator=g)
     return OPS.quantized_depthwise_conv2d, [x, weight, sums(37, g), [2, 1], [2, 1], [1, 1], 1, 128, 5, *scales(37, g), -128, 127, SCRATCH], [0]
 
 
@@ -101,13 +101,13 @@ def wide_linear(g):
 
 
 def wide_add(g):
-    x, y = (picture(g, "nchw", 2, 33, 13, 11) for _ in range(2))
+    x, y = (image(g, "nchw", 2, 33, 13, 11) for _ in range(2))
     return OPS.quantized_add, [x, 128, 1518500250, -1, y, -127, 1200000000, 0, 4, 1700000000, -19, -100, 120], [0, 4]
 
 
 def transposed(layout, stride=(2, 2), output_padding=(1, 0)):
     def make(g):
-        x = picture(g, layout, 1, 3, 5, 4)
+        x = image(g, layout, 1, 3, 5, 4)
         op = OPS.quantized_transpose_conv2d_nhwc if layout == "nhwc" else OPS.quantized_transpose_conv2d
         weight = int8(4, 3, 3, 3, generator=g)
         return op, [x, weight, sums(4, g), list(stride), [1, 1], list(output_padding), [1, 1], 3, 2, *scales(4, g), -128, 127, SCRATCH, SCRATCH], [0]
@@ -118,7 +118,7 @@ def transposed(layout, stride=(2, 2), output_padding=(1, 0)):
 def average(layout, ceil=False):
     def make(g):
         op = OPS.quantized_avg_pool2d_nhwc if layout == "nhwc" else OPS.quantized_avg_pool2d
-        return op, [picture(g, layout, 1, 4, 9, 9), [3, 2], [2, 2], [1, 0], ceil, -5, 1518500250, -4, SCRATCH], [0]
+        return op, [image(g, layout, 1, 4, 9, 9), [3, 2], [2, 2], [1, 0], ceil, -5, 1518500250, -4, SCRATCH], [0]
 
     return make
 
@@ -126,7 +126,7 @@ def average(layout, ceil=False):
 def maximum(layout):
     def make(g):
         op = OPS.quantized_max_pool2d_nhwc if layout == "nhwc" else OPS.quantized_max_pool2d
-        return op, [picture(g, layout, 1, 4, 9, 9), [3, 2], [2, 1], [1, 0], [1, 1], False, 3, 3, -100, 100], [0]
+        return op, [image(g, layout, 1, 4, 9, 9), [3, 2], [2, 1], [1, 0], [1, 1], False, 3, 3, -100, 100], [0]
 
     return make
 
@@ -142,7 +142,7 @@ def linear(kernel_sum):
 
 CALLS = {
     "add": lambda g: (OPS.quantized_add, [int8(2, 3, 4, 5, generator=g), 3, 1518500250, -1, int8(2, 3, 4, 5, generator=g), -7, 1200000000, -2, 4, 1700000000, -18, -100, 120], [0, 4]),
-    "add_broadcast": lambda g: (OPS.quantized_add, [picture(g, "nchw", 1, 3, 4, 5), 3, 1518500250, -1, picture(g, "nchw", 1, 3, 1, 1), -7, 1200000000, -2, 4, 1700000000, -18, -128, 127], [0, 4]),
+    "add_broadcast": lambda g: (OPS.quantized_add, [image(g, "nchw", 1, 3, 4, 5), 3, 1518500250, -1, image(g, "nchw", 1, 3, 1, 1), -7, 1200000000, -2, 4, 1700000000, -18, -128, 127], [0, 4]),
     "mul": lambda g: (OPS.quantized_mul, [int8(2, 30, generator=g), 3, int8(2, 30, generator=g), -7, 4, 1700000000, -7], [0, 2]),
     "mul_left_shift": lambda g: (OPS.quantized_mul, [int8(2, 30, generator=g), 3, int8(2, 30, generator=g), -7, 4, 11000000, 2], [0, 2]),
     "div": lambda g: (OPS.quantized_div, [int8(2, 300, generator=g), 3, int8(2, 300, generator=g), -7, 4, 17.3], [0, 2]),
@@ -157,7 +157,7 @@ CALLS = {
     "softmax_middle": lambda g: (OPS.softmax, [int8(3, 9, 5, generator=g), 1, 5, -128, 1100000000, 22, -248], [0]),
     "transpose": lambda g: (OPS.transpose, [int8(2, 3, 4, 5, generator=g), [0, 3, 1, 2]], [0]),
     "pad": lambda g: (OPS.pad, [int8(2, 3, 4, 5, generator=g), [0, 1, 0, 2], [0, 0, 3, 1], -9], [0]),
-    "pad_channels_last": lambda g: (OPS.pad, [picture(g, "nchw", 2, 3, 4, 5), [0, 1, 0, 2], [0, 0, 3, 1], -9], [0]),
+    "pad_channels_last": lambda g: (OPS.pad, [image(g, "nchw", 2, 3, 4, 5), [0, 1, 0, 2], [0, 0, 3, 1], -9], [0]),
     "pad_rank_2": lambda g: (OPS.pad, [int8(4, 5, generator=g), [0, 0, 1, 2], [0, 0, 3, 0], -128], [0]),
     "conv2d": convolution("nchw"),
     "conv2d_stride": convolution("nchw", stride=(2, 3), padding=(0, 2), bias=False),
@@ -231,7 +231,7 @@ def drawn(name, random):
         arguments = cortex_m_samples.NAMES[name](random)
         try:
             wanted = getattr(OPS, name)(*[plain(value) for value in arguments])
-        except (RuntimeError, AssertionError):  # a window that the picture has no room for
+        except (RuntimeError, AssertionError):  # a window that the image has no room for
             continue
         order = cortex_m_samples.LAST if isinstance(arguments[0], Placed) else ()
         return KernelCall(f"cortex_m::{name}.out", [*arguments, Out(wanted, order=order)], repr(arguments)), wanted

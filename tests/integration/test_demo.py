@@ -69,7 +69,7 @@ def test_cycles_per_layer_and_in_total(demo):
     assert all(cycles > 0 for cycles in layers)
     assert number(total) >= max(layers)
     assert float(milliseconds) == pytest.approx(number(total) / int(clock) / 1000, abs=0.0006)
-    assert re.search(r"MAC utilisation \d+\.\d %", table)
+    assert re.search(r"MAC utilization \d+\.\d %", table)
 
 
 def test_names_the_next_command(demo):

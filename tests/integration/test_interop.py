@@ -19,7 +19,7 @@ SAMPLE = [
     "Carina/kws/int8, int8 in and out, ethos-u55-128", "Carina/kws/int8, vgf", "Carina/24 inputs and outputs of 4 types/float and integers, CPU", "Carina/2 methods/int8, ethos-u55-128, packed by ExecuTorch",
     "ExecuTorch/ds_cnn/int8, ethos-u65-256, by Vela", "ExecuTorch/kws/int8, portable kernels", "ExecuTorch/2 methods/float, portable kernels",
     "ExecuTorch/constants in a .ptd/float, portable kernels", "ExecuTorch/a loop over rows/float, portable kernels", "ExecuTorch/state, third run/float, portable kernels", "ExecuTorch/channels last/float, portable kernels",
-    "ExecuTorch/fewer and smaller pictures than planned/float, portable kernels",
+    "ExecuTorch/fewer and smaller images than planned/float, portable kernels",
 ]  # fmt: skip
 
 

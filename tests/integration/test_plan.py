@@ -1,4 +1,4 @@
-"""Our planner: TOSA graphs compiled for every NPU, memory mode and level of optimisation, run on our simulator, against the official TOSA reference model.
+"""Our planner: TOSA graphs compiled for every NPU, memory mode and level of optimization, run on our simulator, against the official TOSA reference model.
 
 Every network of ../shared/cases, then random small graphs (operator_graphs.py: every operator and type; tosa_graphs.py: one or two operators; plan_graphs.py: chains
 and larger shapes). The same seeds every time; N=3000 pytest tests/integration/test_plan.py runs more, SEED=1 others. The test program plan_tool compiles and simulates
@@ -34,7 +34,7 @@ FAMILIES = list(dict.fromkeys(config[:9] for config in CONFIGS))
 
 def choices_of(config):
     """Every legal memory mode at every level, as plan_tool wants to be told."""
-    return [f"memory={mode},optimise={level}" for mode, level in itertools.product(MODES[config[:9]], LEVELS)]
+    return [f"memory={mode},optimize={level}" for mode, level in itertools.product(MODES[config[:9]], LEVELS)]
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, pac
         (["--quantize", "int16x8", "--io", "int16"], {"quantize": "int16x8", "io": "int16"}),
         (["--no-delegate"], {"no_delegate": True}),
         (["--no-delegate", "--cpu-kernels", "cortex-m"], {"no_delegate": True, "cpu_kernels": "cortex-m"}),
-        (["--cpu-op", "linear", "--cpu-module", "stem", "-Os"], {"cpu_op": "linear", "cpu_module": ["stem"], "optimise": "size"}),
+        (["--cpu-op", "linear", "--cpu-module", "stem", "-Os"], {"cpu_op": "linear", "cpu_module": ["stem"], "optimize": "size"}),
         (["--memory-mode", "Sram_Only", "--arena-cache-size", "1M"], {"memory_mode": "Sram_Only", "arena_cache_size": "1M"}),
         (["--extra-flag", "--optimise Size"], {"extra_flag": "--optimise Size"}),
     ],
@@ -312,7 +312,7 @@ def test_accuracy_compare_and_npu_are_the_commands(package, program, calibration
     test = np.load(DIGITS / "test.npz")
     measured = package.accuracy(DIGITS / "digits.pt2", program, data={"x": test["x"], "y": test["y"]})
     assert {k: v for k, v in measured.details.items() if k != "program"} == {k: v for k, v in told.items() if k != "program"}
-    smaller = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, optimise="size", dump=tmp_path / "dump")
+    smaller = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, optimize="size", dump=tmp_path / "dump")
     smaller.save(tmp_path / "smaller.pte")
     told = run_carina(["compare", tmp_path / "model.pte", tmp_path / "smaller.pte", "--json"]).json
     assert package.compare(program, smaller).details["layers"] == told["layers"]
@@ -334,7 +334,7 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
     assert (taken.dtype, taken.shape) == ("float32", (1, 1, 8, 8))
     model = _native.quantize(model, [[sample[None]] for sample in calibration])
     flags = _native.read_flags("--accelerator-config=ethos-u55-128 --optimise Performance --config Arm/vela.ini")
-    assert flags.optimise == "speed"
+    assert flags.optimize == "speed"
     cut = _native.partition(model, flags.target)
     assert all(decision.runs_on_npu for decision in cut.decisions) and {"conv2d", "linear"} <= {decision.user_node for decision in cut.decisions}
     blobs = [_native.compile_delegate(tosa, flags.target) for tosa in cut.delegates]

@@ -1,4 +1,4 @@
-"""Inputs of `carina run`: many samples, pictures, text, raw bytes. The references are torch, and Pillow for pictures."""
+"""Inputs of `carina run`: many samples, images, text, raw bytes. The references are torch, and Pillow for images."""
 
 import re
 
@@ -92,18 +92,18 @@ def test_raw_bytes(run_carina, tmp_path):
     assert "expected 16 bytes" in run_carina(["run", path, "-i", tmp_path / "x.bin"], expect=1).stderr
 
 
-def pictures(folder, kind, count=3, mode="RGB"):
+def images(folder, kind, count=3, mode="RGB"):
     folder.mkdir()
     pixels = np.random.default_rng(3).integers(0, 256, (count, 9, 7, 3), dtype=np.uint8)
-    for i, picture in enumerate(pixels):
-        Image.fromarray(picture).convert(mode).save(folder / f"{i}.{kind}", **({"quality": 90} if kind == "jpg" else {}))
+    for i, image in enumerate(pixels):
+        Image.fromarray(image).convert(mode).save(folder / f"{i}.{kind}", **({"quality": 90} if kind == "jpg" else {}))
     return [np.asarray(Image.open(folder / f"{i}.{kind}")) for i in range(count)]
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg"])
 def test_a_folder_of_pictures_is_as_torchvision_has_it(run_carina, tmp_path, kind):
     path = program(tmp_path, nn.Hardtanh(-100, 100), normal(1, 3, 9, 7))
-    loaded = np.stack(pictures(tmp_path / "photos", kind)).astype(np.float32) / 255
+    loaded = np.stack(images(tmp_path / "photos", kind)).astype(np.float32) / 255
     wanted = ((loaded - np.float32(MEAN)) / np.float32(STD)).transpose(0, 3, 1, 2)
     options = ["--mean", ",".join(map(str, MEAN)), "--std", ",".join(map(str, STD))]
     report, (result,) = outputs(run_carina, tmp_path, path, "-i", tmp_path / "photos", *options)
@@ -115,23 +115,23 @@ def test_a_folder_of_pictures_is_as_torchvision_has_it(run_carina, tmp_path, kin
 
 def test_pictures_with_the_channels_last_grey_ones_and_integers(run_carina, tmp_path):
     path = program(tmp_path, nn.Hardtanh(-100, 100), normal(1, 9, 7, 3))
-    loaded = pictures(tmp_path / "colour", "png")
-    _, (result,) = outputs(run_carina, tmp_path, path, "-i", tmp_path / "colour" / "0.png")
+    loaded = images(tmp_path / "color", "png")
+    _, (result,) = outputs(run_carina, tmp_path, path, "-i", tmp_path / "color" / "0.png")
     np.testing.assert_allclose(result[0], loaded[0].astype(np.float32) / 255, rtol=1e-6)
 
     path = program(tmp_path, nn.Hardtanh(-100, 100), normal(1, 1, 9, 7))
-    grey = pictures(tmp_path / "grey", "png", 1, "L")[0]
-    _, (result,) = outputs(run_carina, tmp_path, path, "-i", tmp_path / "grey" / "0.png")
-    np.testing.assert_allclose(result[0, 0], grey.astype(np.float32) / 255, rtol=1e-6)
+    gray = images(tmp_path / "gray", "png", 1, "L")[0]
+    _, (result,) = outputs(run_carina, tmp_path, path, "-i", tmp_path / "gray" / "0.png")
+    np.testing.assert_allclose(result[0, 0], gray.astype(np.float32) / 255, rtol=1e-6)
 
     path = program(tmp_path, nn.Identity(), torch.zeros(1, 1, 9, 7, dtype=torch.int8))
-    failed = run_carina(["run", path, "-i", tmp_path / "grey" / "0.png"], expect=1)
+    failed = run_carina(["run", path, "-i", tmp_path / "gray" / "0.png"], expect=1)
     assert "a program does not say what they stand for" in failed.stderr
 
 
 def test_pictures_that_do_not_fit(run_carina, tmp_path):
     path = program(tmp_path, nn.ReLU(), normal(1, 3, 8, 7))
-    pictures(tmp_path / "photos", "png", 1)
+    images(tmp_path / "photos", "png", 1)
     file = tmp_path / "photos" / "0.png"
     assert "expected 7 x 8, got 7 x 9" in run_carina(["run", path, "-i", file], expect=1).stderr
     whole = file.read_bytes()

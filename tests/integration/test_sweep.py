@@ -84,11 +84,11 @@ def test_what_fails_is_a_row(run_carina, tmp_path):
     assert "calibrat" in sweep["rows"][0]["reason"]
 
 
-@pytest.mark.parametrize("words, complaint", [(["--targets", "ethos-u99"], "ethos-u55-32"), (["--memory-modes", "Fast"], "Shared_Sram"), (["--quantize", "int3"], "int3"),
+@pytest.mark.parametrize("words, message", [(["--targets", "ethos-u99"], "ethos-u55-32"), (["--memory-modes", "Fast"], "Shared_Sram"), (["--quantize", "int3"], "int3"),
     (["--quantize", "auto"], "auto"), (["--rows", "x.json"], "said twice")])
-def test_usage(run_carina, words, complaint):
+def test_usage(run_carina, words, message):
     failed = run_carina(["sweep", *MODEL, *words], expect=2)
-    assert complaint in failed.stderr
+    assert message in failed.stderr
 
 
 # --- on a cluster ----------------------------------------------------------------------------------------------------

@@ -247,8 +247,8 @@ def conv(f):
     f.const("b", [3], "INT32", b.tobytes())
     slots = {"pad": [1, 0, 0, 0], "stride": [1, 2], "dilation": [1, 1], "input_zp": -4, "weight_zp": 3}
     f.output(f.op("CONV2D", ["x", "w", "b"], "y", [1, 5, 3, 3], "INT32", "ConvAttribute", **slots))
-    centred = np.pad(x.astype(np.int32) + 4, [(0, 0), (1, 0), (0, 0), (0, 0)])
-    return [x], [centred[:, :, ::2] @ (w.reshape(3, 2).astype(np.int32) - 3).T + b]
+    centered = np.pad(x.astype(np.int32) + 4, [(0, 0), (1, 0), (0, 0), (0, 0)])
+    return [x], [centered[:, :, ::2] @ (w.reshape(3, 2).astype(np.int32) - 3).T + b]
 
 
 def transpose_conv(f):

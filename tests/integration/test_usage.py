@@ -32,7 +32,7 @@ def work(run_carina, tmp_path_factory):
         (["compil"], ["unknown command compil", "did you mean compile"]),
         ([], ["a command is missing", "compile", "npu"]),
         (["compile", "m.pt2", "--taget", "ethos-u55-128", "-o", "x"], ["unknown option --taget", "did you mean --target"]),
-        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-O1"], ["--optimise", "2,3,performance,s,size", "1"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-O1"], ["--optimize", "2,3,performance,s,size", "1"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--arena-cache-size", "big"], ["--arena-cache-size", "not a number of bytes", "big"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int9"], ["--quantize", "int8, int16x8", "int9"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int8+fast"], ["--quantize", "per-channel", "fast"]),
@@ -69,12 +69,12 @@ def test_names_that_hands_of_the_arm_backend_know(run_carina, work, tmp_path):
 def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_path):
     args = ["compile", work / "digits.tosa", "--accelerator-config", "ethos-u55-128", "-o", tmp_path / "x.pte"]
     usual = run_carina([*args, "--json"]).json
-    assert (usual["optimise"], usual["sram_budget_bytes"], usual["arena_cache_bytes"]) == ("speed", 0, 0)
+    assert (usual["optimize"], usual["sram_budget_bytes"], usual["arena_cache_bytes"]) == ("speed", 0, 0)
     for flag, name in [(["-O2"], "speed"), (["-O3"], "search"), (["-Os"], "size"), (["--optimise", "Size"], "size"), (["--optimize=Performance"], "speed")]:
-        assert run_carina([*args, *flag, "--json"]).json["optimise"] == name
+        assert run_carina([*args, *flag, "--json"]).json["optimize"] == name
     said = run_carina([*args, "-Os", "--sram-budget", "1M", "--arena-cache-size", "512K"]).stdout
-    assert "optimised for size, at most 1,048,576 B of arena, at most 524,288 B of fast memory" in said
-    assert "optimised" not in run_carina(args).stdout
+    assert "optimized for size, at most 1,048,576 B of arena, at most 524,288 B of fast memory" in said
+    assert "optimized" not in run_carina(args).stdout
     dynamic = run_carina([*args, "--dynamic-weights", "--json"])
     assert dynamic.json["dynamic_weights"] is True and "confirmed by no silicon" in dynamic.stderr
     assert usual["dynamic_weights"] is False
@@ -118,7 +118,7 @@ def test_every_flag_of_vela_is_known(run_carina, work, tmp_path):
 def test_flags_of_vela_mean_what_they_say(run_carina, work, tmp_path):
     args = ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
     shown = run_carina([*args, "--extra_flags", "--optimise Size --verbose-config", "--extra-flag=--verbose-register-command-stream"])
-    assert "optimised for size" in shown.stdout and "core_clock=5e+08" in shown.stdout and "NPU_OP_CONV" in shown.stdout
+    assert "optimized for size" in shown.stdout and "core_clock=5e+08" in shown.stdout and "NPU_OP_CONV" in shown.stdout
     delegate = run_carina([*args, "--extra-flag", "--verbose-all", "--json"]).json["delegates"][0]
     assert list(delegate["shown"]) == ["config", "graph", "schedule", "allocation", "operations", "commands", "weights", "performance"]
     assert "tosa.CONV2D" in delegate["shown"]["graph"] and "arena" in delegate["shown"]["allocation"]
@@ -131,7 +131,7 @@ def test_flags_of_vela_mean_what_they_say(run_carina, work, tmp_path):
         done = run_carina([*args, "--extra-flag", flags], expect=2)
         for word in words:
             assert word in done.stderr, done.stderr
-    assert "another level of optimisation" in run_carina([*args, "-Os", "--extra-flag", "--optimise=Performance"], expect=2).stderr
+    assert "another level of optimization" in run_carina([*args, "-Os", "--extra-flag", "--optimise=Performance"], expect=2).stderr
 
 
 def test_a_stream_instead_of_a_program(run_carina, work, tmp_path):
@@ -312,8 +312,8 @@ def test_accuracy_refuses_nonsense(run_carina, work, tmp_path):
     bad = x.copy()
     bad[7, 0, 0, 0] = np.nan
     assert "sample 7 of the input x has NaN" in accuracy(1, x=bad, y=y).stderr
-    unlabelled = accuracy(0, x=x).stdout
-    assert "20 unlabelled samples" in unlabelled and "SQNR" in unlabelled and "right" not in unlabelled
+    unlabeled = accuracy(0, x=x).stdout
+    assert "20 unlabeled samples" in unlabeled and "SQNR" in unlabeled and "right" not in unlabeled
 
 
 def test_a_dump_folder_is_of_one_program(run_carina, work, tmp_path):

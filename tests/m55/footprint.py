@@ -69,7 +69,7 @@ def total(sizes, sections, parts=PARTS):
 
 
 def beyond_limits(name, sizes):
-    """Errors; initialised data stands in flash and in RAM."""
+    """Errors; initialized data stands in flash and in RAM."""
     runtime = sizes["runtime"]["text"] + sizes["runtime"]["data"]
     ram = total(sizes, RAM)
     errors = []

@@ -33,7 +33,7 @@ void add_package(const fs::path& program) {
 
 }  // namespace
 
-Diagnostics become_cluster_sweep(const std::vector<std::string>& words) {
+Diagnostics become_cluster_sweep(const std::vector<std::string>& command_line) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) {
@@ -42,7 +42,7 @@ Diagnostics become_cluster_sweep(const std::vector<std::string>& words) {
   }
   const std::string python = variable("CARINA_PYTHON").empty() ? "python3" : variable("CARINA_PYTHON");
   std::vector<std::string> all{python, "-m", "carina.sweep"};
-  all.insert(all.end(), words.begin() + 1, words.end());  // without "sweep"
+  all.insert(all.end(), command_line.begin() + 1, command_line.end());  // without "sweep"
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);

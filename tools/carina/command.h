@@ -15,7 +15,7 @@ namespace carina::cli {
 struct Console {
   bool json = false;
   int threads = 1;
-  std::vector<std::string> words = {};  // the command line, without the program's name
+  std::vector<std::string> arguments = {};  // the command line, without the program's name
 
   // Where the libraries' notes and progress go: notes to stderr; progress to stderr when it is a terminal, else
   // nowhere.
@@ -23,7 +23,7 @@ struct Console {
 };
 
 // What a step of Log::progress is called for people.
-std::string_view stage_words(std::string_view step);
+std::string_view stage_label(std::string_view step);
 
 // Says why a command gave no result: each error on stderr as "carina: ..."; with --json also an object with "file",
 // "status" and "errors" on stdout, for programs. Returns the exit code: 1 the input or the environment is at fault, 2

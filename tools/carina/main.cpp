@@ -6,6 +6,8 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -26,29 +28,45 @@ constexpr const char* kAbout =
     "Exit codes: 0 done, 1 the input is at fault, 2 usage, 3 internal error. Carina is not an Arm product.";
 
 // Vela's --list-configs FILE, wherever it stands, asks for nothing else.
-bool make_listing(std::vector<std::string>& words) {
-  const auto option = std::ranges::find(words, "--list-configs");
-  if (option == words.end()) return false;
+bool make_listing(std::vector<std::string>& arguments) {
+  const auto option = std::ranges::find(arguments, "--list-configs");
+  if (option == arguments.end()) return false;
   std::vector<std::string> listing{"targets"};
-  if (std::ranges::find(words, "--json") != words.end()) listing.emplace_back("--json");
+  if (std::ranges::find(arguments, "--json") != arguments.end()) listing.emplace_back("--json");
   const auto file = std::next(option);
-  if (file != words.end() && !file->starts_with("-")) listing.insert(listing.end(), {"--config", *file});
-  for (auto config = std::ranges::find(words, "--config"); config != words.end() && std::next(config) != words.end();
-       config = std::find(std::next(config), words.end(), "--config"))
+  if (file != arguments.end() && !file->starts_with("-")) listing.insert(listing.end(), {"--config", *file});
+  for (auto config = std::ranges::find(arguments, "--config");
+       config != arguments.end() && std::next(config) != arguments.end();
+       config = std::find(std::next(config), arguments.end(), "--config"))
     listing.insert(listing.end(), {"--config", *std::next(config)});
-  words = std::move(listing);
+  arguments = std::move(listing);
   return true;
 }
 
 // "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
-std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  if (make_listing(words)) return words;
-  if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    words.emplace_back("--help");
+// Options whose names have changed, and what they are called now; the old ones are taken, with a note.
+constexpr std::array kRenamed{std::pair<std::string_view, std::string_view>{"--fix", "--legalize"}};
+
+void take_new_names(std::vector<std::string>& arguments) {
+  for (std::string& argument : arguments) {
+    const auto* renamed = std::ranges::find(kRenamed, argument, [](const auto& row) { return row.first; });
+    if (renamed == kRenamed.end()) continue;
+    Console{}.log().note({.where = argument,
+                          .what = fmt::format("the option is called {} now", renamed->second),
+                          .severity = Severity::kNote});
+    argument = renamed->second;
   }
-  return words;
+}
+
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  take_new_names(arguments);
+  if (make_listing(arguments)) return arguments;
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
+  return arguments;
 }
 
 // The exit code of a command line that asks for nothing but a text (--help, --version), or that is wrong.
@@ -79,13 +97,13 @@ int run(int argc, char** argv) {
                             &kCompare, &kSweep,   &kTosa,     &kInterpret, &kInspect, &kDisasm,
                             &kNpu,     &kTargets, &kOps,      &kAot,       &kArmRun,  &kEvaluateModel};
   for (const Command* command : commands) add_command(app, *command, console, action);
-  std::vector<std::string> words = words_of(argc, argv);
-  console.words = words;
+  std::vector<std::string> arguments = arguments_of(argc, argv);
+  console.arguments = arguments;
   // Also where the options could not be read.
-  const bool json = std::ranges::find(words, "--json") != words.end();
-  std::ranges::reverse(words);  // as CLI11 takes them
+  const bool json = std::ranges::find(arguments, "--json") != arguments.end();
+  std::ranges::reverse(arguments);  // as CLI11 takes them
   try {
-    app.parse(words);
+    app.parse(arguments);
   } catch (const CLI::ParseError& stop) {
     return leave(app, stop, {.json = json});
   }

@@ -28,7 +28,7 @@ inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request)
                  "int8, int16x8 (16-bit activations), int8x4 (4-bit weights), auto (8 or 16 bits by measuring), or "
                  "none; details behind plus signs: "
                  "int8+per-tensor+symmetric+minmax; default: as the model is, int8 when --calibrate is given")
-      ->transform(words(driver::complaint_of_scheme, "SCHEME"))
+      ->transform(spec(driver::scheme_error, "SCHEME"))
       ->transform(lower_case());
   app.add_option("--max-cycles", request.quantize.max_cycles,
                  "What --quantize auto may spend: cycles, or in percent of those with 8 bits; default: 150%");
@@ -36,7 +36,7 @@ inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request)
                  "Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type: "
                  "likewise, inputs=SCHEME, outputs=SCHEME; float: left on the CPU")
       ->allow_extra_args(false)
-      ->check(words(driver::complaint_of_override, "PLACE=SCHEME"));
+      ->check(spec(driver::override_error, "SELECTOR=SCHEME"));
   app.add_option("--quantize-config", request.quantize.file,
                  R"(The same in a JSON file: {"scheme": "int8", "io": "uint8", "overrides": ["node:..."]})")
       ->check(path());
@@ -124,21 +124,21 @@ inline void add_partition_options(CLI::App& app, driver::CompileRequest& request
   app.add_flag_callback(
       "--delegate-all,--delegate-movement", [&request] { request.delegates = driver::DelegateMode::kAll; },
       "Put parts on the NPU too that only move data, or whose call costs more than it saves");
-  app.add_flag("--fix", request.fix,
+  app.add_flag("--legalize", request.legalize,
                "Rewrite nodes that the target refuses in operators that it takes, where no number changes");
 }
 
 // What schedules are made for. Names as Vela's: --optimise Performance, Size.
 inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option(
-         "-O,--optimise,--optimize", request.optimise,
+         "-O,--optimize,--optimise", request.optimize,
          "-O2 (Performance) the fewest cycles, the default; -O3 fewer by seconds of search; -Os (Size) the least "
          "SRAM")
-      ->transform(one_of({{"2", static_cast<int>(driver::Optimise::kSpeed)},
-                          {"performance", static_cast<int>(driver::Optimise::kSpeed)},
-                          {"3", static_cast<int>(driver::Optimise::kSearch)},
-                          {"s", static_cast<int>(driver::Optimise::kSize)},
-                          {"size", static_cast<int>(driver::Optimise::kSize)}}));
+      ->transform(one_of({{"2", static_cast<int>(driver::Optimize::kSpeed)},
+                          {"performance", static_cast<int>(driver::Optimize::kSpeed)},
+                          {"3", static_cast<int>(driver::Optimize::kSearch)},
+                          {"s", static_cast<int>(driver::Optimize::kSize)},
+                          {"size", static_cast<int>(driver::Optimize::kSize)}}));
   app.add_flag("--dynamic-weights", request.dynamic_weights,
                "Matrix products of two activations on ethos-u55 and ethos-u65 as convolutions whose weights the NPU "
                "writes: many times faster, confirmed by no silicon");

@@ -30,16 +30,16 @@ CLI::Validator lower_case() {
           ""};
 }
 
-CLI::Validator words(std::string (*complaint)(std::string_view), std::string shown) {
-  return {[complaint](std::string& text) { return complaint(text); }, std::move(shown)};
+CLI::Validator spec(std::string (*error_of)(std::string_view), std::string shown) {
+  return {[error_of](std::string& text) { return error_of(text); }, std::move(shown)};
 }
 
-CLI::Validator one_of(std::map<std::string, int> words) {
+CLI::Validator one_of(std::map<std::string, int> values) {
   std::string names;
-  for (const auto& [word, number] : words) names += (names.empty() ? "" : ",") + word;
-  const auto convert = [words = std::move(words), names](std::string& text) -> std::string {
-    const auto found = words.find(CLI::detail::to_lower(text));
-    if (found == words.end()) return fmt::format("unknown value: expected one of {}, got {}", names, text);
+  for (const auto& [word, number] : values) names += (names.empty() ? "" : ",") + word;
+  const auto convert = [values = std::move(values), names](std::string& text) -> std::string {
+    const auto found = values.find(CLI::detail::to_lower(text));
+    if (found == values.end()) return fmt::format("unknown value: expected one of {}, got {}", names, text);
     text = std::to_string(found->second);
     return {};
   };

@@ -13,13 +13,13 @@ CLI::Validator byte_size();
 // A path: any text but the empty one.
 CLI::Validator path();
 
-// One of these words, in any case; becomes the number.
-CLI::Validator one_of(std::map<std::string, int> words);
+// One of these names, in any case; becomes the number.
+CLI::Validator one_of(std::map<std::string, int> names);
 
 // Becomes lower case.
 CLI::Validator lower_case();
 
-// A text that `complaint` has nothing against; `shown` is what help calls it.
-CLI::Validator words(std::string (*complaint)(std::string_view), std::string shown);
+// A text for which `error_of` gives no error; `shown` is what help calls it.
+CLI::Validator spec(std::string (*error_of)(std::string_view), std::string shown);
 
 }  // namespace carina::cli

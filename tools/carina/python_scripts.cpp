@@ -59,10 +59,10 @@ int become(const std::string& module, const std::vector<std::string>& arguments,
   const fs::path carina = own_path();
   const std::string python = python_program(carina);
   set_environment(carina);
-  std::vector<std::string> words{python, "-c", kLauncher, module};
-  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> command{python, "-c", kLauncher, module};
+  command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (std::string& word : command) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execvp(python.c_str(), pointers.data());
   const std::string why = std::error_code(errno, std::generic_category()).message();
@@ -81,7 +81,7 @@ void pass_all(CLI::App& app, Console& console, std::function<int()>& action, con
   for (CLI::Option* option : app.get_options()) app.remove_option(option);
   app.prefix_command();
   app.callback([&app, &console, &action, module] {
-    action = [words = app.remaining(), &console, module] { return become(module, words, console); };
+    action = [command = app.remaining(), &console, module] { return become(module, command, console); };
   });
 }
 

@@ -81,7 +81,7 @@ int run_as_firmware(const driver::RunRequest& request, const Console& console) {
   if (!tests) return report_failure(request.program, tests.error(), console);
   return run_on_device(image_of(request, console), request.program,
                        {.inputs = request.inputs,
-                        .pictures = request.pictures,
+                        .images = request.images,
                         .tests = *tests,
                         .tolerance = request.tolerance,
                         .output_folder = request.output_folder,
@@ -92,13 +92,13 @@ int run_as_firmware(const driver::RunRequest& request, const Console& console) {
                        console);
 }
 
-void add_picture_options(CLI::App& app, driver::PictureOptions& pictures) {
-  app.add_option("--mean", pictures.mean,
-                 "Of pictures: channels become (v / 255 - mean) / std; one number, or one for each channel: "
+void add_image_options(CLI::App& app, driver::ImageOptions& images) {
+  app.add_option("--mean", images.mean,
+                 "Of images: channels become (v / 255 - mean) / std; one number, or one for each channel: "
                  "0.485,0.456,0.406; default: 0")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--std", pictures.std, "See --mean; default: 1")
+  app.add_option("--std", images.std, "See --mean; default: 1")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
@@ -133,17 +133,17 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.add_option(
          "-i,--input", request.inputs,
-         "For each input, in order or as NAME=FILE: an .npy, a picture (.png, .jpg), a .csv, a .bin, a folder of "
+         "For each input, in order or as NAME=FILE: an .npy, an image (.png, .jpg), a .csv, a .bin, a folder of "
          "such, or numbers\n"
          "(0.5; 1,2,3); or one .npz for all. Files of many samples are run one after another; default: ones, as "
          "ExecuTorch's runner")
       ->allow_extra_args(false)
       ->check(path());
   app.add_option("--data", request.data,
-                 "A .ptd with tensors that stand outside of the program; default: the program's neighbour of that name")
+                 "A .ptd with tensors that stand outside of the program; default: the program's neighbor of that name")
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
-  add_picture_options(app, request.pictures);
+  add_image_options(app, request.images);
   add_pool_options(app, request.pools);
   app.add_option("--method", request.method, "The method to run; default: forward, else the program's first");
   add_bundle_options(app, request);

@@ -51,7 +51,7 @@ Log StageClock::log() {
 }
 
 void StageClock::begin(std::string_view step) {
-  const std::string_view stage = stage_words(step);
+  const std::string_view stage = stage_label(step);
   if (stage == stage_) return;
   end();
   stage_ = stage;

@@ -92,7 +92,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
                  "--calibrate is given")
       ->delimiter(',')
-      ->transform(words(driver::complaint_of_scheme, "SCHEME"))
+      ->transform(arguments(driver::scheme_error, "SCHEME"))
       ->transform(lower_case());
   app.add_option("--calibrate,--calibration_data", request.model.calibration,
                  "Calibration inputs: an .npz, an .npy, or a folder of them")
@@ -119,7 +119,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(CLI::Range(1, 1 << 20));
   app.callback([&] {
     action = [&] {
-      if (!scheduler.empty()) return report_failure("", become_cluster_sweep(console.words), console);
+      if (!scheduler.empty()) return report_failure("", become_cluster_sweep(console.arguments), console);
       if (options.rows.empty() == request.model.model.empty())
         return report_failure("",
                               {{.where = "carina sweep",

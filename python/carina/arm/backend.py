@@ -61,7 +61,7 @@ def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
     traced = _native.to_traced_tosa(model, aim.target, locations=artifacts.locations(), note=note)
     artifacts.write_tosa(traced)
     blob = _native.compile_delegate(
-        traced.tosa, aim.target, optimise=aim.optimise, artifacts=artifacts.wanted, note=note
+        traced.tosa, aim.target, optimize=aim.optimize, artifacts=artifacts.wanted, note=note
     )
     artifacts.write(blob)
     return bytes(blob.blob)

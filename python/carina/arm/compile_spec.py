@@ -36,7 +36,7 @@ Mode: TypeAlias = DebugMode  # within the classes that have a member of that nam
 
 @dataclass(frozen=True)
 class _Key:
-    """One entry of a serialised spec: its key, its field, what messages call it and how its text is read."""
+    """One entry of a serialized spec: its key, its field, what messages call it and how its text is read."""
 
     key: str
     field: str

@@ -261,7 +261,7 @@ def get_vgf_snorm_quantization_config(
     weight_qmax: int = 127,
     eps: float = 2**-16,
 ) -> VGFQuantizationConfig:
-    """As get_symmetric_quantization_config(), activations from -127 to 127: what a GPU samples as signed normalised."""
+    """As get_symmetric_quantization_config(), activations from -127 to 127: what a GPU samples as signed normalized."""
     like = get_symmetric_quantization_config(
         is_per_channel, is_qat, act_qmin=-127, act_qmax=127, weight_qmin=weight_qmin, weight_qmax=weight_qmax, eps=eps
     )

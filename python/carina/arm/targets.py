@@ -28,7 +28,7 @@ class Aim:
     """A target, and what its schedules are made for."""
 
     target: _native.Target
-    optimise: str = "speed"
+    optimize: str = "speed"
 
 
 def aim_of(spec: ArmCompileSpec) -> Aim:
@@ -40,7 +40,7 @@ def aim_of(spec: ArmCompileSpec) -> Aim:
     kind = spec._get_output_format()
     if kind == "vela":
         flags = _native.read_flags(" ".join(spec.compiler_flags), note=note)
-        return Aim(flags.target, flags.optimise)
+        return Aim(flags.target, flags.optimize)
     return Aim(_native.Target("vgf" if kind == "vgf" else str(spec.tosa_spec)))
 
 

@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("-m", "--model_name", required=True, help="Model file .py/.pth/.pt/.pt2, or a known model: " + ", ".join(known_names()))
     options.add_argument("-t", "--target", required=True, help="A TOSA specification (TOSA-1.0+INT, TOSA-1.0+FP+bf16), an NPU or vgf")
     options.add_argument("-q", "--quant_mode", choices=QUANT_MODES, help="Quantize the model")
-    options.add_argument("--calibration_data", help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of pictures; default: the example inputs")
+    options.add_argument("--calibration_data", help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of images; default: the example inputs")
     options.add_argument("--no_delegate", action="store_false", dest="delegate", help="Keep everything on the CPU")
     options.add_argument("-e", "--evaluators", required=True, help=f"Some of {', '.join(EVALUATORS)}, with commas between")
     options.add_argument("--evaluation_dataset", help="For imagenet: a folder with a folder of samples for each class")

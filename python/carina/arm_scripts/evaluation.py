@@ -35,8 +35,8 @@ def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | 
         return None
     path = args.calibration_data
     if "imagenet" in args.evaluators and path is not None and Path(path).is_dir():
-        pictures = ImageFolder(path)
-        return [[pictures[place][0].unsqueeze(0)] for place in range(min(MAX_SAMPLES, len(pictures)))]
+        folder = ImageFolder(path)
+        return [[folder[place][0].unsqueeze(0)] for place in range(min(MAX_SAMPLES, len(folder)))]
     return [check_sample(sample, model.inputs) for sample in load_samples(path) or [model.inputs]]
 
 

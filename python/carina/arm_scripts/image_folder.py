@@ -1,4 +1,4 @@
-"""Labelled samples in folders, one for each class: the layout of ImageNet's validation set."""
+"""Labeled samples in folders, one for each class: the layout of ImageNet's validation set."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,17 +16,17 @@ _MEAN, _DEVIATION = (0.484, 0.454, 0.403), (0.225, 0.220, 0.220)
 
 
 def _read_image(path: Path) -> torch.Tensor:
-    """A picture as [3,224,224] float32. Raises: ImportError where Pillow is not, OSError for what is no picture."""
+    """An image as [3,224,224] float32. Raises: ImportError where Pillow is not, OSError for what is no image."""
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError(f"{path}: pictures need the package Pillow: pip install Pillow; .npy and .pt samples do not") from error
+        raise ImportError(f"{path}: images need the package Pillow: pip install Pillow; .npy and .pt samples do not") from error
     with Image.open(path) as file:
-        picture = file.convert("RGB")
-    scale = _SHORTER_SIDE / min(picture.size)
-    picture = picture.resize((max(_SHORTER_SIDE, int(picture.width * scale)), max(_SHORTER_SIDE, int(picture.height * scale))), Image.Resampling.BILINEAR)
-    left, top = round((picture.width - _CROP) / 2), round((picture.height - _CROP) / 2)
-    pixels = np.asarray(picture.crop((left, top, left + _CROP, top + _CROP)), np.float32) / 255
+        image = file.convert("RGB")
+    scale = _SHORTER_SIDE / min(image.size)
+    image = image.resize((max(_SHORTER_SIDE, int(image.width * scale)), max(_SHORTER_SIDE, int(image.height * scale))), Image.Resampling.BILINEAR)
+    left, top = round((image.width - _CROP) / 2), round((image.height - _CROP) / 2)
+    pixels = np.asarray(image.crop((left, top, left + _CROP, top + _CROP)), np.float32) / 255
     return torch.from_numpy((pixels - np.array(_MEAN, np.float32)) / np.array(_DEVIATION, np.float32)).permute(2, 0, 1).contiguous()
 
 
@@ -50,7 +50,7 @@ class ImageFolder(Dataset[Any]):
     """Samples below FOLDER/CLASS/, classes in the order of their names: [C,H,W] or whatever shape the network takes without its batch
     axis, and the number of the class.
 
-    Pictures are scaled, cropped and normalised as for ImageNet; .npy, .pt and .pth samples are taken as they are.
+    Images are scaled, cropped and normalized as for ImageNet; .npy, .pt and .pth samples are taken as they are.
     Raises: FileNotFoundError without such a folder, ValueError for one without samples.
     """
 

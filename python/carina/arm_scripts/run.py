@@ -72,12 +72,12 @@ def _compile(args: argparse.Namespace, model: _Model, folder: Path) -> Path:
     delegated = "--delegate" in model.options or "-d" in model.options
     program = folder / default_name(model.short_name, args.target, delegated=delegated, bundled=args.bundleio)
     program.unlink(missing_ok=True)
-    words = [f"--model_name={model.name}", f"--target={args.target}", *model.options, f"--intermediates={folder}", f"--output={program}"]
-    words += _memory_options(args)
-    words += [f"--model_input={args.model_input}"] if args.model_input else []
-    words += ["--bundleio"] if args.bundleio else []
-    print("CALL carina aot " + shlex.join(words), flush=True)
-    if code := aot_arm_compiler.main(words):
+    arguments = [f"--model_name={model.name}", f"--target={args.target}", *model.options, f"--intermediates={folder}", f"--output={program}"]
+    arguments += _memory_options(args)
+    arguments += [f"--model_input={args.model_input}"] if args.model_input else []
+    arguments += ["--bundleio"] if args.bundleio else []
+    print("CALL carina aot " + shlex.join(arguments), flush=True)
+    if code := aot_arm_compiler.main(arguments):
         raise SystemExit(code)
     print(f"pte_data_size: {program.stat().st_size} {program}")
     print(f"pte_file: {program}", flush=True)
@@ -91,10 +91,10 @@ def _traced(args: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def _run_on_host(args: argparse.Namespace, program: Path, folder: Path) -> int:
-    words = ["run", str(program), "-o", str(folder / "outputs"), *_inputs(args, folder), *_traced(args, folder)]
-    words += [] if args.fast else ["--timed"]
-    words += ["--etdump", str(folder / "etdump.etdp")] if args.etdump else []
-    return carina(words)
+    arguments = ["run", str(program), "-o", str(folder / "outputs"), *_inputs(args, folder), *_traced(args, folder)]
+    arguments += [] if args.fast else ["--timed"]
+    arguments += ["--etdump", str(folder / "etdump.etdp")] if args.etdump else []
+    return carina(arguments)
 
 
 def _run_on_qemu(args: argparse.Namespace, program: Path, folder: Path) -> int:

@@ -205,14 +205,14 @@ struct DepthwiseI8 {
   void run_columns(const Call& call, int64_t row, std::byte* scratch) const {
     auto** x = reinterpret_cast<const int8_t**>(scratch);
     const ConvPixel pixel = pixel_of(g, row * g.out[2]);
-    const int8_t* picture = call.input<int8_t>(0) + pixel.n * g.in[1] * g.in[2] * g.ic;
+    const int8_t* image = call.input<int8_t>(0) + pixel.n * g.in[1] * g.in[2] * g.ic;
     const int64_t columns = (g.out[2] - 1) * g.stride[2] + g.kernel[2];
     for (int64_t ky = 0; ky < g.kernel[1]; ++ky) {
       const int64_t y = tap_position(g, 1, pixel.at[1], ky);
       for (int64_t j = 0; j < columns; ++j) {
         const int64_t at = j - g.pad[2];
         const bool inside = y >= 0 && y < g.in[1] && at >= 0 && at < g.in[2];
-        x[j * g.kernel[1] + ky] = inside ? picture + (y * g.in[2] + at) * g.ic : padding.data();
+        x[j * g.kernel[1] + ky] = inside ? image + (y * g.in[2] + at) * g.ic : padding.data();
       }
     }
     bytes->run(x, g.out[2], reinterpret_cast<int8_t*>(call.out[0]) + row * g.out[2] * g.ic);

@@ -94,7 +94,7 @@ inline ConvPixel pixel_of(const ConvGeometry& g, int64_t p) {
 }
 
 // Calls run(offset of the first input element, or -1 for padding; number of elements) for the taps of a pixel in the
-// order of the weights [KD,KH,KW,IC]; neighbouring taps that lie side by side in the input come as one run.
+// order of the weights [KD,KH,KW,IC]; neighboring taps that lie side by side in the input come as one run.
 template <typename Run>
 void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run) {
   const int64_t w0 = tap_position(g, 2, pixel.at[2], 0);

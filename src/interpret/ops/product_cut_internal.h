@@ -30,7 +30,7 @@ struct ProductCut {
     int64_t column;
     int64_t columns;
   };
-  // Units of one part of the columns are neighbours: they read the same weights.
+  // Units of one part of the columns are neighbors: they read the same weights.
   [[nodiscard]] Unit unit(int64_t index) const {
     const int64_t row = index % blocks * block_rows;
     const int64_t column = index / blocks * part_columns;

@@ -43,7 +43,7 @@ Kernel reduce(const NodePlan& plan) {
     FirstBad first_bad;
     const S* in = call.input<S>(0);
     S* out = call.output<S>(0);
-    // Neighbouring outputs stand side by side in the input, or, along the last axis, a row apart.
+    // Neighboring outputs stand side by side in the input, or, along the last axis, a row apart.
     const int64_t side = m.inner == 1 ? kRows : kSide;
     const int64_t step = m.inner == 1 ? m.length : 1;
     split(call.runtime.workers, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
@@ -136,7 +136,7 @@ struct MinFloat {
   static float apply(float a, float b, bool&) { return float_min<Mode>(a, b); }
 };
 
-// The same sums and extremes of fp32 along the last axis, whose elements are neighbours: rows(begin, end) of the input.
+// The same sums and extremes of fp32 along the last axis, whose elements are neighbors: rows(begin, end) of the input.
 template <typename Rows>
 Kernel reduce_rows(const Middle& m, const Rows& rows) {
   return {.run = [m, rows](const Call& call) -> Result<void> {

@@ -17,7 +17,7 @@ struct Table8 {
 };
 
 struct Table16 {
-  static constexpr std::string_view kRequire = "neighbouring table entries differ by more than i16 holds";
+  static constexpr std::string_view kRequire = "neighboring table entries differ by more than i16 holds";
   const int16_t* table;
   int32_t apply(int32_t x, bool& bad) const {
     const int32_t index = (x + 32768) >> 7;

@@ -54,7 +54,7 @@ ValueId positive_atan(FloatMath& f, ValueId x) {
 
 // M. Giles, "Approximating the erfinv function", GPU Computing Gems 2: coefficients for w = -log(1 - x^2) below 5 and
 // above.
-constexpr std::initializer_list<double> kErfinvCentre{2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+constexpr std::initializer_list<double> kErfinvCenter{2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
                                                       -4.39150654e-06, 0.00021858087,  -0.00125372503,
                                                       -0.00417768164,  0.246640727,    1.50140941};
 constexpr std::initializer_list<double> kErfinvTail{-0.000200214257, 0.000100950558, 0.00134934322,
@@ -143,16 +143,16 @@ ValueId atanh(FloatMath& f, ValueId x) {
 
 ValueId erfinv(FloatMath& f, ValueId x) {
   const ValueId w = f.negate(f.log(f.mul(f.sub(1.0, x), f.add(x, 1))));
-  const ValueId centre = f.polynomial(f.add(w, -2.5), kErfinvCentre);
+  const ValueId center = f.polynomial(f.add(w, -2.5), kErfinvCenter);
   const ValueId tail = f.polynomial(f.add(f.sqrt(w), -3), kErfinvTail);
-  const ValueId result = f.mul(f.select(f.less(w, 5), centre, tail), x);
+  const ValueId result = f.mul(f.select(f.less(w, 5), center, tail), x);
   return f.select(f.equal(f.abs(x), 1), f.mul(x, kInfinity), result);
 }
 
 double erfinv(double x) {
   if (std::abs(x) >= 1) return std::abs(x) > 1 ? kNaN : x * kInfinity;
   const double w = -std::log((1 - x) * (1 + x));
-  return x * (w < 5 ? polynomial(w - 2.5, kErfinvCentre) : polynomial(std::sqrt(w) - 3, kErfinvTail));
+  return x * (w < 5 ? polynomial(w - 2.5, kErfinvCenter) : polynomial(std::sqrt(w) - 3, kErfinvTail));
 }
 
 ValueId logit(FloatMath& f, ValueId x, std::optional<double> eps) {

@@ -205,7 +205,7 @@ Result<ValueId> index_put(Lowering& in, const Node& node) {
 Refused check_rows(const Candidate& c) {
   if (c.target.limits.max_indexed_rows > 0) return std::nullopt;
   return refused("index.run-time", fmt::format("{} does not read places from a tensor", c.target.name),
-                 "use constant indices, whose neighbours are slices, or an NPU that gathers");
+                 "use constant indices, whose neighbors are slices, or an NPU that gathers");
 }
 
 Refused index_fits(const Candidate& c) {

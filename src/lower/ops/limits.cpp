@@ -20,7 +20,7 @@ Refused check_axes(const Candidate& c, const ir::Value& value) {
     return refused("axis.size",
                    fmt::format("axis {} of {} has {} elements, {} supports at most {}", axis, value.name,
                                value.shape[axis], c.target.name, c.target.limits.axis_elems),
-                   "split the axis and join the results; --fix does it for convolutions");
+                   "split the axis and join the results; --legalize does it for convolutions");
   }
   return std::nullopt;
 }
@@ -38,7 +38,7 @@ Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride) {
     return refused(
         "window.stride",
         fmt::format("stride_{} is {}, {} supports at most {}", axis_name(axis), stride[axis], c.target.name, max),
-        fmt::format("use a stride of at most {}, or --fix, which says the same in other operators", max));
+        fmt::format("use a stride of at most {}, or --legalize, which says the same in other operators", max));
   }
   return std::nullopt;
 }

@@ -230,7 +230,7 @@ Refused permute_fits(const Candidate& c) {
   return refused("permute.axes",
                  fmt::format("a transposition of {} with {} axes, {} supports at most {}", name_of(type), rank,
                              c.target.name, max),
-                 "join axes that stay neighbours, or quantize the tensor to int8 or int16");
+                 "join axes that stay neighbors, or quantize the tensor to int8 or int16");
 }
 
 Refused slice_fits(const Candidate& c) {

@@ -52,7 +52,7 @@ double largest_rise(const std::vector<double>& values) {
   return rise;
 }
 
-// As fine as 16 bits hold all values; neighbours must not differ by more than 16 bits hold. Results of 32 bits have finer
+// As fine as 16 bits hold all values; neighbors must not differ by more than 16 bits hold. Results of 32 bits have finer
 // steps than a table.
 int extra_bits(const std::vector<double>& values, DType result) {
   constexpr double kMaxInt16 = 32767;

@@ -1,5 +1,5 @@
-// Sampling of pictures at places that are computed: the places as real numbers, the pixels around each gathered, and
-// their weighted sum. Only for floats: 8 bits do not name the places of a picture.
+// Sampling of images at places that are computed: the places as real numbers, the pixels around each gathered, and
+// their weighted sum. Only for floats: 8 bits do not name the places of an image.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-constexpr int64_t kLargestPicture = int64_t{1} << 24;  // places in it are exact in fp32
+constexpr int64_t kLargestImage = int64_t{1} << 24;  // places in it are exact in fp32
 
 // PyTorch's numbers. Source: ATen/native/GridSamplerUtils.h.
 enum class Blend : uint8_t { kBilinear, kNearest, kBicubic };
@@ -85,47 +85,45 @@ ValueId coordinate_of(Coordinates& p, ValueId x, int64_t size, const Sampling& h
 }
 
 // A whole coordinate along one axis and how much of its pixel is taken.
-struct Neighbour {
+struct Neighbor {
   ValueId at;
   ValueId weight;  // not valid: all of it
 };
 
-std::vector<Neighbour> neighbours(Coordinates& p, ValueId at, Blend blend) {
+std::vector<Neighbor> neighbors(Coordinates& p, ValueId at, Blend blend) {
   if (blend == Blend::kNearest) return {{.at = p.apply(AtenOp::round_default, at), .weight = ValueId()}};
   const ValueId low = p.apply(AtenOp::floor_default, at), part = p.sub(at, low);
   return {{.at = low, .weight = p.sub(1, part)}, {.at = p.add(low, 1), .weight = part}};
 }
 
-// A picture [N,C,H,W] as rows [N*H*W,C].
-struct Picture {
+// An image [N,C,H,W] as rows [N*H*W,C].
+struct Image {
   ValueId rows;
   Shape shape;
 };
 
-Picture picture_of(Rewriter& in, ValueId x) {
+Image image_of(Rewriter& in, ValueId x) {
   const Shape shape = in.shape(x);
   return {.rows = in.view(permuted(in, x, {0, 2, 3, 1}), Shape{shape[0] * shape[2] * shape[3], shape[1]}),
           .shape = shape};
 }
 
-// Where each picture of the batch begins: [N,1].
-ValueId first_pixels(Rewriter& in, const Picture& picture) {
+// Where each image of the batch begins: [N,1].
+ValueId first_pixels(Rewriter& in, const Image& image) {
   std::vector<float> first;
-  for (int64_t n = 0; n < picture.shape[0]; ++n)
-    first.push_back(static_cast<float>(n * picture.shape[2] * picture.shape[3]));
-  return in.constant("first_pixels", Tensor::of<float>(DType::kFp32, Shape{picture.shape[0], 1}, first));
+  for (int64_t n = 0; n < image.shape[0]; ++n) first.push_back(static_cast<float>(n * image.shape[2] * image.shape[3]));
+  return in.constant("first_pixels", Tensor::of<float>(DType::kFp32, Shape{image.shape[0], 1}, first));
 }
 
 // One pixel for each coordinate [N,P], times its weight: [N*P,C].
-ValueId weighted(Rewriter& in, Coordinates& p, const Picture& picture, const Neighbour& y, const Neighbour& x,
-                 Shape count) {
-  const int64_t height = picture.shape[2], width = picture.shape[3], rows = count.elements();
+ValueId weighted(Rewriter& in, Coordinates& p, const Image& image, const Neighbor& y, const Neighbor& x, Shape count) {
+  const int64_t height = image.shape[2], width = image.shape[3], rows = count.elements();
   const ValueId inside_y = p.clamp(y.at, static_cast<double>(height - 1));
   const ValueId inside_x = p.clamp(x.at, static_cast<double>(width - 1));
-  const ValueId pixel = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first_pixels(in, picture));
-  const Shape shape{rows, picture.shape[1]};
+  const ValueId pixel = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first_pixels(in, image));
+  const Shape shape{rows, image.shape[1]};
   const ValueId pixels =
-      in.move(AtenOp::index_Tensor, {picture.rows, in.view(p.integers(pixel), Shape{rows})}, {}, shape);
+      in.move(AtenOp::index_Tensor, {image.rows, in.view(p.integers(pixel), Shape{rows})}, {}, shape);
   const ValueId one = p.add(p.mul(y.at, 0.0), 1);
   const ValueId weight = x.weight.valid() ? p.mul(x.weight, y.weight) : one;
   const ValueId seen = p.where_equal(inside_y, y.at, p.where_equal(inside_x, x.at, weight));
@@ -140,14 +138,14 @@ ValueId coordinate(Rewriter& in, ValueId grid, int64_t which) {
 
 ValueId sampled(Rewriter& in, ValueId x, ValueId grid, const Sampling& how) {
   const Shape coordinates = in.shape(grid), count{coordinates[0], coordinates[1] * coordinates[2]};
-  const Picture picture = picture_of(in, x);
+  const Image image = image_of(in, x);
   Coordinates p(in, count);
-  const ValueId at_x = coordinate_of(p, coordinate(in, grid, 0), picture.shape[3], how);
-  const ValueId at_y = coordinate_of(p, coordinate(in, grid, 1), picture.shape[2], how);
+  const ValueId at_x = coordinate_of(p, coordinate(in, grid, 0), image.shape[3], how);
+  const ValueId at_y = coordinate_of(p, coordinate(in, grid, 1), image.shape[2], how);
   ValueId sum;
-  for (const Neighbour& row : neighbours(p, at_y, how.blend)) {
-    for (const Neighbour& column : neighbours(p, at_x, how.blend)) {
-      const ValueId part = weighted(in, p, picture, row, column, count);
+  for (const Neighbor& row : neighbors(p, at_y, how.blend)) {
+    for (const Neighbor& column : neighbors(p, at_x, how.blend)) {
+      const ValueId part = weighted(in, p, image, row, column, count);
       sum = sum.valid() ? in.make(AtenOp::add_Tensor, {sum, part}, no_alpha(), in.shape(part)) : part;
     }
   }
@@ -160,7 +158,7 @@ Result<bool> grid_sampler(Rewriter& in, const Node& node) {
                      .align_corners = node.attributes.get<bool>("align_corners")};
   const Shape x = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
   if (!is_fp32(in, node) || in[node.outputs[0]].quantization || x.rank() != 4 || out.elements() == 0 ||
-      x.elements() > kLargestPicture || how.blend == Blend::kBicubic)
+      x.elements() > kLargestImage || how.blend == Blend::kBicubic)
     return false;
   const ValueId pixels = in.view(sampled(in, node.inputs[0], node.inputs[1], how), Shape{x[0], out[2], out[3], x[1]});
   return rewritten(
@@ -179,7 +177,7 @@ std::vector<float> spread(int64_t size, bool align_corners) {
   return coordinates;
 }
 
-// Every place of a picture as (x, y, 1): [H*W,3].
+// Every place of an image as (x, y, 1): [H*W,3].
 Tensor all_coordinates(int64_t height, int64_t width, bool align_corners) {
   std::vector<float> coordinates;
   for (const float y : spread(height, align_corners)) {

@@ -1,4 +1,4 @@
-// Upsampling: the nearest neighbour is slices and broadcasts; a linear blend is a product with a constant matrix along
+// Upsampling: the nearest neighbor is slices and broadcasts; a linear blend is a product with a constant matrix along
 // each axis.
 
 #include <fmt/format.h>
@@ -31,13 +31,13 @@ Resampling axis_of_image(const Rewriter& in, const Node& node, size_t index) {
   return resampling_of(node.attributes, in.shape(node.inputs[0]), in.shape(node.outputs[0]), index);
 }
 
-// PyTorch's nearest neighbour leaves the given factor out where the size stays or doubles. Source: ATen/native/UpSample.h,
+// PyTorch's nearest neighbor leaves the given factor out where the size stays or doubles. Source: ATen/native/UpSample.h,
 // nearest_idx.
 bool ignores_factor(const Resampling& axis) {
   return axis.out == axis.in || axis.out == 2 * axis.in;
 }
 
-template <int kHalves>  // 1: from the centre of the output's pixel
+template <int kHalves>  // 1: from the center of the output's pixel
 Result<bool> nearest(Rewriter& in, const Node& node) {
   if (!is_image(in, node)) return false;
   ValueId x = node.inputs[0];
@@ -58,7 +58,7 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
 
 enum class Corners { kAligned, kNot };
 
-// [out,in]: each row blends two neighbours.
+// [out,in]: each row blends two neighbors.
 Tensor blend(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
@@ -82,7 +82,7 @@ std::array<float, 4> cubic_weights(float part) {
   return {far(part + 1), near(part), near(1 - part), far(2 - part)};
 }
 
-// [out,in]: each row blends four neighbours; those beyond the edges are the edges.
+// [out,in]: each row blends four neighbors; those beyond the edges are the edges.
 Tensor cubic_blend(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;

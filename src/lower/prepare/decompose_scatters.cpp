@@ -85,7 +85,7 @@ Result<bool> diagonal_scatter(Rewriter& in, const Node& node) {
   inputs.resize(rank + 1);
   inputs[1 + down] = in.constant("rows", Tensor::of<int64_t>(DType::kInt64, Shape{count}, rows));
   inputs[1 + right] = in.constant("columns", Tensor::of<int64_t>(DType::kInt64, Shape{count}, columns));
-  // Where the diagonal stands in x[rows, columns]: between its neighbours when both axes are, else in front.
+  // Where the diagonal stands in x[rows, columns]: between its neighbors when both axes are, else in front.
   const size_t first = std::min(down, right), position = std::max(down, right) == first + 1 ? first : 0;
   Ints order;
   for (size_t i = 0; i + 1 < source.rank(); ++i) order.push_back(static_cast<int64_t>(i));

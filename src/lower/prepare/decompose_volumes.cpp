@@ -49,7 +49,7 @@ ValueId padded_after(Rewriter& in, ValueId x, size_t axis, int64_t before, int64
   return in.move(AtenOp::constant_pad_nd_default, {x}, {{"pad", pad}, {"value", int64_t{0}}}, shape);
 }
 
-// step - 1 zeros between neighbours along an axis.
+// step - 1 zeros between neighbors along an axis.
 ValueId spread(Rewriter& in, ValueId x, size_t axis, int64_t step) {
   const Shape shape = in.shape(x);
   if (step == 1 || shape[axis] == 1) return x;

@@ -75,12 +75,12 @@ int64_t IndexedAxes::inner() const {
   return product;
 }
 
-// Where the indexed axes are neighbours the indices' axes take their place, else they stand in front.
+// Where the indexed axes are neighbors the indices' axes take their place, else they stand in front.
 size_t IndexedAxes::first_chosen() const {
-  return are_neighbours() ? indexed_.front() : 0;
+  return are_neighbors() ? indexed_.front() : 0;
 }
 
-bool IndexedAxes::are_neighbours() const {
+bool IndexedAxes::are_neighbors() const {
   return indexed_.back() - indexed_.front() + 1 == indexed_.size();
 }
 
@@ -138,11 +138,11 @@ ValueId IndexedAxes::chosen_of(Rewriter& in, ValueId rows) const {
 }
 
 ValueId IndexedAxes::blocks_of(Rewriter& in, ValueId x) const {
-  return in.view(are_neighbours() ? x : rows_of(in, x), Shape{before(), row_count(), inner() / before()});
+  return in.view(are_neighbors() ? x : rows_of(in, x), Shape{before(), row_count(), inner() / before()});
 }
 
 ValueId IndexedAxes::whole_of_blocks(Rewriter& in, ValueId blocks, const Shape& shape) const {
-  return are_neighbours() ? in.view(blocks, shape) : whole_of(in, blocks, shape);
+  return are_neighbors() ? in.view(blocks, shape) : whole_of(in, blocks, shape);
 }
 
 ValueId IndexedAxes::chosen_blocks_of(Rewriter& in, ValueId values) const {

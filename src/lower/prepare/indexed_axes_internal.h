@@ -33,7 +33,7 @@ class IndexedAxes {
   ir::ValueId chosen_of(Rewriter& in, ir::ValueId rows) const;
 
   // The same for rows that are known: [before, rows, behind] without moving anything where the indexed axes are
-  // neighbours; else the rows.
+  // neighbors; else the rows.
   ir::ValueId blocks_of(Rewriter& in, ir::ValueId x) const;
   ir::ValueId whole_of_blocks(Rewriter& in, ir::ValueId blocks, const Shape& shape) const;
   ir::ValueId chosen_blocks_of(Rewriter& in, ir::ValueId values) const;
@@ -43,7 +43,7 @@ class IndexedAxes {
                                                                const std::vector<ir::ValueId>& indices) const;
 
  private:
-  [[nodiscard]] bool are_neighbours() const;
+  [[nodiscard]] bool are_neighbors() const;
   [[nodiscard]] size_t first_chosen() const;  // axis of the result where the indices' axes stand
   [[nodiscard]] int64_t before() const;       // elements of the axes in front of it
 

@@ -14,7 +14,7 @@ constexpr size_t kMaxChunks = 64;
 struct Piece {
   int64_t first;
   int64_t count;
-  int64_t step;  // 1: neighbours, 0: one index again and again
+  int64_t step;  // 1: neighbors, 0: one index again and again
 };
 
 std::vector<Piece> pieces_of(std::span<const int64_t> indices) {

@@ -26,7 +26,7 @@ bool is_half(const ir::Value& value) {
 // Convolutions and matrix products stay as they are: TOSA accumulates them in fp32 itself.
 constexpr bool is_computed_composite(const AtenTraits& traits) {
   using enum AtenFamily;
-  const bool computes = traits.family == kNormalisation || traits.family == kComposite || traits.family == kFunction ||
+  const bool computes = traits.family == kNormalization || traits.family == kComposite || traits.family == kFunction ||
                         traits.family == kArithmetic || traits.family == kReduction;
   if (traits.family == kDivision) return traits.lowering.kind != AtenLowering::Kind::kNone;
   return computes && traits.data == AtenData::kComputed && traits.lowering.kind == AtenLowering::Kind::kBecomes;

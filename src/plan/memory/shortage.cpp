@@ -67,7 +67,7 @@ std::string operator_at(const Schedule& schedule, int64_t time) {
 
 void add_smallest(std::string& hint, const ir::Graph& tosa, const Context& context) {
   Options smallest = context.options;
-  smallest.optimise = Optimise::kSize;
+  smallest.optimize = Optimize::kSize;
   smallest.variation.staging = Variation::Staging::kNever;
   smallest.watch = {};
   const auto compiled = compile(tosa, context.target, smallest, {});
@@ -119,7 +119,7 @@ Diagnostics with_ways_out(Diagnostics shortage, const ir::Graph& tosa, const Con
   std::string& hint = shortage.front().hint;
   hint += whole_bytes == 0 ? "; stripes of rows would not need less"
                            : fmt::format("; without stripes of rows it would take {}", text_of(whole_bytes));
-  if (context.options.optimise != Optimise::kSize) add_smallest(hint, tosa, context);
+  if (context.options.optimize != Optimize::kSize) add_smallest(hint, tosa, context);
   add_dedicated(hint, tosa, context);
   return shortage;
 }

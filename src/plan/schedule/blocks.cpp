@@ -45,10 +45,10 @@ class CycleCost {
 
 // The family names the order first in which weights take fewer bytes; another has to be worth these. Of a kernel of one
 // element they are half as many again, which is not for size.
-double worth_of_other_order(const Step& piece, Optimise optimise) {
+double worth_of_other_order(const Step& piece, Optimize optimize) {
   constexpr double kHardlyMoreBytes = 1.03, kMoreBytes = 3;
   const bool one_tap = piece.kernel.height == 1 && piece.kernel.width == 1;
-  return optimise == Optimise::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
+  return optimize == Optimize::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
 }
 
 // Of the blocks that take hardly more than the fewest cycles, the largest, which needs fewest commands.
@@ -109,9 +109,9 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
     std::mt19937 random(variation.seed + static_cast<uint32_t>(piece.node.index()));
     return blocks[random() % blocks.size()];
   }
-  if (context.options.optimise != Optimise::kSearch) keep_balanced(blocks, piece);
+  if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, piece);
   return cheapest(blocks, CycleCost(schedule, piece, context, question.weights_from),
-                  worth_of_other_order(piece, context.options.optimise));
+                  worth_of_other_order(piece, context.options.optimize));
 }
 
 // What the choice depends on.

@@ -152,7 +152,7 @@ class CascadeChooser {
         limit_(working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes)) {}
 
   Cascaded run() {
-    const bool smallest = context_.options.optimise == Optimise::kSize;
+    const bool smallest = context_.options.optimize == Optimize::kSize;
     if (!smallest && search_.whole_bytes() <= limit_ && allocated_working_bytes(schedule_, context_) <= limit_)
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
@@ -232,7 +232,7 @@ Result<Cascaded> form_cascades(Schedule schedule, const Material& material, cons
   const std::vector<int64_t> live = live_bytes(schedule, Space::kArena);
   const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
   const bool fits = live.empty() || std::ranges::max(live) < limit / 2;
-  if (fits && context.options.optimise != Optimise::kSize) return Cascaded{.schedule = std::move(schedule)};
+  if (fits && context.options.optimize != Optimize::kSize) return Cascaded{.schedule = std::move(schedule)};
   CARINA_TRY(Schedule whole, choose_blocks(schedule, context, threads));
   return CascadeChooser(schedule, std::move(whole), material, context, threads).run();
 }

@@ -115,7 +115,7 @@ class Cutter {
     return count;
   }
 
-  // Joins neighbours that gain nothing by being apart: read in place both, or copied before the first of them runs.
+  // Joins neighbors that gain nothing by being apart: read in place both, or copied before the first of them runs.
   void join(const PrefetchPlan& plan) {
     std::vector<size_t> copied(plan.staged.size(), 0);  // by kernel: beside which kernel its copy ends
     for (const PrefetchCopy& copy : plan.copies) {
@@ -265,7 +265,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   Cutter cutter(schedule, context, threads);
   const Alternatives whole = cutter.alternatives();
   std::vector<Alternatives> candidates{whole};
-  const bool searches = context.options.optimise == Optimise::kSearch;
+  const bool searches = context.options.optimize == Optimize::kSearch;
   for (const int64_t max_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
     say(CompilePhase::kBlocks, context.log);
     if (!cutter.cut_fine(whole.for_copies, max_parts)) continue;

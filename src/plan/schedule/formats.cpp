@@ -12,11 +12,11 @@
 namespace carina::plan {
 namespace {
 
-bool worth_bricks(const PlanTensor& tensor, Optimise optimise) {
+bool worth_bricks(const PlanTensor& tensor, Optimize optimize) {
   if (tensor.kind != TensorKind::kIntermediate) return false;
   // Where memory counts most, bricks may not be an eighth more.
   const int64_t padded = round_up<int64_t>(tensor.extent.depth, npu::kBrickDepth);
-  if (optimise == Optimise::kSize) return 8 * (padded - tensor.extent.depth) < tensor.extent.depth;
+  if (optimize == Optimize::kSize) return 8 * (padded - tensor.extent.depth) < tensor.extent.depth;
   // Fewer channels would waste more than half of each brick.
   return 2 * tensor.extent.depth >= npu::kBrickDepth;
 }
@@ -32,7 +32,7 @@ void visit_maps(const Step& step, const auto& visit) {
 Schedule choose_formats(Schedule schedule, const Context& context) {
   if (context.options.variation.formats == Variation::Formats::kLinear) return schedule;
   for (PlanTensor& tensor : schedule.tensors) {
-    if (worth_bricks(tensor, context.options.optimise)) tensor.format = Format::kNhcwb16;
+    if (worth_bricks(tensor, context.options.optimize)) tensor.format = Format::kNhcwb16;
   }
   for (const Step& step : schedule.steps) {
     visit_maps(step, [&](const FeatureMap& map) {

@@ -209,7 +209,7 @@ class Planner {
   }
 
   // A command for each kernel that a copy runs beside takes least room; but one that is done before it has begun takes
-  // time, and goes with its neighbour where there is room for that, or as soon as there is.
+  // time, and goes with its neighbor where there is room for that, or as soon as there is.
   void join_short() {
     std::vector<PrefetchCommand> joined;
     for (const PrefetchCommand& command : plan_.commands) {

@@ -26,8 +26,8 @@ class Reader {
         object_of_(schedule.storages.size()),
         free_from_(static_cast<size_t>(std::max(1, tables_.slots)), 0) {
     constexpr size_t kHarder = 8, kForSize = 2;
-    if (context.options.optimise == Optimise::kSearch) network_.problem.max_work *= kHarder;
-    if (context.options.optimise == Optimise::kSize) network_.problem.max_work *= kForSize;
+    if (context.options.optimize == Optimize::kSearch) network_.problem.max_work *= kHarder;
+    if (context.options.optimize == Optimize::kSize) network_.problem.max_work *= kForSize;
     network_.problem.command_cycles = cost_.transfer(0, Space::kConstants, space_);
     is_slower_ = cost_.port_of(Space::kConstants) != cost_.port_of(space_);
   }

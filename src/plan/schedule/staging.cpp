@@ -49,7 +49,7 @@ class Fitter {
         budget_(staging_budget(schedule, context)),
         network_(stageable(schedule, context, budget_, blocks_for_copies)),
         context_(context),
-        patient_(context.options.optimise != Optimise::kSpeed),
+        patient_(context.options.optimize != Optimize::kSpeed),
         blocks_for_copies_(blocks_for_copies) {}
 
   std::optional<StagedSchedule> run() {
@@ -227,7 +227,7 @@ void say_limits(const StagedSchedule& staged, const Context& context) {
   if (staged.plan.finding.ended_early)
     context.log.note({.where = "weights",
                       .what = "the search for what to copy ended at the limit of its work",
-                      .hint = context.options.optimise == Optimise::kSpeed ? "-O3 does eight times as much" : "",
+                      .hint = context.options.optimize == Optimize::kSpeed ? "-O3 does eight times as much" : "",
                       .severity = Severity::kNote});
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kValues = npu::kMaxWeight - npu::kMinWeight + 1;
 using Counts = std::array<uint32_t, kValues>;
 
-// In several tables: equal neighbours, as zeros often are, would wait for each other.
+// In several tables: equal neighbors, as zeros often are, would wait for each other.
 template <typename T>
 Counts counts_of(std::span<const T> values) {
   constexpr size_t kTables = 4;

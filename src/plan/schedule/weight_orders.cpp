@@ -17,9 +17,9 @@ namespace carina::plan {
 namespace {
 
 // How many cycles (a share of all) a share of the constants is worth.
-double worth_of_bytes(Optimise optimise) {
+double worth_of_bytes(Optimize optimize) {
   constexpr double kForSpeed = 0.3, kForSize = 3;
-  return optimise == Optimise::kSize ? kForSize : kForSpeed;
+  return optimize == Optimize::kSize ? kForSize : kForSpeed;
 }
 constexpr double kMinSaved = 0.005;  // of all constants
 
@@ -123,7 +123,7 @@ Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& th
   Schedule changed = std::move(reorderer).changed();
   const auto before = expected_cycles(schedule, context), after = expected_cycles(changed, context);
   if (!before || !after) return schedule;
-  return *after <= *before * (1 + worth_of_bytes(context.options.optimise) * saved) ? changed : schedule;
+  return *after <= *before * (1 + worth_of_bytes(context.options.optimize) * saved) ? changed : schedule;
 }
 
 }  // namespace carina::plan

@@ -15,7 +15,7 @@ constexpr int64_t kFilters = npu::kBrickDepth;
 // From here on operations that read single elements wait for memory longer than more operations would take.
 constexpr int64_t kMaxStrideBytes = 8;
 
-// Axes of size 1 dropped and neighbours merged that are neighbours in both.
+// Axes of size 1 dropped and neighbors merged that are neighbors in both.
 void merge_axes(View& dst, View& src) {
   std::vector<Axis> to, from;
   for (size_t i = 0; i < dst.rank(); ++i) {

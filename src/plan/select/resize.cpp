@@ -83,7 +83,7 @@ Result<void> bilinear_axis(Selection& s, const View& dst, const Operand& src, si
     const bool two = run.source.high != run.source.low && run.source.fraction != 0;
     const int64_t taps = two ? 2 : 1;
     const int64_t spread = run.source.high - run.source.low;
-    CARINA_CHECK(!two || spread == 1, "neighbours");
+    CARINA_CHECK(!two || spread == 1, "neighbors");
     Weights weights{
         .name = {}, .out_channels = channels, .height = axis == 1 ? taps : 1, .width = axis == 2 ? taps : 1};
     std::vector<int16_t> values;

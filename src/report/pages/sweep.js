@@ -1,7 +1,7 @@
 "use strict";
 // The page of sweep.
 
-// A colour for each target: lines of products by hue, sizes by lightness.
+// A color for each target: lines of products by hue, sizes by lightness.
 const kLineHues = [[205, 62], [32, 78], [150, 45], [280, 40], [350, 60]];
 function target_colors(rows) {
   const lines = new Map();

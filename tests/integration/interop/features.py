@@ -211,14 +211,14 @@ def their_layout(shop):
 
 
 def their_sizes(shop):
-    """Planned for at most 4 pictures, run with what the example has."""
+    """Planned for at most 4 images, run with what the example has."""
     x = seeded(4, 2, 6, 8)
     program = edge(Sizes(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("n", max=4)}}).to_executorch()
     return Made(written(shop, program), [Call("forward", arrays([x]))])
 
 
 def their_windows(shop):
-    """Planned for at most 4 pictures of 32 x 24; run with those, and with fewer and smaller ones."""
+    """Planned for at most 4 images of 32 x 24; run with those, and with fewer and smaller ones."""
     n, height, width = torch.export.Dim("n", max=4), torch.export.Dim("height", min=2, max=8), torch.export.Dim("width", min=2, max=6)
     program = edge(Windows(), (seeded(4, 3, 32, 24),), dynamic_shapes={"x": {0: n, 2: 4 * height, 3: 4 * width}}).to_executorch()
     path = written(shop, program)
@@ -246,5 +246,5 @@ FEATURES = [
     Row("ExecuTorch", "a loop over rows", "float, portable kernels", their_loop),
     Row("ExecuTorch", "channels last", "float, portable kernels", their_layout),
     Row("ExecuTorch", "sizes known when it runs", "float, portable kernels", their_sizes),
-    Row("ExecuTorch", "fewer and smaller pictures than planned", "float, portable kernels", their_windows),
+    Row("ExecuTorch", "fewer and smaller images than planned", "float, portable kernels", their_windows),
 ]

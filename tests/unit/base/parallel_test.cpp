@@ -98,7 +98,7 @@ TEST(InParallelParts, CoverEachElementOnce) {
 }
 
 // Two threads that begin side by side would fill memory side by side.
-TEST(InParallelParts, NeighboursDoNotBeginTogether) {
+TEST(InParallelParts, NeighborsDoNotBeginTogether) {
   const ScopedParallelLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
     for (size_t i = 0; i < count; ++i) body(i);
   });

@@ -82,7 +82,7 @@ TEST(DelegateMap, NoDelegateWaitsForItself) {
   EXPECT_EQ(place_of(assignments, "last").delegate, 1);
 }
 
-TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbours) {
+TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbors) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "first", "x");
   add(model, "alias.default", "same", "first");

@@ -31,7 +31,7 @@ TEST(VelaFlags, TakesWhatTheArmBackendWrites) {
   EXPECT_EQ(flags->target.system_config, "Ethos_U65_Mid_End");
   EXPECT_EQ(flags->target.memory_mode, "Dedicated_Sram");
   EXPECT_THAT(flags->target.config_files, ElementsAre("Arm/vela.ini"));
-  EXPECT_EQ(flags->optimise, Optimise::kSize);
+  EXPECT_EQ(flags->optimize, Optimize::kSize);
   EXPECT_THAT(flags->shown, ElementsAre(Show::kPerformance));
 }
 
@@ -61,18 +61,18 @@ TEST(VelaFlags, AllErrorsAtOnce) {
 TEST(VelaFlags, MeetACommandsOwnOptions) {
   TargetRequest target{
       .accelerator = "Ethos-U85-256", .system_config = {}, .memory_mode = {}, .config_files = {"board.ini"}};
-  Optimise optimise = Optimise::kSearch;
+  Optimize optimize = Optimize::kSearch;
   const auto flags = read(
       "--accelerator-config ethos-u85-256 --memory-mode Shared_Sram --optimise Performance "
       "--config more.ini --arena-cache-size 1000");
-  ASSERT_TRUE(add_vela_flags(*flags, target, optimise).has_value());
-  EXPECT_EQ(optimise, Optimise::kSearch) << "-O3 is for performance too";
+  ASSERT_TRUE(add_vela_flags(*flags, target, optimize).has_value());
+  EXPECT_EQ(optimize, Optimize::kSearch) << "-O3 is for performance too";
   EXPECT_EQ(target.memory_mode, "Shared_Sram");
   EXPECT_EQ(target.arena_cache_bytes, 1000);
   EXPECT_THAT(target.config_files, ElementsAre("board.ini", "more.ini"));
-  EXPECT_THAT(to_string(add_vela_flags(*read("--memory-mode Sram_Only"), target, optimise).error()),
+  EXPECT_THAT(to_string(add_vela_flags(*read("--memory-mode Sram_Only"), target, optimize).error()),
               HasSubstr("another memory mode"));
-  EXPECT_THAT(to_string(add_vela_flags(*read("--optimise Size"), target, optimise).error()), HasSubstr("-O3"));
+  EXPECT_THAT(to_string(add_vela_flags(*read("--optimise Size"), target, optimize).error()), HasSubstr("-O3"));
 }
 
 TEST(VelaFlags, InMemory) {
@@ -80,7 +80,7 @@ TEST(VelaFlags, InMemory) {
   ASSERT_TRUE(flags.has_value()) << to_string(flags.error());
   EXPECT_EQ(flags->target.accelerator, "ethos-u55-64");
   EXPECT_THAT(flags->target.ini, IsEmpty());
-  EXPECT_EQ(flags->delegate.optimise, Optimise::kSize);
+  EXPECT_EQ(flags->delegate.optimize, Optimize::kSize);
   EXPECT_FALSE(api::read_flags("--config=none.ini").has_value());
 }
 

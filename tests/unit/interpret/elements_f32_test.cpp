@@ -60,8 +60,8 @@ TEST(ElementsF32, RowsAndColumnsAreRepeated) {
     const Tensor row = random_floats({shape[0], shape[1], 1}, 3);
     Builder b;
     const ir::ValueId in = b.input("x", kFp32, shape), rows = b.input("rows", kFp32, row.shape);
-    const ir::ValueId centred = b.add(TosaOp::SUB, {in, rows}, kFp32, shape);
-    const ir::ValueId scaled = mul(b, b.constant(column), centred, shape);
+    const ir::ValueId centered = b.add(TosaOp::SUB, {in, rows}, kFp32, shape);
+    const ir::ValueId scaled = mul(b, b.constant(column), centered, shape);
     b.output(b.add(TosaOp::ADD, {scaled, b.constant(f32({1, 1, 1}, {0.75F}))}, kFp32, shape));
     const Plain plain = [&](size_t at, size_t c, size_t r) {
       return column.values<float>()[c] * (x.values<float>()[at] - row.values<float>()[r]) + 0.75F;

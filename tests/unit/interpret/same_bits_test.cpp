@@ -121,7 +121,7 @@ bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
          std::equal(a.begin(), a.end(), b.begin(), [](const Tensor& x, const Tensor& y) { return identical(x, y); });
 }
 
-// Who watches some values sees them, and their extremes, whatever is computed with their neighbours.
+// Who watches some values sees them, and their extremes, whatever is computed with their neighbors.
 void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs, const Options& options) {
   Options watching = options;
   std::vector<bool> wanted(module.main().values.size(), false);

@@ -69,7 +69,7 @@ TEST(Cascades, NeedStepsThatAreComputedByRows) {
 
 TEST(Cascades, AreMadeForTheLeastMemoryAndNotForSpeed) {
   EXPECT_TRUE(scheduled({}).cascades.empty());
-  const Schedule smallest = scheduled({.optimise = Optimise::kSize});
+  const Schedule smallest = scheduled({.optimize = Optimize::kSize});
   EXPECT_FALSE(smallest.cascades.empty());
   EXPECT_LT(space_bytes(smallest, Space::kArena), 40 * 1024);  // 64 channels of 32x32 alone are 64 KiB
 }
@@ -84,7 +84,7 @@ TEST(Cascades, AreMadeWhereTheNetworkWouldNotFit) {
 }
 
 TEST(Cascades, OfOneStepReadOneSlice) {
-  const Schedule schedule = scheduled({.optimise = Optimise::kSize});
+  const Schedule schedule = scheduled({.optimize = Optimize::kSize});
   std::vector<StorageId> weights(schedule.steps.size());
   for (const Stripe& stripe : schedule.stripes) {
     if (!stripe.slice.valid()) continue;

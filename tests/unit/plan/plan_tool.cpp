@@ -6,7 +6,7 @@
 //   graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
 //
 // Options: seed=N (any legal block), formats=linear, stripes=halves, staging=never, overlap=none, threads=N, memory=MODE,
-// cascades=ROWS (wherever there can be one), system=CONFIG, arena=BYTES, optimise=search or size, dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
+// cascades=ROWS (wherever there can be one), system=CONFIG, arena=BYTES, optimize=search or size, dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
 // schedule on the way against the rules), dump=FILE (the finished schedule). In batch mode it
 // prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
 #include <fmt/format.h>
@@ -55,8 +55,8 @@ Options options_of(const Settings& settings) {
   Options options{.threads = std::stoi(get(settings, "threads", "1")),
                   .arena_limit_bytes = std::stoll(get(settings, "arena", "0"))};
   options.dynamic_weights = get(settings, "dynamic") == "1";
-  if (get(settings, "optimise") == "search") options.optimise = Optimise::kSearch;
-  if (get(settings, "optimise") == "size") options.optimise = Optimise::kSize;
+  if (get(settings, "optimize") == "search") options.optimize = Optimize::kSearch;
+  if (get(settings, "optimize") == "size") options.optimize = Optimize::kSize;
   if (!get(settings, "seed").empty()) {
     options.variation.blocks = Variation::Blocks::kSeeded;
     options.variation.seed = static_cast<uint32_t>(std::stoul(get(settings, "seed")));

@@ -125,7 +125,7 @@ TEST(ScheduleText, SaysWhatIsWrongWithALine) {
   EXPECT_THAT(message("storage m1 bytes=3\n"), HasSubstr("ids in their order"));
   EXPECT_THAT(message("storage m0 space=flash\n"), HasSubstr("expected constants, arena, fast_scratch"));
   EXPECT_THAT(message("storage m0 bytes=99999999999999999999\n"), HasSubstr("a number that fits its field"));
-  EXPECT_THAT(message("storage m0 colour=3\n"), HasSubstr("a field"));
+  EXPECT_THAT(message("storage m0 color=3\n"), HasSubstr("a field"));
   EXPECT_THAT(message("stripe p0 step=t0\n"), HasSubstr("'s' and a number"));
   EXPECT_THAT(message("tensor t0 name=\"a\\q\"\n"), HasSubstr("an escape"));
   EXPECT_THAT(message("tensor t0 name=\"a\n"), HasSubstr("'\"'"));

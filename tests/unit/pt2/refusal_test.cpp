@@ -134,8 +134,8 @@ TEST(Refusal, Arguments) {
     return model.refusal();
   };
   EXPECT_THAT(with_arguments(json::array()), HasSubstr("argument self of aten.hardtanh.default is missing"));
-  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("colour", {{"as_int", 1}})}),
-              HasSubstr("no argument colour"));
+  EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("color", {{"as_int", 1}})}),
+              HasSubstr("no argument color"));
   EXPECT_THAT(with_arguments({argument("self", tensor("nobody"))}), HasSubstr("nobody"));
   EXPECT_THAT(with_arguments({argument("self", tensor("relu_later"))}), HasSubstr("relu_later"));
   EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("min_val", {{"as_string", "low"}})}),

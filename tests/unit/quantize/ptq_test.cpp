@@ -499,8 +499,8 @@ TEST(Scheme, WhatCannotBeIsSaidAllAtOnce) {
 
 PtqOptions of_words(const std::string& words, const std::vector<std::string>& overrides = {}) {
   PtqOptions options;
-  options.scheme.general = **scheme_of_words(words);
-  for (const std::string& text : overrides) options.scheme.overrides.push_back(*override_of_words(text));
+  options.scheme.general = **parse_scheme(words);
+  for (const std::string& text : overrides) options.scheme.overrides.push_back(*parse_override(text));
   return options;
 }
 
@@ -564,16 +564,16 @@ TEST(Scheme, ModulesAreThoseOfTheUsersModel) {
     EXPECT_EQ(types(std::string(selector) + "=int16x8"), last) << selector;
 }
 
-TEST(Scheme, WordsThatThereAreNotAreNamed) {
+TEST(Scheme, UnknownNamesAreReported) {
   const auto said = [](const auto& result) { return result ? std::string("accepted") : to_string(result.error()); };
-  EXPECT_THAT(said(scheme_of_words("int9")), HasSubstr("expected int8, int16x8"));
-  EXPECT_EQ((*scheme_of_words("int8+rounded-for-inputs"))->weights.rounding, Rounding::kForInputs);
-  EXPECT_THAT(said(scheme_of_words("int8+perchannel")), HasSubstr("got perchannel"));
-  EXPECT_THAT(said(override_of_words("conv=int8")), HasSubstr("expected node, op, module, type, inputs, outputs"));
-  EXPECT_THAT(said(override_of_words("node=int8")), HasSubstr("expected node:NAME"));
-  EXPECT_THAT(said(override_of_words("inputs:x=int8")), HasSubstr("expected inputs"));
-  EXPECT_THAT(said(override_of_words("node:x")), HasSubstr("PLACE=SCHEME"));
-  EXPECT_FALSE(override_of_words("node:x=float")->scheme);
+  EXPECT_THAT(said(parse_scheme("int9")), HasSubstr("expected int8, int16x8"));
+  EXPECT_EQ((*parse_scheme("int8+rounded-for-inputs"))->weights.rounding, Rounding::kForInputs);
+  EXPECT_THAT(said(parse_scheme("int8+perchannel")), HasSubstr("got perchannel"));
+  EXPECT_THAT(said(parse_override("conv=int8")), HasSubstr("expected node, op, module, type, inputs, outputs"));
+  EXPECT_THAT(said(parse_override("node=int8")), HasSubstr("expected node:NAME"));
+  EXPECT_THAT(said(parse_override("inputs:x=int8")), HasSubstr("expected inputs"));
+  EXPECT_THAT(said(parse_override("node:x")), HasSubstr("SELECTOR=SCHEME"));
+  EXPECT_FALSE(parse_override("node:x=float")->scheme);
 }
 
 std::vector<Diagnostic> warnings_of(const std::vector<float>& first, const std::vector<float>& second) {

@@ -77,7 +77,7 @@ Result<void> run(const std::vector<std::string>& arguments) {
     CARINA_TRY(const auto calibration, read_samples(arguments[3], graph.inputs.size()));
     quantize::PtqOptions options;
     if (arguments.size() > 4) {
-      CARINA_TRY(const auto scheme, quantize::scheme_of_words(arguments[4]));
+      CARINA_TRY(const auto scheme, quantize::parse_scheme(arguments[4]));
       if (scheme) options.scheme.general = *scheme;
     }
     CARINA_CHECKED(quantize::quantize(graph, calibration, options, log));

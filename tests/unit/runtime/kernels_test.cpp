@@ -96,7 +96,7 @@ TEST(Kernels, IntegersDivideByZeroWithoutATrap) {
 }
 
 TEST(Kernels, ATransposedLayoutIsFollowed) {
-  // The same picture, once in NCHW and once in NHWC memory order.
+  // The same image, once in NCHW and once in NHWC memory order.
   ProgramBuilder builder;
   const int32_t plain = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 2, 3, 4, 5, 6});
   const int32_t last = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 4, 2, 5, 3, 6});

@@ -267,7 +267,7 @@ search calls them too ([plan.md](plan.md)); clocks and memories are those of `ve
   full queue stops the stream. Where a kernel and a transfer together want more of a port than it has, each gets up to half of it and what the
   other leaves, and both slow down. What a kernel waits for transfers, or is slowed by them, is `exposed DMA`.
 
-Not modelled: overlap of an operation's tail with its successor (BLOCKDEP), refresh and other masters of the memories, the driver, caches,
+Not modeled: overlap of an operation's tail with its successor (BLOCKDEP), refresh and other masters of the memories, the driver, caches,
 interrupts. Branches cost nothing.
 )";
 

@@ -10,20 +10,20 @@
 namespace carina::driver {
 
 // What a user says about quantization, as command lines and files say it.
-struct QuantizeWords {
-  std::string scheme;                       // "none", "auto", or as quantize::scheme_of_words(); empty: as the model is
-  std::vector<std::string> overrides = {};  // as quantize::override_of_words()
+struct QuantizeFlags {
+  std::string scheme;                       // "none", "auto", or as quantize::parse_scheme(); empty: as the model is
+  std::vector<std::string> overrides = {};  // as quantize::parse_override()
   std::string io = {};                      // "float", or the type of the raw integers: "int8", "uint8", "int16"
   std::string max_cycles = {};              // of "auto"; as choose_mixed_scheme()
   std::string file = {};                    // JSON of the same: {"scheme": .., "io": .., "overrides": [..]}
 };
 
 // For command lines: what is wrong with one word; empty: nothing.
-std::string complaint_of_scheme(std::string_view words);
-std::string complaint_of_override(std::string_view words);
+std::string scheme_error(std::string_view flags);
+std::string override_error(std::string_view flags);
 
 // The request that the words make, without its samples. The file counts first, then the rest. Errors (usage): words that
 // there are not, all of them; a file that is no such JSON.
-Result<QuantizeRequest> read_quantize_words(const QuantizeWords& words);
+Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& flags);
 
 }  // namespace carina::driver

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lower/fix/fix_internal.h"
+#include "lower/legalize/legalize_internal.h"
 #include "lower/prepare/pieces_internal.h"
 
 namespace carina::lower {
@@ -99,7 +99,7 @@ Result<bool> all_offsets(Rewriter& in, const Node& node, const Target& target) {
   return rewritten(in.view_into(node.outputs[0], x));
 }
 
-constexpr FixRow kStrideFixes[] = {
+constexpr LegalizeRow kStrideRows[] = {
     {.rule = "window.stride",
      .op = AtenOp::conv2d_default,
      .change = "blocks as wide as the stride become channels, over which the kernel moves by one",
@@ -120,8 +120,8 @@ constexpr FixRow kStrideFixes[] = {
 
 }  // namespace
 
-std::span<const FixRow> stride_fixes() {
-  return kStrideFixes;
+std::span<const LegalizeRow> stride_rows() {
+  return kStrideRows;
 }
 
 }  // namespace carina::lower

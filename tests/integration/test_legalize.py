@@ -1,4 +1,4 @@
-"""`--fix` rewrites what an NPU refuses, and no number changes: checked against the official TOSA reference model on the graph as it was."""
+"""`--legalize` rewrites what an NPU refuses, and no number changes: checked against the official TOSA reference model on the graph as it was."""
 
 import numpy as np
 import pytest
@@ -42,8 +42,8 @@ def test_no_number_changes(model, run_carina, reference_model):
     before = run_carina(["explain", *quantized(folder), *TARGET, "--json"]).json
     assert rule in {node["rule"] for node in before["nodes"] if node["runs_on"] != "npu"}, before["nodes"]
 
-    said = run_carina(["compile", *quantized(folder), *TARGET, "--fix", "--delegate-all", "--io", "int8", "-o", folder / "m.pte", "--json"]).json
-    assert [fix["rule"] for fix in said["fixes"]] == [rule] and said["fixes"][0]["change"]
+    said = run_carina(["compile", *quantized(folder), *TARGET, "--legalize", "--delegate-all", "--io", "int8", "-o", folder / "m.pte", "--json"]).json
+    assert [fix["rule"] for fix in said["legalized"]] == [rule] and said["legalized"][0]["change"]
     assert all(node["runs_on"] in ("npu", "folded") for node in said["nodes"]), said["nodes"]
 
     run_carina(["tosa", *quantized(folder), "-o", folder / "m.tosa"])
@@ -57,6 +57,6 @@ def test_no_number_changes(model, run_carina, reference_model):
 @pytest.mark.parametrize("model", ["patches"], indirect=True)
 def test_what_was_rewritten_is_said(model, run_carina):
     folder, _ = model
-    text = run_carina(["explain", *quantized(folder), *TARGET, "--fix"]).stdout
+    text = run_carina(["explain", *quantized(folder), *TARGET, "--legalize"]).stdout
     assert "rewritten:\n" in text and "stride_y is 4, ethos-u55-128 supports at most 3: blocks as wide as the stride" in text
-    assert "--fix" in run_carina(["explain", *quantized(folder), *TARGET]).stdout
+    assert "--legalize" in run_carina(["explain", *quantized(folder), *TARGET]).stdout

@@ -1,4 +1,4 @@
-#include "driver/quantize_words.h"
+#include "driver/quantize_flags.h"
 
 #include <fmt/format.h>
 
@@ -30,41 +30,41 @@ Result<std::vector<std::string>> texts_of(const nlohmann::json& list, const std:
 }
 
 Result<void> add_entry(const std::string& key, const nlohmann::json& entry, const std::string& file,
-                       QuantizeWords& words) {
+                       QuantizeFlags& flags) {
   if (key == "overrides" && entry.is_array()) {
-    CARINA_TRY(words.overrides, texts_of(entry, file));
+    CARINA_TRY(flags.overrides, texts_of(entry, file));
     return {};
   }
   if (key == "scheme" && entry.is_string()) {
-    words.scheme = entry.get<std::string>();
+    flags.scheme = entry.get<std::string>();
     return {};
   }
   if (key == "io" && entry.is_string()) {
-    words.io = entry.get<std::string>();
+    flags.io = entry.get<std::string>();
     return {};
   }
   return unusable(file, fmt::format("the entry {} means nothing here", key),
                   "\"scheme\" and \"io\" with a text, \"overrides\" with a list of texts");
 }
 
-Result<QuantizeWords> words_of_file(const std::string& file) {
+Result<QuantizeFlags> flags_of_file(const std::string& file) {
   CARINA_TRY(const Buffer bytes, map_file(file));
   const auto text = bytes.bytes();
   const auto* begin = reinterpret_cast<const char*>(text.data());
   const nlohmann::json json = nlohmann::json::parse(begin, begin + text.size(), nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return unusable(file, "this is no JSON object", R"({"scheme": "int8", "overrides": [..]})");
-  QuantizeWords words;
-  for (const auto& [key, entry] : json.items()) CARINA_CHECKED(add_entry(key, entry, file, words));
-  return words;
+  QuantizeFlags flags;
+  for (const auto& [key, entry] : json.items()) CARINA_CHECKED(add_entry(key, entry, file, flags));
+  return flags;
 }
 
 // What the file says, then what the command line says.
-Result<QuantizeWords> with_file(const QuantizeWords& words) {
-  if (words.file.empty()) return words;
-  CARINA_TRY(QuantizeWords all, words_of_file(words.file));
-  if (!words.scheme.empty()) all.scheme = words.scheme;
-  if (!words.io.empty()) all.io = words.io;
-  std::ranges::copy(words.overrides, std::back_inserter(all.overrides));
+Result<QuantizeFlags> with_file(const QuantizeFlags& flags) {
+  if (flags.file.empty()) return flags;
+  CARINA_TRY(QuantizeFlags all, flags_of_file(flags.file));
+  if (!flags.scheme.empty()) all.scheme = flags.scheme;
+  if (!flags.io.empty()) all.io = flags.io;
+  std::ranges::copy(flags.overrides, std::back_inserter(all.overrides));
   return all;
 }
 
@@ -84,31 +84,31 @@ Result<std::optional<DType>> edges_of(const std::string& word) {
   const auto* row = std::ranges::find(kEdgeNames, word, &EdgeName::name);
   if (row != kEdgeNames.end()) return row->dtype;
   return fail({.where = "--io",
-               .what = "there is no such type of inputs and outputs",
+               .what = "unknown type of inputs and outputs",
                .expected = "float, int8, uint8, int16",
                .got = word,
                .fault = Fault::kUsage});
 }
 
-Result<void> set_scheme(const QuantizeWords& words, QuantizeRequest& request) {
-  if (words.scheme.empty()) return {};
-  request.mode = words.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
+Result<void> set_scheme(const QuantizeFlags& flags, QuantizeRequest& request) {
+  if (flags.scheme.empty()) return {};
+  request.mode = flags.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
   if (request.mode == QuantizeMode::kNone) return {};
-  if (words.scheme == kMixed) request.cycle_budget = words.max_cycles;
+  if (flags.scheme == kMixed) request.cycle_budget = flags.max_cycles;
   CARINA_TRY(const auto scheme,
-             quantize::scheme_of_words(request.cycle_budget ? "int8+rounded-for-inputs" : words.scheme));
+             quantize::parse_scheme(request.cycle_budget ? "int8+rounded-for-inputs" : flags.scheme));
   if (!scheme)
     return fail({.where = "--quantize",
                  .what = "float is for parts of a model",
                  .expected = "none",
-                 .got = words.scheme,
+                 .got = flags.scheme,
                  .fault = Fault::kUsage});
-  request.scheme.name = words.scheme;
+  request.scheme.name = flags.scheme;
   request.scheme.general = *scheme;
   return {};
 }
 
-std::string complaint(const Result<void>& result) {
+std::string error_text(const Result<void>& result) {
   if (result) return {};
   const Diagnostic& first = result.error().front();
   return fmt::format("unknown value: expected {}, got {}", first.expected, first.got);
@@ -116,30 +116,30 @@ std::string complaint(const Result<void>& result) {
 
 }  // namespace
 
-std::string complaint_of_scheme(std::string_view words) {
+std::string scheme_error(std::string_view flags) {
   QuantizeRequest request;
-  return complaint(set_scheme({.scheme = std::string(words)}, request));
+  return error_text(set_scheme({.scheme = std::string(flags)}, request));
 }
 
-std::string complaint_of_override(std::string_view words) {
-  const auto override = quantize::override_of_words(words);
-  return complaint(override ? Result<void>() : fail(override.error()));
+std::string override_error(std::string_view flags) {
+  const auto override = quantize::parse_override(flags);
+  return error_text(override ? Result<void>() : fail(override.error()));
 }
 
-Result<QuantizeRequest> read_quantize_words(const QuantizeWords& given) {
-  CARINA_TRY(const QuantizeWords words, with_file(given));
+Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& given) {
+  CARINA_TRY(const QuantizeFlags flags, with_file(given));
   QuantizeRequest request;
-  CARINA_CHECKED(set_scheme(words, request));
-  if (!words.max_cycles.empty() && !request.cycle_budget)
+  CARINA_CHECKED(set_scheme(flags, request));
+  if (!flags.max_cycles.empty() && !request.cycle_budget)
     return fail({.where = "--max-cycles",
                  .what = "there is nothing to choose",
                  .expected = "--quantize auto",
-                 .got = words.scheme,
+                 .got = flags.scheme,
                  .fault = Fault::kUsage});
-  CARINA_TRY(request.raw_io, edges_of(words.io));
+  CARINA_TRY(request.raw_io, edges_of(flags.io));
   Diagnostics errors;
-  for (const std::string& text : words.overrides) {
-    auto override = quantize::override_of_words(text);
+  for (const std::string& text : flags.overrides) {
+    auto override = quantize::parse_override(text);
     if (override)
       request.scheme.overrides.push_back(*std::move(override));
     else

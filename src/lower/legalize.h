@@ -9,8 +9,8 @@
 
 namespace carina::lower {
 
-// What brought a node onto the target.
-struct Fix {
+// The rewrite that made a node legal on the target.
+struct Legalized {
   std::string node;  // its name
   std::string source;
   std::string rule;    // that kept it off: ir::Refusal::rule
@@ -21,6 +21,6 @@ struct Fix {
 // Rewrites nodes that the target refuses into nodes that it takes, where no number changes: quantization stays, integers
 // are added and rounded as before. `graph`: prepared and quantized as a whole; its values keep names and types. Returns
 // what was done, in the order of the nodes. Errors: none that a valid graph meets.
-Result<std::vector<Fix>> fix_refused(ir::Graph& graph, const Target& target);
+Result<std::vector<Legalized>> legalize(ir::Graph& graph, const Target& target);
 
 }  // namespace carina::lower

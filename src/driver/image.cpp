@@ -1,4 +1,4 @@
-#include "driver/picture.h"
+#include "driver/image.h"
 
 #include <fmt/format.h>
 #include <png.h>
@@ -27,7 +27,7 @@ std::unexpected<Diagnostics> broken(const std::string& where, std::string_view f
 Result<void> check_size(int64_t width, int64_t height, const std::string& where) {
   if (width > 0 && height > 0 && width <= kMaxPixels / height) return {};
   return fail({.where = where,
-               .what = "the picture is too large, or empty",
+               .what = "the image is too large, or empty",
                .expected = fmt::format("at most {} pixels", kMaxPixels),
                .got = fmt::format("{} x {}", width, height)});
 }
@@ -41,18 +41,18 @@ struct PngImage {
   ~PngImage() { png_image_free(&image); }
 };
 
-Result<Picture> read_png(const Buffer& file, int64_t channels, const std::string& where) {
+Result<Image> read_png(const Buffer& file, int64_t channels, const std::string& where) {
   PngImage png;
   if (png_image_begin_read_from_memory(&png.image, file.data(), file.size()) == 0)
     return broken(where, "PNG", png.image.message);
   CARINA_CHECKED(check_size(png.image.width, png.image.height, where));
   png.image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  Picture picture{.width = png.image.width, .height = png.image.height, .channels = channels, .pixels = {}};
-  picture.pixels.resize(static_cast<size_t>(picture.width * picture.height * channels));
+  Image decoded{.width = png.image.width, .height = png.image.height, .channels = channels, .pixels = {}};
+  decoded.pixels.resize(static_cast<size_t>(decoded.width * decoded.height * channels));
   const png_color black{};
-  if (png_image_finish_read(&png.image, &black, picture.pixels.data(), 0, nullptr) == 0)
+  if (png_image_finish_read(&png.image, &black, decoded.pixels.data(), 0, nullptr) == 0)
     return broken(where, "PNG", png.image.message);
-  return picture;
+  return decoded;
 }
 
 // libjpeg leaves a call that failed by a jump, over nothing that would have to be destroyed.
@@ -108,28 +108,28 @@ class JpegDecoder {
   JpegErrors errors_;
 };
 
-Result<Picture> read_jpeg(const Buffer& file, int64_t channels, const std::string& where) {
+Result<Image> read_jpeg(const Buffer& file, int64_t channels, const std::string& where) {
   JpegDecoder decoder;
   if (!decoder.begin(file.bytes(), channels)) return broken(where, "JPEG", decoder.message());
   CARINA_CHECKED(check_size(decoder.width(), decoder.height(), where));
-  Picture picture{.width = decoder.width(), .height = decoder.height(), .channels = channels, .pixels = {}};
-  picture.pixels.resize(static_cast<size_t>(picture.width * picture.height * channels));
-  if (!decoder.read(picture.pixels.data(), static_cast<size_t>(picture.width * channels)))
+  Image decoded{.width = decoder.width(), .height = decoder.height(), .channels = channels, .pixels = {}};
+  decoded.pixels.resize(static_cast<size_t>(decoded.width * decoded.height * channels));
+  if (!decoder.read(decoded.pixels.data(), static_cast<size_t>(decoded.width * channels)))
     return broken(where, "JPEG", decoder.message());
-  return picture;
+  return decoded;
 }
 
 }  // namespace
 
-PictureFormat picture_format_of(const Buffer& file) {
-  if (start_of(file).starts_with("\x89PNG\r\n")) return PictureFormat::kPng;
-  if (start_of(file).starts_with("\xFF\xD8\xFF")) return PictureFormat::kJpeg;
-  return PictureFormat::kNone;
+ImageFormat image_format_of(const Buffer& file) {
+  if (start_of(file).starts_with("\x89PNG\r\n")) return ImageFormat::kPng;
+  if (start_of(file).starts_with("\xFF\xD8\xFF")) return ImageFormat::kJpeg;
+  return ImageFormat::kNone;
 }
 
-Result<Picture> read_picture(const Buffer& file, int64_t channels, const std::string& where) {
-  if (picture_format_of(file) == PictureFormat::kPng) return read_png(file, channels, where);
-  if (picture_format_of(file) == PictureFormat::kJpeg) return read_jpeg(file, channels, where);
+Result<Image> read_image(const Buffer& file, int64_t channels, const std::string& where) {
+  if (image_format_of(file) == ImageFormat::kPng) return read_png(file, channels, where);
+  if (image_format_of(file) == ImageFormat::kJpeg) return read_jpeg(file, channels, where);
   return fail({.where = where, .what = "neither a PNG nor a JPEG"});
 }
 

@@ -9,15 +9,15 @@
 namespace carina::lower {
 
 // A rewriting of an operator for a target that refuses it by one rule. It changes no number.
-struct FixRow {
+struct LegalizeRow {
   std::string_view rule;
   AtenOp op;
   std::string_view change;  // what is done, for the user
   Result<bool> (*rewrite)(Rewriter& in, const ir::Node& node, const Target& target);
 };
 
-std::span<const FixRow> stride_fixes();  // windows that move far
-std::span<const FixRow> extent_fixes();  // windows and axes that are too long
+std::span<const LegalizeRow> stride_rows();  // windows that move far
+std::span<const LegalizeRow> extent_rows();  // windows and axes that are too long
 
 // How a window moves: stride, kernel and padding per axis (y, x).
 std::vector<int64_t> stride_of(const ir::Node& node);

@@ -66,7 +66,7 @@ constexpr std::array kDetails{
 
 std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected) {
   return fail({.where = "quantization scheme",
-               .what = fmt::format("there is no such {}", what),
+               .what = fmt::format("unknown {}", what),
                .expected = std::move(expected),
                .got = std::string(got),
                .fault = Fault::kUsage});
@@ -107,12 +107,12 @@ std::string scheme_details() {
   return listed(kDetails, &Detail::word);
 }
 
-Result<std::optional<NodeScheme>> scheme_of_words(string_view words) {
-  string_view rest = words;
+Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
+  string_view rest = spec;
   const string_view name = cut(rest, '+');
   if (name == "float" && rest.empty()) return std::nullopt;
   const auto* named = std::ranges::find(kNames, name, &Named::name);
-  if (named == kNames.end()) return unknown("scheme", words, scheme_names() + ", float");
+  if (named == kNames.end()) return unknown("scheme", spec, scheme_names() + ", float");
   NodeScheme scheme = named->scheme;
   while (!rest.empty()) {
     const string_view word = cut(rest, '+');
@@ -123,21 +123,21 @@ Result<std::optional<NodeScheme>> scheme_of_words(string_view words) {
   return scheme;
 }
 
-Result<Override> override_of_words(string_view words) {
-  string_view selector = words;
-  const size_t equals = words.rfind('=');
+Result<Override> parse_override(string_view spec) {
+  string_view selector = spec;
+  const size_t equals = spec.rfind('=');
   if (equals == string_view::npos)
-    return unknown("override", words, "PLACE=SCHEME: node:conv2d_3=int16x8, inputs=int16x8 ...");
-  selector = words.substr(0, equals);
+    return unknown("override", spec, "SELECTOR=SCHEME: node:conv2d_3=int16x8, inputs=int16x8 ...");
+  selector = spec.substr(0, equals);
   string_view name = selector;
   const string_view word = cut(name, ':');
   const auto* row = std::ranges::find(kSelectors, word, &Selector::word);
-  if (row == kSelectors.end()) return unknown("place for a scheme", word, listed(kSelectors, &Selector::word));
+  if (row == kSelectors.end()) return unknown("selector of an override", word, listed(kSelectors, &Selector::word));
   const bool is_edge = row->of == Override::Of::kInputs || row->of == Override::Of::kOutputs;
   if (is_edge != name.empty())
-    return unknown("place for a scheme", selector, is_edge ? std::string(word) : std::string(word) + ":NAME");
+    return unknown("selector of an override", selector, is_edge ? std::string(word) : std::string(word) + ":NAME");
   Override override{.of = row->of, .name = std::string(name), .scheme = {}};
-  CARINA_TRY(override.scheme, scheme_of_words(words.substr(equals + 1)));
+  CARINA_TRY(override.scheme, parse_scheme(spec.substr(equals + 1)));
   return override;
 }
 

@@ -1,12 +1,12 @@
-#include "driver/picture_input.h"
+#include "driver/image_input.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "driver/image.h"
 #include "driver/number_text.h"
-#include "driver/picture.h"
 
 namespace carina::driver {
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxPixelValue = 255.0;
 
-// Where an input has a picture's axes.
+// Where an input has an image's axes.
 struct Layout {
   int64_t channels = 0;
   int64_t height = 0;
@@ -25,18 +25,18 @@ struct Layout {
 std::optional<Layout> layout_of(const Shape& shape) {
   if (shape.rank() != 3 && !(shape.rank() == 4 && shape[0] == 1)) return std::nullopt;
   const auto dims = shape.dims().last(3);
-  const auto is_colours = [](int64_t size) { return size == 1 || size == 3; };
-  if (is_colours(dims[0])) return Layout{.channels = dims[0], .height = dims[1], .width = dims[2]};
-  if (is_colours(dims[2]))
+  const auto is_color = [](int64_t size) { return size == 1 || size == 3; };
+  if (is_color(dims[0])) return Layout{.channels = dims[0], .height = dims[1], .width = dims[2]};
+  if (is_color(dims[2]))
     return Layout{.channels = dims[2], .height = dims[0], .width = dims[1], .channels_first = false};
   return std::nullopt;
 }
 
-Result<Layout> check_layout(const InputType& input, const PictureOptions& options, const std::string& where) {
+Result<Layout> check_layout(const InputType& input, const ImageOptions& options, const std::string& where) {
   const std::optional<Layout> layout = layout_of(input.shape);
   if (!layout)
     return fail({.where = where,
-                 .what = fmt::format("the input {} takes no picture", input.name),
+                 .what = fmt::format("the input {} takes no image", input.name),
                  .expected = "[1,C,H,W] or [1,H,W,C] with 1 or 3 channels",
                  .got = type_text(input.dtype, input.shape)});
   for (const auto& [name, numbers] : {std::pair{"--mean", &options.mean}, std::pair{"--std", &options.std}}) {
@@ -58,18 +58,18 @@ struct Scaling {
   double operator()(uint8_t value) const { return (value / kMaxPixelValue - mean) / std; }
 };
 
-Scaling scaling_of(const PictureOptions& options, size_t channel) {
+Scaling scaling_of(const ImageOptions& options, size_t channel) {
   const auto pick = [&](const std::vector<double>& numbers, double none) {
     return numbers.empty() ? none : numbers[numbers.size() == 1 ? 0 : channel];
   };
   return {.mean = pick(options.mean, 0), .std = pick(options.std, 1)};
 }
 
-bool is_raw(const PictureOptions& options) {
+bool is_raw(const ImageOptions& options) {
   return options.mean.empty() && options.std.empty();
 }
 
-Result<void> check_meaning(const InputType& input, const PictureOptions& options, const std::string& where) {
+Result<void> check_meaning(const InputType& input, const ImageOptions& options, const std::string& where) {
   if (is_float(input.dtype) || !is_raw(options) || input.dtype == DType::kUInt8) return {};
   return fail(
       {.where = where,
@@ -85,16 +85,16 @@ double element_of(uint8_t pixel, const Scaling& scaling, const InputType& input,
   return std::clamp(std::nearbyint(scaling(pixel)), static_cast<double>(range.min), static_cast<double>(range.max));
 }
 
-std::vector<double> elements_of(const Picture& picture, const Layout& layout, const InputType& input,
-                                const PictureOptions& options) {
-  std::vector<double> elements(picture.pixels.size());
+std::vector<double> elements_of(const Image& image, const Layout& layout, const InputType& input,
+                                const ImageOptions& options) {
+  std::vector<double> elements(image.pixels.size());
   const auto channels = static_cast<size_t>(layout.channels);
-  const size_t plane = picture.pixels.size() / channels;
+  const size_t plane = image.pixels.size() / channels;
   for (size_t channel = 0; channel < channels; ++channel) {
     const Scaling scaling = scaling_of(options, channel);
     for (size_t i = 0; i < plane; ++i) {
       const size_t index = layout.channels_first ? channel * plane + i : i * channels + channel;
-      elements[index] = element_of(picture.pixels[i * channels + channel], scaling, input, is_raw(options));
+      elements[index] = element_of(image.pixels[i * channels + channel], scaling, input, is_raw(options));
     }
   }
   return elements;
@@ -102,19 +102,19 @@ std::vector<double> elements_of(const Picture& picture, const Layout& layout, co
 
 }  // namespace
 
-Result<Tensor> picture_tensor(const Buffer& file, const InputType& input, const PictureOptions& options,
-                              const std::string& where) {
+Result<Tensor> image_tensor(const Buffer& file, const InputType& input, const ImageOptions& options,
+                            const std::string& where) {
   CARINA_TRY(const Layout layout, check_layout(input, options, where));
   CARINA_CHECKED(check_meaning(input, options, where));
-  CARINA_TRY(const Picture picture, read_picture(file, layout.channels, where));
-  if (picture.width != layout.width || picture.height != layout.height)
+  CARINA_TRY(const Image image, read_image(file, layout.channels, where));
+  if (image.width != layout.width || image.height != layout.height)
     return fail({.where = where,
-                 .what = fmt::format("the picture does not have the size of the input {}", input.name),
+                 .what = fmt::format("the image does not have the size of the input {}", input.name),
                  .expected = fmt::format("{} x {}", layout.width, layout.height),
-                 .got = fmt::format("{} x {}", picture.width, picture.height),
+                 .got = fmt::format("{} x {}", image.width, image.height),
                  .hint = "resize it as in training, for instance with Pillow: "
                          "image.convert('RGB').resize((width, height)).save(file)"});
-  return tensor_of_numbers(elements_of(picture, layout, input, options), input, where);
+  return tensor_of_numbers(elements_of(image, layout, input, options), input, where);
 }
 
 }  // namespace carina::driver

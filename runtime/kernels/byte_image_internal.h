@@ -5,7 +5,7 @@
 
 namespace carina::runtime {
 
-// Along one axis of a picture of bytes, as eager PyTorch resizes them: weights are integers with as many bits behind the
+// Along one axis of an image of bytes, as eager PyTorch resizes them: weights are integers with as many bits behind the
 // point as the largest leaves in 15, and each axis rounds its sum to a byte. `TriangleOf`: index -> Triangle<double>.
 template <typename TriangleOf>
 class ByteAxis {
@@ -36,10 +36,10 @@ class ByteAxis {
   int bits_ = 0;
 };
 
-// Resizes a picture of bytes: along rows first, then along columns.
+// Resizes an image of bytes: along rows first, then along columns.
 template <typename RowsOf, typename ColumnsOf>
-void resize_bytes(const Tensor& in, const Picture& from, const RowsOf& rows_of, const ColumnsOf& columns_of,
-                  const Tensor& out, const Picture& to) {
+void resize_bytes(const Tensor& in, const Image& from, const RowsOf& rows_of, const ColumnsOf& columns_of,
+                  const Tensor& out, const Image& to) {
   const ByteAxis rows(rows_of, to.height);
   const ByteAxis columns(columns_of, to.width);
   const auto* bytes = in.as<const uint8_t>();

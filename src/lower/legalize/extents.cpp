@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lower/fix/fix_internal.h"
+#include "lower/legalize/legalize_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -68,7 +68,7 @@ Result<bool> convolution_in_parts(Rewriter& in, const Node& node, const Target& 
   return rewritten(in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(2 + axis)}}));
 }
 
-constexpr FixRow kExtentFixes[] = {
+constexpr LegalizeRow kExtentRows[] = {
     {.rule = "window.height",
      .op = AtenOp::max_pool2d_default,
      .change = "the greatest element of each image, as a reduction",
@@ -85,8 +85,8 @@ constexpr FixRow kExtentFixes[] = {
 
 }  // namespace
 
-std::span<const FixRow> extent_fixes() {
-  return kExtentFixes;
+std::span<const LegalizeRow> extent_rows() {
+  return kExtentRows;
 }
 
 }  // namespace carina::lower

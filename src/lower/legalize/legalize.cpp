@@ -1,10 +1,10 @@
-#include "lower/fix.h"
+#include "lower/legalize.h"
 
 #include <algorithm>
 
 #include "ir/spread_quantization.h"
-#include "lower/fix/fix_internal.h"
 #include "lower/legality.h"
+#include "lower/legalize/legalize_internal.h"
 
 namespace carina::lower {
 
@@ -13,9 +13,9 @@ using ir::ValueId;
 
 namespace {
 
-Result<const FixRow*> fixed_by(std::span<const FixRow> rows, Rewriter& in, const Node& node, const Target& target,
-                               std::string_view rule) {
-  for (const FixRow& row : rows) {
+Result<const LegalizeRow*> legalized_by(std::span<const LegalizeRow> rows, Rewriter& in, const Node& node,
+                                        const Target& target, std::string_view rule) {
+  for (const LegalizeRow& row : rows) {
     if (row.rule != rule || row.op != node.op.aten()) continue;
     CARINA_TRY(const bool rewritten, row.rewrite(in, node, target));
     if (rewritten) return &row;
@@ -74,26 +74,26 @@ ValueId quantized_like(Rewriter& in, ValueId value, ValueId like) {
   return value;
 }
 
-Result<std::vector<Fix>> fix_refused(ir::Graph& graph, const Target& target) {
+Result<std::vector<Legalized>> legalize(ir::Graph& graph, const Target& target) {
   const std::vector<std::optional<ir::Refusal>> refused = refusals(graph, target);
-  std::vector<Fix> fixes;
+  std::vector<Legalized> legalized;
   Rewriter in(graph, {});
   CARINA_CHECKED(in.run_each([&](const Node& node, ir::NodeId id) -> Result<bool> {
     const std::optional<ir::Refusal>& refusal = refused[id.index()];
     if (!refusal || !node.op.is_aten()) return false;
-    for (const auto rows : {stride_fixes(), extent_fixes()}) {
-      CARINA_TRY(const FixRow* row, fixed_by(rows, in, node, target, refusal->rule));
+    for (const auto rows : {stride_rows(), extent_rows()}) {
+      CARINA_TRY(const LegalizeRow* row, legalized_by(rows, in, node, target, refusal->rule));
       if (row == nullptr) continue;
-      fixes.push_back({.node = node.name,
-                       .source = node.source,
-                       .rule = refusal->rule,
-                       .reason = refusal->reason,
-                       .change = std::string(row->change)});
+      legalized.push_back({.node = node.name,
+                           .source = node.source,
+                           .rule = refusal->rule,
+                           .reason = refusal->reason,
+                           .change = std::string(row->change)});
       return true;
     }
     return false;
   }));
-  return fixes;
+  return legalized;
 }
 
 }  // namespace carina::lower
