@@ -58,8 +58,8 @@ def row_of(pair):
         return [*name, pair.refused, *["-"] * (len(HEAD) - 3)]
     cost, peer = pair.ours.cost, pair.vela.cost
     speed = [f"{cost.seconds:.2f} / {peer.seconds:.2f}", f"{cost.megabytes:.0f} / {peer.megabytes:.0f}"]
-    judged = [cell for what in ("cycles", "sram") for cell in (of_vela(pair, what), f"{pair.ratio(what):.3f}")]
-    return [*name, *judged, of_vela(pair, "constants"), of_vela(pair, "commands"), *speed]
+    compared = [cell for what in ("cycles", "sram") for cell in (of_vela(pair, what), f"{pair.ratio(what):.3f}")]
+    return [*name, *compared, of_vela(pair, "constants"), of_vela(pair, "commands"), *speed]
 
 
 def means(pairs):

@@ -1,4 +1,4 @@
-// Any bytes as a .pt2 archive; and, because checksums stop most of those at the door, any text as the description of a
+// Any bytes as a .pt2 archive; and, because checksums stop most of those at once, any text as the description of a
 // model in an archive that is otherwise sound. A text after a zero byte is the table of weights.
 #include <algorithm>
 #include <cstddef>

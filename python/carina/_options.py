@@ -165,6 +165,6 @@ def request_of(
     request.vela_flags = strings(options.get("extra_flag", ()))
     request.dump_folder = os.fspath(options.get("dump") or "")
     request.layers = True  # they cost nothing
-    request.savings = bool(options.get("report"))
+    request.alternatives = bool(options.get("report"))
     request.threads = options.get("threads", 1)
     return request

@@ -50,5 +50,5 @@ def error_of(diagnostics: Sequence[Diagnostic]) -> CarinaError:
 
 
 def usage_error(where: str, what: str, *, expected: str = "", got: str = "", hint: str = "") -> UsageError:
-    """An argument of the caller's that Python can judge."""
+    """An argument of the caller's that Python can check."""
     return UsageError([Diagnostic(where, what, expected=expected, got=got, hint=hint, fault="usage")])

@@ -109,7 +109,7 @@ void bind_request(nb::module_& module) {
       .def_rw("locations", &CompileRequest::locations,
               "By the user's nodes, what dumped TOSA files say of the operators made from them.")
       .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate operation by operation.")
-      .def_rw("savings", &CompileRequest::savings, "Whether the report says what other choices would bring.")
+      .def_rw("alternatives", &CompileRequest::alternatives, "Whether the report says what other choices would bring.")
       .def_rw("vela_flags", &CompileRequest::vela_flags)
       .def_prop_rw(
           "output", [](const CompileRequest& request) { return name_of_enum(request.output); }, set_output,

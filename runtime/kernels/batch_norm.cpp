@@ -114,11 +114,11 @@ Error normalize_batch(Call& call, const BatchNorm& norm, bool training) {
     }
     if (training && norm.running_mean != nullptr) {
       const double corrected = moments.variance * static_cast<double>(count) / static_cast<double>(count - 1);
-      const auto blend = [&](const Tensor& kept, double now) {
+      const auto update = [&](const Tensor& kept, double now) {
         Numbers::writer(kept)(c, (1 - norm.momentum) * Numbers::reader(kept)(c) + norm.momentum * now);
       };
-      blend(*norm.running_mean, moments.mean);
-      blend(*norm.running_variance, corrected);
+      update(*norm.running_mean, moments.mean);
+      update(*norm.running_variance, corrected);
     }
     const double scale = inverse * (norm.weight == nullptr ? 1 : Numbers::reader(*norm.weight)(c));
     const double shift = norm.bias == nullptr ? 0 : Numbers::reader(*norm.bias)(c);

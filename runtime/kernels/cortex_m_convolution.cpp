@@ -172,7 +172,7 @@ struct Scales {
 };
 
 // Makes bytes of sums.
-struct Finish {
+struct Epilogue {
   const Convolution& conv;
   const Tensor* bias;
   const Scales& scales;
@@ -203,30 +203,30 @@ void four_elements(const Convolution& conv, const TapRange& taps, int64_t c, int
   }
 }
 
-void convolve_pixel(const Convolution& conv, const Finish& finish, int64_t n, int64_t y, int64_t x) {
+void convolve_pixel(const Convolution& conv, const Epilogue& epilogue, int64_t n, int64_t y, int64_t x) {
   const TapRange taps = taps_of(conv, n, y, x);
   const auto at = static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x));
   if (!comes_in_fours(conv)) {
-    for (int64_t c = 0; c < conv.out.channels; ++c) finish(at, c, element(conv, taps, c));
+    for (int64_t c = 0; c < conv.out.channels; ++c) epilogue(at, c, element(conv, taps, c));
     return;
   }
   for (int64_t c = 0; c < conv.out.channels; c += 4) {
     int32_t sums[4] = {};
     four_elements(conv, taps, c, sums);
-    for (int64_t k = 0; k < 4; ++k) finish(at, c + k, sums[k]);
+    for (int64_t k = 0; k < 4; ++k) epilogue(at, c + k, sums[k]);
   }
 }
 
-void convolve(const Convolution& conv, bool transposed, const Finish& finish) {
+void convolve(const Convolution& conv, bool transposed, const Epilogue& epilogue) {
   if (transposed) {
     for_each(conv.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-      finish(static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x)), c, transposed_element(conv, n, c, y, x));
+      epilogue(static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x)), c, transposed_element(conv, n, c, y, x));
     });
     return;
   }
   for (int64_t n = 0; n < conv.out.batches; ++n) {
     for (int64_t y = 0; y < conv.out.height; ++y) {
-      for (int64_t x = 0; x < conv.out.width; ++x) convolve_pixel(conv, finish, n, y, x);
+      for (int64_t x = 0; x < conv.out.width; ++x) convolve_pixel(conv, epilogue, n, y, x);
     }
   }
 }

@@ -52,8 +52,8 @@ Error read_pool(Call& call, Axes axes, size_t out_index, Pool& pool) {
 }
 
 // to = finish(sum or maximum of each window's elements, and their number)
-template <typename Value, typename Step, typename Finish>
-void for_windows(const Pool& pool, Value start, const Step& step, const Finish& finish) {
+template <typename Value, typename Step, typename Finalize>
+void for_windows(const Pool& pool, Value start, const Step& step, const Finalize& finalize) {
   for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
     const Span rows = span_of(pool.rows, pool.in.height, y), columns = span_of(pool.columns, pool.in.width, x);
     Value value = start;
@@ -63,7 +63,7 @@ void for_windows(const Pool& pool, Value start, const Step& step, const Finish& 
     }
     const int64_t count =
         std::max<int64_t>(rows.end - rows.begin, 0) * std::max<int64_t>(columns.end - columns.begin, 0);
-    pool.to[index_in(pool.out, n, c, y, x)] = finish(value, count);
+    pool.to[index_in(pool.out, n, c, y, x)] = finalize(value, count);
   });
 }
 

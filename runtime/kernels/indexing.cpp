@@ -138,9 +138,9 @@ bool indexed_element(const Indexing& indexing, const Layout& tensor, const Exten
     }
     int64_t at = 0;
     for (size_t c = 0; c < indexing.common; ++c) at += indexing.steps[axis][c] * index[indexing.first + c];
-    int64_t index = 0;
-    if (!index_in_axis(*positions, at, tensor.sizes[axis], index)) return false;
-    element += tensor.strides[axis] * index;
+    int64_t position = 0;
+    if (!index_in_axis(*positions, at, tensor.sizes[axis], position)) return false;
+    element += tensor.strides[axis] * position;
   }
   return true;
 }

@@ -19,9 +19,9 @@ bool plan_reduction(const Tensor& in, std::span<const int64_t> dims, const Tenso
 
 // For each output element: state = start, then step(state, value) for each input element, then finish(state) is
 // written.
-template <typename State, typename Step, typename Finish>
+template <typename State, typename Step, typename Finalize>
 void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const State& start, const Step& step,
-            const Finish& finish) {
+            const Finalize& finalize) {
   const int64_t outputs = reduction.kept.count();
   const int64_t each = reduction.reduced.count();
   in_domain(
@@ -32,7 +32,7 @@ void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const Sta
           auto state = start(typename decltype(domain)::Value{});
           for (int64_t k = 0; k < each; ++k, reduction.reduced.next())
             step(state, read(reduction.kept.at[0] + reduction.reduced.at[0]));
-          write(reduction.kept.at[1], static_cast<typename decltype(domain)::Value>(finish(state)));
+          write(reduction.kept.at[1], static_cast<typename decltype(domain)::Value>(finalize(state)));
         }
       },
       in, out);

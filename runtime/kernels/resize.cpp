@@ -62,14 +62,14 @@ int64_t nearest(double scale, int64_t index, int64_t size) {
 
 // Two neighbors of an axis and the weight of the second.
 template <typename T>
-struct Blend {
+struct Interpolation {
   int64_t first, second;
   T weight;
 };
 
 // `scale`: input elements per output element, corners aligned or centers.
 template <typename T>
-Blend<T> blend_of(double scale, bool align_corners, int64_t index, int64_t size) {
+Interpolation<T> interpolation_of(double scale, bool align_corners, int64_t index, int64_t size) {
   const T step = static_cast<T>(scale);
   const T position =
       align_corners ? step * static_cast<T>(index) : std::max(step * (static_cast<T>(index) + T{0.5}) - T{0.5}, T{0});
@@ -105,15 +105,15 @@ void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
 
 // Of integers, but bytes, as ExecuTorch's kernel: in floats, towards zero. Eager PyTorch has none.
 template <typename T>
-void blend(const Resize& resize, bool align_corners, const Tensor& in, const Tensor& out) {
+void interpolate(const Resize& resize, bool align_corners, const Tensor& in, const Tensor& out) {
   const Image &from = resize.in, &to = resize.out;
   in_domain(
       [&](auto domain) {
         const auto read = domain.reader(in);
         const auto write = domain.writer(out);
         for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          const Blend rows = blend_of<T>(resize.row_scale, align_corners, y, from.height);
-          const Blend columns = blend_of<T>(resize.column_scale, align_corners, x, from.width);
+          const Interpolation rows = interpolation_of<T>(resize.row_scale, align_corners, y, from.height);
+          const Interpolation columns = interpolation_of<T>(resize.column_scale, align_corners, x, from.width);
           using Value = typename decltype(domain)::Value;
           using Real = std::conditional_t<std::is_same_v<Value, int64_t>, float, Value>;
           const auto element = [&](int64_t row, int64_t column) {
@@ -171,7 +171,7 @@ Error upsample_bilinear2d(Arguments arguments, Arena& /*scratch*/) {
         [&](int64_t x) { return narrow_triangle(resize.column_scale, align_corners, x, from.width); }, out, to);
     return Error::kOk;
   }
-  with_positions(in, [&](auto kind) { blend<decltype(kind)>(resize, align_corners, in, out); });
+  with_positions(in, [&](auto kind) { interpolate<decltype(kind)>(resize, align_corners, in, out); });
   return Error::kOk;
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "accelerate/elementwise_internal.h"
-#include "accelerate/packed_product_internal.h"
+#include "accelerate/packed_gemm_internal.h"
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
 
@@ -37,9 +37,9 @@ struct Columns {
 
 // out[b] = a[b] * right[b] (+ bias along the columns), all plain. A right side that stays is packed, its columns as rows: then `a` is
 // multiplied from its other side.
-class Products final : public Step {
+class GemmStep final : public Step {
  public:
-  Products(const Sizes& sizes, const EValue* a, const EValue* b, const EValue* bias, EValue* out)
+  GemmStep(const Sizes& sizes, const EValue* a, const EValue* b, const EValue* bias, EValue* out)
       : sizes_(sizes), a_(a), b_(b), bias_(bias), out_(out) {}
 
   // The right side is a constant and there is one; column n at depth k stands at n * column_step + k * depth_step.
@@ -66,37 +66,37 @@ class Products final : public Step {
   }
 
  private:
-  [[nodiscard]] Finish finish(int64_t begin) const {
+  [[nodiscard]] Epilogue epilogue(int64_t begin) const {
     const float* column = bias_ == nullptr ? nullptr : bias_->tensor.as<const float>() + begin;
     return {.scale = nullptr, .shift = nullptr, .column = column, .low = Bounds{}.low, .high = Bounds{}.high};
   }
 
   void run_plain(int64_t n, const Columns& part) const {
     const auto& [batch, rows, depth, columns] = sizes_;
-    multiply(Product{.a = a_->tensor.as<const float>() + n * rows * depth,
-                     .a_stride = depth,
-                     .rows = rows,
-                     .depth = depth,
-                     .b = b_->tensor.as<const float>() + n * depth * columns + part.begin,
-                     .b_stride = columns,
-                     .columns = part.count,
-                     .out = out_->tensor.as<float>() + n * rows * columns + part.begin,
-                     .out_stride = columns,
-                     .finish = finish(part.begin)});
+    multiply(Gemm{.a = a_->tensor.as<const float>() + n * rows * depth,
+                  .a_stride = depth,
+                  .rows = rows,
+                  .depth = depth,
+                  .b = b_->tensor.as<const float>() + n * depth * columns + part.begin,
+                  .b_stride = columns,
+                  .columns = part.count,
+                  .out = out_->tensor.as<float>() + n * rows * columns + part.begin,
+                  .out_stride = columns,
+                  .epilogue = epilogue(part.begin)});
   }
 
   void run_packed(const Columns& part) const {
-    multiply(PackedProduct{.a = &packed_,
-                           .first = part.begin,
-                           .rows = part.count,
-                           .b = a_->tensor.as<const float>(),
-                           .b_step = 1,
-                           .b_column_step = sizes_.depth,
-                           .columns = sizes_.rows,
-                           .out = out_->tensor.as<float>() + part.begin,
-                           .out_row_step = 1,
-                           .out_column_step = sizes_.columns,
-                           .finish = finish(part.begin)});
+    multiply(PackedGemm{.a = &packed_,
+                        .first = part.begin,
+                        .rows = part.count,
+                        .b = a_->tensor.as<const float>(),
+                        .b_step = 1,
+                        .b_column_step = sizes_.depth,
+                        .columns = sizes_.rows,
+                        .out = out_->tensor.as<float>() + part.begin,
+                        .out_row_step = 1,
+                        .out_column_step = sizes_.columns,
+                        .epilogue = epilogue(part.begin)});
   }
 
   Sizes sizes_;
@@ -111,7 +111,7 @@ bool is_bias(const EValue& bias, int64_t columns) {
   return is_plain(bias) && bias.tensor.rank() == 1 && bias.tensor.sizes()[0] == columns;
 }
 
-std::unique_ptr<Step> make_product(const EValue& a, const EValue& b, const EValue* bias, EValue& out, size_t rank) {
+std::unique_ptr<Step> make_gemm(const EValue& a, const EValue& b, const EValue* bias, EValue& out, size_t rank) {
   if (!is_plain(a) || !is_plain(b) || !is_output(out)) return nullptr;
   const auto left = a.tensor.sizes(), right = b.tensor.sizes(), to = out.tensor.sizes();
   if (left.size() != rank || right.size() != rank || to.size() != rank) return nullptr;
@@ -122,22 +122,22 @@ std::unique_ptr<Step> make_product(const EValue& a, const EValue& b, const EValu
                     (!batched || (right[0] == left[0] && to[0] == left[0]));
   if (!fits || out.tensor.elements() == 0 || sizes.depth == 0) return nullptr;
   if (bias != nullptr && !is_bias(*bias, sizes.columns)) return nullptr;
-  auto step = std::make_unique<Products>(sizes, &a, &b, bias, &out);
+  auto step = std::make_unique<GemmStep>(sizes, &a, &b, bias, &out);
   if (!batched && is_constant(b)) step->pack_right(1, sizes.columns);
   return step;
 }
 
 std::unique_ptr<Step> make_mm(Arguments arguments) {
-  return arguments.size() < 3 ? nullptr : make_product(*arguments[0], *arguments[1], nullptr, *arguments[2], 2);
+  return arguments.size() < 3 ? nullptr : make_gemm(*arguments[0], *arguments[1], nullptr, *arguments[2], 2);
 }
 std::unique_ptr<Step> make_bmm(Arguments arguments) {
-  return arguments.size() < 3 ? nullptr : make_product(*arguments[0], *arguments[1], nullptr, *arguments[2], 3);
+  return arguments.size() < 3 ? nullptr : make_gemm(*arguments[0], *arguments[1], nullptr, *arguments[2], 3);
 }
 
 // (bias, a, b, beta, alpha, out)
 std::unique_ptr<Step> make_addmm(Arguments arguments) {
   if (arguments.size() < 6 || !is_one(*arguments[3]) || !is_one(*arguments[4])) return nullptr;
-  return make_product(*arguments[1], *arguments[2], arguments[0], *arguments[5], 2);
+  return make_gemm(*arguments[1], *arguments[2], arguments[0], *arguments[5], 2);
 }
 
 // (input [..., K], weight [N, K], bias or None, out [..., N])
@@ -153,7 +153,7 @@ std::unique_ptr<Step> make_linear(Arguments arguments) {
   const int64_t rows = static_cast<int64_t>(in.tensor.elements()) / depth;
   if (static_cast<int64_t>(out.tensor.elements()) != rows * columns || rows * columns == 0) return nullptr;
   if (!bias.is_none() && !is_bias(bias, columns)) return nullptr;
-  auto step = std::make_unique<Products>(Sizes{.batch = 1, .rows = rows, .depth = depth, .columns = columns}, &in,
+  auto step = std::make_unique<GemmStep>(Sizes{.batch = 1, .rows = rows, .depth = depth, .columns = columns}, &in,
                                          &weight, bias.is_none() ? nullptr : &bias, &out);
   step->pack_right(depth, 1);
   return step;

@@ -40,7 +40,7 @@ void Convolution::run(ThreadPool& pool) {
     if (g_.is_depthwise()) {
       run_depthwise(pool, in, to);
     } else {
-      run_products(pool, in, to);
+      run_gemms(pool, in, to);
     }
   }
   if (!own_.empty()) std::memcpy(out_->tensor.data, own_.data(), own_.size() * sizeof(float));
@@ -76,7 +76,7 @@ void Convolution::pack_weights() {
   leave_packed(weight_->tensor);
 }
 
-Finish Convolution::finish(int64_t first) const {
+Epilogue Convolution::epilogue(int64_t first) const {
   return {.scale = scale_.data() + first,
           .shift = shift_.data() + first,
           .column = nullptr,
@@ -102,17 +102,17 @@ void Convolution::run_planes(const float* in, int64_t first, int64_t count, floa
 }
 
 void Convolution::run_rows(const float* in, int64_t first, int64_t count, float* out) const {
-  multiply(PackedProduct{.a = &packed_[0],
-                         .first = first,
-                         .rows = count,
-                         .b = in,
-                         .b_step = g_.plane.in_elems(),
-                         .b_column_step = 1,
-                         .columns = g_.plane.out_elems(),
-                         .out = out,
-                         .out_row_step = g_.plane.out_elems(),
-                         .out_column_step = 1,
-                         .finish = finish(first)});
+  multiply(PackedGemm{.a = &packed_[0],
+                      .first = first,
+                      .rows = count,
+                      .b = in,
+                      .b_step = g_.plane.in_elems(),
+                      .b_column_step = 1,
+                      .columns = g_.plane.out_elems(),
+                      .out = out,
+                      .out_row_step = g_.plane.out_elems(),
+                      .out_column_step = 1,
+                      .epilogue = epilogue(first)});
 }
 
 void Convolution::run_depthwise(ThreadPool& pool, const float* in, float* out) const {
@@ -124,7 +124,7 @@ void Convolution::run_depthwise(ThreadPool& pool, const float* in, float* out) c
   });
 }
 
-void Convolution::run_products(ThreadPool& pool, const float* in, float* out) const {
+void Convolution::run_gemms(ThreadPool& pool, const float* in, float* out) const {
   const int64_t depth = g_.group_in() * g_.plane.taps();
   // Gathered columns stay in the second-level cache.
   constexpr int64_t kGatheredFloats = 32 * 1024;
@@ -146,17 +146,17 @@ void Convolution::run_products(ThreadPool& pool, const float* in, float* out) co
       b_stride = count;
     }
     const int64_t first = group * g_.group_out();
-    multiply(PackedProduct{.a = &packed_[static_cast<size_t>(group)],
-                           .first = 0,
-                           .rows = g_.group_out(),
-                           .b = b,
-                           .b_step = b_stride,
-                           .b_column_step = 1,
-                           .columns = count,
-                           .out = out + first * g_.plane.out_elems() + begin,
-                           .out_row_step = g_.plane.out_elems(),
-                           .out_column_step = 1,
-                           .finish = finish(first)});
+    multiply(PackedGemm{.a = &packed_[static_cast<size_t>(group)],
+                        .first = 0,
+                        .rows = g_.group_out(),
+                        .b = b,
+                        .b_step = b_stride,
+                        .b_column_step = 1,
+                        .columns = count,
+                        .out = out + first * g_.plane.out_elems() + begin,
+                        .out_row_step = g_.plane.out_elems(),
+                        .out_column_step = 1,
+                        .epilogue = epilogue(first)});
   });
 }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "accelerate/packed_product_internal.h"
+#include "accelerate/packed_gemm_internal.h"
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
 
@@ -46,8 +46,8 @@ class Convolution final : public Step {
   void set_factors(const EValue* bias, Arguments norm);
   void pack_weights();
   void run_depthwise(ThreadPool& pool, const float* in, float* out) const;
-  void run_products(ThreadPool& pool, const float* in, float* out) const;
-  [[nodiscard]] Finish finish(int64_t first) const;
+  void run_gemms(ThreadPool& pool, const float* in, float* out) const;
+  [[nodiscard]] Epilogue epilogue(int64_t first) const;
   void gather(const float* in, int64_t begin, int64_t count, float* to) const;
   struct Outputs {  // from (y, x) on, row by row
     int64_t y, x, count;

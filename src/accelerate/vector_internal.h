@@ -7,7 +7,7 @@
 namespace carina::accelerate {
 
 // What follows a sum: * scale + shift (one rounding), then clamped; a NaN stays.
-struct Finish {
+struct Epilogue {
   const float* scale = nullptr;   // per row; nullptr: 1
   const float* shift = nullptr;   // per row; nullptr: 0
   const float* column = nullptr;  // per column, added to that; nullptr: 0
@@ -15,8 +15,8 @@ struct Finish {
   float high;
 };
 
-// out[m][n] = finish(sum over k of a[m][k] * b[k][n]). Rows of all three are contiguous, `..._stride` elements apart.
-struct Product {
+// out[m][n] = epilogue(sum over k of a[m][k] * b[k][n]). Rows of all three are contiguous, `..._stride` elements apart.
+struct Gemm {
   const float* a;
   int64_t a_stride;
   int64_t rows;
@@ -26,9 +26,9 @@ struct Product {
   int64_t columns;
   float* out;
   int64_t out_stride;
-  Finish finish;
+  Epilogue epilogue;
 };
-void multiply(const Product& job);
+void multiply(const Gemm& job);
 // Columns that one pass over the rows of `a` takes in; what is not a multiple at the end costs as much.
 inline constexpr int64_t kPanelColumns = 64;
 

@@ -14,7 +14,7 @@ namespace carina {
 // (Fault::kEnvironment), or another exception, which is internal too: no library throws on purpose.
 Diagnostic diagnostic_of_current_exception();
 
-// What `body` returns, a Result; exceptions become its diagnostics. For the doors of the library: the API in memory,
+// What `body` returns, a Result; exceptions become its diagnostics. For the interfaces of the library: the API in memory,
 // tools, the C interface, backends that a runtime without exceptions calls.
 template <std::invocable Body>
 auto guarded(Body&& body) -> std::invoke_result_t<Body> {

@@ -17,7 +17,7 @@ class ThreadPool {
 
   [[nodiscard]] int threads() const { return threads_; }
   // Calls body(i) for each i in [0, count), possibly at the same time; returns when all are done. They begin in the order
-  // of their numbers, so that large pieces of work are best given first. An exception of a body is thrown here; some of
+  // of their numbers, so that large chunks of work are best given first. An exception of a body is thrown here; some of
   // the other calls may then not have been made.
   void parallel_for(size_t count, const std::function<void(size_t)>& body);
   // Calls `job`, which throws nothing, on a thread that has nothing else to do; before the pool ends at the latest, and at

@@ -247,7 +247,7 @@ Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, 
     driver::CompileOptions whole = compile_options(options);
     whole.quantize.samples = source_of(samples);
     driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
-    if (!driver::says_something(compilation)) return fail(std::move(compilation.errors));
+    if (!driver::has_diagnostics(compilation)) return fail(std::move(compilation.errors));
     return describe(compilation, backend, delegate_options(options.delegate));
   });
 }

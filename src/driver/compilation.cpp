@@ -21,10 +21,10 @@ void add_unknown(Diagnostics& errors, Diagnostics more) {
                        [&](const Diagnostic& error) { return !error.node || !known.contains(*error.node); });
 }
 
-void survey_rest(Compilation& compilation, const ir::Graph& graph) {
-  if (!says_something(compilation)) return;
-  Survey found = survey(graph, compilation.model.nodes.size());
-  compilation.prospects = std::move(found.prospects);
+void diagnose_rest(Compilation& compilation, const ir::Graph& graph) {
+  if (!has_diagnostics(compilation)) return;
+  NodeDiagnosis found = diagnose_nodes(graph, compilation.model.nodes.size());
+  compilation.dispositions = std::move(found.dispositions);
   add_unknown(compilation.errors, std::move(found.errors));
 }
 
@@ -79,7 +79,7 @@ Result<QuantizeRequest> with_found_scheme(const Model& model, const CompileOptio
 
 }  // namespace
 
-bool says_something(const Compilation& compilation) {
+bool has_diagnostics(const Compilation& compilation) {
   if (compilation.errors.empty()) return true;
   const auto is_about_input = [](const Diagnostic& error) { return error.fault == Fault::kInput; };
   return !compilation.model.nodes.empty() && std::ranges::all_of(compilation.errors, is_about_input);
@@ -87,7 +87,7 @@ bool says_something(const Compilation& compilation) {
 
 Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log) {
   Compilation compilation{
-      .model = std::move(model), .delegated = {}, .package = {}, .legalized = {}, .prospects = {}, .errors = {}};
+      .model = std::move(model), .delegated = {}, .package = {}, .legalized = {}, .dispositions = {}, .errors = {}};
   if (options.legalize) {
     auto legalized = lower::legalize(compilation.model.graph, backend.lowering);
     if (!legalized) {
@@ -105,7 +105,7 @@ Compilation compile_model(Model model, const CompileOptions& options, const Back
   auto delegated = delegate_graph(graph, backend, *choices, options.delegate, log);
   if (!delegated) {
     compilation.errors = about_model(std::move(delegated).error(), graph);
-    survey_rest(compilation, graph);
+    diagnose_rest(compilation, graph);
     return compilation;
   }
   compilation.delegated = *std::move(delegated);
@@ -119,11 +119,11 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
                       .delegated = {},
                       .package = {},
                       .legalized = {},
-                      .prospects = {},
+                      .dispositions = {},
                       .errors = {}};
   if (!import.graph) {
     stopped.errors = std::move(import.graph).error();
-    survey_rest(stopped, import.readable);
+    diagnose_rest(stopped, import.readable);
     return stopped;
   }
   Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
@@ -137,7 +137,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   }
   if (const auto quantized = quantize_model(model, *found, log); !quantized) {
     stopped.errors = about_model(quantized.error(), prepared);
-    survey_rest(stopped, prepared);
+    diagnose_rest(stopped, prepared);
     return stopped;
   }
   return compile_model(std::move(model), choices, backend, log);
@@ -150,13 +150,13 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
                           .delegated = {},
                           .package = {},
                           .legalized = {},
-                          .prospects = {},
+                          .dispositions = {},
                           .errors = {}};
   compilation.model.quantization = "as in the TOSA file";
   auto delegated = compile_delegates(whole_graph_delegated(std::move(tosa)), backend, options.delegate, log);
   if (!delegated) {
     compilation.errors = std::move(delegated).error();
-    compilation.prospects.assign(compilation.model.nodes.size(), Prospect::kNpu);
+    compilation.dispositions.assign(compilation.model.nodes.size(), Disposition::kNpu);
     return compilation;
   }
   drop_weights(compilation.model.graph);

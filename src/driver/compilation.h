@@ -9,11 +9,11 @@
 #include "base/log.h"
 #include "driver/backend.h"
 #include "driver/delegation.h"
+#include "driver/diagnose_nodes.h"
 #include "driver/import.h"
 #include "driver/package.h"
 #include "driver/quantize.h"
 #include "driver/split.h"
-#include "driver/survey.h"
 #include "lower/legalize.h"
 #include "pte/emit.h"
 #include "report/compile_report.h"
@@ -41,7 +41,7 @@ struct Compilation {
   std::optional<Delegated> delegated;
   std::optional<Package> package;   // it came all the way
   std::vector<lower::Legalized> legalized;  // where they were asked for
-  std::vector<Prospect> prospects;  // per node of the user's model, where it could not be split
+  std::vector<Disposition> dispositions;    // per node of the user's model, where it could not be split
   Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
                        // user's model
 };
@@ -58,7 +58,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
                          const Backend& backend, const Log& log);
 
 // Whether there is anything to say of the model's nodes: it came through, or the model is what is wrong with it.
-bool says_something(const Compilation& compilation);
+bool has_diagnostics(const Compilation& compilation);
 
 // What `carina compile` and `carina explain` say of it.
 report::CompileReport describe(const Compilation& compilation, const Backend& backend, const DelegateOptions& options);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
+#include "driver/alternatives.h"
 #include "driver/backend.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
@@ -16,7 +17,6 @@
 #include "driver/operator_origins.h"
 #include "driver/passes.h"
 #include "driver/samples.h"
-#include "driver/savings.h"
 #include "driver/vela_flags.h"
 #include "lower/lower.h"
 #include "tosa/flatbuffer.h"
@@ -74,7 +74,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const Backend& b
   }
   CARINA_TRY(const Buffer file, pt2_file(request));
   Compilation compilation = compile_pt2(file, request.model, options, backend, log);
-  if (!says_something(compilation)) return fail(std::move(compilation.errors));
+  if (!has_diagnostics(compilation)) return fail(std::move(compilation.errors));
   return compilation;
 }
 
@@ -118,14 +118,14 @@ const lower::Target kTosaFile{
     .limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms, .takes_floats = true, .keeps_integers = true};
 
 // Errors of other choices are no reason to refuse this one.
-void add_savings(report::CompileReport& report, const CompileRequest& request, const Log& log) {
-  if (!request.savings) return;
-  auto savings = find_savings(request, report, log);
-  if (savings) {
-    report.savings = *std::move(savings);
+void add_alternatives(report::CompileReport& report, const CompileRequest& request, const Log& log) {
+  if (!request.alternatives) return;
+  auto alternatives = find_alternatives(request, report, log);
+  if (alternatives) {
+    report.alternatives = *std::move(alternatives);
     return;
   }
-  Diagnostic why = savings.error().front();
+  Diagnostic why = alternatives.error().front();
   why.what = "what other choices would bring is not known: " + why.what;
   why.severity = Severity::kNote;
   log.note(why);
@@ -170,7 +170,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
       CARINA_CHECKED(dump(compilation, i, backend, request));
   }
   report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
-  add_savings(report, request, log);
+  add_alternatives(report, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
     report.program_bytes = request.output == CompileRequest::Output::kVgf
@@ -191,7 +191,7 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
   report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
-  if (report.errors.empty()) add_savings(report, request, log);
+  if (report.errors.empty()) add_alternatives(report, request, log);
   return report;
 }
 

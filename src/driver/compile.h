@@ -44,7 +44,7 @@ struct CompileRequest {
   // source line.
   std::map<std::string, std::string> locations = {};
   bool layers = false;                       // whether the report has the estimate operation by operation
-  bool savings = false;                      // whether the report says what other choices would bring
+  bool alternatives = false;                 // whether the report says what other choices would bring
   std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
   std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
   // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.

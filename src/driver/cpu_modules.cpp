@@ -40,8 +40,9 @@ Diagnostic no_such_module(const std::string& name, const std::vector<ModelNode>&
 
 }  // namespace
 
-Result<partition::UsersWish> keep_modules(const std::vector<std::string>& names, const std::vector<ModelNode>& nodes) {
-  if (names.empty()) return partition::UsersWish();
+Result<partition::UserConstraint> keep_modules(const std::vector<std::string>& names,
+                                               const std::vector<ModelNode>& nodes) {
+  if (names.empty()) return partition::UserConstraint();
   std::vector<std::string> module_of_node(nodes.size());
   Diagnostics errors;
   for (const std::string& name : names) {

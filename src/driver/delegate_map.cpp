@@ -215,7 +215,7 @@ SplitOptions keeping(const SplitOptions& split, const Kept& kept) {
   SplitOptions choices = split;
   choices.keep = [&split, &kept](const ir::Node& node) -> std::optional<ir::Refusal> {
     if (split.keep) {
-      if (auto wish = split.keep(node)) return wish;
+      if (auto constraint = split.keep(node)) return constraint;
     }
     const auto found = node.origin.valid() ? kept.find(node.origin.index()) : kept.end();
     return found == kept.end() ? std::nullopt : std::optional(found->second);

@@ -74,10 +74,10 @@ void set_parts(NodeReport& row, const Parts& parts) {
   for (const partition::Decision* part : on_cpu) row.cpu_cycles += part->cpu_cycles;
 }
 
-void set_prospect(NodeReport& row, Prospect prospect) {
-  if (prospect == Prospect::kFolded) return;
+void set_disposition(NodeReport& row, Disposition disposition) {
+  if (disposition == Disposition::kFolded) return;
   row.runs_on = RunsOn::kUndecided;
-  row.reason = prospect == Prospect::kNpu ? "could run on the NPU" : "could run on the CPU";
+  row.reason = disposition == Disposition::kNpu ? "could run on the NPU" : "could run on the CPU";
 }
 
 // Of a quantized model: what only says how values are represented is no work of anyone's.
@@ -96,7 +96,7 @@ class NodeTable {
   }
 
   std::vector<NodeReport> take() && {
-    add_prospects();
+    add_dispositions();
     if (compilation_.delegated) add_decisions();
     if (compilation_.delegated) add_cycles();
     add_errors();
@@ -105,8 +105,9 @@ class NodeTable {
   }
 
  private:
-  void add_prospects() {
-    for (size_t n = 0; n < compilation_.prospects.size(); ++n) set_prospect(rows_[n], compilation_.prospects[n]);
+  void add_dispositions() {
+    for (size_t n = 0; n < compilation_.dispositions.size(); ++n)
+      set_disposition(rows_[n], compilation_.dispositions[n]);
   }
 
   // The row of a node of the prepared graph; one of its own for a node that the compiler added.

@@ -12,8 +12,8 @@
 #include "driver/sample_reader.h"
 #include "facts/aten_traits.h"
 #include "quantize/equalize.h"
-#include "quantize/nearness.h"
 #include "quantize/ptq.h"
+#include "quantize/similarity.h"
 
 namespace carina::driver {
 
@@ -23,7 +23,7 @@ constexpr size_t kMaxSamples = 8;   // that layers are compared on
 constexpr double kExact = 300;      // dB
 constexpr size_t kWorstLayers = 3;  // that a remedy gives 16 bits
 
-using Nearnesses = std::map<std::string, quantize::Nearness>;
+using Similarities = std::map<std::string, quantize::Similarity>;
 
 class Debugger {
  public:
@@ -34,11 +34,11 @@ class Debugger {
     CARINA_TRY(QuantizeRequest asked, parse_quantize_flags(request_.quantize));
     equalize(asked.scheme);
     CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
-    CARINA_TRY(const Nearnesses values,
-               quantize::nearness_of_values(model_.graph, quantized, judged_, options(), log_));
+    CARINA_TRY(const Similarities values,
+               quantize::similarity_of_values(model_.graph, quantized, samples_, options(), log_));
     report::LayerAccuracyReport report{.model = request_.model,
                                        .scheme = asked.scheme.name,
-                                       .samples = static_cast<int64_t>(judged_.size()),
+                                       .samples = static_cast<int64_t>(samples_.size()),
                                        .outputs = {},
                                        .layers = {},
                                        .remedies = {}};
@@ -49,7 +49,7 @@ class Debugger {
   }
 
  private:
-  [[nodiscard]] quantize::NearnessOptions options() const {
+  [[nodiscard]] quantize::SimilarityOptions options() const {
     return {.threads = request_.threads, .evaluator = &evaluator_};
   }
 
@@ -62,11 +62,11 @@ class Debugger {
                    .fault = Fault::kUsage});
     const std::vector<InputType> inputs = input_types(model_.graph);
     CARINA_TRY(calibration_, open_data_set(request_.data, inputs));
-    CARINA_TRY(judged_, first_samples(*calibration_, kMaxSamples));
+    CARINA_TRY(samples_, first_samples(*calibration_, kMaxSamples));
     if (!request_.calibration.empty()) {
       CARINA_TRY(calibration_, open_data_set(request_.calibration, inputs));
     }
-    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, options(), log_));
+    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, samples_, options(), log_));
     return {};
   }
 
@@ -89,14 +89,14 @@ class Debugger {
     return std::move(model.graph);
   }
 
-  Result<std::vector<quantize::Nearness>> outputs_of(const ir::Graph& graph) const {
-    CARINA_TRY(const auto got, quantize::outputs_of(graph, judged_, options(), Log{}));
-    return quantize::nearness_of_outputs(wanted_, got);
+  Result<std::vector<quantize::Similarity>> outputs_of(const ir::Graph& graph) const {
+    CARINA_TRY(const auto got, quantize::outputs_of(graph, samples_, options(), Log{}));
+    return quantize::similarity_of_outputs(wanted_, got);
   }
 
-  static double sqnr_of(const std::vector<quantize::Nearness>& outputs) {
-    quantize::Nearness all;
-    for (const quantize::Nearness& output : outputs) {
+  static double sqnr_of(const std::vector<quantize::Similarity>& outputs) {
+    quantize::Similarity all;
+    for (const quantize::Similarity& output : outputs) {
       if (output.signal == 0) continue;
       all.signal += 1;
       all.noise += output.noise / output.signal;
@@ -105,7 +105,7 @@ class Debugger {
   }
 
   Result<void> add_outputs(const ir::Graph& quantized, report::LayerAccuracyReport& report) const {
-    CARINA_TRY(const std::vector<quantize::Nearness> outputs, outputs_of(quantized));
+    CARINA_TRY(const std::vector<quantize::Similarity> outputs, outputs_of(quantized));
     for (size_t i = 0; i < outputs.size(); ++i)
       report.outputs.push_back({.name = model_.graph[model_.graph.outputs[i]].name,
                                 .sqnr_db = outputs[i].sqnr_db(),
@@ -126,19 +126,19 @@ class Debugger {
     return fused;
   }
 
-  void add_layers(const ir::Graph& quantized, const Nearnesses& values, report::LayerAccuracyReport& report) const {
+  void add_layers(const ir::Graph& quantized, const Similarities& values, report::LayerAccuracyReport& report) const {
     const std::vector<bool> fused = fused_values();
-    std::vector<double> nearness(model_.graph.values.size(), kExact);  // per value; of a fused one what was before it
+    std::vector<double> similarity(model_.graph.values.size(), kExact);  // per value; of a fused one what was before it
     for (const ir::Node& node : model_.graph.nodes) {
       if (node.outputs.empty() || !node.outputs.front().valid()) continue;
       double before = kExact;
       for (const ir::ValueId input : node.inputs) {
-        if (input.valid()) before = std::min(before, nearness[input.index()]);
+        if (input.valid()) before = std::min(before, similarity[input.index()]);
       }
       const ir::ValueId result = node.outputs.front();
       const auto own = values.find(model_.graph[result].name);
       const bool is_compared = own != values.end() && own->second.elements > 0 && !fused[result.index()];
-      nearness[result.index()] = is_compared ? own->second.sqnr_db() : before;
+      similarity[result.index()] = is_compared ? own->second.sqnr_db() : before;
       if (is_compared) report.layers.push_back(layer_of(node, quantized, before, own->second.sqnr_db()));
     }
   }
@@ -215,7 +215,7 @@ class Debugger {
     for (size_t i = 0; i < tried.size(); ++i) {
       log_.progress("scheme", i, tried.size());
       CARINA_TRY(const ir::Graph quantized, quantized_as(tried[i].scheme, Log{}));
-      CARINA_TRY(const std::vector<quantize::Nearness> outputs, outputs_of(quantized));
+      CARINA_TRY(const std::vector<quantize::Similarity> outputs, outputs_of(quantized));
       const double sqnr = sqnr_of(outputs);
       report.remedies.push_back(
           {.what = tried[i].what, .options = tried[i].options, .sqnr_db = sqnr, .gain_db = sqnr - report.sqnr_db});
@@ -229,7 +229,7 @@ class Debugger {
   KernelEvaluator evaluator_;
   Model model_;
   std::optional<quantize::DataSet> calibration_;
-  std::vector<Sample> judged_;
+  std::vector<Sample> samples_;
   std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs
 };
 

@@ -9,15 +9,15 @@
 #include "base/number.h"
 #include "driver/kernel_evaluator.h"
 #include "driver/sample_reader.h"
-#include "quantize/nearness.h"
 #include "quantize/ptq.h"
+#include "quantize/similarity.h"
 
 namespace carina::driver {
 
 namespace {
 
 constexpr size_t kParts = 12;        // of a model, in the order of its nodes: each is decided as a whole
-constexpr size_t kTrialSamples = 2;  // each part is judged on: noise adds up over many elements
+constexpr size_t kTrialSamples = 2;  // each part is measured on: noise adds up over many elements
 constexpr double kDefaultPercent = 150;
 
 struct Budget {
@@ -66,8 +66,8 @@ class MixedPrecision {
 
   Result<quantize::Scheme> choose(const Budget& budget) {
     CARINA_TRY(const quantize::DataSet samples, options_.quantize.samples(input_types(model_.graph)));
-    CARINA_TRY(judged_, first_samples(samples, kTrialSamples));
-    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, judged_, nearness_options(), log_));
+    CARINA_TRY(trial_samples_, first_samples(samples, kTrialSamples));
+    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, trial_samples_, similarity_options(), log_));
     divide();
     const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);
     CARINA_TRY(const Measured narrow, measure(none));
@@ -87,7 +87,7 @@ class MixedPrecision {
   }
 
  private:
-  [[nodiscard]] quantize::NearnessOptions nearness_options() const {
+  [[nodiscard]] quantize::SimilarityOptions similarity_options() const {
     return {.threads = options_.quantize.threads, .evaluator = &evaluator_};
   }
 
@@ -125,14 +125,14 @@ class MixedPrecision {
                                        .scheme = scheme_of(is_wide, quantize::Rounding::kNearest),
                                        .evaluator = &evaluator_,
                                        .data = options_.quantize.data};
-    CARINA_CHECKED(quantize::quantize(graph, judged_, options, Log{}));
+    CARINA_CHECKED(quantize::quantize(graph, trial_samples_, options, Log{}));
     return graph;
   }
 
   Result<double> noise_of(const ir::Graph& graph) const {
-    CARINA_TRY(const auto got, quantize::outputs_of(graph, judged_, nearness_options(), Log{}));
+    CARINA_TRY(const auto got, quantize::outputs_of(graph, trial_samples_, similarity_options(), Log{}));
     double noise = 0;
-    for (const quantize::Nearness& output : quantize::nearness_of_outputs(wanted_, got))
+    for (const quantize::Similarity& output : quantize::similarity_of_outputs(wanted_, got))
       noise += output.noise / std::max(output.signal, 1e-30);
     return noise;
   }
@@ -166,7 +166,7 @@ class MixedPrecision {
   };
 
   // The most worthy first.
-  Result<std::vector<Part>> judged_parts(const Measured& wide) const {
+  Result<std::vector<Part>> measured_parts(const Measured& wide) const {
     std::vector<Part> parts;
     for (size_t p = 0; p < parts_.size(); ++p) {
       log_.progress("part", p, parts_.size());
@@ -202,7 +202,7 @@ class MixedPrecision {
 
   // The most worthy parts, and of the others those that still fit and bring something; each of these is tried.
   Result<Choice> choose(const Measured& narrow, const Measured& wide, int64_t max) const {
-    CARINA_TRY(const std::vector<Part> parts, judged_parts(wide));
+    CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
     CARINA_TRY(const size_t fits, affordable(parts, max));
     Choice best{.parts = first_of(parts, fits), .gives = {}};
     CARINA_TRY(best.gives, measure(best.parts));
@@ -237,7 +237,7 @@ class MixedPrecision {
   const Backend& backend_;
   const Log& log_;
   KernelEvaluator evaluator_;
-  std::vector<Sample> judged_;
+  std::vector<Sample> trial_samples_;
   std::vector<std::vector<Tensor>> wanted_;       // the float model's outputs for these
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
 };

@@ -39,7 +39,7 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
             .delegated = {},
             .package = {},
             .legalized = {},
-            .prospects = {},
+            .dispositions = {},
             .errors = options.error()};
   options->delegate.cache = prepared.cache.get();
   if (prepared.calibrated) keep_floats(*options);

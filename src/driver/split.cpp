@@ -45,7 +45,7 @@ Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, con
                                            .floats = options.floats,
                                            .refused = refused};
   Split split;
-  const auto legality = [&](const ir::Graph& spread) { return lower::refusals_of(spread, backend.lowering); };
+  const auto legality = [&](const ir::Graph& annotated) { return lower::refusals_of(annotated, backend.lowering); };
   CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
   CARINA_CHECKED(lower::to_core_aten(split.partitioned.program, log));
   const ir::PassOptions passes = options_for(options.passes, lower::clean_up_pipeline());

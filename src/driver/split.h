@@ -24,7 +24,7 @@ struct SplitOptions {
   std::vector<std::string> cpu_nodes;
   std::vector<std::string> cpu_ops = {};      // "conv2d", "aten.conv2d.default"
   std::vector<std::string> cpu_modules = {};  // paths ("features.3", with all below) or types ("Conv2d")
-  partition::UsersWish keep = {};             // any other filter
+  partition::UserConstraint keep = {};        // any other filter
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
   ir::PassOptions passes = {};  // of the clean-up behind lowering
 };

@@ -68,7 +68,7 @@ Walk<N> plan_walk(const Shape& out, const std::array<const Shape*, N>& shapes) {
   return walk;
 }
 
-// Calls row(output offset, operand offsets, length) for pieces of rows that cover the whole output.
+// Calls row(output offset, operand offsets, length) for chunks of rows that cover the whole output.
 template <size_t N, typename Row>
 void for_each_row(Workers& workers, const Walk<N>& walk, const Row& row) {
   constexpr int64_t kGrain = 8192;

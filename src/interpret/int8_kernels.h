@@ -44,14 +44,14 @@ void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int
 //   addend of 2^(shift - 1); shifts are above 0, sums below 2^30, multipliers not negative.
 // Lists have an entry per channel and zeros behind, byte_padded() of them. Nothing may leave 32 bits on the way.
 enum class ByteRule : uint8_t { kRescale, kRequantize };
-struct ByteFinish {
+struct Int8Epilogue {
   ByteRule rule = ByteRule::kRescale;
   std::vector<int32_t> column, multiplier, addend, shift;
   int32_t zero_point = 0;  // -128 to 127
   int8_t low = -128;
   int8_t high = 127;
 
-  explicit ByteFinish(int64_t channels);
+  explicit Int8Epilogue(int64_t channels);
 };
 int64_t byte_padded(int64_t channels);
 // Whether this processor's kernels make bytes; where not, they give sums only.
@@ -69,7 +69,7 @@ struct MatrixJob {
   int64_t c_stride;
 
   // For multiply_to_bytes(), in place of c: rows are `out_stride` apart.
-  const ByteFinish* finish = nullptr;
+  const Int8Epilogue* epilogue = nullptr;
   int64_t first_channel = 0;  // of this job's columns: a multiple of kLanes
   int64_t channels = 0;       // written, at most kLanes * panel_count
   int32_t weight_zp = 0;      // taken off the weights
@@ -112,8 +112,8 @@ class DepthwiseBytes {
 
     [[nodiscard]] int64_t taps() const { return height * width; }
   };
-  // Weights [taps][channels], zero point taken off, all of them bytes; `finish` of the plain sums.
-  DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const ByteFinish& finish);
+  // Weights [taps][channels], zero point taken off, all of them bytes; `epilogue` of the plain sums.
+  DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const Int8Epilogue& epilogue);
   static bool takes(const int16_t* weights, int64_t count);
 
   // Whether neighboring pixels share columns of the input, so that run() wants each of them once.
@@ -129,7 +129,7 @@ class DepthwiseBytes {
 
   [[nodiscard]] const Window& window() const { return window_; }
   [[nodiscard]] int64_t channels() const { return channels_; }
-  [[nodiscard]] const ByteFinish& finish() const { return finish_; }
+  [[nodiscard]] const Int8Epilogue& epilogue() const { return epilogue_; }
   // Of the block that begins with channel `at`.
   [[nodiscard]] const int8_t* quads(int64_t at) const { return quads_.data() + at * quad_count_ * 4; }
 
@@ -141,7 +141,7 @@ class DepthwiseBytes {
   // In blocks of 64 channels, at the end perhaps of 32 or 16; in each, vectors of sums hold channels in the order in which
   // bytes of four taps are interleaved (order_in_block()).
   std::vector<int8_t> quads_;  // [block][quads of taps][channel in that order][4 taps]
-  ByteFinish finish_;          // in that order
+  Int8Epilogue epilogue_;      // in that order
 };
 
 }  // namespace carina::interpret::simd

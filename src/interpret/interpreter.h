@@ -43,7 +43,7 @@ enum class Sums {
   kInOrder,  // every output is one chain of sums, as the other engines' of this program
   // Large windows of 3x3 in a quarter of the products, smaller ones in 4/9 (which ones depends on Packing): up to 1e-5 of
   // the range away (docs/adr/0107).
-  kFewProducts,
+  kFewMultiplications,
 };
 
 struct Options {

@@ -136,9 +136,9 @@ class FirstBad {
 // "node: output element [0,3,1]: what": a REQUIRE of the specification that the data broke.
 std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
 
-// How many pieces work is split into at most: some for each thread, because other programs take time away from them.
-inline int64_t max_pieces(int threads) {
-  return threads == 1 ? 1 : std::min(Workers::kMaxPieces, int64_t{4} * threads);
+// How many chunks work is split into at most: some for each thread, because other programs take time away from them.
+inline int64_t max_chunks(int threads) {
+  return threads == 1 ? 1 : std::min(Workers::kMaxChunks, int64_t{4} * threads);
 }
 
 // Calls body(slot, begin, end) for ranges that cover [0, count), on several threads when there are some and the work is
@@ -146,16 +146,16 @@ inline int64_t max_pieces(int threads) {
 // kernel that needs scratch has one area for each.
 template <typename Body>
 void split_slots(Workers& workers, int64_t count, int64_t grain, const Body& body) {
-  const int64_t pieces = std::min(max_pieces(workers.threads()), count / std::max<int64_t>(grain, 1));
-  if (pieces < 2) {
+  const int64_t chunks = std::min(max_chunks(workers.threads()), count / std::max<int64_t>(grain, 1));
+  if (chunks < 2) {
     if (count > 0) body(int64_t{0}, int64_t{0}, count);
     return;
   }
-  const int64_t size = count / pieces;
-  const int64_t longer = count % pieces;  // so many pieces have one index more
-  workers.for_each(pieces, [&](int64_t slot, int64_t piece) {
-    const int64_t begin = piece * size + std::min(piece, longer);
-    body(slot, begin, begin + size + (piece < longer ? 1 : 0));
+  const int64_t size = count / chunks;
+  const int64_t longer = count % chunks;  // so many chunks have one index more
+  workers.for_each(chunks, [&](int64_t slot, int64_t chunk) {
+    const int64_t begin = chunk * size + std::min(chunk, longer);
+    body(slot, begin, begin + size + (chunk < longer ? 1 : 0));
   });
 }
 

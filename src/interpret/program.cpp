@@ -74,7 +74,7 @@ void Program::show(ir::ValueId value, const std::byte* data, std::span<const Ext
   if (found.empty() && view.dtype == DType::kFp32) extremes = find_extremes(view.values<float>(), workers);
   // What the watch divides is done by the workers, which are awake.
   const ScopedParallelLoop scope([&](size_t count, const std::function<void(size_t)>& body) {
-    workers.for_each(static_cast<int64_t>(count), [&](int64_t, int64_t piece) { body(static_cast<size_t>(piece)); });
+    workers.for_each(static_cast<int64_t>(count), [&](int64_t, int64_t chunk) { body(static_cast<size_t>(chunk)); });
   });
   watch_->see(value, view, extremes);
 }

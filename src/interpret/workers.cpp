@@ -26,12 +26,12 @@ void relax() {
 #endif
 }
 
-struct Pieces {
+struct Chunks {
   uint32_t job;
   uint32_t first;
   uint32_t last;
 
-  static Pieces of(uint64_t word) {
+  static Chunks of(uint64_t word) {
     return {.job = static_cast<uint32_t>(word >> 32),
             .first = static_cast<uint32_t>(word >> 16 & 0xFFFF),
             .last = static_cast<uint32_t>(word & 0xFFFF)};
@@ -55,21 +55,21 @@ void Workers::start() {
   for (int slot = 1; slot < threads_; ++slot) started_.emplace_back([this, slot] { work(slot); });
 }
 
-bool Workers::take_piece(int slot, uint32_t& piece) {
-  uint64_t word = pieces_.load(std::memory_order_acquire);
+bool Workers::take_chunk(int slot, uint32_t& chunk) {
+  uint64_t word = chunks_.load(std::memory_order_acquire);
   for (;;) {
-    Pieces left = Pieces::of(word);
+    Chunks left = Chunks::of(word);
     if (left.empty()) return false;
-    piece = slot % 2 == 0 ? left.first++ : --left.last;
-    if (pieces_.compare_exchange_weak(word, left.word(), std::memory_order_acq_rel, std::memory_order_acquire))
+    chunk = slot % 2 == 0 ? left.first++ : --left.last;
+    if (chunks_.compare_exchange_weak(word, left.word(), std::memory_order_acq_rel, std::memory_order_acquire))
       return true;
   }
 }
 
 // A thread that an exception leaves ends the process, so it is carried to the caller.
-void Workers::run_piece(int slot, uint32_t piece) {
+void Workers::run_chunk(int slot, uint32_t chunk) {
   try {
-    job_.call(job_.body, slot, piece);
+    job_.call(job_.body, slot, chunk);
   } catch (...) {
     if (!failed_.exchange(true)) failure_ = std::current_exception();
   }
@@ -80,10 +80,10 @@ void Workers::rethrow_failure() {
   std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void Workers::run_pieces(int slot) {
-  for (uint32_t piece = 0; take_piece(slot, piece);) {
+void Workers::run_chunks(int slot) {
+  for (uint32_t chunk = 0; take_chunk(slot, chunk);) {
     const uint32_t count = count_;
-    run_piece(slot, piece);
+    run_chunk(slot, chunk);
     if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == count) done_.notify_one();
   }
 }
@@ -93,13 +93,13 @@ void Workers::share(uint32_t count, const Job& job) {
   job_ = job;
   count_ = count;
   done_.store(0, std::memory_order_relaxed);
-  const uint32_t number = Pieces::of(pieces_.load(std::memory_order_relaxed)).job + 1;
-  pieces_.store(Pieces{.job = number, .first = 0, .last = count}.word());
+  const uint32_t number = Chunks::of(chunks_.load(std::memory_order_relaxed)).job + 1;
+  chunks_.store(Chunks{.job = number, .first = 0, .last = count}.word());
   if (sleeping_.load() != 0) {
     wakes_.fetch_add(1);
     wakes_.notify_all();
   }
-  run_pieces(0);
+  run_chunks(0);
   for (int spin = 0; spin < spins_ && done_.load(std::memory_order_acquire) != count; ++spin) relax();
   for (uint32_t done = done_.load(std::memory_order_acquire); done != count;
        done = done_.load(std::memory_order_acquire)) {
@@ -108,22 +108,22 @@ void Workers::share(uint32_t count, const Job& job) {
   if (failed_.load()) rethrow_failure();
 }
 
-// The last piece's worker notifies after it counted: nothing here depends on `done_` keeping its value.
+// The last chunk's worker notifies after it counted: nothing here depends on `done_` keeping its value.
 void Workers::wait_for_work() {
   for (int spin = 0; spin < spins_; ++spin) {
-    if (!Pieces::of(pieces_.load(std::memory_order_acquire)).empty() || ending_.load()) return;
+    if (!Chunks::of(chunks_.load(std::memory_order_acquire)).empty() || ending_.load()) return;
     relax();
   }
   const uint32_t wakes = wakes_.load();
   sleeping_.fetch_add(1);
   // After `sleeping_` is seen, a new job wakes us; before that, we see the job here.
-  if (Pieces::of(pieces_.load()).empty() && !ending_.load()) wakes_.wait(wakes);
+  if (Chunks::of(chunks_.load()).empty() && !ending_.load()) wakes_.wait(wakes);
   sleeping_.fetch_sub(1);
 }
 
 void Workers::work(int slot) {
   while (!ending_.load(std::memory_order_relaxed)) {
-    run_pieces(slot);
+    run_chunks(slot);
     wait_for_work();
   }
 }

@@ -31,17 +31,17 @@ Tensor dequantized_constant(const ir::Value& value) {
 
 class QdqInserter {
  public:
-  explicit QdqInserter(const ir::Graph& spread) : result_{.graph = spread, .node_of = {}} {
+  explicit QdqInserter(const ir::Graph& annotated) : result_{.graph = annotated, .node_of = {}} {
     result_.graph.nodes.clear();
   }
 
-  QdqGraph draw(const ir::Graph& spread, const Target& target) && {
-    for (size_t n = 0; n < spread.nodes.size(); ++n) {
+  QdqGraph draw(const ir::Graph& annotated, const Target& target) && {
+    for (size_t n = 0; n < annotated.nodes.size(); ++n) {
       const ir::NodeId id(n);
-      if (computes_in_float({.graph = spread, .node = spread[id], .target = target}))
-        surround(spread[id], id);
+      if (computes_in_float({.graph = annotated, .node = annotated[id], .target = target}))
+        surround(annotated[id], id);
       else
-        add(spread[id], id);
+        add(annotated[id], id);
     }
     return std::move(result_);
   }
@@ -126,12 +126,12 @@ ValueId to_floats(Lowering& in, const Node& node) {
 
 }  // namespace
 
-bool mixes_floats_and_integers(const ir::Graph& spread, const Node& node) {
+bool mixes_floats_and_integers(const ir::Graph& annotated, const Node& node) {
   const bool has_weights = traits_of(node.op.aten()).family == AtenFamily::kConvolution;
   bool floats = false, integers = false;
   const auto look = [&](ValueId id, bool is_weight) {
     if (!id.valid()) return;
-    const ir::Value& value = spread[id];
+    const ir::Value& value = annotated[id];
     const bool of_lowering = value.constant && takes_float_constants(node.op.aten()) && !is_weight;
     integers = integers || value.quantization.has_value();
     floats = floats || (!value.quantization && is_float(value.dtype) && !of_lowering);
@@ -145,8 +145,8 @@ bool computes_in_float(const Candidate& node) {
   return mixes_floats_and_integers(node.graph, node.node) || has_no_integer_form(node);
 }
 
-QdqGraph insert_qdq(const ir::Graph& spread, const Target& target) {
-  return QdqInserter(spread).draw(spread, target);
+QdqGraph insert_qdq(const ir::Graph& annotated, const Target& target) {
+  return QdqInserter(annotated).draw(annotated, target);
 }
 
 // The model's own nodes of these operators say their parameters, and stand beside plain integers (ops/quantization.cpp).

@@ -7,7 +7,7 @@
 namespace carina::lower {
 
 // Whether a node has quantized tensors and floats.
-bool mixes_floats_and_integers(const ir::Graph& spread, const ir::Node& node);
+bool mixes_floats_and_integers(const ir::Graph& annotated, const ir::Node& node);
 
 // Whether a node of a target that takes floats, whose types have been checked, computes on floats, and what is quantized is
 // read and written as the floats that the integers stand for: it mixes both, or the target has no integer form of it.
@@ -20,7 +20,7 @@ struct QdqGraph {
 
 // A graph in which floats and integers meet in Q/DQ nodes only: quantize_per_tensor and dequantize_per_tensor around
 // each node that computes on floats; quantized constants of such a node become floats. Values keep their ids.
-QdqGraph insert_qdq(const ir::Graph& spread, const Target& target);
+QdqGraph insert_qdq(const ir::Graph& annotated, const Target& target);
 
 bool is_qdq(const ir::Node& node);
 

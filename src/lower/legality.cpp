@@ -162,11 +162,11 @@ bool runs_as_float(const Candidate& c) {
 
 }  // namespace
 
-std::vector<Refused> refusals_of(const ir::Graph& spread, const Target& target) {
-  const std::string_view hint = quantization_hint(spread);
+std::vector<Refused> refusals_of(const ir::Graph& annotated, const Target& target) {
+  const std::string_view hint = quantization_hint(annotated);
   std::vector<Refused> refusals;
-  for (size_t n = 0; n < spread.nodes.size(); ++n) {
-    const Candidate c{.graph = spread, .node = spread.nodes[n], .target = target};
+  for (size_t n = 0; n < annotated.nodes.size(); ++n) {
+    const Candidate c{.graph = annotated, .node = annotated.nodes[n], .target = target};
     Refused refusal = refusal_of(c, hint);
     if (!refusal && !runs_as_float(c)) refusal = lowering_of(c.node.op)->legal(c);
     if (refusal) refusal->node = ir::NodeId(n);

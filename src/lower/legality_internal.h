@@ -14,7 +14,7 @@ namespace carina::lower {
 
 using Refused = std::optional<ir::Refusal>;
 
-// A node in its graph, and whom it is judged for.
+// A node in its graph, and the target.
 struct Candidate {
   const ir::Graph& graph;
   const ir::Node& node;

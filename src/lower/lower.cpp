@@ -8,7 +8,7 @@
 #include <set>
 
 #include "facts/aten_traits.h"
-#include "ir/spread_quantization.h"
+#include "ir/propagate_quantization.h"
 #include "lower/insert_qdq_internal.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
@@ -293,7 +293,7 @@ bool has_lowering(ir::Op op) {
 
 Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::PassOptions& options, const Log& log) {
   ir::Graph quantized = aten;
-  ir::spread_quantization(quantized);
+  ir::propagate_quantization(quantized);
   ir::Graph tosa;
   tosa.name = aten.name.empty() ? "main" : aten.name;
   CARINA_TRY(const std::vector<std::string> bound, translate(quantized, target, tosa));

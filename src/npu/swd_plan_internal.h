@@ -13,7 +13,7 @@
 
 // How the encoder decides: the sequence is cut into blocks; neighboring blocks that cost less with one palette than
 // with two become a section (one palette, zero runs or not). Within a section the divisors may change from slice to
-// slice: the cheapest series of them is found by dynamic programming over pieces of the section. Everything is decided
+// slice: the cheapest series of them is found by dynamic programming over chunks of the section. Everything is decided
 // on exact bit counts of the symbols.
 namespace carina::npu::swd {
 

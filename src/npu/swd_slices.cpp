@@ -6,18 +6,18 @@ namespace carina::npu::swd {
 
 namespace {
 
-// The bits of a piece of the section under each weight code and each divisor of zero runs.
-struct PieceCost {
+// The bits of a chunk of the section under each weight code and each divisor of zero runs.
+struct ChunkCost {
   std::array<uint64_t, kWeightCodes> weight{};
   std::array<uint64_t, kMaxZdiv + 1> zero{};
 };
 
 constexpr size_t kLanes = 16;
 
-// Sums of function(value), in lanes, which compilers make vectors of. A piece's quotients fit 16 bits in each.
+// Sums of function(value), in lanes, which compilers make vectors of. A chunk's quotients fit 16 bits in each.
 template <typename Function>
 uint64_t sum_of(std::span<const uint16_t> values, const Function& function) {
-  static_assert(kPieceValues / kLanes * (kMaxFolded + kMaxPaletteSize) <= UINT16_MAX);
+  static_assert(kChunkValues / kLanes * (kMaxFolded + kMaxPaletteSize) <= UINT16_MAX);
   std::array<uint16_t, kLanes> sums{};
   const size_t whole = values.size() - values.size() % kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
@@ -43,7 +43,7 @@ uint32_t max_of(std::span<const uint16_t> values) {
   return static_cast<uint32_t>(max);
 }
 
-void add_weight_cost(PieceCost& cost, std::span<const uint16_t> values, const Palette& palette) {
+void add_weight_cost(ChunkCost& cost, std::span<const uint16_t> values, const Palette& palette) {
   Quotients quotients{.values = values.size(), .max = max_of(values)};
   for (int d = 0; d <= kMaxWdiv; ++d) {
     quotients.sum = sum_of(values, [d](uint16_t value) { return static_cast<uint16_t>(value >> d); });
@@ -59,8 +59,8 @@ void add_weight_cost(PieceCost& cost, std::span<const uint16_t> values, const Pa
   cost.weight[kWeightCodes - 1] = bits_of(quotients, weight_code(kWeightCodes - 1), palette);
 }
 
-// The run before the section's first weight belongs to its first piece; each piece has those behind its weights.
-void add_zero_cost(PieceCost& cost, std::span<const uint32_t> runs) {
+// The run before the section's first weight belongs to its first chunk; each chunk has those behind its weights.
+void add_zero_cost(ChunkCost& cost, std::span<const uint32_t> runs) {
   for (size_t d = 0; d < cost.zero.size(); ++d) {
     uint64_t sum = 0;
     for (const uint32_t run : runs) sum += run >> d;
@@ -68,21 +68,21 @@ void add_zero_cost(PieceCost& cost, std::span<const uint32_t> runs) {
   }
 }
 
-PieceCost cost_of(const Symbols& piece, bool is_first, const Palette& palette) {
-  PieceCost cost;
-  add_weight_cost(cost, piece.values, palette);
-  if (!piece.runs.empty()) add_zero_cost(cost, piece.runs.subspan(is_first ? 0 : 1));
+ChunkCost cost_of(const Symbols& chunk, bool is_first, const Palette& palette) {
+  ChunkCost cost;
+  add_weight_cost(cost, chunk.values, palette);
+  if (!chunk.runs.empty()) add_zero_cost(cost, chunk.runs.subspan(is_first ? 0 : 1));
   return cost;
 }
 
-// The cheapest ways to code the pieces so far: per code of the last one, staying with the code or changing for a header.
+// The cheapest ways to code the chunks so far: per code of the last one, staying with the code or changing for a header.
 class SliceSearch {
  public:
   explicit SliceSearch(ZeroRuns zero_runs)
       : zero_codes_(zero_runs == ZeroRuns::kYes ? kMaxZdiv + 1 : 0),
         states_(static_cast<size_t>(kWeightCodes * std::max(zero_codes_, 1))) {}
 
-  void add(const PieceCost& piece) {
+  void add(const ChunkCost& chunk) {
     constexpr uint64_t kSwitchBits = kSliceHeaderBits + kSliceTailBits;
     const auto best = static_cast<uint8_t>(best_state());
     const uint64_t switched = cost_[best] + kSwitchBits;
@@ -90,26 +90,26 @@ class SliceSearch {
     uint8_t* const from = from_.data() + from_.size() - states_;
     for (size_t s = 0; s < states_; ++s) {
       from[s] = cost_[s] <= switched ? static_cast<uint8_t>(s) : best;
-      const uint64_t own = std::min(cost_[s], switched) + piece.weight[weight_code_of(s)] +
-                           (zero_codes_ > 0 ? piece.zero[static_cast<size_t>(zdiv_of(s))] : 0);
+      const uint64_t own = std::min(cost_[s], switched) + chunk.weight[weight_code_of(s)] +
+                           (zero_codes_ > 0 ? chunk.zero[static_cast<size_t>(zdiv_of(s))] : 0);
       cost_[s] = std::min(own, kImpossible);
     }
   }
-  // Of all pieces, which start at `places` and have kPieceValues each, the last one fewer where `values` end.
+  // Of all chunks, which start at `places` and have kChunkValues each, the last one fewer where `values` end.
   [[nodiscard]] std::vector<Slice> finish(std::span<const size_t> positions, size_t values) const {
     std::vector<Slice> slices;
     size_t state = best_state();
     for (size_t p = positions.size(); p-- > 0;) {
-      const Slice piece{.position = positions[p],
-                        .values = std::min(kPieceValues, values - p * kPieceValues),
+      const Slice chunk{.position = positions[p],
+                        .values = std::min(kChunkValues, values - p * kChunkValues),
                         .code = weight_code(static_cast<int>(weight_code_of(state))),
                         .zdiv = zdiv_of(state)};
-      if (!slices.empty() && same_code(slices.back(), piece) &&
-          slices.back().values + piece.values <= kMaxSliceWeights) {
-        slices.back().position = piece.position;
-        slices.back().values += piece.values;
+      if (!slices.empty() && same_code(slices.back(), chunk) &&
+          slices.back().values + chunk.values <= kMaxSliceWeights) {
+        slices.back().position = chunk.position;
+        slices.back().values += chunk.values;
       } else {
-        slices.push_back(piece);
+        slices.push_back(chunk);
       }
       state = from_[p * states_ + state];
     }
@@ -138,7 +138,7 @@ class SliceSearch {
   int zero_codes_;
   size_t states_;
   std::array<uint64_t, kMaxStates> cost_{};
-  std::vector<uint8_t> from_;  // [pieces][states]
+  std::vector<uint8_t> from_;  // [chunks][states]
 };
 
 }  // namespace
@@ -149,9 +149,9 @@ std::vector<Slice> choose_slices(SymbolReader& section, const Choice& choice) {
   size_t values = 0;
   while (!section.at_end()) {
     positions.push_back(section.position());
-    const Symbols piece = section.read(kPieceValues);
-    search.add(cost_of(piece, positions.size() == 1, choice.palette));
-    values += piece.values.size();
+    const Symbols chunk = section.read(kChunkValues);
+    search.add(cost_of(chunk, positions.size() == 1, choice.palette));
+    values += chunk.values.size();
   }
   return search.finish(positions, values);
 }

@@ -10,7 +10,7 @@
 
 namespace carina::npu::swd {
 
-inline constexpr size_t kPieceValues = 512;
+inline constexpr size_t kChunkValues = 512;
 
 // Symbols under way: values of a palette, the run of zeros before the first value, and the runs behind each of them.
 struct Symbols {

@@ -10,7 +10,7 @@
 
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
-#include "ir/spread_quantization.h"
+#include "ir/propagate_quantization.h"
 #include "partition/cost.h"
 #include "partition/grouping_internal.h"
 #include "partition/split_internal.h"
@@ -51,14 +51,14 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
 
 using ir::Refusal;
 
-std::optional<Refusal> users_wish(const Node& node, const PartitionOptions& options) {
+std::optional<Refusal> user_constraint(const Node& node, const PartitionOptions& options) {
   if (options.delegate_nothing)
     return Refusal{
         .rule = "user.nothing", .reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
     return Refusal{.rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = "leave --cpu-node out"};
   if (options.keep) {
-    if (auto wish = options.keep(node)) return wish;
+    if (auto constraint = options.keep(node)) return constraint;
   }
   const bool by_op =
       std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
@@ -72,12 +72,12 @@ std::optional<Refusal> earlier_refusal(ir::NodeId node, const PartitionOptions& 
   return found == options.refused.end() ? std::nullopt : std::optional(*found);
 }
 
-std::vector<Decision> decide(const ir::Graph& spread, const Legality& legality, const PartitionOptions& options) {
-  const std::vector<std::optional<Refusal>> refusals = legality(spread);
+std::vector<Decision> decide(const ir::Graph& annotated, const Legality& legality, const PartitionOptions& options) {
+  const std::vector<std::optional<Refusal>> refusals = legality(annotated);
   std::vector<Decision> decisions;
-  for (size_t n = 0; n < spread.nodes.size(); ++n) {
-    const Node& node = spread.nodes[n];
-    auto refusal = users_wish(node, options);
+  for (size_t n = 0; n < annotated.nodes.size(); ++n) {
+    const Node& node = annotated.nodes[n];
+    auto refusal = user_constraint(node, options);
     if (!refusal) refusal = earlier_refusal(ir::NodeId(n), options);
     if (!refusal) refusal = refusals[n];
     decisions.push_back({.node = ir::NodeId(n),
@@ -144,7 +144,8 @@ std::vector<int> groups_at_boundary(const Neighbors& value) {
 
 // What each group saves the CPU, less what its call costs: the call itself, and the Q/DQ nodes around it that the model
 // does not ask for anyhow.
-std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of) {
+std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& annotated,
+                                    const std::vector<int>& group_of) {
   std::map<int, int64_t> saved;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu) continue;
@@ -153,7 +154,7 @@ std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, 
   const std::vector<Neighbors> neighbors = neighbors_of_values(graph, group_of);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const ir::Value& value = graph.values[v];
-    if (value.constant || value.quantization || !spread.values[v].quantization) continue;
+    if (value.constant || value.quantization || !annotated.values[v].quantization) continue;
     for (const int group : groups_at_boundary(neighbors[v])) saved[group] -= qdq_cycles_of(value);
   }
   return saved;
@@ -161,10 +162,10 @@ std::map<int, int64_t> savings(const ir::Graph& graph, const ir::Graph& spread, 
 
 // A group beside other work of the CPU that costs more to call than its nodes take there. Where the NPU can do
 // everything it does: that is what it is there for.
-void drop_dear_groups(const ir::Graph& graph, const ir::Graph& spread, std::vector<int>& group_of,
-                      std::vector<Decision>& decisions) {
+void drop_costly_groups(const ir::Graph& graph, const ir::Graph& annotated, std::vector<int>& group_of,
+                        std::vector<Decision>& decisions) {
   if (std::ranges::find(group_of, kOnCpu) == group_of.end()) return;
-  const std::map<int, int64_t> saved = savings(graph, spread, group_of);
+  const std::map<int, int64_t> saved = saved_cycles(graph, annotated, group_of);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu || saved.at(group_of[n]) >= 0) continue;
     decisions[n].runs_on_npu = false;
@@ -218,20 +219,20 @@ ir::Graph with_floats_kept(ir::Graph graph, const std::vector<Decision>& decisio
 Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
                               const Log&) {
   CARINA_CHECKED(check_filters(aten, options));
-  ir::Graph spread = aten;
-  ir::spread_quantization(spread);
-  std::vector<Decision> decisions = decide(spread, legality, options);
+  ir::Graph annotated = aten;
+  ir::propagate_quantization(annotated);
+  std::vector<Decision> decisions = decide(annotated, legality, options);
   std::vector<bool> eligible;
   for (const Decision& decision : decisions) eligible.push_back(decision.runs_on_npu);
   std::vector<int> group_of = group_nodes(aten, eligible);
   if (!options.delegate_all) {
     drop_idle_groups(aten, group_of, decisions);
-    drop_dear_groups(aten, spread, group_of, decisions);
+    drop_costly_groups(aten, annotated, group_of, decisions);
   }
   add_cpu_cycles(aten, decisions);
   number_delegates(aten, group_of, decisions);
   const ir::Graph kept = options.floats == FloatsOnCpu::kKept ? with_floats_kept(aten, decisions) : aten;
-  Partitioned result = split(kept, spread, group_of);
+  Partitioned result = split(kept, annotated, group_of);
   result.decisions = std::move(decisions);
   return result;
 }

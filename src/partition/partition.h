@@ -13,12 +13,12 @@
 
 namespace carina::partition {
 
-// Per node of a graph whose quantization has been spread (ir::spread_quantization) why it cannot run on the target; none
+// Per node of a graph whose quantization has been spread (ir::propagate_quantization) why it cannot run on the target; none
 // where it can.
-using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir::Graph& spread)>;
+using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir::Graph& annotated)>;
 
 // Why the user keeps a node of the prepared graph on the CPU; none: as the rest decides.
-using UsersWish = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
+using UserConstraint = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
 
 // A quantized value that no delegate touches, between nodes that the target does not have.
 enum class FloatsOnCpu : uint8_t {
@@ -29,7 +29,7 @@ enum class FloatsOnCpu : uint8_t {
 struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
-  UsersWish keep = {};                 // any other filter: a module's nodes, a predicate
+  UserConstraint keep = {};            // any other filter: a module's nodes, a predicate
   bool delegate_nothing = false;       // --no-delegate: everything on the CPU
   bool delegate_all = false;           // also subgraphs whose call costs more than it saves
   FloatsOnCpu floats = FloatsOnCpu::kRounded;

@@ -35,8 +35,12 @@ ir::Attributes quantize_attributes(const Quantization& q) {
 // them, their integers, and the floats that the integers stand for.
 class Splitter {
  public:
-  Splitter(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of)
-      : graph_(graph), spread_(spread), group_of_(group_of), users_(ir::users(graph)), outputs_(ir::is_output(graph)) {
+  Splitter(const ir::Graph& graph, const ir::Graph& annotated, const std::vector<int>& group_of)
+      : graph_(graph),
+        annotated_(annotated),
+        group_of_(group_of),
+        users_(ir::users(graph)),
+        outputs_(ir::is_output(graph)) {
     result_.program.name = graph.name;
     producer_ = ir::producers(graph);
   }
@@ -89,7 +93,7 @@ class Splitter {
 
   // The integers of a value under its parameters inside delegates; plain integers are themselves, in int32 at most.
   ValueId integers(ValueId id) {
-    const auto& q = spread_[id].quantization;
+    const auto& q = annotated_[id].quantization;
     if (!q && graph_[id].dtype != DType::kInt64) return floats_.at(id);
     if (const auto known = integers_.find(id); known != integers_.end()) return known->second;
     if (!q) return integers_[id] = converted(floats_.at(id), graph_[id].name + "_int32", DType::kInt32);
@@ -111,7 +115,7 @@ class Splitter {
     const ir::Value& value = graph_[id];
     if (value.constant) return rounded_[id] = add_constant(value);
     const bool from_delegate = !floats_.contains(id);
-    const auto& q = from_delegate ? spread_[id].quantization : value.quantization;
+    const auto& q = from_delegate ? annotated_[id].quantization : value.quantization;
     if (!q || (!from_delegate && is_representable(id))) return rounded_[id] = floats_.at(id);
     return rounded_[id] =
                insert_qdq(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
@@ -166,9 +170,9 @@ class Splitter {
       if (!id.valid()) return id;
       const auto [entry, is_new] = inside.try_emplace(id);
       if (!is_new) return entry->second;
-      ir::Value value = spread_[id];
+      ir::Value value = annotated_[id];
       const ValueId taken = entry->second = delegate.add_value(std::move(value));
-      if (!spread_[id].constant) {
+      if (!annotated_[id].constant) {
         delegate.inputs.push_back(taken);
         call.inputs.push_back(integers(id));
       }
@@ -181,7 +185,7 @@ class Splitter {
       for (ValueId& output : copy.outputs) {
         if (!output.valid()) continue;
         const ValueId original = output;
-        output = inside[original] = delegate.add_value(spread_[original]);
+        output = inside[original] = delegate.add_value(annotated_[original]);
         if (!leaves(original, group)) continue;
         delegate.outputs.push_back(output);
         call.outputs.push_back(add_delegate_output(original));
@@ -195,7 +199,7 @@ class Splitter {
 
   // A quantized result is integers in the program; a plain one is itself.
   ValueId add_delegate_output(ValueId original) {
-    const ir::Value& value = spread_[original];
+    const ir::Value& value = annotated_[original];
     if (!value.quantization && value.dtype != DType::kInt64)
       return floats_[original] = program().add_value(value.name, value.dtype, value.shape);
     if (!value.quantization)
@@ -214,7 +218,7 @@ class Splitter {
   }
 
   const ir::Graph& graph_;
-  const ir::Graph& spread_;
+  const ir::Graph& annotated_;
   const std::vector<int>& group_of_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> outputs_;
@@ -227,8 +231,8 @@ class Splitter {
 
 }  // namespace
 
-Partitioned split(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of) {
-  return Splitter(graph, spread, group_of).run();
+Partitioned split(const ir::Graph& graph, const ir::Graph& annotated, const std::vector<int>& group_of) {
+  return Splitter(graph, annotated, group_of).run();
 }
 
 }  // namespace carina::partition

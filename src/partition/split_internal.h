@@ -8,7 +8,7 @@
 namespace carina::partition {
 
 // Cuts a graph along `group_of` (group_nodes()) into a program and delegates; `spread` is the same graph after
-// ir::spread_quantization, whose parameters hold inside delegates.
-Partitioned split(const ir::Graph& graph, const ir::Graph& spread, const std::vector<int>& group_of);
+// ir::propagate_quantization, whose parameters hold inside delegates.
+Partitioned split(const ir::Graph& graph, const ir::Graph& annotated, const std::vector<int>& group_of);
 
 }  // namespace carina::partition

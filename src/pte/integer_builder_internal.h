@@ -89,7 +89,7 @@ struct Window {
 };
 bool summed(IntegerBuilder& builder, const Enclosed& enclosed, const Window& window);  // integer_products.cpp
 
-IntegerKernel integer_product(AtenOp op);      // integer_products.cpp
+IntegerKernel integer_linear(AtenOp op);       // integer_products.cpp
 IntegerKernel integer_pool(AtenOp op);         // integer_pools.cpp
 IntegerKernel integer_elementwise(AtenOp op);  // integer_elementwise.cpp
 // The kernel for functions of one element: by a table. Also what has no node: integers as others.

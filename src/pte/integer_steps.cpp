@@ -116,7 +116,7 @@ class Rewriter {
   bool write(const Enclosed& enclosed) {
     if (!enclosed.node.op.is_aten() || enclosed.node.outputs.size() != 1) return false;
     const AtenOp op = enclosed.node.op.aten();
-    for (const IntegerKernel kernel : {integer_product(op), integer_pool(op), integer_elementwise(op)}) {
+    for (const IntegerKernel kernel : {integer_linear(op), integer_pool(op), integer_elementwise(op)}) {
       if (kernel != nullptr && kernel(builder_, enclosed)) return true;
     }
     return by_table(builder_, enclosed);

@@ -24,24 +24,24 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 // Bytes that stand somewhere else still, and where they come to.
-struct Piece {
+struct Chunk {
   uint64_t offset = 0;
   std::span<const std::byte> bytes;
 };
-uint64_t end_of(std::span<const Piece> pieces) {
-  return pieces.empty() ? 0 : pieces.back().offset + pieces.back().bytes.size();
+uint64_t end_of(std::span<const Chunk> chunks) {
+  return chunks.empty() ? 0 : chunks.back().offset + chunks.back().bytes.size();
 }
 
 // The parts of the file behind the FlatBuffer.
 struct Segments {
   std::vector<Offset<fb::DataSegment>> table;
-  std::vector<Piece> pieces;
+  std::vector<Chunk> chunks;
 
-  // Appends a segment of pieces in ascending order, aligned; returns its index.
-  uint32_t add(FlatBufferBuilder& builder, std::span<const Piece> parts) {
-    const uint64_t begin = round_up<uint64_t>(end_of(pieces), kPteSegmentAlignmentBytes);
+  // Appends a segment of chunks in ascending order, aligned; returns its index.
+  uint32_t add(FlatBufferBuilder& builder, std::span<const Chunk> parts) {
+    const uint64_t begin = round_up<uint64_t>(end_of(chunks), kPteSegmentAlignmentBytes);
     table.push_back(fb::CreateDataSegment(builder, begin, end_of(parts)));
-    for (const Piece& part : parts) pieces.push_back({.offset = begin + part.offset, .bytes = part.bytes});
+    for (const Chunk& part : parts) chunks.push_back({.offset = begin + part.offset, .bytes = part.bytes});
     return static_cast<uint32_t>(table.size() - 1);
   }
 };
@@ -158,7 +158,7 @@ struct DelegateWriter {
   }
   Offset<fb::BackendDelegateDataReference> write_segment(const Buffer& blob) {
     return fb::CreateBackendDelegateDataReference(builder, 1,
-                                                  segments.add(builder, std::array{Piece{.bytes = blob.bytes()}}));
+                                                  segments.add(builder, std::array{Chunk{.bytes = blob.bytes()}}));
   }
 };
 
@@ -187,18 +187,18 @@ Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& pla
 }
 
 // All constants in one segment, each aligned.
-std::vector<Piece> lay_out_constants(std::span<const Buffer> constants) {
-  std::vector<Piece> pieces;
+std::vector<Chunk> lay_out_constants(std::span<const Buffer> constants) {
+  std::vector<Chunk> chunks;
   for (const Buffer& constant : constants.subspan(std::min<size_t>(1, constants.size()))) {
-    const uint64_t offset = round_up<uint64_t>(end_of(pieces), kPteConstantAlignmentBytes);
-    pieces.push_back({.offset = offset, .bytes = constant.bytes()});
+    const uint64_t offset = round_up<uint64_t>(end_of(chunks), kPteConstantAlignmentBytes);
+    chunks.push_back({.offset = offset, .bytes = constant.bytes()});
   }
-  return pieces;
+  return chunks;
 }
 
-std::vector<uint64_t> offsets_of(std::span<const Piece> pieces) {
+std::vector<uint64_t> offsets_of(std::span<const Chunk> chunks) {
   std::vector<uint64_t> offsets{0};  // the format's dummy
-  for (const Piece& piece : pieces) offsets.push_back(piece.offset);
+  for (const Chunk& chunk : chunks) offsets.push_back(chunk.offset);
   return offsets;
 }
 
@@ -207,7 +207,7 @@ void put(std::vector<std::byte>& out, size_t at, const void* data, size_t size) 
 }
 
 // FlatBuffer + header + segments -> file: the header is slid in behind the identifier, and the root offset counts it.
-std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<const Piece> segments) {
+std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<const Chunk> segments) {
   const uint64_t program_bytes = flatbuffer.size() + kPteExtendedHeaderBytes;
   const uint64_t segment_base = round_up<uint64_t>(program_bytes, kPteSegmentAlignmentBytes);
   const uint64_t segment_bytes = end_of(segments);
@@ -223,7 +223,7 @@ std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<con
   put(file, 24, &segment_base, 8);
   put(file, 32, &segment_bytes, 8);
   put(file, 8 + kPteExtendedHeaderBytes, flatbuffer.data() + 8, flatbuffer.size() - 8);
-  for (const Piece& piece : segments) put(file, segment_base + piece.offset, piece.bytes.data(), piece.bytes.size());
+  for (const Chunk& chunk : segments) put(file, segment_base + chunk.offset, chunk.bytes.data(), chunk.bytes.size());
   return file;
 }
 
@@ -263,7 +263,7 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
   // A builder that has to grow takes three times its bytes.
   FlatBufferBuilder builder(inlined + spec_bytes(program) + kBesideData, &memory);
   Segments segments;
-  const std::vector<Piece> constants_laid = lay_out_constants(program.constants);
+  const std::vector<Chunk> constants_laid = lay_out_constants(program.constants);
   const std::vector<uint64_t> constant_offsets = offsets_of(constants_laid);
   const uint32_t constant_index = segments.add(builder, constants_laid);
   DelegateWriter delegate_writer{.builder = builder, .options = options, .segments = segments, .inline_data = {}};
@@ -275,7 +275,7 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
                                          constants),
                  kPteIdentifier.data());
   const std::span<const std::byte> flatbuffer = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
-  return segments.pieces.empty() ? memory.take(flatbuffer) : join(flatbuffer, segments.pieces);
+  return segments.chunks.empty() ? memory.take(flatbuffer) : join(flatbuffer, segments.chunks);
 }
 
 }  // namespace carina::pte

@@ -215,7 +215,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, cons
                     const Tensor& image) { calibration->see(layer, image, options.gathered); },
       .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
                                                : FloatRunOptions::Weights::kPacked,
-      .sums = interpret::Sums::kFewProducts,
+      .sums = interpret::Sums::kFewMultiplications,
       .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
   CARINA_CHECKED(calibration->run(model, samples, log));

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "interpret/interpreter.h"
-#include "ir/spread_quantization.h"
+#include "ir/propagate_quantization.h"
 #include "quantize/dequantize_internal.h"
 #include "quantize/segments_internal.h"
 
@@ -185,7 +185,7 @@ Result<void> FloatRun::Session::add_interpreter(const Segment& segment) {
 Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& options, const Log& log) {
   auto session = std::make_unique<Session>();
   session->aten = aten;
-  ir::spread_quantization(session->aten);
+  ir::propagate_quantization(session->aten);
   session->options = options;
   CARINA_TRY(session->segments, cut_into_segments(session->aten, options.evaluator, lowering_passes(options), log));
   session->observed.assign(aten.values.size(), static_cast<bool>(options.observer));

@@ -203,11 +203,11 @@ struct Channels {
   }
 };
 
-constexpr size_t kPiece = 64;  // terms
+constexpr size_t kChunk = 64;  // terms
 
 // What each of a channel's rounding errors brings. In lanes, which compilers make vectors of; sums have an order.
 void multiply_errors(std::span<const float> steps, double scale, std::span<const float> floats,
-                     std::span<const double> means, std::array<double, kPiece>& errors) {
+                     std::span<const double> means, std::array<double, kChunk>& errors) {
   constexpr size_t kLanes = 8;
   const auto error = [&](size_t i) {
     return (static_cast<double>(steps[i]) * scale - static_cast<double>(floats[i])) * means[i];
@@ -224,14 +224,14 @@ void add_errors(const Channels& channels, size_t first, size_t count, std::span<
                 std::span<float> steps, std::span<double> errors) {
   const size_t terms = channels.terms;
   std::array<double, kTogether> sums{};
-  std::array<std::array<double, kPiece>, kTogether> summands{};
+  std::array<std::array<double, kChunk>, kTogether> summands{};
   for (size_t t = 0; t < count; ++t) channels.steps(first + t, steps.subspan(t * terms, terms));
-  for (size_t i = 0; i < terms; i += kPiece) {
-    const size_t piece = std::min(kPiece, terms - i);
+  for (size_t i = 0; i < terms; i += kChunk) {
+    const size_t chunk = std::min(kChunk, terms - i);
     for (size_t t = 0; t < count; ++t)
-      multiply_errors(steps.subspan(t * terms + i, piece), channels.scale(first + t),
-                      channels.row(first + t).subspan(i, piece), means.subspan(i, piece), summands[t]);
-    for (size_t k = 0; k < piece; ++k) {
+      multiply_errors(steps.subspan(t * terms + i, chunk), channels.scale(first + t),
+                      channels.row(first + t).subspan(i, chunk), means.subspan(i, chunk), summands[t]);
+    for (size_t k = 0; k < chunk; ++k) {
       for (size_t t = 0; t < kTogether; ++t) sums[t] += summands[t][k];
     }
   }

@@ -59,17 +59,17 @@ ordered_json legalized_json(const std::vector<LegalizedReport>& legalized) {
   return list;
 }
 
-ordered_json savings_json(const std::vector<Saving>& savings) {
+ordered_json alternatives_json(const std::vector<Alternative>& alternatives) {
   ordered_json json = ordered_json::array();
-  for (const Saving& saving : savings)
-    json.push_back({{"what", saving.what},
-                    {"options", saving.options},
-                    {"failure", saving.failure},
-                    {"cycles", saving.cycles},
-                    {"cpu_cycles", saving.cpu_cycles},
-                    {"clock_hz", saving.clock_hz},
-                    {"sram_bytes", saving.sram_bytes},
-                    {"program_bytes", saving.program_bytes}});
+  for (const Alternative& alternative : alternatives)
+    json.push_back({{"what", alternative.what},
+                    {"options", alternative.options},
+                    {"failure", alternative.failure},
+                    {"cycles", alternative.cycles},
+                    {"cpu_cycles", alternative.cpu_cycles},
+                    {"clock_hz", alternative.clock_hz},
+                    {"sram_bytes", alternative.sram_bytes},
+                    {"program_bytes", alternative.program_bytes}});
   return json;
 }
 
@@ -144,7 +144,7 @@ std::string to_json(const CompileReport& report) {
                        {"cycles", json_of(report.cycles)},
                        {"errors", errors_json(report)}};
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
-  if (!report.savings.empty()) json["savings"] = savings_json(report.savings);
+  if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);
   return json_text(json);
 }
 

@@ -57,7 +57,7 @@ struct DelegateReport {
 };
 
 // What another choice gives: the model compiled again with it, and simulated.
-struct Saving {
+struct Alternative {
   std::string what;          // "search for a faster schedule"
   std::string options;       // of the command line: "-O3"
   std::string failure = {};  // why there is no program with it; then the figures mean nothing
@@ -100,7 +100,7 @@ struct CompileReport {
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   std::vector<LegalizedReport> legalized = {};  // where they were asked for
-  std::vector<Saving> savings = {};   // the most cycles saved first; where they were asked for
+  std::vector<Alternative> alternatives = {};   // the most cycles saved first; where they were asked for
   Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
 };
 

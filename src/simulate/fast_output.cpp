@@ -120,7 +120,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   min_ = a.clamp ? static_cast<int32_t>(a.min) : std::numeric_limits<int32_t>::min();
   max_ = a.clamp ? static_cast<int32_t>(std::max(a.min, a.max)) : std::numeric_limits<int32_t>::max();
   stage_type_ = *type;
-  if (a.lut == Lut::kTable) interpolates ? prepare_pieces(stage) : prepare_table(stage);
+  if (a.lut == Lut::kTable) interpolates ? prepare_segments(stage) : prepare_table(stage);
   return true;
 }
 
@@ -179,29 +179,29 @@ void FastOutput::prepare_table(const OutputStage& stage) {
   }
 }
 
-// Source: docs/facts/ethosu.md 4.8. look_up() at both ends of a piece's first step gives its base and slope back.
-void FastOutput::prepare_pieces(const OutputStage& stage) {
+// Source: docs/facts/ethosu.md 4.8. look_up() at both ends of a segment's first step gives its base and slope back.
+void FastOutput::prepare_segments(const OutputStage& stage) {
   const Activation& a = stage.activation();
   constexpr ElementType kWide{.bytes = 4, .is_signed = true};
-  pieces_.resize(512);
+  segments_.resize(512);
   interpolated_bytes_ = a.lut_output.bytes;
   for (int i = 0; i < 512; ++i) {
     const int64_t start = int64_t{i - 256} * 128;
     const int64_t base = look_up(stage.lut(), a.lut_input, kWide, start);
-    pieces_[static_cast<size_t>(i)] = {
+    segments_[static_cast<size_t>(i)] = {
         .base = static_cast<int32_t>(base),
         .slope = static_cast<int32_t>(look_up(stage.lut(), a.lut_input, kWide, start + 1) - base)};
   }
 }
 
-void FastOutput::look_up_pieces(std::span<const std::byte> scaled, std::span<std::byte> out) const {
+void FastOutput::look_up_segments(std::span<const std::byte> scaled, std::span<std::byte> out) const {
   const auto es = static_cast<size_t>(stored_bytes_);
   const size_t values = scaled.size() / sizeof(int32_t);
   for (size_t i = 0; i < values; ++i) {
     int32_t value = 0;
     std::memcpy(&value, scaled.data() + i * sizeof(value), sizeof(value));
-    const Piece& piece = pieces_[static_cast<size_t>((value >> 7) + 256) & 511];
-    const int32_t wide = piece.base + piece.slope * (value & 127);
+    const Segment& segment = segments_[static_cast<size_t>((value >> 7) + 256) & 511];
+    const int32_t wide = segment.base + segment.slope * (value & 127);
     const int32_t result = interpolated_bytes_ == 2 ? (wide + 64) >> 7 : wide;
     std::memcpy(out.data() + i * es, &result, std::min(es, sizeof(result)));
   }
@@ -210,7 +210,7 @@ void FastOutput::look_up_pieces(std::span<const std::byte> scaled, std::span<std
 std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values) const {
   const auto es = static_cast<size_t>(stored_bytes_);
   Scratch& scratch = thread_scratch();
-  const size_t stage_bytes = !pieces_.empty() ? sizeof(int32_t) : table_.empty() ? es : 1;
+  const size_t stage_bytes = !segments_.empty() ? sizeof(int32_t) : table_.empty() ? es : 1;
   const std::span<std::byte> scaled = scratch.scaled.get(values * stage_bytes);
   scale_output({.acc = acc,
                 .pixels = values / channels(),
@@ -228,9 +228,9 @@ std::span<std::byte> FastOutput::scale_vectors(const int32_t* acc, size_t values
                 .max = max_,
                 .type = stage_type_,
                 .out = scaled.data()});
-  if (!pieces_.empty()) {
+  if (!segments_.empty()) {
     const std::span<std::byte> looked_up = scratch.looked_up.get(values * es);
-    look_up_pieces(scaled, looked_up);
+    look_up_segments(scaled, looked_up);
     return looked_up;
   }
   if (table_.empty()) return scaled;

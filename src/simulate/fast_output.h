@@ -29,8 +29,8 @@ class FastOutput {
   bool prepare_upper(const OutputStage& stage, int64_t largest_acc);
   bool prepare_whole(const OutputStage& stage, int64_t largest_acc);
   void prepare_table(const OutputStage& stage);
-  void prepare_pieces(const OutputStage& stage);
-  void look_up_pieces(std::span<const std::byte> scaled, std::span<std::byte> out) const;
+  void prepare_segments(const OutputStage& stage);
+  void look_up_segments(std::span<const std::byte> scaled, std::span<std::byte> out) const;
   [[nodiscard]] std::span<std::byte> scale_vectors(const int32_t* acc, size_t values) const;
   [[nodiscard]] std::span<std::byte> scale_one_by_one(const OutputStage& stage, const int32_t* acc,
                                                       size_t values) const;
@@ -50,12 +50,12 @@ class FastOutput {
   int32_t max_ = 0;
   OutputType stage_type_ = OutputType::kS8;  // before the table
   std::vector<std::byte> table_;             // of 8-bit values by their bits; empty without one
-  // The table of 16-bit values: pieces of 128 values each. Empty without one.
-  struct Piece {
+  // The table of 16-bit values: segments of 128 values each. Empty without one.
+  struct Segment {
     int32_t base;  // times 128
     int32_t slope;
   };
-  std::vector<Piece> pieces_;
+  std::vector<Segment> segments_;
   int interpolated_bytes_ = 2;  // of what the table gives
   int stored_bytes_ = 1;
 };

@@ -8,7 +8,7 @@ namespace carina::simulate {
 
 namespace {
 
-constexpr size_t kPieceBytes = npu::kBaseAlignmentBytes;
+constexpr size_t kGranuleBytes = npu::kBaseAlignmentBytes;
 
 // The runs of bytes that hold the elements of a map, row by row.
 template <typename Body>
@@ -48,24 +48,24 @@ Occupancy::Occupancy(const Memory& memory) {
   }
 }
 
-std::span<Occupancy::Piece> Occupancy::pieces_of(const HostRange& range, Region*& region) {
+std::span<Occupancy::Granule> Occupancy::granules_of(const HostRange& range, Region*& region) {
   if (range.empty()) return {};
   const auto holds = [&](const Region& r) { return range.begin >= r.begin && range.end <= r.end; };
   const auto found = std::ranges::find_if(regions_, holds);
   if (found == regions_.end()) return {};
   region = &*found;
-  if (region->pieces.empty())
-    region->pieces.resize((static_cast<size_t>(region->end - region->begin) + kPieceBytes - 1) / kPieceBytes);
-  const auto first = static_cast<size_t>(range.begin - region->begin) / kPieceBytes;
-  const auto last = (static_cast<size_t>(range.end - region->begin) + kPieceBytes - 1) / kPieceBytes;
-  return std::span(region->pieces).subspan(first, last - first);
+  if (region->granules.empty())
+    region->granules.resize((static_cast<size_t>(region->end - region->begin) + kGranuleBytes - 1) / kGranuleBytes);
+  const auto first = static_cast<size_t>(range.begin - region->begin) / kGranuleBytes;
+  const auto last = (static_cast<size_t>(range.end - region->begin) + kGranuleBytes - 1) / kGranuleBytes;
+  return std::span(region->granules).subspan(first, last - first);
 }
 
 void Occupancy::read(const HostRange& range) {
   Region* region = nullptr;
-  for (Piece& piece : pieces_of(range, region)) {
-    if (piece.since == kNever) piece.since = 0;
-    piece.last_read = operation_;
+  for (Granule& granule : granules_of(range, region)) {
+    if (granule.since == kNever) granule.since = 0;
+    granule.last_read = operation_;
   }
 }
 
@@ -79,11 +79,11 @@ void Occupancy::hold(Region& region, int32_t from, int32_t to) {
 // What was read before is over; what was only written is written on.
 void Occupancy::write(const HostRange& range) {
   Region* region = nullptr;
-  for (Piece& piece : pieces_of(range, region)) {
+  for (Granule& granule : granules_of(range, region)) {
     region->written = true;
-    if (piece.since != kNever && piece.last_read == kNever) continue;
-    if (piece.since != kNever) hold(*region, piece.since, std::min(piece.last_read, operation_ - 1));
-    piece = {.since = operation_};
+    if (granule.since != kNever && granule.last_read == kNever) continue;
+    if (granule.since != kNever) hold(*region, granule.since, std::min(granule.last_read, operation_ - 1));
+    granule = {.since = operation_};
   }
 }
 
@@ -114,9 +114,9 @@ void Occupancy::dma(const DmaEffect& effect) {
 std::array<std::vector<uint64_t>, 8> Occupancy::take() && {
   const auto operations = static_cast<size_t>(operation_);
   for (Region& region : regions_) {
-    for (const Piece& piece : region.pieces) {
-      if (piece.since != kNever)
-        hold(region, piece.since, piece.last_read == kNever ? operation_ - 1 : piece.last_read);
+    for (const Granule& granule : region.granules) {
+      if (granule.since != kNever)
+        hold(region, granule.since, granule.last_read == kNever ? operation_ - 1 : granule.last_read);
     }
   }
   std::array<std::vector<uint64_t>, 8> bytes;
@@ -127,7 +127,7 @@ std::array<std::vector<uint64_t>, 8> Occupancy::take() && {
     int64_t held = 0;
     for (size_t i = 0; i < operations && i < change.size(); ++i) {
       held += change[i];
-      bytes[r][i] = static_cast<uint64_t>(held) * kPieceBytes;
+      bytes[r][i] = static_cast<uint64_t>(held) * kGranuleBytes;
     }
   }
   return bytes;

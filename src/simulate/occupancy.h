@@ -11,7 +11,7 @@
 namespace carina::simulate {
 
 // How much of each region holds something that is still to be read, operation by operation, as the run itself shows:
-// from the write (or, of an input, the start) to the last read before the next write. Counted in pieces of 16 bytes, the
+// from the write (or, of an input, the start) to the last read before the next write. Counted in granules of 16 bytes, the
 // alignment of everything in memory; what is only written, a result, is held to the end. A region that nothing writes
 // holds constants and is not counted.
 class Occupancy {
@@ -28,15 +28,15 @@ class Occupancy {
 
  private:
   static constexpr int32_t kNever = -1;
-  struct Piece {
+  struct Granule {
     int32_t since = kNever;      // operation that wrote it first, since it was last read; kNever: what was there before
     int32_t last_read = kNever;  // since then
   };
   struct Region {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
-    std::vector<Piece> pieces = {};    // made when first touched
-    std::vector<int64_t> change = {};  // in pieces, by operation
+    std::vector<Granule> granules = {};  // made when first touched
+    std::vector<int64_t> change = {};    // in granules, by operation
     bool written = false;
   };
 
@@ -45,8 +45,8 @@ class Occupancy {
   void read(const HostRange& range);
   void write(const HostRange& range);
   void hold(Region& region, int32_t from, int32_t to);
-  // The pieces of a range; empty where it is in no region.
-  [[nodiscard]] std::span<Piece> pieces_of(const HostRange& range, Region*& region);
+  // The granules of a range; empty where it is in no region.
+  [[nodiscard]] std::span<Granule> granules_of(const HostRange& range, Region*& region);
 
   std::vector<Region> regions_;
   std::array<int, 8> region_of_{};  // its place in regions_, or -1

@@ -109,7 +109,7 @@ class Objections {
 };
 
 // The constant's one element, once for each channel.
-Tensor spread(const Tensor& one, int64_t channels) {
+Tensor broadcast(const Tensor& one, int64_t channels) {
   MutableTensor out(one.dtype, Shape{channels});
   const size_t width = element_bytes(one.dtype);
   for (size_t i = 0; i < static_cast<size_t>(channels); ++i)
@@ -125,10 +125,10 @@ int64_t channels_to_spread(const ir::Graph& graph, const ir::Node& node) {
   return graph[node.inputs[kBias]].shape.elements() == 1 && channels > 1 ? channels : 0;
 }
 
-void spread_bias(ir::Graph& graph, ir::Node& node) {
+void broadcast_bias(ir::Graph& graph, ir::Node& node) {
   const int64_t channels = channels_to_spread(graph, node);
   if (channels == 0) return;
-  Tensor wide = spread(*graph[node.inputs[kBias]].constant, channels);
+  Tensor wide = broadcast(*graph[node.inputs[kBias]].constant, channels);
   const std::string name = graph[node.inputs[kBias]].name + "_spread";
   node.inputs[kBias] = graph.add_constant(name, std::move(wide));
 }
@@ -262,7 +262,7 @@ Result<ir::Module> prepare_0_80(const ir::Module& module) {
   }
   ir::Module out = module;
   for (ir::Graph& graph : out.graphs) {
-    for (ir::Node& node : graph.nodes) spread_bias(graph, node);
+    for (ir::Node& node : graph.nodes) broadcast_bias(graph, node);
   }
   return out;
 }

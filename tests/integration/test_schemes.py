@@ -59,12 +59,12 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
     wanted = np.load(case.path / "out_torch_float_0.npy")
     (tmp_path / "scheme.json").write_text(json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]}))
     args = ["compile", case.model, "-t", target, "--calibrate", x, "-o", tmp_path / "m.pte"]
-    nearness = []
+    similarity = []
     for extra in (["-q", "int8"], ["--quantize-config", tmp_path / "scheme.json"],
                   ["--quantize-config", tmp_path / "scheme.json", "--quantize-at", "inputs=int16x8", "--quantize-at", "type:Linear=int16x8"]):  # fmt: skip
         run_carina([*args, *extra])
-        nearness.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
-    assert nearness[0] < nearness[1] < nearness[2], nearness
+        similarity.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
+    assert similarity[0] < similarity[1] < similarity[2], similarity
 
 
 @pytest.mark.cases("kws")
@@ -103,11 +103,11 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
 def test_sums_of_both_widths_stay_within_32_bits(run_carina, case, tmp_path, target, wide):
     """Residual sums: of int16 and int8 as int8, of int8 as int16."""
     x = case.path / "input_0.npy"
-    wanted, nearness = np.load(case.path / "out_torch_float_0.npy"), []
+    wanted, similarity = np.load(case.path / "out_torch_float_0.npy"), []
     for extra in ([], ["--quantize-at", f"{wide}=int16x8"]):
         run_carina(["compile", case.model, "-t", target, "-q", "int8", *extra, "--calibrate", x, "-o", tmp_path / "m.pte"])
-        nearness.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
-    assert nearness[1] > nearness[0] - 3, nearness
+        similarity.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
+    assert similarity[1] > similarity[0] - 3, similarity
 
 
 class Attends(torch.nn.Module):

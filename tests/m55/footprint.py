@@ -24,7 +24,7 @@ PARTS = ["runtime", "kernels", "npu driver", "npu simulator", "runner", "board",
 
 
 def part_of(path, kernels):
-    """Which part of the house an object file belongs to."""
+    """Which library an object file belongs to."""
     if not path:
         return "filling"
     name = re.sub(r"\.obj$", "", re.split(r"[/(]", path.rstrip(")"))[-1])

@@ -152,7 +152,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
       request.layers = !outputs.layers.empty() || !outputs.summary.empty() || !outputs.page.empty();
-      request.savings = !outputs.page.empty();
+      request.alternatives = !outputs.page.empty();
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
       const Result<void> done = compile(request, outputs, console);

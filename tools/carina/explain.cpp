@@ -46,7 +46,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      request.layers = request.savings = !page.empty();
+      request.layers = request.alternatives = !page.empty();
       const Result<void> sound = check(request, page);
       return sound ? explain(request, page, console) : report_failure(request.model, sound.error(), console);
     };

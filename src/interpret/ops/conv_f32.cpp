@@ -8,7 +8,7 @@
 #include "interpret/arena_internal.h"
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
-#include "interpret/ops/product_cut_internal.h"
+#include "interpret/ops/gemm_tiling_internal.h"
 #include "interpret/simd/simd_internal.h"
 #include "tensor/finite.h"
 
@@ -71,15 +71,15 @@ struct DenseF32 {
   Buffer panels;  // of the weights; empty: they are packed in each run, a block of columns at a time for few rows
   std::vector<float> bias;
   ClampBounds bounds;
-  ProductCut cut;
+  GemmTiling tiling;
 
   [[nodiscard]] size_t row_area() const {
     return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows * k) * sizeof(float), kArenaAlignment);
   }
   [[nodiscard]] size_t product_area() const {
-    return static_cast<size_t>(cut.block_rows * kBlockColumns) * sizeof(float);
+    return static_cast<size_t>(tiling.block_rows * kBlockColumns) * sizeof(float);
   }
-  [[nodiscard]] bool packs_as_it_goes() const { return panels.size() == 0 && cut.blocks == 1; }
+  [[nodiscard]] bool packs_as_it_goes() const { return panels.size() == 0 && tiling.blocks == 1; }
   [[nodiscard]] size_t scratch_bytes() const {
     const size_t panel_area = packs_as_it_goes() ? static_cast<size_t>(k * kBlockColumns) * sizeof(float) : 0;
     return row_area() + product_area() + panel_area;
@@ -117,15 +117,15 @@ struct DenseF32 {
   }
 
   // What follows the panels at `column` of a unit, if it must be fetched: after the first rows small weights are near.
-  const float* next_panels(const float* packed, const ProductCut::Unit& unit, int64_t column, int64_t width) const {
+  const float* next_panels(const float* packed, const GemmTiling::Unit& unit, int64_t column, int64_t width) const {
     if (packed == nullptr || (unit.row > 0 && unit.columns * k <= kStays)) return nullptr;
     if (column + width < unit.column + unit.columns) return packed + (column + width) * k;
-    const bool again = unit.row + unit.rows < cut.rows;
+    const bool again = unit.row + unit.rows < tiling.rows;
     return packed + (again ? unit.column : column) * k;
   }
 
   // `packed`: null where they are packed here.
-  void run_unit(const Call& call, const float* packed, const ProductCut::Unit& unit, int64_t slot) const {
+  void run_unit(const Call& call, const float* packed, const GemmTiling::Unit& unit, int64_t slot) const {
     const auto [first, rows, part, columns] = unit;
     std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
     const auto* in = call.input<float>(0);
@@ -137,17 +137,17 @@ struct DenseF32 {
     const int64_t width = round_up(ceil_div(columns, ceil_div(columns, kBlockColumns)), simd::kLanes);
     for (int64_t column = part; column < part + columns; column += width) {
       const int64_t channels = std::min(width, part + columns - column);
-      const simd::FinishF32 finish{.in = nullptr,
-                                   .in_stride = 0,
-                                   .out = call.output<float>(0) + first * g.oc + column,
-                                   .out_stride = g.oc,
-                                   .rows = rows,
-                                   .channels = channels,
-                                   .column = bias.data() + column,
-                                   .low = bounds.low,
-                                   .high = bounds.high,
-                                   .extremes = call.extremes_of_slot(slot),
-                                   .streams = streams(g, call.output<float>(0))};
+      const simd::EpilogueF32 epilogue{.in = nullptr,
+                                       .in_stride = 0,
+                                       .out = call.output<float>(0) + first * g.oc + column,
+                                       .out_stride = g.oc,
+                                       .rows = rows,
+                                       .channels = channels,
+                                       .column = bias.data() + column,
+                                       .low = bounds.low,
+                                       .high = bounds.high,
+                                       .extremes = call.extremes_of_slot(slot),
+                                       .streams = streams(g, call.output<float>(0))};
       simd::multiply_f32({.a = in_place ? in + first * k : gathered,
                           .row_stride = k,
                           .rows = rows,
@@ -156,9 +156,9 @@ struct DenseF32 {
                           .panel_count = simd::padded(channels) / simd::kLanes,
                           .c = products,
                           .c_stride = kBlockColumns,
-                          .finish = &finish,
+                          .epilogue = &epilogue,
                           .next_panels = next_panels(packed, unit, column, width),
-                          .rows_are_far = column == part ? in_place && cut.rows * k > 2 * kStays
+                          .rows_are_far = column == part ? in_place && tiling.rows * k > 2 * kStays
                                                          : (rows + kBlockColumns) * k > kStays});
     }
   }
@@ -167,8 +167,8 @@ struct DenseF32 {
     Buffer held = panels;
     if (panels.size() == 0 && !packs_as_it_goes()) held = pack_now(call.runtime.workers).freeze();
     const auto* packed = reinterpret_cast<const float*>(held.data());
-    split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
-      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, packed, cut.unit(unit), slot);
+    split_slots(call.runtime.workers, tiling.units(), tiling.grain, [&](int64_t slot, int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, packed, tiling.unit(unit), slot);
       if (streams(g, call.output<float>(0))) simd::flush_streams();
     });
     return {};
@@ -244,8 +244,8 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
                 .panels = {},
                 .bias = padded_bias_of(plan, g),
                 .bounds = *bounds,
-                .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = block_rows}, kGrain,
-                                   plan.threads)};
+                .tiling = tile_gemm({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = block_rows}, kGrain,
+                                    plan.threads)};
   if (plan.packing == Packing::kOnce || conv.packed_bytes() <= kSmallBytes) {
     Workers alone(1);
     conv.panels = conv.pack_now(alone).freeze();

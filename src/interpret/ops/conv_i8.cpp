@@ -8,8 +8,8 @@
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
 #include "interpret/ops/conv_internal.h"
-#include "interpret/ops/integer_finish_internal.h"
-#include "interpret/ops/product_cut_internal.h"
+#include "interpret/ops/gemm_tiling_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 
 namespace carina::interpret {
 
@@ -78,8 +78,8 @@ WeightTerms weight_terms(const Constants& c, std::span<const simd::ByteSums> sum
   return terms;
 }
 
-std::optional<IntegerFinish> finish_of(const NodePlan& plan, const WeightTerms& terms) {
-  return terms.largest_sum > INT32_MAX ? std::nullopt : integer_finish(plan, terms.largest_sum);
+std::optional<IntegerEpilogue> epilogue_of(const NodePlan& plan, const WeightTerms& terms) {
+  return terms.largest_sum > INT32_MAX ? std::nullopt : integer_epilogue(plan, terms.largest_sum);
 }
 
 struct DenseI8 {
@@ -92,9 +92,9 @@ struct DenseI8 {
   Buffer panels;
   std::vector<int8_t> padding;  // one pixel of input zero points
   std::vector<int32_t> column;  // added to the sums
-  IntegerFinish finish;
-  std::optional<simd::ByteFinish> bytes;  // the same, where the product's kernel does it
-  ProductCut cut;
+  IntegerEpilogue epilogue;
+  std::optional<simd::Int8Epilogue> bytes;  // the same, where the product's kernel does it
+  GemmTiling tiling;
 
   struct Scratch {
     std::byte* rows;
@@ -126,14 +126,14 @@ struct DenseI8 {
     }
   }
 
-  void run_unit(const Call& call, const ProductCut::Unit& unit, const Scratch& scratch) const {
+  void run_unit(const Call& call, const GemmTiling::Unit& unit, const Scratch& scratch) const {
     const auto* in = call.input<int8_t>(0);
     const auto [first, rows, part, columns] = unit;
     if (!in_place) gather(in, first, rows, scratch.rows);
     const std::byte* a = in_place ? reinterpret_cast<const std::byte*>(in + first * g.ic) : scratch.rows;
     const size_t row_bytes = format.row_bytes(k);
     if (needs_sums) simd::row_sums(a, row_bytes, rows, k, scratch.sums);
-    std::byte* out = call.out[0] + static_cast<size_t>(first * g.oc) * element_bytes(finish.out_type);
+    std::byte* out = call.out[0] + static_cast<size_t>(first * g.oc) * element_bytes(epilogue.out_type);
     for (int64_t first_column = part; first_column < part + columns; first_column += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, part + columns - first_column);
       const int64_t panel = first_column / simd::kLanes;
@@ -148,7 +148,7 @@ struct DenseI8 {
                           .c = scratch.products,
                           .c_stride = kBlockColumns};
       if (bytes) {
-        job.finish = &*bytes;
+        job.epilogue = &*bytes;
         job.first_channel = first_column;
         job.channels = channels;
         job.weight_zp = weight_zp;
@@ -166,20 +166,20 @@ struct DenseI8 {
                               .factor = weight_zp,
                               .row_sums = scratch.sums});
       }
-      finish.run({.sums = scratch.products,
-                  .stride = kBlockColumns,
-                  .column = column.data(),
-                  .rows = rows,
-                  .first = first_column,
-                  .channels = channels},
-                 out, g.oc);
+      epilogue.run({.sums = scratch.products,
+                    .stride = kBlockColumns,
+                    .column = column.data(),
+                    .rows = rows,
+                    .first = first_column,
+                    .channels = channels},
+                   out, g.oc);
     }
   }
 
   Result<void> run(const Call& call) const {
-    split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
+    split_slots(call.runtime.workers, tiling.units(), tiling.grain, [&](int64_t slot, int64_t begin, int64_t end) {
       const Scratch scratch = scratch_at(call.scratch + static_cast<size_t>(slot) * scratch_bytes());
-      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, cut.unit(unit), scratch);
+      for (int64_t unit = begin; unit < end; ++unit) run_unit(call, tiling.unit(unit), scratch);
     });
     return {};
   }
@@ -190,7 +190,7 @@ struct DepthwiseI8 {
   Buffer packed;
   std::vector<int8_t> padding;
   std::vector<int32_t> column;  // added to the sums
-  IntegerFinish finish;
+  IntegerEpilogue epilogue;
   std::optional<simd::DepthwiseBytes> bytes;  // all of it, where there is a kernel that makes bytes
   int64_t block;                              // pixels of a row at a time
 
@@ -242,14 +242,14 @@ struct DepthwiseI8 {
                           .channels = g.ic,
                           .pixels = pixels,
                           .acc = sums});
-      std::byte* out = call.out[0] + static_cast<size_t>(first * g.ic) * element_bytes(finish.out_type);
-      finish.run({.sums = sums,
-                  .stride = simd::padded(g.ic),
-                  .column = column.data(),
-                  .rows = pixels,
-                  .first = 0,
-                  .channels = g.ic},
-                 out, g.ic);
+      std::byte* out = call.out[0] + static_cast<size_t>(first * g.ic) * element_bytes(epilogue.out_type);
+      epilogue.run({.sums = sums,
+                    .stride = simd::padded(g.ic),
+                    .column = column.data(),
+                    .rows = pixels,
+                    .first = 0,
+                    .channels = g.ic},
+                   out, g.ic);
     }
   }
 
@@ -277,8 +277,8 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   const int64_t stride_n = one_input ? 1 : k;
   WeightTerms terms =
       weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count);
-  auto finish = finish_of(plan, terms);
-  if (!finish) return std::nullopt;
+  auto epilogue = epilogue_of(plan, terms);
+  if (!epilogue) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
   MutableBuffer panels =
       MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
@@ -292,11 +292,11 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
                .panels = std::move(panels).freeze(),
                .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
                .column = {},
-               .finish = *std::move(finish),
+               .epilogue = *std::move(epilogue),
                .bytes = {},
-               .cut = cut_product({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
-                                  plan.threads)};
-  conv.bytes = conv.finish.in_registers(terms.column);
+               .tiling = tile_gemm({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
+                                   plan.threads)};
+  conv.bytes = conv.epilogue.in_registers(terms.column);
   conv.column = std::move(terms.column);
   const size_t packed = conv.panels.size();
   return conv_kernel(std::move(conv), plan.threads, packed);
@@ -307,8 +307,8 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
   if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
   WeightTerms terms =
       weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count);
-  auto finish = finish_of(plan, terms);
-  if (!finish) return std::nullopt;
+  auto epilogue = epilogue_of(plan, terms);
+  if (!epilogue) return std::nullopt;
   std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));
   std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(),
                          [&](int8_t w) { return static_cast<int16_t>(w - constants->weight_zp); });
@@ -323,10 +323,10 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
       .packed = std::move(packed).freeze(),
       .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
       .column = {},
-      .finish = *std::move(finish),
+      .epilogue = *std::move(epilogue),
       .bytes = {},
       .block = std::clamp<int64_t>(kSumsBytes / (simd::padded(g.ic) * 4), 1, std::max<int64_t>(1, g.out[2]))};
-  const auto in_registers = conv.finish.in_registers(terms.column);
+  const auto in_registers = conv.epilogue.in_registers(terms.column);
   const bool flat = g.kernel[0] == 1 && g.in[0] == 1;
   if (in_registers && flat && simd::DepthwiseBytes::takes(weights.data(), std::ssize(weights))) {
     conv.bytes.emplace(

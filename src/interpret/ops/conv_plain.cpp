@@ -71,7 +71,7 @@ struct PlainConv {
   }
 
   // Adds the bias; false when an integer does not fit the accumulator's type, which is the output's.
-  bool finish(const Operands& o, Value sum, int64_t oc, typename Out::Storage& out) const {
+  bool epilogue(const Operands& o, Value sum, int64_t oc, typename Out::Storage& out) const {
     const auto bias = static_cast<Value>(Out::load(o.bias[g.bias_count == 1 ? 0 : oc]));
     const Value value = sum + bias;
     out = Out::store(static_cast<typename Out::Compute>(value));
@@ -99,7 +99,7 @@ struct PlainConv {
         const std::array<int64_t, 3> at{p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]};
         const int64_t n = p / (g.out[0] * g.out[1] * g.out[2]);
         for (int64_t oc = 0; oc < g.oc; ++oc) {
-          if (!finish(o, element(o, n, at, oc), oc, o.out[p * g.oc + oc])) first_bad.report(p * g.oc + oc);
+          if (!epilogue(o, element(o, n, at, oc), oc, o.out[p * g.oc + oc])) first_bad.report(p * g.oc + oc);
         }
       }
     });

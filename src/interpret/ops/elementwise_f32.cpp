@@ -33,21 +33,21 @@ constexpr auto kOps = std::to_array<OpStep>({
     {TosaOp::RSQRT, simd::Function::kRsqrt},
 });
 
-// Blocks are whole rows of one plane, or pieces of a row that is longer than a block.
+// Blocks are whole rows of one plane, or chunks of a row that is longer than a block.
 struct Blocks {
   Walk<kMaxOperands> walk;
   int64_t rows = 1;  // of a plane
   int64_t block_rows = 1;
   int64_t row_blocks = 1;  // of a plane
-  int64_t pieces = 1;      // of a row
+  int64_t chunks = 1;      // of a row
 
   explicit Blocks(Walk<kMaxOperands> of) : walk(std::move(of)) {
     if (!walk.outer.empty()) rows = walk.outer.back();
     block_rows = std::clamp<int64_t>(kBlock / std::max<int64_t>(walk.inner, 1), 1, std::max<int64_t>(rows, 1));
     row_blocks = ceil_div(rows, block_rows);
-    pieces = ceil_div(walk.inner, kBlock);
+    chunks = ceil_div(walk.inner, kBlock);
   }
-  [[nodiscard]] int64_t count() const { return rows == 0 ? 0 : walk.rows / rows * row_blocks * pieces; }
+  [[nodiscard]] int64_t count() const { return rows == 0 ? 0 : walk.rows / rows * row_blocks * chunks; }
 };
 
 struct Chain {
@@ -60,13 +60,13 @@ struct Chain {
 
   void run_block(const Call& call, int64_t index, float* own) const {
     const Walk<kMaxOperands>& walk = blocks.walk;
-    const int64_t column = index % blocks.pieces * kBlock;
-    const int64_t row_block = index / blocks.pieces;
+    const int64_t column = index % blocks.chunks * kBlock;
+    const int64_t row_block = index / blocks.chunks;
     const int64_t first = row_block % blocks.row_blocks * blocks.block_rows;
     const int64_t row = row_block / blocks.row_blocks * blocks.rows + first;
     const int64_t rows = std::min(blocks.block_rows, blocks.rows - first);
     const int64_t columns = std::min(kBlock, walk.inner - column);
-    // Only pointers change from block to block: what is written in pieces and read as a whole waits for all writes.
+    // Only pointers change from block to block: what is written in chunks and read as a whole waits for all writes.
     std::array<const float*, kMaxOperands> in;
     for (size_t n = 0; n < operands; ++n)
       in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];

@@ -8,9 +8,9 @@
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
 #include "interpret/checks_internal.h"
-#include "interpret/ops/integer_finish_internal.h"
+#include "interpret/ops/gemm_tiling_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/matmul_internal.h"
-#include "interpret/ops/product_cut_internal.h"
 
 namespace carina::interpret {
 
@@ -29,8 +29,8 @@ struct MatmulI8 {
   MatmulSizes s;
   simd::MatrixFormat format;
   bool in_place;  // rows of A as they stand
-  IntegerFinish finish;
-  ProductCut cut;  // of one of the n products
+  IntegerEpilogue epilogue;
+  GemmTiling tiling;  // of one of the n products
 
   [[nodiscard]] size_t panels_area() const {
     return area(static_cast<int64_t>(format.panel_bytes(s.c)) * (simd::padded(s.w) / simd::kLanes));
@@ -59,7 +59,7 @@ struct MatmulI8 {
     for (int64_t w = 0; w < s.w; ++w) column[w] = static_cast<int32_t>(both - int64_t{zp.a} * column[w]);
   }
 
-  void run_unit(const Call& call, int64_t n, const ProductCut::Unit& unit, const Zeros& zp, std::byte* own) const {
+  void run_unit(const Call& call, int64_t n, const GemmTiling::Unit& unit, const Zeros& zp, std::byte* own) const {
     const int64_t row = n * s.h + unit.row;
     const int64_t rows = unit.rows;
     const std::byte* panels = call.scratch;
@@ -76,7 +76,7 @@ struct MatmulI8 {
       std::memset(to + used, 0, row_bytes - used);
     }
     if (simd::matrix_needs_sums() || zp.b != 0) simd::row_sums(a, row_bytes, rows, s.c, sums);
-    std::byte* out = call.out[0] + static_cast<size_t>(row * s.w) * element_bytes(finish.out_type);
+    std::byte* out = call.out[0] + static_cast<size_t>(row * s.w) * element_bytes(epilogue.out_type);
     const int64_t last = unit.column + unit.columns;
     for (int64_t first = unit.column; first < last; first += kBlockColumns) {
       const int64_t channels = std::min(kBlockColumns, last - first);
@@ -98,13 +98,13 @@ struct MatmulI8 {
                               .factor = zp.b,
                               .row_sums = sums});
       }
-      finish.run({.sums = products,
-                  .stride = kBlockColumns,
-                  .column = column,
-                  .rows = rows,
-                  .first = first,
-                  .channels = channels},
-                 out, s.w);
+      epilogue.run({.sums = products,
+                    .stride = kBlockColumns,
+                    .column = column,
+                    .rows = rows,
+                    .first = first,
+                    .channels = channels},
+                   out, s.w);
     }
   }
 
@@ -115,9 +115,9 @@ struct MatmulI8 {
       const auto* b = call.input<int8_t>(1) + n * s.c * s.w;
       simd::pack_matrix(b, s.w, 1, s.c, s.w, call.scratch);
       columns(b, zp, reinterpret_cast<int32_t*>(call.scratch + panels_area()));
-      split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
+      split_slots(call.runtime.workers, tiling.units(), tiling.grain, [&](int64_t slot, int64_t begin, int64_t end) {
         std::byte* own = call.scratch + panels_area() + column_area() + static_cast<size_t>(slot) * slot_area();
-        for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, cut.unit(unit), zp, own);
+        for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, tiling.unit(unit), zp, own);
       });
     }
     return {};
@@ -133,7 +133,7 @@ constexpr auto kNothing = [] {
 
 struct MatmulF32 {
   MatmulSizes s;
-  ProductCut cut;  // of one of the n products
+  GemmTiling tiling;  // of one of the n products
 
   [[nodiscard]] size_t panels_area() const { return area(simd::padded(s.w) * s.c * 4); }
   [[nodiscard]] static size_t slot_area() { return area(kBlockRows * kBlockColumns * 4); }
@@ -141,22 +141,22 @@ struct MatmulF32 {
     return panels_area() + static_cast<size_t>(threads) * slot_area();
   }
 
-  void run_unit(const Call& call, int64_t n, const ProductCut::Unit& unit, float* products) const {
+  void run_unit(const Call& call, int64_t n, const GemmTiling::Unit& unit, float* products) const {
     const auto* panels = reinterpret_cast<const float*>(call.scratch);
     const int64_t row = n * s.h + unit.row;
     const int64_t rows = unit.rows;
     const int64_t last = unit.column + unit.columns;
     for (int64_t first = unit.column; first < last; first += kBlockColumns) {
       const int64_t columns = std::min(kBlockColumns, last - first);
-      const simd::FinishF32 finish{.in = nullptr,
-                                   .in_stride = 0,
-                                   .out = call.output<float>(0) + row * s.w + first,
-                                   .out_stride = s.w,
-                                   .rows = rows,
-                                   .channels = columns,
-                                   .column = kNothing.data(),
-                                   .low = -std::numeric_limits<float>::infinity(),
-                                   .high = std::numeric_limits<float>::infinity()};
+      const simd::EpilogueF32 epilogue{.in = nullptr,
+                                       .in_stride = 0,
+                                       .out = call.output<float>(0) + row * s.w + first,
+                                       .out_stride = s.w,
+                                       .rows = rows,
+                                       .channels = columns,
+                                       .column = kNothing.data(),
+                                       .low = -std::numeric_limits<float>::infinity(),
+                                       .high = std::numeric_limits<float>::infinity()};
       simd::multiply_f32({.a = call.input<float>(0) + row * s.c,
                           .row_stride = s.c,
                           .rows = rows,
@@ -165,7 +165,7 @@ struct MatmulF32 {
                           .panel_count = simd::padded(columns) / simd::kLanes,
                           .c = products,
                           .c_stride = kBlockColumns,
-                          .finish = &finish});
+                          .epilogue = &epilogue});
     }
   }
 
@@ -173,9 +173,9 @@ struct MatmulF32 {
     for (int64_t n = 0; n < s.n; ++n) {
       simd::pack_matrix_f32(call.input<float>(1) + n * s.c * s.w, s.w, 1, s.c, s.w,
                             reinterpret_cast<float*>(call.scratch));
-      split_slots(call.runtime.workers, cut.units(), cut.grain, [&](int64_t slot, int64_t begin, int64_t end) {
+      split_slots(call.runtime.workers, tiling.units(), tiling.grain, [&](int64_t slot, int64_t begin, int64_t end) {
         auto* own = reinterpret_cast<float*>(call.scratch + panels_area() + static_cast<size_t>(slot) * slot_area());
-        for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, cut.unit(unit), own);
+        for (int64_t unit = begin; unit < end; ++unit) run_unit(call, n, tiling.unit(unit), own);
       });
     }
     return {};
@@ -194,19 +194,20 @@ std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& s) 
   // Shapes are within the budget, but sums of scratch areas must be within size_t by a wide margin.
   constexpr int64_t kLargest = int64_t{1} << 40;
   if (s.c == 0 || s.w == 0 || s.h == 0 || s.c > kLargest / s.w || s.c > kLargest / kBlockRows) return std::nullopt;
-  const ProductCut cut =
-      cut_product({.rows = s.h, .k = s.c, .columns = s.w, .block_rows = kBlockRows}, kGrain, plan.threads);
-  if (plan.in[0].dtype == kFp32 && plan.tail.empty()) return kernel_of(MatmulF32{.s = s, .cut = cut}, plan.threads);
+  const GemmTiling tiling =
+      tile_gemm({.rows = s.h, .k = s.c, .columns = s.w, .block_rows = kBlockRows}, kGrain, plan.threads);
+  if (plan.in[0].dtype == kFp32 && plan.tail.empty())
+    return kernel_of(MatmulF32{.s = s, .tiling = tiling}, plan.threads);
   constexpr int64_t kLargestProduct = 255 * 255;
   if (plan.in[0].dtype != kInt8 || s.c > INT32_MAX / kLargestProduct) return std::nullopt;
-  auto finish = integer_finish(plan, s.c * kLargestProduct);
-  if (!finish) return std::nullopt;
+  auto epilogue = integer_epilogue(plan, s.c * kLargestProduct);
+  if (!epilogue) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
   return kernel_of(MatmulI8{.s = s,
                             .format = format,
                             .in_place = format.a_bytes == 1 && s.c % format.k_step == 0,
-                            .finish = *std::move(finish),
-                            .cut = cut},
+                            .epilogue = *std::move(epilogue),
+                            .tiling = tiling},
                    plan.threads);
 }
 

@@ -4,7 +4,7 @@
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
-#include "interpret/ops/integer_finish_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/rescale_internal.h"
 #include "tensor/fixed_point.h"
 
@@ -151,7 +151,7 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
   const int64_t rows = channels == 0 ? 0 : shape.elements() / channels;
   auto run = [scales = *scales, channels, rows, in_type = plan.in[0].dtype,
               out_type = plan.out[0].dtype](const Call& call) -> Result<void> {
-    const auto piece = [&](int64_t at, int64_t row_count, int64_t length) {
+    const auto chunk = [&](int64_t at, int64_t row_count, int64_t length) {
       simd::scale_rows({.scales = scales,
                         .in_type = in_type,
                         .out_type = out_type,
@@ -164,10 +164,10 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
                         .channels = length});
     };
     if (rows == 1 && !scales.per_channel) {
-      split(call.runtime.workers, channels, 4096, [&](int64_t begin, int64_t end) { piece(begin, 1, end - begin); });
+      split(call.runtime.workers, channels, 4096, [&](int64_t begin, int64_t end) { chunk(begin, 1, end - begin); });
     } else {
       split(call.runtime.workers, rows, 1 + 4096 / (channels + 1),
-            [&](int64_t begin, int64_t end) { piece(begin * channels, end - begin, channels); });
+            [&](int64_t begin, int64_t end) { chunk(begin * channels, end - begin, channels); });
     }
     return {};
   };

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "interpret/checks_internal.h"
-#include "interpret/ops/integer_finish_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/rescale_internal.h"
 #include "interpret/ops/sum_f32_internal.h"
 
@@ -45,7 +45,7 @@ struct RescaledBinary {
   simd::Combine op;
   Rescaled a;
   Rescaled b;
-  IntegerFinish finish;
+  IntegerEpilogue epilogue;
   int64_t elements;
 
   static void scale_chunk(const Rescaled& operand, const std::byte* in, int64_t at, int64_t count, int32_t* out) {
@@ -70,11 +70,11 @@ struct RescaledBinary {
         scale_chunk(a, call.in[0], at, count, left);
         scale_chunk(b, call.in[1], at, count, right);
         simd::combine_i32(op, left, right, count);
-        simd::scale_rows({.scales = *finish.scales,
+        simd::scale_rows({.scales = *epilogue.scales,
                           .in_type = kInt32,
-                          .out_type = finish.out_type,
+                          .out_type = epilogue.out_type,
                           .in = left,
-                          .out = call.out[0] + static_cast<size_t>(at) * element_bytes(finish.out_type),
+                          .out = call.out[0] + static_cast<size_t>(at) * element_bytes(epilogue.out_type),
                           .in_stride = count,
                           .out_stride = count,
                           .rows = 1,
@@ -103,10 +103,10 @@ std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
   if (!a || !b) return std::nullopt;
   const int64_t bound = bound_of(op, a->bound, b->bound);
   if (bound > INT32_MAX) return std::nullopt;
-  auto finish = integer_finish(plan, bound);
-  if (!finish || !finish->scales || finish->scales->per_channel) return std::nullopt;
+  auto epilogue = integer_epilogue(plan, bound);
+  if (!epilogue || !epilogue->scales || epilogue->scales->per_channel) return std::nullopt;
   RescaledBinary binary{
-      .op = op, .a = *std::move(a), .b = *std::move(b), .finish = *std::move(finish), .elements = shape.elements()};
+      .op = op, .a = *std::move(a), .b = *std::move(b), .epilogue = *std::move(epilogue), .elements = shape.elements()};
   return Kernel{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
                 .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kChunk) * sizeof(int32_t)};
 }

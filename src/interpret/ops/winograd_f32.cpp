@@ -11,7 +11,7 @@
 #include "interpret/arena_internal.h"
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
-#include "interpret/ops/product_cut_internal.h"
+#include "interpret/ops/gemm_tiling_internal.h"
 #include "interpret/simd/simd_internal.h"
 #include "tensor/finite.h"
 
@@ -67,8 +67,8 @@ struct WinogradF32 {
     simd::transform_winograd({.outputs = outputs, .x = x.data(), .channels = g.ic, .out = out, .stride = stride});
   }
 
-  void finish(const Call& call, const float* products, const Tile& tile, int64_t column, int64_t channels,
-              int64_t slot) const {
+  void epilogue(const Call& call, const float* products, const Tile& tile, int64_t column, int64_t channels,
+                int64_t slot) const {
     std::array<float*, kMaxOutputs * kMaxOutputs> out;
     for (int64_t i = 0; i < outputs * outputs; ++i) {
       const int64_t y = tile.y + i / outputs, x = tile.x + i % outputs;
@@ -77,15 +77,15 @@ struct WinogradF32 {
               ? call.output<float>(0) + ((tile.n * g.out[1] + y) * g.out[2] + x) * g.oc + column
               : nullptr;
     }
-    simd::finish_winograd({.outputs = outputs,
-                           .products = products,
-                           .stride = block() * kBlockColumns,
-                           .channels = channels,
-                           .bias = bias.data() + column,
-                           .low = bounds.low,
-                           .high = bounds.high,
-                           .out = out.data(),
-                           .extremes = call.extremes_of_slot(slot)});
+    simd::winograd_epilogue({.outputs = outputs,
+                             .products = products,
+                             .stride = block() * kBlockColumns,
+                             .channels = channels,
+                             .bias = bias.data() + column,
+                             .low = bounds.low,
+                             .high = bounds.high,
+                             .out = out.data(),
+                             .extremes = call.extremes_of_slot(slot)});
   }
 
   void run_block(const Call& call, const float* packed, int64_t first, int64_t slot) const {
@@ -110,7 +110,7 @@ struct WinogradF32 {
                             .next_panels = panels_of(index + 1),
                             .rows_are_far = true});
       for (int64_t t = 0; t < count; ++t)
-        finish(call, products + t * kBlockColumns, tile(first + t), column, channels, slot);
+        epilogue(call, products + t * kBlockColumns, tile(first + t), column, channels, slot);
     }
   }
 
@@ -169,8 +169,8 @@ bool fits(const ConvGeometry& g) {
 
 std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
-  if (plan.sums != Sums::kFewProducts || !bounds || !fits(g) || !is_worth_it(plan, g) || !has_f32_constants(plan) ||
-      !are_finite(plan.in[1].constant->values<float>()))
+  if (plan.sums != Sums::kFewMultiplications || !bounds || !fits(g) || !is_worth_it(plan, g) ||
+      !has_f32_constants(plan) || !are_finite(plan.in[1].constant->values<float>()))
     return std::nullopt;
   // For few tiles the weights of 36 places are more to read than 4/9 of the products are to compute.
   WinogradF32 conv{.g = g,

@@ -103,17 +103,17 @@ struct Bytes16 {
   static HWY_INLINE V max(V a, V b) { return _mm_max_epi8(a, b); }
 };
 
-// A vector's channels of a ByteFinish.
+// A vector's channels of a Int8Epilogue.
 template <class W>
-struct FinishVector {
+struct EpilogueVector {
   typename W::V column, multiplier, odd_multiplier, addend, shift;
 
-  HWY_INLINE FinishVector(const ByteFinish& finish, int64_t at)
-      : column(W::load(finish.column.data() + at)),
-        multiplier(W::load(finish.multiplier.data() + at)),
+  HWY_INLINE EpilogueVector(const Int8Epilogue& epilogue, int64_t at)
+      : column(W::load(epilogue.column.data() + at)),
+        multiplier(W::load(epilogue.multiplier.data() + at)),
         odd_multiplier(W::odd(multiplier)),
-        addend(W::load(finish.addend.data() + at)),
-        shift(W::load(finish.shift.data() + at)) {}
+        addend(W::load(epilogue.addend.data() + at)),
+        shift(W::load(epilogue.shift.data() + at)) {}
 
   template <ByteRule kRule>
   HWY_INLINE typename W::V scaled(typename W::V sum) const {
@@ -133,7 +133,7 @@ struct FinishVector {
 
 // Four vectors of scaled sums as bytes: in each 16 bytes, four of the first, of the second ...
 template <class W>
-HWY_INLINE typename W::V packed_bytes(const ByteFinish& f, typename W::V a, typename W::V b, typename W::V c,
+HWY_INLINE typename W::V packed_bytes(const Int8Epilogue& f, typename W::V a, typename W::V b, typename W::V c,
                                       typename W::V d) {
   const auto zero_point = W::shorts(static_cast<int16_t>(f.zero_point));
   const auto first = W::add16(W::pack32(a, b), zero_point), second = W::add16(W::pack32(c, d), zero_point);

@@ -64,8 +64,8 @@ struct Block {
     V scaled[4];
     HWY_UNROLL(4)
     for (int i = 0; i < 4; ++i)
-      scaled[i] = FinishVector<W>(d.finish(), at + i * W::kBytes / 4).template scaled<kRule>(sums.v[i]);
-    W::store(mask, out + at, packed_bytes<W>(d.finish(), scaled[0], scaled[1], scaled[2], scaled[3]));
+      scaled[i] = EpilogueVector<W>(d.epilogue(), at + i * W::kBytes / 4).template scaled<kRule>(sums.v[i]);
+    W::store(mask, out + at, packed_bytes<W>(d.epilogue(), scaled[0], scaled[1], scaled[2], scaled[3]));
   }
 
   // Any window.
@@ -136,7 +136,7 @@ void run_with(const DepthwiseBytes& d, const int8_t* const* x, int64_t pixels, i
 }
 
 void run_here(const DepthwiseBytes& d, const int8_t* const* x, int64_t pixels, int8_t* out) {
-  if (d.finish().rule == ByteRule::kRescale) return run_with<ByteRule::kRescale>(d, x, pixels, out);
+  if (d.epilogue().rule == ByteRule::kRescale) return run_with<ByteRule::kRescale>(d, x, pixels, out);
   run_with<ByteRule::kRequantize>(d, x, pixels, out);
 }
 
@@ -187,17 +187,18 @@ void for_each_channel(int64_t channels, const Use& use) {
 
 }  // namespace
 
-DepthwiseBytes::DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const ByteFinish& finish)
+DepthwiseBytes::DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights,
+                               const Int8Epilogue& epilogue)
     : window_(window),
       channels_(channels),
       by_columns_(window.width == 3 && window.height <= 4 && window.dilation_x == 1 && window.stride_x <= 2),
       quad_count_(by_columns_ ? window.width : (window.taps() + 3) / 4),
       quads_(static_cast<size_t>(byte_padded(channels) * quad_count_ * 4), 0),
-      finish_(channels) {
-  finish_.rule = finish.rule;
-  finish_.zero_point = finish.zero_point;
-  finish_.low = finish.low;
-  finish_.high = finish.high;
+      epilogue_(channels) {
+  epilogue_.rule = epilogue.rule;
+  epilogue_.zero_point = epilogue.zero_point;
+  epilogue_.low = epilogue.low;
+  epilogue_.high = epilogue.high;
   for_each_channel(channels, [&](const ChannelPosition& position) {
     const auto to = static_cast<size_t>(position.block + position.at), from = static_cast<size_t>(position.channel);
     int64_t sum = 0;
@@ -209,10 +210,10 @@ DepthwiseBytes::DepthwiseBytes(const Window& window, int64_t channels, const int
           static_cast<int8_t>(weight);
       sum += weight;
     }
-    finish_.column[to] = static_cast<int32_t>(finish.column[from] - 128 * sum);  // modulo 2^32, as sums are
-    finish_.multiplier[to] = finish.multiplier[from];
-    finish_.addend[to] = finish.addend[from];
-    finish_.shift[to] = finish.shift[from];
+    epilogue_.column[to] = static_cast<int32_t>(epilogue.column[from] - 128 * sum);  // modulo 2^32, as sums are
+    epilogue_.multiplier[to] = epilogue.multiplier[from];
+    epilogue_.addend[to] = epilogue.addend[from];
+    epilogue_.shift[to] = epilogue.shift[from];
   });
 }
 

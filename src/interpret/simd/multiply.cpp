@@ -143,9 +143,9 @@ HWY_INLINE void write_bytes(__m512i (&sums)[kRows][kPanels], const MatrixJob& jo
   using W = Bytes64;
   HWY_UNROLL(4)
   for (int p = 0; p < kPanels; ++p) {
-    const FinishVector<W> finish(*job.finish, job.first_channel + p * kLanes);
+    const EpilogueVector<W> epilogue(*job.epilogue, job.first_channel + p * kLanes);
     HWY_UNROLL(16)
-    for (int r = 0; r < kRows; ++r) sums[r][p] = finish.template scaled<kRule>(sums[r][p]);
+    for (int r = 0; r < kRows; ++r) sums[r][p] = epilogue.template scaled<kRule>(sums[r][p]);
   }
   // Panels follow each other; packed_bytes() interleaves them by fours.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
@@ -153,7 +153,7 @@ HWY_INLINE void write_bytes(__m512i (&sums)[kRows][kPanels], const MatrixJob& jo
   const auto panel = [&](int r, int p) HWY_ATTR { return p < kPanels ? sums[r][p] : _mm512_setzero_si512(); };
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
-    const __m512i bytes = packed_bytes<W>(*job.finish, panel(r, 0), panel(r, 1), panel(r, 2), panel(r, 3));
+    const __m512i bytes = packed_bytes<W>(*job.epilogue, panel(r, 0), panel(r, 1), panel(r, 2), panel(r, 3));
     W::store(mask, job.out + (row + r) * job.out_stride, _mm512_permutexvar_epi32(order, bytes));
   }
 }
@@ -328,7 +328,7 @@ void makes_bytes_here(bool& answer) {
   answer = true;
 }
 void multiply_to_bytes_here(const MatrixJob& job) {
-  if (job.finish->rule == ByteRule::kRescale) return multiply_panels<Output::kRescaled>(job);
+  if (job.epilogue->rule == ByteRule::kRescale) return multiply_panels<Output::kRescaled>(job);
   multiply_panels<Output::kRequantized>(job);
 }
 #else

@@ -25,7 +25,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <bool kSees>
-void finish_rows(const FinishF32& job) {
+void epilogue_rows(const EpilogueF32& job) {
   const hn::ScalableTag<float> d;
   const auto wide = static_cast<int64_t>(hn::Lanes(d));
   const auto low = hn::Set(d, job.low), high = hn::Set(d, job.high);
@@ -48,8 +48,8 @@ void finish_rows(const FinishF32& job) {
   if constexpr (kSees) job.extremes->add(seen(d, min, max, not_numbers));
 }
 
-void finish_here(const FinishF32& job) {
-  job.extremes == nullptr ? finish_rows<false>(job) : finish_rows<true>(job);
+void epilogue_here(const EpilogueF32& job) {
+  job.extremes == nullptr ? epilogue_rows<false>(job) : epilogue_rows<true>(job);
 }
 
 // The part of a product that is computed at a time: rows [row, ...), depth [begin, end). Sums begin with what stands in C
@@ -86,7 +86,7 @@ struct Running {
 
 // A tile's sums become results: a vector of columns at a time, of which the last may have some lanes too many.
 template <bool kSees, int kRows, int kVectors, typename V>
-HWY_INLINE void finish_tile(const FinishF32& job, int64_t row, const V (&sums)[kRows][kVectors], Running& running) {
+HWY_INLINE void epilogue_tile(const EpilogueF32& job, int64_t row, const V (&sums)[kRows][kVectors], Running& running) {
   const hn::ScalableTag<float> d;
   constexpr int64_t kWide = HWY_LANES(float);
   const V low = hn::Set(d, job.low), high = hn::Set(d, job.high);
@@ -170,9 +170,9 @@ HWY_NOINLINE void multiply_tile(const MatrixJobF32& job, const Part& part, Runni
       }
     }
   }
-  if (job.finish != nullptr && part.end == job.k) {
-    if (job.finish->extremes == nullptr) return finish_tile<false>(*job.finish, part.row, sums, running);
-    return finish_tile<true>(*job.finish, part.row, sums, running);
+  if (job.epilogue != nullptr && part.end == job.k) {
+    if (job.epilogue->extremes == nullptr) return epilogue_tile<false>(*job.epilogue, part.row, sums, running);
+    return epilogue_tile<true>(*job.epilogue, part.row, sums, running);
   }
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
@@ -198,16 +198,16 @@ void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) 
       std::memcpy(c, sums, sizeof(sums));
     }
   }
-  if (job.finish == nullptr || part.end != job.k) return;
-  FinishF32 finish = *job.finish;
+  if (job.epilogue == nullptr || part.end != job.k) return;
+  EpilogueF32 epilogue = *job.epilogue;
   Extremes found;
-  finish.in = job.c + part.row * job.c_stride;
-  finish.in_stride = job.c_stride;
-  finish.out += part.row * finish.out_stride;
-  finish.rows = kRows;
-  finish.channels = std::min(finish.channels, kPanels * kLanes);
-  finish.extremes = &found;
-  finish_rows<true>(finish);
+  epilogue.in = job.c + part.row * job.c_stride;
+  epilogue.in_stride = job.c_stride;
+  epilogue.out += part.row * epilogue.out_stride;
+  epilogue.rows = kRows;
+  epilogue.channels = std::min(epilogue.channels, kPanels * kLanes);
+  epilogue.extremes = &found;
+  epilogue_rows<true>(epilogue);
   running.min[0] = std::min(running.min[0], found.min);
   running.max[0] = std::max(running.max[0], found.max);
   running.numbers = running.numbers && found.numbers;
@@ -254,22 +254,22 @@ void multiply_rows(const MatrixJobF32& job, Part part, Running& running) {
   run(std::integral_constant<int, 1>(), tiles.single);
 }
 
-// A part of the depth at a time, whose piece of the panels stays in the first-level cache for all rows. Pieces of about
+// A part of the depth at a time, whose chunk of the panels stays in the first-level cache for all rows. Chunks of about
 // the same depth: a short one loads and stores all sums for few steps.
 template <int kRows, int kPanels>
 void multiply_parts(const MatrixJobF32& job) {
   constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
   Running running;
-  const int64_t pieces = std::max<int64_t>(1, (job.k + kDepth / 2) / kDepth);
-  const int64_t depth = (job.k + pieces - 1) / pieces;
-  for (int64_t piece = 0; piece < pieces; ++piece) {
-    const int64_t begin = std::min(piece * depth, job.k), end = std::min(begin + depth, job.k);
-    if (begin == end && piece > 0) break;
+  const int64_t chunks = std::max<int64_t>(1, (job.k + kDepth / 2) / kDepth);
+  const int64_t depth = (job.k + chunks - 1) / chunks;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const int64_t begin = std::min(chunk * depth, job.k), end = std::min(begin + depth, job.k);
+    if (begin == end && chunk > 0) break;
     Part part{.row = 0, .begin = begin, .end = end};
     if (job.next_panels != nullptr) part.ahead = end == job.k ? job.next_panels : job.panels + end * kLanes;
     multiply_rows<kRows, kPanels>(job, part, running);
   }
-  if (job.finish != nullptr && job.finish->extremes != nullptr) job.finish->extremes->add(running.all());
+  if (job.epilogue != nullptr && job.epilogue->extremes != nullptr) job.epilogue->extremes->add(running.all());
 }
 
 #if HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3
@@ -292,10 +292,10 @@ void multiply_here(const MatrixJobF32& job) {
 void multiply_here(const MatrixJobF32& job) {
   constexpr int kRows = HWY_LANES(float) >= 8 ? 6 : 2;
   MatrixJobF32 one = job;
-  FinishF32 finish{};
-  if (job.finish != nullptr) {
-    finish = *job.finish;
-    one.finish = &finish;
+  EpilogueF32 epilogue{};
+  if (job.epilogue != nullptr) {
+    epilogue = *job.epilogue;
+    one.epilogue = &epilogue;
   }
   one.panel_count = 1;
   for (int64_t p = 0; p < job.panel_count; ++p) {
@@ -305,9 +305,9 @@ void multiply_here(const MatrixJobF32& job) {
     one.rows_are_far = false;
     one.panels += job.k * kLanes;
     one.c += kLanes;
-    finish.out += kLanes;
-    finish.column += kLanes;
-    finish.channels -= kLanes;
+    epilogue.out += kLanes;
+    epilogue.column += kLanes;
+    epilogue.channels -= kLanes;
   }
 }
 #endif
@@ -380,7 +380,7 @@ namespace carina::interpret::simd {
 
 HWY_EXPORT(multiply_here);
 HWY_EXPORT(pack_here);
-HWY_EXPORT(finish_here);
+HWY_EXPORT(epilogue_here);
 
 void multiply_f32(const MatrixJobF32& job) {
   HWY_DYNAMIC_DISPATCH(multiply_here)(job);
@@ -391,8 +391,8 @@ void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t
 void flush_streams() {
   hwy::FlushStream();
 }
-void finish_f32(const FinishF32& job) {
-  HWY_DYNAMIC_DISPATCH(finish_here)(job);
+void run_epilogue_f32(const EpilogueF32& job) {
+  HWY_DYNAMIC_DISPATCH(epilogue_here)(job);
 }
 
 }  // namespace carina::interpret::simd

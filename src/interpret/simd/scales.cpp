@@ -47,28 +47,28 @@ int64_t byte_padded(int64_t channels) {
   return (channels + kBlock - 1) / kBlock * kBlock;
 }
 
-ByteFinish::ByteFinish(int64_t channels)
+Int8Epilogue::Int8Epilogue(int64_t channels)
     : column(static_cast<size_t>(byte_padded(channels)), 0), multiplier(column), addend(column), shift(column) {}
 
-std::optional<ByteFinish> byte_finish(const Scales& scales, DType out_type, std::span<const int32_t> column) {
+std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, std::span<const int32_t> column) {
   constexpr int64_t kUpper = 32, kLargestShift = 54;  // the zero point's part of the addend is below 2^30 then
   if (!kernels_make_bytes() || out_type != DType::kInt8 || scales.doubled || scales.input_zp != 0) return std::nullopt;
-  ByteFinish finish(std::ssize(column));
-  finish.low = static_cast<int8_t>(scales.low);
-  finish.high = static_cast<int8_t>(scales.high);
+  Int8Epilogue epilogue(std::ssize(column));
+  epilogue.low = static_cast<int8_t>(scales.low);
+  epilogue.high = static_cast<int8_t>(scales.high);
   for (size_t c = 0; c < column.size(); ++c) {
     const size_t from = scales.per_channel ? c : 0;
     if (from >= scales.multiplier.size()) break;  // padding
     const int64_t shift = (from % 2 == 0 ? scales.shift_even : scales.shift_odd)[from / 2];
     const int64_t round = (from % 2 == 0 ? scales.round_even : scales.round_odd)[from / 2];
     if (shift <= kUpper || shift > kLargestShift) return std::nullopt;
-    finish.column[c] = column[c];
-    finish.multiplier[c] = scales.multiplier[from];
-    finish.shift[c] = static_cast<int32_t>(shift - kUpper);
+    epilogue.column[c] = column[c];
+    epilogue.multiplier[c] = scales.multiplier[from];
+    epilogue.shift[c] = static_cast<int32_t>(shift - kUpper);
     // Half and zero point are multiples of 2^32, so they can be added to the upper half alone.
-    finish.addend[c] = static_cast<int32_t>((round + scales.output_zp * (int64_t{1} << shift)) >> kUpper);
+    epilogue.addend[c] = static_cast<int32_t>((round + scales.output_zp * (int64_t{1} << shift)) >> kUpper);
   }
-  return finish;
+  return epilogue;
 }
 
 }  // namespace carina::interpret::simd

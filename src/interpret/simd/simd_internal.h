@@ -48,7 +48,7 @@ std::optional<Scales> make_scales(const ScaleRequest& request);
 void settle(Scales& scales, DType out_type);
 
 // The same as bytes are made of sums; nothing when it must be done otherwise. `column` is added to the sums.
-std::optional<ByteFinish> byte_finish(const Scales& scales, DType out_type, std::span<const int32_t> column);
+std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, std::span<const int32_t> column);
 
 // out[r][c] = clamp(scale(in[r][c] + column[c] - input_zp) + output_zp) (column null: nothing added): rows x channels,
 // each row `stride` elements after the last. Types: i8, i16, i32 on both sides. Channels start at `first`, a multiple
@@ -94,7 +94,7 @@ ByteSums byte_sums(const int8_t* in, int64_t count);
 void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels);
 // out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`; a NaN stays. What is written is added to
 // `extremes` if there are some.
-struct FinishF32 {
+struct EpilogueF32 {
   const float* in;
   int64_t in_stride;
   float* out;
@@ -111,8 +111,8 @@ struct FinishF32 {
 };
 inline constexpr size_t kLineBytes = 64;
 void flush_streams();
-void finish_f32(const FinishF32& job);
-// C = A * B; where it is to be finished, C only serves while it is computed, and `finish` says what becomes of it (but
+void run_epilogue_f32(const EpilogueF32& job);
+// C = A * B; where it is to be finished, C only serves while it is computed, and `epilogue` says what becomes of it (but
 // for its `in` and `rows`).
 struct MatrixJobF32 {
   const float* a;
@@ -123,7 +123,7 @@ struct MatrixJobF32 {
   int64_t panel_count;
   float* c;
   int64_t c_stride;
-  const FinishF32* finish = nullptr;
+  const EpilogueF32* epilogue = nullptr;
   // What the results do not depend on. `next_panels`: the weights that are read after these, if these and those come from
   // behind the second-level cache, else null. `rows_are_far`: the same of A.
   const float* next_panels = nullptr;
@@ -143,8 +143,8 @@ struct WinogradTile {
   int64_t stride;
 };
 void transform_winograd(const WinogradTile& job);
-// A^T m A of the products of a tile's places, p at products + p * stride, then as FinishF32.
-struct WinogradFinish {
+// A^T m A of the products of a tile's places, p at products + p * stride, then as EpilogueF32.
+struct WinogradEpilogue {
   int64_t outputs;
   const float* products;
   int64_t stride;
@@ -155,7 +155,7 @@ struct WinogradFinish {
   float* const* out;  // pixels; null: outside
   Extremes* extremes;
 };
-void finish_winograd(const WinogradFinish& job);
+void winograd_epilogue(const WinogradEpilogue& job);
 // G w G^T, per input channel, of one output channel's weights [3][3][channels]: place p at out + p * stride.
 struct WinogradWeights {
   int64_t outputs;
@@ -180,7 +180,7 @@ struct DepthwiseF32 {
   float high;
   float* out;                    // rows of `channels`
   Extremes* extremes = nullptr;  // what is written is added to them
-  bool streams = false;          // as FinishF32's
+  bool streams = false;          // as EpilogueF32's
 };
 void depthwise_f32(const DepthwiseF32& job);
 

@@ -118,7 +118,7 @@ void transform_here(const WinogradTile& job) {
 }
 
 template <typename Kind>
-void finish_tile(const WinogradFinish& job) {
+void epilogue_tile(const WinogradEpilogue& job) {
   constexpr int64_t kSide = Kind::kSide, kOutputs = Kind::kOutputs;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -150,8 +150,8 @@ void finish_tile(const WinogradFinish& job) {
   if (job.extremes != nullptr) job.extremes->add(seen(d, min, max, not_numbers));
 }
 
-void finish_winograd_here(const WinogradFinish& job) {
-  job.outputs == 2 ? finish_tile<TwoOutputs>(job) : finish_tile<FourOutputs>(job);
+void winograd_epilogue_here(const WinogradEpilogue& job) {
+  job.outputs == 2 ? epilogue_tile<TwoOutputs>(job) : epilogue_tile<FourOutputs>(job);
 }
 
 template <typename Kind>
@@ -185,14 +185,14 @@ HWY_AFTER_NAMESPACE();
 namespace carina::interpret::simd {
 
 HWY_EXPORT(transform_here);
-HWY_EXPORT(finish_winograd_here);
+HWY_EXPORT(winograd_epilogue_here);
 HWY_EXPORT(transform_weights_here);
 
 void transform_winograd(const WinogradTile& job) {
   HWY_DYNAMIC_DISPATCH(transform_here)(job);
 }
-void finish_winograd(const WinogradFinish& job) {
-  HWY_DYNAMIC_DISPATCH(finish_winograd_here)(job);
+void winograd_epilogue(const WinogradEpilogue& job) {
+  HWY_DYNAMIC_DISPATCH(winograd_epilogue_here)(job);
 }
 
 void transform_winograd_weights(const WinogradWeights& job) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/spread_quantization.h"
+#include "ir/propagate_quantization.h"
 #include "lower/legality.h"
 #include "lower/legalize/legalize_internal.h"
 
@@ -24,9 +24,9 @@ Result<const LegalizeRow*> legalized_by(std::span<const LegalizeRow> rows, Rewri
 }
 
 std::vector<std::optional<ir::Refusal>> refusals(const ir::Graph& graph, const Target& target) {
-  ir::Graph spread = graph;
-  ir::spread_quantization(spread);
-  return refusals_of(spread, target);
+  ir::Graph annotated = graph;
+  ir::propagate_quantization(annotated);
+  return refusals_of(annotated, target);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lower/legalize/legalize_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
 namespace {

@@ -36,15 +36,15 @@ Canvas canvas_of(const Node& node, const Shape& image, const Ints& kernel, const
 // TOSA's transposed convolution has no dilation: zeros stand between the taps. [O,KH,KW,I]
 Tensor with_spread_taps(const Tensor& weight, const Ints& dilation) {
   const Shape& s = weight.shape;
-  const Shape spread{s[0], (s[1] - 1) * dilation[0] + 1, (s[2] - 1) * dilation[1] + 1, s[3]};
-  MutableTensor result(weight.dtype, spread);
+  const Shape dilated{s[0], (s[1] - 1) * dilation[0] + 1, (s[2] - 1) * dilation[1] + 1, s[3]};
+  MutableTensor result(weight.dtype, dilated);
   std::ranges::fill(result.bytes(), std::byte{0});
   const size_t row = element_bytes(weight.dtype) * static_cast<size_t>(s[3]);
   for (int64_t o = 0; o < s[0]; ++o) {
     for (int64_t y = 0; y < s[1]; ++y) {
       for (int64_t x = 0; x < s[2]; ++x) {
         const auto from = static_cast<size_t>((o * s[1] + y) * s[2] + x);
-        const auto to = static_cast<size_t>((o * spread[1] + y * dilation[0]) * spread[2] + x * dilation[1]);
+        const auto to = static_cast<size_t>((o * dilated[1] + y * dilation[0]) * dilated[2] + x * dilation[1]);
         std::ranges::copy(weight.data.bytes().subspan(from * row, row),
                           result.bytes().begin() + static_cast<ptrdiff_t>(to * row));
       }

@@ -2,7 +2,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
 namespace {

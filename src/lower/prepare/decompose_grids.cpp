@@ -5,7 +5,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -16,12 +16,12 @@ using ir::ValueId;
 constexpr int64_t kLargestImage = int64_t{1} << 24;  // places in it are exact in fp32
 
 // PyTorch's numbers. Source: ATen/native/GridSamplerUtils.h.
-enum class Blend : uint8_t { kBilinear, kNearest, kBicubic };
-enum class Beyond : uint8_t { kZeros, kBorder, kReflection };
+enum class Interpolation : uint8_t { kBilinear, kNearest, kBicubic };
+enum class PaddingMode : uint8_t { kZeros, kBorder, kReflection };
 
 struct Sampling {
-  Blend blend;
-  Beyond beyond;
+  Interpolation interpolation;
+  PaddingMode padding;
   bool align_corners;
 };
 
@@ -79,8 +79,8 @@ ValueId reflected(Coordinates& p, ValueId x, int64_t size, const Sampling& how) 
 
 ValueId coordinate_of(Coordinates& p, ValueId x, int64_t size, const Sampling& how) {
   const ValueId pixel = in_pixels(p, x, size, how);
-  if (how.beyond == Beyond::kZeros) return pixel;
-  return p.clamp(how.beyond == Beyond::kReflection ? reflected(p, pixel, size, how) : pixel,
+  if (how.padding == PaddingMode::kZeros) return pixel;
+  return p.clamp(how.padding == PaddingMode::kReflection ? reflected(p, pixel, size, how) : pixel,
                  static_cast<double>(size - 1));
 }
 
@@ -90,8 +90,9 @@ struct Neighbor {
   ValueId weight;  // not valid: all of it
 };
 
-std::vector<Neighbor> neighbors(Coordinates& p, ValueId at, Blend blend) {
-  if (blend == Blend::kNearest) return {{.at = p.apply(AtenOp::round_default, at), .weight = ValueId()}};
+std::vector<Neighbor> neighbors(Coordinates& p, ValueId at, Interpolation interpolation) {
+  if (interpolation == Interpolation::kNearest)
+    return {{.at = p.apply(AtenOp::round_default, at), .weight = ValueId()}};
   const ValueId low = p.apply(AtenOp::floor_default, at), part = p.sub(at, low);
   return {{.at = low, .weight = p.sub(1, part)}, {.at = p.add(low, 1), .weight = part}};
 }
@@ -143,8 +144,8 @@ ValueId sampled(Rewriter& in, ValueId x, ValueId grid, const Sampling& how) {
   const ValueId at_x = coordinate_of(p, coordinate(in, grid, 0), image.shape[3], how);
   const ValueId at_y = coordinate_of(p, coordinate(in, grid, 1), image.shape[2], how);
   ValueId sum;
-  for (const Neighbor& row : neighbors(p, at_y, how.blend)) {
-    for (const Neighbor& column : neighbors(p, at_x, how.blend)) {
+  for (const Neighbor& row : neighbors(p, at_y, how.interpolation)) {
+    for (const Neighbor& column : neighbors(p, at_x, how.interpolation)) {
       const ValueId part = weighted(in, p, image, row, column, count);
       sum = sum.valid() ? in.make(AtenOp::add_Tensor, {sum, part}, no_alpha(), in.shape(part)) : part;
     }
@@ -153,12 +154,12 @@ ValueId sampled(Rewriter& in, ValueId x, ValueId grid, const Sampling& how) {
 }
 
 Result<bool> grid_sampler(Rewriter& in, const Node& node) {
-  const Sampling how{.blend = static_cast<Blend>(node.attributes.integer("interpolation_mode")),
-                     .beyond = static_cast<Beyond>(node.attributes.integer("padding_mode")),
+  const Sampling how{.interpolation = static_cast<Interpolation>(node.attributes.integer("interpolation_mode")),
+                     .padding = static_cast<PaddingMode>(node.attributes.integer("padding_mode")),
                      .align_corners = node.attributes.get<bool>("align_corners")};
   const Shape x = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
   if (!is_fp32(in, node) || in[node.outputs[0]].quantization || x.rank() != 4 || out.elements() == 0 ||
-      x.elements() > kLargestImage || how.blend == Blend::kBicubic)
+      x.elements() > kLargestImage || how.interpolation == Interpolation::kBicubic)
     return false;
   const ValueId pixels = in.view(sampled(in, node.inputs[0], node.inputs[1], how), Shape{x[0], out[2], out[3], x[1]});
   return rewritten(
@@ -166,7 +167,7 @@ Result<bool> grid_sampler(Rewriter& in, const Node& node) {
 }
 
 // The middle of each pixel (or, with aligned corners, the pixels of the edges) from -1 to 1.
-std::vector<float> spread(int64_t size, bool align_corners) {
+std::vector<float> linspace(int64_t size, bool align_corners) {
   std::vector<float> coordinates;
   const auto all = static_cast<double>(size);
   for (int64_t i = 0; i < size; ++i) {
@@ -180,8 +181,8 @@ std::vector<float> spread(int64_t size, bool align_corners) {
 // Every place of an image as (x, y, 1): [H*W,3].
 Tensor all_coordinates(int64_t height, int64_t width, bool align_corners) {
   std::vector<float> coordinates;
-  for (const float y : spread(height, align_corners)) {
-    for (const float x : spread(width, align_corners)) coordinates.insert(coordinates.end(), {x, y, 1.0F});
+  for (const float y : linspace(height, align_corners)) {
+    for (const float x : linspace(width, align_corners)) coordinates.insert(coordinates.end(), {x, y, 1.0F});
   }
   return Tensor::of<float>(DType::kFp32, Shape{height * width, 3}, coordinates);
 }

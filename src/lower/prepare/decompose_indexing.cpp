@@ -8,7 +8,7 @@
 #include "lower/emitter_internal.h"
 #include "lower/prepare/decompose_internal.h"
 #include "lower/prepare/indexed_axes_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
 namespace {

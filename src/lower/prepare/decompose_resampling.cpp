@@ -10,8 +10,8 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
-#include "lower/prepare/pieces_internal.h"
 #include "lower/prepare/resampling_internal.h"
+#include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -59,7 +59,7 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
 enum class Corners { kAligned, kNot };
 
 // [out,in]: each row blends two neighbors.
-Tensor blend(const Resampling& axis, Corners corners) {
+Tensor interpolation_matrix(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
   for (int64_t o = 0; o < axis.out; ++o) {
@@ -83,7 +83,7 @@ std::array<float, 4> cubic_weights(float part) {
 }
 
 // [out,in]: each row blends four neighbors; those beyond the edges are the edges.
-Tensor cubic_blend(const Resampling& axis, Corners corners) {
+Tensor cubic_matrix(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
   for (int64_t o = 0; o < axis.out; ++o) {
@@ -100,7 +100,7 @@ Tensor cubic_blend(const Resampling& axis, Corners corners) {
 }
 
 // The axis blended, as a product with a matrix along the last one.
-ValueId blended(Rewriter& in, ValueId x, size_t axis, const Tensor& matrix, const std::string& name) {
+ValueId interpolated(Rewriter& in, ValueId x, size_t axis, const Tensor& matrix, const std::string& name) {
   Shape shape = in.shape(x);
   Ints order(shape.rank());
   std::iota(order.begin(), order.end(), int64_t{0});
@@ -118,18 +118,18 @@ ValueId blended(Rewriter& in, ValueId x, size_t axis, const Tensor& matrix, cons
   return swapped(in.make(AtenOp::linear_default, {turned, in.constant(name, matrix), ValueId()}, {}, result));
 }
 
-Result<bool> by_matrices(Rewriter& in, const Node& node, Tensor (*blend_of)(const Resampling&, Corners)) {
+Result<bool> by_matrices(Rewriter& in, const Node& node, Tensor (*matrix_of)(const Resampling&, Corners)) {
   const Corners corners = node.attributes.get<bool>("align_corners") ? Corners::kAligned : Corners::kNot;
   ValueId x = node.inputs[0];
   for (size_t i = in.shape(x).rank() - 2; i-- > 0;) {
     const Resampling axis = axis_of_image(in, node, i);
-    x = blended(in, x, 2 + i, blend_of(axis, corners), fmt::format("{}_axis{}", node.name, i));
+    x = interpolated(in, x, 2 + i, matrix_of(axis, corners), fmt::format("{}_axis{}", node.name, i));
   }
   return rewritten(in.view_into(node.outputs[0], x));
 }
 
 Result<bool> cubic(Rewriter& in, const Node& node) {
-  return is_image(in, node) && is_fp32(in, node) ? by_matrices(in, node, cubic_blend) : Result<bool>(false);
+  return is_image(in, node) && is_fp32(in, node) ? by_matrices(in, node, cubic_matrix) : Result<bool>(false);
 }
 
 // As upsample_bilinear2d.vec, whose scale factors say what the image's size does not; a line is an image of one row.
@@ -164,7 +164,7 @@ Result<bool> resample_linear(Rewriter& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
   bool resizes = from.rank() < 5;
   for (size_t i = 0; i + 2 < from.rank(); ++i) resizes = resizes && fraction_of(node.attributes, from, to, i);
-  if (!resizes) return is_fp32(in, node) ? by_matrices(in, node, blend) : Result<bool>(false);
+  if (!resizes) return is_fp32(in, node) ? by_matrices(in, node, interpolation_matrix) : Result<bool>(false);
   return node.op == ir::Op(AtenOp::upsample_bilinear2d_vec) ? Result<bool>(false) : as_bilinear(in, node);
 }
 

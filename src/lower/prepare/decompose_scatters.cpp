@@ -6,7 +6,7 @@
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
 #include "lower/prepare/indexed_axes_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 #include "tensor/elements.h"
 
 namespace carina::lower {

@@ -2,7 +2,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
 
 namespace carina::lower {
@@ -50,7 +50,7 @@ ValueId padded_after(Rewriter& in, ValueId x, size_t axis, int64_t before, int64
 }
 
 // step - 1 zeros between neighbors along an axis.
-ValueId spread(Rewriter& in, ValueId x, size_t axis, int64_t step) {
+ValueId upsampled(Rewriter& in, ValueId x, size_t axis, int64_t step) {
   const Shape shape = in.shape(x);
   if (step == 1 || shape[axis] == 1) return x;
   const int64_t outer = Shape(shape.dims().first(axis)).elements();
@@ -82,7 +82,7 @@ Result<bool> conv_transpose3d(Rewriter& in, const Node& node) {
   ValueId x = node.inputs[0];
   for (size_t i = 0; i < 3; ++i) {
     const int64_t margin = dilation[i] * (in.shape(node.inputs[1])[2 + i] - 1) - padding[i];
-    x = padded(in, spread(in, x, 2 + i, stride[i]), 2 + i, margin, margin + more[i]);
+    x = padded(in, upsampled(in, x, 2 + i, stride[i]), 2 + i, margin, margin + more[i]);
   }
   const ValueId turned = turned_weight(in, node.inputs[1], groups);
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();

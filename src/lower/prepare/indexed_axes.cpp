@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lower/prepare/axes_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 #include "tensor/elements.h"
 
 namespace carina::lower {

@@ -46,7 +46,7 @@ Access table_access(const TableMemory& tables, int slot, int64_t bytes, bool wri
 }
 
 std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& command, const TableMemory& tables) {
-  const Step step = piece_of(schedule, schedule[command.stripe]);
+  const Step step = subop_of(schedule, schedule[command.stripe]);
   if (step.kind == StepKind::kDma) return transfer_accesses(schedule, step);
   std::vector<Access> accesses;
   add_accesses(schedule, step.ofm, true, accesses);
@@ -198,7 +198,7 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
                      const TableMemory& tables, const npu::ProductLimits& limits) {
   if (!previous) return 0;
   const Stripe &first = schedule[*previous], &second = schedule[current];
-  const Step before = piece_of(schedule, first), op = piece_of(schedule, second);
+  const Step before = subop_of(schedule, first), op = subop_of(schedule, second);
   if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
   if (before.reads_written_weights()) return 0;  // which this one may overwrite
   std::vector<Access> written, first_read, second_read;

@@ -70,13 +70,13 @@ struct Family {
   // How ADD and SUB of elements of this type can scale both operands exactly as asked, if they can.
   std::optional<OperandScaling> (*operand_scaling)(const Scaling& a, const Scaling& b, const ElementType& type);
 
-  // Every block in which a piece (a step, or the part of one that a stripe does) may be computed, in a fixed order.
-  std::vector<BlockConfig> (*legal_blocks)(const Step& piece, const Target& target);
+  // Every block in which a subop (a step, or the part of one that a stripe does) may be computed, in a fixed order.
+  std::vector<BlockConfig> (*legal_blocks)(const Step& subop, const Target& target);
   // The IFM block that an OFM block of this size reads at a time, with the granules of the input buffer.
-  npu::Block3 (*input_block)(const Step& piece, const BlockConfig& block, const Target& target);
+  npu::Block3 (*input_block)(const Step& subop, const BlockConfig& block, const Target& target);
 
-  // The order in which the weights of a piece stand in its streams.
-  npu::WeightTraversal (*traversal)(const Step& piece, const BlockConfig& block, const Weights& weights,
+  // The order in which the weights of a subop stand in its streams.
+  npu::WeightTraversal (*traversal)(const Step& subop, const BlockConfig& block, const Weights& weights,
                                     const Target& target);
   // The scales and weights of `channels` output channels from `first_channel`, for all cores.
   // `streams` may have them already; none: nullptr.

@@ -140,24 +140,24 @@ void for_each_block(const Requirements& r, const npu::Block3& max, npu::WeightOr
 
 }  // namespace
 
-npu::Block3 shram::input_block(const Step& piece, const BlockConfig& block, const Target& target) {
-  return ifm_block(requirements_of(piece, target), block);
+npu::Block3 shram::input_block(const Step& subop, const BlockConfig& block, const Target& target) {
+  return ifm_block(requirements_of(subop, target), block);
 }
 
-std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& piece, const BlockConfig& block,
+std::optional<shram::SharedBuffer> shram::shared_buffer(const Step& subop, const BlockConfig& block,
                                                         const Target& target) {
-  return lay_out(requirements_of(piece, target), block);
+  return lay_out(requirements_of(subop, target), block);
 }
 
-std::vector<BlockConfig> shram::legal_blocks(const Step& piece, const Target& target) {
+std::vector<BlockConfig> shram::legal_blocks(const Step& subop, const Target& target) {
   std::vector<BlockConfig> blocks;
-  const Requirements r = requirements_of(piece, target);
+  const Requirements r = requirements_of(subop, target);
   const auto add_all = [&](npu::WeightOrder order) {
     for_each_block(r, target.limits().max_ofm_block, order, [&](const BlockConfig& b) { blocks.push_back(b); });
   };
-  const npu::WeightOrder preferred = weight_order(piece);
+  const npu::WeightOrder preferred = weight_order(subop);
   add_all(preferred);
-  if (piece.kind != StepKind::kConv || piece.reads_written_weights()) return blocks;
+  if (subop.kind != StepKind::kConv || subop.reads_written_weights()) return blocks;
   const bool by_depth = preferred == npu::WeightOrder::DEPTH_FIRST;
   add_all(by_depth ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST);
   return blocks;

@@ -61,20 +61,20 @@ class ShramEmitter final : public MapEmitter {
       : MapEmitter(schedule, target, *(*find_family(target))->spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
-    const Step piece = piece_of(schedule_, stripe);
+    const Step subop = subop_of(schedule_, stripe);
     cores();
-    if (piece.kind == StepKind::kElementwise) elementwise_scales(piece);
-    ifm(piece);
-    ofm(piece);
-    kernel(piece, stripe.block);
-    if (stripe.slice.valid()) weights(piece, schedule_[stripe.slice]);
-    activation(piece, table_slot);
-    if (!piece.per_channel)
-      out_.set(Reg::OFM_SCALE, static_cast<uint16_t>(piece.scaling.shift), piece.scaling.multiplier);
-    if (piece.kind == StepKind::kElementwise && piece.second != SecondOperand::kNone) ifm2(piece);
-    blocks(piece, stripe.block);
+    if (subop.kind == StepKind::kElementwise) elementwise_scales(subop);
+    ifm(subop);
+    ofm(subop);
+    kernel(subop, stripe.block);
+    if (stripe.slice.valid()) weights(subop, schedule_[stripe.slice]);
+    activation(subop, table_slot);
+    if (!subop.per_channel)
+      out_.set(Reg::OFM_SCALE, static_cast<uint16_t>(subop.scaling.shift), subop.scaling.multiplier);
+    if (subop.kind == StepKind::kElementwise && subop.second != SecondOperand::kNone) ifm2(subop);
+    blocks(subop, stripe.block);
     out_.set(Reg::BLOCKDEP, blockdep);
-    start(piece);
+    start(subop);
   }
 
   void transfer(const Transfer& transfer) override {

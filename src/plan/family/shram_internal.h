@@ -19,8 +19,8 @@ std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b
 // A space behind a port, of which addresses and strides of `address_bits` reach the half that is positive.
 SpaceLocation location(npu::Region region, int port, int address_bits);
 
-std::vector<BlockConfig> legal_blocks(const Step& piece, const Target& target);
-npu::Block3 input_block(const Step& piece, const BlockConfig& block, const Target& target);
+std::vector<BlockConfig> legal_blocks(const Step& subop, const Target& target);
+npu::Block3 input_block(const Step& subop, const BlockConfig& block, const Target& target);
 
 // Where an operation's buffers lie in the shared buffer, in banks.
 struct SharedBuffer {
@@ -29,9 +29,9 @@ struct SharedBuffer {
   int acc_start = 0;   // AB_START
 };
 // Nothing where the buffers of such a block do not fit.
-std::optional<SharedBuffer> shared_buffer(const Step& piece, const BlockConfig& block, const Target& target);
+std::optional<SharedBuffer> shared_buffer(const Step& subop, const BlockConfig& block, const Target& target);
 
-npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
+npu::WeightTraversal traversal(const Step& subop, const BlockConfig& block, const Weights& weights,
                                const Target& target);
 EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
                     npu::EncodedWeightsCache* streams);

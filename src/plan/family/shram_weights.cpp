@@ -7,9 +7,9 @@
 // One stream of weights for each core, behind its scales; the cores take the output channels in turn.
 namespace carina::plan {
 
-npu::WeightTraversal shram::traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
+npu::WeightTraversal shram::traversal(const Step& subop, const BlockConfig& block, const Weights& weights,
                                       const Target& target) {
-  npu::WeightTraversal traversal = traversal_of(piece, block, weights, target);
+  npu::WeightTraversal traversal = traversal_of(subop, block, weights, target);
   traversal.cores = target.accelerator.cores;
   return traversal;
 }

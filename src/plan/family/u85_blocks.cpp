@@ -267,17 +267,17 @@ npu::U85OpClass u85::op_class(const Step& op) {
   CARINA_UNREACHABLE("pooling mode", op.pool);
 }
 
-npu::Block3 u85::input_block(const Step& piece, const BlockConfig& block, const Target& target) {
-  return ifm_block(requirements_of(piece, ublock_of(block.ublock, target.accelerator), block.order, target), block);
+npu::Block3 u85::input_block(const Step& subop, const BlockConfig& block, const Target& target) {
+  return ifm_block(requirements_of(subop, ublock_of(block.ublock, target.accelerator), block.order, target), block);
 }
 
-std::vector<BlockConfig> u85::legal_blocks(const Step& piece, const Target& target) {
+std::vector<BlockConfig> u85::legal_blocks(const Step& subop, const Target& target) {
   const npu::AcceleratorConfig& npu = target.accelerator;
   std::vector<BlockConfig> blocks;
-  for (const npu::WeightOrder order : orders_of(piece)) {
+  for (const npu::WeightOrder order : orders_of(subop)) {
     for (int i = 0; i < npu.ofm_ublock_count; ++i) {
       const npu::OfmUblock& ublock = npu.ofm_ublocks[static_cast<size_t>(i)];
-      if (may_use(piece, ublock.code, order, npu)) collect(requirements_of(piece, ublock, order, target), blocks);
+      if (may_use(subop, ublock.code, order, npu)) collect(requirements_of(subop, ublock, order, target), blocks);
     }
   }
   return blocks;

@@ -80,21 +80,21 @@ class U85Emitter final : public MapEmitter {
   U85Emitter(const Schedule& schedule, const Target& target) : MapEmitter(schedule, target, *kU85.spaces(target)) {}
 
   void compute(const Stripe& stripe, int table_slot, int blockdep) override {
-    const Step piece = piece_of(schedule_, stripe);
+    const Step subop = subop_of(schedule_, stripe);
     out_.set(Reg::BLOCKDEP, blockdep);
-    if (piece.kind == StepKind::kElementwise) {
-      operands(piece);
+    if (subop.kind == StepKind::kElementwise) {
+      operands(subop);
     } else {
-      window_operands(piece);
+      window_operands(subop);
     }
-    ofm(piece);
-    kernel(piece, stripe.block);
-    if (stripe.slice.valid()) weights(piece, schedule_[stripe.slice]);
-    activation(piece, table_slot);
-    ofm_scale(piece);
-    blocks(piece, stripe.block);
-    if (piece.kind == StepKind::kResize) resize(piece, stripe.block);
-    start(piece);
+    ofm(subop);
+    kernel(subop, stripe.block);
+    if (stripe.slice.valid()) weights(subop, schedule_[stripe.slice]);
+    activation(subop, table_slot);
+    ofm_scale(subop);
+    blocks(subop, stripe.block);
+    if (subop.kind == StepKind::kResize) resize(subop, stripe.block);
+    start(subop);
   }
 
   void transfer(const Transfer& transfer) override {

@@ -14,10 +14,10 @@ namespace u85 {
 
 std::span<const Rule> rules();
 
-std::vector<BlockConfig> legal_blocks(const Step& piece, const Target& target);
-npu::Block3 input_block(const Step& piece, const BlockConfig& block, const Target& target);
+std::vector<BlockConfig> legal_blocks(const Step& subop, const Target& target);
+npu::Block3 input_block(const Step& subop, const BlockConfig& block, const Target& target);
 
-npu::WeightTraversal traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
+npu::WeightTraversal traversal(const Step& subop, const BlockConfig& block, const Weights& weights,
                                const Target& target);
 EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
                     npu::EncodedWeightsCache* streams);

@@ -14,7 +14,7 @@ constexpr auto kRules = with_refusals(std::to_array<Rule>({
     {.op = TosaOp::CONV2D, .select = select_convolution_by_tensor, .reason = {}},
     {.op = TosaOp::CONV3D, .select = select_convolution_3d, .reason = {}},
     {.op = TosaOp::DEPTHWISE_CONV2D, .select = select_depthwise, .reason = {}},
-    {.op = TosaOp::MATMUL, .select = select_product, .reason = {}},
+    {.op = TosaOp::MATMUL, .select = select_gemm, .reason = {}},
     {.op = TosaOp::MAX_POOL2D, .select = select_max_pool, .reason = {}},
     {.op = TosaOp::TRANSPOSE_CONV2D, .select = select_transpose_conv, .reason = {}},
     {.op = TosaOp::CLAMP, .select = select_clamp, .reason = {}},

@@ -6,9 +6,9 @@
 // One table of scales, and behind it a stream of weights per decoder.
 namespace carina::plan {
 
-npu::WeightTraversal u85::traversal(const Step& piece, const BlockConfig& block, const Weights& weights,
+npu::WeightTraversal u85::traversal(const Step& subop, const BlockConfig& block, const Weights& weights,
                                     const Target& target) {
-  npu::WeightTraversal traversal = traversal_of(piece, block, weights, target);
+  npu::WeightTraversal traversal = traversal_of(subop, block, weights, target);
   traversal.microblock = block.ublock;
   return traversal;
 }

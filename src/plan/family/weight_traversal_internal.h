@@ -5,22 +5,22 @@
 
 namespace carina::plan {
 
-// The order in which a piece reads its weights, but for what a line of NPUs adds to it.
-inline npu::WeightTraversal traversal_of(const Step& piece, const BlockConfig& block, const Weights& weights,
+// The order in which a subop reads its weights, but for what a line of NPUs adds to it.
+inline npu::WeightTraversal traversal_of(const Step& subop, const BlockConfig& block, const Weights& weights,
                                          const Target& target) {
   return {.accelerator = &target.accelerator,
-          .kind = piece.kind == StepKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
+          .kind = subop.kind == StepKind::kDepthwise ? npu::WeightKind::kDepthwise : npu::WeightKind::kConv,
           .order = block.order,
-          .ofm_depth = static_cast<int>(piece.ofm.depth),
+          .ofm_depth = static_cast<int>(subop.ofm.depth),
           .ifm_depth = static_cast<int>(weights.in_channels),
           .kernel_height = static_cast<int>(weights.height),
           .kernel_width = static_cast<int>(weights.width),
-          .dilation_y = static_cast<int>(piece.kernel.dilation_y),
-          .dilation_x = static_cast<int>(piece.kernel.dilation_x),
+          .dilation_y = static_cast<int>(subop.kernel.dilation_y),
+          .dilation_x = static_cast<int>(subop.kernel.dilation_x),
           .ofm_block_depth = static_cast<int>(block.depth),
-          .ifm_bits = piece.ifm.type.bits,
-          .stride_y = static_cast<int>(piece.kernel.stride_y),
-          .stride_x = static_cast<int>(piece.kernel.stride_x)};
+          .ifm_bits = subop.ifm.type.bits,
+          .stride_y = static_cast<int>(subop.kernel.stride_y),
+          .stride_x = static_cast<int>(subop.kernel.stride_x)};
 }
 
 }  // namespace carina::plan

@@ -22,22 +22,22 @@ namespace {
 
 class CycleCost {
  public:
-  CycleCost(const Schedule& schedule, const Step& piece, const Context& context, Space weights_from)
-      : piece_(piece), cost_(schedule, context.family, context.target), feed_(expected_feed(piece, context)) {
+  CycleCost(const Schedule& schedule, const Step& subop, const Context& context, Space weights_from)
+      : subop_(subop), cost_(schedule, context.family, context.target), feed_(expected_feed(subop, context)) {
     feed_.weights_from = feed_.scales_from = weights_from;
     slow_ = cost_.port_of(Space::kConstants);
   }
 
   // Of blocks that are about as fast, the one that leaves the ports to others costs less.
   [[nodiscard]] double of(const BlockConfig& block) const {
-    const KernelCycles cycles = cost_.of(piece_, block, feed_);
+    const KernelCycles cycles = cost_.of(subop_, block, feed_);
     constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
     return cycles.total + kTrafficWeight * (cycles.port_busy[0] + cycles.port_busy[1]) +
            kSlowTrafficWeight * cycles.port_busy[slow_];
   }
 
  private:
-  const Step& piece_;
+  const Step& subop_;
   KernelCost cost_;
   Feed feed_;
   size_t slow_ = 0;
@@ -45,9 +45,9 @@ class CycleCost {
 
 // The family names the order first in which weights take fewer bytes; another has to be worth these. Of a kernel of one
 // element they are half as many again, which is not for size.
-double worth_of_other_order(const Step& piece, Optimize optimize) {
+double worth_of_other_order(const Step& subop, Optimize optimize) {
   constexpr double kHardlyMoreBytes = 1.03, kMoreBytes = 3;
-  const bool one_tap = piece.kernel.height == 1 && piece.kernel.width == 1;
+  const bool one_tap = subop.kernel.height == 1 && subop.kernel.width == 1;
   return optimize == Optimize::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
 }
 
@@ -69,7 +69,7 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, cons
 }
 
 // Of the sizes that cut an axis into as many blocks, only the smallest of each ublock's.
-void keep_balanced(std::vector<BlockConfig>& blocks, const Step& piece) {
+void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
   const auto is_smallest = [](int64_t whole, int64_t size, int64_t step) {
     return size <= step || ceil_div(whole, size) != ceil_div(whole, size - step);
   };
@@ -84,7 +84,7 @@ void keep_balanced(std::vector<BlockConfig>& blocks, const Step& piece) {
   }
   std::erase_if(blocks, [&](const BlockConfig& b) {
     const Steps& step = steps[b.ublock];
-    return !is_smallest(piece.ofm.height, b.height, step.height) || !is_smallest(piece.ofm.width, b.width, step.width);
+    return !is_smallest(subop.ofm.height, b.height, step.height) || !is_smallest(subop.ofm.width, b.width, step.width);
   });
 }
 
@@ -97,26 +97,26 @@ void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
 }
 
 std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
-  const Step piece = piece_of(schedule, schedule[question.stripe]);
-  std::vector<BlockConfig> blocks = context.family.legal_blocks(piece, context.target);
-  if (piece.reads_written_weights())
-    std::erase_if(blocks, [&](const BlockConfig& b) { return b.depth != piece.stream_block_depth; });
+  const Step subop = subop_of(schedule, schedule[question.stripe]);
+  std::vector<BlockConfig> blocks = context.family.legal_blocks(subop, context.target);
+  if (subop.reads_written_weights())
+    std::erase_if(blocks, [&](const BlockConfig& b) { return b.depth != subop.stream_block_depth; });
   if (question.order) std::erase_if(blocks, [&](const BlockConfig& b) { return b.order != *question.order; });
   const Variation& variation = context.options.variation;
-  if (question.like && piece.weights.valid()) keep_alike(blocks, *question.like);
+  if (question.like && subop.weights.valid()) keep_alike(blocks, *question.like);
   if (blocks.empty()) return std::nullopt;
   if (variation.blocks == Variation::Blocks::kSeeded) {
-    std::mt19937 random(variation.seed + static_cast<uint32_t>(piece.node.index()));
+    std::mt19937 random(variation.seed + static_cast<uint32_t>(subop.node.index()));
     return blocks[random() % blocks.size()];
   }
-  if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, piece);
-  return cheapest(blocks, CycleCost(schedule, piece, context, question.weights_from),
-                  worth_of_other_order(piece, context.options.optimize));
+  if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, subop);
+  return cheapest(blocks, CycleCost(schedule, subop, context, question.weights_from),
+                  worth_of_other_order(subop, context.options.optimize));
 }
 
 // What the choice depends on.
 struct Key {
-  Step piece = {};  // without names, places and values
+  Step subop = {};  // without names, places and values
   std::array<Format, 3> formats = {};
   std::array<Space, 3> spaces = {};
   double bits_per_weight = 0;
@@ -125,21 +125,21 @@ struct Key {
   std::optional<npu::WeightOrder> order = {};
   bool operator==(const Key&) const = default;
   [[nodiscard]] uint64_t hash() const {
-    uint64_t hash = static_cast<uint64_t>(piece.kind);
-    for (const int64_t value : {piece.ofm.height, piece.ofm.width, piece.ofm.depth, piece.ifm.height, piece.ifm.width,
-                                piece.ifm.depth, piece.kernel.height, piece.kernel.width, piece.padding.top})
+    uint64_t hash = static_cast<uint64_t>(subop.kind);
+    for (const int64_t value : {subop.ofm.height, subop.ofm.width, subop.ofm.depth, subop.ifm.height, subop.ifm.width,
+                                subop.ifm.depth, subop.kernel.height, subop.kernel.width, subop.padding.top})
       hash = hash * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value);
     return hash;
   }
 };
 
 Key key_of(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
-  Key q{.piece = piece_of(schedule, schedule[question.stripe]),
+  Key q{.subop = subop_of(schedule, schedule[question.stripe]),
         .like = question.like,
         .weights_from = question.weights_from,
         .order = question.order};
-  std::array<FeatureMap*, 3> maps{&q.piece.ofm, &q.piece.ifm, &q.piece.ifm2};
-  const bool second = q.piece.reads_second_map();
+  std::array<FeatureMap*, 3> maps{&q.subop.ofm, &q.subop.ifm, &q.subop.ifm2};
+  const bool second = q.subop.reads_second_map();
   for (size_t i = 0; i < maps.size(); ++i) {
     if (i == 2 && !second) continue;
     const PlanTensor& tensor = schedule[maps[i]->tensor];
@@ -148,15 +148,15 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
     maps[i]->tensor = {};
     maps[i]->offset = maps[i]->zero_point = 0;
   }
-  if (q.piece.weights.valid() && q.piece.weights.index() < context.weights.size())
-    q.bits_per_weight = context.weights[q.piece.weights.index()].bits_per_weight;
-  q.piece.weights = q.piece.weights.valid() ? WeightsId(0) : WeightsId();
-  q.piece.activation.table = q.piece.uses_table() ? TensorId(0) : TensorId();
-  q.piece.first_channel = q.piece.scalar = 0;
-  q.piece.scaling = {};
-  q.piece.operands = {};
+  if (q.subop.weights.valid() && q.subop.weights.index() < context.weights.size())
+    q.bits_per_weight = context.weights[q.subop.weights.index()].bits_per_weight;
+  q.subop.weights = q.subop.weights.valid() ? WeightsId(0) : WeightsId();
+  q.subop.activation.table = q.subop.uses_table() ? TensorId(0) : TensorId();
+  q.subop.first_channel = q.subop.scalar = 0;
+  q.subop.scaling = {};
+  q.subop.operands = {};
   // An arbitrary block is another one for each node.
-  if (context.options.variation.blocks != Variation::Blocks::kSeeded) q.piece.node = {};
+  if (context.options.variation.blocks != Variation::Blocks::kSeeded) q.subop.node = {};
   return q;
 }
 

@@ -21,9 +21,9 @@ bool counts(const PlanTensor& tensor, Space working) {
 }
 
 double cycles_of(const Schedule& schedule, const Stripe& stripe, const Context& context) {
-  const Step piece = piece_of(schedule, stripe);
-  if (piece.kind == StepKind::kDma) return 0;
-  return cost_of(piece, stripe.block, context.family, context.target).npu_cycles;
+  const Step subop = subop_of(schedule, stripe);
+  if (subop.kind == StepKind::kDma) return 0;
+  return cost_of(subop, stripe.block, context.family, context.target).npu_cycles;
 }
 
 // Encoded weights take about as many bytes as there are, and scales ten a channel.

@@ -117,9 +117,9 @@ double kernel_cycles(const Schedule& schedule, const Context& context) {
   const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
   double cycles = 0;
   for (const Stripe& stripe : schedule.stripes) {
-    const Step piece = piece_of(schedule, stripe);
-    if (piece.kind == StepKind::kDma) continue;
-    const StripeCost cost = cost_of(piece, stripe.block, context.family, context.target);
+    const Step subop = subop_of(schedule, stripe);
+    if (subop.kind == StepKind::kDma) continue;
+    const StripeCost cost = cost_of(subop, stripe.block, context.family, context.target);
     double near = 0, far = 0, slowest_read = 0;
     const auto add = [&](const FeatureMap& map, double bytes, bool reads) {
       const StorageId storage = schedule[map.tensor].storage;
@@ -128,9 +128,9 @@ double kernel_cycles(const Schedule& schedule, const Context& context) {
       (is_near ? near : far) += bytes / port.bytes_per_cycle;
       if (reads) slowest_read = std::max(slowest_read, bytes / port.map_read_bytes_per_cycle);
     };
-    add(piece.ofm, cost.ofm_bytes, false);
-    add(piece.ifm, cost.ifm_bytes, true);
-    if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes, true);
+    add(subop.ofm, cost.ofm_bytes, false);
+    add(subop.ifm, cost.ifm_bytes, true);
+    if (subop.reads_second_map()) add(subop.ifm2, cost.ifm2_bytes, true);
     cycles += std::max({cost.npu_cycles, near, far, slowest_read}) + kStripeCycles;
   }
   return cycles;

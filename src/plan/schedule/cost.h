@@ -25,8 +25,8 @@ struct StripeCost {
   double ifm2_bytes = 0;
   int64_t weight_fetches = 1;  // how often all of its weights are read
 };
-// `piece`: as piece_of() gives it; not a transfer.
-StripeCost cost_of(const Step& piece, const BlockConfig& block, const Family& family, const Target& target);
+// `subop`: as subop_of() gives it; not a transfer.
+StripeCost cost_of(const Step& subop, const BlockConfig& block, const Family& family, const Target& target);
 
 struct PortSpeed {
   double bytes_per_cycle = 0;

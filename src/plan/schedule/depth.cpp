@@ -161,11 +161,11 @@ class Cutter {
         stripes_of_[stripe.step.index()] != 1)
       return {};
     if (stripe.ofm.depth <= npu::kBrickDepth || schedule_.space_of(step.ofm.tensor) == Space::kChaining) return {};
-    const Step piece = piece_of(schedule_, stripe);
-    Feed feed = expected_feed(piece, context_);
-    const double in_place = cost_.of(piece, stripe.block, feed).total;
+    const Step subop = subop_of(schedule_, stripe);
+    Feed feed = expected_feed(subop, context_);
+    const double in_place = cost_.of(subop, stripe.block, feed).total;
     feed.weights_from = feed.scales_from = working_;
-    const double staged = cost_.of(piece, for_copy, feed).total;
+    const double staged = cost_.of(subop, for_copy, feed).total;
     constexpr double kWorthwhile = 1.05;
     if (in_place < kWorthwhile * staged || feed.weight_bytes < kMinBytes) return {};
     // Parts have a cost of their own: fewer, where they are dear.
@@ -192,12 +192,12 @@ class Cutter {
                                  const std::vector<int64_t>& depths) const {
     Stripe part = stripe;
     part.ofm.depth = depths.front();
-    const Step piece = piece_of(schedule_, part);
-    Feed feed = expected_feed(piece, context_);
+    const Step subop = subop_of(schedule_, part);
+    Feed feed = expected_feed(subop, context_);
     feed.weights_from = feed.scales_from = working_;
     BlockConfig clipped = block;
     clipped.depth = std::min(block.depth, round_up<int64_t>(depths.front(), npu::kBrickDepth));
-    return cost_.of(piece, clipped, feed).total * static_cast<double>(stripe.ofm.depth) /
+    return cost_.of(subop, clipped, feed).total * static_cast<double>(stripe.ofm.depth) /
            static_cast<double>(depths.front());
   }
 

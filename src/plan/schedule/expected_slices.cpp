@@ -12,19 +12,19 @@ namespace carina::plan {
 void expect_slices(Schedule& schedule, const Context& context) {
   std::map<std::tuple<WeightsId, int64_t, int64_t>, SliceId> known;  // first channel, channels
   for (Stripe& stripe : schedule.stripes) {
-    const Step piece = piece_of(schedule, stripe);
-    const Feed feed = expected_feed(piece, context);
-    if (feed.scale_bytes == 0 || piece.reads_written_weights()) continue;
+    const Step subop = subop_of(schedule, stripe);
+    const Feed feed = expected_feed(subop, context);
+    if (feed.scale_bytes == 0 || subop.reads_written_weights()) continue;
     const auto [entry, is_new] =
-        known.emplace(std::tuple(piece.weights, piece.first_channel, piece.ofm.depth), SliceId(schedule.slices.size()));
+        known.emplace(std::tuple(subop.weights, subop.first_channel, subop.ofm.depth), SliceId(schedule.slices.size()));
     stripe.slice = entry->second;
     if (!is_new) continue;
     const auto scales = static_cast<int64_t>(feed.scale_bytes), weights = static_cast<int64_t>(feed.weight_bytes);
     const StorageId stored = schedule.add(
         {.space = Space::kConstants, .bytes = round_up<int64_t>(scales + weights, npu::kBaseAlignmentBytes)});
-    schedule.slices.push_back({.weights = piece.weights,
-                               .first_channel = piece.first_channel,
-                               .channels = piece.ofm.depth,
+    schedule.slices.push_back({.weights = subop.weights,
+                               .first_channel = subop.first_channel,
+                               .channels = subop.ofm.depth,
                                .cores = {{.scale_bytes = scales, .weight_offset = scales, .weight_bytes = weights}},
                                .stored = stored,
                                .scales = stored});

@@ -21,8 +21,8 @@ struct Feed {
   Space scales_from = Space::kConstants;
 };
 
-// What a piece will read once its weights are encoded.
-Feed expected_feed(const Step& piece, const Context& context);
+// What a subop will read once its weights are encoded.
+Feed expected_feed(const Step& subop, const Context& context);
 
 struct KernelCycles {
   double total = 0;
@@ -34,8 +34,8 @@ class KernelCost {
   // All of them must outlive it. The schedule says how tensors are laid out, and in which space they stand.
   KernelCost(const Schedule& schedule, const Family& family, const Target& target);
 
-  // `piece`: as piece_of() gives it; not a transfer.
-  [[nodiscard]] KernelCycles of(const Step& piece, const BlockConfig& block, const Feed& feed) const;
+  // `subop`: as subop_of() gives it; not a transfer.
+  [[nodiscard]] KernelCycles of(const Step& subop, const BlockConfig& block, const Feed& feed) const;
   // Of a copy between two spaces; kTables is the NPU's own memory.
   [[nodiscard]] double transfer(int64_t bytes, Space from, Space to) const;
   [[nodiscard]] size_t port_of(Space space) const;
@@ -43,18 +43,18 @@ class KernelCost {
  private:
   struct Geometry;
   struct Operand;
-  [[nodiscard]] Geometry geometry(const Step& piece, const BlockConfig& block) const;
+  [[nodiscard]] Geometry geometry(const Step& subop, const BlockConfig& block) const;
   [[nodiscard]] Operand operand(const FeatureMap& map) const;
   [[nodiscard]] double bus_bytes(const Operand& map, const npu::Block3& block, double bytes, bool writes) const;
   [[nodiscard]] double read_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
   [[nodiscard]] double write_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
   [[nodiscard]] double first_read(const Operand& map, const npu::Block3& block) const;
   [[nodiscard]] double last_write(const Operand& map, const npu::Block3& block) const;
-  [[nodiscard]] double block_cycles(const Step& piece, const BlockConfig& block, const Geometry& g,
+  [[nodiscard]] double block_cycles(const Step& subop, const BlockConfig& block, const Geometry& g,
                                     const Feed& feed) const;
-  [[nodiscard]] double elementwise_cycles(const Step& piece, const Geometry& g) const;
+  [[nodiscard]] double elementwise_cycles(const Step& subop, const Geometry& g) const;
   struct PortLoad;
-  void add_maps(const Step& piece, const Geometry& g, PortLoad& load) const;
+  void add_maps(const Step& subop, const Geometry& g, PortLoad& load) const;
   void add_feed(const Geometry& g, const Feed& feed, PortLoad& load) const;
 
   const Schedule& schedule_;

@@ -63,24 +63,24 @@ class Reader {
 
   void add_stripe(const Command& command) {
     const Stripe& stripe = schedule_[command.stripe];
-    const Step piece = piece_of(schedule_, stripe);
+    const Step subop = subop_of(schedule_, stripe);
     PrefetchKernel kernel{.free_bytes = budget_bytes_ - live_[kernels()]};
-    if (piece.kind == StepKind::kDma) {
-      kernel.variants.fill(transfer(piece));
+    if (subop.kind == StepKind::kDma) {
+      kernel.variants.fill(transfer(subop));
     } else {
-      time(kernel, piece, command.stripe);
+      time(kernel, subop, command.stripe);
     }
-    occupy_tables(command, piece);
+    occupy_tables(command, subop);
     network_.problem.kernels.push_back(kernel);
     network_.stripes.push_back(command.stripe);
   }
   // Tables lie where they are until the last kernel that looks them up.
-  void occupy_tables(const Command& command, const Step& piece) {
-    if (piece.uses_table()) {
+  void occupy_tables(const Command& command, const Step& subop) {
+    if (subop.uses_table()) {
       const auto [first, end] = slots_of(command);
       std::fill(free_from_.begin() + static_cast<std::ptrdiff_t>(first),
                 free_from_.begin() + static_cast<std::ptrdiff_t>(end), kernels() + 1);
-    } else if (tables_.shared_with_accumulators && piece.kind != StepKind::kDma) {
+    } else if (tables_.shared_with_accumulators && subop.kind != StepKind::kDma) {
       std::ranges::fill(free_from_, kernels() + 1);
     }
   }
@@ -90,12 +90,12 @@ class Reader {
     return schedule_[id].storage.valid() ? schedule_.space_of(id) : Space::kConstants;
   }
   // A transfer of its own leaves the engine no time.
-  [[nodiscard]] PrefetchKernel::Variant transfer(const Step& piece) const {
-    const double cycles = cost_.transfer(piece.dma_bytes, space_of(piece.ifm.tensor), space_of(piece.ofm.tensor));
+  [[nodiscard]] PrefetchKernel::Variant transfer(const Step& subop) const {
+    const double cycles = cost_.transfer(subop.dma_bytes, space_of(subop.ifm.tensor), space_of(subop.ofm.tensor));
     return {.cycles = cycles, .slow_port_cycles = cycles};
   }
 
-  void time(PrefetchKernel& kernel, const Step& piece, StripeId id) {
+  void time(PrefetchKernel& kernel, const Step& subop, StripeId id) {
     const Stripe& stripe = schedule_[id];
     Feed feed;
     size_t weights_bit = 0, scales_bit = 0;  // of masks: 0 where they are never copied
@@ -107,7 +107,7 @@ class Reader {
     };
     if (stripe.slice.valid()) {
       const WeightSlice& slice = schedule_[stripe.slice];
-      feed = feed_of(piece, slice);
+      feed = feed_of(subop, slice);
       weights_in = schedule_[slice.stored].space;
       weights_bit = copyable(slice.stored);
       scales_bit = slice.scales == slice.stored ? weights_bit : copyable(slice.scales);
@@ -117,12 +117,12 @@ class Reader {
       feed.weights_from = (mask & weights_bit) != 0 ? space_ : weights_in;
       feed.scales_from = (mask & scales_bit) != 0 ? space_ : Space::kConstants;
       const bool copied = mask != 0 && !blocks_for_copies_.empty();
-      const KernelCycles cycles = cost_.of(piece, copied ? blocks_for_copies_[id.index()] : stripe.block, feed);
+      const KernelCycles cycles = cost_.of(subop, copied ? blocks_for_copies_[id.index()] : stripe.block, feed);
       kernel.variants[mask] = {.cycles = cycles.total, .slow_port_cycles = cycles.port_busy[slow]};
     }
   }
-  [[nodiscard]] Feed feed_of(const Step& piece, const WeightSlice& slice) const {
-    Feed feed = expected_feed(piece, context_);
+  [[nodiscard]] Feed feed_of(const Step& subop, const WeightSlice& slice) const {
+    Feed feed = expected_feed(subop, context_);
     feed.weight_bytes = feed.scale_bytes = 0;
     for (const CoreStream& core : slice.cores) {
       feed.weight_bytes += static_cast<double>(core.weight_bytes);

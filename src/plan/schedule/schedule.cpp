@@ -96,43 +96,43 @@ bool is_whole(const OfmBox& box, const FeatureMap& ofm) {
   return box == OfmBox{.height = ofm.height, .width = ofm.width, .depth = ofm.depth};
 }
 
-void take_window(Step& piece, const OfmBox& box) {
-  const Kernel& k = piece.kernel;
-  const Padding& p = piece.padding;
+void take_window(Step& subop, const OfmBox& box) {
+  const Kernel& k = subop.kernel;
+  const Padding& p = subop.padding;
   const WindowReach y = reach_of(
-      box.y, box.height, {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = piece.ifm.height});
+      box.y, box.height, {.stride = k.stride_y, .extent = k.extent_h(), .before = p.top, .inputs = subop.ifm.height});
   const WindowReach x = reach_of(
-      box.x, box.width, {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = piece.ifm.width});
-  const bool all_channels = piece.sums_over_depth();
-  piece.padding = {.top = y.before, .bottom = y.after, .left = x.before, .right = x.after};
-  piece.ifm = part_of(piece.ifm, {.y = y.first,
+      box.x, box.width, {.stride = k.stride_x, .extent = k.extent_w(), .before = p.left, .inputs = subop.ifm.width});
+  const bool all_channels = subop.sums_over_depth();
+  subop.padding = {.top = y.before, .bottom = y.after, .left = x.before, .right = x.after};
+  subop.ifm = part_of(subop.ifm, {.y = y.first,
                                   .x = x.first,
                                   .c = all_channels ? 0 : box.c,
                                   .height = y.size,
                                   .width = x.size,
-                                  .depth = all_channels ? piece.ifm.depth : box.depth});
-  if (!piece.reads_second_map()) return;
+                                  .depth = all_channels ? subop.ifm.depth : box.depth});
+  if (!subop.reads_second_map()) return;
   // A matrix has a pixel per output channel; what sums start with lies as the result does.
-  const OfmBox pixels{.x = box.c, .height = piece.ifm2.height, .width = box.depth, .depth = piece.ifm2.depth};
-  piece.ifm2 = part_of(piece.ifm2, piece.multiplies_second ? pixels : box);
+  const OfmBox pixels{.x = box.c, .height = subop.ifm2.height, .width = box.depth, .depth = subop.ifm2.depth};
+  subop.ifm2 = part_of(subop.ifm2, subop.multiplies_second ? pixels : box);
 }
 
 }  // namespace
 
-Step piece_of(const Schedule& schedule, const Stripe& stripe) {
-  Step piece = schedule[stripe.step];
-  piece.name.clear();
+Step subop_of(const Schedule& schedule, const Stripe& stripe) {
+  Step subop = schedule[stripe.step];
+  subop.name.clear();
   const OfmBox& box = stripe.ofm;
-  if (is_whole(box, piece.ofm)) return piece;
-  if (piece.kind == StepKind::kElementwise) {
-    piece.ifm = operand_part_of(piece.ifm, piece.first_broadcast, box);
-    if (piece.reads_second_map()) piece.ifm2 = operand_part_of(piece.ifm2, piece.broadcast, box);
+  if (is_whole(box, subop.ofm)) return subop;
+  if (subop.kind == StepKind::kElementwise) {
+    subop.ifm = operand_part_of(subop.ifm, subop.first_broadcast, box);
+    if (subop.reads_second_map()) subop.ifm2 = operand_part_of(subop.ifm2, subop.broadcast, box);
   } else {
-    take_window(piece, box);
+    take_window(subop, box);
   }
-  piece.ofm = part_of(piece.ofm, box);
-  piece.first_channel += box.c;
-  return piece;
+  subop.ofm = part_of(subop.ofm, box);
+  subop.first_channel += box.c;
+  return subop;
 }
 
 int64_t space_bytes(const Schedule& schedule, Space space) {

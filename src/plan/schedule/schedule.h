@@ -140,7 +140,7 @@ Schedule first_schedule(Network& network);
 
 // The step of a stripe as if it were all there is to do: its feature maps, padding and channels are the stripe's part.
 // Without the step's name.
-Step piece_of(const Schedule& schedule, const Stripe& stripe);
+Step subop_of(const Schedule& schedule, const Stripe& stripe);
 
 // What the outputs [start, start + size) of a window read along one axis, and how much of that lies in the padding.
 struct WindowAxis {

@@ -51,10 +51,10 @@ Requests requests_of(const Schedule& schedule, const Material& material, const C
     const Stripe& stripe = schedule.stripes[i];
     const WeightsId id = schedule[stripe.step].weights;
     if (!id.valid()) continue;
-    const Step piece = piece_of(schedule, stripe);
+    const Step subop = subop_of(schedule, stripe);
     const Request request{.weights = id,
-                          .first_channel = piece.first_channel,
-                          .traversal = context.family.traversal(piece, stripe.block, material[id], context.target)};
+                          .first_channel = subop.first_channel,
+                          .traversal = context.family.traversal(subop, stripe.block, material[id], context.target)};
     const auto [entry, is_new] = known.emplace(request.key(), requests.distinct.size());
     if (is_new) requests.distinct.push_back(request);
     requests.of_stripe[i] = entry->second;

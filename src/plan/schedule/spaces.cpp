@@ -50,9 +50,9 @@ std::vector<double> gains_of(const Schedule& schedule, const Context& context) {
   std::vector<double> gains(schedule.storages.size(), 0);
   const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
   for (const Stripe& stripe : schedule.stripes) {
-    const Step piece = piece_of(schedule, stripe);
-    if (piece.kind == StepKind::kDma) continue;
-    const StripeCost cost = cost_of(piece, stripe.block, context.family, context.target);
+    const Step subop = subop_of(schedule, stripe);
+    if (subop.kind == StepKind::kDma) continue;
+    const StripeCost cost = cost_of(subop, stripe.block, context.family, context.target);
     const auto add = [&](const FeatureMap& map, double bytes, double bytes_per_cycle) {
       // Traffic that hides behind the work is worth something too: other traffic may not.
       constexpr double kHidden = 0.1;
@@ -60,9 +60,9 @@ std::vector<double> gains_of(const Schedule& schedule, const Context& context) {
       const StorageId storage = schedule[map.tensor].storage;
       if (storage.valid()) gains[storage.index()] += std::max(cycles - cost.npu_cycles, kHidden * cycles);
     };
-    add(piece.ofm, cost.ofm_bytes, slow.bytes_per_cycle);
-    add(piece.ifm, cost.ifm_bytes, slow.map_read_bytes_per_cycle);
-    if (piece.reads_second_map()) add(piece.ifm2, cost.ifm2_bytes, slow.map_read_bytes_per_cycle);
+    add(subop.ofm, cost.ofm_bytes, slow.bytes_per_cycle);
+    add(subop.ifm, cost.ifm_bytes, slow.map_read_bytes_per_cycle);
+    if (subop.reads_second_map()) add(subop.ifm2, cost.ifm2_bytes, slow.map_read_bytes_per_cycle);
   }
   return gains;
 }

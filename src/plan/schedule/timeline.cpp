@@ -112,7 +112,7 @@ class Timeline::Pricing {
 
  private:
   [[nodiscard]] Work kernel(const Stripe& stripe) const {
-    const KernelCycles cycles = cost_.of(piece_of(schedule_, stripe), stripe.block, feed_of(stripe));
+    const KernelCycles cycles = cost_.of(subop_of(schedule_, stripe), stripe.block, feed_of(stripe));
     Work work{.left = cycles.total};
     for (size_t i = 0; i < work.shares.size(); ++i)
       work.shares[i] = std::min(1.0, cycles.port_busy[i] / std::max(1.0, cycles.total));

@@ -131,14 +131,14 @@ class Verifier {
       if (command.kind != Command::Kind::kStripe) continue;
       const size_t i = command.stripe.index();
       if (++done[i] == 2) broken(3, name_of(i), "is done twice");
-      const Step piece = piece_of(s_, s_.stripes[i]);
+      const Step subop = subop_of(s_, s_.stripes[i]);
       const StepId step = s_.stripes[i].step;
       const auto reads = [&](const FeatureMap& map) {
         if (const std::string why = rows.why_not(step, map); !why.empty()) broken(3, name_of(i), "reads {}", why);
       };
-      reads(piece.ifm);
-      if (piece.reads_second_map()) reads(piece.ifm2);
-      rows.write(step, s_.stripes[i].ofm, piece.ofm);
+      reads(subop.ifm);
+      if (subop.reads_second_map()) reads(subop.ifm2);
+      rows.write(step, s_.stripes[i].ofm, subop.ofm);
     }
     for (size_t i = 0; i < done.size(); ++i) {
       if (done[i] == 0) broken(3, name_of(i), "is never done");
@@ -150,11 +150,11 @@ class Verifier {
     for (size_t i = 0; i < s_.stripes.size(); ++i) {
       if (!s_.stripes[i].slice.valid()) continue;
       const WeightSlice& slice = s_[s_.stripes[i].slice];
-      const Step piece = piece_of(s_, s_.stripes[i]);
-      if (slice.weights != piece.weights) broken(4, name_of(i), "its slice is of other weights");
-      if (slice.first_channel != piece.first_channel || slice.channels != piece.ofm.depth)
+      const Step subop = subop_of(s_, s_.stripes[i]);
+      if (slice.weights != subop.weights) broken(4, name_of(i), "its slice is of other weights");
+      if (slice.first_channel != subop.first_channel || slice.channels != subop.ofm.depth)
         broken(4, name_of(i), "its slice has channels {}..{}, not {}..{}", slice.first_channel,
-               slice.first_channel + slice.channels, piece.first_channel, piece.first_channel + piece.ofm.depth);
+               slice.first_channel + slice.channels, subop.first_channel, subop.first_channel + subop.ofm.depth);
       if (slice.cores.empty()) broken(4, name_of(i), "its slice has no stream");
       for (const CoreStream& core : slice.cores) {
         if (core.scale_offset + core.scale_bytes > s_[slice.scales].bytes ||
@@ -246,7 +246,7 @@ class Verifier {
       const bool fits = b.height > 0 && b.width > 0 && b.depth > 0 && b.height <= max.height && b.width <= max.width &&
                         b.depth <= max.depth;
       const auto allowed = [&] {
-        const std::vector<BlockConfig> legal = family_.legal_blocks(piece_of(s_, s_.stripes[i]), target_);
+        const std::vector<BlockConfig> legal = family_.legal_blocks(subop_of(s_, s_.stripes[i]), target_);
         return std::ranges::find(legal, b) != legal.end();
       };
       if (!fits || (!std::ranges::any_of(ublocks, made_of) && !allowed()))

@@ -28,14 +28,14 @@ double bits_of_choice(double rate) {
 }
 
 // Of a stripe's weights with the padding of their order, by their entropy: padding is more zeros.
-double bytes_of(const Step& piece, const BlockConfig& block, const Context& context) {
-  const WeightFacts& facts = context.weights[piece.weights.index()];
-  const Weights shape{.height = piece.kernel.height, .width = piece.kernel.width, .in_channels = piece.ifm.depth};
-  const npu::WeightTraversal order = context.family.traversal(piece, block, shape, context.target);
+double bytes_of(const Step& subop, const BlockConfig& block, const Context& context) {
+  const WeightFacts& facts = context.weights[subop.weights.index()];
+  const Weights shape{.height = subop.kernel.height, .width = subop.kernel.width, .in_channels = subop.ifm.depth};
+  const npu::WeightTraversal order = context.family.traversal(subop, block, shape, context.target);
   double all = 0;
   for (int stream = 0; stream < npu::stream_count(order); ++stream)
     all += static_cast<double>(npu::sequence_length(order, stream));
-  const auto given = static_cast<double>(piece.ofm.depth * piece.kernel.taps() * piece.ifm.depth);
+  const auto given = static_cast<double>(subop.ofm.depth * subop.kernel.taps() * subop.ifm.depth);
   const double zeros = all - given + facts.zero_rate * given;
   const double bits =
       given * (facts.bits_per_weight - bits_of_choice(facts.zero_rate)) + all * bits_of_choice(zeros / all);
@@ -64,11 +64,11 @@ class Reorderer {
     const auto blocks = best_blocks(schedule_, questions, context_, threads_);
     for (size_t i = 0; i < questions.size(); ++i) {
       const Stripe& stripe = schedule_[questions[i].stripe];
-      const Step piece = piece_of(schedule_, stripe);
-      const double now = bytes_of(piece, stripe.block, context_);
+      const Step subop = subop_of(schedule_, stripe);
+      const double now = bytes_of(subop, stripe.block, context_);
       all_bytes_ += now;
       if (!blocks[i]) continue;
-      const double then = bytes_of(piece, *blocks[i], context_);
+      const double then = bytes_of(subop, *blocks[i], context_);
       if (then < now && take(stripe.step, *blocks[i])) saved_bytes_ += now - then;
     }
     return all_bytes_ == 0 ? 0 : saved_bytes_ / all_bytes_;

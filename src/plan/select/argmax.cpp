@@ -97,14 +97,14 @@ Result<void> by_indices(Selection& s, const Operand& x, size_t axis) {
                                          store);
   CARINA_TRY(Operand first, emit_largest(s, indices, axis));
   first.view = *reshaped(first.view, s.shape(s.output()));
-  finish_elementwise(s,
-                     {.mode = npu::ElementwiseMode::SUB,
-                      .a = first,
-                      .b = {.view = {}, .type = kSigned16},
-                      .scalar = size,
-                      .scalar_first = true,
-                      .operands = {}},
-                     store_only(s.output(), kSigned32));
+  emit_output_elementwise(s,
+                          {.mode = npu::ElementwiseMode::SUB,
+                           .a = first,
+                           .b = {.view = {}, .type = kSigned16},
+                           .scalar = size,
+                           .scalar_first = true,
+                           .operands = {}},
+                          store_only(s.output(), kSigned32));
   return {};
 }
 

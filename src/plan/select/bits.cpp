@@ -85,12 +85,12 @@ Result<void> select_bits(Selection& s) {
   const Epilogue store = store_bits(s.output(), result_type(s));
   const TosaOp op = s.node().op.tosa();
   if (op == TosaOp::BITWISE_NOT) {
-    finish_elementwise(s, {.mode = ElementwiseMode::NOT, .a = bits_of(s, 0), .b = {}, .has_b = false, .operands = {}},
-                       store);
+    emit_output_elementwise(
+        s, {.mode = ElementwiseMode::NOT, .a = bits_of(s, 0), .b = {}, .has_b = false, .operands = {}}, store);
   } else if (op == TosaOp::LOGICAL_NOT) {
-    finish_elementwise(s, with_scalar(ElementwiseMode::XOR, bits_of(s, 0), 1), store);
+    emit_output_elementwise(s, with_scalar(ElementwiseMode::XOR, bits_of(s, 0), 1), store);
   } else {
-    finish_elementwise(s, {.mode = bit_mode(op), .a = bits_of(s, 0), .b = bits_of(s, 1), .operands = {}}, store);
+    emit_output_elementwise(s, {.mode = bit_mode(op), .a = bits_of(s, 0), .b = bits_of(s, 1), .operands = {}}, store);
   }
   return {};
 }
@@ -99,7 +99,7 @@ Result<void> select_order(Selection& s) {
   const Elementwise compare{
       .mode = comparison_mode(s.node().op.tosa()), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}};
   const Operand mask = emit_temporary(s, "mask", compare, store_bits({}, kSigned8));
-  finish_elementwise(s, with_scalar(ElementwiseMode::AND, mask, 1), store_bits(s.output(), result_type(s)));
+  emit_output_elementwise(s, with_scalar(ElementwiseMode::AND, mask, 1), store_bits(s.output(), result_type(s)));
   return {};
 }
 
@@ -110,8 +110,8 @@ Result<void> select_by_mask(Selection& s) {
     return emit_temporary(s, "chosen", {.mode = mode, .a = x, .b = mask, .operands = {}}, store_bits({}, x.type));
   };
   const Operand chosen = masked(ElementwiseMode::AND, a), other = masked(ElementwiseMode::AND_NOT, b);
-  finish_elementwise(s, {.mode = ElementwiseMode::OR, .a = chosen, .b = other, .operands = {}},
-                     store_bits(s.output(), result_type(s)));
+  emit_output_elementwise(s, {.mode = ElementwiseMode::OR, .a = chosen, .b = other, .operands = {}},
+                          store_bits(s.output(), result_type(s)));
   return {};
 }
 
@@ -121,15 +121,15 @@ Result<void> select_bit_shift(Selection& s) {
   // Without rounding half up the NPU rounds down.
   if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT && !s.node().attributes.get<bool>("round"))
     store.rounding = Rounding::kDouble;
-  finish_elementwise(s, {.mode = shift_mode(op), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}},
-                     store);
+  emit_output_elementwise(
+      s, {.mode = shift_mode(op), .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}}, store);
   return {};
 }
 
 Result<void> select_quotient(Selection& s) {
-  finish_elementwise(s,
-                     {.mode = ElementwiseMode::DIV, .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}},
-                     store_bits(s.output(), kSigned32));
+  emit_output_elementwise(
+      s, {.mode = ElementwiseMode::DIV, .a = s.plain(s.input(0)), .b = s.plain(s.input(1)), .operands = {}},
+      store_bits(s.output(), kSigned32));
   return {};
 }
 
@@ -140,11 +140,11 @@ Result<void> select_bit_cast(Selection& s) {
   if (!in || !out || (to != DType::kBool && out->bits >= in->bits)) return select_cast(s);
   const Operand a = s.plain(s.input(0));
   if (to != DType::kBool) {
-    finish_elementwise(s, with_scalar(ElementwiseMode::ADD, a, 0), store_bits(s.output(), *out));
+    emit_output_elementwise(s, with_scalar(ElementwiseMode::ADD, a, 0), store_bits(s.output(), *out));
     return {};
   }
-  finish_elementwise(s, with_scalar(ElementwiseMode::AND, mask_of(s, a, kSigned8.bits), 1),
-                     store_bits(s.output(), *out));
+  emit_output_elementwise(s, with_scalar(ElementwiseMode::AND, mask_of(s, a, kSigned8.bits), 1),
+                          store_bits(s.output(), *out));
   return {};
 }
 

@@ -88,7 +88,7 @@ void lay_operand(Selection& s, Convolution& c) {
   fold_columns(s, c, out, is_copy);
 }
 
-Result<void> finish(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
+Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases) {
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, s.shape(s.output()));
@@ -104,7 +104,7 @@ Result<void> select_convolution(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 1));
   lay_operand(s, c);
   CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), c.weight_shape[0]));
-  return finish(s, StepKind::kConv, c, biases);
+  return emit_output(s, StepKind::kConv, c, biases);
 }
 
 namespace {
@@ -156,7 +156,7 @@ Result<void> select_depthwise(Selection& s) {
   const bool shared = in_channels == 1 && multiplier > 1;
   c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
   if (shared) fold_columns(s, c, s.shape(s.output()), false);
-  return finish(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
+  return emit_output(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
 }
 
 namespace {

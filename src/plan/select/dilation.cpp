@@ -73,9 +73,9 @@ bool phases_pay(const Selection& s, StepKind kind, const Convolution& c, const S
   const int64_t phases = y.step * x.step;
   if (phases == 1 || phases > kMaxPhases) return false;
   if ((y.step > 1 && k.stride_y > 1) || (x.step > 1 && k.stride_x > 1)) return false;
-  const int64_t spread = ((k.height - 1) * y.step + 1) * ((k.width - 1) * x.step + 1);
+  const int64_t window = ((k.height - 1) * y.step + 1) * ((k.width - 1) * x.step + 1);
   const double lanes = kind == StepKind::kDepthwise ? kDepthwiseLoss : static_cast<double>(c.weight_shape[3]);
-  const double wasted = static_cast<double>((spread - k.taps()) * out.elements()) * lanes;
+  const double wasted = static_cast<double>((window - k.taps()) * out.elements()) * lanes;
   return wasted / s.target().accelerator.macs_per_cycle > static_cast<double>(phases - 1) * kOperationCycles;
 }
 

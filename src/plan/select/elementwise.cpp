@@ -43,7 +43,7 @@ Result<void> check_int32(Selection& s) {
 
 }  // namespace
 
-void finish_elementwise(Selection& s, Elementwise what, const Epilogue& epilogue) {
+void emit_output_elementwise(Selection& s, Elementwise what, const Epilogue& epilogue) {
   align(s, what, s.shape(s.output()));
   const bool b_is_whole = what.has_b && !what.scalar && what.a.view.shape() != s.shape(s.output());
   const View& like = b_is_whole ? what.b.view : what.a.view;
@@ -67,7 +67,7 @@ Result<void> select_add_sub(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ADD) ? ElementwiseMode::ADD : ElementwiseMode::SUB;
   const Elementwise sum = sum_of(s, mode, s.input(0), s.input(1));
-  finish_elementwise(
+  emit_output_elementwise(
       s, sum,
       s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal, .wide_input = sum.a.type.bits == 32}));
   return {};
@@ -81,8 +81,8 @@ Result<void> select_mul(Selection& s) {
   const bool narrow =
       same_narrow_type(a, b) && simplified(a.scaling).is_unit() && simplified(b.scaling).is_unit() && shift == 0;
   if (narrow) {
-    finish_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}},
-                       s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
+    emit_output_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}},
+                            s.follow(s.output(), kSigned32, {.scale = EpilogueRules::Scale::kGlobal}));
     return {};
   }
   a = s.plain(s.input(0));
@@ -94,7 +94,7 @@ Result<void> select_mul(Selection& s) {
   const auto scale = shift == 0 ? EpilogueRules::Scale::kGlobal : EpilogueRules::Scale::kNone;
   Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = true});
   if (shift != 0) epilogue.shifts = {static_cast<uint8_t>(shift)};
-  finish_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}}, epilogue);
+  emit_output_elementwise(s, {.mode = ElementwiseMode::MUL, .a = a, .b = b, .operands = {}}, epilogue);
   return {};
 }
 
@@ -102,15 +102,15 @@ Result<void> select_binary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::MAXIMUM) ? ElementwiseMode::MAX : ElementwiseMode::MIN;
   const Operand a = s.plain(s.input(0)), b = s.plain(s.input(1));
-  finish_elementwise(s, {.mode = mode, .a = a, .b = b, .operands = {}}, store_only(s.output(), kSigned32));
+  emit_output_elementwise(s, {.mode = mode, .a = a, .b = b, .operands = {}}, store_only(s.output(), kSigned32));
   return {};
 }
 
 Result<void> select_unary_32(Selection& s) {
   CARINA_CHECKED(check_int32(s));
   const ElementwiseMode mode = s.node().op == ir::Op(TosaOp::ABS) ? ElementwiseMode::ABS : ElementwiseMode::CLZ;
-  finish_elementwise(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
-                     store_only(s.output(), kSigned32));
+  emit_output_elementwise(s, {.mode = mode, .a = s.plain(s.input(0)), .b = {}, .has_b = false, .operands = {}},
+                          store_only(s.output(), kSigned32));
   return {};
 }
 
@@ -120,11 +120,11 @@ Result<void> select_negate(Selection& s) {
   Epilogue epilogue = s.follow(s.output(), a.type, {});
   CARINA_TRY(epilogue.zero_point, s.constant_scalar(s.input(2), "output zero point"));
   if (a.type.bits <= 16) {
-    finish_elementwise(s, times_scalar(a, -1), epilogue);
+    emit_output_elementwise(s, times_scalar(a, -1), epilogue);
     return {};
   }
   const Operand zero{.view = {}, .type = a.type};
-  finish_elementwise(
+  emit_output_elementwise(
       s, {.mode = ElementwiseMode::SUB, .a = a, .b = zero, .scalar = 0, .scalar_first = true, .operands = {}},
       epilogue);
   return {};

@@ -51,7 +51,7 @@ Elementwise times_scalar(const Operand& x, int64_t factor);
 // The same to a new tensor of elements as `store` says; its shape is what both operands broadcast to.
 Operand emit_temporary(Selection& s, std::string name, const Elementwise& what, const Epilogue& store);
 // The same as the result of the node at hand, `epilogue.value`, with its axes in memory as its operands have theirs.
-void finish_elementwise(Selection& s, Elementwise what, const Epilogue& epilogue);
+void emit_output_elementwise(Selection& s, Elementwise what, const Epilogue& epilogue);
 // a + b or a - b of two int32 values: of the narrow tensors that they stand for where the NPU can scale both exactly.
 Elementwise sum_of(Selection& s, npu::ElementwiseMode mode, ir::ValueId a, ir::ValueId b);
 // dst (8 or 16 bits) = the low bits of src, whose elements are wider.

@@ -81,7 +81,7 @@ Result<void> emit_with(Selection& s, StepKind kind, const Convolution& c, Weight
 namespace {
 
 // Dilations that the NPU does not have become zeros between the taps.
-void spread_taps(Convolution& c) {
+void dilate_taps(Convolution& c) {
   Kernel& k = c.kernel;
   const int64_t outer = c.weight_shape[0], inner = c.weight_shape[3];
   const auto [native_y, step_y] = steps_of(k.height, k.dilation_y);
@@ -89,17 +89,17 @@ void spread_taps(Convolution& c) {
   const int64_t height = (k.height - 1) * step_y + 1, width = (k.width - 1) * step_x + 1;
   if (step_y != 1 || step_x != 1) {
     const std::vector<int16_t> weights = c.weights.widened();
-    std::vector<int16_t> spread(static_cast<size_t>(outer * height * width * inner), 0);
+    std::vector<int16_t> dilated(static_cast<size_t>(outer * height * width * inner), 0);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t y = 0; y < k.height; ++y) {
         for (int64_t x = 0; x < k.width; ++x) {
           const auto* from = &weights[static_cast<size_t>(((o * k.height + y) * k.width + x) * inner)];
           std::copy_n(from, inner,
-                      &spread[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
+                      &dilated[static_cast<size_t>(((o * height + y * step_y) * width + x * step_x) * inner)]);
         }
       }
     }
-    c.weights = spread;
+    c.weights = dilated;
   }
   k.dilation_y = native_y;
   k.dilation_x = native_x;
@@ -115,7 +115,7 @@ bool fits_kernel_limits(int64_t rows, int64_t columns) {
 // One operation, with a kernel that the NPU has room for.
 Result<void> emit_whole(Selection& s, StepKind kind, Convolution c, const std::vector<int64_t>& biases, const View& out,
                         const Epilogue& epilogue) {
-  spread_taps(c);
+  dilate_taps(c);
   CARINA_TRY(const WeightsId weights, weights_of(s, c, biases, epilogue));
   return emit_with(s, kind, c, weights, out, epilogue);
 }
@@ -128,7 +128,7 @@ struct Taps {
   int64_t width = 1;
 };
 
-std::vector<Taps> pieces_of(const Kernel& k) {
+std::vector<Taps> subkernels_of(const Kernel& k) {
   const auto fit = [](int64_t taps, int64_t dilation, int64_t extent) {
     return std::min(taps, (extent - 1) / dilation + 1);
   };
@@ -136,17 +136,17 @@ std::vector<Taps> pieces_of(const Kernel& k) {
   const int64_t columns = (width - 1) * k.dilation_x + 1;
   const int64_t height =
       fit(k.height, k.dilation_y, std::min<int64_t>(npu::kMaxKernelHeight, npu::kMaxKernelElements / columns));
-  std::vector<Taps> pieces;
+  std::vector<Taps> subkernels;
   for (int64_t y = 0; y < k.height; y += height) {
     for (int64_t x = 0; x < k.width; x += width)
-      pieces.push_back(
+      subkernels.push_back(
           {.y = y, .x = x, .height = std::min(height, k.height - y), .width = std::min(width, k.width - x)});
   }
-  return pieces;
+  return subkernels;
 }
 
 // Some taps of an unpadded convolution, over the part of the input that they see.
-Convolution piece_of_kernel(const Convolution& whole, const Taps& taps, const Shape& out) {
+Convolution subkernel_of(const Convolution& whole, const Taps& taps, const Shape& out) {
   Convolution c = whole;
   const Kernel& k = whole.kernel;
   c.kernel.height = taps.height;
@@ -169,8 +169,8 @@ Convolution piece_of_kernel(const Convolution& whole, const Taps& taps, const Sh
 }
 
 // The sums of the pieces, added, then scaled.
-Result<void> emit_in_pieces(Selection& s, StepKind kind, const Convolution& whole, const std::vector<int64_t>& biases,
-                            const View& out, const Epilogue& epilogue) {
+Result<void> emit_subkernels(Selection& s, StepKind kind, const Convolution& whole, const std::vector<int64_t>& biases,
+                             const View& out, const Epilogue& epilogue) {
   const Kernel& k = whole.kernel;
   if (whole.ifm.type.bits > 8) {
     return s.refuse(
@@ -179,15 +179,15 @@ Result<void> emit_in_pieces(Selection& s, StepKind kind, const Convolution& whol
         fmt::format("{}x{}", k.extent_h(), k.extent_w()));
   }
   const Epilogue store = store_only({}, kSigned32);
-  const std::vector<Taps> pieces = pieces_of(k);
+  const std::vector<Taps> subkernels = subkernels_of(k);
   const std::vector<int64_t> none(biases.size(), 0);
   Operand sum;
-  for (size_t i = 0; i < pieces.size(); ++i) {
+  for (size_t i = 0; i < subkernels.size(); ++i) {
     const Operand part{.view = s.new_tensor("part of the sum", out.shape(), kSigned32), .type = kSigned32};
     CARINA_CHECKED(
-        emit_whole(s, kind, piece_of_kernel(whole, pieces[i], out.shape()), i == 0 ? biases : none, part.view, store));
+        emit_whole(s, kind, subkernel_of(whole, subkernels[i], out.shape()), i == 0 ? biases : none, part.view, store));
     const Elementwise added{.mode = npu::ElementwiseMode::ADD, .a = sum, .b = part, .operands = {}};
-    if (i + 1 == pieces.size() && !epilogue.scaled) {
+    if (i + 1 == subkernels.size() && !epilogue.scaled) {
       emit_elementwise(s, out, added, epilogue);
       return {};
     }
@@ -208,7 +208,7 @@ Result<void> emit_convolution(Selection& s, StepKind kind, Convolution c, const 
     return emit_whole(s, kind, std::move(c), biases, out, epilogue);
   }
   pad_in_memory(s, c);
-  return emit_in_pieces(s, kind, c, biases, out, epilogue);
+  return emit_subkernels(s, kind, c, biases, out, epilogue);
 }
 
 }  // namespace carina::plan

@@ -84,12 +84,12 @@ FeatureMap part_of(FeatureMap map, int64_t y, int64_t x, int64_t c, const Featur
 }
 
 // Cuts `ofm` into pieces that are no larger than what can be read.
-void fill_pieces(Selection& s, const FeatureMap& ofm, const FeatureMap& sample, int64_t value) {
+void fill_tiles(Selection& s, const FeatureMap& ofm, const FeatureMap& sample, int64_t value) {
   for (int64_t y = 0; y < ofm.height && !s.is_full(); y += sample.height) {
     for (int64_t x = 0; x < ofm.width; x += sample.width) {
       for (int64_t c = 0; c < ofm.depth; c += sample.depth) {
-        const FeatureMap piece = part_of(ofm, y, x, c, sample);
-        push_fill(s, piece, part_of(sample, 0, 0, 0, piece), value);
+        const FeatureMap tile = part_of(ofm, y, x, c, sample);
+        push_fill(s, tile, part_of(sample, 0, 0, 0, tile), value);
       }
     }
   }
@@ -114,7 +114,7 @@ void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t val
   const FeatureMap read = feature_map(boxes_of(sample_views, kNoBroadcast).front(), 0, sample.view.tensor, lane, 0);
   const std::array views{dst};
   for (const Box& box : boxes_of(views, kNoBroadcast))
-    if (!s.is_full()) fill_pieces(s, feature_map(box, 0, dst.tensor, lane, 0), read, signed_value);
+    if (!s.is_full()) fill_tiles(s, feature_map(box, 0, dst.tensor, lane, 0), read, signed_value);
 }
 
 void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {

@@ -38,22 +38,22 @@ void merge_axes(View& dst, View& src) {
 // The pieces of dst and src along every axis but two, one index each.
 using Pair = std::pair<View, View>;
 std::vector<Pair> unrolled(const Pair& whole, size_t kept, size_t also_kept) {
-  std::vector<Pair> pieces{whole};
+  std::vector<Pair> tiles{whole};
   for (size_t axis = 0; axis < whole.first.rank(); ++axis) {
     if (axis == kept || axis == also_kept) continue;
     std::vector<Pair> parts;
-    for (const auto& [to, from] : pieces) {
+    for (const auto& [to, from] : tiles) {
       if (parts.size() > kMaxBoxes) break;
       for (int64_t i = 0; i < to.axes[axis].size; ++i)
         parts.emplace_back(sliced_axis(to, axis, i, 1), sliced_axis(from, axis, i, 1));
     }
-    pieces = std::move(parts);
+    tiles = std::move(parts);
   }
-  return pieces;
+  return tiles;
 }
 
-void pick_rows(Selection& s, const Pair& piece, size_t width, size_t channels, ElementType type, WeightsId pick) {
-  const auto& [to, from] = piece;
+void pick_rows(Selection& s, const Pair& tile, size_t width, size_t channels, ElementType type, WeightsId pick) {
+  const auto& [to, from] = tile;
   const int64_t count = to.axes[channels].size;
   const View ofm{.tensor = to.tensor, .offset = to.offset, .axes = {{1, 0}, {1, 0}, to.axes[width], to.axes[channels]}};
   const View ifm{
@@ -78,9 +78,9 @@ WeightsId row_filters(Selection& s, int64_t count, ElementType type) {
                       store_only({}, type));
 }
 
-void pick_pieces(Selection& s, const Pair& part, size_t width, size_t channels, ElementType type) {
+void pick_tiles(Selection& s, const Pair& part, size_t width, size_t channels, ElementType type) {
   const WeightsId pick = row_filters(s, part.first.axes[channels].size, type);
-  for (const Pair& piece : unrolled(part, width, channels)) pick_rows(s, piece, width, channels, type, pick);
+  for (const Pair& tile : unrolled(part, width, channels)) pick_rows(s, tile, width, channels, type, pick);
 }
 
 // The axis in groups of as many elements as there are filters, and these as an axis behind all others.
@@ -116,12 +116,12 @@ bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, Ele
   if (groups > dst.axes[width].size && src.axes[channels].stride * type.bytes() <= kMaxStrideBytes) {
     first = groups * kFilters;
     const Pair whole{sliced_axis(dst, channels, 0, first), sliced_axis(src, channels, 0, first)};
-    pick_pieces(s, {in_groups(whole.first, channels), in_groups(whole.second, channels)}, channels, dst.rank(), type);
+    pick_tiles(s, {in_groups(whole.first, channels), in_groups(whole.second, channels)}, channels, dst.rank(), type);
   }
   for (; first < rows && !s.is_full(); first += kFilters) {
     const int64_t count = std::min(kFilters, rows - first);
-    pick_pieces(s, {sliced_axis(dst, channels, first, count), sliced_axis(src, channels, first, count)}, width,
-                channels, type);
+    pick_tiles(s, {sliced_axis(dst, channels, first, count), sliced_axis(src, channels, first, count)}, width, channels,
+               type);
   }
   return true;
 }

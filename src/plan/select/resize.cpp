@@ -82,8 +82,8 @@ Result<void> bilinear_axis(Selection& s, const View& dst, const Operand& src, si
     const int64_t channels = dst.axes[3].size;
     const bool two = run.source.high != run.source.low && run.source.fraction != 0;
     const int64_t taps = two ? 2 : 1;
-    const int64_t spread = run.source.high - run.source.low;
-    CARINA_CHECK(!two || spread == 1, "neighbors");
+    const int64_t range = run.source.high - run.source.low;
+    CARINA_CHECK(!two || range == 1, "neighbors");
     Weights weights{
         .name = {}, .out_channels = channels, .height = axis == 1 ? taps : 1, .width = axis == 2 ? taps : 1};
     std::vector<int16_t> values;

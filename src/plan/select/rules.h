@@ -51,7 +51,7 @@ Result<void> select_quotient(Selection& s);   // INTDIV
 Result<void> select_gather(Selection& s);
 Result<void> select_scatter(Selection& s);
 Result<void> select_resample(Selection& s);               // RESIZE
-Result<void> select_product(Selection& s);                // MATMUL
+Result<void> select_gemm(Selection& s);                   // MATMUL
 Result<void> select_convolution_by_tensor(Selection& s);  // CONV2D, also with weights computed at run time
 
 }  // namespace carina::plan

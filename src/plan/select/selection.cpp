@@ -86,7 +86,7 @@ Result<Network> Selection::run() && {
   }
   if (!errors.empty()) return fail(std::move(errors));
   current_ = {};
-  note_slow_products();
+  note_slow_matmuls();
   for (const ir::ValueId id : graph_.outputs) {
     const TensorId tensor = output_tensor_[id.index()];
     const View whole = dense_view(tensor, shape(id));
@@ -180,16 +180,16 @@ Diagnostics Selection::visit() {
 }
 
 void Selection::could_write_weights(const WrittenWeights& cycles) {
-  ++slow_products_;
+  ++slow_matmuls_;
   slow_cycles_.now += cycles.now;
   slow_cycles_.then += cycles.then;
 }
 
-void Selection::note_slow_products() const {
-  if (slow_products_ == 0 || slow_cycles_.then >= slow_cycles_.now) return;
+void Selection::note_slow_matmuls() const {
+  if (slow_matmuls_ == 0 || slow_cycles_.then >= slow_cycles_.now) return;
   log_.note({.where = "MATMUL",
              .what = fmt::format("{} of two activations take about {:.0f} cycles: products and their sums",
-                                 slow_products_ == 1 ? "a product" : fmt::format("{} products", slow_products_),
+                                 slow_matmuls_ == 1 ? "a product" : fmt::format("{} products", slow_matmuls_),
                                  slow_cycles_.now),
              .hint = fmt::format("--dynamic-weights makes convolutions of them, about {:.0f} cycles; that is exact on "
                                  "the simulator, but no silicon has confirmed it",

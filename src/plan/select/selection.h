@@ -168,7 +168,7 @@ class Selection {
   void make_tensors();
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
-  void note_slow_products() const;
+  void note_slow_matmuls() const;
   void fail_outputs();  // of the current node: who reads them is not selected either
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need channels side by side
@@ -196,7 +196,7 @@ class Selection {
   std::vector<TensorId> output_tensor_;                    // per value, where it is an output
   std::vector<bool> absorbed_;                             // per node
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
-  size_t slow_products_ = 0;                               // that could_write_weights() was told of
+  size_t slow_matmuls_ = 0;                                // that could_write_weights() was told of
   WrittenWeights slow_cycles_ = {};
   ir::NodeId current_;
 };

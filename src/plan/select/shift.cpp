@@ -66,7 +66,7 @@ void shift_by_constant(Selection& s, const Operand& x, int64_t amount, int64_t l
     difference.b = constant_32(s, x.view.rank(), less);
   else
     difference.scalar = less;
-  finish_elementwise(s, difference, shifted);
+  emit_output_elementwise(s, difference, shifted);
 }
 
 // Half of 2^amount for each amount of at most 16, or 0 for the amount 0: (2^amount - 1) / 2, rounded half up.
@@ -110,7 +110,7 @@ Result<void> select_shift(Selection& s) {
   }
   Epilogue epilogue = store_only(s.output(), kSigned32);
   if (down) epilogue.rounding = Rounding::kDouble;  // rounds down
-  finish_elementwise(s, {.mode = mode, .a = x, .b = by, .operands = {}}, epilogue);
+  emit_output_elementwise(s, {.mode = mode, .a = x, .b = by, .operands = {}}, epilogue);
   return {};
 }
 
@@ -128,7 +128,7 @@ Result<void> select_cast(Selection& s) {
   } else if (type_to->bits < type_from->bits) {
     take_low_bits(s, a, *type_to);
   } else {
-    finish_elementwise(s, times_scalar(a, 1), store_only(s.output(), kSigned16));
+    emit_output_elementwise(s, times_scalar(a, 1), store_only(s.output(), kSigned16));
   }
   return {};
 }

@@ -50,13 +50,13 @@ Result<void> select_comparison(Selection& s) {
   const Elementwise difference = sum_of(s, ElementwiseMode::SUB, s.input(0), s.input(1));
   switch (s.node().op.tosa()) {
     case TosaOp::GREATER:
-      finish_elementwise(s, difference, above(s.output(), 0));
+      emit_output_elementwise(s, difference, above(s.output(), 0));
       break;
     case TosaOp::GREATER_EQUAL:
-      finish_elementwise(s, difference, above(s.output(), -1));
+      emit_output_elementwise(s, difference, above(s.output(), -1));
       break;
     case TosaOp::EQUAL:
-      finish_elementwise(s, difference, looked_up(s, [](int d) { return d == 0; }));
+      emit_output_elementwise(s, difference, looked_up(s, [](int d) { return d == 0; }));
       break;
     default:
       CARINA_UNREACHABLE("op", s.node().op.tosa());
@@ -67,7 +67,7 @@ Result<void> select_comparison(Selection& s) {
 Result<void> select_truth(Selection& s) {
   Operand x = s.cheapest(s.input(0));
   if (!simplified(x.scaling).is_unit()) x = s.plain(s.input(0));
-  finish_elementwise(
+  emit_output_elementwise(
       s, {.mode = ElementwiseMode::ADD, .a = x, .b = {.view = {}, .type = x.type}, .scalar = 0, .operands = {}},
       looked_up(s, [](int value) { return value != 0; }));
   return {};
@@ -79,16 +79,16 @@ Result<void> select_logical(Selection& s) {
   };
   switch (s.node().op.tosa()) {
     case TosaOp::LOGICAL_NOT:
-      finish_elementwise(s, not_of(truth_of(s, 0)), store_only(s.output(), kSigned8));
+      emit_output_elementwise(s, not_of(truth_of(s, 0)), store_only(s.output(), kSigned8));
       break;
     case TosaOp::LOGICAL_AND:
-      finish_elementwise(s, binary(ElementwiseMode::MIN), store_only(s.output(), kSigned8));
+      emit_output_elementwise(s, binary(ElementwiseMode::MIN), store_only(s.output(), kSigned8));
       break;
     case TosaOp::LOGICAL_OR:
-      finish_elementwise(s, binary(ElementwiseMode::MAX), store_only(s.output(), kSigned8));
+      emit_output_elementwise(s, binary(ElementwiseMode::MAX), store_only(s.output(), kSigned8));
       break;
     case TosaOp::LOGICAL_XOR:
-      finish_elementwise(s, binary(ElementwiseMode::SUB), looked_up(s, [](int d) { return d != 0; }));
+      emit_output_elementwise(s, binary(ElementwiseMode::SUB), looked_up(s, [](int d) { return d != 0; }));
       break;
     default:
       CARINA_UNREACHABLE("op", s.node().op.tosa());
@@ -127,7 +127,7 @@ Result<void> select_choice(Selection& s) {
   Operand a = s.plain(s.input(1)), b = s.plain(s.input(2));
   a.type.is_signed = b.type.is_signed = true;  // bools are 0 and 1 either way
   const Elementwise choice = a.type.bits == 8 ? choice_of_8(s, condition, a, b) : choice_of_wide(s, condition, a, b);
-  finish_elementwise(s, choice, store_only(s.output(), a.type));
+  emit_output_elementwise(s, choice, store_only(s.output(), a.type));
   return {};
 }
 
@@ -137,7 +137,7 @@ Result<void> select_bitwise_not(Selection& s) {
   const Epilogue store = store_only(s.output(), x.type);
   if (x.type.bits <= 16) {
     x.zero_point = -1;
-    finish_elementwise(s, times_scalar(x, -1), store);
+    emit_output_elementwise(s, times_scalar(x, -1), store);
     return {};
   }
   const std::vector<int64_t> ones(x.view.rank(), 1);
@@ -146,7 +146,7 @@ Result<void> select_bitwise_not(Selection& s) {
   const Operand minus_one{
       .view = dense_view(s.new_constant("-1", std::as_bytes(std::span(&kMinusOne, 1)), shape, 4), shape),
       .type = kSigned32};
-  finish_elementwise(s, {.mode = ElementwiseMode::SUB, .a = minus_one, .b = x, .operands = {}}, store);
+  emit_output_elementwise(s, {.mode = ElementwiseMode::SUB, .a = minus_one, .b = x, .operands = {}}, store);
   return {};
 }
 

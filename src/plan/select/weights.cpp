@@ -28,23 +28,23 @@ Result<std::vector<int64_t>> biases_of(Selection& s, ir::ValueId bias, int64_t c
 
 namespace {
 
-// The sum of |weight|. In lanes, which compilers make vectors of; what they hold after a piece fits them.
+// The sum of |weight|. In lanes, which compilers make vectors of; what they hold after a chunk fits them.
 template <typename T>
 int64_t sum_of(std::span<const T> values) {
-  constexpr size_t kLanes = 16, kPiece = size_t{1} << 14;
+  constexpr size_t kLanes = 16, kChunk = size_t{1} << 14;
   int64_t sum = 0;
-  for (; !values.empty(); values = values.subspan(std::min(kPiece, values.size()))) {
-    const auto piece = values.first(std::min(kPiece, values.size()));
+  for (; !values.empty(); values = values.subspan(std::min(kChunk, values.size()))) {
+    const auto chunk = values.first(std::min(kChunk, values.size()));
     std::array<int32_t, kLanes> sums{};
-    const size_t whole = piece.size() - piece.size() % kLanes;
+    const size_t whole = chunk.size() - chunk.size() % kLanes;
     for (size_t i = 0; i < whole; i += kLanes) {
-      if (i % kLineBytes == 0) prefetch_ahead(piece.data() + i);
+      if (i % kLineBytes == 0) prefetch_ahead(chunk.data() + i);
       for (size_t lane = 0; lane < kLanes; ++lane) {
-        const int32_t value = piece[i + lane];
+        const int32_t value = chunk[i + lane];
         sums[lane] += value < 0 ? -value : value;
       }
     }
-    for (const T value : piece.subspan(whole)) sum += std::abs(int{value});
+    for (const T value : chunk.subspan(whole)) sum += std::abs(int{value});
     sum = std::accumulate(sums.begin(), sums.end(), sum);
   }
   return sum;

@@ -132,8 +132,9 @@ void write_constants(Selection& s, const Matrices& m, const Part& part, const St
     const View bytes = streams.of(core);
     const View matrix{.axes = {{part.channels, stream.depth}, {stream.depth, 1}}};
     for (size_t tap = 0; tap < constants.size(); ++tap) {
-      for (const StreamPart& piece : parts_of_tap(stream, static_cast<int64_t>(tap), bytes, matrix))
-        emit_fill(s, piece.view, {.view = piece.view, .type = kSigned8}, as_signed(stream_byte(constants[tap])));
+      for (const StreamPart& stream_part : parts_of_tap(stream, static_cast<int64_t>(tap), bytes, matrix))
+        emit_fill(s, stream_part.view, {.view = stream_part.view, .type = kSigned8},
+                  as_signed(stream_byte(constants[tap])));
     }
     const auto start = stream_start(stream, constants.front());
     const TensorId head = s.new_constant("stream start", start, {kStreamStartBytes}, 1);
@@ -156,8 +157,8 @@ void write_matrix(Selection& s, const Operand& matrix, const Part& part, const S
   for (size_t core = 0; core < part.streams.size(); ++core) {
     const WeightStream& stream = part.streams[core];
     const View from = sliced_axis(matrix.view, 0, part.first, part.channels);
-    for (const StreamPart& piece : parts_of_tap(stream, stream.taps - 1, streams.of(core), from))
-      emit_requantize(s, piece.view, {.view = piece.matrix, .type = kSigned8}, look_up);
+    for (const StreamPart& stream_part : parts_of_tap(stream, stream.taps - 1, streams.of(core), from))
+      emit_requantize(s, stream_part.view, {.view = stream_part.matrix, .type = kSigned8}, look_up);
   }
 }
 

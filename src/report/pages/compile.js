@@ -25,11 +25,11 @@ function compile_cards(report) {
   cards(list);
 }
 
-function savings_section(report) {
-  if (!report.savings || report.savings.length === 0) return;
+function alternatives_section(report) {
+  if (!report.alternatives || report.alternatives.length === 0) return;
   const now = {cycles: report.cycles, sram: sram_of(report), flash: report.program_bytes, cpu: sum(report.nodes, node => node.cpu_cycles)};
   const seconds = one => one.cycles / one.clock_hz, before = now.cycles / report.clock_hz;
-  const made = report.savings.filter(one => !one.failure);
+  const made = report.alternatives.filter(one => !one.failure);
   const change = (value, of, digits = 1) => of ? (value > of ? "+" : value < of ? "−" : "±") + fixed(Math.abs(100 * (value - of) / of), digits) + " %" : "–";
   const tone = (value, of) => value < of ? "good" : value > of ? "bad" : "fine";
   const figure = (value, of, text) => el("span", {}, text, " ", el("span", {class: tone(value, of)}, change(value, of)));
@@ -39,10 +39,10 @@ function savings_section(report) {
     {title: "time", number: true, cell: one => figure(seconds(one), before, duration(one.cycles, one.clock_hz)), by: seconds},
     {title: "SRAM B", number: true, cell: one => figure(one.sram_bytes, now.sram, number(one.sram_bytes)), by: one => one.sram_bytes},
     {title: "flash B", number: true, cell: one => figure(one.program_bytes, now.flash, number(one.program_bytes)), by: one => one.program_bytes}];
-  const failed = report.savings.filter(one => one.failure);
-  section("savings", "What other choices bring", "Each row was compiled again with this one change and run on the cycle model: measured there, not guessed. " +
+  const failed = report.alternatives.filter(one => one.failure);
+  section("alternatives", "What other choices bring", "Each row was compiled again with this one change and run on the cycle model: measured there, not guessed. " +
     `Against this program: ${number(now.cycles)} cycles, ${number(now.sram)} B of SRAM, ${number(now.flash)} B of flash.`,
-    table("savings-table", columns, made),
+    table("alternatives-table", columns, made),
     ...failed.map(one => el("p", {class: "note"}, el("code", {}, one.options), ` (${one.what}) gives no program: ${one.failure}`)));
 }
 
@@ -105,7 +105,7 @@ function compile_page(report, kind) {
       [error.where, error.what, error.expected && "expected " + error.expected, error.got && "got " + error.got, error.hint].filter(Boolean).join("; "))));
   const parts = report.delegates.filter(one => one.npu);
   parts.forEach((one, index) => time_section("time-" + index, parts.length > 1 ? `Where the time goes, part ${index}` : "Where the time goes", one.npu));
-  savings_section(report);
+  alternatives_section(report);
   report.delegates.forEach((one, index) => memory_section(one, index, report.delegates.length));
   parts.forEach((one, index) => roofline_section("roofline-" + index, one.npu));
   nodes_section(report);

@@ -45,7 +45,7 @@ class Guarded {
   std::vector<float> values_;
 };
 
-// What follows a sum, as Finish has it.
+// What follows a sum, as Epilogue has it.
 struct Limits {
   float low = -1.5F, high = 2.5F;
   [[nodiscard]] float of(float value) const { return value < low ? low : value > high ? high : value; }

@@ -229,7 +229,7 @@ ir::Module window_module(Random& random, const Shape& image, int64_t oc, const s
 TEST(SameBits, WindowsInFewProducts) {
   Random random(5);
   Options few;
-  few.sums = Sums::kFewProducts;
+  few.sums = Sums::kFewMultiplications;
   // Hardly more work than is worth it.
   for (const auto& [image, oc, pad] :
        {std::tuple{Shape{1, 31, 31, 32}, int64_t{64}, std::vector<int64_t>{2, 0, 0, 1}},
@@ -242,7 +242,7 @@ TEST(SameBits, WindowsInFewProducts) {
     const auto a = direct.front().values<float>(), b = other.front().values<float>();
     const auto [min, max] = std::ranges::minmax(a);
     for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5F * (max - min));
-    expect_same_bits(module, {x}, Sums::kFewProducts);
+    expect_same_bits(module, {x}, Sums::kFewMultiplications);
   }
 }
 

@@ -13,30 +13,30 @@ namespace carina::interpret {
 
 namespace {
 
-// Each piece once, and no slot twice at the same time.
-void expect_each_piece_once(Workers& workers, int64_t count) {
+// Each chunk once, and no slot twice at the same time.
+void expect_each_chunk_once(Workers& workers, int64_t count) {
   std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
   std::vector<std::atomic<bool>> busy(static_cast<size_t>(workers.threads()));
-  workers.for_each(count, [&](int64_t slot, int64_t piece) {
+  workers.for_each(count, [&](int64_t slot, int64_t chunk) {
     ASSERT_FALSE(busy[static_cast<size_t>(slot)].exchange(true));
-    ++runs[static_cast<size_t>(piece)];
+    ++runs[static_cast<size_t>(chunk)];
     busy[static_cast<size_t>(slot)].store(false);
   });
-  for (int64_t piece = 0; piece < count; ++piece) ASSERT_EQ(runs[static_cast<size_t>(piece)], 1) << piece;
+  for (int64_t chunk = 0; chunk < count; ++chunk) ASSERT_EQ(runs[static_cast<size_t>(chunk)], 1) << chunk;
 }
 
-TEST(Workers, RunEachPieceOnceJobAfterJob) {
+TEST(Workers, RunEachChunkOnceJobAfterJob) {
   for (const int threads : {1, 2, 3, 8}) {
     Workers workers(threads);
-    for (int64_t job = 0; job < 2000; ++job) expect_each_piece_once(workers, job % 40);
-    expect_each_piece_once(workers, Workers::kMaxPieces);
+    for (int64_t job = 0; job < 2000; ++job) expect_each_chunk_once(workers, job % 40);
+    expect_each_chunk_once(workers, Workers::kMaxChunks);
   }
 }
 
 TEST(Workers, WakeUpFromSleep) {
   Workers workers(2);
   for (int round = 0; round < 20; ++round) {
-    expect_each_piece_once(workers, 8);
+    expect_each_chunk_once(workers, 8);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
@@ -46,11 +46,11 @@ TEST(Workers, CarryAnExceptionToTheCaller) {
   for (const int threads : {1, 2, 4}) {
     Workers workers(threads);
     for (int64_t bad = 0; bad < 40; ++bad) {
-      const auto throw_at_bad = [&](int64_t, int64_t piece) {
-        CARINA_CHECK(piece != bad, "piece {} of a test", piece);
+      const auto throw_at_bad = [&](int64_t, int64_t chunk) {
+        CARINA_CHECK(chunk != bad, "piece {} of a test", chunk);
       };
       EXPECT_THROW(workers.for_each(40, throw_at_bad), InternalError) << threads << " threads, piece " << bad;
-      expect_each_piece_once(workers, 40);
+      expect_each_chunk_once(workers, 40);
     }
   }
 }

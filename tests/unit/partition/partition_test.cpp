@@ -60,8 +60,8 @@ class Builder {
   }
 };
 
-std::vector<std::optional<ir::Refusal>> legal(const Graph& spread) {
-  return lower::refusals_of(spread,
+std::vector<std::optional<ir::Refusal>> legal(const Graph& annotated) {
+  return lower::refusals_of(annotated,
                             {.name = "ethos-u55", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms});
 }
 

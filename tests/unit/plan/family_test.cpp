@@ -115,10 +115,10 @@ TEST(Family, GivesEachCoreItsChannels) {
                         .biases = {10, 20, 30},
                         .multipliers = {1, 1, 1},
                         .shifts = {0, 0, 0}};
-  Step piece{.kind = StepKind::kConv};
+  Step subop{.kind = StepKind::kConv};
   const auto cores_of = [&](int64_t channels) {
-    piece.ofm.depth = channels;
-    const auto traversal = family.traversal(piece, {.height = 2, .width = 2, .depth = 16}, weights, target);
+    subop.ofm.depth = channels;
+    const auto traversal = family.traversal(subop, {.height = 2, .width = 2, .depth = 16}, weights, target);
     return family.encode(traversal, weights, 0, nullptr);
   };
   const EncodedSlice all = cores_of(3);

@@ -214,7 +214,7 @@ std::vector<int64_t> read_by(int64_t out, int64_t stride, int64_t before, int64_
   return read;
 }
 
-TEST(Piece, ReadsWhatItsOutputsRead) {
+TEST(Subop, ReadsWhatItsOutputsRead) {
   for (const int64_t stride : {1, 2, 3}) {
     for (const int64_t pad : {0, 1, 2}) {
       Schedule schedule;
@@ -228,12 +228,12 @@ TEST(Piece, ReadsWhatItsOutputsRead) {
            .name = {}});
       for (int64_t y = 0; y < outputs; ++y) {
         for (int64_t rows = 1; y + rows <= outputs; ++rows) {
-          const Step piece =
-              piece_of(schedule, {.step = StepId(0), .ofm = {.y = y, .height = rows, .width = 4, .depth = 8}});
-          EXPECT_EQ(piece.ofm.offset, y * 100);
-          const int64_t first = piece.ifm.offset / 12;
+          const Step subop =
+              subop_of(schedule, {.step = StepId(0), .ofm = {.y = y, .height = rows, .width = 4, .depth = 8}});
+          EXPECT_EQ(subop.ofm.offset, y * 100);
+          const int64_t first = subop.ifm.offset / 12;
           for (int64_t out = 0; out < rows; ++out) {
-            std::vector<int64_t> read = read_by(out, stride, piece.padding.top, kernel, piece.ifm.height);
+            std::vector<int64_t> read = read_by(out, stride, subop.padding.top, kernel, subop.ifm.height);
             for (int64_t& row : read) row += first;
             EXPECT_EQ(read, read_by(y + out, stride, pad, kernel, inputs)) << stride << pad << y << rows << out;
           }
@@ -243,7 +243,7 @@ TEST(Piece, ReadsWhatItsOutputsRead) {
   }
 }
 
-TEST(Piece, TakesItsChannelsOfWeightsAndOperands) {
+TEST(Subop, TakesItsChannelsOfWeightsAndOperands) {
   Schedule schedule;
   schedule.steps.own().push_back({.kind = StepKind::kDepthwise,
                                   .ofm = {.height = 2, .width = 2, .depth = 32, .stride_y = 64, .stride_x = 32},
@@ -251,16 +251,16 @@ TEST(Piece, TakesItsChannelsOfWeightsAndOperands) {
                                   .first_channel = 5,
                                   .name = {}});
   Stripe stripe{.step = StepId(0), .ofm = {.c = 16, .height = 2, .width = 2, .depth = 16}};
-  EXPECT_EQ(piece_of(schedule, stripe).ifm.offset, 16);
-  EXPECT_EQ(piece_of(schedule, stripe).ifm.depth, 16);
-  EXPECT_EQ(piece_of(schedule, stripe).first_channel, 21);
+  EXPECT_EQ(subop_of(schedule, stripe).ifm.offset, 16);
+  EXPECT_EQ(subop_of(schedule, stripe).ifm.depth, 16);
+  EXPECT_EQ(subop_of(schedule, stripe).first_channel, 21);
   schedule.steps.own()[0].kind = StepKind::kConv;
-  EXPECT_EQ(piece_of(schedule, stripe).ifm.depth, 32);
+  EXPECT_EQ(subop_of(schedule, stripe).ifm.depth, 32);
   schedule.steps.own()[0].kind = StepKind::kElementwise;
   schedule.steps.own()[0].second = SecondOperand::kFeatureMap;
   schedule.steps.own()[0].ifm2 = {.height = 2, .width = 2, .depth = 1, .stride_y = 2, .stride_x = 1};
   schedule.steps.own()[0].broadcast = {.depth = true};
-  EXPECT_EQ(piece_of(schedule, stripe).ifm2, schedule.steps[0].ifm2);
+  EXPECT_EQ(subop_of(schedule, stripe).ifm2, schedule.steps[0].ifm2);
 }
 
 // ---- Cost ----

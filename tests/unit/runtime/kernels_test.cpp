@@ -198,7 +198,7 @@ TEST(Kernels, RandomArgumentsAreHandled) {
       successes += entry.kernel(arguments, scratch) == Error::kOk ? 1 : 0;
     }
   }
-  EXPECT_GT(successes, 1000U);  // the draw is not all refused at the door
+  EXPECT_GT(successes, 1000U);  // the draw is not all refused at once
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "interpret/ops/integer_finish_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ bool has_vectors(DType dtype) {
 
 }  // namespace
 
-void IntegerFinish::run(const Sums& s, std::byte* out, int64_t out_stride) const {
+void IntegerEpilogue::run(const Sums& s, std::byte* out, int64_t out_stride) const {
   if (scales) {
     simd::scale_rows({.scales = *scales,
                       .in_type = kInt32,
@@ -76,28 +76,28 @@ std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bou
   return scales;
 }
 
-std::optional<IntegerFinish> integer_finish(const NodePlan& plan, int64_t bound) {
-  IntegerFinish finish;
+std::optional<IntegerEpilogue> integer_epilogue(const NodePlan& plan, int64_t bound) {
+  IntegerEpilogue epilogue;
   for (const NodePlan& node : plan.tail) {
     const ir::Attributes& attributes = node.node.attributes;
-    if (node.node.op == ir::Op(TosaOp::RESCALE) && !finish.scales) {
+    if (node.node.op == ir::Op(TosaOp::RESCALE) && !epilogue.scales) {
       if (!check_rescale(node)) return std::nullopt;
-      finish.scales = constant_scales(node, bound);
-      if (!finish.scales) return std::nullopt;
-    } else if (node.node.op == ir::Op(TosaOp::CLAMP) && finish.scales && has_vectors(node.out[0].dtype) &&
+      epilogue.scales = constant_scales(node, bound);
+      if (!epilogue.scales) return std::nullopt;
+    } else if (node.node.op == ir::Op(TosaOp::CLAMP) && epilogue.scales && has_vectors(node.out[0].dtype) &&
                node.in[0].dtype == node.out[0].dtype) {
       const auto low = static_cast<int32_t>(attributes.number("min_val"));
       const auto high = static_cast<int32_t>(attributes.number("max_val"));
       if (!(*node.in[0].shape == *node.out[0].shape)) return std::nullopt;
-      finish.scales->low = std::min(std::max(finish.scales->low, low), high);
-      finish.scales->high = std::min(std::max(finish.scales->high, low), high);
-      simd::settle(*finish.scales, node.out[0].dtype);
+      epilogue.scales->low = std::min(std::max(epilogue.scales->low, low), high);
+      epilogue.scales->high = std::min(std::max(epilogue.scales->high, low), high);
+      simd::settle(*epilogue.scales, node.out[0].dtype);
     } else {
       return std::nullopt;
     }
-    finish.out_type = node.out[0].dtype;
+    epilogue.out_type = node.out[0].dtype;
   }
-  return finish;
+  return epilogue;
 }
 
 }  // namespace carina::interpret

@@ -2,7 +2,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/prepare/decompose_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
 
 namespace carina::lower {
@@ -169,7 +169,7 @@ Result<bool> bilinear(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, node.inputs[3]}, no_alpha()));
 }
 
-constexpr RewriteRow kDecomposeProductsRows[] = {
+constexpr RewriteRow kDecomposeMatmulRows[] = {
     {AtenOp::mm_default, product},
     {AtenOp::matmul_default, product},
     {AtenOp::mv_default, vector_product},
@@ -180,12 +180,12 @@ constexpr RewriteRow kDecomposeProductsRows[] = {
     {AtenOp::linear_default, linear},
     {AtenOp::bilinear_default, bilinear},
 };
-static_assert(rewrites_what_becomes(kDecomposeProductsRows));
+static_assert(rewrites_what_becomes(kDecomposeMatmulRows));
 
 }  // namespace
 
-std::span<const RewriteRow> product_rows() {
-  return kDecomposeProductsRows;
+std::span<const RewriteRow> matmul_rows() {
+  return kDecomposeMatmulRows;
 }
 
 }  // namespace carina::lower

@@ -216,7 +216,7 @@ bool linear(IntegerBuilder& builder, const Enclosed& enclosed) {
   return true;
 }
 
-bool matrix_product(IntegerBuilder& builder, const Enclosed& enclosed) {
+bool batch_matmul(IntegerBuilder& builder, const Enclosed& enclosed) {
   const auto a = builder.integers_of(enclosed.node.inputs[0]);
   const auto b = builder.integers_of(enclosed.node.inputs[1]);
   const bool whole_range = enclosed.low == -128 && enclosed.high == 127;  // the kernel knows no other limits
@@ -277,10 +277,10 @@ bool summed(IntegerBuilder& builder, const Enclosed& enclosed, const Window& win
   return true;
 }
 
-IntegerKernel integer_product(AtenOp op) {
+IntegerKernel integer_linear(AtenOp op) {
   if (op == AtenOp::conv2d_default || op == AtenOp::convolution_default) return convolution;
   if (op == AtenOp::linear_default) return linear;
-  if (op == AtenOp::bmm_default) return matrix_product;
+  if (op == AtenOp::bmm_default) return batch_matmul;
   return nullptr;
 }
 

@@ -1,6 +1,6 @@
-// Products give the bits of one chain of fused multiply-adds for each output, on every processor, and read and write nothing
+// GemmStep give the bits of one chain of fused multiply-adds for each output, on every processor, and read and write nothing
 // beside their tensors.
-#include "accelerate/packed_product_internal.h"
+#include "accelerate/packed_gemm_internal.h"
 #include "every_target.h"
 
 namespace carina::accelerate {
@@ -59,7 +59,7 @@ PackedMatrix packed(Case& one) {
                .depth_step = 1});
 }
 
-TEST(PackedProduct, OfColumnsSideBySide) {
+TEST(PackedGemm, OfColumnsSideBySide) {
   for_all_sizes([](Case& one) {
     const auto& [rows, depth, columns] = one.size;
     const PackedMatrix a = packed(one);
@@ -74,21 +74,21 @@ TEST(PackedProduct, OfColumnsSideBySide) {
       }
       on_every_target([&] {
         Guarded out((rows - first) * columns);
-        multiply(PackedProduct{.a = &a,
-                               .first = first,
-                               .rows = rows - first,
-                               .b = one.b.data(),
-                               .b_step = columns,
-                               .b_column_step = 1,
-                               .columns = columns,
-                               .out = out.data(),
-                               .out_row_step = columns,
-                               .out_column_step = 1,
-                               .finish = {.scale = one.scale.data() + first,
-                                          .shift = one.shift.data() + first,
-                                          .column = nullptr,
-                                          .low = limits.low,
-                                          .high = limits.high}});
+        multiply(PackedGemm{.a = &a,
+                            .first = first,
+                            .rows = rows - first,
+                            .b = one.b.data(),
+                            .b_step = columns,
+                            .b_column_step = 1,
+                            .columns = columns,
+                            .out = out.data(),
+                            .out_row_step = columns,
+                            .out_column_step = 1,
+                            .epilogue = {.scale = one.scale.data() + first,
+                                         .shift = one.shift.data() + first,
+                                         .column = nullptr,
+                                         .low = limits.low,
+                                         .high = limits.high}});
         expect_bits(wanted, out.numbers());
         out.expect_margins();
       });
@@ -96,7 +96,7 @@ TEST(PackedProduct, OfColumnsSideBySide) {
   });
 }
 
-TEST(PackedProduct, OfRowsSideBySide) {
+TEST(PackedGemm, OfRowsSideBySide) {
   for_all_sizes([](Case& one) {
     const auto& [rows, depth, columns] = one.size;
     const PackedMatrix a = packed(one);
@@ -107,28 +107,28 @@ TEST(PackedProduct, OfRowsSideBySide) {
     }
     on_every_target([&] {
       Guarded out(rows * columns);
-      multiply(PackedProduct{.a = &a,
-                             .first = 0,
-                             .rows = rows,
-                             .b = one.b.data(),
-                             .b_step = 1,
-                             .b_column_step = depth,
-                             .columns = columns,
-                             .out = out.data(),
-                             .out_row_step = 1,
-                             .out_column_step = rows,
-                             .finish = {.scale = nullptr,
-                                        .shift = nullptr,
-                                        .column = one.addend.data(),
-                                        .low = limits.low,
-                                        .high = limits.high}});
+      multiply(PackedGemm{.a = &a,
+                          .first = 0,
+                          .rows = rows,
+                          .b = one.b.data(),
+                          .b_step = 1,
+                          .b_column_step = depth,
+                          .columns = columns,
+                          .out = out.data(),
+                          .out_row_step = 1,
+                          .out_column_step = rows,
+                          .epilogue = {.scale = nullptr,
+                                       .shift = nullptr,
+                                       .column = one.addend.data(),
+                                       .low = limits.low,
+                                       .high = limits.high}});
       expect_bits(wanted, out.numbers());
       out.expect_margins();
     });
   });
 }
 
-TEST(Product, OfTwoMatricesAsTheyStand) {
+TEST(Gemm, OfTwoMatricesAsTheyStand) {
   for_all_sizes([](Case& one) {
     const auto& [rows, depth, columns] = one.size;
     const Limits limits;
@@ -138,20 +138,20 @@ TEST(Product, OfTwoMatricesAsTheyStand) {
     }
     on_every_target([&] {
       Guarded out(rows * columns);
-      multiply(Product{.a = one.a.data(),
-                       .a_stride = depth,
-                       .rows = rows,
-                       .depth = depth,
-                       .b = one.b.data(),
-                       .b_stride = columns,
-                       .columns = columns,
-                       .out = out.data(),
-                       .out_stride = columns,
-                       .finish = {.scale = nullptr,
-                                  .shift = nullptr,
-                                  .column = one.addend.data(),
-                                  .low = limits.low,
-                                  .high = limits.high}});
+      multiply(Gemm{.a = one.a.data(),
+                    .a_stride = depth,
+                    .rows = rows,
+                    .depth = depth,
+                    .b = one.b.data(),
+                    .b_stride = columns,
+                    .columns = columns,
+                    .out = out.data(),
+                    .out_stride = columns,
+                    .epilogue = {.scale = nullptr,
+                                 .shift = nullptr,
+                                 .column = one.addend.data(),
+                                 .low = limits.low,
+                                 .high = limits.high}});
       expect_bits(wanted, out.numbers());
       out.expect_margins();
     });

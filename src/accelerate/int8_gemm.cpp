@@ -39,25 +39,25 @@ struct Output {
       : column(static_cast<size_t>(simd::padded(channels))), multiplier(column.size()), right_shift(column.size()) {}
 
   // The same for kernels that make bytes of sums; nothing where there are none.
-  [[nodiscard]] std::optional<simd::ByteFinish> in_registers(int64_t channels) const {
+  [[nodiscard]] std::optional<simd::Int8Epilogue> in_registers(int64_t channels) const {
     constexpr int32_t kMinZeroPoint = std::numeric_limits<int8_t>::min(),
                       kMaxZeroPoint = std::numeric_limits<int8_t>::max();
     const auto shifts = std::span(right_shift).first(static_cast<size_t>(channels));
     if (!simd::kernels_make_bytes() || zero_point < kMinZeroPoint || zero_point > kMaxZeroPoint ||
         !std::ranges::all_of(shifts, [](int32_t shift) { return shift > 0; }))
       return std::nullopt;
-    simd::ByteFinish finish(channels);
-    finish.rule = simd::ByteRule::kRequantize;
-    finish.zero_point = zero_point;
-    finish.low = static_cast<int8_t>(low);
-    finish.high = static_cast<int8_t>(high);
+    simd::Int8Epilogue epilogue(channels);
+    epilogue.rule = simd::ByteRule::kRequantize;
+    epilogue.zero_point = zero_point;
+    epilogue.low = static_cast<int8_t>(low);
+    epilogue.high = static_cast<int8_t>(high);
     for (size_t c = 0; c < shifts.size(); ++c) {
-      finish.column[c] = column[c];
-      finish.multiplier[c] = multiplier[c];
-      finish.shift[c] = shifts[c];
-      finish.addend[c] = int32_t{1} << (shifts[c] - 1);
+      epilogue.column[c] = column[c];
+      epilogue.multiplier[c] = multiplier[c];
+      epilogue.shift[c] = shifts[c];
+      epilogue.addend[c] = int32_t{1} << (shifts[c] - 1);
     }
-    return finish;
+    return epilogue;
   }
 
   // Channels [first, first + channels) of rows whose sums stand in `sums`.
@@ -223,9 +223,9 @@ inline const int8_t* source_of(const Geometry& g, const Corner& corner, int64_t 
 // --- products -----------------------------------------------------------------------------------------------------------
 
 // Rows of bytes times constant weights [N][K]; the rows are those of a matrix, or what the taps of pixels see.
-class Int8Products final : public Step {
+class Int8Gemm final : public Step {
  public:
-  Int8Products(const EValue* in, EValue* out, int64_t rows, int64_t depth, Output output, int64_t columns)
+  Int8Gemm(const EValue* in, EValue* out, int64_t rows, int64_t depth, Output output, int64_t columns)
       : in_(in),
         out_(out),
         rows_(rows),
@@ -285,7 +285,7 @@ class Int8Products final : public Step {
           .c = products.data(),
           .c_stride = kGroup};
       if (bytes_) {
-        job.finish = &*bytes_;
+        job.epilogue = &*bytes_;
         job.first_channel = c;
         job.channels = columns;
         job.out = out + c;
@@ -333,7 +333,7 @@ class Int8Products final : public Step {
   EValue* out_;
   int64_t rows_, depth_, columns_;
   Output output_;
-  std::optional<simd::ByteFinish> bytes_;
+  std::optional<simd::Int8Epilogue> bytes_;
   simd::MatrixFormat format_{};
   MutableBuffer panels_;
   std::optional<Geometry> geometry_;
@@ -402,13 +402,13 @@ class Int8Depthwise final : public Step {
     const std::vector<int16_t> wide(weights, weights + g_.taps() * g_.in.channels);
     packed_.resize(static_cast<size_t>(simd::pairs(g_.taps()) * simd::padded(g_.in.channels)));
     simd::pack_depthwise(wide.data(), g_.taps(), g_.in.channels, packed_.data());
-    const auto finish = output_.in_registers(g_.in.channels);
-    if (finish && simd::DepthwiseBytes::takes(wide.data(), std::ssize(wide)))
+    const auto epilogue = output_.in_registers(g_.in.channels);
+    if (epilogue && simd::DepthwiseBytes::takes(wide.data(), std::ssize(wide)))
       bytes_.emplace(simd::DepthwiseBytes::Window{.height = g_.kernel_height,
                                                   .width = g_.kernel_width,
                                                   .stride_x = g_.stride_x,
                                                   .dilation_x = g_.dilation_x},
-                     g_.in.channels, wide.data(), *finish);
+                     g_.in.channels, wide.data(), *epilogue);
   }
 
   void run(ThreadPool& pool) override {
@@ -492,7 +492,7 @@ std::unique_ptr<Step> make_conv(Arguments arguments, bool nhwc) {
       !set_columns(weight.as<const int8_t>(), channels, depth, call.bias(), call.offset(), output))
     return nullptr;
   auto step =
-      std::make_unique<Int8Products>(arguments[0], &call.out(), g->out_pixels(), depth, std::move(output), channels);
+      std::make_unique<Int8Gemm>(arguments[0], &call.out(), g->out_pixels(), depth, std::move(output), channels);
   step->pack(weight.as<const int8_t>());
   if (!g->is_pointwise()) step->gather_from(*g, static_cast<int8_t>(-call.offset()));
   return step;
@@ -553,7 +553,7 @@ std::unique_ptr<Step> make_linear(Arguments arguments) {
   const Limits limits{
       .zero_point = arguments[6]->to_int(), .low = arguments[10]->to_int(), .high = arguments[9]->to_int()};
   if (!set_limits(limits, output) || !set_columns(values, channels, depth, from, offset, output)) return nullptr;
-  auto step = std::make_unique<Int8Products>(&in, &out, rows, depth, std::move(output), channels);
+  auto step = std::make_unique<Int8Gemm>(&in, &out, rows, depth, std::move(output), channels);
   step->pack(values);
   return step;
 }

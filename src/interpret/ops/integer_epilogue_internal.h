@@ -11,7 +11,7 @@
 namespace carina::interpret {
 
 // What happens to i32 sums of a product on their way out: perhaps a RESCALE and a CLAMP that were fused in.
-struct IntegerFinish {
+struct IntegerEpilogue {
   std::optional<simd::Scales> scales;  // none: the sums are the output
   DType out_type = DType::kInt32;
 
@@ -24,8 +24,8 @@ struct IntegerFinish {
     int64_t channels;  // from `first` on
   };
   // As the product's kernel does it in registers; nothing where that cannot be. `column` as in Sums.
-  [[nodiscard]] std::optional<simd::ByteFinish> in_registers(std::span<const int32_t> column) const {
-    return scales ? simd::byte_finish(*scales, out_type, column) : std::nullopt;
+  [[nodiscard]] std::optional<simd::Int8Epilogue> in_registers(std::span<const int32_t> column) const {
+    return scales ? simd::int8_epilogue(*scales, out_type, column) : std::nullopt;
   }
   // Writes the sums to out, whose rows are `out_stride` elements apart and start at channel 0.
   void run(const Sums& sums, std::byte* out, int64_t out_stride) const;
@@ -35,7 +35,7 @@ struct IntegerFinish {
 // when it must check each element, or for types that the vector kernels do not have.
 std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bound);
 
-// The finish for plan.tail: RESCALE and CLAMP in that order; `bound` limits the sums. Nothing: they cannot be fused.
-std::optional<IntegerFinish> integer_finish(const NodePlan& plan, int64_t bound);
+// The epilogue for plan.tail: RESCALE and CLAMP in that order; `bound` limits the sums. Nothing: they cannot be fused.
+std::optional<IntegerEpilogue> integer_epilogue(const NodePlan& plan, int64_t bound);
 
 }  // namespace carina::interpret

@@ -13,7 +13,7 @@ namespace carina::driver {
 // sizes, weight streams that the NPU writes, all that can run there on the NPU, and for a model that was calibrated here
 // other integers. Each is compiled again and simulated; a
 // choice that changes nothing is left out. The least time first. Errors: the model cannot be prepared.
-Result<std::vector<report::Saving>> find_savings(const CompileRequest& request, const report::CompileReport& now,
-                                                 const Log& log);
+Result<std::vector<report::Alternative>> find_alternatives(const CompileRequest& request,
+                                                           const report::CompileReport& now, const Log& log);
 
 }  // namespace carina::driver

@@ -1,14 +1,14 @@
 #include "accelerate/targets_internal.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "accelerate/packed_product.cpp"
+#define HWY_TARGET_INCLUDE "accelerate/packed_gemm.cpp"
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "accelerate/packed_product_internal.h"
+#include "accelerate/packed_gemm_internal.h"
 #include "accelerate/tail_inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-const float* panel_of(const PackedProduct& job, int64_t row) {
+const float* panel_of(const PackedGemm& job, int64_t row) {
   const int64_t all = job.first + row;
   return job.a->panels.get() + all / kPanelRows * kPanelRows * job.a->depth + all % kPanelRows;
 }
@@ -39,7 +39,7 @@ struct At {
 
 // Where kPart, the last vector has `rest` columns. Rows behind the last are computed and not stored.
 template <int kRows, int kVectors, bool kPart>
-void wide_tile(const PackedProduct& job, const At& at, int64_t rest) {
+void wide_tile(const PackedGemm& job, const At& at, int64_t rest) {
   const D d;
   const float* a = panel_of(job, at.row);
   const float* b = job.b + at.column;
@@ -66,19 +66,19 @@ void wide_tile(const PackedProduct& job, const At& at, int64_t rest) {
       for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, values[v], sums[r][v]);
     }
   }
-  const Finish& finish = job.finish;
-  const V low = hn::Set(d, finish.low), high = hn::Set(d, finish.high);
+  const Epilogue& epilogue = job.epilogue;
+  const V low = hn::Set(d, epilogue.low), high = hn::Set(d, epilogue.high);
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
     const int64_t row = at.row + r;
     if (row >= job.rows) return;
-    const V scale = hn::Set(d, finish.scale == nullptr ? 1.0F : finish.scale[row]);
-    const V shift = hn::Set(d, finish.shift == nullptr ? 0.0F : finish.shift[row]);
+    const V scale = hn::Set(d, epilogue.scale == nullptr ? 1.0F : epilogue.scale[row]);
+    const V shift = hn::Set(d, epilogue.shift == nullptr ? 0.0F : epilogue.shift[row]);
     float* out = job.out + row * job.out_row_step + at.column;
     HWY_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
       V value = hn::MulAdd(sums[r][v], scale, shift);
-      if (finish.column != nullptr) value = hn::Add(value, hn::Set(d, finish.column[row]));
+      if (epilogue.column != nullptr) value = hn::Add(value, hn::Set(d, epilogue.column[row]));
       value = clamped(value, low, high);
       v + 1 == kVectors ? store_lanes<kPart>(value, d, out + v * kWide, rest) : hn::StoreU(value, d, out + v * kWide);
     }
@@ -88,7 +88,7 @@ void wide_tile(const PackedProduct& job, const At& at, int64_t rest) {
 constexpr int kWideRows = kManyRegisters ? 8 : 4, kFewRows = 4, kWideVectors = 3;
 
 template <int kVectors, bool kPart>
-void wide_column(const PackedProduct& job, int64_t column, int64_t rest) {
+void wide_column(const PackedGemm& job, int64_t column, int64_t rest) {
   int64_t row = 0;
   for (; row + kFewRows < job.rows; row += kWideRows)
     wide_tile<kWideRows, kVectors, kPart>(job, {.row = row, .column = column}, rest);
@@ -96,7 +96,7 @@ void wide_column(const PackedProduct& job, int64_t column, int64_t rest) {
 }
 
 // Columns [0, end) as vectors of which the last may be a part: what a tile reads of b stays in the cache for all rows.
-void wide_columns(const PackedProduct& job, int64_t end) {
+void wide_columns(const PackedGemm& job, int64_t end) {
   constexpr int64_t kTile = kWideVectors * kWide;
   int64_t column = 0;
   for (; column + kTile <= end; column += kTile) wide_column<kWideVectors, false>(job, column, kWide);
@@ -109,15 +109,15 @@ void wide_columns(const PackedProduct& job, int64_t end) {
 // --- rows in lanes
 
 // The rows of `count` lanes from `row` on of one column.
-HWY_INLINE void finish_rows(const PackedProduct& job, V sum, const At& at, int64_t count) {
+HWY_INLINE void epilogue_rows(const PackedGemm& job, V sum, const At& at, int64_t count) {
   const D d;
-  const Finish& finish = job.finish;
+  const Epilogue& epilogue = job.epilogue;
   const auto factors = [&](const float* list, float otherwise) HWY_ATTR {
     return list == nullptr ? hn::Set(d, otherwise) : load_first(d, list + at.row, count);
   };
-  V value = hn::MulAdd(sum, factors(finish.scale, 1.0F), factors(finish.shift, 0.0F));
-  if (finish.column != nullptr) value = hn::Add(value, factors(finish.column, 0.0F));
-  value = clamped(value, hn::Set(d, finish.low), hn::Set(d, finish.high));
+  V value = hn::MulAdd(sum, factors(epilogue.scale, 1.0F), factors(epilogue.shift, 0.0F));
+  if (epilogue.column != nullptr) value = hn::Add(value, factors(epilogue.column, 0.0F));
+  value = clamped(value, hn::Set(d, epilogue.low), hn::Set(d, epilogue.high));
   float* out = job.out + at.row * job.out_row_step + at.column * job.out_column_step;
   if (job.out_row_step == 1) return count == kWide ? hn::StoreU(value, d, out) : store_first(value, d, out, count);
   float lanes[kWide];
@@ -126,7 +126,7 @@ HWY_INLINE void finish_rows(const PackedProduct& job, V sum, const At& at, int64
 }
 
 template <int kColumns, int kPanels>
-void tall_tile(const PackedProduct& job, const At& at) {
+void tall_tile(const PackedGemm& job, const At& at) {
   constexpr int kVectors = kPanels * kOfPanel;
   const D d;
   const int64_t depth = job.a->depth;
@@ -156,7 +156,7 @@ void tall_tile(const PackedProduct& job, const At& at) {
     for (int v = 0; v < kVectors; ++v) {
       const int64_t row = at.row + v * kWide;
       if (row < job.rows)
-        finish_rows(job, sums[c][v], {.row = row, .column = at.column + c}, std::min<int64_t>(job.rows - row, kWide));
+        epilogue_rows(job, sums[c][v], {.row = row, .column = at.column + c}, std::min<int64_t>(job.rows - row, kWide));
     }
   }
 }
@@ -167,14 +167,14 @@ constexpr int kLongPanels = 8 / kOfPanel;
 
 // kPanels panels from `row` on, for columns of which none is alone.
 template <int kPanels>
-void tall_panels(const PackedProduct& job, int64_t row, int64_t begin, int64_t end) {
+void tall_panels(const PackedGemm& job, int64_t row, int64_t begin, int64_t end) {
   int64_t column = begin;
   for (; column + kTallColumns <= end; column += kTallColumns)
     tall_tile<kTallColumns, kPanels>(job, {.row = row, .column = column});
   for (; column < end; column += kFewColumns) tall_tile<kFewColumns, kPanels>(job, {.row = row, .column = column});
 }
 
-void tall_columns(const PackedProduct& job, int64_t begin, int64_t end) {
+void tall_columns(const PackedGemm& job, int64_t begin, int64_t end) {
   const int64_t all = end - begin, together = all / kTallColumns * kTallColumns;
   const int64_t alone = begin + together + (all - together) / kFewColumns * kFewColumns;
   const auto holds = [&](int64_t row, int64_t panels) { return row + (panels - 1) * kPanelRows < job.rows; };
@@ -189,7 +189,7 @@ void tall_columns(const PackedProduct& job, int64_t begin, int64_t end) {
   }
 }
 
-void multiply_packed_here(const PackedProduct& job) {
+void multiply_packed_here(const PackedGemm& job) {
   if (job.b_column_step != 1 || job.out_column_step != 1) return tall_columns(job, 0, job.columns);
   // A vector costs the same, whole or not; rows in lanes cost what columns there are.
   const int64_t rest = job.columns % kWide;
@@ -201,18 +201,18 @@ void multiply_packed_here(const PackedProduct& job) {
 
 #else
 
-void multiply_packed_here(const PackedProduct& job) {
-  const Finish& finish = job.finish;
+void multiply_packed_here(const PackedGemm& job) {
+  const Epilogue& epilogue = job.epilogue;
   for (int64_t m = 0; m < job.rows; ++m) {
     const float* a = panel_of(job, m);
     for (int64_t n = 0; n < job.columns; ++n) {
       const float* b = job.b + n * job.b_column_step;
       float sum = 0;
       for (int64_t k = 0; k < job.a->depth; ++k) sum = std::fma(a[k * kPanelRows], b[k * job.b_step], sum);
-      float value = std::fma(sum, finish.scale == nullptr ? 1.0F : finish.scale[m],
-                             finish.shift == nullptr ? 0.0F : finish.shift[m]);
-      if (finish.column != nullptr) value += finish.column[m];
-      job.out[m * job.out_row_step + n * job.out_column_step] = clamped(value, finish.low, finish.high);
+      float value = std::fma(sum, epilogue.scale == nullptr ? 1.0F : epilogue.scale[m],
+                             epilogue.shift == nullptr ? 0.0F : epilogue.shift[m]);
+      if (epilogue.column != nullptr) value += epilogue.column[m];
+      job.out[m * job.out_row_step + n * job.out_column_step] = clamped(value, epilogue.low, epilogue.high);
     }
   }
 }
@@ -243,7 +243,7 @@ PackedMatrix pack(const Unpacked& matrix) {
   return packed;
 }
 
-void multiply(const PackedProduct& job) {
+void multiply(const PackedGemm& job) {
   HWY_DYNAMIC_DISPATCH(multiply_packed_here)(job);
 }
 

@@ -11,20 +11,20 @@ namespace carina::driver {
 
 // Where a node of the user's model could run, by its operators alone: types, shapes and limits are not looked at.
 // Of several operators that a node becomes the last of these counts.
-enum class Prospect : uint8_t {
+enum class Disposition : uint8_t {
   kFolded,   // nothing would be left of it
   kNpu,      // has a lowering
   kCpu,      // has a kernel
   kNowhere,  // has neither
 };
 
-struct Survey {
-  std::vector<Prospect> prospects;  // per node of the user's model
-  Diagnostics errors;               // all that cannot be normalized and all that can run nowhere; Diagnostic::node
+struct NodeDiagnosis {
+  std::vector<Disposition> dispositions;  // per node of the user's model
+  Diagnostics errors;  // all that cannot be normalized and all that can run nowhere; Diagnostic::node
 };
 
-// Judges the nodes of a model that cannot be compiled as a whole, so that one run shows all that is in the way. `graph`:
+// Diagnoses the nodes of a model that cannot be compiled as a whole, so that one run shows all that is in the way. `graph`:
 // as imported, Node::origin being the node of the user's model; of `nodes` nodes in all.
-Survey survey(ir::Graph graph, size_t nodes);
+NodeDiagnosis diagnose_nodes(ir::Graph graph, size_t nodes);
 
 }  // namespace carina::driver

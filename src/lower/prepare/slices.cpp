@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "lower/prepare/axes_internal.h"
-#include "lower/prepare/pieces_internal.h"
+#include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
 
@@ -9,27 +9,27 @@ using ir::ValueId;
 
 namespace {
 
-constexpr size_t kMaxChunks = 64;
+constexpr size_t kMaxSlices = 64;
 
-struct Piece {
+struct Run {
   int64_t first;
   int64_t count;
   int64_t step;  // 1: neighbors, 0: one index again and again
 };
 
-std::vector<Piece> pieces_of(std::span<const int64_t> indices) {
-  std::vector<Piece> pieces;
+std::vector<Run> runs_of(std::span<const int64_t> indices) {
+  std::vector<Run> runs;
   for (const int64_t index : indices) {
-    Piece* last = pieces.empty() ? nullptr : &pieces.back();
+    Run* last = runs.empty() ? nullptr : &runs.back();
     if (last != nullptr && last->count == 1 && (index == last->first || index == last->first + 1)) {
       *last = {.first = last->first, .count = 2, .step = index - last->first};
     } else if (last != nullptr && last->count > 1 && index == last->first + last->count * last->step) {
       ++last->count;
     } else {
-      pieces.push_back({.first = index, .count = 1, .step = 1});
+      runs.push_back({.first = index, .count = 1, .step = 1});
     }
   }
-  return pieces;
+  return runs;
 }
 
 Shape with_size(const Shape& shape, size_t axis, int64_t size) {
@@ -38,7 +38,7 @@ Shape with_size(const Shape& shape, size_t axis, int64_t size) {
   return result;
 }
 
-ValueId piece(Rewriter& in, ValueId x, size_t axis, const Piece& wanted) {
+ValueId run(Rewriter& in, ValueId x, size_t axis, const Run& wanted) {
   if (wanted.step == 1) return slice(in, x, axis, wanted.first, wanted.first + wanted.count);
   return repeat_each(in, slice(in, x, axis, wanted.first, wanted.first + 1), axis, wanted.count);
 }
@@ -81,15 +81,15 @@ ValueId repeat_each(Rewriter& in, ValueId x, size_t axis, int64_t times) {
 }
 
 std::optional<ValueId> take(Rewriter& in, ValueId x, size_t axis, std::span<const int64_t> indices) {
-  const std::vector<Piece> pieces = pieces_of(indices);
-  if (pieces.empty() || pieces.size() > kMaxChunks) return std::nullopt;
+  const std::vector<Run> runs = runs_of(indices);
+  if (runs.empty() || runs.size() > kMaxSlices) return std::nullopt;
   std::vector<ValueId> parts;
-  for (const Piece& wanted : pieces) parts.push_back(piece(in, x, axis, wanted));
+  for (const Run& wanted : runs) parts.push_back(run(in, x, axis, wanted));
   return join(in, parts, axis);
 }
 
 bool is_long(std::span<const int64_t> indices) {
-  return pieces_of(indices).size() > kMaxChunks;
+  return runs_of(indices).size() > kMaxSlices;
 }
 
 ValueId take_or_gather(Rewriter& in, ValueId x, size_t axis, std::span<const int64_t> indices) {

@@ -26,9 +26,9 @@ struct Unpacked {
 };
 PackedMatrix pack(const Unpacked& matrix);
 
-// out(m, n) = finish(sum over k of a(first + m, k) * b(k, n)); `finish` is of row m, its `column` too. Either the columns lie side by
+// out(m, n) = epilogue(sum over k of a(first + m, k) * b(k, n)); `epilogue` is of row m, its `column` too. Either the columns lie side by
 // side in `b` and `out`, or the rows do in `out`; other steps are slow.
-struct PackedProduct {
+struct PackedGemm {
   const PackedMatrix* a;
   int64_t first;  // a multiple of kPanelRows; of kPanelRows / 2 where the columns' steps are 1
   int64_t rows;
@@ -37,8 +37,8 @@ struct PackedProduct {
   int64_t columns;
   float* out;
   int64_t out_row_step, out_column_step;
-  Finish finish;
+  Epilogue epilogue;
 };
-void multiply(const PackedProduct& job);
+void multiply(const PackedGemm& job);
 
 }  // namespace carina::accelerate

@@ -1,4 +1,4 @@
-#include "ir/spread_quantization.h"
+#include "ir/propagate_quantization.h"
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ bool keeps_order(const Node& node) {
 }
 
 // To the value before an activation that is its only reader: quantizing keeps order, so q(clamp(x)) = clamp(q(x)).
-void spread_backwards(ir::Graph& graph) {
+void propagate_backwards(ir::Graph& graph) {
   const auto users = ir::users(graph);
   const auto outputs = ir::is_output(graph);
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
@@ -48,7 +48,7 @@ bool joins_alike(const ir::Graph& graph, const Node& node) {
 }
 
 // To the value behind an op that only moves data.
-void spread_forwards(ir::Graph& graph) {
+void propagate_forwards(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (!is_data_movement(node) && !joins_alike(graph, node)) continue;
     const auto& before = graph[node.inputs[0]].quantization;
@@ -64,7 +64,7 @@ bool are_whole(const ir::Value& weight) {
                              [](float v) { return v >= -127 && v <= 127 && v == std::trunc(v); });
 }
 
-void spread_to_weights(ir::Graph& graph) {
+void propagate_to_weights(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
     const bool has_weights = has_result(node) && traits_of(node.op.aten()).family == AtenFamily::kConvolution;
     if (!has_weights || (node.inputs.size() != 2 && (node.inputs.size() != 3 || node.inputs[2].valid()))) continue;
@@ -82,10 +82,10 @@ void spread_to_weights(ir::Graph& graph) {
 
 }  // namespace
 
-void spread_quantization(ir::Graph& graph) {
-  spread_backwards(graph);
-  spread_forwards(graph);
-  spread_to_weights(graph);
+void propagate_quantization(ir::Graph& graph) {
+  propagate_backwards(graph);
+  propagate_forwards(graph);
+  propagate_to_weights(graph);
 }
 
 }  // namespace carina::ir

@@ -1,4 +1,4 @@
-#include "quantize/nearness.h"
+#include "quantize/similarity.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 // The values that a run shows, by name; a tensor lives as long as the run's call, so it is copied.
 using Seen = std::map<std::string, Tensor>;
 
-Result<FloatRun> watched(const ir::Graph& graph, const NearnessOptions& options, Seen& seen, const Log& log) {
+Result<FloatRun> watched(const ir::Graph& graph, const SimilarityOptions& options, Seen& seen, const Log& log) {
   FloatRunOptions run{.threads = options.threads, .evaluator = options.evaluator};
   run.values = FloatRunOptions::Values::kEvery;
   run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor,
@@ -29,7 +29,7 @@ Result<FloatRun> watched(const ir::Graph& graph, const NearnessOptions& options,
 
 }  // namespace
 
-void Nearness::add(const Tensor& wanted, const Tensor& got) {
+void Similarity::add(const Tensor& wanted, const Tensor& got) {
   if (wanted.dtype != DType::kFp32 || got.dtype != DType::kFp32 || wanted.elements() != got.elements()) return;
   const auto expected = wanted.values<float>(), actual = got.values<float>();
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -41,18 +41,18 @@ void Nearness::add(const Tensor& wanted, const Tensor& got) {
   elements += static_cast<int64_t>(expected.size());
 }
 
-double Nearness::sqnr_db() const {
+double Similarity::sqnr_db() const {
   constexpr double kNoDifference = 300;
   if (noise == 0) return kNoDifference;
   return signal == 0 ? -kNoDifference : 10 * std::log10(signal / noise);
 }
 
-double Nearness::mean_absolute_error() const {
+double Similarity::mean_absolute_error() const {
   return elements == 0 ? 0 : absolute / static_cast<double>(elements);
 }
 
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
-                                                    const NearnessOptions& options, const Log& log) {
+                                                    const SimilarityOptions& options, const Log& log) {
   CARINA_TRY(FloatRun model,
              FloatRun::create(graph, {.threads = options.threads, .evaluator = options.evaluator}, log));
   std::vector<std::vector<Tensor>> outputs;
@@ -63,30 +63,30 @@ Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samp
   return outputs;
 }
 
-std::vector<Nearness> nearness_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
-                                          const std::vector<std::vector<Tensor>>& got) {
-  std::vector<Nearness> nearness(wanted.empty() ? 0 : wanted.front().size());
+std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
+                                              const std::vector<std::vector<Tensor>>& got) {
+  std::vector<Similarity> similarity(wanted.empty() ? 0 : wanted.front().size());
   for (size_t s = 0; s < wanted.size(); ++s) {
-    for (size_t i = 0; i < nearness.size(); ++i) nearness[i].add(wanted[s][i], got[s][i]);
+    for (size_t i = 0; i < similarity.size(); ++i) similarity[i].add(wanted[s][i], got[s][i]);
   }
-  return nearness;
+  return similarity;
 }
 
-Result<std::map<std::string, Nearness>> nearness_of_values(const ir::Graph& reference, const ir::Graph& quantized,
-                                                           Samples samples, const NearnessOptions& options,
-                                                           const Log& log) {
+Result<std::map<std::string, Similarity>> similarity_of_values(const ir::Graph& reference, const ir::Graph& quantized,
+                                                               Samples samples, const SimilarityOptions& options,
+                                                               const Log& log) {
   Seen wanted, got;
   CARINA_TRY(FloatRun floats, watched(reference, options, wanted, log));
   CARINA_TRY(FloatRun integers, watched(quantized, options, got, log));
-  std::map<std::string, Nearness> nearness;
+  std::map<std::string, Similarity> similarity;
   for (const std::vector<Tensor>& sample : samples) {
     if (auto run = floats.run(sample); !run) return std::unexpected(std::move(run).error());
     if (auto run = integers.run(sample); !run) return std::unexpected(std::move(run).error());
     for (const auto& [name, tensor] : wanted) {
-      if (const auto found = got.find(name); found != got.end()) nearness[name].add(tensor, found->second);
+      if (const auto found = got.find(name); found != got.end()) similarity[name].add(tensor, found->second);
     }
   }
-  return nearness;
+  return similarity;
 }
 
 }  // namespace carina::quantize

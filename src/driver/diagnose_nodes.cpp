@@ -1,4 +1,4 @@
-#include "driver/survey.h"
+#include "driver/diagnose_nodes.h"
 
 #include <fmt/format.h>
 
@@ -76,20 +76,20 @@ Diagnostic no_home(const ir::Node& node) {
 
 }  // namespace
 
-Survey survey(ir::Graph graph, size_t nodes) {
-  Survey result{.prospects = std::vector<Prospect>(nodes, Prospect::kFolded), .errors = {}};
+NodeDiagnosis diagnose_nodes(ir::Graph graph, size_t nodes) {
+  NodeDiagnosis result{.dispositions = std::vector<Disposition>(nodes, Disposition::kFolded), .errors = {}};
   const ir::Graph prepared = folded(prepared_part(std::move(graph), result.errors));
   const std::vector<bool> on_cpu = has_kernels(prepared);
   for (size_t n = 0; n < prepared.nodes.size(); ++n) {
     const ir::Node& node = prepared.nodes[n];
     if (!node.origin.valid() || node.origin.index() >= nodes) continue;
-    Prospect& prospect = result.prospects[node.origin.index()];
-    const bool is_first = prospect != Prospect::kNowhere;
-    const Prospect own = lower::has_lowering(node.op) ? Prospect::kNpu
-                         : on_cpu[n]                  ? Prospect::kCpu
-                                                      : Prospect::kNowhere;
-    if (own == Prospect::kNowhere && is_first) result.errors.push_back(no_home(node));
-    prospect = std::max(prospect, own);
+    Disposition& disposition = result.dispositions[node.origin.index()];
+    const bool is_first = disposition != Disposition::kNowhere;
+    const Disposition own = lower::has_lowering(node.op) ? Disposition::kNpu
+                            : on_cpu[n]                  ? Disposition::kCpu
+                                                         : Disposition::kNowhere;
+    if (own == Disposition::kNowhere && is_first) result.errors.push_back(no_home(node));
+    disposition = std::max(disposition, own);
   }
   return result;
 }

@@ -17,7 +17,7 @@ namespace carina::quantize {
 using Samples = std::span<const std::vector<Tensor>>;
 
 // How near tensors of floats are to those that they should be.
-struct Nearness {
+struct Similarity {
   double signal = 0;  // sums of squares
   double noise = 0;
   double absolute = 0;  // sum of absolute differences
@@ -30,22 +30,22 @@ struct Nearness {
   [[nodiscard]] double mean_absolute_error() const;
 };
 
-struct NearnessOptions {
+struct SimilarityOptions {
   int threads = 1;
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have
 };
 
 // What a prepared graph, quantized or not, gives for each sample. Errors: as FloatRun's.
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
-                                                    const NearnessOptions& options, const Log& log);
+                                                    const SimilarityOptions& options, const Log& log);
 
 // Of each output, over all samples. `wanted`: of outputs_of(), of another form of the same model.
-std::vector<Nearness> nearness_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
-                                          const std::vector<std::vector<Tensor>>& got);
+std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
+                                              const std::vector<std::vector<Tensor>>& got);
 
 // Of each value that nodes of both graphs make, by its name.
-Result<std::map<std::string, Nearness>> nearness_of_values(const ir::Graph& reference, const ir::Graph& quantized,
-                                                           Samples samples, const NearnessOptions& options,
-                                                           const Log& log);
+Result<std::map<std::string, Similarity>> similarity_of_values(const ir::Graph& reference, const ir::Graph& quantized,
+                                                               Samples samples, const SimilarityOptions& options,
+                                                               const Log& log);
 
 }  // namespace carina::quantize

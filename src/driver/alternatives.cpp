@@ -1,4 +1,4 @@
-#include "driver/savings.h"
+#include "driver/alternatives.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace carina::driver {
 
 namespace {
 
-using report::Saving;
+using report::Alternative;
 
 struct Choice {
   std::string what;
@@ -109,8 +109,8 @@ int64_t cpu_cycles_of(const report::CompileReport& report) {
   return cycles;
 }
 
-Saving measured(const Choice& choice, const PreparedModel& model) {
-  Saving saving{.what = choice.what, .options = choice.options};
+Alternative measured(const Choice& choice, const PreparedModel& model) {
+  Alternative alternative{.what = choice.what, .options = choice.options};
   const auto made = guarded([&]() -> Result<report::CompileReport> {
     CARINA_TRY(const Backend backend, find_backend(choice.request.target));
     std::optional<PreparedModel> own;
@@ -122,32 +122,32 @@ Saving measured(const Choice& choice, const PreparedModel& model) {
     return describe(compilation, backend, delegate_options_of(choice.request));
   });
   if (!made || !made->cycles) {
-    saving.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());
-    return saving;
+    alternative.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());
+    return alternative;
   }
-  saving.cycles = *made->cycles;
-  saving.cpu_cycles = cpu_cycles_of(*made);
-  saving.clock_hz = made->clock_hz;
-  saving.sram_bytes = sram_bytes_of(*made);
-  saving.program_bytes = made->program_bytes;
-  return saving;
+  alternative.cycles = *made->cycles;
+  alternative.cpu_cycles = cpu_cycles_of(*made);
+  alternative.clock_hz = made->clock_hz;
+  alternative.sram_bytes = sram_bytes_of(*made);
+  alternative.program_bytes = made->program_bytes;
+  return alternative;
 }
 
-bool changes_something(const Saving& saving, const report::CompileReport& now) {
-  return !saving.failure.empty() ||
-         std::tuple(saving.cycles, saving.cpu_cycles, saving.clock_hz, saving.sram_bytes) !=
+bool changes_something(const Alternative& alternative, const report::CompileReport& now) {
+  return !alternative.failure.empty() ||
+         std::tuple(alternative.cycles, alternative.cpu_cycles, alternative.clock_hz, alternative.sram_bytes) !=
              std::tuple(now.cycles.value_or(0), cpu_cycles_of(now), now.clock_hz, sram_bytes_of(now));
 }
 
-double seconds_of(const Saving& saving) {
-  return static_cast<double>(saving.cycles) / static_cast<double>(std::max<int64_t>(saving.clock_hz, 1));
+double seconds_of(const Alternative& alternative) {
+  return static_cast<double>(alternative.cycles) / static_cast<double>(std::max<int64_t>(alternative.clock_hz, 1));
 }
 
 }  // namespace
 
-Result<std::vector<Saving>> find_savings(const CompileRequest& given, const report::CompileReport& now,
-                                         const Log& log) {
-  if (!now.cycles || now.clock_hz == 0) return std::vector<Saving>();  // nothing is known of what choices cost
+Result<std::vector<Alternative>> find_alternatives(const CompileRequest& given, const report::CompileReport& now,
+                                                   const Log& log) {
+  if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // nothing is known of what choices cost
   CARINA_TRY(CompileRequest request, with_flags(given, {}));
   CARINA_TRY(const PreparedModel model, prepare(request, {}));
   request.layers = false;
@@ -161,14 +161,15 @@ Result<std::vector<Saving>> find_savings(const CompileRequest& given, const repo
   CARINA_CHECKED(add_memory_modes(request, now, choices));
   add_sizes(request, now, choices);
   add_schemes(request, model, choices);
-  std::vector<Saving> savings(choices.size());
+  std::vector<Alternative> alternatives(choices.size());
   ThreadPool pool(given.threads);
-  pool.parallel_for(choices.size(), [&](size_t i) { savings[i] = measured(choices[i], model); });
-  log.progress("savings", choices.size(), choices.size());
-  std::erase_if(savings, [&](const Saving& saving) { return !changes_something(saving, now); });
-  std::ranges::stable_sort(savings, {},
-                           [](const Saving& saving) { return std::pair(!saving.failure.empty(), seconds_of(saving)); });
-  return savings;
+  pool.parallel_for(choices.size(), [&](size_t i) { alternatives[i] = measured(choices[i], model); });
+  log.progress("alternatives", choices.size(), choices.size());
+  std::erase_if(alternatives, [&](const Alternative& alternative) { return !changes_something(alternative, now); });
+  std::ranges::stable_sort(alternatives, {}, [](const Alternative& alternative) {
+    return std::pair(!alternative.failure.empty(), seconds_of(alternative));
+  });
+  return alternatives;
 }
 
 }  // namespace carina::driver

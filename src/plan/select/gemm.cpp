@@ -13,7 +13,7 @@ namespace carina::plan {
 namespace {
 
 // One matrix product: rows [M,K] times pixels [O,K].
-struct Product {
+struct Gemm {
   Operand rows;
   Operand weights;
   View result;            // [M,O]
@@ -32,7 +32,7 @@ FeatureMap matrix_map(const View& matrix, const Operand& operand) {
           .zero_point = operand.zero_point};
 }
 
-void push_product(Selection& s, const Product& p, const Epilogue& epilogue) {
+void push_gemm(Selection& s, const Gemm& p, const Epilogue& epilogue) {
   const Operand result{.view = p.result, .type = epilogue.type, .zero_point = epilogue.zero_point};
   s.push({.kind = StepKind::kConv,
           .ofm = matrix_map(p.result, result),
@@ -63,7 +63,7 @@ ElementType sum_type(Selection& s) {
 
 }  // namespace
 
-Result<void> select_product(Selection& s) {
+Result<void> select_gemm(Selection& s) {
   const ElementType type = *element_type_of(s.value(s.input(0)).dtype);
   if (s.value(s.input(1)).constant && type.bits == 8) return select_matmul(s);
   Operand a = s.with_channels(s.input(0)), b = s.plain(s.input(1));
@@ -75,10 +75,10 @@ Result<void> select_product(Selection& s) {
   const Epilogue epilogue = s.follow(s.output(), sum_type(s), {.scale = EpilogueRules::Scale::kGlobal});
   const View out = s.open(epilogue.value, s.shape(s.output()));
   for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {
-    Product product{.rows = a, .weights = b, .result = at(out, n)};
-    product.rows.view = at(a.view, n);
-    product.weights.view = at(b.view, n);
-    push_product(s, product, epilogue);
+    Gemm gemm{.rows = a, .weights = b, .result = at(out, n)};
+    gemm.rows.view = at(a.view, n);
+    gemm.weights.view = at(b.view, n);
+    push_gemm(s, gemm, epilogue);
   }
   s.close(epilogue.value, out, epilogue.type);
   return {};
@@ -158,7 +158,7 @@ Result<void> select_convolution_by_tensor(Selection& s) {
   CARINA_TRY(const WeightsId scales,
              add_weights(s, {.name = {}, .out_channels = shape[0], .biases = std::move(biases), .acc = acc}, epilogue));
   const View out = s.open(epilogue.value, {rows, shape[0]});
-  push_product(s, {.rows = x, .weights = weights, .result = out, .scales = scales}, epilogue);
+  push_gemm(s, {.rows = x, .weights = weights, .result = out, .scales = scales}, epilogue);
   s.close(epilogue.value, out, epilogue.type);
   return {};
 }

@@ -1,7 +1,7 @@
 #include "accelerate/targets_internal.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "accelerate/product.cpp"
+#define HWY_TARGET_INCLUDE "accelerate/gemm.cpp"
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
 
@@ -31,7 +31,7 @@ struct At {
 };
 
 template <int kRows, int kVectors, bool kTail>
-void tile(const Product& job, const At& at) {
+void tile(const Gemm& job, const At& at) {
   const D d;
   const float* a = job.a + at.row * job.a_stride;
   const float* b = job.b + at.column;
@@ -54,20 +54,20 @@ void tile(const Product& job, const At& at) {
       for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(x, values[v], sums[r][v]);
     }
   }
-  const Finish& finish = job.finish;
-  const V low = hn::Set(d, finish.low), high = hn::Set(d, finish.high);
+  const Epilogue& epilogue = job.epilogue;
+  const V low = hn::Set(d, epilogue.low), high = hn::Set(d, epilogue.high);
   HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) {
     const int64_t row = at.row + r;
-    const V scale = hn::Set(d, finish.scale == nullptr ? 1.0F : finish.scale[row]);
-    const V shift = hn::Set(d, finish.shift == nullptr ? 0.0F : finish.shift[row]);
+    const V scale = hn::Set(d, epilogue.scale == nullptr ? 1.0F : epilogue.scale[row]);
+    const V shift = hn::Set(d, epilogue.shift == nullptr ? 0.0F : epilogue.shift[row]);
     float* out = job.out + row * job.out_stride + at.column;
     HWY_UNROLL(8)
     for (int v = 0; v < kVectors; ++v) {
       V value = hn::MulAdd(sums[r][v], scale, shift);
       const bool last = v + 1 == kVectors;
-      if (finish.column != nullptr) {
-        const float* column = finish.column + at.column + v * kWide;
+      if (epilogue.column != nullptr) {
+        const float* column = epilogue.column + at.column + v * kWide;
         value = hn::Add(value, last ? load_lanes<kTail>(d, column, at.rest) : hn::LoadU(d, column));
       }
       value = clamped(value, low, high);
@@ -78,7 +78,7 @@ void tile(const Product& job, const At& at) {
 
 // kRows rows of tiles over the columns [begin, end), tile by tile along a row: what is written stays in few rows.
 template <int kRows>
-void row_of_tiles(const Product& job, int64_t row, int64_t begin, int64_t end) {
+void row_of_tiles(const Gemm& job, int64_t row, int64_t begin, int64_t end) {
   constexpr int kWidest = kMaxVectors;
   At at{.row = row, .column = begin, .rest = kWide};
   if constexpr (kRows == 1) {  // all registers for columns: long reads of b, which is read once
@@ -102,7 +102,7 @@ void row_of_tiles(const Product& job, int64_t row, int64_t begin, int64_t end) {
 // As many columns at once as keep what they need of b in the second-level cache.
 constexpr int64_t kCacheFloats = 64 * 1024;
 
-void multiply_here(const Product& job) {
+void multiply_here(const Gemm& job) {
   constexpr int kRows = 6;
   const int64_t fit = kCacheFloats / std::max<int64_t>(job.depth, 1) / kPanelColumns * kPanelColumns;
   const int64_t step = std::max(fit, kPanelColumns);
@@ -118,17 +118,17 @@ void multiply_here(const Product& job) {
 
 #else
 
-void multiply_here(const Product& job) {
-  const Finish& finish = job.finish;
+void multiply_here(const Gemm& job) {
+  const Epilogue& epilogue = job.epilogue;
   for (int64_t m = 0; m < job.rows; ++m) {
     for (int64_t n = 0; n < job.columns; ++n) {
       float sum = 0;
       for (int64_t k = 0; k < job.depth; ++k)
         sum = std::fma(job.a[m * job.a_stride + k], job.b[k * job.b_stride + n], sum);
-      float value = std::fma(sum, finish.scale == nullptr ? 1.0F : finish.scale[m],
-                             finish.shift == nullptr ? 0.0F : finish.shift[m]);
-      if (finish.column != nullptr) value += finish.column[n];
-      job.out[m * job.out_stride + n] = clamped(value, finish.low, finish.high);
+      float value = std::fma(sum, epilogue.scale == nullptr ? 1.0F : epilogue.scale[m],
+                             epilogue.shift == nullptr ? 0.0F : epilogue.shift[m]);
+      if (epilogue.column != nullptr) value += epilogue.column[n];
+      job.out[m * job.out_stride + n] = clamped(value, epilogue.low, epilogue.high);
     }
   }
 }
@@ -144,7 +144,7 @@ namespace carina::accelerate {
 
 HWY_EXPORT(multiply_here);
 
-void multiply(const Product& job) {
+void multiply(const Gemm& job) {
   HWY_DYNAMIC_DISPATCH(multiply_here)(job);
 }
 
