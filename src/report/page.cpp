@@ -64,7 +64,7 @@ std::string page(std::string_view kind, const std::string& about, const std::str
       page_template(),
       std::array{Filling{.name = "title", .text = title}, Filling{.name = "kind", .text = kind},
                  Filling{.name = "style", .text = page_style()}, Filling{.name = "version", .text = CARINA_VERSION},
-                 Filling{.name = "data", .text = data}, Filling{.name = "licences", .text = page_licences()},
+                 Filling{.name = "data", .text = data}, Filling{.name = "licenses", .text = page_licenses()},
                  Filling{.name = "vega", .text = vega_script()}, Filling{.name = "scripts", .text = page_scripts()}});
 }
 

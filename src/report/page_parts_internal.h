@@ -8,7 +8,7 @@ namespace carina::report {
 std::string_view page_template();
 std::string_view page_style();
 std::string_view page_scripts();
-std::string_view page_licences();
+std::string_view page_licenses();
 std::string_view vega_script();
 
 }  // namespace carina::report

@@ -47,7 +47,7 @@ enum class Execution : uint8_t { kFull, kTimeOnly };
 enum class Checking : uint8_t { kOff, kOn };
 // kOn: LUT and shared memory start as garbage, and so do the undefined ranges of regions that `Memory::defined` names.
 enum class Poison : uint8_t { kOff, kOn };
-// Which kernels execute: the SIMD ones of the best target of this machine, or the scalar ones that judge them.
+// Which kernels execute: the SIMD ones of the best target of this machine, or the scalar ones, which are the reference.
 enum class Kernels : uint8_t { kFast, kScalar };
 
 // Whether a timed run also finds out how much memory each operation holds.

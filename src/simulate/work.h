@@ -57,7 +57,7 @@ Extent stored_extent(const Operation& op);
 // The weights of a matrix multiplication: IFM2, one row per output channel. Error: a value beyond 16 bits.
 Result<DecodedWeights> weights_from_ifm2(const Operation& op, const CheckedMap& ifm2);
 
-// The scalar kernels, written to be read: they judge the fast ones. Both compute the same bits.
+// The scalar kernels, written to be read: they are the reference of the fast ones. Both compute the same bits.
 void execute_scalar(const Work& work, Rows rows);
 
 }  // namespace carina::simulate

@@ -10,7 +10,7 @@
 
 namespace carina {
 
-// The fixed-point verbs: the only arithmetic that the interpreter and the NPU simulator share. Each is judged in the
+// The fixed-point verbs: the only arithmetic that the interpreter and the NPU simulator share. Each is tested in the
 // tests by an independent wide-integer oracle.
 
 // TOSA RESCALE's multiplier and shift: real = multiplier * 2^-shift, multiplier in [2^30, 2^31) and shift in [2, 62].

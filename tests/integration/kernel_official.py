@@ -159,7 +159,7 @@ def differs(name, a, b, as_floats=False):
     return next((said for x, y in pairs if (said := difference(x, y, name))), None)
 
 
-def judged(compared, fired):
+def verdict_of(compared, fired):
     """What is wrong with a call, or None: ours is the official kernel's, or a row says why not and ours is PyTorch's. Rows that were needed are added to `fired`."""
     if isinstance(compared.official, str):
         return None

@@ -151,7 +151,7 @@ names. Ours take every type that they take. Rows without types make tensors from
         ("Of the Cortex-M backend", "Types: of the codes; those of the backend's C++ kernels, which are not in the package. Reference: the backend's Python implementations, bit for bit, on random calls (`tests/integration/test_cortex_m_kernels.py`).", cortex_m_rows(cortex_m)),
     ):
         lines += ["", f"## {title}", reference, "", "| kernel | types |", "|---|---|", *rows]
-    lines += ["", "## Beside these", "Of the runtime itself (numbers of a program, views, orders of axes), and embeddings of ExecuTorch's passes. Judges: Python's arithmetic, PyTorch, the passes' own functions.", ""]
+    lines += ["", "## Beside these", "Of the runtime itself (numbers of a program, views, orders of axes), and embeddings of ExecuTorch's passes. References: Python's arithmetic, PyTorch, the passes' own functions.", ""]
     lines += [", ".join(f"`{name}`" for name in beyond)]
     lines += ["", "## Where official kernels differ", "Their values are not eager PyTorch's in these calls; ours are. All else is equal, to the bit where it is integers (a test fails for a row that no call needs).", ""]
     lines += ["| kernels | what the official kernel does |", "|---|---|", *deviation_rows()]

@@ -199,7 +199,7 @@ class Gen:
             if min(shape, default=1) < 1 or np.prod(shape, dtype=np.int64) > self.max_elements:
                 raise Impossible
         if compliance is not None and self.depth:
-            raise Impossible  # control flow is judged bit for bit
+            raise Impossible  # control flow is compared bit for bit
         values = [self.graph.value(dtype, shape, **known) for dtype, shape, known in outputs]
         node = Node(op, self.mode, kind, attributes, [v.id for v in inputs], [v.id for v in values], compliance, list(graphs))
         self.graph.nodes.append(node)

@@ -1,6 +1,6 @@
 """Random graphs through our interpreter and the official reference model.
 
-How an output is judged, given the elements that our own interpreter computed for the node's operands:
+How an output is checked, given the elements that our own interpreter computed for the node's operands:
 - bit for bit where the specification fixes the result: integers, comparisons, data movement, and floats whose result is an
   operand or the one nearest number (MAXIMUM, CLAMP, CAST, ADD, ...; NaN equals NaN, whatever its payload). All such nodes of a
   graph make one file: inexact nodes are cut out of it and their outputs, as we computed them, are its inputs;

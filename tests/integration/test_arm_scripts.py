@@ -1,4 +1,4 @@
-"""`python -m carina.aot_arm_compiler`, `carina aot`, `carina arm-run`, `carina evaluate-model`: the Arm backend's scripts by our package. Judges: the peer's own
+"""`python -m carina.aot_arm_compiler`, `carina aot`, `carina arm-run`, `carina evaluate-model`: the Arm backend's scripts by our package. References: the peer's own
 argument parsers and summary printer, its own tests of its evaluators, ExecuTorch's runtime and its reader of bundled programs, eager PyTorch."""
 
 import argparse

@@ -14,7 +14,7 @@ QUANTIZED = {"float", "int8"}
 
 
 def calibration_of(case):
-    for name in ("calibration.npz", "labeled.npz"):
+    for name in ("calibration.npz", "labelled.npz"):
         if (case.path / name).exists():
             return case.path / name
     return case.path / "input_0.npy"
@@ -126,7 +126,7 @@ def test_imported_mobilenet_is_as_close_to_eager_torch_as_the_peer(case, run_car
 @pytest.mark.cases("kws")
 def test_kws_answers_all_labeled_inputs_right(case, run_carina, tmp_path):
     program, _ = compile_case(case, "float", run_carina, tmp_path)
-    report = run_carina(["accuracy", case.model, program, "--data", case.path / "labeled.npz", "--dump", tmp_path / "dump", "--json"]).json
+    report = run_carina(["accuracy", case.model, program, "--data", case.path / "labelled.npz", "--dump", tmp_path / "dump", "--json"]).json
     assert report["samples"] == 10
     assert report["npu_right"] == report["integer_right"] == 10
     assert report["npu_equals_integer"] == 10

@@ -10,7 +10,7 @@ import pytest
 import torch
 from kernel_calls import KernelCall, Out, run_calls, run_calls_of
 from kernel_eager import difference
-from kernel_official import DEVIATIONS, compared_calls, drawn_names, judged, official_program
+from kernel_official import DEVIATIONS, compared_calls, drawn_names, verdict_of, official_program
 from kernel_samples import Random
 from kernel_types import plain_names, types_taken
 from quantized_samples import DRAWS as QUANTIZED
@@ -40,7 +40,7 @@ def drawn(command):
 
 def problems(calls):
     fired = set()
-    said = [(call, judged(call, fired)) for call in calls]
+    said = [(call, verdict_of(call, fired)) for call in calls]
     return [f"{call.name}: {what[:300]}\n  {call.call.note[:300]}" for call, what in said if what], fired
 
 
@@ -73,7 +73,7 @@ def test_a_wrong_value_is_seen(drawn):
         call = next(c for c in drawn if (c.name in rows) == has_row and not isinstance(c.official, str) and not isinstance(c.ours, str) and c.ours[0].numel() and c.ours[0].dtype == torch.float32 and c.ours[0].isfinite().all())
         right = call.ours
         call.ours = [right[0] + 1, *right[1:]]
-        assert judged(call, set())
+        assert verdict_of(call, set())
         call.ours = right
 
 

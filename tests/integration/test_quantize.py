@@ -81,7 +81,7 @@ def test_resnet20_is_at_least_as_close_to_float_as_the_peer(case, tmp_path):
 
 @pytest.mark.cases("kws")
 def test_kws_hears_all_words(case, tmp_path):
-    data = np.load(case.path / "labeled.npz")
+    data = np.load(case.path / "labelled.npz")
     samples = singles(data["x"])
     ours, _ = run(case.model, samples, tmp_path, calibration=samples)
     assert (np.concatenate(ours).argmax(1) == data["y"]).all()

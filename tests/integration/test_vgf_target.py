@@ -1,4 +1,4 @@
-"""`--target vgf`: delegates are VGF files, in programs and alone. Judges: eager PyTorch for floats, the official TOSA flow's outputs for integers,
+"""`--target vgf`: delegates are VGF files, in programs and alone. References: eager PyTorch for floats, the official TOSA flow's outputs for integers,
 torchao's converted graph for models of both, the VGF library's decoder for the delegate's file."""
 
 import subprocess

@@ -77,7 +77,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 const Command kAccuracy{.name = "accuracy",
                         .summary = "Compare the float model, the integer graph and the NPU on data, labeled or not",
                         .examples =
-                            "  carina accuracy model.pt2 model.pte --data labeled.npz --dump build/dump\n"
+                            "  carina accuracy model.pt2 model.pte --data labelled.npz --dump build/dump\n"
                             "  carina accuracy model.pt2 --layers --data inputs.npz --quantize int8",
                         .add_options = add_options};
 

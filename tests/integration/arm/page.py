@@ -10,9 +10,9 @@ KINDS = [
     ("INT", "Carina's int8 quantizer, in the interpreter, against the float model by the suite's float rule"),
     ("U55, U65, U85", "the same, compiled for ethos-u55-128, ethos-u65-256, ethos-u85-128 and run on the simulated NPU; delegated as the test asks"),
     ("PT2E", "the peer's quantizer makes the graph, Carina lowers it; against that graph, as many steps off as the test allows (one)"),
-    ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the peer's quantizer, judged as PT2E"),
+    ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the peer's quantizer, checked as PT2E"),
     ("NS-", "tests of what the peer does not support; refusing is no failure, a wrong number is"),
-    ("VGF", "compiled for `--target vgf` and run, the delegates in the interpreter; INT with Carina's quantizer in the test's widths, judged as INT; floats in the FP test's tolerance where the test itself compares none"),
+    ("VGF", "compiled for `--target vgf` and run, the delegates in the interpreter; INT with Carina's quantizer in the test's widths, checked as INT; floats in the FP test's tolerance where the test itself compares none"),
 ]
 EXPECTED_REFUSAL = "NS-"
 CLASSES = [

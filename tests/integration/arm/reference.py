@@ -1,4 +1,4 @@
-"""Judges carina on captured cases: nothing of Carina's is imported, only the program is run.
+"""Checks carina on captured cases: nothing of Carina's is imported, only the program is run.
 
 Classes
   pass      right, and delegated as the test asks
@@ -20,7 +20,7 @@ from program import Crash, Refused, reasons
 
 
 def kinds_of(case):
-    """The kinds under which a captured case is judged."""
+    """The kinds under which a captured case is checked."""
     kind = case["kind"]
     extra = {"INT": "PT2E", "U55": "PT2E-U55", "U85": "PT2E-U85"}.get(kind)
     return [kind, extra] if extra else [kind]

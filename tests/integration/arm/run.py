@@ -60,7 +60,7 @@ def check_all(program, pairs, jobs, progress=True):
         for number, outcome in enumerate(pool.map(lambda pair: reference.outcome(program, *pair), pairs), 1):
             outcomes.append(outcome)
             if progress and number % 250 == 0:
-                print(f"{number}/{len(pairs)} judged, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+                print(f"{number}/{len(pairs)} checked, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
     return outcomes
 
 
