@@ -92,7 +92,7 @@ const ProgramHeader* model_segment(const Elf& elf, uint32_t address) {
   return found == elf.segments.end() ? nullptr : &*found;
 }
 
-Result<void> check_size(const firmware::ImageSlot& slot, const Buffer& program, const firmware::ModelHeader& header,
+Result<void> check_fits(const firmware::ImageSlot& slot, const Buffer& program, const firmware::ModelHeader& header,
                         const std::string& where) {
   const uint64_t model_bytes = sizeof(firmware::ModelHeader) + program.size();
   if (model_bytes > slot.model_capacity_bytes)
@@ -145,7 +145,7 @@ Result<std::vector<std::byte>> put_model(const Buffer& image, const std::string&
   CARINA_TRY(const Elf elf, read_elf(image.bytes(), where));
   if (model_segment(elf, slot.model_address) != nullptr)
     return fail({.where = where, .what = "the image has a model already", .hint = "give the image as it was built"});
-  CARINA_CHECKED(check_size(slot, program, model, where));
+  CARINA_CHECKED(check_fits(slot, program, model, where));
   std::vector<std::byte> out(image.bytes().begin(), image.bytes().end());
   align(out);
   const auto model_bytes = static_cast<uint32_t>(sizeof(firmware::ModelHeader) + program.size());

@@ -87,7 +87,7 @@ Memories make_memories(const Subject& subject) {
   return m;
 }
 
-Result<std::span<std::byte>> bytes_of(const npu::IoTensor& io, const simulate::Memory& memory,
+Result<std::span<std::byte>> io_bytes_of(const npu::IoTensor& io, const simulate::Memory& memory,
                                       const std::string& where) {
   const std::span<std::byte> region = memory.regions[static_cast<size_t>(io.region)];
   const auto bytes = static_cast<size_t>(shape_of(io).elements()) * static_cast<size_t>(io.element_bytes);
@@ -158,7 +158,7 @@ Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::Compile
   memory.defined.push_back({.region = network.scratch_region});
   for (size_t i = 0; i < network.inputs.size(); ++i) {
     const npu::IoTensor& io = network.inputs[i];
-    CARINA_TRY(const std::span<std::byte> io_bytes, bytes_of(io, memory, request.stream));
+    CARINA_TRY(const std::span<std::byte> io_bytes, io_bytes_of(io, memory, request.stream));
     memory.defined.push_back(
         {.region = io.region, .offset = static_cast<uint64_t>(io.offset), .bytes = io_bytes.size()});
     if (given.empty()) continue;
@@ -172,7 +172,7 @@ Result<std::vector<NamedTensor>> stream_outputs(const npu::CompiledNetwork& netw
                                                 const std::string& where) {
   std::vector<NamedTensor> outputs;
   for (const npu::IoTensor& io : network.outputs) {
-    CARINA_TRY(const std::span<std::byte> io_bytes, bytes_of(io, memory, where));
+    CARINA_TRY(const std::span<std::byte> io_bytes, io_bytes_of(io, memory, where));
     outputs.push_back(
         {.name = fmt::format("output_{}", outputs.size()),
          .tensor = {

@@ -33,7 +33,7 @@ std::string extension_of(std::string part) {
   return other == kOtherNames.end() ? part : std::string(other->second);
 }
 
-std::vector<std::string> parts_of(std::string_view spec) {
+std::vector<std::string> spec_parts(std::string_view spec) {
   std::vector<std::string> parts;
   for (size_t start = 0; start <= spec.size();) {
     const size_t end = std::min(spec.find('+', start), spec.size());
@@ -58,7 +58,7 @@ struct Spec {
 };
 
 Result<Spec> read_spec(std::string_view text) {
-  std::vector<std::string> parts = parts_of(text.substr(kPrefix.size()));
+  std::vector<std::string> parts = spec_parts(text.substr(kPrefix.size()));
   Spec spec{.text = std::string(text), .limits = {}};
   const bool known = std::ranges::any_of(kVersions, [&](auto version) { return parts.front().starts_with(version); });
   for (size_t w = 1; w < parts.size(); ++w) {

@@ -30,10 +30,10 @@ std::optional<Pair> pair_of(const IntegerBuilder& builder, const Enclosed& enclo
 }
 
 // The operands and the output in one order in memory: channels last where all operands are.
-struct Operands {
+struct OrderedOperands {
   ValueId a, b, output;
 };
-Operands operands_in_order(IntegerBuilder& builder, const Pair& pair, ValueId output) {
+OrderedOperands operands_in_order(IntegerBuilder& builder, const Pair& pair, ValueId output) {
   if (builder.is_channels_last(pair.a.value) && builder.is_channels_last(pair.b.value))
     return {.a = builder.channels_last(pair.a.value),
             .b = builder.channels_last(pair.b.value),
@@ -66,7 +66,7 @@ bool add(IntegerBuilder& builder, const Enclosed& enclosed) {
   if (alpha == 0 || !is_applicable(a) || !is_applicable(b) || !is_applicable(out) ||
       !stays_in_range(*pair, b_scale, sign, largest, out))
     return false;
-  const Operands at = operands_in_order(builder, *pair, enclosed.output);
+  const OrderedOperands at = operands_in_order(builder, *pair, enclosed.output);
   builder.call("cortex_m::quantized_add",
                {at.a, pair->a.quantization.zero_point(), a.multiplier, a.shift, at.b, pair->b.quantization.zero_point(),
                 static_cast<int64_t>(sign) * b.multiplier, b.shift, enclosed.to.zero_point(), out.multiplier, out.shift,
@@ -82,7 +82,7 @@ bool multiply(IntegerBuilder& builder, const Enclosed& enclosed) {
   const Multiplier scale =
       multiplier_of(pair->a.quantization.scale() * pair->b.quantization.scale() / enclosed.to.scale());
   if (!is_applicable(scale)) return false;
-  const Operands at = operands_in_order(builder, *pair, enclosed.output);
+  const OrderedOperands at = operands_in_order(builder, *pair, enclosed.output);
   builder.call("cortex_m::quantized_mul",
                {at.a, pair->a.quantization.zero_point(), at.b, pair->b.quantization.zero_point(),
                 enclosed.to.zero_point(), scale.multiplier, scale.shift},
@@ -94,7 +94,7 @@ bool extreme(IntegerBuilder& builder, const Enclosed& enclosed) {
   const auto pair = pair_of(builder, enclosed);
   const bool same = pair && pair->a.quantization == enclosed.to && pair->b.quantization == enclosed.to;
   if (!same || enclosed.low != enclosed.to.qmin || enclosed.high != enclosed.to.qmax) return false;
-  const Operands at = operands_in_order(builder, *pair, enclosed.output);
+  const OrderedOperands at = operands_in_order(builder, *pair, enclosed.output);
   const bool is_maximum = enclosed.node.op == ir::Op(AtenOp::maximum_default);
   builder.call(is_maximum ? "cortex_m::maximum" : "cortex_m::minimum", {at.a, at.b}, at.output);
   return true;

@@ -42,13 +42,13 @@ bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>
   return !keeps || *keeps == Keeps::kActivation;
 }
 
-bool is_float_value(const ir::Graph& graph, ValueId id) {
+bool has_float_values(const ir::Graph& graph, ValueId id) {
   return id.valid() && graph[id].dtype == DType::kFp32;
 }
 
 void join_operands(const ir::Graph& graph, const Node& node, UnionFind& groups) {
   for (const ValueId id : node.inputs) {
-    const bool joins = is_float_value(graph, id) && is_float_value(graph, node.inputs.front()) && !graph[id].constant &&
+    const bool joins = has_float_values(graph, id) && has_float_values(graph, node.inputs.front()) && !graph[id].constant &&
                        !graph[node.inputs.front()].constant;
     if (joins) groups.join(node.inputs.front().index(), id.index());
   }
@@ -84,17 +84,17 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
     const std::optional<Keeps> keeps = keeps_of(graph, node, extrema);
     if (left_float[n] || !keeps || node.outputs.empty()) continue;
     if (*keeps == Keeps::kOperands) join_operands(graph, node, groups);
-    if (!is_float_value(graph, node.outputs.front())) continue;
+    if (!has_float_values(graph, node.outputs.front())) continue;
     const size_t result = node.outputs.front().index();
     for (const ValueId output : node.outputs) {
-      if (is_float_value(graph, output)) groups.join(result, output.index());
+      if (has_float_values(graph, output)) groups.join(result, output.index());
     }
     for (const ValueId input : node.inputs) {
-      if (is_float_value(graph, input)) groups.join(result, input.index());
+      if (has_float_values(graph, input)) groups.join(result, input.index());
       if (*keeps != Keeps::kAll) break;
     }
     const ValueId before = node.inputs.front();
-    if (*keeps == Keeps::kActivation && is_float_value(graph, before) &&
+    if (*keeps == Keeps::kActivation && has_float_values(graph, before) &&
         fuses(graph, before, producers, users, is_output, extrema))
       sharing.is_observed[before.index()] = false;
   }

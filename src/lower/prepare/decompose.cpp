@@ -14,7 +14,7 @@ namespace carina::lower {
 
 std::span<const RewriteRow> decomposition_rows() {
   static const std::vector<RewriteRow> rows = joined(
-      {moved_constant_rows(), norm_rows(),           statistic_rows(),     matmul_rows(),         attention_rows(),
+      {moved_constant_rows(), norm_rows(),           statistic_rows(),     decompose_matmul_rows(),         attention_rows(),
        einsum_rows(),         recurrence_rows(),     window_rows(),        pool_rewrites(),       movement_rewrites(),
        indexing_rewrites(),   scatter_rewrites(),    stride_rewrites(),    resampling_rewrites(), grid_rewrites(),
        activation_rewrites(), arithmetic_rewrites(), reduction_rewrites(), order_rewrites(),      volume_rewrites()});

@@ -167,7 +167,7 @@ Result<bool> grid_sampler(Rewriter& in, const Node& node) {
 }
 
 // The middle of each pixel (or, with aligned corners, the pixels of the edges) from -1 to 1.
-std::vector<float> linspace(int64_t size, bool align_corners) {
+std::vector<float> axis_coordinates(int64_t size, bool align_corners) {
   std::vector<float> coordinates;
   const auto all = static_cast<double>(size);
   for (int64_t i = 0; i < size; ++i) {
@@ -181,8 +181,8 @@ std::vector<float> linspace(int64_t size, bool align_corners) {
 // Every place of an image as (x, y, 1): [H*W,3].
 Tensor all_coordinates(int64_t height, int64_t width, bool align_corners) {
   std::vector<float> coordinates;
-  for (const float y : linspace(height, align_corners)) {
-    for (const float x : linspace(width, align_corners)) coordinates.insert(coordinates.end(), {x, y, 1.0F});
+  for (const float y : axis_coordinates(height, align_corners)) {
+    for (const float x : axis_coordinates(width, align_corners)) coordinates.insert(coordinates.end(), {x, y, 1.0F});
   }
   return Tensor::of<float>(DType::kFp32, Shape{height * width, 3}, coordinates);
 }

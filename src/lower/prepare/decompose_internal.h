@@ -10,7 +10,7 @@ namespace carina::lower {
 // The rows of the pass `decompose`, by family.
 std::span<const RewriteRow> norm_rows();       // softmax, layer_norm, group_norm
 std::span<const RewriteRow> statistic_rows();  // var, std, lengths of vectors
-std::span<const RewriteRow> matmul_rows();     // mm, addmm, matmul
+std::span<const RewriteRow> decompose_matmul_rows();     // mm, addmm, matmul
 std::span<const RewriteRow> attention_rows();
 std::span<const RewriteRow> einsum_rows();
 std::span<const RewriteRow> recurrence_rows();  // lstm, gru, rnn

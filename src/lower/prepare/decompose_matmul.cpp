@@ -184,7 +184,7 @@ static_assert(rewrites_what_becomes(kDecomposeMatmulRows));
 
 }  // namespace
 
-std::span<const RewriteRow> matmul_rows() {
+std::span<const RewriteRow> decompose_matmul_rows() {
   return kDecomposeMatmulRows;
 }
 
