@@ -92,11 +92,11 @@ def good_share(outcomes, kinds):
 
 def bars(outcomes):
     rows = []
-    for kinds, min_cosine in BARS:
+    for kinds, min_percent in BARS:
         good, all_ = good_share(outcomes, kinds)
         wrong = sum(o["class"] in ("wrong", "crash") for o in outcomes if o["kind"] in kinds)
-        met = "yes" if all_ and 100 * good >= min_cosine * all_ else "no"
-        rows.append([", ".join(kinds), f"{least} %", report.share(good, all_), wrong, met])
+        met = "yes" if all_ and 100 * good >= min_percent * all_ else "no"
+        rows.append([", ".join(kinds), f"{min_percent} %", report.share(good, all_), wrong, met])
     return report.table(["kinds", "at least", "good of those the peer passes", "wrong or crash", "met"], rows)
 
 
