@@ -82,7 +82,7 @@ TEST(ScopedParallelLoop, TakesTheWorkUntilItEnds) {
   EXPECT_EQ(asked, (std::vector<size_t>{5, 3}));
 }
 
-TEST(InParallelParts, CoverEachElementOnce) {
+TEST(ParallelForChunks, CoverEachElementOnce) {
   for (const int threads : {1, 3}) {
     const ScopedThreadPool scope(threads);
     for (const size_t size : {0u, 1u, 9u, 10u, 11u, 1003u}) {
@@ -98,7 +98,7 @@ TEST(InParallelParts, CoverEachElementOnce) {
 }
 
 // Two threads that begin side by side would fill memory side by side.
-TEST(InParallelParts, NeighborsDoNotBeginTogether) {
+TEST(ParallelForChunks, NeighborsDoNotBeginTogether) {
   const ScopedParallelLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
     for (size_t i = 0; i < count; ++i) body(i);
   });
