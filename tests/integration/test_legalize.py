@@ -60,3 +60,11 @@ def test_what_was_rewritten_is_said(model, run_carina):
     text = run_carina(["explain", *quantized(folder), *TARGET, "--legalize"]).stdout
     assert "rewritten:\n" in text and "stride_y is 4, ethos-u55-128 supports at most 3: blocks as wide as the stride" in text
     assert "--legalize" in run_carina(["explain", *quantized(folder), *TARGET]).stdout
+
+
+@pytest.mark.parametrize("model", ["patches"], indirect=True)
+def test_the_old_spelling_is_taken_with_a_note(model, run_carina):
+    folder, _ = model
+    old = run_carina(["explain", *quantized(folder), *TARGET, "--fix"])
+    assert old.stdout == run_carina(["explain", *quantized(folder), *TARGET, "--legalize"]).stdout
+    assert "--fix" in old.stderr and "the option is called --legalize now" in old.stderr

@@ -90,6 +90,13 @@ def test_options_mean_what_they_mean_on_the_command_line(words, options, package
     assert package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **options).pte == cli_bytes(*words)
 
 
+@pytest.mark.parametrize("old, new", [({"optimise": "size"}, {"optimize": "size"}), ({"fix": True}, {"legalize": True})])
+def test_old_spellings_are_taken_with_a_warning(old, new, package, calibration):
+    with pytest.warns(FutureWarning, match=f"{next(iter(old))} is called {next(iter(new))} now"):
+        told = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **old)
+    assert told.pte == package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **new).pte
+
+
 class Sum(torch.nn.Module):
     def __init__(self):
         super().__init__()
