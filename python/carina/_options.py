@@ -19,7 +19,7 @@ Words = str | Sequence[str]
 
 
 class QuantizeOptions(TypedDict, total=False):
-    """How the model becomes integers, beside `quantize` and `calibration`."""
+    """Options of quantization, in addition to `quantize` and `calibration`."""
 
     max_cycles: str | None
     quantize_at: Words
@@ -36,7 +36,7 @@ class MemoryOptions(TypedDict, total=False):
 
 
 class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
-    """The options of `carina compile`, by the names that they have there."""
+    """The options of `carina compile`, with the same names."""
 
     arena_cache_size: int | str | None
     no_delegate: bool
@@ -60,7 +60,7 @@ _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def byte_size(value: int | str, where: str) -> int:
-    """A number of bytes: 2097152, or "2M" as the command line takes it."""
+    """A number of bytes from 2097152, or from "2M" as on the command line."""
     if isinstance(value, int) and value >= 0:
         return value
     match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
@@ -75,7 +75,7 @@ def words(value: Words) -> list[str]:
 
 
 def paths(value: Path | Sequence[Path]) -> list[str]:
-    """One path, or several."""
+    """A list of paths, from one path or several."""
     return [os.fspath(value)] if isinstance(value, (str, os.PathLike)) else [os.fspath(path) for path in value]
 
 
@@ -102,7 +102,7 @@ def memories(options: Mapping[str, Any], accelerator: str = "") -> _native.Targe
 
 
 def quantize_words(quantize: str | None, options: Mapping[str, Any]) -> _native.QuantizeWords:
-    """What is said about quantization."""
+    """The quantization part of a request."""
     said = _native.QuantizeWords()
     said.scheme = (quantize or "").lower()
     said.overrides = words(options.get("quantize_at", ()))
@@ -113,7 +113,7 @@ def quantize_words(quantize: str | None, options: Mapping[str, Any]) -> _native.
 
 
 def set_calibration(request: _native.CompileRequest, calibration: Calibration | None) -> None:
-    """Gives a request its calibration data, in whatever form."""
+    """Adds the calibration data to a request."""
     if calibration is None:
         return
     if isinstance(calibration, (str, os.PathLike)):
