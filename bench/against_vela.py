@@ -1,4 +1,4 @@
-"""Our command streams beside Vela's for the same TOSA files: docs/against-vela.md, written by bench/run.py."""
+"""Carina's command streams and Vela's for the same TOSA files: docs/against-vela.md, written by bench/run.py."""
 
 import math
 from collections import Counter
@@ -15,13 +15,13 @@ SETTINGS = [
     Setting("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram"),
     Setting("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram"),
 ]
-BARS = {"ethos-u55": 0.70, "ethos-u65": 0.70, "ethos-u85": 0.85}  # geometric means of cycles that are asked for
+BARS = {"ethos-u55": 0.70, "ethos-u65": 0.70, "ethos-u85": 0.85}  # goals: geometric means of cycles
 CASES = ("softmax", "kws", "resnet8", "resnet20", "ds_cnn", "lstm", "mobilenet_v2")
 
 
 @dataclass(frozen=True)
 class DeitBar:
-    """What is asked for, as a share of the cycles that Vela takes for the graph of the peer's own flow (20 minutes of quantizing)."""
+    """Goals, as shares of Vela's cycles for the graph of ExecuTorch's Arm flow (20 minutes of quantizing)."""
 
     peers_cycles: int
     shares: dict  # by flags of ours
@@ -69,7 +69,7 @@ def means(pairs):
         worst = max((pair for pair in mine if not pair.refused), key=Pair.ratio, default=None)
         shown = f"{worst.case} {worst.ratio():.3f}" if worst else "-"
         rows.append([setting.target, setting.mode, f"{mean(mine):.3f}" if worst else "-", f"{BARS[setting.target[:9]]:.2f}", shown])
-    return table(["NPU", "memory mode", "geometric mean", "asked for", "worst case"], rows)
+    return table(["NPU", "memory mode", "geometric mean", "goal", "worst case"], rows)
 
 
 # Above these, a ratio is a loss.
@@ -114,26 +114,38 @@ def deit_pairs(work):
 
 PAGE = """# Against Vela
 
-Written by `make bench` (`bench/run.py --only against-vela`), with Vela beside it in the same run; {machine}. Both compile the same TOSA files with the same system
-configuration and memory mode, both streams run on Carina's simulator ([cycle-model.md](cycle-model.md)): `a / b` is ours / Vela's, a ratio below 1 is ours. SRAM is the arena,
-in Dedicated_Sram the fast scratch; constants are encoded weights, scales and tables. CPU time and peak memory are those of the whole process, `carina compile` (which
-also writes the `.pte` and estimates its cycles) and `vela`. Networks that the peer's flow has cut in two count together.
+This page compares the command streams of Carina and of Vela for the same networks.
+`make bench` (`bench/run.py --only against-vela`) writes it, and runs both compilers on one machine:
+{machine}.
+
+Both compile the same TOSA files with the same system configuration and memory mode. Both streams
+run on Carina's simulator ([cycle-model.md](cycle-model.md)). In the tables:
+- `a / b` is Carina's value / Vela's. A ratio below 1 means that Carina needs less.
+- SRAM is the arena; in Dedicated_Sram it is the fast scratch.
+- Constants are encoded weights, scales and tables.
+- CPU time and peak memory are those of the whole process: `carina compile` (which also writes the
+  `.pte` and estimates its cycles) and `vela`.
+- If ExecuTorch's Arm flow divides a network into two parts, both parts count together.
+- "Goal" is the project's target for the value beside it.
 
 ## Cycles at the same SRAM
-Vela with `--optimise Performance`; ours with `-O2` and Vela's SRAM as the limit. The last row allows ours 2 MB.
+Vela runs with `--optimise Performance`. Carina runs with `-O2` and Vela's SRAM as the limit. The
+last row gives Carina 2 MB.
 
 {means}
 {cycles}
 ## Least SRAM
-Vela with `--optimise Size`; ours with `-Os`.
+Vela runs with `--optimise Size`, Carina with `-Os`.
 
 {size}
 ## DeiT-tiny
-timm's `deit_tiny_patch16_224`, untrained, quantized by Carina; at Vela's SRAM. With `--dynamic-weights`, matrix products of two activations run as convolutions.
-The graph of the peer's own flow takes Vela {u55:,} cycles on ethos-u55-128 and {u85:,} on ethos-u85-256: what is asked for is a share of these.
+The network is timm's `deit_tiny_patch16_224`, untrained, quantized by Carina, at Vela's SRAM. With
+`--dynamic-weights`, matrix products of two activations run as convolutions. For the graph of
+ExecuTorch's Arm flow, Vela's stream takes {u55:,} cycles on ethos-u55-128 and {u85:,} on
+ethos-u85-256. The last two columns are shares of these.
 
 {deit}
-## Losses
+## Cases where Carina needs more
 At the same SRAM:
 
 {speed_losses}
@@ -155,7 +167,7 @@ def write(path, work, machine):
         size=table(HEAD, map(row_of, size)),
         u55=DEIT["ethos-u55-128"].peers_cycles,
         u85=DEIT["ethos-u85-256"].peers_cycles,
-        deit=table([*HEAD, "of the peer's", "asked for"], deit),
+        deit=table([*HEAD, "of the Arm flow's cycles", "goal"], deit),
         speed_losses=losses(speed, AT_THE_SAME_SRAM),
         size_losses=losses(size, FOR_SIZE),
     )

@@ -8,8 +8,8 @@
     program.save("model.pte")
 
 Options have the names and the defaults of the command line (`carina compile --help`), with underscores. PyTorch is needed
-where a model of PyTorch is given, and not otherwise. What is wrong comes as carina.CarinaError, whose `diagnostics` say
-what, where, what was expected, what was found and what to do.
+only for PyTorch models. Errors are exceptions of type carina.CarinaError. Their `diagnostics` have what, where,
+expected, got and hint.
 """
 
 import importlib
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from carina.errors import InternalError as InternalError
     from carina.errors import UsageError as UsageError
 
-# Where each name is: looked for when it is first used, so that `import carina` loads nothing.
+# The module of each name. A name is imported when it is first used, so that `import carina` loads nothing.
 _HOMES = {
     "carina._inspect": ("inspect",),
     "carina._measure": ("Measured", "accuracy", "compare"),

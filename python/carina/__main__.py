@@ -1,4 +1,4 @@
-"""The program `carina`, as the package carries it: `python -m carina compile ...`."""
+"""Runs the program `carina` of the package: `python -m carina compile ...`."""
 
 import os
 import sys
@@ -6,14 +6,14 @@ from pathlib import Path
 
 
 def _program() -> Path:
-    """Beside this file in an installed package; in the build of the source tree, two folders up."""
+    """The path of the program: beside this file in an installed package, else two folders up in the build."""
     here = Path(__file__).parent
     built = here.parent.parent / "bin" / "carina"
     return built if built.exists() and not (here / "bin").exists() else here / "bin" / "carina"
 
 
 def main() -> None:
-    """Becomes the program, with this process's arguments."""
+    """Replaces this process by the program, with the same arguments."""
     program = str(_program())
     os.environ.setdefault("CARINA_PYTHON", sys.executable)  # for its commands that run in Python
     os.execv(program, [program, *sys.argv[1:]])

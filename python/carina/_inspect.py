@@ -1,4 +1,4 @@
-"""What files hold."""
+"""The contents of files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def inspect(file: Path, *, note: Callable[[Diagnostic], None] | None = None) -> dict[str, Any]:
-    """What a .pt2, .tosa, .vgf, .pte, .npz or .npy holds, as `carina inspect --json` prints it: "parts", each with its "kind".
+    """The contents of a model, program or arrays, as `carina inspect --json` prints them: "parts", each with a "kind".
 
     Raises: InputError for a damaged file, or one of another kind; EnvironmentFailure for one that cannot be read.
     """

@@ -1,4 +1,4 @@
-"""What a caller hears while a call works: notes, warnings, progress."""
+"""Notes, warnings and progress of a call in progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Notes:
-    """Collects the notes of one call. A warning is also a Python warning, unless the caller listens himself."""
+    """Collects the notes of one call. A warning is also a Python warning, unless the caller gave a listener."""
 
     def __init__(self, listener: Callable[[Diagnostic], None] | None, stacklevel: int = 4) -> None:
         self.all: list[Diagnostic] = []
@@ -32,7 +32,7 @@ class Notes:
 
 
 class _Bar:
-    """Progress as a bar of tqdm, where it is installed; else as a line on a terminal."""
+    """Progress as a bar of tqdm if it is installed, else as a line on a terminal."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -59,7 +59,7 @@ class _Bar:
 
 
 class Shown:
-    """What `progress=` means: True a bar, a function is called with step, done and total; False, None: nothing."""
+    """The argument `progress`: True shows a bar; a function gets step, done and total; False shows nothing."""
 
     def __init__(self, progress: bool | Progress | None) -> None:
         self._bar = _Bar() if progress is True else None

@@ -1,4 +1,4 @@
-"""Programs beside each other, and beside the float model."""
+"""Comparisons of programs with each other and with the float model."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Measured:
-    """Figures, as the command prints them: text, and a dict."""
+    """The result of a comparison, as text and as a dict."""
 
     def __init__(self, report: _native.TextReport) -> None:
         self._report = report
 
     @property
     def details(self) -> dict[str, Any]:
-        """As the command prints it with --json."""
+        """The result as the command prints it with --json."""
         details: dict[str, Any] = json.loads(self._report.to_json())
         return details
 
@@ -44,7 +44,7 @@ class Measured:
 
 @contextmanager
 def _files() -> Iterator[Callable[[str, Any], str]]:
-    """Places for what is in memory, as the commands take files: a function of a file's name and its bytes, or a path."""
+    """Writes objects in memory to files for the commands. Yields a function of a file name and bytes (or a path)."""
     with tempfile.TemporaryDirectory(prefix="carina-") as folder:
 
         def place(name: str, given: Any) -> str:
@@ -89,9 +89,9 @@ def accuracy(
 ) -> Measured:
     """Compares the float model, the integer graph and the NPU on data, labeled or not, as `carina accuracy` does.
 
-    data: an .npz, or arrays: inputs (x, or named as the model's) and labels y, or none. program: the .pte made from the
-    model. dump: the folder that compile(dump=...) wrote, for the integer graph. layers: quantize the model instead, and say
-    layer by layer where the error enters (in dB) and what other schemes give.
+    data: an .npz, or arrays: inputs (x, or the names of the model's inputs), and optional labels y. program: the .pte
+    made from the model. dump: the folder that compile(dump=...) wrote, for the integer graph. layers: quantize the
+    model instead; report for each layer how much error it adds (in dB), and the results of other schemes.
     Raises: InputError: data that do not fit, a program of another model; UsageError: neither program nor layers.
     """
     from carina._program import Program
@@ -127,8 +127,8 @@ def compare(
 ) -> Measured:
     """Times two programs on the simulator, side by side per layer, as `carina compare` does.
 
-    a, b: a program; a path of a .pte, of Vela's raw .npz, or of a model to compile (.pt2, .tosa, .vgf), for which target and
-    the options of compile() count. No b: what Vela makes of `a`, a .tosa; vela: its program.
+    a, b: a program; a path of a .pte, of Vela's raw .npz, or of a model (.pt2, .tosa, .vgf), which is compiled for
+    `target` with the options of compile(). Without b, `a` is a .tosa that Vela compiles too; vela: the path of Vela.
     Raises: InputError: files of other kinds, or damaged; UsageError: wrong arguments; EnvironmentFailure: no Vela.
     """
     from carina._program import Program

@@ -1,4 +1,4 @@
-"""What a model may be given as, and its bytes: a path, bytes, or something of PyTorch, which is exported here."""
+"""The forms of a model argument, and their bytes: a path, bytes, or a PyTorch module or program, which is exported."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """A model: a path alone, or what messages call it and its bytes."""
+    """A model: a path, or bytes with the name that messages use."""
 
     name: str
     file: bytes | None
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a torch.Tensor; does not import torch."""
+    """Whether the value is a torch.Tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def is_array(value: object) -> bool:
-    """Whether it is one array of NumPy or one tensor of PyTorch."""
+    """Whether the value is a NumPy array or a PyTorch tensor."""
     return is_tensor(value) or hasattr(value, "__array_interface__")
 
 
 def dense(value: Any) -> Any:
-    """An array for carina._native: a tensor of the CPU without gradients, or what NumPy makes of it."""
+    """An array for carina._native: a contiguous CPU tensor without gradients, or a NumPy array."""
     if is_tensor(value):
         return value.detach().cpu().contiguous()
     import numpy as np
@@ -50,7 +50,7 @@ def dense(value: Any) -> Any:
 
 
 def arrays_of(inputs: Inputs) -> list[Any]:
-    """One array per input of the model, in order. A single array is the one input."""
+    """One array per input of the model, in order. A single array stands for a single input."""
     if isinstance(inputs, Mapping):
         raise usage_error("inputs", "inputs are given in order here, not by name", got=", ".join(inputs))
     return [dense(value) for value in ([inputs] if is_array(inputs) else inputs)]
@@ -58,7 +58,7 @@ def arrays_of(inputs: Inputs) -> list[Any]:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """No cyclic garbage is looked for meanwhile: torch.export makes a million objects that stay, and each search visits all."""
+    """Turns the garbage collector off: torch.export makes a million live objects, and each collection visits all."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -69,10 +69,10 @@ def _no_collections() -> Iterator[None]:
 
 
 def source_of(model: ModelLike, inputs: Inputs | None) -> Source:
-    """The model as its bytes, or as the path that it is.
+    """The model as bytes, or as a path.
 
-    inputs: example inputs, of the shapes that the program is to have: only what is still a torch.nn.Module needs them.
-    Raises: UsageError where it is something else; what torch.export raises.
+    inputs: example inputs with the shapes of the program; needed for a torch.nn.Module only.
+    Raises: UsageError for other types; the exceptions of torch.export.
     """
     if isinstance(model, (str, os.PathLike)):
         return Source(os.fspath(model), None)
@@ -89,7 +89,7 @@ def source_of(model: ModelLike, inputs: Inputs | None) -> Source:
 
 
 def exported(module: torch.nn.Module, inputs: Inputs | None) -> torch.export.ExportedProgram:
-    """torch.export of a module in evaluation mode; its mode is what it was afterwards."""
+    """torch.export of a module in evaluation mode. The module's mode is restored."""
     import torch
 
     if inputs is None:
@@ -118,7 +118,7 @@ def _tensors(inputs: Inputs) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def saved(program: torch.export.ExportedProgram) -> bytes:
-    """What torch.export.save writes."""
+    """The bytes that torch.export.save writes."""
     import torch
 
     file = io.BytesIO()
@@ -129,7 +129,7 @@ def saved(program: torch.export.ExportedProgram) -> bytes:
 
 @contextmanager
 def _no_self_test() -> Iterator[None]:
-    """torch.export.save sorts a copy of what it writes to see whether that can be done, and drops it: half of its time."""
+    """Skips a self-test of torch.export.save, which sorts a copy of the output and drops it, in half of the time."""
     serialize: Any = sys.modules.get("torch._export.serde.serialize")
     own = getattr(serialize, "canonicalize", None)
     if own is None:

@@ -20,7 +20,7 @@ Strings = str | Sequence[str]
 
 
 class QuantizeOptions(TypedDict, total=False):
-    """How the model becomes integers, beside `quantize` and `calibration`."""
+    """Options of quantization, in addition to `quantize` and `calibration`."""
 
     max_cycles: str | None
     quantize_at: Strings
@@ -37,7 +37,7 @@ class MemoryOptions(TypedDict, total=False):
 
 
 class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
-    """The options of `carina compile`, by the names that they have there."""
+    """The options of `carina compile`, with the same names."""
 
     arena_cache_size: int | str | None
     no_delegate: bool
@@ -61,7 +61,7 @@ _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def byte_size(value: int | str, where: str) -> int:
-    """A number of bytes: 2097152, or "2M" as the command line takes it."""
+    """A number of bytes from 2097152, or from "2M" as on the command line."""
     if isinstance(value, int) and value >= 0:
         return value
     match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
@@ -76,7 +76,7 @@ def strings(value: Strings) -> list[str]:
 
 
 def paths(value: Path | Sequence[Path]) -> list[str]:
-    """One path, or several."""
+    """A list of paths, from one path or several."""
     return [os.fspath(value)] if isinstance(value, (str, os.PathLike)) else [os.fspath(path) for path in value]
 
 
@@ -110,7 +110,7 @@ def memories(options: Mapping[str, Any], accelerator: str = "") -> _native.Targe
 
 
 def quantize_flags(quantize: str | None, options: Mapping[str, Any]) -> _native.QuantizeFlags:
-    """What is said about quantization."""
+    """The quantization part of a request."""
     flags = _native.QuantizeFlags()
     flags.scheme = (quantize or "").lower()
     flags.overrides = strings(options.get("quantize_at", ()))
@@ -121,7 +121,7 @@ def quantize_flags(quantize: str | None, options: Mapping[str, Any]) -> _native.
 
 
 def set_calibration(request: _native.CompileRequest, calibration: Calibration | None) -> None:
-    """Gives a request its calibration data, in whatever form."""
+    """Adds the calibration data to a request."""
     if calibration is None:
         return
     if isinstance(calibration, (str, os.PathLike)):

@@ -1,4 +1,4 @@
-"""Models compiled and explained."""
+"""Compiling and explaining models."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Report:
-    """What became of a model: as text, as a dict, and as a page in a notebook."""
+    """The report of a compilation: as text, as a dict, and as a page in a notebook."""
 
     def __init__(self, report: _native.CompileReport) -> None:
         self._report = report
 
     @property
     def details(self) -> dict[str, Any]:
-        """As `carina compile --json` prints it: sizes in bytes, cycles per inference, nodes with their reasons."""
+        """The report as `carina compile --json` prints it: sizes in bytes, cycles per inference, nodes with reasons."""
         details: dict[str, Any] = json.loads(self._report.to_json())
         return details
 
@@ -38,8 +38,8 @@ class Report:
         return self._report.to_text()
 
     def to_html(self) -> str:
-        """The page that `carina compile --report` writes: one file, which loads nothing. What other choices would bring is on it
-        after compile(report=...) and explain(report=...) alone: it takes as many compilations."""
+        """The page that `carina compile --report` writes: one file, which loads nothing. Only compile(report=...) and
+        explain(report=...) add the results of other options to it, since each of them takes a compilation."""
         return self._report.to_html()
 
     def _repr_html_(self) -> str:
@@ -51,13 +51,13 @@ class Explanation(Report):
 
     @property
     def nodes(self) -> list[dict[str, Any]]:
-        """For each node of the model: name, op, source, place, reason, hint, cycles."""
+        """For each node, a dict with "name", "op", "source", "runs_on", "reason", "hint", "cycles" and other keys."""
         nodes: list[dict[str, Any]] = self.details["nodes"]
         return nodes
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """All that keeps the model from being compiled."""
+        """All errors that prevent the compilation of the model."""
         return self._report.errors
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class Explanation(Report):
 
 
 class Program:
-    """An ExecuTorch program: `pte` has its bytes, which the official runtime runs as well."""
+    """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too."""
 
     def __init__(self, pte: bytes, report: _native.CompileReport | None = None, notes: Sequence[Diagnostic] = ()) -> None:
         self.pte = pte
@@ -74,13 +74,14 @@ class Program:
 
     @classmethod
     def load(cls, path: Path) -> Program:
-        """A program from a .pte file; it has no report of how it was made."""
+        """Reads a program from a .pte file. It has no report."""
         return cls(FilePath(path).read_bytes())
 
     def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run:
-        """One inference: kernels on the CPU, delegates on the simulated NPU. Options are those of carina.run().
+        """Runs one inference: kernels on the CPU, delegates on the simulated NPU. Options are those of carina.run().
 
-        inputs: one array per input, of its type and shape; none: ones. Raises: InputError for inputs that do not fit.
+        inputs: one array per input, of its type and shape; without inputs, all are ones.
+        Raises: InputError for inputs that do not fit.
         """
         return run(self.pte, inputs or None, timed=timed, threads=threads, **options)
 
@@ -93,7 +94,7 @@ class Program:
         return Report(self._made())
 
     def save(self, path: Path) -> None:
-        """Writes the .pte; a failed write leaves what was there."""
+        """Writes the .pte. A failed write leaves an existing file unchanged."""
         _native.write_file(os.fspath(path), self.pte)
 
     def __repr__(self) -> str:
@@ -124,21 +125,21 @@ def compile(
 ) -> Program:
     """Compiles a model for an Ethos-U NPU, or for VGF, as `carina compile` does, to the same bytes.
 
-    model: a path of a .pt2, .tosa or .vgf; its bytes; a torch.nn.Module, which is exported in evaluation mode; an
-    ExportedProgram, float or from convert_pt2e. inputs: example inputs for a torch.nn.Module: tensors or arrays.
-    target: one of carina.targets(). quantize: "int8", "int16x8", "int8x4", "auto", "none", with details behind plus signs;
-    by default as the model is, int8 where there is calibration data. calibration: a path (.npz, .npy, a folder); arrays by
-    input, of one or many samples along the first axis; one array; or an iterable of samples, each as `inputs`.
-    note: called with each note and warning; by default warnings are Python warnings. progress: True for a bar, or a function
-    of step, done and total.
+    model: a path of a .pt2, .tosa or .vgf; its bytes; a torch.nn.Module, which is exported in evaluation mode; or an
+    ExportedProgram, float or from convert_pt2e. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
+    target: one of carina.targets(). quantize: "int8", "int16x8", "int8x4", "auto" or "none", with details after plus
+    signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,
+    .npy, a folder); arrays by input name, with samples along the first axis; one array; or an iterable of samples, each
+    as `inputs`. note: a function that gets each note and warning; by default, warnings become Python warnings.
+    progress: True for a bar, or a function of step, done and total.
 
     Options, as on the command line: max_cycles, quantize_at, quantize_config, io; system_config, memory_mode, config,
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module,
     cpu_kernels ("portable", or "cortex-m" for int8 on the CPU); optimize ("performance",
     "size", "3" for seconds of search), dynamic_weights, legalize (rewrite what the NPU refuses), loop_rounds (of a while_loop, at most), sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
 
-    Raises: InputError: what no target and no kernel can run, data that do not fit; UsageError: wrong arguments;
-    KeyboardInterrupt on Ctrl-C.
+    Raises: InputError: nodes that neither the target nor a CPU kernel can run, data that do not fit; UsageError: wrong
+    arguments; KeyboardInterrupt on Ctrl-C.
     """
     check_names(options, CompileOptions)
     request = request_of(model, inputs, target, quantize, calibration, options)
@@ -160,9 +161,9 @@ def explain(
     progress: bool | Progress | None = None,
     **options: Unpack[CompileOptions],
 ) -> Explanation:
-    """Says for each node of a model where it runs, why, and what it costs. Arguments are those of compile().
+    """Reports for each node of a model where it runs, the reason, and its cost. The arguments are those of compile().
 
-    A model that cannot be compiled has an explanation too: `errors` says all that is in the way.
+    A model that cannot be compiled has an explanation too: `errors` lists all reasons.
     Raises: InputError: a file that cannot be read; UsageError: wrong arguments.
     """
     check_names(options, CompileOptions)
@@ -188,10 +189,10 @@ def tosa(
     progress: bool | Progress | None = None,
     **options: Unpack[QuantizeOptions],
 ) -> bytes:
-    """Lowers a model as a whole to a TOSA file, as `carina tosa` does: INT where it is quantized, else FP.
+    """Lowers a whole model to a TOSA file, as `carina tosa` does: INT if the model is quantized, else FP.
 
-    tosa_version: "1.0" or "0.80", or "vgf" for a VGF file. level, profile, extension: what the file may use.
-    Raises: InputError: nodes that do not lower, rules that break; UsageError: wrong arguments.
+    tosa_version: "1.0" or "0.80", or "vgf" for a VGF file. level, profile, extension: features that the file may use.
+    Raises: InputError: nodes without a lowering, broken rules; UsageError: wrong arguments.
     """
     check_names(options, QuantizeOptions)
     request = request_of(model, inputs, "", quantize, calibration, {**options, "threads": threads})

@@ -1,4 +1,4 @@
-"""Programs, TOSA files and command streams, run on this machine."""
+"""Running programs, TOSA files and command streams on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VULKAN = {"host": "host", "vulkan": "vulkan"}
 
 
 class Run(Sequence["NDArray[Any]"]):
-    """The outputs of one inference, as a sequence of arrays, and what it took."""
+    """The outputs of one inference, as a sequence of arrays, with its memory and cycles."""
 
     def __init__(self, run: _native.Run, notes: Sequence[Diagnostic]) -> None:
         self._run = run
@@ -43,7 +43,7 @@ class Run(Sequence["NDArray[Any]"]):
 
     @property
     def details(self) -> dict[str, Any]:
-        """As the command prints it with --json: memory in bytes, kernel calls, layers with their cycles."""
+        """The report as the command prints it with --json: memory in bytes, kernel calls, layers with their cycles."""
         details: dict[str, Any] = json.loads(self._run.to_json())
         return details
 
@@ -71,7 +71,7 @@ class Run(Sequence["NDArray[Any]"]):
 
 
 def file_of(given: Path | bytes) -> tuple[str, bytes]:
-    """What messages call a file, and its bytes."""
+    """The name of a file for messages, and its bytes."""
     if isinstance(given, (str, os.PathLike)):
         return os.fspath(given), FilePath(given).read_bytes()
     return "memory", bytes(given)
@@ -90,7 +90,7 @@ def run(
     progress: bool | Progress | None = None,
     **options: Unpack[MemoryOptions],
 ) -> Run:
-    """Runs an ExecuTorch program once, as `carina run` does: kernels on the CPU, Ethos-U delegates bit for bit as the NPU.
+    """Runs an ExecuTorch program once, as `carina run` does: kernels on the CPU, Ethos-U delegates with the NPU's bits.
 
     program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape; None: ones, as ExecuTorch's
     runner feeds. Dense arrays are not copied. data: .ptd files; by default the program's neighbor. timed: also estimate
@@ -129,11 +129,11 @@ def interpret(
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
 ) -> Run:
-    """Evaluates a TOSA file exactly as its specification says, as `carina interpret` does.
+    """Evaluates a TOSA file exactly by the specification, as `carina interpret` does.
 
-    tosa: a .tosa or .vgf, its path or its bytes. inputs: one array per input; None: zeros. memory_budget: in bytes, of the
-    tensors of the run. dump: a folder for every intermediate value as .npy.
-    Raises: InputError for a file that breaks a rule, inputs that do not fit, a REQUIRE that the data break.
+    tosa: a .tosa or .vgf, its path or its bytes. inputs: one array per input; None: zeros. memory_budget: a
+    limit in bytes for the tensors of the run. dump: a folder for all intermediate values, as .npy files.
+    Raises: InputError for a file that violates a rule, inputs that do not fit, data that violate a REQUIRE.
     """
     name, file = file_of(tosa)
     notes = Notes(note)
@@ -169,9 +169,9 @@ def npu(
     """Runs a command stream on the simulated NPU, as `carina npu run` does.
 
     stream: Vela's raw .npz, its path or its bytes. inputs: integers of the stream's element sizes, one array per input; None:
-    zeros. check: look for hazards, undefined reads and layout conflicts: `details["findings"]`. poison: memory that holds
-    nothing starts as garbage. trace: a file for Perfetto; implies timed.
-    Raises: InputError for a stream that the NPU would not take, inputs that do not fit.
+    zeros. check: report hazards, undefined reads and layout conflicts in `details["findings"]`. poison: fill unused
+    memory with garbage before the run. trace: a file for Perfetto; implies timed.
+    Raises: InputError for a stream that the NPU would reject, inputs that do not fit.
     """
     check_names(options, MemoryOptions)
     name, file = file_of(stream)

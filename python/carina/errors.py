@@ -1,4 +1,4 @@
-"""What Carina raises: the diagnostics of the command line as exceptions."""
+"""The exceptions of Carina: the diagnostics of the command line."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ __all__ = ["CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "
 
 
 class CarinaError(Exception):
-    """Something keeps Carina from its work; `diagnostics` has all of it that could be said at once."""
+    """The base of all errors. `diagnostics` has all problems that were found."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__(diagnostics)
@@ -19,36 +19,36 @@ class CarinaError(Exception):
 
 
 class InputError(CarinaError, ValueError):
-    """The model, the program or the data is wrong, or cannot be done. The command line's exit code 1."""
+    """The model, the program or the data is wrong or not supported. Exit code 1 of the command line."""
 
 
 class UsageError(CarinaError, ValueError):
-    """An argument is wrong. The command line's exit code 2."""
+    """An argument is wrong. Exit code 2 of the command line."""
 
 
 class EnvironmentFailure(CarinaError, OSError):
-    """A file cannot be read or written, memory is full, a program is missing. The command line's exit code 1."""
+    """A file cannot be read or written, memory is full, or a program is missing. Exit code 1 of the command line."""
 
 
 class InternalError(CarinaError, RuntimeError):
-    """A mistake of Carina's own: please report it. The command line's exit code 3."""
+    """An error in Carina: please report it. Exit code 3 of the command line."""
 
 
 class CarinaWarning(UserWarning):
-    """Something that the user should know; the work goes on."""
+    """A warning; the call continues."""
 
 
-# From the mildest to the gravest: of several faults the gravest names the exception, as it names the exit code.
+# From the least to the most severe. The most severe fault determines the exception, as it determines the exit code.
 _BY_FAULT: dict[str, type[CarinaError]] = {"input": InputError, "environment": EnvironmentFailure, "usage": UsageError, "internal": InternalError}
 
 
 def error_of(diagnostics: Sequence[Diagnostic]) -> CarinaError:
-    """The exception for these diagnostics, of which there is at least one."""
+    """The exception for these diagnostics. There must be at least one."""
     faults = {diagnostic.fault for diagnostic in diagnostics}
     gravest = [error for fault, error in _BY_FAULT.items() if fault in faults][-1]
     return gravest(diagnostics)
 
 
 def usage_error(where: str, what: str, *, expected: str = "", got: str = "", hint: str = "") -> UsageError:
-    """An argument of the caller's that Python can check."""
+    """The exception for an argument that is rejected in Python."""
     return UsageError([Diagnostic(where, what, expected=expected, got=got, hint=hint, fault="usage")])

@@ -1,4 +1,6 @@
-"""Ethos-U and VGF programs in the official ExecuTorch runtime: Carina's simulator as its delegate "EthosUBackend", its interpreter as "VgfBackend".
+"""Ethos-U and VGF programs in the official ExecuTorch runtime.
+
+Carina's simulator is the delegate "EthosUBackend", and its interpreter is the delegate "VgfBackend".
 
     import carina.executorch as npu
     from executorch.runtime import Runtime
@@ -9,7 +11,7 @@
         outputs = method.execute([x])
     print(calls[0]["npu"]["cycles"])
 
-Needs the package `executorch`, and the library libcarina_executorch.so, which stands in this package or in the build around it.
+Needs the package `executorch`, and the library libcarina_executorch.so, which is in this package or in the build.
 """
 
 import ctypes
@@ -31,7 +33,7 @@ _loaded: ctypes.CDLL | None = None
 
 
 def _search_paths() -> list[Path]:
-    """Where the library is: in the package; in the build whose package this is; in the release build of the source tree."""
+    """The paths of the library, in order: the package; the build of this package; the release build of the source."""
     package, source = Path(__file__).absolute().parent, Path(__file__).resolve().parent
     return [package / _NAME, package.parents[1] / "lib" / _NAME, source.parents[1] / "build" / "release" / "lib" / _NAME]
 
@@ -53,11 +55,11 @@ def _library() -> ctypes.CDLL:
 
 
 def register(*, timed: bool = True) -> None:
-    """Lets `executorch.runtime` run Ethos-U delegates on the simulator and VGF delegates in the interpreter, in this process from now on.
+    """Makes `executorch.runtime` in this process run Ethos-U and VGF delegates on the simulator and the interpreter.
 
-    timed: estimate cycles (docs/cycle-model.md) of delegates that are loaded from now on; without it runs are faster.
-    Raises: FileNotFoundError where Carina's library is not; ImportError where the package executorch is not; RuntimeError
-    when another EthosUBackend or VgfBackend is registered already.
+    timed: estimate cycles (docs/cycle-model.md) of delegates that are loaded after this call; faster without it.
+    Raises: FileNotFoundError without Carina's library; ImportError without the package executorch; RuntimeError if
+    another EthosUBackend or VgfBackend is registered.
     """
     global _loaded
     if _loaded is None:
@@ -87,7 +89,7 @@ def reports() -> list[Report]:
 
 @contextmanager
 def recorded() -> Iterator[list[Report]]:
-    """The reports of the delegate calls within, in a list that is filled when the block ends; forgets those before it.
+    """The reports of the delegate calls in a `with` block, in a list that is filled at its end. Drops earlier reports.
 
     Raises: RuntimeError before register().
     """
@@ -100,11 +102,11 @@ def recorded() -> Iterator[list[Report]]:
 
 
 def clear_reports() -> None:
-    """Forgets the reports and the last error."""
+    """Drops the reports and the last error."""
     _library().carina_executorch_clear_reports()
 
 
 def last_error() -> str:
-    """Why the last delegate failed to load or to run; "" when none did. ExecuTorch's own exception says no more than a number."""
+    """The reason why the last delegate failed to load or to run, or "". ExecuTorch's own exception is a number."""
     text: bytes = _library().carina_executorch_last_error()
     return text.decode()

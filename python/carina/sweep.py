@@ -1,9 +1,11 @@
-"""`carina sweep` over a cluster of Dask's: every worker compiles a part of the combinations, and the result has the bytes of one machine's.
+"""`carina sweep` on a Dask cluster.
+
+Every worker compiles a part of the combinations; the result has the bytes of a run on one machine.
 
     python -m carina.sweep MODEL --scheduler tcp://HOST:PORT [options of `carina sweep`]
 
 Workers need Dask's `distributed` and the command `carina` (in PATH, or named by $CARINA_BIN), of the same version as here; models, calibration
-data and vela.ini files are sent to them. A worker that dies costs its own part, which another does again.
+data and vela.ini files are sent to them. If a worker dies, another worker repeats its part.
 """
 
 import argparse
@@ -22,24 +24,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import Client
 
-# Options of what is shown and written here, each with its value.
+# Options of the output on this machine, each with a value.
 _SHOWN = ("--table", "--csv", "--report")
 _PROGRAMS = ("-o", "--output")
-_PARTS_PER_THREAD = 4  # of the cluster: small enough that a part that is lost is no great loss
+_PARTS_PER_THREAD = 4  # of the cluster; small, so that a lost part costs little
 
 
 @dataclass(frozen=True)
 class Sent:
     """A file that workers need, or a folder of files."""
 
-    original: str  # the path here, as messages shall call it
+    original: str  # the path on this machine, which messages show
     contents: tuple[tuple[str, bytes], ...]  # by name in the folder; of a file alone, one entry with its own name
     is_folder: bool
 
 
 @dataclass(frozen=True)
 class Part:
-    """What a worker is given: `words` of a command line in which `sent[i]` stands as "{i}"."""
+    """The input of a worker: the arguments of a command line, in which "{i}" stands for `sent[i]`."""
 
     words: tuple[str, ...]
     sent: tuple[Sent, ...]
@@ -48,7 +50,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Made:
-    """What a worker gives back."""
+    """The output of a worker."""
 
     model: str
     rows: list[dict[str, Any]]
@@ -75,7 +77,7 @@ def _read(path: str) -> Sent:
 
 
 def _placed(sent: Sent) -> str:
-    """The path of a file or folder on this machine's disk, named by its content: a worker that does many parts writes it once."""
+    """Writes a file or folder under a name made from its content, so a worker writes it once. Returns the path."""
     digest = hashlib.sha256(b"".join(name.encode() + b"\0" + content for name, content in sent.contents)).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"carina-sweep-{os.getuid()}" / digest
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -88,7 +90,7 @@ def _placed(sent: Sent) -> str:
 
 
 def make_part(part: Part, index: int, parts: int) -> Made:
-    """The combinations index, index + parts, index + 2 * parts ... on the machine that this is called on. Errors: SweepError."""
+    """Compiles the combinations index, index + parts, index + 2 * parts ... on this machine. Errors: SweepError."""
     paths = [_placed(sent) for sent in part.sent]
     words = [paths[int(word[1:-1])] if word.startswith("{") and word.endswith("}") else word for word in part.words]
     with tempfile.TemporaryDirectory() as outputs:
@@ -106,7 +108,7 @@ def make_part(part: Part, index: int, parts: int) -> Made:
 
 
 def merged(made: Sequence[Made]) -> dict[str, Any]:
-    """The parts' rows as one sweep of one machine has them: part i has every len(made)-th row, from row i on. At least one part."""
+    """The rows of all parts in the order of one machine. Part i has every len(made)-th row, starting with row i."""
     longest = max(len(part.rows) for part in made)
     rows = [part.rows[step] for step in range(longest) for part in made if step < len(part.rows)]
     return {"model": made[0].model, "rows": rows}
@@ -115,12 +117,12 @@ def merged(made: Sequence[Made]) -> dict[str, Any]:
 def distributed_sweep(client: "Client", words: Sequence[str], files: Sequence[str], *, programs: bool = False, parts: int | None = None) -> list[Made]:
     """Makes the parts of a sweep on a cluster.
 
-    client    of the cluster
-    words     a command line of `carina sweep`, in which "{i}" stands for files[i]
+    client    the client of the cluster
+    words     the arguments of `carina sweep`, in which "{i}" stands for files[i]
     files     paths of files and folders that workers need
-    programs  whether the programs are wanted as well, not only the rows
-    parts     into how many parts it is cut; None: some for every thread of the cluster
-    Errors: SweepError of the first part that fails; Dask's own, when no worker is left.
+    programs  whether the programs are returned in addition to the rows
+    parts     number of parts; None: some for every thread of the cluster
+    Errors: SweepError of the first part that fails; Dask's exceptions if no worker is left.
     """
     import cloudpickle
     from distributed import as_completed
@@ -146,7 +148,7 @@ class _Arguments:
 
 
 def _split(arguments: Sequence[str]) -> _Arguments:
-    """Whatever names a file is a file that workers need, unless it is written here."""
+    """Divides the arguments. Existing files are sent to the workers; outputs are written on this machine."""
     split = _Arguments()
     rest = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
     while rest:
@@ -166,7 +168,7 @@ def _split(arguments: Sequence[str]) -> _Arguments:
 
 
 def show(sweep: dict[str, Any], shown: Sequence[str]) -> int:
-    """Prints a sweep and writes its tables and pages, as `carina sweep` does with `shown`; its exit code."""
+    """Prints a sweep and writes its tables and pages, as `carina sweep` does with `shown`. Returns the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.json"
         rows.write_text(json.dumps(sweep))
@@ -174,7 +176,7 @@ def show(sweep: dict[str, Any], shown: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; its exit code."""
+    """Runs the command line. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="carina sweep", allow_abbrev=False, description=(__doc__ or "").split("\n")[0], epilog="All other options are those of `carina sweep`.")
     parser.add_argument("--scheduler", required=True, help="address of Dask's scheduler: tcp://HOST:PORT")
     own, rest = parser.parse_known_args(arguments)

@@ -17,6 +17,9 @@ from kernel_official import DEVIATIONS, official_program
 from kernel_types import NAMES, plain_names, types_taken
 from quantized_types import quantized_calls, taken_of, text_of
 
+sys.path.insert(0, str(ROOT / "scripts"))
+import format_markdown  # noqa: E402
+
 REAL = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
 GROUPS = {
     "real": REAL,
@@ -132,30 +135,29 @@ def page(taken):
     beyond = [name for name in ours if name not in official]
     lines = f"""# Kernels
 
-Made by `tests/integration/kernel_page.py` from the tables of the package `executorch`; do not edit. All kernels that they name are in Carina's runtime, on a host and
-in firmware: {len(portable_names())} of the portable library, {len(quantized)} quantized, {len(cortex_m)} of the Cortex-M backend, and {len(beyond)} beside these.
-A program that calls another one is refused by its name when it is loaded.
+This page lists the CPU kernels of Carina's runtime, and their element types. `tests/integration/kernel_page.py` writes it from the tables of the package `executorch`; do not edit it.
+
+All kernels of these tables are in the runtime, on a host and in firmware: {len(portable_names())} of the portable library, {len(quantized)} quantized, {len(cortex_m)} of the Cortex-M backend, and {len(beyond)} others. A program that calls another kernel is rejected when it is loaded, and the message names the kernel.
 
 ## The portable library
-Types: those of the tensors that are not indices, masks or counts, found by calling our kernel and the official one with the same random arguments. **real**: **integers** (u8, i8, i16, i32,
-i64) and **floats** (f16, bf16, f32, f64); **complex**: c32, c64, c128. Reference: eager PyTorch, on random shapes, orders of axes, types and values
-(`tests/integration/test_kernels.py`), where the last column names no other test; and the official kernels (`tests/integration/test_official_kernels.py`), but for what the table at the end
-names. Ours take every type that they take. Rows without types make tensors from numbers, or have one type only.
+Types are those of the tensors that are not indices, masks or counts. They were found by calling Carina's kernel and the official one with the same random arguments. Carina's kernels take all types of the official ones. **real** is **integers** (u8, i8, i16, i32, i64) and **floats** (f16, bf16, f32, f64); **complex** is c32, c64, c128. Rows without types make tensors from numbers, or have one type only.
+
+The references are eager PyTorch, on random shapes, orders of axes, types and values (`tests/integration/test_kernels.py`, unless the last column names another test), and the official kernels (`tests/integration/test_official_kernels.py`, except for the calls in the last table).
 
 | kernel | types | test |
 |---|---|---|
 """.splitlines()
     lines += list(portable_rows(taken.portable))
     for title, reference, rows in (
-        ("Quantized", "Types: of what is quantized or comes of it, with those of the codes; the official kernels take the same. Reference: the official kernels, bit for bit (`tests/integration/test_kernels.py`, `test_official_kernels.py`).", quantized_rows(quantized, taken.quantized)),
-        ("Of the Cortex-M backend", "Types: of the codes; those of the backend's C++ kernels, which are not in the package. Reference: the backend's Python implementations, bit for bit, on random calls (`tests/integration/test_cortex_m_kernels.py`).", cortex_m_rows(cortex_m)),
+        ("Quantized", "Types are those of the values before quantization or after dequantization, and those of the integers. The official kernels take the same types. The references are the official kernels, bit by bit (`tests/integration/test_kernels.py`, `test_official_kernels.py`).", quantized_rows(quantized, taken.quantized)),
+        ("Of the Cortex-M backend", "Types are those of the integers, as in the backend's C++ kernels, which are not in the package. The references are the backend's Python implementations, bit by bit, on random calls (`tests/integration/test_cortex_m_kernels.py`).", cortex_m_rows(cortex_m)),
     ):
         lines += ["", f"## {title}", reference, "", "| kernel | types |", "|---|---|", *rows]
-    lines += ["", "## Beside these", "Of the runtime itself (numbers of a program, views, orders of axes), and embeddings of ExecuTorch's passes. References: Python's arithmetic, PyTorch, the passes' own functions.", ""]
+    lines += ["", "## Other kernels", "These are kernels of the runtime itself (numbers of a program, views, orders of axes) and embeddings of ExecuTorch's passes. The references are Python's arithmetic, PyTorch, and the passes' own functions.", ""]
     lines += [", ".join(f"`{name}`" for name in beyond)]
-    lines += ["", "## Where official kernels differ", "Their values are not eager PyTorch's in these calls; ours are. All else is equal, to the bit where it is integers (a test fails for a row that no call needs).", ""]
+    lines += ["", "## Where official kernels differ", "In these calls the official kernels differ from eager PyTorch, and Carina's kernels agree with it. All other results are equal; integers are equal bit by bit. A test fails for a row that no call needs.", ""]
     lines += ["| kernels | what the official kernel does |", "|---|---|", *deviation_rows()]
-    return "\n".join(lines) + "\n"
+    return format_markdown.formatted("\n".join(lines))
 
 
 def main():

@@ -3,10 +3,14 @@
 import json
 import re
 import subprocess
+import sys
 
 import guide_pages
 import pytest
 from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import format_markdown  # noqa: E402
 
 
 def test_supported_ops_is_current(run_carina):
@@ -97,6 +101,54 @@ def test_no_source_outside_the_repository_is_cited():
     files = [file for file in tracked(*CODE) if file.name != "test_docs.py"]
     found = [str(file.relative_to(ROOT)) for file in files if outside.search(file.read_text())]
     assert not found
+
+
+def end_of_parentheses(text, begin):
+    """The index behind the parenthesis that closes the one at `begin`."""
+    depth = 0
+    for i in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[i], 0)
+        if depth == 0:
+            return i + 1
+    return len(text)
+
+
+def is_defined(name, source):
+    """Whether a C++ file defines a function: "run", or "Machine::run", where the file names the class too."""
+    *scope, function = name.split("::")
+    ends = [end_of_parentheses(source, match.end() - 1) for match in re.finditer(rf"\b{function}\(", source)]
+    has_body = any(re.match(r"\s*(?:(?:const|noexcept|override|&&)\s*)*\{", source[end:]) for end in ends)
+    return has_body and all(re.search(rf"\b{part}\b", source) for part in scope)
+
+
+def test_functions_that_the_tour_names_exist():
+    """`src/x/y.cpp:function` in docs/tour.md: the file exists, and defines the function."""
+    named = re.findall(r"`([\w/]+\.(?:cpp|h)):([\w:]+)`", (ROOT / "docs" / "tour.md").read_text())
+    assert not [f"{file}:{name}" for file, name in named if not (ROOT / file).exists()]
+    assert not [f"{file}:{name}" for file, name in named if not is_defined(name, (ROOT / file).read_text())]
+    assert len(named) > 40
+
+
+def test_a_function_that_the_tour_invents_is_found():
+    source = "namespace x {\nResult<int> Machine::run(const Log& log) {\n  return step(1);\n}\n}\n"
+    assert is_defined("Machine::run", source) and is_defined("run", source)
+    assert not is_defined("Simulator::run", source)
+    assert not is_defined("step", source), "a call is no definition"
+
+
+def test_prose_is_wrapped():
+    long = [f"{page.relative_to(ROOT)}:{line}" for page in tracked("*.md") for line, _ in format_markdown.too_long(page.read_text())]
+    assert not long, "run python3 scripts/format_markdown.py FILE..."
+
+
+def test_the_formatter_wraps_prose_alone():
+    words = "word " * 30
+    text = f"# {words}\n\n{words}\n\n- {words}`a code span`\n\n| {words} |\n\n```\n{words}\n```\n"
+    made = format_markdown.formatted(text)
+    assert [line for line, _ in format_markdown.too_long(text)] == [3, 5] and not format_markdown.too_long(made)
+    assert made.split() == text.split() and format_markdown.formatted(made) == made
+    for kept in (f"# {words}\n", f"| {words} |\n", f"```\n{words}\n```\n"):
+        assert kept in made
 
 
 def test_files_that_the_howtos_name_exist():

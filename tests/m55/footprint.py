@@ -11,7 +11,7 @@ from pathlib import Path
 IMAGES = {
     "corstone300-host": "the host's simulator is the NPU",
     "corstone300-image": "a simulator in the image is the NPU",
-    "corstone300-flash": "the same, with the model in flash and the pools in SRAM",
+    "corstone300-flash": "a simulator in the image, the model in flash, the pools in SRAM",
 }
 KIB = 1024
 MAX_RUNTIME_FLASH = 40 * KIB  # without kernels
@@ -24,7 +24,7 @@ PARTS = ["runtime", "kernels", "npu driver", "npu simulator", "runner", "board",
 
 
 def part_of(path, kernels):
-    """Which library an object file belongs to."""
+    """The part of the image that an object file belongs to."""
     if not path:
         return "filling"
     name = re.sub(r"\.obj$", "", re.split(r"[/(]", path.rstrip(")"))[-1])
@@ -91,16 +91,20 @@ def page(source, build):
     host = images["corstone300-host"]
     parts = [
         "# Footprint\n",
-        "Made by `python3 tests/m55/footprint.py .` from the linker's maps of the images that the preset `m55` builds (`-Os`, newlib-nano, all kernels).",
-        "Bytes. \"All\" of the first column is what the image takes in flash (with initial values of data), of the second what it takes in RAM beside stack and",
-        "pools.\n",
-        f"- The runtime without kernels: **{host['runtime']['text']:,}** of text and rodata (limit {MAX_RUNTIME_FLASH:,}); FlatBuffers' verifier is in it. ExecuTorch's size test",
-        "  has 115,868.",
-        f"- RAM beside stack and pools: **{total(host, RAM):,}** (limit {MAX_RAM:,}). The stack's depth and what of the pools is used stand in the log of each run: kws takes 1.8 KB",
-        "  of stack on the NPU, 2.4 KB on the CPU.",
-        "- There is no heap, no stdio and no exception machinery: `tests/m55/check_m55.py` looks for their symbols in each image.",
-        "- Kernels, and the mathematical functions that they call (the C library), are most of it: a delegated model needs two or three of them, and an image",
-        "  of your own may link a shorter table ([porting.md](porting.md)).\n",
+        "This page lists the size of the firmware images, in bytes.",
+        "`python3 tests/m55/footprint.py .` writes it from the linker maps of the images that the preset",
+        "`m55` builds (`-Os`, newlib-nano, all kernels).\n",
+        "In the row \"all\", the first number is what the image takes in flash, including the initial values",
+        "of data. The second number is what it takes in RAM, without the stack and the memory pools.\n",
+        f"- The runtime without kernels takes **{host['runtime']['text']:,}** bytes of text and rodata (limit {MAX_RUNTIME_FLASH:,}), with",
+        "  FlatBuffers' verifier. ExecuTorch's size test takes 115,868 bytes.",
+        f"- RAM without stack and pools is **{total(host, RAM):,}** bytes (limit {MAX_RAM:,}). The log of each run has the stack's",
+        "  depth and the used part of the pools. kws takes 1.8 KB of stack on the NPU, 2.4 KB on the CPU.",
+        "- There is no heap, no stdio and no exception handling: `tests/m55/check_m55.py` looks for their",
+        "  symbols in each image.",
+        "- Kernels, and the mathematical functions of the C library that they call, are the largest part. A",
+        "  delegated model needs two or three kernels, and an image can be linked with fewer of them",
+        "  ([porting.md](porting.md)).\n",
     ]
     for name, what in IMAGES.items():
         parts += [f"## {name}: {what}", table(images[name]) + "\n"]

@@ -1,28 +1,33 @@
 """docs/conformance-arm.md: what of the Arm backend's own tests passes, and each failure with its reason."""
 
 import re
+import sys
 from collections import defaultdict
+from pathlib import Path
 
 import report
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import format_markdown  # noqa: E402
+
 KINDS = [
-    ("FP", "float graph in the interpreter, against eager PyTorch in the test's own tolerance"),
-    ("INT", "Carina's int8 quantizer, in the interpreter, against the float model by the suite's float rule"),
-    ("U55, U65, U85", "the same, compiled for ethos-u55-128, ethos-u65-256, ethos-u85-128 and run on the simulated NPU; delegated as the test asks"),
-    ("PT2E", "the peer's quantizer makes the graph, Carina lowers it; against that graph, as many steps off as the test allows (one)"),
-    ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the peer's quantizer, checked as PT2E"),
-    ("NS-", "tests of what the peer does not support; refusing is no failure, a wrong number is"),
-    ("VGF", "compiled for `--target vgf` and run, the delegates in the interpreter; INT with Carina's quantizer in the test's widths, checked as INT; floats in the FP test's tolerance where the test itself compares none"),
+    ("FP", "the float graph in the interpreter, compared with eager PyTorch in the test's own tolerance"),
+    ("INT", "Carina's int8 quantizer, in the interpreter, compared with the float model by the suite's rule for floats"),
+    ("U55, U65, U85", "as INT, compiled for ethos-u55-128, ethos-u65-256, ethos-u85-128 and run on the simulated NPU; the number of delegates is that of the test"),
+    ("PT2E", "the backend's quantizer makes the graph, and Carina lowers it; compared with that graph, with as many steps of difference as the test allows (one)"),
+    ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the backend's quantizer, compared as PT2E"),
+    ("NS-", "tests of what the backend does not support; a rejection is no failure, a wrong number is"),
+    ("VGF", "compiled for `--target vgf` and run, with the delegates in the interpreter; INT with Carina's quantizer in the test's widths, compared as INT; floats in the FP test's tolerance if the test itself compares none"),
 ]
 EXPECTED_REFUSAL = "NS-"
 CLASSES = [
-    ("pass", "right, and delegated as the test asks"),
-    ("as_peer", "misses the suite's float rule, as the peer's own quantized model does, and is at most 1 dB below that"),
-    ("partial", "the numbers are right, but not all is on the NPU, or not all is integer"),
+    ("pass", "correct, with the delegates of the test"),
+    ("as_peer", "misses the suite's rule for floats, as the backend's own quantized model does, and is at most 1 dB below it"),
+    ("partial", "the numbers are correct, but not everything is on the NPU, or not everything is integer"),
     ("refused", "exit code 1 with a reason"),
-    ("wrong, crash", "what must not be"),
-    ("na", "PyTorch cannot run or export the test, a package or a download is missing, or the peer's quantizer fails"),
-    ("counted", "not run: tests of the peer's passes, of types behind TOSA 1.0, and tests without a pipeline"),
+    ("wrong, crash", "wrong numbers, or a crash"),
+    ("na", "PyTorch cannot run or export the test, a package or a download is missing, or the backend's quantizer fails"),
+    ("counted", "not run: tests of the backend's passes, of types beyond TOSA 1.0, and tests without a pipeline"),
 ]
 
 
@@ -36,20 +41,20 @@ BARS = [  # (kinds by how they end or what they are called, the least share in p
     (("INT-A8W4", "U55-A8W4", "U85-A8W4"), 95),
 ]
 CAUSES = [  # (what the reason says, why it is so)
-    ("aten.nonzero", "how many there are depends on the data: no shape of TOSA or of a planned program says that"),
+    ("aten.nonzero", "the number of results depends on the data, so the shape is unknown at compile time"),
     ("less than 2 GB", "FlatBuffers address 2 GB, these weights are 3 GB"),
     ("complex64", "TOSA 1.0 has FFT2D of pairs of floats, but no complex values"),
-    ("computes in fp16", "integers are made of fp32 models"),
-    ("the array for the input x does not fit", "a quantizer for a bf16 model: integers are made of fp32 models"),
+    ("computes in fp16", "only fp32 models are quantized"),
+    ("the array for the input x does not fit", "a quantizer for a bf16 model: only fp32 models are quantized"),
     ("NaN) from the calibration", "acosh below 1 has no value to quantize"),
     ("is quantized to i32", "a product of 32-bit values has no rescaling in TOSA"),
-    ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are floats, the numbers are right"),
-    ("along axis 0, TOSA needs", "the peer's annotation of transposed weights; it fails on them too"),
+    ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are floats, the numbers are correct"),
+    ("along axis 0, TOSA needs", "the backend's annotation of transposed weights; it fails on them too"),
 ]
 CASES = [  # (case and kind, why it is so)
-    ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which stands for a number in the middle; ours is the value at the domain's end, next to the float model's"),
-    ("test_sd3_transformer_tosa_INT", "INT", "sin and cos of steps longer than their period stay float: integers would be noise"),
-    ("[large_values]", "", "steps longer than the period of tan: it stays float (adr/0070)"),
+    ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which represents a number in the middle; Carina gives the value at the domain's end, which is next to the float model's"),
+    ("test_sd3_transformer_tosa_INT", "INT", "sin and cos whose steps are longer than their period stay float: integers would be noise"),
+    ("[large_values]", "", "tan whose steps are longer than its period stays float (adr/0070)"),
     ("[exp_one]", "", "pow(x, 1) is x: nothing is left to compute"),
     ("same_size]", "", "a resize to the same size is left out: nothing is left to compute"),
 ]
@@ -97,7 +102,7 @@ def bars(outcomes):
         wrong = sum(o["class"] in ("wrong", "crash") for o in outcomes if o["kind"] in kinds)
         met = "yes" if all_ and 100 * good >= min_percent * all_ else "no"
         rows.append([", ".join(kinds), f"{min_percent} %", report.share(good, all_), wrong, met])
-    return report.table(["kinds", "at least", "good of those the peer passes", "wrong or crash", "met"], rows)
+    return report.table(["kinds", "goal: at least", "good, of those that the backend passes", "wrong or crash", "met"], rows)
 
 
 def in_decibels(values):
@@ -110,7 +115,7 @@ def near_the_peer(outcomes):
     for o in sorted(outcomes, key=lambda o: (o["id"], o["kind"])):
         if o["class"] == "as_peer":
             ours = in_decibels(measured.get("sqnr") for measured in o.get("out", []))
-            lines.append(f"- `{test_of(o)}` {o['kind']} (`{parameter(o)}`): {ours} dB, the peer's {in_decibels(o.get('peer_sqnr', []))} dB")
+            lines.append(f"- `{test_of(o)}` {o['kind']} (`{parameter(o)}`): {ours} dB, the backend's {in_decibels(o.get('peer_sqnr', []))} dB")
     return lines
 
 
@@ -121,7 +126,7 @@ def failures(outcomes):
         groups[test_of(o), o["kind"], o["class"], plain(o.get("reason", ""))].append(o)
     lines = []
     for (test, kind, class_, why), group in sorted(groups.items()):
-        peer = "" if any(report.peer_passes(o) for o in group) else "; the peer fails too"
+        peer = "" if any(report.peer_passes(o) for o in group) else "; the backend fails too"
         cause = cause_of(group[0], why)
         more = f" and {len(group) - 1} more" if len(group) > 1 else ""
         lines.append(f"- `{test}` {kind} {class_}: {why}{peer} (`{parameter(group[0])}`{more}){cause}")
@@ -139,17 +144,18 @@ def unable(outcomes):
 def text(outcomes):
     parts = [
         "# The Arm backend's own tests",
-        "Made by `make conformance`; do not edit. The tests are those of the executorch wheel (`backends/arm/test/ops`, `modules`, `models`), with the suite's inputs and seed, checked against "
-        "`tests/integration/arm`; models have random weights. The peer skips its own NPU tests where there is no FVP.",
+        "This page lists the results of the Arm backend's own tests. `make conformance` writes it; do not edit it. The tests are those of the executorch wheel "
+        "(`backends/arm/test/ops`, `modules`, `models`), with the suite's inputs and seed. `tests/integration/arm` runs them; models have random weights. Without an FVP, the Arm backend "
+        "skips its own NPU tests. \"The backend\" below is ExecuTorch's Arm backend.",
         "\n".join(f"- **{kind}**: {what}" for kind, what in KINDS),
         "\n".join(f"- `{class_}`: {what}" for class_, what in CLASSES),
     ]
-    parts.append("## What is asked\n\nOperators, modules and models together.\n\n" + bars(outcomes))
+    parts.append("## Goals\n\nOperators, modules and models together.\n\n" + bars(outcomes))
     for name in report.LISTS:
         if some := report.in_list(outcomes, name):
             parts.append(f"## {name}\n\n{report.by_kind(some)}")
     parts.append("## Failures\n\n" + "\n".join(failures(outcomes)))
     if near := near_the_peer(outcomes):
-        parts.append("## As the peer\n\nSQNR against the float model, of ours and of the peer's own quantized graph: both are noise where weights are random, or where 256 steps do not hold what an operator gives.\n\n" + "\n".join(near))
+        parts.append("## Below the suite's rule, as the backend\n\nSQNR to the float model, of Carina and of the backend's own quantized graph. Both are noise if weights are random, or if 256 steps cannot represent an operator's results.\n\n" + "\n".join(near))
     parts.append("## Not applicable\n\n" + "\n".join(unable(outcomes)))
-    return "\n\n".join(parts) + "\n"
+    return format_markdown.formatted("\n\n".join(parts))

@@ -42,7 +42,7 @@ def by_kind(outcomes):
     groups = defaultdict(list)
     for o in outcomes:
         groups[o["kind"]].append(o)
-    head = ["kind", "total", *CLASSES, "good of those run", "good of those the peer passes"]
+    head = ["kind", "total", *CLASSES, "good of those run", "good, of those that the backend passes"]
     return table(head, [kind_row(k, groups[k]) for k in sorted(groups, key=order)])
 
 

@@ -1,8 +1,13 @@
 """docs/conformance-tosa.md from the kept outcomes."""
 
 import json
+import sys
+from pathlib import Path
 
 import corpus
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
+import format_markdown  # noqa: E402
 
 NOT_APPLICABLE = [
     ("operators of TOSA 1.1-draft (block-scaled, shape arithmetic, adaptive pooling, ROW_GATHER, MATMUL_T)", "Carina has TOSA 1.0"),
@@ -27,12 +32,13 @@ def text(results, operators):
     lines = [
         "# TOSA conformance",
         "",
-        "Made by `make conformance`; do not edit. The tests are those of the official conformance generator "
-        f"(tosa-tools, TOSA {corpus.VERSION}, both profiles), checked against the official runner and `tosa_verify`.",
+        "This page lists the results of the official TOSA conformance tests. `make conformance` writes it; do not edit it. "
+        f"The tests come from the official generator (tosa-tools, TOSA {corpus.VERSION}, both profiles). "
+        "The official runner and `tosa_verify` check the results.",
         "",
         f"Extensions: {', '.join(name.removeprefix('tosa-ext-') for name in corpus.EXTENSIONS)}.",
         "",
-        f"**{made} tests made, {made - failed} passed, {failed} failed.** {negative} of them want a refusal.",
+        f"**{made} tests made, {made - failed} passed, {failed} failed.** {negative} of them are negative: they expect an error.",
         "",
         "| operator | made | of these negative | passed | failed |",
         "|---|---:|---:|---:|---:|",
@@ -48,4 +54,4 @@ def text(results, operators):
     if wrong:
         lines += ["", "## Failures", ""]
         lines += [f"- `{item['test']}`: {(item['message'].splitlines() or [''])[0][:200]}" for _, item in wrong]
-    return "\n".join(lines) + "\n"
+    return format_markdown.formatted("\n".join(lines))

@@ -4,12 +4,22 @@ from matrix import RELATIVE, Outcome
 
 HEAD = f"""# Programs and runtimes
 
-Made by `make conformance` (tests/integration/interop/run.py --page); do not edit. A sample of the rows is in `make test`.
+This page lists programs that run in both runtimes, with the differences of their outputs.
+`make conformance` (`tests/integration/interop/run.py --page`) writes it. `make test` runs a sample
+of the rows.
 
-Each program of Carina and of ExecuTorch runs in Carina's runtime (`carina run`) and in the official runtime of the package `executorch`, where Carina's simulator and interpreter are the
-delegates ([guide/official-runtime.md](guide/official-runtime.md)). Outputs of integers and booleans must be equal to the bit; of floats, the largest difference must be within {RELATIVE:.0e} of the
-output's largest value, with the kernels that firmware has (`--portable-kernels`), which add floats in ExecuTorch's order. The last column is the difference with the host's faster kernels: between
-quantized layers of floats it may grow, since another order of a sum can make another integer. Where the official runtime has no kernels for a program, another reference is named. The models are those of `../shared/cases`.
+Programs of Carina and of ExecuTorch run in Carina's runtime (`carina run`) and in the official
+runtime of the package `executorch`. In the official runtime, Carina's simulator and interpreter are
+the delegates ([guide/official-runtime.md](guide/official-runtime.md)). The models are those of
+`../shared/cases`.
+
+- Outputs of integers and booleans must be equal bit by bit.
+- Outputs of floats may differ by at most {RELATIVE:.0e} of the output's largest value. They are
+  computed with the kernels of the firmware (`--portable-kernels`), which add floats in ExecuTorch's
+  order.
+- The column "host kernels" is the difference with the faster kernels of the host. It may be larger
+  between quantized layers of floats, since another order of a sum can give another integer.
+- If the official runtime has no kernels for a program, the row names another reference.
 """
 
 
@@ -35,7 +45,7 @@ def table(title: str, outcomes: list[Outcome]) -> list[str]:
 
 def text(outcomes: list[Outcome]) -> str:
     wrong = sum(bool(outcome.problem) for outcome in outcomes)
-    lines = [HEAD, f"**{len(outcomes)} programs, {len(outcomes) - wrong} as they should be, {wrong} not.**"]
+    lines = [HEAD, f"**{len(outcomes)} programs: {len(outcomes) - wrong} agree, {wrong} do not.**"]
     for maker in ("Carina", "ExecuTorch"):
         lines += table(f"Programs of {maker}", [outcome for outcome in outcomes if outcome.row.startswith(maker)])
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-// Writes docs/cycle-model.md: our estimates beside Vela's own for every stream of the shared test data, and beside
+// Writes docs/cycle-model.md: Carina's estimates and Vela's own for every stream of the shared test data, and beside
 // published figures.
 //
 //   cycle_table SHARED > docs/cycle-model.md
@@ -226,7 +226,7 @@ std::string beats(const Report& report, std::string_view name, double published)
 
 void print_published(const fs::path& shared) {
   fmt::print(
-      "| network | ours | published | | without layout | | AXI0 read beats | AXI0 write beats | AXI1 read "
+      "| network | Carina | published | | without layout | | AXI0 read beats | AXI0 write beats | AXI1 read "
       "beats |\n|---|---|---|---|---|---|---|---|---|\n");
   for (const Published& row : kPublished) {
     const fs::path folder = shared / row.stream;
@@ -244,63 +244,103 @@ void print_published(const fs::path& shared) {
   }
 }
 
-constexpr const char* kHead = R"(# How long an NPU takes
+constexpr const char* kHead = R"(# The cycle model
 
-Every cycle that Carina prints is an estimate; this page says how it is made and how far it is from others'. Nothing here was measured on
-hardware by us. The page is made by `cycle_table SHARED > docs/cycle-model.md` (a program of the tests).
+This page describes how Carina estimates cycles, and how far the estimates are from those of other
+sources. Every cycle count that Carina prints is an estimate. None was measured on hardware.
+`cycle_table SHARED > docs/cycle-model.md` (a program of the tests) writes this page.
 
 ## The model
-It executes the command words and looks at the registers of each operation; it does not know the network. The numbers are those of Vela's
-performance model (`facts/npu_performance.h`, with their sources), its formulas stand in `src/npu/cost.h`, where the planner's
-search calls them too ([plan.md](plan.md)); clocks and memories are those of `vela.ini`. Per operation:
-- **MAC**: OFM blocks are cut into ublocks; a ublock takes 4 cycles per tap (part kernel: per 4 taps, 2 with 16 bits; depthwise: per 4 taps), at
-  least the time in which its weights are decoded, and a delay where a block is one ublock. On U85 a tap takes a cycle for 8 input channels, and
-  what the order of weights pads counts: depth-first, channels to a multiple of 64 (32 with deep ublocks on parts of at most 256 MACs, 128 where
-  weights are sparse); part kernel, taps in fives, of a rest at least two. Vela's *estimate* has neither; its *choice* of the traversal has both.
-- **Output**: cycles per element by operation, width and activation.
-- **Weight decode**: 8 weights a cycle on U55 and U65; on U85 by decoders, format and rate of zeros.
-- **NPU**: MAC and output unit are a pipeline over the blocks: the slower of the two, or a quarter of the sum where the command unit is slower,
-  plus the first read and the last write with their latencies. Elementwise operations are the same pipeline without MACs.
-- **Access**: useful bytes times what short bursts waste (a row of bricks is one burst, an NHWC element of one channel is a burst of one
-  element), divided by the port's width; on U85 also by what a channel's read buffer holds during the latency. Channels run beside each other.
-- **Total**: the largest of NPU and each port's access. Kernels run one after the other; transfers run beside them until a wait command or a
-  full queue stops the stream. Where a kernel and a transfer together want more of a port than it has, each gets up to half of it and what the
-  other leaves, and both slow down. What a kernel waits for transfers, or is slowed by them, is `exposed DMA`.
+The model executes the command words and reads the registers of each operation. It does not know the
+network. Its numbers are those of Vela's performance model (`facts/npu_performance.h`, with their
+sources). Its formulas are in `src/npu/cost.h`, which the planner's search uses too
+([plan.md](plan.md)). Clocks and memories are those of `vela.ini`. The parts of an operation are:
 
-Not modeled: overlap of an operation's tail with its successor (BLOCKDEP), refresh and other masters of the memories, the driver, caches,
-interrupts. Branches cost nothing.
+- **MAC**: OFM blocks are divided into microblocks. A microblock takes 4 cycles per tap (part
+  kernel: per 4 taps, 2 with 16 bits; depthwise: per 4 taps), and at least the time in which its
+  weights are decoded. If a block is one microblock, a delay is added. On U85 a tap takes one cycle
+  for 8 input channels, and padding in the order of weights counts. Depth-first, channels are padded
+  to a multiple of 64 (32 with deep microblocks on configurations of at most 256 MACs, 128 if
+  weights are sparse). In part-kernel order, taps are padded to groups of five, with at least two in
+  the last group. Vela's *estimate* has neither padding; its *choice* of the traversal has both.
+- **Output**: cycles per element, by operation, width and activation.
+- **Weight decode**: 8 weights per cycle on U55 and U65. On U85 it depends on the number of
+  decoders, the format and the share of zeros.
+- **NPU**: MAC and output unit are a pipeline over the blocks. A block takes the time of the slower
+  unit, or a quarter of the sum if the command unit is slower. The first read and the last write are
+  added with their latencies. Elementwise operations are the same pipeline without MACs.
+- **Access**: the bytes of full bursts that hold the useful bytes, divided by the port's width. A
+  row of bricks is one burst; an NHWC element of one channel is a burst of one element. On U85, the
+  bytes that a channel's read buffer holds during the latency are a limit too. Channels transfer in
+  parallel.
+- **Total**: the largest of NPU time and each port's access time. Kernels run one after the other.
+  Transfers run in parallel to kernels until a wait command or a full queue stops the stream. If a
+  kernel and a transfer together need more of a port than it has, each gets up to half of it plus
+  what the other leaves, and both slow down. The time that a kernel waits for transfers, or loses to
+  them, is `exposed DMA`.
+
+The model omits: overlap of an operation's end with its successor (BLOCKDEP), refresh and other
+users of the memories, the driver, caches, interrupts. Branches take no time.
+)";
+
+constexpr const char* kPublishedHead = R"(
+## Against published figures of the FVP
+Cycles of one inference. `a / b` is Carina's figure / the published one. The goal is a median of at
+most 10 % and a worst case of 25 %.
+
+)";
+
+constexpr const char* kVelaHead = R"(
+## Against Vela's own estimates
+Cycles and bytes of one inference. `a / b` is Carina's figure / Vela's. The columns MAC and output
+are the busy cycles of these units. Layout is the total of the pools that only move data,
+elementwise the total of elementwise operations.
+
 )";
 
 constexpr const char* kDifferences = R"(
-Vela's estimate knows no contention of transfers and, on U85, no padding of channels and taps, though its own choice of the traversal does. Both are
-counted here since they were found to be missing (the FVP figure above; ports cannot give more than their width), and both move our figures away
-from Vela's. Without them the differences were: U55 and U65, median 6.3 % (now 8.5 %); U85 19.1 % (now 18.5 %). Layers of U85 that pad nothing are
-within 5 % of Vela's rows (`tests/integration/test_cycle_model.py`).
+Vela's estimate does not include contention of transfers. On U85 it does not include padding of
+channels and taps either, although Vela's choice of the traversal does. Carina's model includes
+both: the FVP figure above shows the padding, and no port can transfer more than its width. Both
+increase the difference to Vela. Without them, the median differences were 6.3 % for U55 and U65
+(now 8.5 %) and 19.1 % for U85 (now 18.5 %). U85 layers without padding are within 5 % of Vela's
+rows (`tests/integration/test_cycle_model.py`).
 
-Where the differences come from, by parts of the breakdown:
-- *Layout.* Vela estimates a transposition from the tensor before it is cut into operations; we take the operations as they stand in the
-  stream. On U55 many of them write single bytes, each of which costs a burst (kws, mobilenet_v2); on U85 the stream has fewer copies than the
-  estimate (resnet20, where Vela counts them twice).
-- *Elementwise operations of some elements* (add_*, softmax, the softmax of TFLite's kws): Vela counts a fraction of a block; we count at least the
-  latencies of one read and one write.
-- *U85 memory.* Vela adds up the times of all channels, each limited by its read buffer; we let them run beside each other. Scales alone
-  make 394 k of its 2.1 M cycles of mobilenet_v2 on U85-1024 in one operation.
-- *Dedicated_Sram.* Vela reads an NHWC input of three channels from DRAM in bursts of three bytes (vww on U65: 134 k of 200 k cycles); rows
-  of such an input follow each other in memory, so we count whole rows.
+Causes of the differences, by parts of the breakdown:
+- *Layout.* Vela estimates a transposition from the tensor before it is divided into operations.
+  Carina uses the operations in the stream. On U55 many of them write single bytes, each of which
+  takes a burst (kws, mobilenet_v2). On U85 the stream has fewer copies than Vela's estimate
+  (resnet20, where Vela counts them twice).
+- *Small elementwise operations* (add_*, softmax, the softmax of TFLite's kws). Vela counts a
+  fraction of a block. Carina counts at least the latencies of one read and one write.
+- *U85 memory.* Vela adds the times of all channels, each limited by its read buffer. Carina lets
+  channels transfer in parallel. For mobilenet_v2 on U85-1024, the scales of one operation are 394 k
+  of Vela's 2.1 M cycles.
+- *Dedicated_Sram.* Vela reads an NHWC input of three channels from DRAM in bursts of three bytes
+  (vww on U65: 134 k of 200 k cycles). Rows of such an input are contiguous in memory, so Carina
+  counts whole rows.
 )";
 
 constexpr const char* kAnchors = R"(
-*Without layout* leaves out the pools of one element, which turn the input from NCHW into NHWC: a TFLite file has none. With the same work on
-both sides the error is at most 7 %; with the transposition counted, at most 20 %. Traffic is within 3 % except for the writes of
-MobileNetV2 (13 % fewer: its Vela of 2021 made another schedule) and the flash reads of DS-CNN (13 % fewer: another Vela encoded the weights).
+*Without layout* omits the pools of one element, which permute the input from NCHW to NHWC. A TFLite
+file has no such pools. With the same work on both sides, the error is at most 7 %; with the
+permutation, at most 20 %. Traffic is within 3 %, with two exceptions: writes of MobileNetV2 (13 %
+fewer, since Vela of 2021 made another schedule) and flash reads of DS-CNN (13 % fewer, since
+another Vela encoded the weights).
 
-Published figures that cannot be set against ours: those of networks that we do not have as a stream (MicroNet, wav2letter, RNNoise,
-YOLO-Fastest); boards with memories of their own; ExecuTorch's perceptron of 784-512-256-10 on U85-128 (98 k cycles), whose FVP sets no memory
-latency in Shared_Sram; its `add` on U55 (411 cycles, ours for `add_float` is 549), whose command line is not known.
+These published figures are not comparable:
+- networks without a stream in the test data (MicroNet, wav2letter, RNNoise, YOLO-Fastest)
+- boards with memories of their own
+- ExecuTorch's perceptron of 784-512-256-10 on U85-128 (98 k cycles), whose FVP sets no memory
+  latency in Shared_Sram
+- ExecuTorch's `add` on U55 (411 cycles; Carina's figure for `add_float` is 549), whose command line
+  is unknown
 
-The U85 figure is from ExecuTorch's tutorial (Corstone-320, another model of the same network, weights quantized per tensor). Its runner sets
-no latency of memories in Shared_Sram: with none, the model gives 5,754,822 (-2.8 %). Before channels and taps were padded as the order of
-weights has them, it gave 7,124,351 (+20 %). One network on one configuration is thin evidence: take figures of U85 as comparisons between streams.
+The U85 figure is from ExecuTorch's tutorial (Corstone-320, another model of the same network,
+weights quantized per tensor). Its runner sets no memory latency in Shared_Sram. Without latency,
+the model gives 5,754,822 cycles (-2.8 %). Before the model included the padding of channels and
+taps, it gave 7,124,351 cycles (+20 %). One network on one configuration is weak evidence: use
+figures of U85 to compare streams.
 )";
 
 }  // namespace
@@ -308,27 +348,20 @@ weights has them, it gave 7,124,351 (+20 %). One network on one configuration is
 void print_document(const fs::path& shared);
 void print_document(const fs::path& shared) {
   fmt::print("{}", kHead);
-  fmt::print(
-      "\n## Against published figures of the FVP\nCycles of one inference; `a / b` is ours / published. Goal: median "
-      "at "
-      "most 10 %, worst 25 %.\n\n");
+  fmt::print("{}", kPublishedHead);
   print_published(shared);
   fmt::print("{}", kAnchors);
   constexpr const char* kColumns =
-      "| stream | ours | Vela | | MAC | output | layout | elementwise | SRAM MB | other memory MB "
+      "| stream | Carina | Vela | | MAC | output | layout | elementwise | SRAM MB | other memory MB "
       "|\n|---|---|---|---|---|---|---|---|---|---|\n";
-  fmt::print(
-      "\n## Against Vela's own estimates\nCycles and bytes of one inference; `a / b` is ours / Vela's. MAC, output: "
-      "how "
-      "long those units are busy. Layout: total of the pools that only move data; elementwise: total of those "
-      "operations.\n\n{}",
-      kColumns);
+  fmt::print("{}{}", kVelaHead, kColumns);
   std::vector<Row> rows;
   table(shared / "cases", "tosa_in_", rows);
   table(shared / "tflite", "input", rows);
   print_errors(rows);
-  fmt::print("{}\n## The golden streams\nMade by other versions of Vela, which left no estimates.\n\n{}", kDifferences,
-             kColumns);
+  fmt::print(
+      "{}\n## The golden streams\nOther versions of Vela made these streams. They have no estimates of Vela.\n\n{}",
+      kDifferences, kColumns);
   golden_table(shared / "golden");
 }
 

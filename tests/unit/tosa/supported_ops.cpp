@@ -13,17 +13,19 @@ namespace carina::tosa {
 
 namespace {
 
-constexpr std::string_view kHead =
-    "# Supported TOSA operators\n"
-    "\n"
-    "Made from `facts/tosa_rows.h` by a test (CARINA_REBASE=1), which else compares. All operators of TOSA 1.0 are "
-    "read, written, printed, verified and interpreted.\n"
-    "Constants (CONST, CONST_SHAPE) are properties of values, not nodes (docs/ir.md).\n"
-    "\n"
-    "Types are those of the operator's variables in the order in which they are named; `+` stands before what each "
-    "needs.\n"
-    "\"0.80\": the operator's number in files of TOSA 0.80, where operands in *italics* are attributes.\n"
-    "\n";
+constexpr std::string_view kHead = R"(# Supported TOSA operators
+
+This page lists the TOSA operators with their types and the rules of the verifier. A test writes it
+from `facts/tosa_rows.h` (`CARINA_REBASE=1 build/dev/bin/tosa_test`), and otherwise compares it.
+
+All operators of TOSA 1.0 are read, written, printed, verified and interpreted. Constants (CONST,
+CONST_SHAPE) are properties of values, not nodes (docs/ir.md).
+
+- The types are those of the operator's variables, in the order of their names. The features that a
+  row of types needs are after `+`.
+- The column "0.80" is the operator's number in files of TOSA 0.80. Operands in *italics* are
+  attributes there.
+)";
 
 std::string short_name(std::string_view op) {
   return std::string(op.substr(op.find('.') + 1));
