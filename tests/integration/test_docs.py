@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 
+import adr_index
 import guide_pages
 import pytest
 from conftest import ROOT
@@ -160,3 +161,27 @@ def test_files_that_the_howtos_name_exist():
     fits = {name: any(ROOT.glob(re.sub(r"<[^>]*>", "*", name).rstrip("/"))) for _, name in named}
     assert not [f"{page.relative_to(ROOT)}: {name}" for page, name in sorted(named) if not fits[name]]
     assert len({page for page, _ in named}) >= 6
+
+
+# --- decision records ----------------------------------------------------------------------------------------------
+
+
+def test_the_index_of_decisions_is_current():
+    page = (adr_index.FOLDER / "README.md").read_text()
+    assert page == adr_index.index(), "run python tests/integration/adr_index.py"
+    numbers = [record.number for record in adr_index.records()]
+    assert len(numbers) == len(set(numbers)) > 0
+
+
+def test_decisions_that_are_cited_exist():
+    """adr/0051, ADR 0088: in pages, code and tests; several numbers after one "adr" are a list or a range."""
+    numbers = {record.number for record in adr_index.records()}
+    citation = re.compile(r"\badr[/ ](\d{4}(?:(?:, | and | to |, adr/)\d{4})*)", re.IGNORECASE)
+    cited = {
+        (file.relative_to(ROOT), number)
+        for file in tracked(*CODE, "*.md")
+        for listed in citation.findall(file.read_text())
+        for number in re.findall(r"\d{4}", listed)
+    }
+    assert not [f"{file}: {number}" for file, number in sorted(cited) if number not in numbers]
+    assert len(cited) > 20, "the search finds what is cited"
