@@ -23,9 +23,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tier_plugin
 
+tier_plugin.set_defaults()  # before the tests are imported, which read them
 ROOT = Path(__file__).resolve().parents[2]
-TEST_ENV = Path(os.environ.get("CARINA_TEST_ENV", ROOT / "build" / "test-env"))
+TEST_ENV = Path(os.environ["CARINA_TEST_ENV"])
 CACHE = TEST_ENV / "cache"
 SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
 NO_SHARED = "not run: no ../shared"
@@ -41,6 +43,7 @@ VELA_DEFAULTS = {
 def pytest_configure(config):
     for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
         config.addinivalue_line("filterwarnings", f"ignore::{noise}")
+    config.pluginmanager.register(tier_plugin)
     config.addinivalue_line("markers", "cases(*names): only these folders of ../shared/cases")
 
 
@@ -60,7 +63,7 @@ class Result:
 
 @pytest.fixture(scope="session")
 def carina():
-    path = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    path = Path(os.environ["CARINA_BIN"])
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")
     return path

@@ -40,7 +40,7 @@ def choices_of(config):
 @pytest.fixture(scope="session")
 def plan_tool():
     """The test program of tests/unit/plan, beside our binary."""
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "plan_tool"
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")
