@@ -112,7 +112,8 @@ def packages():
 
 
 def environment():
-    if run("environment", ["tests/integration/setup.sh", "main"], CARINA_TEST_ENV=str(ENVIRONMENT)) != 0:
+    which = "all" if sys.argv[1] == "all" else "main"
+    if run("environment", ["tests/integration/setup.sh", which], CARINA_TEST_ENV=str(ENVIRONMENT)) != 0:
         sys.exit("the integration tests' environment could not be made")
 
 
