@@ -15,7 +15,7 @@ START := $(shell date +%s)
 AFTER = "$$(( $$(date +%s) - $(START) )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitizers test-all check setup setup-full test-env build build-dev fuzz bench conformance wheel wheel-test \
+.PHONY: help demo test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance wheel wheel-test \
   wheel-aarch64 format format-check tidy clean
 
 help: ## this list
@@ -47,6 +47,9 @@ test-all: ## both, with what takes long: whole samples, random graphs, the offic
 
 check: ## the quick gate: build and unit tests
 	@python3 scripts/test.py check
+
+coverage: ## line coverage by library: build/coverage/page/index.html and the table of docs/testing.md
+	@python3 scripts/test.py coverage
 
 setup: ## install the Debian packages for the build (skipped when they are there)
 	@scripts/setup.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds and runs the tests of a tier and ends with one plain line, "N passed, N failed, N skipped". Standard library only.
+"""Builds and runs the tests of a tier; ends with one plain line, "N passed, N failed, N skipped". Standard library only.
 
 usage: scripts/test.py TIER [STEP...]     runs a tier, or only these steps of it
        scripts/test.py totals TIER...     one line for tiers that ran before
@@ -9,6 +9,7 @@ fast        the release build: unit tests and the integration tests of FAST belo
 check       the release build: unit tests
 sanitizers  ASan and UBSan over the unit tests and SANITIZED below, TSan over THREADS below, fuzz targets
 all         both, with what takes long: tests marked `long`, and whole samples
+coverage    the tests of `test` on a build that counts lines; writes the table of docs/testing.md
 
 From the environment: JOBS, FUZZ_SECONDS, CARINA_BUILD (build folder, else build), CARINA_TEST_ENV.
 A step that breaks before it counts anything is one failure. What was not run is named with its reason.
@@ -31,7 +32,7 @@ import junit
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / os.environ.get("CARINA_BUILD", "build")
 # The build folder of each configuration is its preset's name.
-RELEASE, ASAN, TSAN, FUZZ = "release", "dev", "tsan", "fuzz"
+RELEASE, ASAN, TSAN, COVERAGE = "release", "dev", "tsan", "coverage"
 ENVIRONMENT = Path(os.environ.get("CARINA_TEST_ENV", BUILD / "test-env"))
 PYTHON = ENVIRONMENT / "main" / "bin" / "python"
 RESULTS = BUILD / "results"
@@ -45,7 +46,12 @@ FAST = ["main_job", "demo", "usage", "outputs", "vela_ini", "docs"]
 # Integration tests whose program is the one with sanitizers: readers of hostile files, outputs, the main job.
 SANITIZED = ["main_job", "bad_input", "outputs", "vela_ini", "run_inputs"]
 # Unit tests under TSan: the thread pool, calibration, the interpreter's workers, the simulator.
-THREADS = {"base_test": "Parallel*", "interpret_test": "Workers*:SameBits.*", "quantize_test": "*", "simulate_test": "*"}
+THREADS = {
+    "base_test": "Parallel*",
+    "interpret_test": "Workers*:SameBits.*",
+    "quantize_test": "*",
+    "simulate_test": "*",
+}
 
 passed, failed, not_run = [], [], Counter()
 
@@ -62,8 +68,8 @@ def last_line(path):
     return lines[-1][:100] if lines else ""
 
 
-def run(name, command, tail=40, **environment):
-    """Exit code of a command whose output goes to a log; the log's last line is shown once a minute, its tail on failure."""
+def run(name, command, tail=40, **variables):
+    """Exit code of a command whose output goes to a log; shown are the log's last line once a minute, its tail on failure."""
     log = LOGS / f"{name}.log"
     ended = threading.Event()
 
@@ -76,7 +82,8 @@ def run(name, command, tail=40, **environment):
         out.write("$ " + " ".join(map(str, command)) + "\n")
         out.flush()
         watcher.start()
-        code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **environment}).returncode
+        options = {"cwd": ROOT, "stdout": out, "stderr": subprocess.STDOUT, "env": {**os.environ, **variables}}
+        code = subprocess.run(command, **options).returncode
     ended.set()
     watcher.join()
     if code != 0:
@@ -128,19 +135,27 @@ def built(preset, *targets):
     return False
 
 
-def ctest(step, preset, *options):
+def results_of(step):
+    """Where the step's JUnit file comes; the last run's is gone."""
     path = RESULTS / f"{step}.xml"
-    command = ["ctest", "--test-dir", BUILD / preset, "-j", JOBS, "--output-on-failure", "--no-tests=error", "--output-junit", path]
-    count(step, path, run(step, [*command, *options], 100, CARINA_DEV_CHECKS="1"))
+    path.unlink(missing_ok=True)
+    return path
+
+
+def ctest(step, preset, *options):
+    path = results_of(step)
+    command = ["ctest", "--test-dir", BUILD / preset, "-j", JOBS, "--output-on-failure", "--no-tests=error", *options]
+    count(step, path, run(step, [*command, "--output-junit", path], 100, CARINA_DEV_CHECKS="1"))
 
 
 def pytest(step, files, *options, **variables):
-    path = RESULTS / f"{step}.xml"
+    path = results_of(step)
     if not PYTHON.exists():
         failed.append(f"{step}: no environment (tests/integration/setup.sh makes it)")
         return
     names = [f"tests/integration/test_{name}.py" for name in files] or ["tests/integration"]
-    command = [PYTHON, "-m", "pytest", *names, "-q", "-n", JOBS, "--dist", "worksteal", "-o", f"cache_dir={BUILD / 'pytest_cache'}", f"--junitxml={path}"]
+    command = [PYTHON, "-m", "pytest", *names, "-q", "-n", JOBS, "--dist", "worksteal", f"--junitxml={path}"]
+    command += ["-o", f"cache_dir={BUILD / 'pytest_cache'}"]
     variables = {"CARINA_DEV_CHECKS": "1", "CARINA_BUILD": str(BUILD), "PYTHONDONTWRITEBYTECODE": "1", **variables}
     count(step, path, run(step, [*command, *options], 200, **variables))
 
@@ -169,14 +184,15 @@ def integration_whole():
 def sanitized():
     if built(ASAN):
         ctest("asan", ASAN)
-        pytest("asan-integration", SANITIZED, "-m", "not long and not small_memory", CARINA_BIN=str(BUILD / ASAN / "bin" / "carina"))
+        binary = BUILD / ASAN / "bin" / "carina"
+        pytest("asan-integration", SANITIZED, "-m", "not long and not small_memory", CARINA_BIN=str(binary))
 
 
 def threads():
     if not built(TSAN, *THREADS):
         return
     for program, chosen in THREADS.items():
-        path = RESULTS / f"tsan-{program}.xml"
+        path = results_of(f"tsan-{program}")
         command = [BUILD / TSAN / "bin" / program, f"--gtest_filter={chosen}", f"--gtest_output=xml:{path}"]
         count("tsan", path, run(f"tsan-{program}", command, CARINA_DEV_CHECKS="1", TSAN_OPTIONS="halt_on_error=1"))
 
@@ -189,6 +205,25 @@ def fuzz():
     failed.extend(wrong or ([f"fuzz: broke (exit code {code})"] if code else []))
 
 
+def covered():
+    """All tests on the counting build; their outcome is counted too."""
+    if not built(COVERAGE):
+        return
+    folder, gcovr = BUILD / COVERAGE, BUILD / COVERAGE / "gcovr"
+    for counts in folder.rglob("*.gcda"):
+        counts.unlink()
+    ctest("coverage-unit", COVERAGE)
+    places = {"CARINA_BIN": folder / "bin" / "carina", "CARINA_FIRMWARE": BUILD / RELEASE / "share" / "carina" / "firmware"}
+    pytest("coverage-integration", [], "-m", "not long", **{name: str(path) for name, path in places.items()})
+    steps = [
+        ["python3", "-m", "venv", gcovr],
+        [gcovr / "bin" / "pip", "install", "--quiet", "gcovr==8.4"],
+        ["python3", "scripts/coverage.py", gcovr / "bin" / "python"],
+    ]
+    if any(run(f"coverage-{number}", step) for number, step in enumerate(steps)):
+        failed.append("coverage: no page")
+
+
 SETUP = {"packages": packages, "environment": environment}
 TESTS = {**SETUP, "build": build, "unit": unit, "integration": integration}
 SANITIZERS = {**SETUP, "sanitized": sanitized, "threads": threads, "fuzz": fuzz}
@@ -197,10 +232,11 @@ TIERS = {
     "fast": {"build": build, "unit": unit, "integration": integration_fast},
     "check": {"build": build, "unit": unit},
     "sanitizers": SANITIZERS,
+    "coverage": {**SETUP, "covered": covered},
     "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
 }
 # What a fresh clone takes on two idle cores, measured: minutes, and disk space in GB.
-COSTS = {"test": (15, 4.0), "fast": (5, 1.0), "check": (4, 1.0), "sanitizers": (20, 4.0), "all": (90, 9.0)}
+COSTS = {"test": (15, 4), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
 
 # --- the run ----------------------------------------------------------------------------------------------------------
 
@@ -250,7 +286,7 @@ def announce(tier, steps):
     minutes, gigabytes = COSTS[tier]
     free = shutil.disk_usage(BUILD).free / 1e9
     print(f"{tier}: {', '.join(steps)}")
-    print(f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes:.0f} GB in {BUILD} ({free:.0f} GB are free).")
+    print(f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes} GB in {BUILD} ({free:.0f} GB are free).")
 
 
 def main():
@@ -267,8 +303,7 @@ def main():
     chosen = [name for name in steps if name in sys.argv[2:]] or list(steps)
     for folder in (RESULTS, LOGS):
         folder.mkdir(parents=True, exist_ok=True)
-    for path in [*RESULTS.glob("*.xml"), RESULTS / f"{tier}.json"]:
-        path.unlink(missing_ok=True)
+    (RESULTS / f"{tier}.json").unlink(missing_ok=True)
     announce(tier, chosen)
     for number, name in enumerate(chosen, 1):
         before, used, start = (len(passed), len(failed)), cpu_seconds(), time.monotonic()

@@ -87,6 +87,7 @@ def test_writing_again_gives_the_same_bytes(file, tosa_tool, tmp_path):
     assert (tmp_path / "a.tosa").read_bytes() == (tmp_path / "b.tosa").read_bytes()
 
 
+@pytest.mark.long
 def test_model_explorer_shows_what_we_write(shared, tosa_tool, explorer, tmp_path):
     tosa_tool("rewrite", shared / "cases" / "ds_cnn" / "out.tosa", tmp_path / "out.tosa")
     graphs = explorer(tmp_path / "out.tosa")

@@ -22,7 +22,7 @@ DEFAULTS = {
     "CARINA_DEV_CHECKS": 1,
 }
 MARKERS = {
-    "long": "minutes, or a sample of many: only in `make test-all`",
+    "long": "takes minutes, or an environment of its own: only in `make test-all`",
     "small_memory": "limits the address space of a program, which one with sanitizers does not survive",
 }
 RESTORED = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE]
