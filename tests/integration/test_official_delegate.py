@@ -166,7 +166,7 @@ def test_from_c_plus_plus(digits, library, run_carina, tmp_path):
     includes = [f"-I{ROOT}", "-isystem", EXECUTORCH / "include", "-isystem", EXECUTORCH / "include/executorch/runtime/core/portable_type/c10"]
     libraries = [f"-L{EXECUTORCH}/lib", "-lexecutorch", "-Wl,--no-as-needed", "-lexecutorch_kernels_optimized", "-lexecutorch_kernels_quantized",
                  "-lexecutorch_threadpool", library, f"-Wl,-rpath,{EXECUTORCH}/lib:{library.parent}"]  # fmt: skip
-    source = ROOT / "tests" / "references" / "official_runner.cpp"
+    source = ROOT / "tests" / "integration" / "official_runner.cpp"
     subprocess.run(["g++", "-std=c++17", "-O1", "-DC10_USING_CUSTOM_GENERATED_MACROS", *includes, source, "-o", runner, *libraries], check=True)
     ours, _ = carina_run(run_carina, digits, digit(), tmp_path)
     digit().tofile(tmp_path / "in.bin")
