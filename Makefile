@@ -58,15 +58,15 @@ setup-full: ## also clang, its tools and ccache
 	@scripts/setup.sh --full
 
 test-env: ## make the integration tests' virtual environment (torch, executorch, Vela, TOSA reference model)
-	@tests/integration/setup.sh
+	@CARINA_TEST_ENV="$${CARINA_TEST_ENV:-$(BUILD)/test-env}" tests/integration/setup.sh
 
 build: ## the release build: build/release/bin/carina
-	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS)
+	@cmake --preset release -B "$(BUILD)/release"
+	@cmake --build "$(BUILD)/release" -j $(JOBS)
 
 build-dev: ## the development build: sanitizers, verification after each pass
-	@cmake --preset dev
-	@cmake --build --preset dev -j $(JOBS)
+	@cmake --preset dev -B "$(BUILD)/dev"
+	@cmake --build "$(BUILD)/dev" -j $(JOBS)
 
 fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=600)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -109,4 +109,4 @@ tidy: setup-full ## clang-tidy over every library
 	@cmake --build --preset tidy -j $(JOBS)
 
 clean: ## remove the builds; the reference implementations' environment stays (rm -r build removes all)
-	@rm -rf build/dev build/release build/fuzz build/tidy build/m55 build/demo build/results
+	@cd "$(BUILD)" && rm -rf dev release fuzz tidy tsan coverage mutants m55 demo results logs

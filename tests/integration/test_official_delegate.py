@@ -45,16 +45,14 @@ def library(carina):
 
 
 @pytest.fixture
-def official(library, tmp_path):
+def official(library, forked_python, tmp_path):
     """official(program, input array, ...) -> what the child says, its output under "output"."""
 
     def run(program, array, *how):
         np.save(tmp_path / "official_in.npy", array)
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARINA_EXECUTORCH_LIBRARY": str(library)}
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, program, tmp_path / "official_in.npy", tmp_path / "official_out.npy", *how],
-            capture_output=True, text=True, env=environment, timeout=300,
-        )
+        files = [program, tmp_path / "official_in.npy", tmp_path / "official_out.npy"]
+        done = forked_python("torch", "executorch.exir").run(RUN, *files, *how, env=environment, timeout=300)
         assert done.returncode == 0, done.stderr[-3000:]
         said = json.loads(done.stdout.splitlines()[-1])
         if "reports" in said:
