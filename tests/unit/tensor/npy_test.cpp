@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,15 @@ TEST(Npy, ReadsWhatItWrites) {
     ASSERT_TRUE(again.has_value()) << to_string(again.error());
     EXPECT_TRUE(identical(tensor, *again));
   }
+}
+
+// NumPy's format, version 1.0: magic, version, length of the header's text, the text, padded to a multiple of 64.
+TEST(Npy, HeaderIsTheOneOfVersionOne) {
+  const auto bytes = npy_bytes(Tensor::of<float>(DType::kFp32, {2, 3}, std::vector<float>(6)));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), 128);
+  std::string wanted("\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 69);
+  wanted.resize(127, ' ');
+  EXPECT_EQ(text, wanted + '\n');
 }
 
 TEST(Npy, ReadsTheRawBitsThatMlDtypesSaves) {
