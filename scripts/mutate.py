@@ -3,7 +3,7 @@
 
 usage: scripts/mutate.py LIBRARY [--count 40] [--seed 0] [--only FILE:LINE]
 
-Works on a copy of the tracked files in build/mutants, so the sources stay as they are. A change that does not compile is not counted; one that
+Works on a copy in build/mutants, so the sources stay as they are. A change that does not compile is not counted; one that
 makes a test run longer than LIMIT_SECONDS is noticed. Standard library only; the build is one file per compiler run, with ccache where it is.
 """
 
@@ -70,7 +70,7 @@ def checked(command, **options):
 
 def copy_sources():
     """Files that did not change keep their time, so only what changed since the last run is compiled."""
-    listed = checked(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT).split("\0")
+    listed = checked(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT).split("\0")
     for name in filter(None, listed):
         source, copy = ROOT / name, SOURCE / name
         if not source.is_file() or (copy.exists() and copy.read_bytes() == source.read_bytes()):
