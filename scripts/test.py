@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import junit
@@ -160,6 +161,19 @@ def pytest(step, files, *options, **variables):
     count(step, path, run(step, [*command, *options], 200, **variables))
 
 
+def gtest(step, preset, filters, **variables):
+    """Programs of GoogleTest with a filter each; each is one process, since one for each test would cost more than the tests."""
+
+    def run_one(program):
+        path = results_of(f"{step}-{program}")
+        command = [BUILD / preset / "bin" / program, "--gtest_brief=1", f"--gtest_filter={filters[program]}"]
+        return path, run(path.stem, [*command, f"--gtest_output=xml:{path}"], 100, CARINA_DEV_CHECKS="1", **variables)
+
+    with ThreadPoolExecutor(int(JOBS)) as pool:
+        for path, code in pool.map(run_one, filters):
+            count(path.stem, path, code)
+
+
 def build():
     if not built(RELEASE):
         finish()
@@ -183,18 +197,15 @@ def integration_whole():
 
 def sanitized():
     if built(ASAN):
-        ctest("asan", ASAN)
+        programs = sorted(path.name for path in (BUILD / ASAN / "bin").glob("*_test"))
+        gtest("asan", ASAN, dict.fromkeys(programs, "*"))
         binary = BUILD / ASAN / "bin" / "carina"
         pytest("asan-integration", SANITIZED, "-m", "not long and not small_memory", CARINA_BIN=str(binary))
 
 
 def threads():
-    if not built(TSAN, *THREADS):
-        return
-    for program, chosen in THREADS.items():
-        path = results_of(f"tsan-{program}")
-        command = [BUILD / TSAN / "bin" / program, f"--gtest_filter={chosen}", f"--gtest_output=xml:{path}"]
-        count("tsan", path, run(f"tsan-{program}", command, CARINA_DEV_CHECKS="1", TSAN_OPTIONS="halt_on_error=1"))
+    if built(TSAN, *THREADS):
+        gtest("tsan", TSAN, THREADS, TSAN_OPTIONS="halt_on_error=1")
 
 
 def fuzz():
