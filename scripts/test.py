@@ -84,7 +84,10 @@ def run(name, command, tail=40, **variables):
         out.flush()
         watcher.start()
         options = {"cwd": ROOT, "stdout": out, "stderr": subprocess.STDOUT, "env": {**os.environ, **variables}}
-        code = subprocess.run(command, **options).returncode
+        try:
+            code = subprocess.run(command, **options).returncode
+        except OSError as error:  # no such program
+            code = out.write(f"{error}\n") and 127
     ended.set()
     watcher.join()
     if code != 0:
